@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <source_location>
+#include <stdexcept>
+#include <string>
+
+namespace isoscale::base {
+
+/// The exit codes of the program; a contract with scripts.
+enum class ExitCode : int {
+  done = 0,
+  failed = 1,      ///< a point failed or did not verify
+  usage = 2,       ///< usage, invalid or unlike input, a preflight stop: nothing was measured
+  regression = 3,  ///< a gate found a regression
+  hang = 4,        ///< a hang or time-out was detected
+};
+
+/// The root of our exceptions: a sentence for a person (what is wrong, where, what to do) and the
+/// place in the source that found it.
+class Error : public std::runtime_error {
+ public:
+  explicit Error(const std::string& message,
+                 std::source_location where = std::source_location::current())
+      : std::runtime_error(message), where_(where) {}
+
+  [[nodiscard]] const std::source_location& where() const { return where_; }
+  [[nodiscard]] virtual ExitCode exit_code() const { return ExitCode::failed; }
+
+ private:
+  std::source_location where_;
+};
+
+/// The user asked for something that has no meaning or cannot be done: exit 2.
+class UsageError : public Error {
+ public:
+  using Error::Error;
+  [[nodiscard]] ExitCode exit_code() const override { return ExitCode::usage; }
+};
+
+}  // namespace isoscale::base

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <utility>
+
+namespace isoscale::base {
+
+/// Owns one C handle; move-only. `Traits` gives `type`, `null()`, and `free(type) noexcept`, which
+/// reports a failure instead of throwing. The only RAII template of the project.
+template <class Traits>
+class Handle {
+ public:
+  using type = typename Traits::type;
+
+  Handle() = default;
+  explicit Handle(type value) : value_(value) {}
+  Handle(Handle&& other) noexcept : value_(other.release()) {}
+  Handle& operator=(Handle&& other) noexcept {
+    if (this != &other) reset(other.release());
+    return *this;
+  }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  ~Handle() { reset(); }
+
+  [[nodiscard]] type get() const { return value_; }
+  [[nodiscard]] explicit operator bool() const { return value_ != Traits::null(); }
+  [[nodiscard]] type release() { return std::exchange(value_, Traits::null()); }
+  void reset(type value = Traits::null()) noexcept {
+    const type old = std::exchange(value_, value);
+    if (old != Traits::null()) Traits::free(old);
+  }
+
+ private:
+  type value_ = Traits::null();
+};
+
+}  // namespace isoscale::base

@@ -1,0 +1,24 @@
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+
+# Warnings and sanitizers, on every target of ours and on nobody else's.
+add_library(isoscale_flags INTERFACE)
+target_compile_options(isoscale_flags INTERFACE -Wall -Wextra -Wconversion -Wshadow
+  $<$<BOOL:${ISOSCALE_WERROR}>:-Werror>)
+if(ISOSCALE_SANITIZE)
+  target_compile_options(isoscale_flags INTERFACE -fsanitize=${ISOSCALE_SANITIZE} -fno-omit-frame-pointer)
+  target_link_options(isoscale_flags INTERFACE -fsanitize=${ISOSCALE_SANITIZE})
+endif()
+target_include_directories(isoscale_flags INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
+
+# isoscale_component(NAME SOURCES ... [DEPENDS component ...] [EXTERNAL target ...])
+#
+# One folder = one static library isoscale_NAME. DEPENDS names the components it may use, so an
+# arrow against the layering does not link. All of them together make libisoscale.so.
+function(isoscale_component NAME)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;EXTERNAL" ${ARGN})
+  add_library(isoscale_${NAME} STATIC ${ARG_SOURCES})
+  list(TRANSFORM ARG_DEPENDS PREPEND isoscale_)
+  target_link_libraries(isoscale_${NAME} PUBLIC isoscale_flags ${ARG_DEPENDS} ${ARG_EXTERNAL})
+  set_property(GLOBAL APPEND PROPERTY ISOSCALE_COMPONENTS isoscale_${NAME})
+endfunction()

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// Rank <-> coordinates on the mesh of parallel axes; pure arithmetic.
+namespace isoscale::mesh {
+
+/// The axes of parallelism; tp varies fastest over ranks, pp slowest.
+enum class Axis : std::uint8_t { tp, cp, ep, dp, pp };
+inline constexpr std::array all_axes{Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};
+inline constexpr std::size_t axis_count = all_axes.size();
+
+[[nodiscard]] std::string_view name(Axis axis);
+
+/// A set of axes; a group of ranks is what varies along it. Ordered by value, so usable as a key.
+class AxisSet {
+ public:
+  constexpr AxisSet() = default;
+  constexpr AxisSet(Axis axis) : bits_(bit(axis)) {}  // NOLINT: an axis is a set of one
+  constexpr AxisSet(std::initializer_list<Axis> axes) {
+    for (const Axis axis : axes) bits_ = static_cast<std::uint8_t>(bits_ | bit(axis));
+  }
+  [[nodiscard]] static constexpr AxisSet from_bits(std::uint8_t bits) {
+    AxisSet set;
+    set.bits_ = bits;
+    return set;
+  }
+  [[nodiscard]] constexpr bool contains(Axis axis) const { return (bits_ & bit(axis)) != 0; }
+  [[nodiscard]] constexpr bool empty() const { return bits_ == 0; }
+  [[nodiscard]] constexpr std::uint8_t bits() const { return bits_; }
+  constexpr auto operator<=>(const AxisSet&) const = default;
+
+ private:
+  static constexpr std::uint8_t bit(Axis axis) {
+    return static_cast<std::uint8_t>(1U << static_cast<unsigned>(axis));
+  }
+  std::uint8_t bits_ = 0;
+};
+inline constexpr AxisSet every_axis{Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};
+
+[[nodiscard]] std::string to_string(AxisSet axes);  ///< "dp", "dp+tp", "world" for all five
+
+/// The extent of each axis; the product is the number of ranks.
+struct Shape {
+  int tp = 1, cp = 1, ep = 1, dp = 1, pp = 1;
+  [[nodiscard]] constexpr int operator[](Axis axis) const {
+    return std::array{tp, cp, ep, dp, pp}[static_cast<std::size_t>(axis)];
+  }
+  [[nodiscard]] constexpr int size() const { return tp * cp * ep * dp * pp; }
+  constexpr bool operator==(const Shape&) const = default;
+};
+
+/// A rank's place along each axis, 0-based.
+struct Coordinates {
+  int tp = 0, cp = 0, ep = 0, dp = 0, pp = 0;
+  [[nodiscard]] constexpr int operator[](Axis axis) const {
+    return std::array{tp, cp, ep, dp, pp}[static_cast<std::size_t>(axis)];
+  }
+  constexpr bool operator==(const Coordinates&) const = default;
+};
+
+[[nodiscard]] std::string to_string(const Shape& shape);  ///< "dp=2,tp=2"; axes of 1 left out; "1" if all are
+
+/// How far apart in rank neighbours along `axis` are.
+[[nodiscard]] int stride(const Shape& shape, Axis axis);
+[[nodiscard]] Coordinates coordinates(const Shape& shape, int rank);
+[[nodiscard]] int rank_at(const Shape& shape, const Coordinates& at);
+/// The rank `offset` steps along `axis` from `rank`, wrapping around.
+[[nodiscard]] int neighbour(const Shape& shape, int rank, Axis axis, int offset);
+
+[[nodiscard]] int group_size(const Shape& shape, AxisSet axes);
+/// The ranks that differ from `rank` only along `axes`, ascending, `rank` included.
+[[nodiscard]] std::vector<int> group_members(const Shape& shape, int rank, AxisSet axes);
+/// Position of `rank` in group_members(rank).
+[[nodiscard]] int group_index(const Shape& shape, int rank, AxisSet axes);
+/// Number of the group of `rank` among all groups along `axes`: 0 ... size/group_size - 1.
+[[nodiscard]] int group_colour(const Shape& shape, int rank, AxisSet axes);
+
+/// Which ranks of the world make up a point of fewer ranks: packed fills node after node, spread
+/// deals them out over the nodes.
+enum class Placement : std::uint8_t { packed, spread };
+[[nodiscard]] std::string_view name(Placement placement);
+
+/// The `count` world ranks of a point in mesh order, so that consecutive point ranks are on one node
+/// as far as the placement allows. node_of_rank[r] is the node index of world rank r.
+/// packed: nodes in order of first appearance, filled one after the other. spread: as few ranks per
+/// node as possible (as even as possible over all nodes), still grouped by node.
+/// Throws std::invalid_argument when count is not in 1 ... world size.
+[[nodiscard]] std::vector<int> place(Placement placement, const std::vector<int>& node_of_rank,
+                                     int count);
+
+}  // namespace isoscale::mesh

@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "mesh/mesh.hpp"
+
+/// From what a user asked for to a mesh that fits both the ranks and the model, or a refusal.
+namespace isoscale::mesh {
+
+/// The axes a user named, "dp=2,tp=2"; an axis that is not named is absent.
+using Request = std::map<Axis, int>;
+
+/// Throws base::UsageError for an unknown axis, a repeated one, or a number below 1.
+[[nodiscard]] Request parse_request(std::string_view text);
+
+/// The extent of `axis` must divide `number` ("heads", 12): a limit that a model sets.
+struct Constraint {
+  Axis axis;
+  int number;
+  std::string what;
+};
+
+/// Completes the request on `ranks` ranks: an unnamed dp absorbs what is left, other unnamed axes
+/// are 1. Throws base::UsageError when the product is not `ranks` or an extent does not divide what
+/// it must; the message names the numbers and the nearest mesh that works (fewest axes changed,
+/// then smallest total change in log2 of the extents).
+[[nodiscard]] Shape resolve(const Request& request, int ranks, std::span<const Constraint> limits);
+
+/// The first limit that `shape` breaks, as a sentence; nullopt when it keeps them all.
+[[nodiscard]] std::optional<std::string> violation(const Shape& shape,
+                                                   std::span<const Constraint> limits);
+
+}  // namespace isoscale::mesh

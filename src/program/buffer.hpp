@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mesh/mesh.hpp"
+#include "units/quantity.hpp"
+
+namespace isoscale::program {
+
+/// The type of a buffer's elements. (tf32 is a way to compute on f32, not a type to store.)
+enum class DType : std::uint8_t { f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i8, u8 };
+[[nodiscard]] std::string_view name(DType type);
+[[nodiscard]] std::uint64_t element_size(DType type);  ///< bytes
+
+/// Where a buffer lives. The host executor has one kind of memory and treats all alike.
+enum class Space : std::uint8_t { device, pinned, pageable, managed, symmetric };
+inline constexpr std::size_t space_count = 5;
+[[nodiscard]] std::string_view name(Space space);
+
+/// What a buffer is for; the memory account is kept by it.
+enum class Role : std::uint8_t {
+  weight,
+  master,  ///< f32 copy of narrow weights
+  gradient,
+  optimizer,  ///< moments and the like
+  input,
+  activation,  ///< kept from forward to backward; a received stage input is one
+  workspace,   ///< everything short-lived, outgoing messages included
+};
+inline constexpr std::size_t role_count = 7;
+[[nodiscard]] std::string_view name(Role role);
+
+using BufferId = std::uint32_t;
+inline constexpr BufferId no_buffer = ~BufferId{0};
+
+/// A logical buffer and, once placed, its storage: `offset` bytes into the arena of its space.
+/// Buffers whose lives do not overlap may share storage.
+struct Buffer {
+  DType dtype = DType::f32;
+  Space space = Space::device;
+  Role role = Role::workspace;
+  std::int32_t microbatch = -1;  ///< for activations: whose; -1 otherwise
+  std::uint64_t count = 0;       ///< elements
+  std::uint64_t offset = 0;      ///< bytes into the arena of its space
+};
+
+/// `count` consecutive elements of a buffer. On a rank at coordinate c of `axis` the slice begins at
+/// offset + c * step, so one program serves ranks that differ only in where their shard begins.
+struct Slice {
+  BufferId buffer = no_buffer;
+  std::uint64_t offset = 0;  ///< elements
+  std::uint64_t count = 0;   ///< elements
+  mesh::Axis axis = mesh::Axis::tp;
+  std::uint64_t step = 0;  ///< elements per coordinate; 0 for slices alike on all ranks
+
+  [[nodiscard]] std::uint64_t first(const mesh::Coordinates& at) const {
+    return offset + static_cast<std::uint64_t>(at[axis]) * step;
+  }
+};
+
+/// How a rank's local elements sit in the tensor that all ranks hold together. Local element
+/// (i, j, k), at i*local[0] + j*local[1] + k*local[2] of its slice, is global element
+/// base + i*global[0] + j*global[1] + k*global[2] + sum over axes of coordinate * steps[axis].
+/// Fill draws values by global index, and verification compares by it: every mesh of one model thus
+/// has the same data.
+struct Shard {
+  std::array<std::uint64_t, 3> extents{1, 1, 1};
+  std::array<std::uint64_t, 3> local{0, 0, 0};
+  std::array<std::uint64_t, 3> global{0, 0, 0};
+  std::uint64_t base = 0;
+  std::array<std::uint64_t, mesh::axis_count> steps{};  ///< tp, cp, ep, dp, pp
+
+  [[nodiscard]] std::uint64_t first(const mesh::Coordinates& at) const {
+    std::uint64_t index = base;
+    for (const mesh::Axis axis : mesh::all_axes) {
+      index += static_cast<std::uint64_t>(at[axis]) * steps[static_cast<std::size_t>(axis)];
+    }
+    return index;
+  }
+};
+
+}  // namespace isoscale::program

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "program/outline.hpp"
+#include "program/program.hpp"
+#include "units/quantity.hpp"
+
+namespace isoscale::program {
+
+/// What a program does and needs, derived from its ops and buffers, never declared.
+struct Traffic {
+  mesh::AxisSet axes;
+  OpKind kind = OpKind::all_reduce;
+  std::uint64_t calls = 0;
+  units::Bytes bytes;  ///< sum of OutlineOp::bytes
+};
+
+struct Facts {
+  units::Flops flop;                                    ///< of one step on this rank
+  std::array<units::Flops, phase_count> flop_of_phase;  ///< indexed by Phase
+  std::vector<Traffic> traffic;                         ///< of one step, by (axes, kind)
+  units::Bytes copied;                                  ///< by Copy ops, read + written
+  std::array<units::Bytes, space_count> memory;         ///< arena need per Space
+  std::array<units::Bytes, role_count> peak_of_role;    ///< peak of live bytes per Role
+  int peak_live_microbatches = 0;  ///< microbatches with a live activation, at most, in program order
+};
+
+[[nodiscard]] Facts facts(const RankProgram& program, const mesh::Shape& mesh);
+
+}  // namespace isoscale::program

@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "mesh/mesh.hpp"
+#include "program/buffer.hpp"
+
+namespace isoscale::program {
+
+enum class Transpose : std::uint8_t { no, yes };
+
+/// A row-major matrix, or `batch` of them: row r of matrix b begins at
+/// slice.first + b * batch_stride + r * row_stride. The slice spans all that is touched.
+struct Matrix {
+  Slice slice;
+  std::uint64_t row_stride = 0;    ///< elements
+  std::uint64_t batch_stride = 0;  ///< elements; 0 = the same matrix for every b
+};
+
+/// How a GEMM multiplies; `native` is the operands' own type with accumulation at least f32.
+enum class ComputeMode : std::uint8_t { native, tf32 };
+
+/// D = alpha * op(A) * op(B) + beta * C, `batch` times; op(A) is m x k, op(B) k x n, C and D m x n,
+/// all row-major. With beta 0, C is not read. C may be D.
+struct Gemm {
+  std::uint32_t m = 0, n = 0, k = 0, batch = 1;
+  Transpose transpose_a = Transpose::no, transpose_b = Transpose::no;
+  ComputeMode mode = ComputeMode::native;
+  double alpha = 1, beta = 0;
+  Matrix a, b, c, d;
+};
+
+enum class CollectiveKind : std::uint8_t {
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  broadcast,
+  reduce,
+  gather,
+  scatter,
+  all_to_all,
+  barrier,
+};
+enum class Reduction : std::uint8_t { sum, min, max };
+
+/// One collective over the group that varies along `axes`. `send` and `receive` are this rank's
+/// parts: equal for all_reduce, broadcast and reduce (in place when they are the same slice);
+/// receive = group size x send for all_gather, gather at the root; the reverse for reduce_scatter,
+/// scatter; equal for all_to_all. all_to_all with counts (elements to and from each member, packed
+/// in member order) is the uneven form. `root` is a position in the group.
+struct Collective {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  Reduction reduction = Reduction::sum;
+  mesh::AxisSet axes;
+  std::int32_t root = 0;
+  Slice send, receive;
+  std::vector<std::uint64_t> send_counts, receive_counts;
+};
+
+enum class Direction : std::uint8_t { send, receive };
+
+/// One message of an Exchange, with the rank `offset` steps along `axis` (wrapping).
+struct Transfer {
+  Direction direction = Direction::send;
+  mesh::Axis axis = mesh::Axis::pp;
+  std::int32_t offset = 1;
+  Slice slice;
+};
+
+/// A group of sends and receives that start together and end together. Messages between two ranks
+/// match in order per (axis, offset, direction).
+struct Exchange {
+  std::vector<Transfer> transfers;
+};
+
+/// dst = src, over batch x rows x columns; either side may be strided or in another space.
+struct Copy {
+  std::uint32_t rows = 0, columns = 0, batch = 1;
+  Matrix src, dst;
+};
+
+/// dst = a + b, over rows x columns.
+struct Add {
+  std::uint32_t rows = 0, columns = 0;
+  Matrix a, b, dst;
+};
+
+/// dst = scale * src in the element type of dst (round to nearest even); contiguous, equal counts.
+struct Cast {
+  Slice src, dst;
+  double scale = 1;
+};
+
+/// Draws from (key, global index) a value on a grid that is exact in bf16: an integer in -127 ... 127
+/// times 2^exponent. The same element gets the same value on every mesh and executor.
+struct Fill {
+  Slice dst;
+  Shard shard;
+  std::uint64_t key = 0;
+  std::int32_t exponent = 0;
+};
+
+enum class Optimizer : std::uint8_t { sgd, adam };
+
+/// One optimizer step on a slice, element by element. g = gradient * gradient_scale.
+/// sgd:  w -= rate * g.
+/// adam: Kingma & Ba, arXiv 1412.6980, algorithm 1; `powers` holds (beta1^t, beta2^t), is multiplied
+///       by (beta1, beta2) once per play, and starts at (1, 1).
+/// w is `master` where there is one (then `weight` gets it rounded), else `weight`.
+struct Update {
+  Optimizer optimizer = Optimizer::sgd;
+  Slice weight, master, gradient, moment1, moment2, powers;
+  double gradient_scale = 1;
+  double rate = 0.01, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
+};
+
+using Payload = std::variant<Gemm, Collective, Exchange, Copy, Add, Cast, Fill, Update>;
+
+/// What an op is, for tables and cost models: collectives one by one, the rest by payload.
+enum class OpKind : std::uint8_t {
+  gemm,
+  all_reduce,
+  reduce_scatter,
+  all_gather,
+  broadcast,
+  reduce,
+  gather,
+  scatter,
+  all_to_all,
+  barrier,
+  exchange,
+  copy,
+  add,
+  cast,
+  fill,
+  update,
+};
+inline constexpr std::size_t op_kind_count = 16;
+[[nodiscard]] std::string_view name(OpKind kind);
+[[nodiscard]] OpKind kind_of(const Payload& payload);
+/// gemm, add, cast, fill and update compute; copy copies; the rest communicates.
+[[nodiscard]] constexpr bool communicates(OpKind kind) {
+  return kind >= OpKind::all_reduce && kind <= OpKind::exchange;
+}
+
+/// What part of a training step an op belongs to.
+enum class Phase : std::uint8_t { setup, input, forward, backward, gradient_reduction, optimizer };
+inline constexpr std::size_t phase_count = 6;
+[[nodiscard]] std::string_view name(Phase phase);
+
+using StreamId = std::uint8_t;
+inline constexpr std::size_t max_streams = 8;
+
+/// "The first `count` ops of `stream` have finished."
+struct Wait {
+  StreamId stream = 0;
+  std::uint32_t count = 0;
+};
+
+/// Where in the model an op stands; -1 = nowhere in particular.
+struct Place {
+  Phase phase = Phase::setup;
+  std::int32_t layer = -1;
+  std::int32_t microbatch = -1;
+};
+
+struct Op {
+  Payload payload;
+  Place place;
+  StreamId stream = 0;
+  bool awaited = false;          ///< some op on another stream waits for this one
+  std::uint8_t wait_count = 0;   ///< at most one wait per other stream
+  std::uint32_t wait_begin = 0;  ///< into Program::waits
+};
+
+}  // namespace isoscale::program

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "mesh/mesh.hpp"
+#include "program/op.hpp"
+#include "program/program.hpp"
+
+/// A program without its data: what is done, when, after what and with whom, and how much of it.
+/// Matching, simulation, the run file and the analysis need no more.
+namespace isoscale::program {
+
+struct OutlineTransfer {
+  Direction direction = Direction::send;
+  mesh::Axis axis = mesh::Axis::pp;
+  std::int32_t offset = 1;
+  std::uint64_t bytes = 0;
+};
+
+struct OutlineOp {
+  OpKind kind = OpKind::gemm;
+  StreamId stream = 0;
+  Place place;
+  double flop = 0;          ///< 2 m n k batch for a GEMM, else 0 (elementwise work is not counted)
+  std::uint64_t bytes = 0;  ///< communication: the size that algbw is defined on (nccl-tests'
+                            ///< PERFORMANCE.md: the total for gathers and scatters); exchange: the
+                            ///< larger direction; else bytes read + written
+  mesh::AxisSet axes;       ///< group of a collective; axes of an exchange's peers
+  std::uint32_t wait_begin = 0, wait_count = 0;          ///< into Outline::waits
+  std::uint32_t transfer_begin = 0, transfer_count = 0;  ///< into Outline::transfers
+};
+
+struct Outline {
+  std::vector<std::string> streams;
+  std::vector<OutlineOp> ops;
+  std::vector<Wait> waits;
+  std::vector<OutlineTransfer> transfers;
+
+  [[nodiscard]] std::span<const Wait> waits_of(const OutlineOp& op) const {
+    return std::span{waits}.subspan(op.wait_begin, op.wait_count);
+  }
+  [[nodiscard]] std::span<const OutlineTransfer> transfers_of(const OutlineOp& op) const {
+    return std::span{transfers}.subspan(op.transfer_begin, op.transfer_count);
+  }
+};
+
+struct OutlineSet {
+  mesh::Shape mesh;
+  std::vector<Outline> outlines;
+  std::vector<std::uint32_t> outline_of_rank;
+
+  [[nodiscard]] const Outline& of(int rank) const {
+    return outlines[outline_of_rank[static_cast<std::size_t>(rank)]];
+  }
+};
+
+[[nodiscard]] Outline outline(const RankProgram& program, Section section, const mesh::Shape& mesh);
+[[nodiscard]] OutlineSet outline(const ProgramSet& set, Section section);
+
+}  // namespace isoscale::program

@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "program/outline.hpp"
+#include "timeline/timeline.hpp"
+#include "units/quantity.hpp"
+
+/// Plays the programs of all ranks against costs instead of hardware; a pure function.
+namespace isoscale::simulate {
+
+/// Durations by op: tables[table_of_rank[r]][op]. For a communication op it is the time from the
+/// last arrival to the end.
+struct Costs {
+  std::vector<std::vector<units::Nanoseconds>> tables;
+  std::vector<std::uint32_t> table_of_rank;
+};
+
+/// Unit costs: every FLOP of a GEMM takes one nanosecond, all else is free. Whole numbers, so a
+/// schedule's idle time is exact.
+[[nodiscard]] Costs unit_costs(const program::OutlineSet& set);
+
+/// How ops are put on streams: as the program says, or all in program order on one.
+enum class Streams : std::uint8_t { as_written, folded };
+enum class Record : std::uint8_t { steps, spans };  ///< step ends only, or every span too
+
+struct Options {
+  int plays = 1;  ///< repeated plays of the step, each begun when the rank's streams have drained
+  Streams streams = Streams::as_written;
+  Record record = Record::spans;
+};
+
+/// One timeline per play, all ranks. Throws base::Error when the programs deadlock or do not match,
+/// naming the ranks and ops.
+[[nodiscard]] std::vector<timeline::Timeline> simulate(const program::OutlineSet& set,
+                                                       const Costs& costs, Options options = {});
+
+}  // namespace isoscale::simulate

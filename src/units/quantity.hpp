@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <compare>
+#include <cstdint>
+
+namespace isoscale::units {
+
+/// A number with a unit in SI base (bytes, seconds, ...). Only operations that keep the unit, or
+/// that give a plain ratio, exist; conversions between units are the named functions below.
+template <class Tag, class Representation>
+class Quantity {
+ public:
+  using representation = Representation;
+
+  constexpr Quantity() = default;
+  constexpr explicit Quantity(Representation value) : value_(value) {}
+
+  [[nodiscard]] constexpr Representation value() const { return value_; }
+
+  constexpr Quantity& operator+=(Quantity other) {
+    value_ += other.value_;
+    return *this;
+  }
+  constexpr Quantity& operator-=(Quantity other) {
+    value_ -= other.value_;
+    return *this;
+  }
+  friend constexpr Quantity operator+(Quantity a, Quantity b) { return a += b; }
+  friend constexpr Quantity operator-(Quantity a, Quantity b) { return a -= b; }
+  friend constexpr Quantity operator*(Quantity a, Representation factor) {
+    return Quantity{a.value_ * factor};
+  }
+  friend constexpr Quantity operator*(Representation factor, Quantity a) { return a * factor; }
+  friend constexpr Quantity operator/(Quantity a, Representation divisor) {
+    return Quantity{a.value_ / divisor};
+  }
+  /// The ratio of two like quantities.
+  friend constexpr double operator/(Quantity a, Quantity b) {
+    return static_cast<double>(a.value_) / static_cast<double>(b.value_);
+  }
+  friend constexpr auto operator<=>(Quantity a, Quantity b) = default;
+
+ private:
+  Representation value_{};
+};
+
+using Bytes = Quantity<struct BytesTag, std::uint64_t>;
+using Flops = Quantity<struct FlopsTag, double>;  ///< a count of floating-point operations
+using Seconds = Quantity<struct SecondsTag, double>;
+using Nanoseconds = Quantity<struct NanosecondsTag, std::int64_t>;  ///< timestamps and span ends
+using BytesPerSecond = Quantity<struct BytesPerSecondTag, double>;
+using FlopsPerSecond = Quantity<struct FlopsPerSecondTag, double>;
+
+[[nodiscard]] constexpr Seconds to_seconds(Nanoseconds time) {
+  return Seconds{static_cast<double>(time.value()) * 1e-9};
+}
+[[nodiscard]] constexpr Nanoseconds to_nanoseconds(Seconds time) {
+  return Nanoseconds{static_cast<std::int64_t>(time.value() * 1e9 + (time.value() < 0 ? -0.5 : 0.5))};
+}
+[[nodiscard]] constexpr BytesPerSecond rate(Bytes bytes, Seconds time) {
+  return BytesPerSecond{static_cast<double>(bytes.value()) / time.value()};
+}
+[[nodiscard]] constexpr FlopsPerSecond rate(Flops work, Seconds time) {
+  return FlopsPerSecond{work.value() / time.value()};
+}
+
+}  // namespace isoscale::units

@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// One table per workload says which options it knows: it feeds --help, `list options`, validation,
+/// the experiment file, the run file and the documentation.
+namespace isoscale::workloads {
+
+enum class OptionType : unsigned char { choice, integer, bytes };
+
+struct OptionSpec {
+  std::string_view key;
+  OptionType type = OptionType::choice;
+  std::string_view default_value;             ///< "" = derived, as the help says
+  std::vector<std::string_view> choices = {};  ///< for a choice
+  long long minimum = 0, maximum = 0;          ///< for an integer
+  std::string_view help;
+};
+
+/// Options as given: key -> text. What is absent has its default.
+using Options = std::map<std::string, std::string, std::less<>>;
+
+/// Throws base::UsageError when `value` has no meaning for `spec`: names the key, the value and what
+/// would be accepted.
+void validate(const OptionSpec& spec, std::string_view value);
+
+/// Typed access to options against their table. Values have been validated.
+class OptionReader {
+ public:
+  OptionReader(std::span<const OptionSpec> table, const Options& given);
+  [[nodiscard]] std::string text(std::string_view key) const;
+  [[nodiscard]] bool is(std::string_view key, std::string_view value) const;
+  [[nodiscard]] bool has(std::string_view key) const;  ///< given, or has a default
+  [[nodiscard]] long long integer(std::string_view key) const;
+  [[nodiscard]] unsigned long long bytes(std::string_view key) const;
+
+ private:
+  std::span<const OptionSpec> table_;
+  const Options& given_;
+};
+
+}  // namespace isoscale::workloads

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mesh/mesh.hpp"
+#include "mesh/resolve.hpp"
+#include "program/program.hpp"
+#include "workloads/model.hpp"
+#include "workloads/options.hpp"
+
+namespace isoscale::workloads {
+
+/// What a run computes in. tf32 stores f32.
+enum class Precision : std::uint8_t { f64, f32, tf32, f16, bf16, fp8 };
+[[nodiscard]] std::string_view name(Precision precision);
+/// Throws base::UsageError with the names that exist.
+[[nodiscard]] Precision parse_precision(std::string_view text);
+
+enum class Scaling : std::uint8_t { strong, weak };
+[[nodiscard]] std::string_view name(Scaling scaling);
+
+/// Whether a program keeps what it computes until the end of a step, for verification to read, or frees
+/// it as soon as it is used.
+enum class Keep : std::uint8_t { nothing, observables };
+
+/// Everything a program is a function of. `options` are complete: batch, microbatch and microbatches
+/// are all set when a point has been planned.
+struct Request {
+  Model model;
+  mesh::Shape mesh;
+  Precision precision = Precision::f32;
+  Options options;
+  std::uint64_t seed = 1;
+  Keep keep = Keep::nothing;
+
+  bool operator==(const Request&) const = default;
+};
+
+/// One row of the registry: a workload is these functions, and no state.
+struct Workload {
+  std::string_view name;
+  std::string_view description;
+  std::span<const OptionSpec> options;
+  /// The axes that grow with the rank count when the user names no mesh ("dp" for dp, ...): the mesh
+  /// of `ranks` ranks that this workload is about. Throws base::UsageError when there is none.
+  mesh::Request (*natural_mesh)(int ranks);
+  /// What the mesh must divide.
+  std::vector<mesh::Constraint> (*limits)(const Model& model);
+  /// The request of a point at `mesh`, from the request at the base mesh (all axes 1): fills in batch,
+  /// microbatch and microbatches; under weak scaling grows batch with dp, heads and FFN width with tp,
+  /// layers with pp. Throws base::UsageError with the numbers when the batch does not divide.
+  Request (*scale)(const Request& base, const mesh::Shape& mesh, Scaling scaling);
+  /// The programs of all ranks. Throws base::UsageError when options exclude each other or the mesh.
+  program::ProgramSet (*build)(const Request& request);
+  /// A small relative for verification: same mesh, code, schedule and options, sizes and bucket
+  /// thresholds scaled down together; its programs keep what they compute (observables).
+  Request (*twin)(const Request& request);
+  /// Tokens (or whatever `throughput_unit` counts) per step over all ranks.
+  double (*work_per_step)(const Request& request);
+  std::string_view throughput_unit;
+};
+
+[[nodiscard]] std::span<const Workload> registry();
+/// Throws base::UsageError with the nearest name.
+[[nodiscard]] const Workload& find_workload(std::string_view name);
+
+}  // namespace isoscale::workloads
