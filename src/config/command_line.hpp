@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "config/run_config.hpp"
+
+namespace isoscale::config {
+
+enum class ReportFormat : std::uint8_t { text, json, csv, markdown };
+
+struct ReportCommand {
+  std::vector<std::filesystem::path> files;
+  ReportFormat format = ReportFormat::text;
+  std::optional<int> baseline;  ///< rank count; absent = first point that is ok
+};
+
+struct ListCommand {
+  enum class What : std::uint8_t { workloads, models, suites, options };
+  What what = What::workloads;
+  std::string workload;  ///< for options
+};
+
+/// Nothing to do but print `text` on standard output (--help, --version).
+struct PrintCommand {
+  std::string text;
+};
+
+using Command = std::variant<RunConfig, ReportCommand, ListCommand, PrintCommand>;
+
+/// Reads the command line (CLI11). Never prints, never exits. Throws base::UsageError: what was wrong,
+/// where, and what would have been accepted (the nearest option, workload, model ... by name).
+[[nodiscard]] Command parse_command_line(int argc, const char* const* argv);
+
+}  // namespace isoscale::config

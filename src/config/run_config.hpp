@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mesh/mesh.hpp"
+#include "mesh/resolve.hpp"
+#include "units/quantity.hpp"
+#include "workloads/workload.hpp"
+
+/// From the command line and TOML files to one frozen record of what was asked for. The only reader
+/// of argv.
+namespace isoscale::config {
+
+enum class Device : std::uint8_t { automatic, cuda, host };
+[[nodiscard]] std::string_view name(Device device);
+
+/// What ranks outside a point do: sleep, or run replicas of it.
+enum class FillIdle : std::uint8_t { idle, replicas };
+[[nodiscard]] std::string_view name(FillIdle fill);
+
+enum class IfExists : std::uint8_t { refuse, overwrite };
+enum class Verbosity : std::uint8_t { normal, quiet };
+enum class Mode : std::uint8_t { measure, dry_run };
+
+/// One set of curves: one workload and model over rank counts. A suite is several of them.
+struct Experiment {
+  std::string workload;
+  workloads::Request base;  ///< at the mesh of one rank; options validated, as given
+  mesh::Request mesh;       ///< axes the user named; empty = the workload's natural mesh
+  workloads::Scaling scaling = workloads::Scaling::strong;
+  mesh::Placement placement = mesh::Placement::packed;
+};
+
+struct RunConfig {
+  std::vector<Experiment> experiments;
+  Device device = Device::automatic;
+  std::vector<int> ranks;  ///< as named, ascending; empty = powers of two up to the world, and the world
+  FillIdle fill = FillIdle::idle;
+  int blas_threads = 1;  ///< per rank
+
+  double precision = 0.01;            ///< relative half-width of the interval to stop at
+  units::Seconds max_time{30};        ///< per point
+  int trace_steps = 4;                ///< traced steps kept per point
+  int trace_ranks = 64;               ///< ranks whose spans are kept
+
+  std::filesystem::path output;  ///< empty = isoscale-<workloads>-<host>-<UTC time>.h5 here
+  IfExists if_exists = IfExists::refuse;
+  Mode mode = Mode::measure;
+  Verbosity verbosity = Verbosity::normal;
+  std::string command_line;  ///< as typed, shell-quoted
+  std::string suite;         ///< name of the suite, "" when none
+};
+
+/// The configuration as canonical TOML: parses back to an equal RunConfig; the run file keeps it.
+[[nodiscard]] std::string to_toml(const RunConfig& config);
+/// The experiment-file form of a configuration. Throws base::UsageError with line and key.
+[[nodiscard]] RunConfig from_toml(std::string_view toml, std::string_view origin);
+
+}  // namespace isoscale::config
