@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "mesh/mesh.hpp"
+#include "program/outline.hpp"
+#include "timeline/timeline.hpp"
+#include "units/quantity.hpp"
+
+/// What one launch wrote, in memory. The runner fills it, the writer stores it, the reader gives it
+/// back, the analysis looks at nothing else.
+namespace isoscale::results {
+
+inline constexpr int schema_major = 1;
+inline constexpr int schema_minor = 0;
+
+enum class PointStatus : std::uint8_t { ok, failed, skipped };
+[[nodiscard]] std::string_view name(PointStatus status);
+
+/// One measured configuration.
+struct PointData {
+  int index = 0;
+  std::string workload, model, dtype;
+  mesh::Shape mesh;
+  int ranks = 0, nodes = 0;
+  std::string scaling, placement;
+  std::map<std::string, std::string> options;  ///< complete, as text
+  std::uint64_t seed = 0;
+  std::vector<std::string> labels;  ///< oversubscribed, ...
+  PointStatus status = PointStatus::ok;
+  std::string reason;              ///< why not ok; "" when ok
+  std::optional<bool> verified;    ///< absent: not checked
+  std::string verification;        ///< what was compared and how close it came
+
+  std::string throughput_unit;     ///< "tokens/s"
+  double work_per_step = 0;        ///< tokens over all ranks
+  std::vector<double> flop_of_rank;        ///< one step, per rank
+  std::vector<double> memory_of_rank;      ///< bytes, per rank
+  std::vector<int> peak_live_microbatches;  ///< per rank
+  std::vector<int> world_rank;             ///< per rank of the point
+  bool folded = false;             ///< the executor played all streams as one
+  std::string folded_reason;
+
+  /// step_times[step][rank], seconds, every step that was played after warm-up began. The first
+  /// `warm_up_steps` are warm-up; `traced[step]` tells which steps recorded spans (not used for
+  /// step times). `dropped[step]`: first of its block, used for nothing.
+  std::vector<std::vector<double>> step_times;
+  std::int64_t warm_up_steps = 0;
+  std::vector<std::uint8_t> traced, dropped;
+  std::string stopped_because;     ///< "precision", "max-time"
+
+  program::OutlineSet outline;     ///< of the step
+  std::vector<timeline::Timeline> traces;  ///< traced steps that were kept
+  /// Per rank of the point: clock offset against rank 0 applied to traces, and its error, seconds.
+  std::vector<double> clock_offset, clock_error;
+  std::string started, ended;      ///< UTC, ISO 8601
+};
+
+/// Facts of one rank of the world, as text and numbers; what could not be found out is absent.
+struct RankFacts {
+  int rank = 0;
+  std::string host;
+  int node = 0;
+  std::map<std::string, std::string> text;  ///< cpu_model, os, device, cpu_quota, ...
+  std::map<std::string, double> number;     ///< cores, bound_cores, memory_total (bytes), ...
+};
+
+struct RunData {
+  std::string id;  ///< unique, random
+  std::string created, ended;  ///< UTC, ISO 8601; ended "" while running or when killed
+  std::string isoscale_version, git_hash, compiler, build_type;
+  std::string device, device_detail, mpi_library;
+  std::string command_line, config_toml;
+  int ranks = 0, nodes = 0;
+  bool complete = false;
+  std::vector<std::string> warnings;
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::vector<RankFacts> rank_facts;
+  std::vector<PointData> points;
+};
+
+}  // namespace isoscale::results

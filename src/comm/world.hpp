@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/handle.hpp"
+#include "mesh/mesh.hpp"
+#include "units/quantity.hpp"
+
+/// MPI, wrapped once: environment, communicators, agreement among ranks, gathering, clock offsets.
+namespace isoscale::comm {
+
+class MpiError : public base::Error {
+ public:
+  using Error::Error;
+};
+
+/// Throws MpiError with MPI's own text when `code` is not MPI_SUCCESS. Every MPI call goes through it.
+void check(int code, std::source_location where = std::source_location::current());
+
+/// MPI_Init_thread (MPI_THREAD_MULTIPLE) to MPI_Finalize; made once, in main, and first destroyed last.
+/// When destroyed by an exception in flight it does not finalize: peers may be in a collective.
+class Environment {
+ public:
+  Environment(int* argc, char*** argv);
+  ~Environment();
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+  /// Highest thread level the library gave; below MULTIPLE only single-stream play is possible.
+  [[nodiscard]] int thread_level() const { return thread_level_; }
+  [[nodiscard]] static std::string library_version();  ///< first line, "Open MPI v4.1.4, ..."
+
+ private:
+  int thread_level_ = 0;
+};
+
+struct CommunicatorTraits {
+  using type = MPI_Comm;
+  static type null() { return MPI_COMM_NULL; }
+  static void free(type communicator) noexcept;
+};
+
+/// A communicator of ours, MPI_ERRORS_RETURN set; move-only. Collective calls must be made by all of
+/// its ranks in the same order.
+class Communicator {
+ public:
+  Communicator() = default;
+  [[nodiscard]] static Communicator world();  ///< a duplicate of MPI_COMM_WORLD
+
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] int size() const { return size_; }
+  [[nodiscard]] MPI_Comm get() const { return handle_.get(); }
+  [[nodiscard]] explicit operator bool() const { return static_cast<bool>(handle_); }
+
+  /// Ranks of one colour together, ordered by key; colour < 0: this rank gets an empty communicator.
+  [[nodiscard]] Communicator split(int colour, int key) const;
+  [[nodiscard]] Communicator duplicate() const;
+  /// Ranks that share memory (one node).
+  [[nodiscard]] Communicator split_node() const;
+
+  void barrier() const;
+  /// Waits for all ranks like barrier, asleep between looks (`pause` apart): no core or link is kept busy.
+  void quiet_barrier(units::Seconds pause = units::Seconds{0.01}) const;
+  void broadcast(std::span<std::byte> data, int root = 0) const;
+  [[nodiscard]] std::string broadcast(std::string text, int root = 0) const;
+  [[nodiscard]] std::int64_t broadcast(std::int64_t value, int root = 0) const;
+  [[nodiscard]] double all_max(double value) const;
+  [[nodiscard]] double all_min(double value) const;
+  [[nodiscard]] double all_sum(double value) const;
+  void all_max(std::span<double> values) const;  ///< element by element, in place
+  /// Every rank's bytes at root, by rank; empty elsewhere. Sent in bounded blocks: no rank's part may
+  /// exceed what memory holds, any part may exceed 2 GiB.
+  [[nodiscard]] std::vector<std::vector<std::byte>> gather(std::span<const std::byte> part,
+                                                           int root = 0) const;
+  [[nodiscard]] std::vector<std::string> gather(std::string_view text, int root = 0) const;
+  [[nodiscard]] std::vector<std::int64_t> all_gather(std::int64_t value) const;
+
+ private:
+  explicit Communicator(MPI_Comm owned);
+
+  base::Handle<CommunicatorTraits> handle_;
+  int rank_ = 0;
+  int size_ = 1;
+};
+
+/// The outcome of a vote: `ok` on every rank alike; `why` is the reason of the lowest rank that said
+/// no, prefixed with its rank, "" when all said yes.
+struct Vote {
+  bool ok = true;
+  std::string why;
+};
+/// Collective. A rank that is content passes an empty `problem`.
+[[nodiscard]] Vote all_ok(const Communicator& communicator, std::string_view problem);
+
+/// Index of each rank's node, 0-based, in order of first appearance; collective, same on all ranks.
+[[nodiscard]] std::vector<int> node_of_rank(const Communicator& communicator);
+
+/// This rank's steady clock minus rank 0's, and half of the round trip that bounds its error.
+struct ClockOffset {
+  units::Nanoseconds offset;
+  units::Nanoseconds error;
+};
+/// Collective. Ranks that share a kernel have the same clock: offset 0, error 0 without measuring
+/// (same boot id and time namespace). Else: least of `rounds` round trips with rank 0.
+[[nodiscard]] ClockOffset measure_clock_offset(const Communicator& communicator, int rounds = 20);
+
+/// Now, on the steady clock that all our times are taken on.
+[[nodiscard]] units::Nanoseconds now();
+
+}  // namespace isoscale::comm

@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/world.hpp"
+#include "program/program.hpp"
+#include "timeline/timeline.hpp"
+#include "units/quantity.hpp"
+#include "workloads/workload.hpp"
+
+/// Plays programs on a device. Narrow on purpose: a back end is a folder that implements these two
+/// classes.
+namespace isoscale::executor {
+
+/// Whether a play records a span per op, which costs a little, or only when it began and ended.
+enum class Trace : std::uint8_t { off, on };
+
+struct PlayTime {
+  units::Nanoseconds begin, end;  ///< this rank's steady clock
+};
+
+/// What an executor decided when it prepared a session; goes into the run file.
+struct SessionFacts {
+  bool folded = false;       ///< all streams played in program order on one
+  std::string folded_reason;  ///< "" when not folded
+  int blas_threads = 0;      ///< 0 = does not apply
+  units::Bytes memory;       ///< storage taken, workspace included
+  units::Seconds communicator_creation;  ///< time to make this session's communicators
+};
+
+/// One rank's program, ready to play: storage allocated, communicators made.
+class Session {
+ public:
+  virtual ~Session() = default;
+
+  /// Plays a section once, from streams free to all of them drained, on the calling thread (and on
+  /// threads of the session). Every rank of the point plays the same sections in the same order.
+  virtual PlayTime play(program::Section section, Trace trace) = 0;
+  /// Of the last play with Trace::on, in program order, this rank's steady clock.
+  [[nodiscard]] virtual std::span<const timeline::Span> spans() const = 0;
+  /// Copies raw elements out of (into) a slice; no play may be under way.
+  virtual void read(const program::Slice& slice, std::span<std::byte> into) = 0;
+  virtual void write(const program::Slice& slice, std::span<const std::byte> from) = 0;
+  [[nodiscard]] virtual const SessionFacts& facts() const = 0;
+};
+
+/// What a device offers; pure facts.
+struct Description {
+  std::string name;    ///< "host", "cuda"
+  std::string detail;  ///< "OpenBLAS 0.3.21, 1 thread", "NVIDIA H200, CUDA 13.0"
+  std::vector<workloads::Precision> precisions;
+  std::optional<units::Bytes> memory_free;  ///< for one rank, ranks that share it considered
+  int cores = 0;                            ///< cores this rank is bound to
+};
+
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  [[nodiscard]] virtual const Description& describe() const = 0;
+  /// Collective over `point`, whose ranks are in mesh order. `set` holds every rank's program, so that
+  /// all make the same communicators in the same order. Throws base::Error (out of memory: need and
+  /// free); the caller agrees with the other ranks before it plays.
+  [[nodiscard]] virtual std::unique_ptr<Session> prepare(const program::ProgramSet& set,
+                                                         const comm::Communicator& point) = 0;
+};
+
+}  // namespace isoscale::executor

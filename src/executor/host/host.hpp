@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "executor/executor.hpp"
+
+namespace isoscale::executor {
+
+/// How the host executor puts streams on threads.
+enum class HostStreams : std::uint8_t {
+  automatic,  ///< folded when this rank has fewer than two cores, else a thread per further stream
+  threads,
+  folded,
+};
+
+struct HostOptions {
+  int blas_threads = 1;
+  HostStreams streams = HostStreams::automatic;
+  /// Ranks that share this rank's node; memory and cores are divided by it when they are not bound.
+  int ranks_on_node = 1;
+  /// MPI_THREAD_* the library gave; below MULTIPLE streams are folded.
+  int thread_level = MPI_THREAD_MULTIPLE;
+};
+
+/// BLAS and MPI on this rank's cores: always built, the reference of every other executor.
+[[nodiscard]] std::unique_ptr<Executor> make_host_executor(const HostOptions& options);
+
+}  // namespace isoscale::executor

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "units/quantity.hpp"
+
+/// What this machine is, and rules about it as pure functions over those facts.
+namespace isoscale::system {
+
+/// Facts of one rank's machine and of its place on it. What could not be found out is absent.
+struct MachineFacts {
+  std::string host;
+  std::optional<std::string> cpu_model;
+  std::optional<int> sockets, cores, numa_nodes;  ///< of the node; cores are physical
+  std::optional<units::Bytes> memory_total, memory_available;
+  std::vector<int> bound_cpus;  ///< logical CPUs this process may run on
+  int bound_cores = 0;          ///< physical cores among them
+  std::optional<std::string> os;  ///< "Linux 6.1.0"
+  std::optional<std::string> cpu_quota;  ///< cgroup limit, "2.0 CPUs"; absent = none found
+};
+[[nodiscard]] MachineFacts machine_facts();
+
+/// Looks an environment variable up; nullopt = unset.
+using Lookup = std::function<std::optional<std::string>(std::string_view)>;
+[[nodiscard]] Lookup process_environment();
+
+/// The variables that a run file keeps, by an explicit list of names (never by prefix: a scheduler's
+/// token is a secret). Only those that are set, in list order.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> recorded_environment(
+    const Lookup& environment);
+
+/// Whether a job's processes were started without MPI's wiring, so that each thinks it is alone.
+/// Returns the reason to stop as a sentence with the fix, or nullopt. Rule: world = 1 and
+/// (OMPI_COMM_WORLD_SIZE or PMI_SIZE > 1, or neither set and SLURM_STEP_NUM_TASKS > 1 or
+/// SLURM_PROCID > 0). Nothing is concluded when world > 1.
+[[nodiscard]] std::optional<std::string> singleton_problem(int world, const Lookup& environment);
+
+}  // namespace isoscale::system
