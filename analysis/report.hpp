@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/breakdown.hpp"
+#include "analysis/statistics.hpp"
+#include "results/run_data.hpp"
+
+/// From run files to what a report says; a pure function. The renderers only print it.
+namespace isoscale::analysis {
+
+/// One point with everything derived from it. Optional = undefined or not measured.
+struct PointReport {
+  const results::PointData* data = nullptr;  ///< not owned; lives as long as the runs given
+  std::optional<Estimate> step_time;         ///< seconds; a step's time is its slowest rank's; untraced steps
+  std::optional<double> throughput;          ///< work_per_step / median step time
+  std::optional<double> speedup, efficiency;  ///< against the curve's baseline (DESIGN 3)
+  std::optional<double> flop_per_step;       ///< over all ranks
+  std::optional<double> flops_per_rank;      ///< FLOP/s per rank, mean
+  std::optional<double> memory_per_rank;     ///< bytes, largest rank
+  std::optional<double> traced_step;         ///< median over traced steps of the slowest rank, seconds
+  BreakdownResult breakdown;
+  std::optional<double> communication_ratio;  ///< (transfer + wait + hidden) / step
+  std::optional<double> instrumentation_overhead;  ///< traced / untraced - 1, like with like
+  std::vector<std::string> labels;           ///< of the data, plus not-closed
+};
+
+/// Points of one workload, model, dtype, scaling, options and placement over rank counts, ascending.
+struct Curve {
+  std::string title;  ///< "dp, tiny, f32, strong scaling, packed"
+  std::vector<PointReport> points;
+  std::optional<int> baseline;  ///< rank count that efficiency is against
+};
+
+struct RunReport {
+  const results::RunData* data = nullptr;
+  std::string file;
+  std::vector<Curve> curves;
+};
+
+struct ReportOptions {
+  std::optional<int> baseline;  ///< rank count; absent = first point that is ok
+};
+
+[[nodiscard]] RunReport make_report(const results::RunData& run, std::string file,
+                                    const ReportOptions& options);
+
+}  // namespace isoscale::analysis
