@@ -25,12 +25,12 @@ enum class Precision : std::uint8_t { f64, f32, tf32, f16, bf16, fp8 };
 enum class Scaling : std::uint8_t { strong, weak };
 [[nodiscard]] std::string_view name(Scaling scaling);
 
-/// Whether a program keeps what it computes until the end of a step, for verification to read, or frees
-/// it as soon as it is used.
+/// Whether a program keeps what it computes until the end of a step, for verification to read, or
+/// frees it as soon as it is used.
 enum class Keep : std::uint8_t { nothing, observables };
 
-/// Everything a program is a function of. `options` are complete: batch, microbatch and microbatches
-/// are all set when a point has been planned.
+/// Everything a program is a function of. `options` are complete: batch, microbatch and
+/// microbatches are all set when a point has been planned.
 struct Request {
   Model model;
   mesh::Shape mesh;
@@ -47,16 +47,18 @@ struct Workload {
   std::string_view name;
   std::string_view description;
   std::span<const OptionSpec> options;
-  /// The axes that grow with the rank count when the user names no mesh ("dp" for dp, ...): the mesh
-  /// of `ranks` ranks that this workload is about. Throws base::UsageError when there is none.
+  /// The axes that grow with the rank count when the user names no mesh ("dp" for dp, ...): the
+  /// mesh of `ranks` ranks that this workload is about. Throws base::UsageError when there is none.
   mesh::Request (*natural_mesh)(int ranks);
   /// What the mesh must divide.
   std::vector<mesh::Constraint> (*limits)(const Model& model);
-  /// The request of a point at `mesh`, from the request at the base mesh (all axes 1): fills in batch,
-  /// microbatch and microbatches; under weak scaling grows batch with dp, heads and FFN width with tp,
-  /// layers with pp. Throws base::UsageError with the numbers when the batch does not divide.
+  /// The request of a point at `mesh`, from the request at the base mesh (all axes 1): fills in
+  /// batch, microbatch and microbatches; under weak scaling grows batch with dp, heads and FFN
+  /// width with tp, layers with pp. Throws base::UsageError with the numbers when the batch does
+  /// not divide.
   Request (*scale)(const Request& base, const mesh::Shape& mesh, Scaling scaling);
-  /// The programs of all ranks. Throws base::UsageError when options exclude each other or the mesh.
+  /// The programs of all ranks. Throws base::UsageError when options exclude each other or the
+  /// mesh.
   program::ProgramSet (*build)(const Request& request);
   /// A small relative for verification: same mesh, code, schedule and options, sizes and bucket
   /// thresholds scaled down together; its programs keep what they compute (observables).

@@ -50,8 +50,8 @@ struct Buffer {
   std::uint64_t offset = 0;      ///< bytes into the arena of its space
 };
 
-/// `count` consecutive elements of a buffer. On a rank at coordinate c of `axis` the slice begins at
-/// offset + c * step, so one program serves ranks that differ only in where their shard begins.
+/// `count` consecutive elements of a buffer. On a rank at coordinate c of `axis` the slice begins
+/// at offset + c * step, so one program serves ranks that differ only in where their shard begins.
 struct Slice {
   BufferId buffer = no_buffer;
   std::uint64_t offset = 0;  ///< elements

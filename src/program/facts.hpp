@@ -25,8 +25,10 @@ struct Facts {
   std::vector<Traffic> traffic;                         ///< of one step, by (axes, kind)
   units::Bytes copied;                                  ///< by Copy ops, read + written
   std::array<units::Bytes, space_count> memory;         ///< arena need per Space
+  std::array<units::Bytes, space_count> peak_live;      ///< peak of live bytes per Space
   std::array<units::Bytes, role_count> peak_of_role;    ///< peak of live bytes per Role
-  int peak_live_microbatches = 0;  ///< microbatches with a live activation, at most, in program order
+  int peak_live_microbatches =
+      0;  ///< microbatches with a live activation, at most, in program order
 };
 
 [[nodiscard]] Facts facts(const RankProgram& program, const mesh::Shape& mesh);

@@ -96,8 +96,8 @@ struct Cast {
   double scale = 1;
 };
 
-/// Draws from (key, global index) a value on a grid that is exact in bf16: an integer in -127 ... 127
-/// times 2^exponent. The same element gets the same value on every mesh and executor.
+/// Draws from (key, global index) a value on a grid that is exact in bf16: an integer in -127 ...
+/// 127 times 2^exponent. The same element gets the same value on every mesh and executor.
 struct Fill {
   Slice dst;
   Shard shard;
@@ -109,7 +109,8 @@ enum class Optimizer : std::uint8_t { sgd, adam };
 
 /// One optimizer step on a slice, element by element. g = gradient * gradient_scale.
 /// sgd:  w -= rate * g.
-/// adam: Kingma & Ba, arXiv 1412.6980, algorithm 1; `powers` holds (beta1^t, beta2^t), is multiplied
+/// adam: Kingma & Ba, arXiv 1412.6980, algorithm 1; `powers` holds (beta1^t, beta2^t), is
+/// multiplied
 ///       by (beta1, beta2) once per play, and starts at (1, 1).
 /// w is `master` where there is one (then `weight` gets it rounded), else `weight`.
 struct Update {

@@ -37,7 +37,7 @@ struct Observable {
 struct RankProgram {
   std::vector<Buffer> buffers;
   std::array<std::uint64_t, space_count> arena_bytes{};  ///< per space
-  std::vector<std::string> streams;                       ///< names; stream 0 is "compute"
+  std::vector<std::string> streams;                      ///< names; stream 0 is "compute"
   Program setup, step;
   std::vector<Observable> observables;
 

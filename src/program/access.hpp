@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <variant>
+
+#include "mesh/mesh.hpp"
+#include "program/buffer.hpp"
+#include "program/op.hpp"
+
+/// Which elements an op touches.
+namespace isoscale::program {
+
+enum class Mode : std::uint8_t { read, write };
+
+/// Elements begin ... end-1 of a buffer; for a slice that moves with a coordinate, all that any
+/// coordinate may touch.
+struct Access {
+  BufferId buffer = no_buffer;
+  std::uint64_t begin = 0, end = 0;
+  Mode mode = Mode::read;
+};
+
+[[nodiscard]] inline Access access(const Slice& slice, const mesh::Shape& mesh, Mode mode) {
+  const auto last = static_cast<std::uint64_t>(mesh[slice.axis] - 1);
+  return {.buffer = slice.buffer,
+          .begin = slice.offset,
+          .end = slice.offset + last * slice.step + slice.count,
+          .mode = mode};
+}
+
+/// Calls visit(slice, mode) for each slice of the op that exists, reads before writes.
+template <class Visit>
+void for_each_slice(const Payload& payload, const Visit& visit) {
+  const auto read = [&](const Slice& slice) {
+    if (slice.buffer != no_buffer && slice.count > 0) visit(slice, Mode::read);
+  };
+  const auto write = [&](const Slice& slice) {
+    if (slice.buffer != no_buffer && slice.count > 0) visit(slice, Mode::write);
+  };
+  struct Visitor {
+    const decltype(read)& r;
+    const decltype(write)& w;
+    void operator()(const Gemm& op) const {
+      r(op.a.slice);
+      r(op.b.slice);
+      if (op.beta != 0) r(op.c.slice);
+      w(op.d.slice);
+    }
+    void operator()(const Collective& op) const {
+      r(op.send);
+      w(op.receive);
+    }
+    void operator()(const Exchange& op) const {
+      for (const Transfer& transfer : op.transfers) {
+        if (transfer.direction == Direction::send) r(transfer.slice);
+      }
+      for (const Transfer& transfer : op.transfers) {
+        if (transfer.direction == Direction::receive) w(transfer.slice);
+      }
+    }
+    void operator()(const Copy& op) const {
+      r(op.src.slice);
+      w(op.dst.slice);
+    }
+    void operator()(const Add& op) const {
+      r(op.a.slice);
+      r(op.b.slice);
+      w(op.dst.slice);
+    }
+    void operator()(const Cast& op) const {
+      r(op.src);
+      w(op.dst);
+    }
+    void operator()(const Fill& op) const { w(op.dst); }
+    void operator()(const Update& op) const {
+      r(op.gradient);
+      for (const Slice* slice : {&op.weight, &op.master, &op.moment1, &op.moment2, &op.powers}) {
+        w(*slice);  // read and written; a write conflicts with all that a read does
+      }
+    }
+  };
+  std::visit(Visitor{read, write}, payload);
+}
+
+}  // namespace isoscale::program

@@ -1,0 +1,257 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "program/builder.hpp"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "program/access.hpp"
+#include "program/clock.hpp"
+#include "program/hazards.hpp"
+#include "program/storage.hpp"
+
+namespace isoscale::program {
+namespace {
+
+enum class Stage : std::uint8_t { unplaced, placed, released };
+
+struct BufferState {
+  Stage stage = Stage::unplaced;
+  BufferHistory history;
+};
+
+/// Per stream, the clock of each of its ops and where that op stands in the program.
+struct StreamState {
+  std::vector<Clock> clocks;
+  std::vector<std::uint32_t> positions;
+  [[nodiscard]] const Clock& after(std::uint32_t count) const { return clocks[count - 1]; }
+};
+
+std::uint64_t bytes_of(const Buffer& buffer) { return buffer.count * element_size(buffer.dtype); }
+
+/// The last element + 1 that a strided matrix touches.
+std::uint64_t extent(const Matrix& matrix, std::uint64_t rows, std::uint64_t columns,
+                     std::uint64_t batch) {
+  if (rows == 0 || columns == 0 || batch == 0) return 0;
+  return (batch - 1) * matrix.batch_stride + (rows - 1) * matrix.row_stride + columns;
+}
+
+}  // namespace
+
+struct Builder::State {
+  mesh::Shape mesh;
+  RankProgram program;
+  Section section = Section::setup;
+  Place place;
+  std::vector<BufferState> buffers;
+  std::array<Arena, space_count> arenas;
+  std::array<StreamState, max_streams> streams;
+
+  [[nodiscard]] Program& current() {
+    return section == Section::setup ? program.setup : program.step;
+  }
+  [[nodiscard]] std::string where() const {
+    return fmt::format(
+        "op {} ({}, layer {}, microbatch {})",
+        section == Section::setup ? program.setup.ops.size() : program.step.ops.size(),
+        name(place.phase), place.layer, place.microbatch);
+  }
+  void verify_shape(const Payload& payload) const;
+  void require_slice(const Slice& slice, Mode mode, Clock& need, bool& unplaced);
+  void place_buffer(BufferId id, const Clock& known);
+  void drain();
+};
+
+Builder::Builder(const mesh::Shape& mesh) : state_(std::make_unique<State>()) {
+  state_->mesh = mesh;
+  state_->program.streams.emplace_back("compute");
+}
+Builder::~Builder() = default;
+
+StreamId Builder::stream(std::string_view name) {
+  auto& names = state_->program.streams;
+  for (std::size_t s = 0; s < names.size(); ++s) {
+    if (names[s] == name) return static_cast<StreamId>(s);
+  }
+  if (names.size() == max_streams) {
+    throw std::length_error(fmt::format("a program has at most {} streams", max_streams));
+  }
+  names.emplace_back(name);
+  return static_cast<StreamId>(names.size() - 1);
+}
+
+BufferId Builder::allocate(Buffer buffer) {
+  state_->program.buffers.push_back(buffer);
+  state_->buffers.emplace_back();
+  return static_cast<BufferId>(state_->buffers.size() - 1);
+}
+
+void Builder::release(BufferId id) {
+  BufferState& state = state_->buffers.at(id);
+  const Buffer& buffer = state_->program.buffers[id];
+  if (state.stage == Stage::placed) {
+    state_->arenas[static_cast<std::size_t>(buffer.space)].give_back(
+        buffer.offset, bytes_of(buffer), state.history.users());
+  }
+  state.stage = Stage::released;
+  state.history = {};
+}
+
+void Builder::begin(Section section) {
+  if (section == Section::setup && state_->section == Section::step) {
+    throw std::logic_error("setup comes before the step");
+  }
+  if (section != state_->section) state_->drain();
+  state_->section = section;
+}
+
+void Builder::State::drain() {
+  for (BufferState& buffer : buffers) buffer.history.drain();
+  for (Arena& arena : arenas) arena.drain();
+  streams = {};
+}
+
+void Builder::at(Place place) { state_->place = place; }
+
+void Builder::State::require_slice(const Slice& slice, Mode mode, Clock& need, bool& unplaced) {
+  const Buffer& buffer = program.buffers.at(slice.buffer);
+  BufferState& state = buffers[slice.buffer];
+  const Access touched = access(slice, mesh, mode);
+  if (touched.end > buffer.count) {
+    throw base::Error(fmt::format("{}: slice {}+{} ends past its buffer of {} elements", where(),
+                                  slice.offset, touched.end - slice.offset, buffer.count));
+  }
+  if (state.stage == Stage::released) {
+    throw base::Error(fmt::format("{}: uses buffer {} after its release", where(), slice.buffer));
+  }
+  if (state.stage == Stage::unplaced) {
+    if (mode == Mode::read) {
+      throw base::Error(
+          fmt::format("{}: reads buffer {}, which nothing has written", where(), slice.buffer));
+    }
+    unplaced = true;
+    return;
+  }
+  if (mode == Mode::read && !state.history.written(touched)) {
+    throw base::Error(fmt::format("{}: reads elements {}..{} of buffer {} that nothing has written",
+                                  where(), touched.begin, touched.end, slice.buffer));
+  }
+  state.history.require(touched, need);
+}
+
+void Builder::State::place_buffer(BufferId id, const Clock& known) {
+  Buffer& buffer = program.buffers[id];
+  const Arena::Block block =
+      arenas[static_cast<std::size_t>(buffer.space)].take(bytes_of(buffer), known);
+  buffer.offset = block.offset;
+  buffers[id].stage = Stage::placed;
+  buffers[id].history = BufferHistory{buffer.count, block.birth};
+}
+
+void Builder::State::verify_shape(const Payload& payload) const {
+  const auto fits = [this](const Matrix& matrix, std::uint64_t rows, std::uint64_t columns,
+                           std::uint64_t batch) {
+    if (extent(matrix, rows, columns, batch) > matrix.slice.count) {
+      throw base::Error(
+          fmt::format("{}: {} x {} x {} matrix with strides {}, {} needs {} elements, "
+                      "its slice has {}",
+                      where(), batch, rows, columns, matrix.batch_stride, matrix.row_stride,
+                      extent(matrix, rows, columns, batch), matrix.slice.count));
+    }
+  };
+  if (const auto* gemm = std::get_if<Gemm>(&payload)) {
+    const bool ta = gemm->transpose_a == Transpose::yes, tb = gemm->transpose_b == Transpose::yes;
+    fits(gemm->a, ta ? gemm->k : gemm->m, ta ? gemm->m : gemm->k, gemm->batch);
+    fits(gemm->b, tb ? gemm->n : gemm->k, tb ? gemm->k : gemm->n, gemm->batch);
+    fits(gemm->d, gemm->m, gemm->n, gemm->batch);
+    if (gemm->beta != 0) fits(gemm->c, gemm->m, gemm->n, gemm->batch);
+  } else if (const auto* copy = std::get_if<Copy>(&payload)) {
+    fits(copy->src, copy->rows, copy->columns, copy->batch);
+    fits(copy->dst, copy->rows, copy->columns, copy->batch);
+  } else if (const auto* add = std::get_if<Add>(&payload)) {
+    for (const Matrix* matrix : {&add->a, &add->b, &add->dst})
+      fits(*matrix, add->rows, add->columns, 1);
+  }
+}
+
+void Builder::emit(StreamId stream, Payload payload) {
+  State& s = *state_;
+  if (stream >= s.program.streams.size()) throw std::out_of_range("emit: no such stream");
+  s.verify_shape(payload);
+
+  // What this op must come after, by the storage it touches.
+  Clock need;
+  bool unplaced = false;
+  for_each_slice(payload, [&](const Slice& slice, Mode mode) {
+    s.require_slice(slice, mode, need, unplaced);
+  });
+
+  // What is known to have finished before it: its stream's past, and all that the needed ops knew.
+  StreamState& mine = s.streams[stream];
+  const Clock before = mine.clocks.empty() ? Clock{} : mine.clocks.back();
+  Clock known = before;
+  const std::size_t stream_total = s.program.streams.size();
+  for (StreamId other = 0; other < stream_total; ++other) {
+    if (need.done[other] > before.done[other]) known.join(s.streams[other].after(need.done[other]));
+  }
+  if (unplaced) {
+    for_each_slice(payload, [&](const Slice& slice, Mode) {
+      if (s.buffers[slice.buffer].stage == Stage::unplaced) s.place_buffer(slice.buffer, known);
+    });
+  }
+
+  // A wait is left out when another wait, or this stream's past, implies it.
+  Program& program = s.current();
+  Op op{.payload = std::move(payload),
+        .place = s.place,
+        .stream = stream,
+        .awaited = false,
+        .wait_count = 0,
+        .wait_begin = static_cast<std::uint32_t>(program.waits.size())};
+  for (StreamId other = 0; other < stream_total; ++other) {
+    if (other == stream || need.done[other] <= before.done[other]) continue;
+    bool implied = false;
+    for (StreamId third = 0; third < stream_total && !implied; ++third) {
+      implied = third != other && third != stream && need.done[third] > before.done[third] &&
+                s.streams[third].after(need.done[third]).done[other] >= need.done[other];
+    }
+    if (implied) continue;
+    program.waits.push_back({.stream = other, .count = need.done[other]});
+    ++op.wait_count;
+    program.ops[s.streams[other].positions[need.done[other] - 1]].awaited = true;
+  }
+
+  const auto count = static_cast<std::uint32_t>(mine.clocks.size() + 1);
+  known.join(stream, count);
+  mine.clocks.push_back(known);
+  mine.positions.push_back(static_cast<std::uint32_t>(program.ops.size()));
+  for_each_slice(op.payload, [&](const Slice& slice, Mode mode) {
+    s.buffers[slice.buffer].history.note(access(slice, s.mesh, mode), stream, count);
+  });
+  program.ops.push_back(std::move(op));
+}
+
+void Builder::observe(std::string name, Slice slice, Shard shard) {
+  state_->program.observables.push_back({std::move(name), slice, shard});
+}
+
+RankProgram Builder::finish() {
+  RankProgram program = std::move(state_->program);
+  for (std::size_t space = 0; space < space_count; ++space) {
+    program.arena_bytes[space] = state_->arenas[space].bytes();
+  }
+  *state_ = {};
+  return program;
+}
+
+Slice Builder::whole(BufferId buffer) const {
+  return {.buffer = buffer, .offset = 0, .count = this->buffer(buffer).count};
+}
+
+const Buffer& Builder::buffer(BufferId buffer) const { return state_->program.buffers.at(buffer); }
+
+}  // namespace isoscale::program

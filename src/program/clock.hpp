@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "program/op.hpp"
+
+namespace isoscale::program {
+
+/// A vector clock: how many of the first ops of each stream are known to have finished.
+struct Clock {
+  std::array<std::uint32_t, max_streams> done{};
+
+  void join(const Clock& other) {
+    for (std::size_t s = 0; s < max_streams; ++s) done[s] = std::max(done[s], other.done[s]);
+  }
+  void join(StreamId stream, std::uint32_t count) { done[stream] = std::max(done[stream], count); }
+  /// All that `other` knows is known here.
+  [[nodiscard]] bool covers(const Clock& other) const {
+    bool all = true;
+    for (std::size_t s = 0; s < max_streams; ++s) all = all && done[s] >= other.done[s];
+    return all;
+  }
+};
+
+}  // namespace isoscale::program

@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "program/facts.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "program/access.hpp"
+
+namespace isoscale::program {
+namespace {
+
+constexpr std::uint32_t never = ~std::uint32_t{0};
+
+/// First and last op of the step that touches each buffer; buffers that setup touches live on.
+struct Life {
+  std::uint32_t first = never, last = 0;
+};
+
+std::vector<Life> lives(const RankProgram& program) {
+  std::vector<Life> result(program.buffers.size());
+  const auto ops = static_cast<std::uint32_t>(program.step.ops.size());
+  for (const Op& op : program.setup.ops) {
+    for_each_slice(op.payload, [&](const Slice& slice, Mode) {
+      result[slice.buffer] = {.first = 0, .last = ops};
+    });
+  }
+  for (std::uint32_t i = 0; i < ops; ++i) {
+    for_each_slice(program.step.ops[i].payload, [&](const Slice& slice, Mode) {
+      Life& life = result[slice.buffer];
+      life.first = std::min(life.first, i);
+      life.last = std::max(life.last, i);
+    });
+  }
+  return result;
+}
+
+/// Walks the step in program order and keeps the account of what is alive.
+void account_memory(const RankProgram& program, Facts& result) {
+  const std::vector<Life> life = lives(program);
+  const std::size_t ops = program.step.ops.size();
+  std::vector<std::vector<BufferId>> born(ops + 1), dead(ops + 2);
+  for (BufferId id = 0; id < life.size(); ++id) {
+    if (life[id].first == never) continue;
+    born[life[id].first].push_back(id);
+    dead[std::min<std::size_t>(life[id].last, ops) + 1].push_back(id);
+  }
+  std::array<std::uint64_t, role_count> live{};
+  std::array<std::uint64_t, space_count> live_space{};
+  std::map<std::int32_t, int> activations;  // live activation buffers per microbatch
+  for (std::size_t i = 0; i <= ops; ++i) {
+    const auto count = [&](BufferId id, bool birth) {
+      const Buffer& buffer = program.buffers[id];
+      const std::uint64_t bytes = buffer.count * element_size(buffer.dtype);
+      auto& role = live[static_cast<std::size_t>(buffer.role)];
+      auto& space = live_space[static_cast<std::size_t>(buffer.space)];
+      role = birth ? role + bytes : role - bytes;
+      space = birth ? space + bytes : space - bytes;
+      if (buffer.role != Role::activation) return;
+      if (birth) {
+        ++activations[buffer.microbatch];
+      } else if (--activations[buffer.microbatch] == 0) {
+        activations.erase(buffer.microbatch);
+      }
+    };
+    for (const BufferId id : dead[i]) count(id, false);
+    for (const BufferId id : born[i]) count(id, true);
+    for (std::size_t r = 0; r < role_count; ++r) {
+      result.peak_of_role[r] = std::max(result.peak_of_role[r], units::Bytes{live[r]});
+    }
+    for (std::size_t s = 0; s < space_count; ++s) {
+      result.peak_live[s] = std::max(result.peak_live[s], units::Bytes{live_space[s]});
+    }
+    result.peak_live_microbatches =
+        std::max(result.peak_live_microbatches, static_cast<int>(activations.size()));
+  }
+}
+
+}  // namespace
+
+Facts facts(const RankProgram& program, const mesh::Shape& mesh) {
+  Facts result{};
+  const Outline step = outline(program, Section::step, mesh);
+  std::map<std::pair<std::uint8_t, OpKind>, Traffic> traffic;
+  for (const OutlineOp& op : step.ops) {
+    result.flop += units::Flops{op.flop};
+    result.flop_of_phase[static_cast<std::size_t>(op.place.phase)] += units::Flops{op.flop};
+    if (op.kind == OpKind::copy) result.copied += units::Bytes{op.bytes};
+    if (!communicates(op.kind)) continue;
+    Traffic& entry = traffic[{op.axes.bits(), op.kind}];
+    entry.axes = op.axes;
+    entry.kind = op.kind;
+    ++entry.calls;
+    entry.bytes += units::Bytes{op.bytes};
+  }
+  for (const auto& [key, entry] : traffic) result.traffic.push_back(entry);
+  for (std::size_t s = 0; s < space_count; ++s) {
+    result.memory[s] = units::Bytes{program.arena_bytes[s]};
+  }
+  account_memory(program, result);
+  return result;
+}
+
+}  // namespace isoscale::program

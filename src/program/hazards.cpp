@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "program/hazards.hpp"
+
+#include <algorithm>
+
+namespace isoscale::program {
+
+BufferHistory::BufferHistory(std::uint64_t count, const Clock& birth)
+    : segments_{{.begin = 0, .end = count, .written = false, .writers = birth, .readers = {}}} {}
+
+std::size_t BufferHistory::find(std::uint64_t element) const {
+  const auto after =
+      std::upper_bound(segments_.begin(), segments_.end(), element,
+                       [](std::uint64_t value, const Segment& s) { return value < s.begin; });
+  return static_cast<std::size_t>(after - segments_.begin()) - 1;
+}
+
+void BufferHistory::require(const Access& access, Clock& need) const {
+  for (std::size_t s = find(access.begin); s < segments_.size() && segments_[s].begin < access.end;
+       ++s) {
+    need.join(segments_[s].writers);
+    if (access.mode == Mode::write) need.join(segments_[s].readers);
+  }
+}
+
+bool BufferHistory::written(const Access& access) const {
+  for (std::size_t s = find(access.begin); s < segments_.size() && segments_[s].begin < access.end;
+       ++s) {
+    if (!segments_[s].written) return false;
+  }
+  return true;
+}
+
+void BufferHistory::split_at(std::uint64_t element) {
+  const std::size_t s = find(element);
+  if (segments_[s].begin == element) return;
+  Segment right = segments_[s];
+  right.begin = element;
+  segments_[s].end = element;
+  segments_.insert(segments_.begin() + static_cast<std::ptrdiff_t>(s) + 1, right);
+}
+
+void BufferHistory::note(const Access& access, StreamId stream, std::uint32_t count) {
+  split_at(access.begin);
+  if (access.end < segments_.back().end) split_at(access.end);
+  const std::size_t first = find(access.begin);
+  if (access.mode == Mode::read) {
+    for (std::size_t s = first; s < segments_.size() && segments_[s].begin < access.end; ++s) {
+      segments_[s].readers.join(stream, count);
+    }
+    return;
+  }
+  std::size_t past = first;
+  while (past < segments_.size() && segments_[past].begin < access.end) ++past;
+  Segment& whole = segments_[first];
+  whole = {.begin = access.begin, .end = access.end, .written = true, .writers = {}, .readers = {}};
+  whole.writers.join(stream, count);
+  segments_.erase(segments_.begin() + static_cast<std::ptrdiff_t>(first) + 1,
+                  segments_.begin() + static_cast<std::ptrdiff_t>(past));
+}
+
+Clock BufferHistory::users() const {
+  Clock all;
+  for (const Segment& segment : segments_) {
+    all.join(segment.writers);
+    all.join(segment.readers);
+  }
+  return all;
+}
+
+void BufferHistory::drain() {
+  for (Segment& segment : segments_) {
+    segment.writers = {};
+    segment.readers = {};
+  }
+}
+
+}  // namespace isoscale::program

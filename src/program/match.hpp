@@ -1,0 +1,263 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "program/match_table.hpp"
+#include "program/outline.hpp"
+
+/// Plays the outlines of all ranks together under rendezvous semantics: a message or collective
+/// completes only once all its partners have come to it. check plays for the answer, the simulator
+/// for the times; `Policy` is the difference:
+///   std::int64_t cost(int rank, std::uint32_t op)   duration, from the last arrival on
+///   void span(int rank, std::uint32_t op, std::int64_t start, std::int64_t end)
+///   void step(int rank, int play, std::int64_t begin, std::int64_t end)
+namespace isoscale::program {
+
+template <class Policy>
+class Matcher {
+ public:
+  Matcher(const OutlineSet& set, Folding folding, int plays, Policy& policy)
+      : table_(set, folding), plays_(plays), policy_(policy) {
+    const std::size_t lanes = static_cast<std::size_t>(table_.ranks()) * table_.lanes();
+    lanes_.resize(lanes);
+    ranks_.resize(static_cast<std::size_t>(table_.ranks()));
+    groups_.resize(table_.group_count());
+    mailboxes_.resize(table_.mailbox_count());
+    if (table_.lanes() > 1) {
+      std::size_t ops = 0;
+      for (int rank = 0; rank < table_.ranks(); ++rank) {
+        ranks_[index(rank)].ends_begin = ops;
+        ops += table_.op_count(rank);
+      }
+      ends_.resize(ops);
+    }
+  }
+
+  /// Throws base::Error on a deadlock or when partners disagree, naming ranks and ops.
+  void run() {
+    for (int rank = table_.ranks(); rank-- > 0;) enqueue(rank);
+    while (!queue_.empty()) {
+      const int rank = queue_.back();
+      queue_.pop_back();
+      ranks_[index(rank)].queued = false;
+      advance(rank);
+    }
+    report_stuck();
+  }
+
+ private:
+  struct Lane {
+    std::uint32_t position = 0;   ///< ops done
+    bool posted = false;          ///< its next op is at a rendezvous
+    std::uint32_t unmatched = 0;  ///< transfers of a posted exchange that have no partner yet
+    std::int64_t free = 0;        ///< end of its last op
+    std::int64_t start = 0;       ///< arrival of the posted op
+    std::int64_t latest = 0;      ///< latest arrival among its partners
+  };
+  struct RankState {
+    int play = 0;
+    std::int64_t begin = 0;
+    std::size_t ends_begin = 0;
+    bool queued = false, finished = false;
+  };
+  struct Arrival {
+    int rank = 0;
+    std::uint32_t lane = 0;
+  };
+  struct Group {
+    std::vector<Arrival> arrived;
+    std::int64_t latest = 0;
+  };
+  struct Message {
+    Arrival from;
+    std::uint64_t bytes = 0;
+  };
+  struct Mailbox {  ///< at most one of the two is not empty
+    std::vector<Message> sends, receives;
+    std::size_t sends_taken = 0, receives_taken = 0;
+  };
+
+  static std::size_t index(int rank) { return static_cast<std::size_t>(rank); }
+  Lane& lane(int rank, std::uint32_t l) { return lanes_[index(rank) * table_.lanes() + l]; }
+
+  void enqueue(int rank) {
+    RankState& state = ranks_[index(rank)];
+    if (state.queued) return;
+    state.queued = true;
+    queue_.push_back(rank);
+  }
+
+  void advance(int rank) {
+    bool progress = true;
+    while (progress) {
+      progress = false;
+      for (std::uint32_t l = 0; l < table_.lanes(); ++l) {
+        while (step_lane(rank, l)) progress = true;
+      }
+      if (finish_play(rank)) progress = !ranks_[index(rank)].finished;
+    }
+  }
+
+  /// Plays or posts the next op of a lane; false when it can do neither.
+  bool step_lane(int rank, std::uint32_t l) {
+    Lane& state = lane(rank, l);
+    const std::span<const std::uint32_t> ops = table_.lane_ops(rank, l);
+    if (state.posted || state.position == ops.size()) return false;
+    const std::uint32_t op = ops[state.position];
+    std::int64_t start = state.free;
+    if (table_.lanes() > 1) {
+      for (const Wait& wait : table_.waits(rank, op)) {
+        if (lane(rank, wait.stream).position < wait.count) return false;
+        const std::uint32_t before = table_.lane_ops(rank, wait.stream)[wait.count - 1];
+        start = std::max(start, ends_[ranks_[index(rank)].ends_begin + before]);
+      }
+    }
+    switch (table_.rendezvous(rank, op)) {
+      case Rendezvous::none:
+        complete(rank, l, op, start, start + policy_.cost(rank, op));
+        return true;
+      case Rendezvous::group:
+        return post_collective(rank, l, op, start);
+      case Rendezvous::peers:
+        return post_exchange(rank, l, op, start);
+    }
+    return false;
+  }
+
+  void complete(int rank, std::uint32_t l, std::uint32_t op, std::int64_t start, std::int64_t end) {
+    Lane& state = lane(rank, l);
+    state.free = end;
+    state.posted = false;
+    ++state.position;
+    if (!ends_.empty()) ends_[ranks_[index(rank)].ends_begin + op] = end;
+    policy_.span(rank, op, start, end);
+  }
+
+  [[nodiscard]] std::uint32_t current_op(const Arrival& at) {
+    return table_.lane_ops(at.rank, at.lane)[lane(at.rank, at.lane).position];
+  }
+
+  bool post_collective(int rank, std::uint32_t l, std::uint32_t op, std::int64_t start) {
+    Group& group = groups_[table_.group(rank, op)];
+    const int size = table_.group_size(rank, op);
+    if (!group.arrived.empty()) {
+      table_.require_alike(group.arrived.front().rank, current_op(group.arrived.front()), rank, op);
+    }
+    Lane& state = lane(rank, l);
+    state.start = start;
+    state.posted = true;
+    group.arrived.push_back({rank, l});
+    group.latest = std::max(group.latest, start);
+    if (static_cast<int>(group.arrived.size()) < size) return false;
+    for (const Arrival& member : group.arrived) {
+      const std::uint32_t theirs = current_op(member);
+      complete(member.rank, member.lane, theirs, lane(member.rank, member.lane).start,
+               group.latest + policy_.cost(member.rank, theirs));
+      if (member.rank != rank) enqueue(member.rank);
+    }
+    group.arrived.clear();
+    group.latest = 0;
+    return true;
+  }
+
+  bool post_exchange(int rank, std::uint32_t l, std::uint32_t op, std::int64_t start) {
+    Lane& state = lane(rank, l);
+    state.start = start;
+    state.latest = start;
+    state.posted = true;
+    const auto transfers = table_.transfers(rank, op);
+    state.unmatched = static_cast<std::uint32_t>(transfers.size());
+    for (const OutlineTransfer& transfer : transfers) {
+      Mailbox& box = mailboxes_[table_.mailbox(rank, transfer)];
+      const bool sends = transfer.direction == Direction::send;
+      auto& others = sends ? box.receives : box.sends;
+      auto& others_taken = sends ? box.receives_taken : box.sends_taken;
+      if (others_taken == others.size()) {
+        (sends ? box.sends : box.receives).push_back({{rank, l}, transfer.bytes});
+        continue;
+      }
+      const Message partner = others[others_taken++];
+      if (others_taken == others.size()) {
+        others.clear();
+        others_taken = 0;
+      }
+      if (partner.bytes != transfer.bytes) {
+        table_.throw_unlike_message(rank, op, transfer.bytes, partner.from.rank,
+                                    current_op(partner.from), partner.bytes);
+      }
+      Lane& theirs = lane(partner.from.rank, partner.from.lane);
+      state.latest = std::max(state.latest, theirs.start);
+      theirs.latest = std::max(theirs.latest, start);
+      --state.unmatched;
+      if (--theirs.unmatched == 0 && &theirs != &state) {
+        const std::uint32_t their_op = current_op(partner.from);
+        complete(partner.from.rank, partner.from.lane, their_op, theirs.start,
+                 theirs.latest + policy_.cost(partner.from.rank, their_op));
+        enqueue(partner.from.rank);
+      }
+    }
+    if (state.unmatched > 0) return false;
+    complete(rank, l, op, start, state.latest + policy_.cost(rank, op));
+    return true;
+  }
+
+  /// Joins the lanes of a rank that has played everything, and begins its next play.
+  bool finish_play(int rank) {
+    RankState& state = ranks_[index(rank)];
+    if (state.finished) return false;
+    std::int64_t end = state.begin;
+    for (std::uint32_t l = 0; l < table_.lanes(); ++l) {
+      if (lane(rank, l).position < table_.lane_ops(rank, l).size()) return false;
+      end = std::max(end, lane(rank, l).free);
+    }
+    policy_.step(rank, state.play, state.begin, end);
+    state.begin = end;
+    if (++state.play == plays_) {
+      state.finished = true;
+      return true;
+    }
+    for (std::uint32_t l = 0; l < table_.lanes(); ++l) {
+      lane(rank, l).position = 0;
+      lane(rank, l).free = end;
+    }
+    return true;
+  }
+
+  void report_stuck() {
+    std::vector<Stuck> stuck;
+    for (int rank = 0; rank < table_.ranks(); ++rank) {
+      if (ranks_[index(rank)].finished) continue;
+      for (std::uint32_t l = 0; l < table_.lanes(); ++l) {
+        const auto ops = table_.lane_ops(rank, l);
+        const Lane& state = lane(rank, l);
+        if (state.position == ops.size()) continue;
+        Stuck entry{.rank = rank, .op = ops[state.position], .posted = state.posted, .present = {}};
+        if (state.posted && table_.rendezvous(rank, entry.op) == Rendezvous::group) {
+          for (const Arrival& member : groups_[table_.group(rank, entry.op)].arrived) {
+            entry.present.push_back(member.rank);
+          }
+        }
+        stuck.push_back(std::move(entry));
+      }
+    }
+    if (!stuck.empty()) table_.throw_deadlock(stuck);
+  }
+
+  MatchTable table_;
+  int plays_;
+  Policy& policy_;
+  std::vector<Lane> lanes_;
+  std::vector<RankState> ranks_;
+  std::vector<Group> groups_;
+  std::vector<Mailbox> mailboxes_;
+  std::vector<std::int64_t> ends_;
+  std::vector<int> queue_;
+};
+
+}  // namespace isoscale::program

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "program/outline.hpp"
+
+namespace isoscale::program {
+
+/// Streams as the program has them, or all folded into program order on one.
+enum class Folding : std::uint8_t { as_streamed, folded };
+
+enum class Rendezvous : std::uint8_t { none, group, peers };
+
+/// A rank that could not go on, for the message of a deadlock.
+struct Stuck {
+  int rank = 0;
+  std::uint32_t op = 0;
+  bool posted = false;       ///< it waits for partners; else for its own other streams
+  std::vector<int> present;  ///< of a collective: who is there
+};
+
+/// "gemm (forward, layer 3, microbatch 1)".
+[[nodiscard]] std::string describe(const OutlineOp& op);
+
+/// What the matching loop looks up: an outline set, compiled. A lane is a stream, or the one lane
+/// that all streams are folded into. Ranks that share an outline share its tables.
+class MatchTable {
+ public:
+  MatchTable(const OutlineSet& set, Folding folding);
+
+  [[nodiscard]] int ranks() const { return set_.mesh.size(); }
+  [[nodiscard]] std::uint32_t lanes() const { return lanes_; }
+  [[nodiscard]] std::size_t op_count(int rank) const { return set_.of(rank).ops.size(); }
+  [[nodiscard]] std::span<const std::uint32_t> lane_ops(int rank, std::uint32_t lane) const {
+    return compiled(rank).lane_ops[lane];
+  }
+  [[nodiscard]] std::span<const Wait> waits(int rank, std::uint32_t op) const {
+    const Outline& outline = set_.of(rank);
+    return outline.waits_of(outline.ops[op]);
+  }
+  [[nodiscard]] std::span<const OutlineTransfer> transfers(int rank, std::uint32_t op) const {
+    const Outline& outline = set_.of(rank);
+    return outline.transfers_of(outline.ops[op]);
+  }
+  [[nodiscard]] Rendezvous rendezvous(int rank, std::uint32_t op) const {
+    return compiled(rank).rendezvous[op];
+  }
+
+  [[nodiscard]] std::size_t group_count() const { return group_count_; }
+  /// The communicator instance of a collective: one per (axes, stream) and group of ranks.
+  [[nodiscard]] std::size_t group(int rank, std::uint32_t op) const {
+    return group_of_rank_[static_cast<std::size_t>(rank) * channels_.size() +
+                          compiled(rank).channel[op]];
+  }
+  [[nodiscard]] int group_size(int rank, std::uint32_t op) const {
+    return channels_[compiled(rank).channel[op]].group_size;
+  }
+
+  [[nodiscard]] std::size_t mailbox_count() const;
+  /// Where sender and receiver of a message meet: one per receiving rank, axis and offset.
+  [[nodiscard]] std::size_t mailbox(int rank, const OutlineTransfer& transfer) const;
+
+  /// Throws base::Error unless two ranks' ops are the same collective of the same size.
+  void require_alike(int rank_a, std::uint32_t op_a, int rank_b, std::uint32_t op_b) const;
+  [[noreturn]] void throw_unlike_message(int rank_a, std::uint32_t op_a, std::uint64_t bytes_a,
+                                         int rank_b, std::uint32_t op_b,
+                                         std::uint64_t bytes_b) const;
+  [[noreturn]] void throw_deadlock(std::span<const Stuck> stuck) const;
+
+ private:
+  struct Compiled {
+    std::vector<std::vector<std::uint32_t>> lane_ops;
+    std::vector<Rendezvous> rendezvous;
+    std::vector<std::uint32_t> channel;  ///< of a collective
+  };
+  struct Channel {
+    mesh::AxisSet axes;
+    StreamId stream = 0;
+    int group_size = 1;
+    std::size_t first_group = 0;
+  };
+  struct Link {
+    mesh::Axis axis = mesh::Axis::pp;
+    std::int32_t offset = 1;  ///< as the receiver sees it
+  };
+
+  [[nodiscard]] const Compiled& compiled(int rank) const {
+    return compiled_[set_.outline_of_rank[static_cast<std::size_t>(rank)]];
+  }
+  [[nodiscard]] const OutlineOp& op_of(int rank, std::uint32_t op) const {
+    return set_.of(rank).ops[op];
+  }
+  std::uint32_t channel_of(const OutlineOp& op);
+  void add_links(const Outline& outline);
+  void compile(const Outline& outline);
+  void number_groups();
+  [[nodiscard]] std::string explain(const Stuck& stuck) const;
+
+  const OutlineSet& set_;
+  Folding folding_;
+  std::uint32_t lanes_ = 1;
+  std::vector<Compiled> compiled_;
+  std::vector<Channel> channels_;
+  std::vector<Link> links_;
+  std::vector<std::size_t> group_of_rank_;  ///< [rank][channel]
+  std::size_t group_count_ = 0;
+};
+
+}  // namespace isoscale::program

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <array>
+#include <string_view>
+#include <type_traits>
+
+#include "program/buffer.hpp"
+#include "program/op.hpp"
+
+namespace isoscale::program {
+
+std::string_view name(DType type) {
+  static constexpr std::array<std::string_view, 10> names{"f64",  "f32", "f16", "bf16", "e4m3",
+                                                          "e5m2", "i64", "i32", "i8",   "u8"};
+  return names[static_cast<std::size_t>(type)];
+}
+
+std::uint64_t element_size(DType type) {
+  static constexpr std::array<std::uint64_t, 10> sizes{8, 4, 2, 2, 1, 1, 8, 4, 1, 1};
+  return sizes[static_cast<std::size_t>(type)];
+}
+
+std::string_view name(Space space) {
+  static constexpr std::array<std::string_view, space_count> names{"device", "pinned", "pageable",
+                                                                   "managed", "symmetric"};
+  return names[static_cast<std::size_t>(space)];
+}
+
+std::string_view name(Role role) {
+  static constexpr std::array<std::string_view, role_count> names{
+      "weight", "master", "gradient", "optimizer", "input", "activation", "workspace"};
+  return names[static_cast<std::size_t>(role)];
+}
+
+std::string_view name(OpKind kind) {
+  static constexpr std::array<std::string_view, op_kind_count> names{
+      "gemm",   "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce",
+      "gather", "scatter",    "all_to_all",     "barrier",    "exchange",  "copy",
+      "add",    "cast",       "fill",           "update"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+std::string_view name(Phase phase) {
+  static constexpr std::array<std::string_view, phase_count> names{
+      "setup", "input", "forward", "backward", "gradient_reduction", "optimizer"};
+  return names[static_cast<std::size_t>(phase)];
+}
+
+OpKind kind_of(const Payload& payload) {
+  struct Visitor {
+    OpKind operator()(const Gemm&) const { return OpKind::gemm; }
+    OpKind operator()(const Collective& op) const {
+      return static_cast<OpKind>(static_cast<int>(OpKind::all_reduce) + static_cast<int>(op.kind));
+    }
+    OpKind operator()(const Exchange&) const { return OpKind::exchange; }
+    OpKind operator()(const Copy&) const { return OpKind::copy; }
+    OpKind operator()(const Add&) const { return OpKind::add; }
+    OpKind operator()(const Cast&) const { return OpKind::cast; }
+    OpKind operator()(const Fill&) const { return OpKind::fill; }
+    OpKind operator()(const Update&) const { return OpKind::update; }
+  };
+  return std::visit(Visitor{}, payload);
+}
+
+}  // namespace isoscale::program

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "program/outline.hpp"
+
+#include <algorithm>
+
+#include "program/access.hpp"
+
+namespace isoscale::program {
+namespace {
+
+std::uint64_t slice_bytes(const RankProgram& program, const Slice& slice) {
+  if (slice.buffer == no_buffer) return 0;
+  return slice.count * element_size(program.buffers[slice.buffer].dtype);
+}
+
+double flop_of(const Payload& payload) {
+  const auto* gemm = std::get_if<Gemm>(&payload);
+  if (gemm == nullptr) return 0;
+  return 2.0 * gemm->m * gemm->n * gemm->k * gemm->batch;
+}
+
+/// nccl-tests' sizes: what the whole group moves for gathers and scatters, one rank's buffer else.
+std::uint64_t collective_bytes(const RankProgram& program, const Collective& op, int group) {
+  const std::uint64_t send = slice_bytes(program, op.send);
+  const std::uint64_t receive = slice_bytes(program, op.receive);
+  const auto members = static_cast<std::uint64_t>(group);
+  switch (op.kind) {
+    case CollectiveKind::all_gather:
+    case CollectiveKind::gather:
+      return send * members;
+    case CollectiveKind::scatter:
+      return receive * members;
+    case CollectiveKind::barrier:
+      return 0;
+    default:
+      return std::max(send, receive);
+  }
+}
+
+std::uint64_t local_bytes(const RankProgram& program, const Payload& payload) {
+  std::uint64_t bytes = 0;
+  for_each_slice(payload, [&](const Slice& slice, Mode) { bytes += slice_bytes(program, slice); });
+  return bytes;
+}
+
+void add_exchange(const RankProgram& program, const Exchange& exchange, Outline& result,
+                  OutlineOp& op) {
+  std::array<std::uint64_t, 2> by_direction{};
+  op.transfer_begin = static_cast<std::uint32_t>(result.transfers.size());
+  op.transfer_count = static_cast<std::uint32_t>(exchange.transfers.size());
+  std::uint8_t axes = 0;
+  for (const Transfer& transfer : exchange.transfers) {
+    const std::uint64_t bytes = slice_bytes(program, transfer.slice);
+    by_direction[static_cast<std::size_t>(transfer.direction)] += bytes;
+    axes = static_cast<std::uint8_t>(axes | mesh::AxisSet{transfer.axis}.bits());
+    result.transfers.push_back({.direction = transfer.direction,
+                                .axis = transfer.axis,
+                                .offset = transfer.offset,
+                                .bytes = bytes});
+  }
+  op.axes = mesh::AxisSet::from_bits(axes);
+  op.bytes = std::max(by_direction[0], by_direction[1]);
+}
+
+}  // namespace
+
+Outline outline(const RankProgram& program, Section section, const mesh::Shape& mesh) {
+  const Program& source = program.section(section);
+  Outline result{.streams = program.streams, .ops = {}, .waits = source.waits, .transfers = {}};
+  result.ops.reserve(source.ops.size());
+  for (const Op& op : source.ops) {
+    OutlineOp& out = result.ops.emplace_back(OutlineOp{.kind = kind_of(op.payload),
+                                                       .stream = op.stream,
+                                                       .place = op.place,
+                                                       .flop = flop_of(op.payload),
+                                                       .bytes = 0,
+                                                       .axes = {},
+                                                       .wait_begin = op.wait_begin,
+                                                       .wait_count = op.wait_count});
+    if (const auto* collective = std::get_if<Collective>(&op.payload)) {
+      out.axes = collective->axes;
+      out.bytes = collective_bytes(program, *collective, mesh::group_size(mesh, collective->axes));
+    } else if (const auto* exchange = std::get_if<Exchange>(&op.payload)) {
+      add_exchange(program, *exchange, result, out);
+    } else {
+      out.bytes = local_bytes(program, op.payload);
+    }
+  }
+  return result;
+}
+
+OutlineSet outline(const ProgramSet& set, Section section) {
+  OutlineSet result{.mesh = set.mesh, .outlines = {}, .outline_of_rank = set.program_of_rank};
+  result.outlines.reserve(set.programs.size());
+  for (const RankProgram& program : set.programs) {
+    result.outlines.push_back(outline(program, section, set.mesh));
+  }
+  return result;
+}
+
+}  // namespace isoscale::program

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "program/clock.hpp"
+
+namespace isoscale::program {
+
+/// The storage of one space: hands out blocks, and hands a freed block out again only to an op that
+/// its last users are known to have finished before. (Reuse without that rule makes a stream wait
+/// for another that it would else run beside, and can close a circle of waits between ranks.)
+class Arena {
+ public:
+  struct Block {
+    std::uint64_t offset = 0;
+    Clock birth;  ///< what must have finished before any use of the block
+  };
+
+  static constexpr std::uint64_t alignment = 256;  ///< bytes
+
+  /// A block of at least `bytes` for an op that knows `known` to have finished: the tightest free
+  /// stretch it may have, else new storage at the end.
+  [[nodiscard]] Block take(std::uint64_t bytes, const Clock& known);
+  /// Gives a block back; `last_users` are the ops that used it.
+  void give_back(std::uint64_t offset, std::uint64_t bytes, const Clock& last_users);
+  /// All streams have drained: whatever was given back is free for anyone.
+  void drain();
+
+  [[nodiscard]] std::uint64_t bytes() const { return end_; }  ///< extent of the arena
+
+ private:
+  struct Free {
+    std::uint64_t bytes = 0;
+    Clock last_users;
+  };
+  using FreeList = std::map<std::uint64_t, Free>;
+
+  struct Stretch {  ///< neighbouring free blocks
+    FreeList::iterator first, past;
+    std::uint64_t bytes = 0;
+  };
+  [[nodiscard]] Stretch tightest(std::uint64_t bytes, const Clock& known);
+  [[nodiscard]] Block cut(Stretch stretch, std::uint64_t bytes);
+  [[nodiscard]] Block append(std::uint64_t bytes, const Clock& known);
+
+  FreeList free_;
+  std::uint64_t end_ = 0;
+};
+
+}  // namespace isoscale::program
