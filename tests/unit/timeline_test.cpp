@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <initializer_list>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "timeline/intervals.hpp"
+
+namespace isoscale::timeline {
+namespace {
+
+IntervalSet set_of(std::initializer_list<std::pair<int, int>> pairs) {
+  IntervalSet set;
+  for (const auto& [begin, end] : pairs) {
+    set.push_back({.begin = units::Nanoseconds{begin}, .end = units::Nanoseconds{end}});
+  }
+  return set;
+}
+
+TEST(Normalise, SortsMergesAndDropsWhatIsEmpty) {
+  EXPECT_EQ(normalise(set_of({{8, 9}, {1, 3}, {2, 5}, {6, 6}, {7, 4}})), set_of({{1, 5}, {8, 9}}));
+}
+
+TEST(Normalise, MergesWhatTouchesAndWhatLiesInside) {
+  EXPECT_EQ(normalise(set_of({{0, 2}, {2, 4}, {10, 20}, {12, 13}, {15, 18}})),
+            set_of({{0, 4}, {10, 20}}));
+}
+
+TEST(Normalise, OfNothingIsNothing) {
+  EXPECT_TRUE(normalise({}).empty());
+  EXPECT_TRUE(normalise(set_of({{3, 3}})).empty());
+}
+
+TEST(Unite, JoinsOverlapsAndKeepsHoles) {
+  EXPECT_EQ(unite(set_of({{0, 2}, {6, 8}}), set_of({{1, 3}, {8, 9}, {20, 21}})),
+            set_of({{0, 3}, {6, 9}, {20, 21}}));
+}
+
+TEST(Intersect, KeepsOnlyWhatBothCover) {
+  EXPECT_EQ(intersect(set_of({{0, 10}, {20, 30}}), set_of({{2, 3}, {5, 25}, {30, 40}})),
+            set_of({{2, 3}, {5, 10}, {20, 25}}));
+  EXPECT_TRUE(intersect(set_of({{0, 1}}), set_of({{1, 2}})).empty());
+}
+
+TEST(Subtract, CutsHolesAcrossSeveralIntervals) {
+  EXPECT_EQ(subtract(set_of({{0, 10}, {12, 20}, {30, 40}}), set_of({{2, 3}, {8, 14}, {19, 35}})),
+            set_of({{0, 2}, {3, 8}, {14, 19}, {35, 40}}));
+}
+
+TEST(Subtract, OneHoleMayCoverManyIntervals) {
+  EXPECT_TRUE(subtract(set_of({{1, 2}, {3, 4}, {5, 6}}), set_of({{0, 10}})).empty());
+  EXPECT_EQ(subtract(set_of({{1, 2}, {3, 4}}), {}), set_of({{1, 2}, {3, 4}}));
+}
+
+TEST(Total, AddsLengths) {
+  EXPECT_EQ(total(set_of({{1, 4}, {10, 20}})).value(), 13);
+  EXPECT_EQ(total({}).value(), 0);
+}
+
+/// Every operation against a plain array of flags, one per nanosecond.
+TEST(Intervals, AgreeWithFlagsPerNanosecond) {
+  constexpr std::size_t length = 120;
+  using Flags = std::array<bool, length>;
+  const auto flags_of = [](const IntervalSet& set) {
+    Flags flags{};
+    for (const Interval& interval : set) {
+      for (auto t = interval.begin.value(); t < interval.end.value(); ++t) {
+        flags[static_cast<std::size_t>(t)] = true;
+      }
+    }
+    return flags;
+  };
+  const auto expect_canonical = [](const IntervalSet& set) {
+    for (std::size_t i = 0; i < set.size(); ++i) {
+      ASSERT_LT(set[i].begin, set[i].end);
+      if (i > 0) {
+        ASSERT_LT(set[i - 1].end, set[i].begin);
+      }
+    }
+  };
+  std::mt19937 engine{20240917};
+  const auto draw = [&engine](unsigned below) { return static_cast<int>(engine() % below); };
+  for (int round = 0; round < 2000; ++round) {
+    std::array<std::vector<Interval>, 2> raw;
+    for (auto& intervals : raw) {
+      for (int i = draw(12); i > 0; --i) {
+        const int begin = draw(100);
+        intervals.push_back(
+            {.begin = units::Nanoseconds{begin}, .end = units::Nanoseconds{begin + draw(20)}});
+      }
+    }
+    const Flags a = flags_of(raw[0]);
+    const Flags b = flags_of(raw[1]);
+    const IntervalSet x = normalise(raw[0]);
+    const IntervalSet y = normalise(raw[1]);
+    const std::array results{x, unite(x, y), intersect(x, y), subtract(x, y)};
+    std::array<Flags, 4> flags{};
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      expect_canonical(results[i]);
+      flags[i] = flags_of(results[i]);
+    }
+    for (std::size_t t = 0; t < length; ++t) {
+      ASSERT_EQ(flags[0][t], a[t]) << "round " << round << ", t " << t;
+      ASSERT_EQ(flags[1][t], a[t] || b[t]) << "round " << round << ", t " << t;
+      ASSERT_EQ(flags[2][t], a[t] && b[t]) << "round " << round << ", t " << t;
+      ASSERT_EQ(flags[3][t], a[t] && !b[t]) << "round " << round << ", t " << t;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace isoscale::timeline
