@@ -8,9 +8,9 @@ namespace isoscale::base {
 
 /// What this program was built from and with; generated once, at build time.
 struct BuildInfo {
-  std::string_view version;     ///< semantic, "0.1.0"
-  std::string_view git_hash;    ///< "unknown" outside a checkout; ends in "-dirty" with local changes
-  std::string_view compiler;    ///< "GNU 12.2.0"
+  std::string_view version;   ///< semantic, "0.1.0"
+  std::string_view git_hash;  ///< "unknown" outside a checkout; ends in "-dirty" with local changes
+  std::string_view compiler;  ///< "GNU 12.2.0"
   std::string_view build_type;  ///< "Release"
 };
 

@@ -66,7 +66,8 @@ struct Coordinates {
   constexpr bool operator==(const Coordinates&) const = default;
 };
 
-[[nodiscard]] std::string to_string(const Shape& shape);  ///< "dp=2,tp=2"; axes of 1 left out; "1" if all are
+[[nodiscard]] std::string to_string(
+    const Shape& shape);  ///< "dp=2,tp=2"; axes of 1 left out; "1" if all are
 
 /// How far apart in rank neighbours along `axis` are.
 [[nodiscard]] int stride(const Shape& shape, Axis axis);
@@ -88,11 +89,11 @@ struct Coordinates {
 enum class Placement : std::uint8_t { packed, spread };
 [[nodiscard]] std::string_view name(Placement placement);
 
-/// The `count` world ranks of a point in mesh order, so that consecutive point ranks are on one node
-/// as far as the placement allows. node_of_rank[r] is the node index of world rank r.
-/// packed: nodes in order of first appearance, filled one after the other. spread: as few ranks per
-/// node as possible (as even as possible over all nodes), still grouped by node.
-/// Throws std::invalid_argument when count is not in 1 ... world size.
+/// The `count` world ranks of a point in mesh order, so that consecutive point ranks are on one
+/// node as far as the placement allows. node_of_rank[r] is the node index of world rank r. packed:
+/// nodes in order of first appearance, filled one after the other. spread: as few ranks per node as
+/// possible (as even as possible over all nodes), still grouped by node. Throws
+/// std::invalid_argument when count is not in 1 ... world size.
 [[nodiscard]] std::vector<int> place(Placement placement, const std::vector<int>& node_of_rank,
                                      int count);
 

@@ -57,7 +57,8 @@ using FlopsPerSecond = Quantity<struct FlopsPerSecondTag, double>;
   return Seconds{static_cast<double>(time.value()) * 1e-9};
 }
 [[nodiscard]] constexpr Nanoseconds to_nanoseconds(Seconds time) {
-  return Nanoseconds{static_cast<std::int64_t>(time.value() * 1e9 + (time.value() < 0 ? -0.5 : 0.5))};
+  return Nanoseconds{
+      static_cast<std::int64_t>(time.value() * 1e9 + (time.value() < 0 ? -0.5 : 0.5))};
 }
 [[nodiscard]] constexpr BytesPerSecond rate(Bytes bytes, Seconds time) {
   return BytesPerSecond{static_cast<double>(bytes.value()) / time.value()};

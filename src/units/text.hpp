@@ -11,20 +11,22 @@
 namespace isoscale::units {
 
 /// "64MiB", "25 MB", "4096" (bytes). Accepts kB MB GB TB (10^3) and KiB MiB GiB TiB (2^10), B and
-/// nothing. Throws base-free std::invalid_argument with a sentence for a person when the text has no
-/// meaning, is ambiguous ("64M", "64K", "64g"), negative, fractional in bytes, or over 2^63.
+/// nothing. Throws base-free std::invalid_argument with a sentence for a person when the text has
+/// no meaning, is ambiguous ("64M", "64K", "64g"), negative, fractional in bytes, or 2^63 and more.
 [[nodiscard]] Bytes parse_bytes(std::string_view text);
 /// "30s", "250ms", "25m", "2h", "10us"; a bare number is seconds. Throws std::invalid_argument.
 [[nodiscard]] Seconds parse_seconds(std::string_view text);
-/// "1%", "0.01": a ratio, 1.0 = 100 %. Throws std::invalid_argument.
+/// "1%", "0.01": a ratio, 1.0 = 100 %; a bare number over 1 could mean either and is refused.
+/// Throws std::invalid_argument.
 [[nodiscard]] double parse_ratio(std::string_view text);
 
-[[nodiscard]] std::string format(Bytes bytes);           ///< "1.50 MiB"
-[[nodiscard]] std::string format(Seconds time);          ///< "12.3 ms", four significant digits at most
-[[nodiscard]] std::string format(Flops work);            ///< "3.2 GFLOP"
+[[nodiscard]] std::string format(Bytes bytes);   ///< "1.50 MiB"
+[[nodiscard]] std::string format(Seconds time);  ///< "12.3 ms", four significant digits at most
+[[nodiscard]] std::string format(Flops work);    ///< "3.2 GFLOP"
 [[nodiscard]] std::string format(BytesPerSecond speed);  ///< "12.3 GB/s" (10^3)
 [[nodiscard]] std::string format(FlopsPerSecond speed);  ///< "165 GFLOP/s"
-/// A plain count with a 10^3 prefix and a unit: format_count(12345, "tokens/s") = "12.3 k tokens/s".
+/// A plain count with a 10^3 prefix and a unit: format_count(12345, "tokens/s") = "12.3 k
+/// tokens/s".
 [[nodiscard]] std::string format_count(double value, std::string_view unit);
 [[nodiscard]] std::string format_percent(double ratio, int decimals = 1);  ///< 0.123 -> "12.3%"
 

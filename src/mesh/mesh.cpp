@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "mesh/mesh.hpp"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+namespace isoscale::mesh {
+namespace {
+
+constexpr std::array<std::string_view, axis_count> axis_names{"tp", "cp", "ep", "dp", "pp"};
+
+int& component(Coordinates& at, Axis axis) {
+  const std::array components{&at.tp, &at.cp, &at.ep, &at.dp, &at.pp};
+  return *components[static_cast<std::size_t>(axis)];
+}
+
+void require_rank(const Shape& shape, int rank) {
+  if (rank < 0 || rank >= shape.size()) {
+    throw std::invalid_argument(fmt::format("rank {} is not on the mesh {} of {} ranks", rank,
+                                            to_string(shape), shape.size()));
+  }
+}
+
+/// The number that the coordinates along `axes` form, the fastest axis as the lowest digit.
+int number_along(const Shape& shape, const Coordinates& at, AxisSet axes) {
+  int number = 0;
+  int weight = 1;
+  for (const Axis axis : all_axes) {
+    if (!axes.contains(axis)) continue;
+    number += at[axis] * weight;
+    weight *= shape[axis];
+  }
+  return number;
+}
+
+AxisSet complement(AxisSet axes) {
+  return AxisSet::from_bits(static_cast<std::uint8_t>(every_axis.bits() & ~axes.bits()));
+}
+
+}  // namespace
+
+std::string_view name(Axis axis) { return axis_names[static_cast<std::size_t>(axis)]; }
+
+std::string_view name(Placement placement) {
+  return placement == Placement::packed ? "packed" : "spread";
+}
+
+std::string to_string(AxisSet axes) {
+  if (axes == every_axis) return "world";
+  if (axes.empty()) return "self";
+  // dp first, as meshes are written: dp+tp, dp=2,tp=2.
+  constexpr std::array order{Axis::dp, Axis::tp, Axis::pp, Axis::cp, Axis::ep};
+  std::string text;
+  for (const Axis axis : order) {
+    if (!axes.contains(axis)) continue;
+    if (!text.empty()) text += '+';
+    text += name(axis);
+  }
+  return text;
+}
+
+std::string to_string(const Shape& shape) {
+  constexpr std::array order{Axis::dp, Axis::tp, Axis::pp, Axis::cp, Axis::ep};
+  std::string text;
+  for (const Axis axis : order) {
+    if (shape[axis] == 1) continue;
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", name(axis), shape[axis]);
+  }
+  return text.empty() ? "1" : text;
+}
+
+int stride(const Shape& shape, Axis axis) {
+  int result = 1;
+  for (const Axis faster : all_axes) {
+    if (faster == axis) break;
+    result *= shape[faster];
+  }
+  return result;
+}
+
+Coordinates coordinates(const Shape& shape, int rank) {
+  require_rank(shape, rank);
+  Coordinates at;
+  for (const Axis axis : all_axes) {
+    component(at, axis) = rank % shape[axis];
+    rank /= shape[axis];
+  }
+  return at;
+}
+
+int rank_at(const Shape& shape, const Coordinates& at) {
+  for (const Axis axis : all_axes) {
+    if (at[axis] < 0 || at[axis] >= shape[axis]) {
+      throw std::invalid_argument(fmt::format("{} coordinate {} is not on the mesh {}", name(axis),
+                                              at[axis], to_string(shape)));
+    }
+  }
+  return number_along(shape, at, every_axis);
+}
+
+int neighbour(const Shape& shape, int rank, Axis axis, int offset) {
+  Coordinates at = coordinates(shape, rank);
+  const int extent = shape[axis];
+  // Reduced before it is added, so that no offset overflows.
+  component(at, axis) = ((at[axis] + offset % extent) % extent + extent) % extent;
+  return rank_at(shape, at);
+}
+
+int group_size(const Shape& shape, AxisSet axes) {
+  int size = 1;
+  for (const Axis axis : all_axes) {
+    if (axes.contains(axis)) size *= shape[axis];
+  }
+  return size;
+}
+
+std::vector<int> group_members(const Shape& shape, int rank, AxisSet axes) {
+  Coordinates first = coordinates(shape, rank);
+  for (const Axis axis : all_axes) {
+    if (axes.contains(axis)) component(first, axis) = 0;
+  }
+  // Strides grow with the axis, so appending copies shifted by them keeps the list ascending.
+  std::vector<int> members{rank_at(shape, first)};
+  members.reserve(static_cast<std::size_t>(group_size(shape, axes)));
+  for (const Axis axis : all_axes) {
+    if (!axes.contains(axis)) continue;
+    const std::size_t count = members.size();
+    for (int step = 1; step < shape[axis]; ++step) {
+      for (std::size_t i = 0; i < count; ++i) {
+        members.push_back(members[i] + step * stride(shape, axis));
+      }
+    }
+  }
+  return members;
+}
+
+int group_index(const Shape& shape, int rank, AxisSet axes) {
+  return number_along(shape, coordinates(shape, rank), axes);
+}
+
+int group_colour(const Shape& shape, int rank, AxisSet axes) {
+  return number_along(shape, coordinates(shape, rank), complement(axes));
+}
+
+}  // namespace isoscale::mesh

@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "units/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+namespace isoscale::units {
+namespace {
+
+struct ByteUnit {
+  std::string_view name;
+  std::uint64_t bytes;
+};
+constexpr std::array byte_units{
+    ByteUnit{"", 1},
+    ByteUnit{"B", 1},
+    ByteUnit{"kB", 1'000},
+    ByteUnit{"MB", 1'000'000},
+    ByteUnit{"GB", 1'000'000'000},
+    ByteUnit{"TB", 1'000'000'000'000},
+    ByteUnit{"KiB", std::uint64_t{1} << 10U},
+    ByteUnit{"MiB", std::uint64_t{1} << 20U},
+    ByteUnit{"GiB", std::uint64_t{1} << 30U},
+    ByteUnit{"TiB", std::uint64_t{1} << 40U},
+};
+constexpr std::uint64_t most_bytes = std::numeric_limits<std::int64_t>::max();
+
+struct TimeUnit {
+  std::string_view name;
+  double seconds;
+};
+constexpr std::array time_units{
+    TimeUnit{"", 1.0},    TimeUnit{"s", 1.0},        TimeUnit{"ms", 1e-3},
+    TimeUnit{"us", 1e-6}, TimeUnit{"\u00b5s", 1e-6}, TimeUnit{"ns", 1e-9},
+    TimeUnit{"m", 60.0},  TimeUnit{"min", 60.0},     TimeUnit{"h", 3600.0},
+};
+
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+std::string lowered(std::string_view text) {
+  std::string result{text};
+  std::ranges::transform(result, result.begin(), lower);
+  return result;
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t";
+  const auto first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+/// `text` in quotes, fit for a terminal: control characters escaped, over-long input cut.
+std::string quoted(std::string_view text) {
+  constexpr std::size_t longest = 40;
+  std::string result = "'";
+  for (const char c : text.substr(0, longest)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      result += fmt::format("\\x{:02x}", byte);
+    } else {
+      result += c;
+    }
+  }
+  if (text.size() > longest) result += "...";
+  return result + "'";
+}
+
+[[noreturn]] void refuse(std::string_view text, std::string_view why) {
+  throw std::invalid_argument(fmt::format("{} {}", quoted(text), why));
+}
+
+/// Why `unit` names no number of bytes.
+std::string explain_unit(std::string_view unit) {
+  const std::string small = lowered(unit);
+  constexpr std::string_view prefixes = "kmgt";
+  const auto prefix = small.empty() ? std::string_view::npos : prefixes.find(small.front());
+  const bool abbreviated = small.size() == 1 || small == "kb";
+  if (prefix != std::string_view::npos && abbreviated) {
+    constexpr std::array<std::string_view, 4> decimal{"kB", "MB", "GB", "TB"};
+    constexpr std::array<std::string_view, 4> binary{"KiB", "MiB", "GiB", "TiB"};
+    return fmt::format("is ambiguous: write {} (10^{}) or {} (2^{})", decimal[prefix],
+                       3 * (prefix + 1), binary[prefix], 10 * (prefix + 1));
+  }
+  for (const ByteUnit& known : byte_units) {
+    if (!small.empty() && small == lowered(known.name)) {
+      return fmt::format("has a unit that is not exact: write {}", known.name);
+    }
+  }
+  return fmt::format("has the unknown unit {}: use B, kB, MB, GB, TB, KiB, MiB, GiB or TiB",
+                     quoted(unit));
+}
+
+/// A decimal number without sign or exponent, split so that no digit is lost to rounding.
+struct Decimal {
+  std::uint64_t whole = 0;
+  std::uint64_t fraction = 0;     ///< in units of 1 / denominator
+  std::uint64_t denominator = 1;  ///< a power of ten
+  std::string_view rest;          ///< what follows the number
+};
+
+std::optional<std::uint64_t> to_integer(std::string_view digits) {
+  std::uint64_t value = 0;
+  if (digits.empty()) return value;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc{}) return std::nullopt;
+  return value;
+}
+
+Decimal parse_decimal(std::string_view text) {
+  const std::string_view body = trimmed(text);
+  if (body.empty()) refuse(text, "is empty: give a number and a unit, such as 64MiB");
+  if (body.front() == '-') refuse(text, "is negative: sizes start at 0");
+  const auto not_digit = [](std::string_view from) {
+    return static_cast<std::size_t>(std::ranges::find_if_not(from, is_digit) - from.begin());
+  };
+  const std::size_t whole_end = not_digit(body);
+  const std::string_view whole = body.substr(0, whole_end);
+  std::string_view rest = body.substr(whole_end);
+  std::string_view fraction;
+  if (!rest.empty() && rest.front() == '.') {
+    rest.remove_prefix(1);
+    fraction = rest.substr(0, not_digit(rest));
+    rest.remove_prefix(fraction.size());
+    if (fraction.empty()) refuse(text, "ends its number in a point: write digits behind it");
+  }
+  if (whole.empty()) refuse(text, "does not start with a number: write a size such as 64MiB");
+  while (!fraction.empty() && fraction.back() == '0') fraction.remove_suffix(1);
+
+  Decimal result{.rest = trimmed(rest)};
+  const auto whole_value = to_integer(whole);
+  if (!whole_value) refuse(text, "is too large: sizes end below 2^63 bytes");
+  constexpr std::size_t most_digits = 18;  // 10^18 fits 64 bits; and no unit divides further
+  if (fraction.size() > most_digits) refuse(text, "is not a whole number of bytes");
+  result.whole = *whole_value;
+  result.fraction = to_integer(fraction).value_or(0);
+  for (std::size_t i = 0; i < fraction.size(); ++i) result.denominator *= 10;
+  return result;
+}
+
+/// A number without sign at the start of `text`, and what follows it.
+std::pair<double, std::string_view> parse_number(std::string_view text, std::string_view example) {
+  const std::string_view body = trimmed(text);
+  if (body.empty()) refuse(text, fmt::format("is empty: write for example {}", example));
+  if (body.front() == '-') refuse(text, fmt::format("is negative: write for example {}", example));
+  double value = 0;
+  const char* const end = body.data() + body.size();
+  const auto [stop, error] = std::from_chars(body.data(), end, value);
+  if (error == std::errc::result_out_of_range) refuse(text, "is out of range");
+  // from_chars also reads "inf" and "nan", which are no amounts.
+  if (error != std::errc{} || !(is_digit(body.front()) || body.front() == '.')) {
+    refuse(text, fmt::format("does not start with a number: write for example {}", example));
+  }
+  return {value, trimmed({stop, static_cast<std::size_t>(end - stop)})};
+}
+
+}  // namespace
+
+Bytes parse_bytes(std::string_view text) {
+  const Decimal number = parse_decimal(text);
+  const auto* const unit = std::ranges::find(byte_units, number.rest, &ByteUnit::name);
+  if (unit == byte_units.end()) refuse(text, explain_unit(number.rest));
+
+  // fraction / denominator * unit, reduced first: exact, and below `unit`, so nothing overflows.
+  const std::uint64_t common = std::gcd(unit->bytes, number.denominator);
+  const std::uint64_t divisor = number.denominator / common;
+  if (number.fraction % divisor != 0) refuse(text, "is not a whole number of bytes");
+  const std::uint64_t part = number.fraction / divisor * (unit->bytes / common);
+  if (number.whole > (most_bytes - part) / unit->bytes) {
+    refuse(text, "is too large: sizes end below 2^63 bytes");
+  }
+  return Bytes{number.whole * unit->bytes + part};
+}
+
+Seconds parse_seconds(std::string_view text) {
+  const auto [value, rest] = parse_number(text, "30s, 250ms, 25m or 2h");
+  const auto* const unit = std::ranges::find(time_units, rest, &TimeUnit::name);
+  if (unit == time_units.end()) {
+    refuse(text, fmt::format("has the unknown unit {}: use ns, us, ms, s, m or h", quoted(rest)));
+  }
+  const double seconds = value * unit->seconds;
+  if (!std::isfinite(seconds)) refuse(text, "is out of range");
+  return Seconds{seconds};
+}
+
+double parse_ratio(std::string_view text) {
+  const auto [value, rest] = parse_number(text, "1% or 0.01");
+  if (rest == "%") return value / 100;
+  if (!rest.empty()) {
+    refuse(text, fmt::format("has the unknown unit {}: use % or nothing", quoted(rest)));
+  }
+  if (value > 1) {
+    refuse(text, fmt::format("is ambiguous: write {}% or {}", value, value / 100));
+  }
+  return value;
+}
+
+}  // namespace isoscale::units

@@ -1,0 +1,44 @@
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+
+# How tests are started: under mpiexec, with what a launcher and the sanitizers need.
+
+set(isoscale_test_environment
+  # Open MPI refuses root unless told twice; other MPIs ignore these.
+  OMPI_ALLOW_RUN_AS_ROOT=1
+  OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  "ASAN_OPTIONS=detect_stack_use_after_return=1"
+  "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1"
+  "LSAN_OPTIONS=suppressions=${CMAKE_CURRENT_LIST_DIR}/lsan.supp:print_suppressions=0"
+  "TSAN_OPTIONS=suppressions=${CMAKE_CURRENT_LIST_DIR}/tsan.supp:halt_on_error=1")
+
+set(isoscale_mpiexec_flags ${MPIEXEC_PREFLAGS})
+if(ISOSCALE_MPI)
+  execute_process(COMMAND ${MPIEXEC_EXECUTABLE} --version
+    OUTPUT_VARIABLE mpiexec_version ERROR_VARIABLE mpiexec_version)
+  if(mpiexec_version MATCHES "Open MPI|OpenRTE|PRRTE")
+    # Tests run with more ranks than the machine has cores, several at a time.
+    list(APPEND isoscale_mpiexec_flags --oversubscribe --bind-to none)
+  endif()
+endif()
+
+# isoscale_add_launched_test(NAME RANKS n COMMAND program [argument ...]
+#                            [LABELS label ...] [TIMEOUT s])
+function(isoscale_add_launched_test NAME)
+  cmake_parse_arguments(ARG "" "RANKS;TIMEOUT" "COMMAND;LABELS" ${ARGN})
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS mpi)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_test(NAME ${NAME} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ARG_RANKS}
+    ${isoscale_mpiexec_flags} ${ARG_COMMAND} ${MPIEXEC_POSTFLAGS})
+  # At most 2: ctest never starts a test that asks for more processors than it may use.
+  set(processors ${ARG_RANKS})
+  if(processors GREATER 2)
+    set(processors 2)
+  endif()
+  set_tests_properties(${NAME} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
+    PROCESSORS ${processors} ENVIRONMENT "${isoscale_test_environment}")
+endfunction()

@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "base/build_info.hpp"
+#include "base/error.hpp"
+#include "base/handle.hpp"
+#include "base/log.hpp"
+
+namespace isoscale::base {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::MatchesRegex;
+
+TEST(BuildInfo, NamesVersionCommitCompilerAndBuildType) {
+  EXPECT_EQ(build_info().version, ISOSCALE_EXPECTED_VERSION);
+  EXPECT_EQ(build_info().compiler, ISOSCALE_EXPECTED_COMPILER);
+  EXPECT_EQ(build_info().build_type, ISOSCALE_EXPECTED_BUILD_TYPE);
+  EXPECT_THAT(std::string{build_info().git_hash}, MatchesRegex("unknown|[0-9a-f]{12,40}(-dirty)?"));
+}
+
+TEST(Error, CarriesMessageSourceAndExitCode) {
+  const auto line = __LINE__ + 1;
+  const Error error{"the disk is full"};
+  EXPECT_STREQ(error.what(), "the disk is full");
+  EXPECT_EQ(error.where().line(), static_cast<unsigned>(line));
+  EXPECT_TRUE(std::string_view{error.where().file_name()}.ends_with("base_test.cpp"));
+  EXPECT_EQ(error.exit_code(), ExitCode::failed);
+}
+
+TEST(Error, UsageErrorsExitWithTwo) {
+  try {
+    throw UsageError{"unknown option"};
+  } catch (const Error& error) {
+    EXPECT_EQ(static_cast<int>(error.exit_code()), 2);
+    return;
+  }
+  FAIL() << "a UsageError is an Error";
+}
+
+TEST(Log, WritesOneWholeLineToStandardErrorAndNothingToStandardOutput) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  warn("first line");
+  warn("");
+  warn(std::string(100'000, 'x'));
+  const std::string error = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(error, "first line\n\n" + std::string(100'000, 'x') + "\n");
+}
+
+/// Notes which handles were freed, in order.
+std::vector<int>& freed() {
+  static std::vector<int> list;
+  return list;
+}
+struct IntTraits {
+  using type = int;
+  static int null() { return -1; }
+  static void free(int value) noexcept { freed().push_back(value); }
+};
+using IntHandle = Handle<IntTraits>;
+
+class HandleTest : public testing::Test {
+ protected:
+  void SetUp() override { freed().clear(); }
+};
+
+TEST_F(HandleTest, FreesOnceAtTheEndOfItsLife) {
+  {
+    const IntHandle handle{7};
+    EXPECT_TRUE(handle);
+    EXPECT_EQ(handle.get(), 7);
+    EXPECT_THAT(freed(), IsEmpty());
+  }
+  EXPECT_THAT(freed(), ElementsAre(7));
+}
+
+TEST_F(HandleTest, NullIsNeverFreed) {
+  {
+    const IntHandle handle;
+    EXPECT_FALSE(handle);
+  }
+  EXPECT_THAT(freed(), IsEmpty());
+}
+
+TEST_F(HandleTest, MovesTransferOwnership) {
+  static_assert(!std::is_copy_constructible_v<IntHandle>);
+  static_assert(!std::is_copy_assignable_v<IntHandle>);
+  static_assert(std::is_nothrow_move_constructible_v<IntHandle>);
+  {
+    IntHandle first{1};
+    IntHandle second{std::move(first)};
+    EXPECT_EQ(second.get(), 1);
+    IntHandle third{3};
+    third = std::move(second);
+    EXPECT_THAT(freed(), ElementsAre(3));
+    auto& alias = third;
+    third = std::move(alias);
+    EXPECT_EQ(third.get(), 1);
+  }
+  EXPECT_THAT(freed(), ElementsAre(3, 1));
+}
+
+TEST_F(HandleTest, ReleaseGivesUpAndResetReplaces) {
+  {
+    IntHandle handle{1};
+    EXPECT_EQ(handle.release(), 1);
+    EXPECT_FALSE(handle);
+    handle.reset(2);
+    handle.reset(3);
+    EXPECT_THAT(freed(), ElementsAre(2));
+  }
+  EXPECT_THAT(freed(), ElementsAre(2, 3));
+}
+
+}  // namespace
+}  // namespace isoscale::base
