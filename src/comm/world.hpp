@@ -25,11 +25,13 @@ class MpiError : public base::Error {
   using Error::Error;
 };
 
-/// Throws MpiError with MPI's own text when `code` is not MPI_SUCCESS. Every MPI call goes through it.
+/// Throws MpiError with MPI's own text when `code` is not MPI_SUCCESS. Every MPI call goes through
+/// it.
 void check(int code, std::source_location where = std::source_location::current());
 
-/// MPI_Init_thread (MPI_THREAD_MULTIPLE) to MPI_Finalize; made once, in main, and first destroyed last.
-/// When destroyed by an exception in flight it does not finalize: peers may be in a collective.
+/// MPI_Init_thread (MPI_THREAD_MULTIPLE) to MPI_Finalize; made once, in main, and first destroyed
+/// last. When destroyed by an exception in flight it does not finalize: peers may be in a
+/// collective.
 class Environment {
  public:
   Environment(int* argc, char*** argv);
@@ -51,8 +53,8 @@ struct CommunicatorTraits {
   static void free(type communicator) noexcept;
 };
 
-/// A communicator of ours, MPI_ERRORS_RETURN set; move-only. Collective calls must be made by all of
-/// its ranks in the same order.
+/// A communicator of ours, MPI_ERRORS_RETURN set; move-only. Collective calls must be made by all
+/// of its ranks in the same order.
 class Communicator {
  public:
   Communicator() = default;
@@ -63,14 +65,18 @@ class Communicator {
   [[nodiscard]] MPI_Comm get() const { return handle_.get(); }
   [[nodiscard]] explicit operator bool() const { return static_cast<bool>(handle_); }
 
-  /// Ranks of one colour together, ordered by key; colour < 0: this rank gets an empty communicator.
+  /// Ranks of one colour together, ordered by key; colour < 0: this rank gets an empty
+  /// communicator.
   [[nodiscard]] Communicator split(int colour, int key) const;
   [[nodiscard]] Communicator duplicate() const;
   /// Ranks that share memory (one node).
   [[nodiscard]] Communicator split_node() const;
+  /// Forgets the communicator without freeing it: for one that peers may still be stuck in.
+  void abandon() noexcept;
 
   void barrier() const;
-  /// Waits for all ranks like barrier, asleep between looks (`pause` apart): no core or link is kept busy.
+  /// Waits for all ranks like barrier, asleep between looks (`pause` apart): no core or link is
+  /// kept busy.
   void quiet_barrier(units::Seconds pause = units::Seconds{0.01}) const;
   void broadcast(std::span<std::byte> data, int root = 0) const;
   [[nodiscard]] std::string broadcast(std::string text, int root = 0) const;
@@ -79,8 +85,8 @@ class Communicator {
   [[nodiscard]] double all_min(double value) const;
   [[nodiscard]] double all_sum(double value) const;
   void all_max(std::span<double> values) const;  ///< element by element, in place
-  /// Every rank's bytes at root, by rank; empty elsewhere. Sent in bounded blocks: no rank's part may
-  /// exceed what memory holds, any part may exceed 2 GiB.
+  /// Every rank's bytes at root, by rank; empty elsewhere. Sent in bounded blocks: no rank's part
+  /// may exceed what memory holds, any part may exceed 2 GiB.
   [[nodiscard]] std::vector<std::vector<std::byte>> gather(std::span<const std::byte> part,
                                                            int root = 0) const;
   [[nodiscard]] std::vector<std::string> gather(std::string_view text, int root = 0) const;
@@ -94,8 +100,8 @@ class Communicator {
   int size_ = 1;
 };
 
-/// The outcome of a vote: `ok` on every rank alike; `why` is the reason of the lowest rank that said
-/// no, prefixed with its rank, "" when all said yes.
+/// The outcome of a vote: `ok` on every rank alike; `why` is the reason of the lowest rank that
+/// said no, prefixed with its rank, "" when all said yes.
 struct Vote {
   bool ok = true;
   std::string why;

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "comm/world.hpp"
+
+namespace isoscale::comm {
+
+Vote all_ok(const Communicator& communicator, std::string_view problem) {
+  // The lowest rank with a problem speaks; `size` stands for none.
+  int speaker = problem.empty() ? communicator.size() : communicator.rank();
+  check(MPI_Allreduce(MPI_IN_PLACE, &speaker, 1, MPI_INT, MPI_MIN, communicator.get()));
+  if (speaker == communicator.size()) return {};
+  const std::string reason = communicator.broadcast(std::string{problem}, speaker);
+  return {.ok = false, .why = fmt::format("rank {}: {}", speaker, reason)};
+}
+
+std::vector<int> node_of_rank(const Communicator& communicator) {
+  // Ranks of a node keep their order, so its first rank stands for it.
+  const std::int64_t leader =
+      communicator.split_node().broadcast(std::int64_t{communicator.rank()});
+  std::map<std::int64_t, int> number;
+  std::vector<int> nodes;
+  for (const std::int64_t first : communicator.all_gather(leader)) {
+    nodes.push_back(number.try_emplace(first, static_cast<int>(number.size())).first->second);
+  }
+  return nodes;
+}
+
+}  // namespace isoscale::comm

@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <thread>
+
+#include "comm/blocks.hpp"
+#include "comm/world.hpp"
+
+namespace isoscale::comm {
+namespace {
+
+double all_reduce(MPI_Comm communicator, double value, MPI_Op operation) {
+  check(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, operation, communicator));
+  return value;
+}
+
+}  // namespace
+
+void CommunicatorTraits::free(type communicator) noexcept {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  // Freeing is collective. With an exception in flight peers may be elsewhere: leave it be.
+  if (finalized != 0 || std::uncaught_exceptions() > 0) return;
+  MPI_Comm_free(&communicator);
+}
+
+Communicator::Communicator(MPI_Comm owned) : handle_(owned) {
+  if (!handle_) return;
+  check(MPI_Comm_set_errhandler(owned, MPI_ERRORS_RETURN));
+  check(MPI_Comm_rank(owned, &rank_));
+  check(MPI_Comm_size(owned, &size_));
+}
+
+Communicator Communicator::world() {
+  MPI_Comm made = MPI_COMM_NULL;
+  check(MPI_Comm_dup(MPI_COMM_WORLD, &made));
+  return Communicator{made};
+}
+
+Communicator Communicator::split(int colour, int key) const {
+  MPI_Comm made = MPI_COMM_NULL;
+  check(MPI_Comm_split(get(), colour < 0 ? MPI_UNDEFINED : colour, key, &made));
+  return Communicator{made};
+}
+
+Communicator Communicator::duplicate() const {
+  MPI_Comm made = MPI_COMM_NULL;
+  check(MPI_Comm_dup(get(), &made));
+  return Communicator{made};
+}
+
+Communicator Communicator::split_node() const {
+  MPI_Comm made = MPI_COMM_NULL;
+  check(MPI_Comm_split_type(get(), MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &made));
+  return Communicator{made};
+}
+
+void Communicator::abandon() noexcept { static_cast<void>(handle_.release()); }
+
+void Communicator::barrier() const { check(MPI_Barrier(get())); }
+
+void Communicator::quiet_barrier(units::Seconds pause) const {
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Ibarrier(get(), &request));
+  while (true) {
+    int done = 0;
+    check(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+    if (done != 0) return;
+    std::this_thread::sleep_for(std::chrono::duration<double>{pause.value()});
+  }
+}
+
+void Communicator::broadcast(std::span<std::byte> data, int root) const {
+  for (const auto block : blocks(data)) {
+    check(MPI_Bcast(block.data(), static_cast<int>(block.size()), MPI_BYTE, root, get()));
+  }
+}
+
+std::string Communicator::broadcast(std::string text, int root) const {
+  text.resize(static_cast<std::size_t>(broadcast(static_cast<std::int64_t>(text.size()), root)));
+  broadcast(std::as_writable_bytes(std::span{text}), root);
+  return text;
+}
+
+std::int64_t Communicator::broadcast(std::int64_t value, int root) const {
+  check(MPI_Bcast(&value, 1, MPI_INT64_T, root, get()));
+  return value;
+}
+
+double Communicator::all_max(double value) const { return all_reduce(get(), value, MPI_MAX); }
+double Communicator::all_min(double value) const { return all_reduce(get(), value, MPI_MIN); }
+double Communicator::all_sum(double value) const { return all_reduce(get(), value, MPI_SUM); }
+
+void Communicator::all_max(std::span<double> values) const {
+  for (const auto block : blocks(values)) {
+    check(MPI_Allreduce(MPI_IN_PLACE, block.data(), static_cast<int>(block.size()), MPI_DOUBLE,
+                        MPI_MAX, get()));
+  }
+}
+
+std::vector<std::int64_t> Communicator::all_gather(std::int64_t value) const {
+  std::vector<std::int64_t> values(static_cast<std::size_t>(size_));
+  check(MPI_Allgather(&value, 1, MPI_INT64_T, values.data(), 1, MPI_INT64_T, get()));
+  return values;
+}
+
+}  // namespace isoscale::comm

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <array>
+#include <chrono>
+#include <exception>
+
+#include "comm/world.hpp"
+
+namespace isoscale::comm {
+
+Environment::Environment(int* argc, char*** argv) {
+  check(MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &thread_level_));
+  check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+}
+
+Environment::~Environment() {
+  if (std::uncaught_exceptions() == 0) MPI_Finalize();
+}
+
+std::string Environment::library_version() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  check(MPI_Get_library_version(text.data(), &length));
+  const std::string_view whole{text.data(), static_cast<std::size_t>(length)};
+  return std::string{whole.substr(0, whole.find('\n'))};
+}
+
+units::Nanoseconds now() {
+  const auto since = std::chrono::steady_clock::now().time_since_epoch();
+  return units::Nanoseconds{std::chrono::nanoseconds{since}.count()};
+}
+
+}  // namespace isoscale::comm
