@@ -5,8 +5,13 @@
 add_library(isoscale_flags INTERFACE)
 target_compile_options(isoscale_flags INTERFACE -Wall -Wextra -Wconversion -Wshadow
   $<$<BOOL:${ISOSCALE_WERROR}>:-Werror>)
+if(ISOSCALE_NATIVE)
+  target_compile_options(isoscale_flags INTERFACE -march=native)
+endif()
 if(ISOSCALE_SANITIZE)
-  target_compile_options(isoscale_flags INTERFACE -fsanitize=${ISOSCALE_SANITIZE} -fno-omit-frame-pointer)
+  # No recovery: undefined behaviour must fail a test, not only print.
+  target_compile_options(isoscale_flags INTERFACE
+    -fsanitize=${ISOSCALE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(isoscale_flags INTERFACE -fsanitize=${ISOSCALE_SANITIZE})
 endif()
 target_include_directories(isoscale_flags INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})

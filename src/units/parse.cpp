@@ -9,7 +9,6 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -33,6 +32,7 @@ constexpr std::array byte_units{
     ByteUnit{"GiB", std::uint64_t{1} << 30U},
     ByteUnit{"TiB", std::uint64_t{1} << 40U},
 };
+using Wide = unsigned __int128;
 constexpr std::uint64_t most_bytes = std::numeric_limits<std::int64_t>::max();
 
 struct TimeUnit {
@@ -172,11 +172,10 @@ Bytes parse_bytes(std::string_view text) {
   const auto* const unit = std::ranges::find(byte_units, number.rest, &ByteUnit::name);
   if (unit == byte_units.end()) refuse(text, explain_unit(number.rest));
 
-  // fraction / denominator * unit, reduced first: exact, and below `unit`, so nothing overflows.
-  const std::uint64_t common = std::gcd(unit->bytes, number.denominator);
-  const std::uint64_t divisor = number.denominator / common;
-  if (number.fraction % divisor != 0) refuse(text, "is not a whole number of bytes");
-  const std::uint64_t part = number.fraction / divisor * (unit->bytes / common);
+  // Below 10^18 times 2^40: exact in 128 bits.
+  const Wide scaled = Wide{number.fraction} * unit->bytes;
+  if (scaled % number.denominator != 0) refuse(text, "is not a whole number of bytes");
+  const auto part = static_cast<std::uint64_t>(scaled / number.denominator);
   if (number.whole > (most_bytes - part) / unit->bytes) {
     refuse(text, "is too large: sizes end below 2^63 bytes");
   }

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+#
+# From a fresh machine to a first scaling report.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=launch/common.sh
+source "$here/common.sh"
+
+usage() {
+  cat <<TEXT
+Usage: launch/demo.sh [-n RANKS] [OPTION...]
+
+Installs the packages that are missing, builds Isoscale into build/, measures on RANKS ranks of
+this machine (4 unless told otherwise) and prints the report. The OPTIONs go to 'isoscale run';
+build/isoscale run --help lists them.
+TEXT
+}
+
+ranks=4
+case ${1:-} in
+  -h | --help)
+    usage
+    exit 0
+    ;;
+  -n)
+    [[ ${2:-} =~ ^[1-9][0-9]{0,4}$ ]] || fail "-n needs a number of ranks, such as -n 4"
+    ranks=$2
+    shift 2
+    ;;
+esac
+
+"$here/install-packages.sh" build
+# Only the program; a build folder that has the tests keeps them.
+[[ -e $(build_folder release)/build.ninja ]] || configure release -DISOSCALE_TESTS=OFF
+configure release
+build release isoscale
+
+program=$(build_folder release)/isoscale
+file=$(build_folder release)/demo.h5
+prepare_mpi "$ranks"
+
+say
+say "+ mpirun ${mpi_flags[*]} build/isoscale run --output build/demo.h5 --force $*"
+mpirun "${mpi_flags[@]}" "$program" run --output "$file" --force "$@"
+say
+say "+ build/isoscale report build/demo.h5"
+"$program" report "$file"

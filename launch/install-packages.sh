@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+#
+# Installs what launch/packages.txt lists for the named groups and is not there yet.
+# Exit codes: 0 nothing (left) to install, 2 somebody else has to install something.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=launch/common.sh
+source "$here/common.sh"
+
+if [[ $# -eq 0 || $1 == -h || $1 == --help ]]; then
+  cat <<TEXT
+Usage: launch/install-packages.sh GROUP...     groups: build, test, lint
+Installs the Debian/Ubuntu packages of these groups that are missing (launch/packages.txt).
+TEXT
+  exit 0
+fi
+
+for group in "$@"; do
+  if [[ -z $(packages_of "$group") ]]; then
+    fail "there is no package group '$group'; the groups are build, test and lint"
+  fi
+done
+mapfile -t wanted < <(packages_of "$@")
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+  say "This is no Debian or Ubuntu: make sure that the equivalents of these packages are there:"
+  say "  ${wanted[*]}"
+  exit 0
+fi
+
+mapfile -t missing < <(missing_of "${wanted[@]}")
+if [[ ${#missing[@]} -eq 0 ]]; then
+  exit 0
+fi
+
+as_root=()
+if [[ $(id -u) -ne 0 ]]; then
+  if ! sudo -n true 2>/dev/null; then
+    say "Packages are missing, and installing them needs an administrator, who must run:"
+    say "  apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
+    exit 2
+  fi
+  as_root=(sudo -n)
+fi
+
+apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive
+     apt-get -q -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
+say "Installing ${#missing[@]} packages (a few minutes at most): ${missing[*]}"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+if ! { "${apt[@]}" update && "${apt[@]}" install -y --no-install-recommends "${missing[@]}"; } \
+    >"$log" 2>&1 </dev/null; then
+  tail -n 20 "$log" >&2
+  fail "apt-get could not install the packages; its last lines stand above"
+fi

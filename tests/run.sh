@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+#
+# Builds and tests Isoscale; the summary stands last. Exit 0: all passed, 1: some failed,
+# 2: nothing could be tested.
+set -euo pipefail
+
+tests=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=launch/common.sh
+source "$tests/../launch/common.sh"
+
+usage() {
+  cat <<TEXT
+Usage: tests/run.sh [--all] [--lint | --lint-only]
+
+Installs the packages that are missing, builds into build/ and runs the tests.
+  --all        also the long tests, and the tests under AddressSanitizer, UndefinedBehaviorSanitizer
+               and ThreadSanitizer (build-asan/, build-tsan/)
+  --lint       also clang-format and clang-tidy over all sources
+  --lint-only  the linters and nothing else
+TEXT
+}
+
+all=no lint=no run_tests=yes
+for option in "$@"; do
+  case $option in
+    --all) all=yes ;;
+    --lint) lint=yes ;;
+    --lint-only) lint=yes run_tests=no ;;
+    -h | --help) usage && exit 0 ;;
+    *) usage >&2 && fail "unknown option '$option'" ;;
+  esac
+done
+
+summary=()
+failed=no
+
+# note STATUS WHAT SECONDS: a line of the summary.
+note() {
+  local verdict=passed
+  if [[ $1 -ne 0 ]]; then
+    verdict=FAILED
+    failed=yes
+  fi
+  summary+=("$(printf '%-7s %-34s %4d s' "$verdict" "$2" "$3")")
+}
+
+# run_ctest PRESET WHAT [CTEST OPTION...]
+run_ctest() {
+  local preset=$1 what=$2 start=$SECONDS status=0 folder
+  shift 2
+  folder=$(build_folder "$preset")
+  say "Running $what ..."
+  ctest --test-dir "$folder" --parallel "$(nproc)" --output-on-failure --no-tests=error "$@" ||
+    status=$?
+  note "$status" "$what" $(( SECONDS - start ))
+}
+
+# Our sources, as git would list them in a checkout; without git, by folder.
+sources() {
+  (cd "$isoscale_root" && find src workloads results analysis tests \
+    -name '*.cpp' -o -name '*.hpp' | sort)
+}
+
+run_lint() {
+  local start=$SECONDS status=0
+  say "Checking the layout with clang-format ..."
+  (cd "$isoscale_root" && sources | xargs clang-format-16 --dry-run -Werror) || status=$?
+  note "$status" "clang-format" $(( SECONDS - start ))
+
+  start=$SECONDS status=0
+  say "Checking the sources with clang-tidy (some minutes) ..."
+  # The generated sources of a build folder are nobody's style.
+  (cd "$isoscale_root" && run-clang-tidy-16 -quiet -p "$(build_folder release)" -j "$(nproc)" \
+    "^$isoscale_root/(src|workloads|results|analysis|tests)/") || status=$?
+  note "$status" "clang-tidy" $(( SECONDS - start ))
+}
+
+groups=(build test)
+[[ $lint == yes ]] && groups+=(lint)
+"$isoscale_root/launch/install-packages.sh" "${groups[@]}"
+configure release -DISOSCALE_TESTS=ON
+
+if [[ $run_tests == yes ]]; then
+  start=$SECONDS
+  build release
+  note 0 "build" $(( SECONDS - start ))
+  if [[ $all == yes ]]; then
+    run_ctest release "all tests"
+    for preset in asan tsan; do
+      configure "$preset" -DISOSCALE_TESTS=ON
+      start=$SECONDS
+      build "$preset"
+      note 0 "build for $preset" $(( SECONDS - start ))
+    done
+    run_ctest asan "tests under ASan and UBSan" -LE '^long$'
+    # Threads are the host executor's business; the rest has one.
+    run_ctest tsan "executor tests under TSan" -L '^executor$' -LE '^long$'
+  else
+    run_ctest release "tests (--all adds the long ones)" -LE '^long$'
+  fi
+fi
+[[ $lint == yes ]] && run_lint
+
+printf '\nSummary\n'
+printf '  %s\n' "${summary[@]}"
+if [[ $failed == yes ]]; then
+  echo "FAILED"
+  exit 1
+fi
+echo "All passed."
