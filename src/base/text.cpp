@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "base/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace isoscale::base {
+namespace {
+
+/// One character at the start of a text: how many bytes it takes, and its code point unless those
+/// bytes are not UTF-8.
+struct Character {
+  std::size_t bytes = 1;
+  std::optional<std::uint32_t> code;
+};
+
+struct Lead {
+  std::size_t bytes;
+  std::uint32_t bits;   ///< that the first byte contributes
+  std::uint32_t least;  ///< smaller code points must not take this many bytes
+};
+
+std::optional<Lead> classify(std::uint32_t first) {
+  if (first < 0x80U) return Lead{1, first, 0};
+  if ((first & 0xE0U) == 0xC0U) return Lead{2, first & 0x1FU, 0x80};
+  if ((first & 0xF0U) == 0xE0U) return Lead{3, first & 0x0FU, 0x800};
+  if ((first & 0xF8U) == 0xF0U) return Lead{4, first & 0x07U, 0x10000};
+  return std::nullopt;
+}
+
+Character next_character(std::string_view text) {
+  const auto byte = [&](std::size_t at) {
+    return static_cast<std::uint32_t>(static_cast<unsigned char>(text[at]));
+  };
+  const auto lead = classify(byte(0));
+  if (!lead || lead->bytes > text.size()) return {};
+  std::uint32_t code = lead->bits;
+  for (std::size_t at = 1; at < lead->bytes; ++at) {
+    if ((byte(at) & 0xC0U) != 0x80U) return {};
+    code = (code << 6U) | (byte(at) & 0x3FU);
+  }
+  const bool surrogate = code >= 0xD800 && code <= 0xDFFF;
+  if (code < lead->least || code > 0x10FFFF || surrogate) return {};
+  return {.bytes = lead->bytes, .code = code};
+}
+
+/// Whether a terminal or an editor would do something else with it than draw it in its place.
+bool is_unsafe(std::uint32_t code) {
+  const bool control = code < 0x20 || (code >= 0x7F && code <= 0x9F);
+  const bool separator = code == 0x2028 || code == 0x2029;
+  const bool direction = code == 0x200E || code == 0x200F || (code >= 0x202A && code <= 0x202E) ||
+                         (code >= 0x2066 && code <= 0x2069);
+  return control || separator || direction;
+}
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+/// Optimal string alignment distance, letter case aside.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before(b.size() + 1);
+  std::vector<std::size_t> above(b.size() + 1);
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) above[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const bool same = lower(a[i - 1]) == lower(b[j - 1]);
+      row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + (same ? 0U : 1U)});
+      const bool swapped = i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
+                           lower(a[i - 2]) == lower(b[j - 1]);
+      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    before.swap(above);
+    above.swap(row);
+  }
+  return above[b.size()];
+}
+
+}  // namespace
+
+std::string printable(std::string_view text, std::size_t longest) {
+  std::string result;
+  for (std::size_t count = 0; !text.empty(); ++count) {
+    if (count == longest) return result + "...";
+    const Character next = next_character(text);
+    if (!next.code) {
+      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text.front()));
+    } else if (is_unsafe(*next.code)) {
+      result += *next.code < 0x80 ? fmt::format("\\x{:02x}", *next.code)
+                                  : fmt::format("\\u{{{:x}}}", *next.code);
+    } else {
+      result += text.substr(0, next.bytes);
+    }
+    text.remove_prefix(next.bytes);
+  }
+  return result;
+}
+
+std::string quoted(std::string_view text) { return fmt::format("'{}'", printable(text)); }
+
+bool is_plain(std::string_view text) {
+  while (!text.empty()) {
+    const Character next = next_character(text);
+    if (!next.code || is_unsafe(*next.code)) return false;
+    text.remove_prefix(next.bytes);
+  }
+  return true;
+}
+
+std::optional<std::string_view> nearest_name(std::string_view wanted,
+                                             std::span<const std::string_view> candidates) {
+  constexpr std::size_t longest = 80;  // nothing of ours is longer; keeps hostile input cheap
+  if (wanted.empty() || wanted.size() > longest) return std::nullopt;
+  std::optional<std::string_view> best;
+  std::size_t least = 0;
+  for (const std::string_view candidate : candidates) {
+    const std::size_t distance = edit_distance(wanted, candidate);
+    // At most a third of the letters, or two, may differ; and something must be left in common.
+    const std::size_t length = std::max(wanted.size(), candidate.size());
+    if (distance > std::max<std::size_t>(2, length / 3) || distance >= length) continue;
+    if (best && distance >= least) continue;
+    best = candidate;
+    least = distance;
+  }
+  return best;
+}
+
+std::string did_you_mean(std::string_view wanted, std::span<const std::string_view> candidates) {
+  const auto nearest = nearest_name(wanted, candidates);
+  return nearest ? fmt::format("; did you mean '{}'?", *nearest) : "";
+}
+
+}  // namespace isoscale::base

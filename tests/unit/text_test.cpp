@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "base/text.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <string_view>
+
+namespace isoscale::base {
+namespace {
+
+TEST(Printable, KeepsTextAndEscapesWhatATerminalWouldObey) {
+  EXPECT_EQ(printable("plain text, 100%"), "plain text, 100%");
+  EXPECT_EQ(printable("\u00fcber \u65e5\u672c \U0001F600"), "\u00fcber \u65e5\u672c \U0001F600");
+  EXPECT_EQ(printable("\x1b[31m\n\t\x7f"), "\\x1b[31m\\x0a\\x09\\x7f");
+  EXPECT_EQ(printable(std::string_view{"a\0b", 3}), "a\\x00b");
+  EXPECT_EQ(printable("\u009b31m"), "\\u{9b}31m");
+  EXPECT_EQ(printable("abc\u202edef"), "abc\\u{202e}def");
+}
+
+TEST(Printable, EscapesBytesThatAreNotUtf8) {
+  EXPECT_EQ(printable("\xff\xfe"), "\\xff\\xfe");
+  EXPECT_EQ(printable("\xc3"), "\\xc3");                             // cut short
+  EXPECT_EQ(printable("\xc0\xaf"), "\\xc0\\xaf");                    // '/' in two bytes
+  EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");           // half a surrogate pair
+  EXPECT_EQ(printable("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");  // above U+10FFFF
+}
+
+TEST(Printable, CutsBetweenCharacters) {
+  EXPECT_EQ(printable("abcd", 4), "abcd");
+  EXPECT_EQ(printable("abcde", 4), "abcd...");
+  EXPECT_EQ(printable("\u00fc\u00fc\u00fc", 2), "\u00fc\u00fc...");
+  EXPECT_EQ(printable(std::string(1'000'000, 'x')), std::string(80, 'x') + "...");
+  EXPECT_EQ(quoted("x"), "'x'");
+}
+
+TEST(IsPlain, AgreesWithPrintable) {
+  EXPECT_TRUE(is_plain(""));
+  EXPECT_TRUE(is_plain("a b \u00fc"));
+  EXPECT_FALSE(is_plain("a\nb"));
+  EXPECT_FALSE(is_plain(std::string_view{"a\0b", 3}));
+  EXPECT_FALSE(is_plain("\xff"));
+  EXPECT_FALSE(is_plain("\u009b"));
+}
+
+constexpr std::array<std::string_view, 4> names{"workload", "model", "dtype", "max-time"};
+
+TEST(NearestName, FindsTypingErrors) {
+  EXPECT_EQ(nearest_name("modle", names), "model");
+  EXPECT_EQ(nearest_name("MODEL", names), "model");
+  EXPECT_EQ(nearest_name("maxtime", names), "max-time");
+  EXPECT_EQ(nearest_name("workloads", names), "workload");
+  EXPECT_EQ(nearest_name("tpye", names), "dtype");
+}
+
+TEST(NearestName, IsSilentWhenNothingIsNear) {
+  EXPECT_EQ(nearest_name("", names), std::nullopt);
+  EXPECT_EQ(nearest_name("zzzzzzzzz", names), std::nullopt);
+  EXPECT_EQ(nearest_name(std::string(1'000'000, 'm'), names), std::nullopt);
+  EXPECT_EQ(nearest_name("model", {}), std::nullopt);
+  constexpr std::array<std::string_view, 2> axes{"tp", "dp"};
+  EXPECT_EQ(nearest_name("xy", axes), std::nullopt);
+}
+
+TEST(NearestName, PrefersTheFirstOfEquals) {
+  constexpr std::array<std::string_view, 3> equals{"pp", "tp", "dp"};
+  EXPECT_EQ(nearest_name("xp", equals), "pp");
+}
+
+TEST(DidYouMean, IsAHalfSentence) {
+  EXPECT_EQ(did_you_mean("modle", names), "; did you mean 'model'?");
+  EXPECT_EQ(did_you_mean("zzzzzzzzz", names), "");
+}
+
+}  // namespace
+}  // namespace isoscale::base
