@@ -13,18 +13,18 @@ namespace isoscale::workloads {
 /// The transformer that a GEMM stack is shaped after.
 struct Model {
   std::string name;
-  std::string source;  ///< where the numbers were published
-  int hidden = 0;      ///< h
-  int ffn = 0;         ///< width of the MLP's inner layer
-  int heads = 0;       ///< a, query heads
-  int kv_heads = 0;    ///< key and value heads; = heads without grouping
-  int head_size = 0;   ///< d
+  std::string source;      ///< where the numbers were published
+  int hidden = 0;          ///< h
+  int ffn = 0;             ///< width of the MLP's inner layer
+  int heads = 0;           ///< a, query heads
+  int kv_heads = 0;        ///< key and value heads; = heads without grouping
+  int head_size = 0;       ///< d
   bool gated_mlp = false;  ///< two up-projections (gate, up)
   int layers = 0;
-  int sequence = 0;    ///< s, tokens per sample
-  int vocabulary = 0;  ///< V
-  bool tied_embedding = true;  ///< the output projection shares the embedding's weights
-  bool learned_positions = false;  ///< a position table of sequence x hidden
+  int sequence = 0;                 ///< s, tokens per sample
+  int vocabulary = 0;               ///< V
+  bool tied_embedding = true;       ///< the output projection shares the embedding's weights
+  bool learned_positions = false;   ///< a position table of sequence x hidden
   double published_parameters = 0;  ///< as the source states; 0 = none published
 
   bool operator==(const Model&) const = default;
@@ -38,7 +38,8 @@ struct Model {
 /// Parses one model; `origin` names it in errors.
 [[nodiscard]] Model parse_model(std::string_view toml, std::string_view origin);
 
-/// Weights of the published model, embeddings, positions, norms and biases included.
+/// Weights of the published model, embeddings, positions, norms and biases included: a plain MLP
+/// comes with biases and norms of two vectors (GPT), a gated one with neither (Llama).
 [[nodiscard]] double parameter_count(const Model& model);
 
 }  // namespace isoscale::workloads

@@ -17,18 +17,23 @@ enum class OptionType : unsigned char { choice, integer, bytes };
 struct OptionSpec {
   std::string_view key;
   OptionType type = OptionType::choice;
-  std::string_view default_value;             ///< "" = derived, as the help says
+  std::string_view default_value{};              ///< "" = derived, as the help says
   std::vector<std::string_view> choices = {};  ///< for a choice
-  long long minimum = 0, maximum = 0;          ///< for an integer
-  std::string_view help;
+  long long minimum = 0, maximum = 0;          ///< for integers and bytes; maximum 0 = no limit
+  std::string_view help{};
 };
 
 /// Options as given: key -> text. What is absent has its default.
 using Options = std::map<std::string, std::string, std::less<>>;
 
-/// Throws base::UsageError when `value` has no meaning for `spec`: names the key, the value and what
-/// would be accepted.
+/// Throws base::UsageError when `value` has no meaning for `spec`: names the key, the value and
+/// what would be accepted.
 void validate(const OptionSpec& spec, std::string_view value);
+/// Throws base::UsageError for a key that `workload` does not know (with the nearest) and for a
+/// value without meaning.
+void validate(std::string_view workload, std::span<const OptionSpec> table, const Options& given);
+/// What values a key takes, for people: "on|off", "a whole number of at least 1", "a size, 64MiB".
+[[nodiscard]] std::string accepted(const OptionSpec& spec);
 
 /// Typed access to options against their table. Values have been validated.
 class OptionReader {

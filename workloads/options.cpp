@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "workloads/options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <stdexcept>
+#include <system_error>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::workloads {
+namespace {
+
+[[noreturn]] void refuse(const OptionSpec& spec, std::string_view value, std::string_view why) {
+  throw base::UsageError(fmt::format("option {} = {}: {}; it takes {}", spec.key,
+                                     base::quoted(value), why, accepted(spec)));
+}
+
+/// Why `number` is out of the option's range; nothing when it is inside.
+std::optional<std::string_view> out_of_range(const OptionSpec& spec, long long number) {
+  if (number < spec.minimum) return "too small";
+  if (spec.maximum != 0 && number > spec.maximum) return "too large";
+  return std::nullopt;
+}
+
+std::optional<long long> whole_number(std::string_view text) {
+  long long number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  return number;
+}
+
+void validate_choice(const OptionSpec& spec, std::string_view value) {
+  if (std::ranges::find(spec.choices, value) != spec.choices.end()) return;
+  refuse(spec, value, fmt::format("no such choice{}", base::did_you_mean(value, spec.choices)));
+}
+
+void validate_integer(const OptionSpec& spec, std::string_view value) {
+  const auto number = whole_number(value);
+  if (!number) refuse(spec, value, "not a whole number that can be stored");
+  if (const auto why = out_of_range(spec, *number)) refuse(spec, value, *why);
+}
+
+void validate_bytes(const OptionSpec& spec, std::string_view value) {
+  long long number = 0;
+  try {
+    number = static_cast<long long>(units::parse_bytes(value).value());  // below 2^63
+  } catch (const std::invalid_argument& error) {
+    throw base::UsageError(fmt::format("option {}: {}", spec.key, error.what()));
+  }
+  if (const auto why = out_of_range(spec, number)) refuse(spec, value, *why);
+}
+
+std::string range_text(const OptionSpec& spec) {
+  if (spec.maximum != 0) return fmt::format(" from {} to {}", spec.minimum, spec.maximum);
+  if (spec.minimum == 0) return spec.type == OptionType::bytes ? "" : ", 0 or more";
+  return fmt::format(" of at least {}", spec.minimum);
+}
+
+}  // namespace
+
+std::string accepted(const OptionSpec& spec) {
+  switch (spec.type) {
+    case OptionType::choice:
+      return fmt::format("{}", fmt::join(spec.choices, "|"));
+    case OptionType::integer:
+      return "a whole number" + range_text(spec);
+    case OptionType::bytes:
+      return fmt::format("a size in bytes{}, such as 25MiB", range_text(spec));
+  }
+  throw std::logic_error("an option of a type that does not exist");
+}
+
+void validate(const OptionSpec& spec, std::string_view value) {
+  // Foreign text may be any size; no value with a meaning is longer than this, or is not plain.
+  constexpr std::size_t longest = 64;
+  if (value.empty()) refuse(spec, value, "empty");
+  if (value.size() > longest || !base::is_plain(value)) refuse(spec, value, "without meaning");
+  switch (spec.type) {
+    case OptionType::choice:
+      return validate_choice(spec, value);
+    case OptionType::integer:
+      return validate_integer(spec, value);
+    case OptionType::bytes:
+      return validate_bytes(spec, value);
+  }
+}
+
+void validate(std::string_view workload, std::span<const OptionSpec> table, const Options& given) {
+  for (const auto& [key, value] : given) {
+    const auto spec = std::ranges::find(table, std::string_view{key}, &OptionSpec::key);
+    if (spec != table.end()) {
+      validate(*spec, value);
+      continue;
+    }
+    std::vector<std::string_view> keys;
+    for (const OptionSpec& known : table) keys.push_back(known.key);
+    throw base::UsageError(
+        fmt::format("workload {} has no option {}{}; see: isoscale list options {}", workload,
+                    base::quoted(key), base::did_you_mean(key, keys), workload));
+  }
+}
+
+OptionReader::OptionReader(std::span<const OptionSpec> table, const Options& given)
+    : table_(table), given_(given) {}
+
+std::string OptionReader::text(std::string_view key) const {
+  const auto spec = std::ranges::find(table_, key, &OptionSpec::key);
+  if (spec == table_.end()) {
+    throw std::logic_error(fmt::format("option '{}' is read but stands in no table", key));
+  }
+  const auto found = given_.find(key);
+  return found == given_.end() ? std::string{spec->default_value} : found->second;
+}
+
+bool OptionReader::is(std::string_view key, std::string_view value) const {
+  return text(key) == value;
+}
+
+bool OptionReader::has(std::string_view key) const { return !text(key).empty(); }
+
+long long OptionReader::integer(std::string_view key) const {
+  const auto number = whole_number(text(key));
+  if (!number) throw std::logic_error(fmt::format("option '{}' has no whole number", key));
+  return *number;
+}
+
+unsigned long long OptionReader::bytes(std::string_view key) const {
+  return units::parse_bytes(text(key)).value();
+}
+
+}  // namespace isoscale::workloads
