@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/matching.hpp"
+
+#include <algorithm>
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
+
+namespace isoscale::analysis {
+namespace {
+
+using program::OpKind;
+using program::Outline;
+using program::OutlineOp;
+using program::OutlineSet;
+using units::Nanoseconds;
+
+constexpr bool is_collective(OpKind kind) {
+  return program::communicates(kind) && kind != OpKind::exchange;
+}
+
+/// The collectives of one communicator, or the messages of one kind, number among themselves.
+struct CollectiveClass {
+  mesh::AxisSet axes;
+  program::StreamId stream = 0;
+  auto operator<=>(const CollectiveClass&) const = default;
+};
+struct MessageClass {
+  mesh::Axis axis = mesh::Axis::pp;
+  std::int64_t offset = 0;
+  program::Direction direction = program::Direction::send;
+  auto operator<=>(const MessageClass&) const = default;
+
+  [[nodiscard]] MessageClass partner() const {
+    return {.axis = axis,
+            .offset = -offset,
+            .direction = direction == program::Direction::send ? program::Direction::receive
+                                                               : program::Direction::send};
+  }
+};
+
+/// Op numbers of one outline by class, in program order: position = sequence number.
+struct Sequences {
+  std::map<CollectiveClass, std::vector<std::uint32_t>> collectives;
+  std::map<MessageClass, std::vector<std::uint32_t>> messages;
+};
+
+Sequences sequences_of(const Outline& outline) {
+  Sequences result;
+  for (std::uint32_t op = 0; op < outline.ops.size(); ++op) {
+    const OutlineOp& at = outline.ops[op];
+    if (is_collective(at.kind)) {
+      result.collectives[{.axes = at.axes, .stream = at.stream}].push_back(op);
+    }
+    if (at.kind != OpKind::exchange) continue;
+    for (const program::OutlineTransfer& transfer : outline.transfers_of(at)) {
+      result
+          .messages[{
+              .axis = transfer.axis, .offset = transfer.offset, .direction = transfer.direction}]
+          .push_back(op);
+    }
+  }
+  return result;
+}
+
+class Matcher {
+ public:
+  Matcher(const OutlineSet& set, const TraceOfRank& traces) : set_(set), traces_(traces) {
+    sequences_.reserve(set.outlines.size());
+    for (const Outline& outline : set.outlines) sequences_.push_back(sequences_of(outline));
+    arrivals_.last.resize(traces.size());
+    for (std::size_t rank = 0; rank < traces.size(); ++rank) {
+      if (traces[rank] == nullptr) continue;
+      arrivals_.last[rank].reserve(traces[rank]->spans.size());
+      for (const auto& span : traces[rank]->spans) arrivals_.last[rank].push_back(span.start);
+    }
+  }
+
+  Arrivals run() {
+    for (int rank = 0; std::cmp_less(rank, traces_.size()); ++rank) {
+      if (trace(rank) == nullptr) continue;
+      for (const auto& [key, ops] : of(rank).collectives) gather(rank, key, ops);
+    }
+    for (int rank = 0; std::cmp_less(rank, traces_.size()); ++rank) {
+      if (trace(rank) == nullptr) continue;
+      for (const auto& [key, ops] : of(rank).collectives) spread(rank, key, ops);
+      for (const auto& [key, ops] : of(rank).messages) match(rank, key, ops);
+    }
+    return std::move(arrivals_);
+  }
+
+ private:
+  using GroupKey = std::pair<CollectiveClass, int>;  // and the group's colour
+
+  [[nodiscard]] const timeline::StepTrace* trace(int rank) const {
+    return traces_[static_cast<std::size_t>(rank)];
+  }
+  [[nodiscard]] const Sequences& of(int rank) const {
+    return sequences_[set_.outline_of_rank[static_cast<std::size_t>(rank)]];
+  }
+  [[nodiscard]] GroupKey group(int rank, const CollectiveClass& key) const {
+    return {key, mesh::group_colour(set_.mesh, rank, key.axes)};
+  }
+
+  /// Enters when `rank` began each op into the table of its group.
+  void gather(int rank, const CollectiveClass& key, const std::vector<std::uint32_t>& ops) {
+    std::vector<Nanoseconds>& latest = latest_[group(rank, key)];
+    for (std::size_t number = 0; number < ops.size(); ++number) {
+      const Nanoseconds start = trace(rank)->spans[ops[number]].start;
+      if (number == latest.size()) {
+        latest.push_back(start);
+      } else {
+        latest[number] = std::max(latest[number], start);
+      }
+    }
+    for (const int member : mesh::group_members(set_.mesh, rank, key.axes)) {
+      if (trace(member) == nullptr) arrivals_.unseen.insert(member);
+    }
+  }
+
+  void spread(int rank, const CollectiveClass& key, const std::vector<std::uint32_t>& ops) {
+    const std::vector<Nanoseconds>& latest = latest_[group(rank, key)];
+    auto& last = arrivals_.last[static_cast<std::size_t>(rank)];
+    for (std::size_t number = 0; number < ops.size(); ++number) last[ops[number]] = latest[number];
+  }
+
+  void match(int rank, const MessageClass& key, const std::vector<std::uint32_t>& ops) {
+    const int peer =
+        mesh::neighbour(set_.mesh, rank, key.axis, static_cast<std::int32_t>(key.offset));
+    if (trace(peer) == nullptr) {
+      arrivals_.unseen.insert(peer);
+      return;
+    }
+    const auto partner = of(peer).messages.find(key.partner());
+    const std::size_t partners = partner == of(peer).messages.end() ? 0 : partner->second.size();
+    if (partners < ops.size()) arrivals_.unmatched.insert(rank);
+    auto& last = arrivals_.last[static_cast<std::size_t>(rank)];
+    for (std::size_t number = 0; number < std::min(ops.size(), partners); ++number) {
+      Nanoseconds& latest = last[ops[number]];
+      latest = std::max(latest, trace(peer)->spans[partner->second[number]].start);
+    }
+  }
+
+  const OutlineSet& set_;
+  const TraceOfRank& traces_;
+  std::vector<Sequences> sequences_;  ///< of each outline
+  std::map<GroupKey, std::vector<Nanoseconds>> latest_;
+  Arrivals arrivals_;
+};
+
+}  // namespace
+
+Arrivals last_arrivals(const OutlineSet& set, const TraceOfRank& traces) {
+  return Matcher{set, traces}.run();
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <set>
+#include <vector>
+
+#include "program/outline.hpp"
+#include "timeline/timeline.hpp"
+#include "units/quantity.hpp"
+
+/// Which ops of different ranks belong together, and when the last of them had begun.
+namespace isoscale::analysis {
+
+/// One step's traces by rank of the point; null = nothing is known of that rank. Not owned.
+using TraceOfRank = std::vector<const timeline::StepTrace*>;
+
+struct Arrivals {
+  /// [rank][op]: when the last known partner of a communication op began it, its own rank included;
+  /// the op's own start for all other ops. Empty for ranks without a trace.
+  std::vector<std::vector<units::Nanoseconds>> last;
+  std::set<int> unseen;     ///< partners of traced ranks that have no trace themselves
+  std::set<int> unmatched;  ///< ranks with a message that no op of the partner takes
+};
+
+/// Collectives match by sequence number per (axes, stream, group), messages in order per (axis,
+/// offset, direction): linear in the number of spans. `set` and `traces` have passed check_trace.
+[[nodiscard]] Arrivals last_arrivals(const program::OutlineSet& set, const TraceOfRank& traces);
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "results/run_data.hpp"
+
+/// A run file may come from anywhere: what the breakdown indexes by is checked first.
+namespace isoscale::analysis {
+
+/// Why the point's outlines cannot be used; "" when they can.
+[[nodiscard]] std::string outline_problem(const results::PointData& point);
+
+/// Whether a trace has one span per op of its rank's outline, in order, and times that make sense.
+/// The point's outlines have no problem.
+enum class TraceState : std::uint8_t { usable, broken };
+[[nodiscard]] TraceState check_trace(const results::PointData& point,
+                                     const timeline::StepTrace& trace);
+
+/// "rank 3", "ranks 0-3, 8 and 12 more".
+[[nodiscard]] std::string rank_list(const std::set<int>& ranks);
+
+}  // namespace isoscale::analysis
