@@ -38,6 +38,8 @@ struct Request {
   Options options;
   std::uint64_t seed = 1;
   Keep keep = Keep::nothing;
+  /// Under weak scaling, how many times the work per token has grown over the base mesh.
+  double growth = 1;
 
   bool operator==(const Request&) const = default;
 };
@@ -47,15 +49,14 @@ struct Workload {
   std::string_view name;
   std::string_view description;
   std::span<const OptionSpec> options;
-  /// The axes that grow with the rank count when the user names no mesh ("dp" for dp, ...): the
-  /// mesh of `ranks` ranks that this workload is about. Throws base::UsageError when there is none.
+  mesh::AxisSet axes;  ///< the axes it may use; the others stay 1
+  /// The mesh of `ranks` ranks that the workload is about when the user names none.
   mesh::Request (*natural_mesh)(int ranks);
   /// What the mesh must divide.
-  std::vector<mesh::Constraint> (*limits)(const Model& model);
-  /// The request of a point at `mesh`, from the request at the base mesh (all axes 1): fills in
-  /// batch, microbatch and microbatches; under weak scaling grows batch with dp, heads and FFN
-  /// width with tp, layers with pp. Throws base::UsageError with the numbers when the batch does
-  /// not divide.
+  std::vector<mesh::Constraint> (*limits)(const Request& base, Scaling scaling);
+  /// The request of a point at `mesh`, from the request at the base mesh (all axes 1): fills in batch,
+  /// microbatch and microbatches; under weak scaling grows batch with dp, heads and FFN width with tp,
+  /// layers with pp. Throws base::UsageError with the numbers when the batch does not divide.
   Request (*scale)(const Request& base, const mesh::Shape& mesh, Scaling scaling);
   /// The programs of all ranks. Throws base::UsageError when options exclude each other or the
   /// mesh.
@@ -63,7 +64,8 @@ struct Workload {
   /// A small relative for verification: same mesh, code, schedule and options, sizes and bucket
   /// thresholds scaled down together; its programs keep what they compute (observables).
   Request (*twin)(const Request& request);
-  /// Tokens (or whatever `throughput_unit` counts) per step over all ranks.
+  /// Work per step over all ranks, in what `throughput_unit` counts: tokens, times the growth of the
+  /// work per token under weak scaling.
   double (*work_per_step)(const Request& request);
   std::string_view throughput_unit;
 };

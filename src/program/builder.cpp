@@ -117,6 +117,8 @@ void Builder::State::drain() {
 
 void Builder::at(Place place) { state_->place = place; }
 
+const Place& Builder::place() const { return state_->place; }
+
 void Builder::State::require_slice(const Slice& slice, Mode mode, Clock& need, bool& unplaced) {
   const Buffer& buffer = program.buffers.at(slice.buffer);
   BufferState& state = buffers[slice.buffer];

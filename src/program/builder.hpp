@@ -38,6 +38,7 @@ class Builder {
   void begin(Section section);
   /// Ops emitted from now on stand here in the model.
   void at(Place place);
+  [[nodiscard]] const Place& place() const;
   void emit(StreamId stream, Payload payload);
 
   void observe(std::string name, Slice slice, Shard shard);

@@ -17,7 +17,7 @@ enum class Transpose : std::uint8_t { no, yes };
 /// A row-major matrix, or `batch` of them: row r of matrix b begins at
 /// slice.first + b * batch_stride + r * row_stride. The slice spans all that is touched.
 struct Matrix {
-  Slice slice;
+  Slice slice{};
   std::uint64_t row_stride = 0;    ///< elements
   std::uint64_t batch_stride = 0;  ///< elements; 0 = the same matrix for every b
 };
@@ -32,7 +32,7 @@ struct Gemm {
   Transpose transpose_a = Transpose::no, transpose_b = Transpose::no;
   ComputeMode mode = ComputeMode::native;
   double alpha = 1, beta = 0;
-  Matrix a, b, c, d;
+  Matrix a{}, b{}, c{}, d{};
 };
 
 enum class CollectiveKind : std::uint8_t {
@@ -56,10 +56,10 @@ enum class Reduction : std::uint8_t { sum, min, max };
 struct Collective {
   CollectiveKind kind = CollectiveKind::all_reduce;
   Reduction reduction = Reduction::sum;
-  mesh::AxisSet axes;
+  mesh::AxisSet axes{};
   std::int32_t root = 0;
-  Slice send, receive;
-  std::vector<std::uint64_t> send_counts, receive_counts;
+  Slice send{}, receive{};
+  std::vector<std::uint64_t> send_counts{}, receive_counts{};
 };
 
 enum class Direction : std::uint8_t { send, receive };
@@ -69,7 +69,7 @@ struct Transfer {
   Direction direction = Direction::send;
   mesh::Axis axis = mesh::Axis::pp;
   std::int32_t offset = 1;
-  Slice slice;
+  Slice slice{};
 };
 
 /// A group of sends and receives that start together and end together. Messages between two ranks
@@ -81,28 +81,33 @@ struct Exchange {
 /// dst = src, over batch x rows x columns; either side may be strided or in another space.
 struct Copy {
   std::uint32_t rows = 0, columns = 0, batch = 1;
-  Matrix src, dst;
+  Matrix src{}, dst{};
 };
 
 /// dst = a + b, over rows x columns.
 struct Add {
   std::uint32_t rows = 0, columns = 0;
-  Matrix a, b, dst;
+  Matrix a{}, b{}, dst{};
 };
 
 /// dst = scale * src in the element type of dst (round to nearest even); contiguous, equal counts.
 struct Cast {
-  Slice src, dst;
+  Slice src{}, dst{};
   double scale = 1;
 };
 
-/// Draws from (key, global index) a value on a grid that is exact in bf16: an integer in -127 ...
-/// 127 times 2^exponent. The same element gets the same value on every mesh and executor.
+enum class FillSource : std::uint8_t { random, constant };
+
+/// Fills a shard's elements. random: draws from (key, global index) a value on a grid that is exact
+/// in bf16, an integer in -127 ... 127 times 2^exponent; the same element gets the same value on
+/// every mesh and executor. constant: `value`.
 struct Fill {
-  Slice dst;
-  Shard shard;
+  Slice dst{};
+  Shard shard{};
+  FillSource source = FillSource::random;
   std::uint64_t key = 0;
   std::int32_t exponent = 0;
+  double value = 0;
 };
 
 enum class Optimizer : std::uint8_t { sgd, adam };
@@ -115,7 +120,7 @@ enum class Optimizer : std::uint8_t { sgd, adam };
 /// w is `master` where there is one (then `weight` gets it rounded), else `weight`.
 struct Update {
   Optimizer optimizer = Optimizer::sgd;
-  Slice weight, master, gradient, moment1, moment2, powers;
+  Slice weight{}, master{}, gradient{}, moment1{}, moment2{}, powers{};
   double gradient_scale = 1;
   double rate = 0.01, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
 };

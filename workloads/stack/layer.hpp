@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "program/builder.hpp"
+#include "workloads/stack/geometry.hpp"
+#include "workloads/stack/parameters.hpp"
+
+namespace isoscale::workloads::stack {
+
+/// What a layer keeps from the forward to the backward pass of one microbatch.
+struct LayerState {
+  program::BufferId input, qkv, scores, context, middle, inner;
+};
+
+/// Whether the QKV weight gradient comes before or after the input gradient. After, so that an
+/// all-reduce of the input gradient can hide; before on the first layer of a stage, so that the
+/// message to the previous stage leaves when backward ends and not one GEMM early.
+enum class InputGradient : std::uint8_t { first, last };
+
+/// Writes the ops of one layer on the compute stream:
+///   Y = g * attention(X) * Wo + X,   Z = g * inner(Y * Wup) * Wdown + Y
+/// with scores scaled by 1/sqrt(d) and context by 1/sqrt(s), and no softmax, norm or activation.
+/// Under tp with partial sums the residual enters as 1/tp on each rank.
+class LayerWriter {
+ public:
+  /// Called with each weight gradient once its last microbatch has been added.
+  using GradientDone = std::function<void(const program::Slice&)>;
+
+  LayerWriter(program::Builder& builder, const Geometry& geometry, const Types& types,
+              const Parameters& parameters, GradientDone gradient_done);
+
+  /// X [tokens, h] -> Z, a new buffer of role `output_role`. X is kept until backward.
+  [[nodiscard]] program::BufferId forward(int layer, int microbatch, program::BufferId input,
+                                          program::Role output_role);
+  /// dZ [tokens, h] -> dX, a new buffer; releases dZ (if `owned`) and what forward kept, but not X.
+  enum class Ownership : std::uint8_t { released, kept };
+  [[nodiscard]] program::BufferId backward(int layer, int microbatch, program::BufferId gradient,
+                                           Ownership gradient_ownership, InputGradient order);
+  [[nodiscard]] program::BufferId input_of(int layer, int microbatch) const;
+  void forget(int layer, int microbatch);
+
+  /// logits = X * Wv, kept as their own gradient (loss = 1/2 |logits|^2).
+  [[nodiscard]] program::BufferId vocabulary_forward(int microbatch, program::BufferId input);
+  /// dX = dlogits * Wv^T, summed over tp.
+  [[nodiscard]] program::BufferId vocabulary_backward(int microbatch, program::BufferId input,
+                                                      program::BufferId logits);
+
+  [[nodiscard]] program::BufferId new_buffer(std::uint64_t count, program::Role role,
+                                             int microbatch);
+
+ private:
+  struct Product;  // a GEMM by the roles of its operands
+
+  void attention_forward(LayerState& state, int layer, int microbatch);
+  [[nodiscard]] program::BufferId attention_backward(const LayerState& state, int microbatch,
+                                                     program::BufferId d_context);
+  [[nodiscard]] program::BufferId inner_forward(int layer, int microbatch,
+                                                program::BufferId middle);
+  [[nodiscard]] program::BufferId inner_gradient(int microbatch, program::BufferId d_inner);
+
+  /// out = gain * in * W + residual for the second GEMM of a pair; returns out.
+  [[nodiscard]] program::BufferId second_forward(const program::Slice& weight, program::BufferId in,
+                                                 std::uint64_t columns, program::BufferId residual,
+                                                 program::Role role, int microbatch);
+  /// d_in (this rank's columns) of the second GEMM of a pair.
+  [[nodiscard]] program::BufferId second_input_gradient(const program::Slice& weight,
+                                                        program::BufferId d_out,
+                                                        std::uint64_t columns);
+  void second_weight_gradient(const program::Slice& gradient, program::BufferId in,
+                              std::uint64_t columns, program::BufferId d_out, int microbatch);
+  /// d_in = d_out * W^T + residual, summed over tp, for the first GEMM of a pair.
+  [[nodiscard]] program::BufferId first_input_gradient(const program::Slice& weight,
+                                                       program::BufferId d_out,
+                                                       std::uint64_t columns,
+                                                       program::BufferId residual);
+  void first_weight_gradient(const program::Slice& gradient, program::BufferId in,
+                             program::BufferId d_out, std::uint64_t columns, int microbatch);
+
+  /// [tokens, columns] on each rank -> [tokens, tp * columns] on all.
+  [[nodiscard]] program::BufferId gather_columns(program::BufferId part, std::uint64_t columns,
+                                                 program::Role role, int microbatch);
+  /// [tokens, tp * columns] partial sums -> [tokens, columns] of the sum.
+  [[nodiscard]] program::BufferId scatter_columns(program::BufferId partial, std::uint64_t columns);
+  void reduce_over_tp(program::BufferId buffer);
+  void done(const program::Slice& gradient, int microbatch);
+
+  program::Builder& builder_;
+  const Geometry& g_;
+  const Types& types_;
+  const Parameters& parameters_;
+  GradientDone gradient_done_;
+  std::map<std::pair<int, int>, LayerState> kept_;  ///< by (layer, microbatch)
+};
+
+}  // namespace isoscale::workloads::stack
