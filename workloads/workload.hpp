@@ -32,10 +32,10 @@ enum class Keep : std::uint8_t { nothing, observables };
 /// Everything a program is a function of. `options` are complete: batch, microbatch and
 /// microbatches are all set when a point has been planned.
 struct Request {
-  Model model;
-  mesh::Shape mesh;
+  Model model{};
+  mesh::Shape mesh{};
   Precision precision = Precision::f32;
-  Options options;
+  Options options{};
   std::uint64_t seed = 1;
   Keep keep = Keep::nothing;
   /// Under weak scaling, how many times the work per token has grown over the base mesh.

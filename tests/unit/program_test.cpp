@@ -1,0 +1,288 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "program/builder.hpp"
+#include "program/check.hpp"
+#include "program/facts.hpp"
+#include "program/outline.hpp"
+
+namespace isoscale::program {
+namespace {
+
+using ::testing::HasSubstr;
+
+BufferId floats(Builder& builder, std::uint64_t count, Role role = Role::workspace) {
+  return builder.allocate({.dtype = DType::f32, .role = role, .count = count});
+}
+
+Copy copy(const Slice& src, const Slice& dst) {
+  const auto columns = static_cast<std::uint32_t>(src.count);
+  return {.rows = 1,
+          .columns = columns,
+          .src = {.slice = src, .row_stride = columns},
+          .dst = {.slice = dst, .row_stride = columns}};
+}
+
+Fill fill(const Slice& dst) {
+  return {.dst = dst, .shard = {.extents = {1, 1, dst.count}, .local = {0, 0, 1}}};
+}
+
+template <class Action>
+std::string error_of(const Action& action) {
+  try {
+    action();
+  } catch (const base::Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(BuilderTest, DerivesAWaitFromAReadAfterAWriteOnAnotherStream) {
+  Builder builder{{}};
+  const StreamId side = builder.stream("side");
+  builder.begin(Section::step);
+  const BufferId a = floats(builder, 100), b = floats(builder, 100);
+  builder.emit(0, fill(builder.whole(a)));
+  builder.emit(side, copy(builder.whole(a), builder.whole(b)));
+  const RankProgram program = builder.finish();
+
+  ASSERT_EQ(program.step.ops.size(), 2U);
+  EXPECT_TRUE(program.step.ops[0].awaited);
+  const auto waits = program.step.waits_of(program.step.ops[1]);
+  ASSERT_EQ(waits.size(), 1U);
+  EXPECT_EQ(waits[0].stream, 0);
+  EXPECT_EQ(waits[0].count, 1U);
+}
+
+TEST(BuilderTest, DisjointSlicesOfOneBufferAreIndependent) {
+  Builder builder{{}};
+  const StreamId side = builder.stream("side");
+  builder.begin(Section::step);
+  const BufferId a = floats(builder, 100);
+  builder.emit(0, fill({.buffer = a, .offset = 0, .count = 50}));
+  builder.emit(side, fill({.buffer = a, .offset = 50, .count = 50}));
+  builder.emit(side, fill({.buffer = a, .offset = 49, .count = 1}));
+  const RankProgram program = builder.finish();
+  EXPECT_EQ(program.step.ops[1].wait_count, 0);
+  EXPECT_EQ(program.step.ops[2].wait_count, 1);
+}
+
+TEST(BuilderTest, LeavesOutWhatAnotherWaitImplies) {
+  // c depends on a (stream 0) and on b (stream 1), and b already on a: one wait is enough.
+  Builder builder{{}};
+  const StreamId one = builder.stream("one"), two = builder.stream("two");
+  builder.begin(Section::step);
+  const BufferId x = floats(builder, 10), y = floats(builder, 20), z = floats(builder, 20);
+  builder.emit(0, fill(builder.whole(x)));
+  builder.emit(one, copy(builder.whole(x), {.buffer = y, .offset = 0, .count = 10}));
+  builder.emit(one, copy(builder.whole(x), {.buffer = y, .offset = 10, .count = 10}));
+  builder.emit(two, Add{.rows = 1,
+                        .columns = 10,
+                        .a = {.slice = builder.whole(x), .row_stride = 10},
+                        .b = {.slice = builder.whole(y), .row_stride = 10},
+                        .dst = {.slice = builder.whole(z), .row_stride = 10}});
+  const RankProgram program = builder.finish();
+  const auto waits = program.step.waits_of(program.step.ops[3]);
+  ASSERT_EQ(waits.size(), 1U);
+  EXPECT_EQ(waits[0].stream, one);
+  EXPECT_EQ(waits[0].count, 2U);
+}
+
+TEST(BuilderTest, ReusesStorageOnOneStreamAtOnce) {
+  Builder builder{{}};
+  builder.begin(Section::step);
+  for (int i = 0; i < 10; ++i) {
+    const BufferId a = floats(builder, 1024);
+    builder.emit(0, fill(builder.whole(a)));
+    builder.release(a);
+  }
+  const RankProgram program = builder.finish();
+  EXPECT_EQ(program.arena_bytes[0], 1024U * 4);
+}
+
+TEST(BuilderTest, DoesNotReuseStorageThatAnotherStreamMayStillUse) {
+  Builder builder{{}};
+  const StreamId side = builder.stream("side");
+  builder.begin(Section::step);
+  const BufferId a = floats(builder, 1024), b = floats(builder, 1024);
+  builder.emit(side, fill(builder.whole(a)));
+  builder.release(a);
+  builder.emit(0, fill(builder.whole(b)));  // knows nothing of `side`
+  const RankProgram program = builder.finish();
+  EXPECT_EQ(program.arena_bytes[0], 2U * 1024 * 4);
+  EXPECT_EQ(program.step.ops[1].wait_count, 0);
+  EXPECT_NO_THROW(check_races(program, {}));
+}
+
+TEST(BuilderTest, SecondUserOfReusedStorageAlsoComesAfterItsFormerUsers) {
+  // The block passes from `a` (side) to `b`; its first half is written by a stream that knows
+  // `side`, its second half by one that does not and must be made to wait.
+  Builder builder{{}};
+  const StreamId side = builder.stream("side"), other = builder.stream("other");
+  builder.begin(Section::step);
+  const BufferId a = floats(builder, 1024), probe = floats(builder, 1024);
+  builder.emit(side, fill(builder.whole(a)));
+  builder.emit(0, copy(builder.whole(a), builder.whole(probe)));
+  builder.release(a);
+  const BufferId b = floats(builder, 1024);
+  builder.emit(0, fill({.buffer = b, .offset = 0, .count = 512}));
+  builder.emit(other, fill({.buffer = b, .offset = 512, .count = 512}));
+  const RankProgram program = builder.finish();
+  EXPECT_EQ(program.buffers[b].offset, program.buffers[a].offset);
+  EXPECT_EQ(program.step.ops[3].wait_count, 1);
+  EXPECT_NO_THROW(check_races(program, {}));
+}
+
+TEST(BuilderTest, RefusesMistakesOfAuthors) {
+  Builder builder{{}};
+  builder.begin(Section::step);
+  const BufferId a = floats(builder, 10), b = floats(builder, 10);
+  EXPECT_THAT(error_of([&] { builder.emit(0, copy(builder.whole(a), builder.whole(b))); }),
+              HasSubstr("nothing has written"));
+  builder.emit(0, fill({.buffer = a, .offset = 0, .count = 5}));
+  EXPECT_THAT(error_of([&] { builder.emit(0, copy(builder.whole(a), builder.whole(b))); }),
+              HasSubstr("nothing has written"));
+  EXPECT_THAT(error_of([&] { builder.emit(0, fill({.buffer = a, .offset = 6, .count = 5})); }),
+              HasSubstr("ends past its buffer of 10"));
+  builder.release(a);
+  EXPECT_THAT(error_of([&] { builder.emit(0, fill(builder.whole(a))); }),
+              HasSubstr("after its release"));
+  EXPECT_THAT(error_of([&] {
+                const Matrix square{.slice = builder.whole(b), .row_stride = 4};
+                builder.emit(0,
+                             Gemm{.m = 4, .n = 4, .k = 4, .a = square, .b = square, .d = square});
+              }),
+              HasSubstr("needs 16 elements, its slice has 10"));
+}
+
+/// Two ranks along pp; each rank's program as `write` has it.
+template <class Write>
+ProgramSet two_ranks(const Write& write) {
+  const mesh::Shape mesh{.pp = 2};
+  ProgramSet set{.mesh = mesh, .programs = {}, .program_of_rank = {0, 1}};
+  for (int rank = 0; rank < 2; ++rank) {
+    Builder builder{mesh};
+    const BufferId out = floats(builder, 100), in = floats(builder, 100);
+    builder.emit(0, fill(builder.whole(out)));
+    builder.begin(Section::step);
+    write(builder, rank, builder.whole(out), builder.whole(in));
+    set.programs.push_back(builder.finish());
+  }
+  return set;
+}
+
+Transfer transfer(Direction direction, const Slice& slice) {
+  return {.direction = direction, .axis = mesh::Axis::pp, .offset = 1, .slice = slice};
+}
+
+TEST(CheckTest, UngroupedSendsFacingEachOtherDeadlock) {
+  const ProgramSet set = two_ranks([](Builder& b, int, const Slice& out, const Slice& in) {
+    b.emit(0, Exchange{{transfer(Direction::send, out)}});
+    b.emit(0, Exchange{{{.direction = Direction::receive, .offset = -1, .slice = in}}});
+  });
+  const std::string error = error_of([&] { check(set); });
+  EXPECT_THAT(error, HasSubstr("deadlock"));
+  EXPECT_THAT(error, HasSubstr("rank 0 at op 0, exchange"));
+  EXPECT_THAT(error, HasSubstr("send to rank 1"));
+}
+
+TEST(CheckTest, GroupedInOneExchangeTheyPass) {
+  const ProgramSet set = two_ranks([](Builder& b, int, const Slice& out, const Slice& in) {
+    b.emit(0, Exchange{{transfer(Direction::send, out),
+                        {.direction = Direction::receive, .offset = -1, .slice = in}}});
+  });
+  EXPECT_NO_THROW(check(set));
+}
+
+TEST(CheckTest, StreamsThatPassAsStreamedMayDeadlockFolded) {
+  // Each rank sends on one stream and receives on another, but issues its send first.
+  const ProgramSet set = two_ranks([](Builder& b, int, const Slice& out, const Slice& in) {
+    b.emit(b.stream("s"), Exchange{{transfer(Direction::send, out)}});
+    b.emit(b.stream("r"), Exchange{{{.direction = Direction::receive, .offset = -1, .slice = in}}});
+  });
+  EXPECT_THAT(error_of([&] { check(set); }), HasSubstr("plays all streams in program order"));
+}
+
+TEST(CheckTest, NamesCollectivesThatDisagree) {
+  const ProgramSet set = two_ranks([](Builder& b, int rank, const Slice& out, const Slice& in) {
+    b.emit(0, Collective{.kind = rank == 0 ? CollectiveKind::all_reduce : CollectiveKind::broadcast,
+                         .axes = mesh::Axis::pp,
+                         .send = out,
+                         .receive = in});
+  });
+  const std::string error = error_of([&] { check(set); });
+  EXPECT_THAT(error, HasSubstr("all_reduce"));
+  EXPECT_THAT(error, HasSubstr("broadcast"));
+}
+
+TEST(CheckTest, NamesTheAbsentMemberOfACollective) {
+  const ProgramSet set = two_ranks([](Builder& b, int rank, const Slice& out, const Slice& in) {
+    if (rank == 0) {
+      b.emit(0, Collective{.axes = mesh::Axis::pp, .send = out, .receive = in});
+    }
+  });
+  EXPECT_THAT(error_of([&] { check(set); }), HasSubstr("only ranks 0 of 0, 1 are present"));
+}
+
+TEST(CheckTest, NamesMessagesOfDifferentSizes) {
+  const ProgramSet set = two_ranks([](Builder& b, int rank, const Slice& out, Slice in) {
+    if (rank == 0) {
+      b.emit(0, Exchange{{transfer(Direction::send, out)}});
+    } else {
+      in.count = 99;
+      b.emit(0, Exchange{{{.direction = Direction::receive, .offset = -1, .slice = in}}});
+    }
+  });
+  const std::string error = error_of([&] { check(set); });
+  EXPECT_THAT(error, HasSubstr("400 bytes"));
+  EXPECT_THAT(error, HasSubstr("396 bytes"));
+}
+
+TEST(CheckTest, FindsADependencyThatWasRemoved) {
+  Builder builder{{}};
+  const StreamId side = builder.stream("side");
+  builder.begin(Section::step);
+  const BufferId a = floats(builder, 100), b = floats(builder, 100);
+  builder.emit(0, fill(builder.whole(a)));
+  builder.emit(side, copy(builder.whole(a), builder.whole(b)));
+  RankProgram program = builder.finish();
+  EXPECT_NO_THROW(check_races(program, {}));
+  program.step.ops[1].wait_count = 0;
+  EXPECT_THAT(error_of([&] { check_races(program, {}); }), HasSubstr("race: op 0 (fill"));
+}
+
+TEST(FactsTest, CountsFlopTrafficAndLiveBytes) {
+  const mesh::Shape mesh{.tp = 2, .dp = 4};
+  Builder builder{mesh};
+  builder.begin(Section::step);
+  const BufferId a = floats(builder, 64, Role::activation), b = floats(builder, 64),
+                 c = floats(builder, 64);
+  builder.emit(0, fill(builder.whole(a)));
+  builder.emit(0, fill(builder.whole(b)));
+  const auto square = [&](BufferId id) {
+    return Matrix{.slice = builder.whole(id), .row_stride = 8};
+  };
+  builder.at({.phase = Phase::forward});
+  builder.emit(0, Gemm{.m = 8, .n = 8, .k = 8, .a = square(a), .b = square(b), .d = square(c)});
+  builder.emit(
+      0, Collective{.axes = mesh::Axis::dp, .send = builder.whole(c), .receive = builder.whole(c)});
+  const BufferId gathered = floats(builder, 128);
+  builder.emit(0, Collective{.kind = CollectiveKind::all_gather,
+                             .axes = mesh::Axis::tp,
+                             .send = builder.whole(c),
+                             .receive = builder.whole(gathered)});
+  const Facts facts = program::facts(builder.finish(), mesh);
+  EXPECT_EQ(facts.flop.value(), 2.0 * 8 * 8 * 8);
+  EXPECT_EQ(facts.flop_of_phase[static_cast<std::size_t>(Phase::forward)].value(), 1024.0);
+  ASSERT_EQ(facts.traffic.size(), 2U);
+  EXPECT_EQ(facts.traffic[0].bytes.value(), 64U * 4 * 2);  // tp: the gathered total
+  EXPECT_EQ(facts.traffic[1].bytes.value(), 64U * 4);      // dp
+  EXPECT_EQ(facts.peak_live_microbatches, 1);
+  EXPECT_EQ(facts.peak_of_role[static_cast<std::size_t>(Role::activation)].value(), 256U);
+}
+
+}  // namespace
+}  // namespace isoscale::program
