@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <mpi.h>
+
 #include <cstdint>
+#include <limits>
 #include <memory>
 
 #include "executor/executor.hpp"
@@ -16,6 +19,9 @@ enum class HostStreams : std::uint8_t {
   folded,
 };
 
+/// Counts of MPI are int: larger slices go in chunks.
+inline constexpr std::uint64_t max_elements_per_call = std::numeric_limits<int>::max();
+
 struct HostOptions {
   int blas_threads = 1;
   HostStreams streams = HostStreams::automatic;
@@ -23,6 +29,8 @@ struct HostOptions {
   int ranks_on_node = 1;
   /// MPI_THREAD_* the library gave; below MULTIPLE streams are folded.
   int thread_level = MPI_THREAD_MULTIPLE;
+  /// Most elements that one MPI call is given; lowered by tests.
+  std::uint64_t elements_per_call = max_elements_per_call;
 };
 
 /// BLAS and MPI on this rank's cores: always built, the reference of every other executor.

@@ -1,0 +1,24 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <cblas.h>
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "executor/host/blas.hpp"
+
+namespace isoscale::executor::host {
+
+int set_blas_threads(int threads) {
+  openblas_set_num_threads(threads);
+  return openblas_get_num_threads();
+}
+
+std::string blas_name() {
+  // "OpenBLAS 0.3.21 DYNAMIC_ARCH ...": the name and the version, not the build flags.
+  const std::string_view config{openblas_get_config()};
+  const std::size_t after_version = config.find(' ', config.find(' ') + 1);
+  return fmt::format("{} ({})", config.substr(0, after_version), openblas_get_corename());
+}
+
+}  // namespace isoscale::executor::host

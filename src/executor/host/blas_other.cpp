@@ -1,0 +1,11 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "executor/host/blas.hpp"
+
+namespace isoscale::executor::host {
+
+int set_blas_threads(int /*threads*/) { return 0; }
+
+std::string blas_name() { return "BLAS of unknown make"; }
+
+}  // namespace isoscale::executor::host

@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <mpi.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "executor/host/waiting.hpp"
+#include "program/op.hpp"
+
+/// Ops of a program with everything looked up: what is left is to call BLAS, MPI or a loop.
+namespace isoscale::executor::host {
+
+/// What one thread plays ops with.
+struct Player {
+  Waiting waiting = Waiting::blocking;
+  const std::atomic<bool>* stopped = nullptr;  ///< set when another thread of the session failed
+  std::vector<MPI_Request> requests;           ///< of the exchange under way
+  std::vector<MPI_Status> statuses;
+};
+
+/// Element types that the host computes in.
+enum class Element : std::uint8_t { f32, f64 };
+
+/// batch x rows pieces of row_bytes each; strides in bytes.
+struct CopyCall {
+  const std::byte* src = nullptr;
+  std::byte* dst = nullptr;
+  std::size_t row_bytes = 0, rows = 0, batch = 0;
+  std::size_t src_row = 0, src_batch = 0, dst_row = 0, dst_batch = 0;
+};
+void run(const CopyCall& call);
+/// The same copy in as few and as long pieces as its strides allow.
+[[nodiscard]] CopyCall merged(CopyCall call);
+
+/// Strides in elements.
+struct GemmCall {
+  Element element = Element::f32;
+  program::Transpose transpose_a = program::Transpose::no, transpose_b = program::Transpose::no;
+  int m = 0, n = 0, k = 0;
+  int row_stride_a = 0, row_stride_b = 0, row_stride_d = 0;
+  std::uint32_t batch = 1;
+  std::uint64_t batch_stride_a = 0, batch_stride_b = 0, batch_stride_d = 0;
+  double alpha = 1, beta = 0;
+  const std::byte *a = nullptr, *b = nullptr;
+  std::byte* d = nullptr;
+  std::optional<CopyCall> c_to_d;  ///< BLAS knows no C apart from D
+};
+void run(const GemmCall& call);
+
+/// Strides in elements.
+struct AddCall {
+  Element element = Element::f32;
+  std::size_t rows = 0, columns = 0;
+  const std::byte *a = nullptr, *b = nullptr;
+  std::byte* dst = nullptr;
+  std::size_t a_row = 0, b_row = 0, dst_row = 0;
+};
+void run(const AddCall& call);
+
+struct CastCall {
+  Element from = Element::f32, to = Element::f32;
+  const std::byte* src = nullptr;
+  std::byte* dst = nullptr;
+  std::size_t count = 0;
+  double scale = 1;
+};
+void run(const CastCall& call);
+
+struct FillCall {
+  Element element = Element::f32;
+  std::byte* dst = nullptr;
+  std::array<std::uint64_t, 3> extents{}, local{}, global{};
+  std::uint64_t first = 0;   ///< global index of local element (0, 0, 0) on this rank
+  std::uint64_t origin = 0;  ///< program::fill_origin of the key
+  double scale = 1;
+};
+void run(const FillCall& call);
+
+/// Whether an Adam update advances its powers: the first of a play that uses them does.
+enum class Powers : std::uint8_t { advance, keep };
+
+struct UpdateCall {
+  program::Optimizer optimizer = program::Optimizer::sgd;
+  Element state = Element::f32;  ///< of master (else weight) and moments
+  Element gradient_type = Element::f32, weight_type = Element::f32, powers_type = Element::f64;
+  Powers powers_mode = Powers::advance;
+  std::size_t count = 0;
+  std::byte *weight = nullptr, *master = nullptr;  ///< master may be null
+  const std::byte* gradient = nullptr;
+  std::byte *moment1 = nullptr, *moment2 = nullptr, *powers = nullptr;  ///< Adam only
+  double gradient_scale = 1, rate = 0, beta1 = 0, beta2 = 0, epsilon = 0;
+};
+void run(const UpdateCall& call);
+
+struct Message {
+  std::byte* data = nullptr;
+  int count = 0;
+  MPI_Datatype type = MPI_BYTE;
+  int peer = 0;
+  int tag = 0;
+  MPI_Comm communicator = MPI_COMM_NULL;
+};
+
+/// Messages that start together and end together.
+struct ExchangeCall {
+  std::vector<Message> receives, sends;
+};
+void run(const ExchangeCall& call, Player& player);
+
+/// One call of one MPI collective.
+struct MpiCall {
+  program::CollectiveKind kind = program::CollectiveKind::barrier;
+  MPI_Comm communicator = MPI_COMM_NULL;
+  MPI_Datatype type = MPI_BYTE;
+  MPI_Op operation = MPI_OP_NULL;
+  int root = 0;
+  int count = 0;               ///< elements as MPI's manual counts them for this kind
+  const void* send = nullptr;  ///< may be MPI_IN_PLACE
+  void* receive = nullptr;     ///< may be MPI_IN_PLACE
+};
+
+/// A collective: what MPI does not do in place, then its calls, then what is larger than an MPI
+/// call can be as messages of its own.
+struct CollectiveCall {
+  std::optional<CopyCall> before;
+  std::vector<MpiCall> calls;
+  ExchangeCall messages;
+  std::optional<CopyCall> after;
+  std::vector<std::byte> scratch;  ///< where before and after copy to and from
+};
+void run(const CollectiveCall& call, Player& player);
+
+using Call = std::variant<GemmCall, CollectiveCall, ExchangeCall, CopyCall, AddCall, CastCall,
+                          FillCall, UpdateCall>;
+
+}  // namespace isoscale::executor::host

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "executor/host/calls.hpp"
+#include "executor/host/communicators.hpp"
+#include "executor/host/resolve.hpp"
+#include "program/program.hpp"
+
+namespace isoscale::executor::host {
+
+struct PreparedOp {
+  Call call;
+  std::uint32_t index = 0;  ///< in program order
+  bool awaited = false;
+  std::uint8_t wait_count = 0;
+  std::uint32_t wait_begin = 0;  ///< into PreparedSection::waits
+};
+
+/// A section, ready to play: its ops by lane, each lane in program order. Lane = stream, or all
+/// streams in lane 0 when folded, and then without waits.
+struct PreparedSection {
+  std::vector<std::vector<PreparedOp>> lanes;
+  std::vector<program::Wait> waits;
+  std::uint32_t op_count = 0;
+
+  [[nodiscard]] std::span<const program::Wait> waits_of(const PreparedOp& op) const {
+    return std::span{waits}.subspan(op.wait_begin, op.wait_count);
+  }
+};
+
+enum class Folding : std::uint8_t { folded, as_streamed };
+
+struct PrepareOptions {
+  Folding folding = Folding::folded;
+  std::uint64_t elements_per_call = 0;  ///< most elements that one MPI call is given
+};
+
+/// Looks up everything that the ops of a section need. Throws base::Error that names the op when it
+/// cannot be played on a host, or when a slice lies outside of its buffer.
+[[nodiscard]] PreparedSection prepare(const Resolver& resolver, const program::Program& section,
+                                      const Communicators& communicators,
+                                      const PrepareOptions& options);
+
+/// Bytes that the calls of a section hold beside the program's buffers.
+[[nodiscard]] std::size_t scratch_bytes(const PreparedSection& section);
+
+}  // namespace isoscale::executor::host

@@ -1,0 +1,206 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "base/error.hpp"
+#include "executor/host/prepare_ops.hpp"
+#include "program/fill.hpp"
+
+namespace isoscale::executor::host {
+namespace {
+
+/// BLAS takes int, and a row stride of at least a row even where there is only one row.
+int blas_stride(const program::Matrix& matrix, std::uint64_t rows, std::uint64_t columns) {
+  const std::uint64_t stride =
+      rows <= 1 ? std::max<std::uint64_t>({matrix.row_stride, columns, 1}) : matrix.row_stride;
+  if (stride < std::max<std::uint64_t>(columns, 1)) {
+    throw base::Error(fmt::format("a matrix with rows of {} elements has a row stride of {}",
+                                  columns, matrix.row_stride));
+  }
+  if (stride > static_cast<std::uint64_t>(std::numeric_limits<int>::max())) {
+    throw base::Error(fmt::format("a row stride of {} is more than BLAS can take", stride));
+  }
+  return static_cast<int>(stride);
+}
+
+int blas_extent(std::uint32_t extent) {
+  if (extent > static_cast<std::uint32_t>(std::numeric_limits<int>::max())) {
+    throw base::Error(fmt::format("a matrix extent of {} is more than BLAS can take", extent));
+  }
+  return static_cast<int>(extent);
+}
+
+void require_same(Element a, Element b, const char* what) {
+  if (a != b) throw base::Error(fmt::format("{} differ in type", what));
+}
+
+CopyCall strided_copy(const std::byte* src, const program::Matrix& from, std::byte* dst,
+                      const program::Matrix& to, std::uint64_t rows, std::uint64_t columns,
+                      std::uint64_t batch, std::size_t size) {
+  return merged({.src = src,
+                 .dst = dst,
+                 .row_bytes = columns * size,
+                 .rows = rows,
+                 .batch = batch,
+                 .src_row = from.row_stride * size,
+                 .src_batch = from.batch_stride * size,
+                 .dst_row = to.row_stride * size,
+                 .dst_batch = to.batch_stride * size});
+}
+
+bool same_layout(const program::Matrix& a, const program::Matrix& b, const program::Gemm& op) {
+  return (op.m <= 1 || a.row_stride == b.row_stride) &&
+         (op.batch <= 1 || a.batch_stride == b.batch_stride);
+}
+
+}  // namespace
+
+Call prepare_op(const Resolver& resolver, const program::Gemm& op) {
+  const Element element = resolver.element(op.d.slice, "D");
+  require_same(element, resolver.element(op.a.slice, "A"), "A and D");
+  require_same(element, resolver.element(op.b.slice, "B"), "B and D");
+  const bool a_flips = op.transpose_a == program::Transpose::yes;
+  const bool b_flips = op.transpose_b == program::Transpose::yes;
+  const std::uint64_t a_rows = a_flips ? op.k : op.m, a_columns = a_flips ? op.m : op.k;
+  const std::uint64_t b_rows = b_flips ? op.n : op.k, b_columns = b_flips ? op.k : op.n;
+  GemmCall call{.element = element,
+                .transpose_a = op.transpose_a,
+                .transpose_b = op.transpose_b,
+                .m = blas_extent(op.m),
+                .n = blas_extent(op.n),
+                .k = blas_extent(op.k),
+                .row_stride_a = blas_stride(op.a, a_rows, a_columns),
+                .row_stride_b = blas_stride(op.b, b_rows, b_columns),
+                .row_stride_d = blas_stride(op.d, op.m, op.n),
+                .batch = op.batch,
+                .batch_stride_a = op.a.batch_stride,
+                .batch_stride_b = op.b.batch_stride,
+                .batch_stride_d = op.d.batch_stride,
+                .alpha = op.alpha,
+                .beta = op.beta,
+                .a = resolver.address(op.a, a_rows, a_columns, op.batch),
+                .b = resolver.address(op.b, b_rows, b_columns, op.batch),
+                .d = resolver.address(op.d, op.m, op.n, op.batch),
+                .c_to_d = {}};
+  if (op.beta != 0) {
+    require_same(element, resolver.element(op.c.slice, "C"), "C and D");
+    const std::byte* const c = resolver.address(op.c, op.m, op.n, op.batch);
+    if (c != call.d || !same_layout(op.c, op.d, op)) {
+      call.c_to_d = strided_copy(c, op.c, call.d, op.d, op.m, op.n, op.batch,
+                                 resolver.element_size(op.d.slice));
+    }
+  }
+  return call;
+}
+
+Call prepare_op(const Resolver& resolver, const program::Copy& op) {
+  if (resolver.dtype(op.src.slice) != resolver.dtype(op.dst.slice)) {
+    throw base::Error("source and destination of a copy differ in type: use a cast");
+  }
+  return strided_copy(resolver.address(op.src, op.rows, op.columns, op.batch), op.src,
+                      resolver.address(op.dst, op.rows, op.columns, op.batch), op.dst, op.rows,
+                      op.columns, op.batch, resolver.element_size(op.dst.slice));
+}
+
+Call prepare_op(const Resolver& resolver, const program::Add& op) {
+  const Element element = resolver.element(op.dst.slice, "the sum");
+  require_same(element, resolver.element(op.a.slice, "the first addend"), "addend and sum");
+  require_same(element, resolver.element(op.b.slice, "the second addend"), "addend and sum");
+  AddCall call{.element = element,
+               .rows = op.rows,
+               .columns = op.columns,
+               .a = resolver.address(op.a, op.rows, op.columns, 1),
+               .b = resolver.address(op.b, op.rows, op.columns, 1),
+               .dst = resolver.address(op.dst, op.rows, op.columns, 1),
+               .a_row = op.a.row_stride,
+               .b_row = op.b.row_stride,
+               .dst_row = op.dst.row_stride};
+  const bool is_dense =
+      call.a_row == call.columns && call.b_row == call.columns && call.dst_row == call.columns;
+  if (is_dense) {
+    call.columns *= call.rows;
+    call.rows = std::min<std::size_t>(call.rows, 1);
+  }
+  return call;
+}
+
+Call prepare_op(const Resolver& resolver, const program::Cast& op) {
+  if (op.src.count != op.dst.count) {
+    throw base::Error(fmt::format("a cast of {} elements into {}", op.src.count, op.dst.count));
+  }
+  return CastCall{.from = resolver.element(op.src, "the source"),
+                  .to = resolver.element(op.dst, "the destination"),
+                  .src = resolver.address(op.src),
+                  .dst = resolver.address(op.dst),
+                  .count = op.dst.count,
+                  .scale = op.scale};
+}
+
+Call prepare_op(const Resolver& resolver, const program::Fill& op) {
+  const program::Shard& shard = op.shard;
+  std::uint64_t last = 0;
+  bool is_empty = false;
+  for (std::size_t d = 0; d < shard.extents.size(); ++d) {
+    is_empty = is_empty || shard.extents[d] == 0;
+    if (!is_empty) last += (shard.extents[d] - 1) * shard.local[d];
+  }
+  if (!is_empty && last >= op.dst.count) {
+    throw base::Error(fmt::format("a fill reaches local element {} of a slice of {} elements", last,
+                                  op.dst.count));
+  }
+  constexpr std::int32_t least_normal = -1022, greatest = 1016;  // 127 * 2^1016 is finite
+  if (op.exponent < least_normal || op.exponent > greatest) {
+    throw base::Error(fmt::format("a fill with exponent {} is not representable", op.exponent));
+  }
+  return FillCall{.element = resolver.element(op.dst, "the destination"),
+                  .dst = resolver.address(op.dst),
+                  .extents = shard.extents,
+                  .local = shard.local,
+                  .global = shard.global,
+                  .first = shard.first(resolver.coordinates()),
+                  .origin = program::fill_origin(op.key),
+                  .scale = program::power_of_two(op.exponent)};
+}
+
+Call prepare_op(const Resolver& resolver, const program::Update& op, Powers powers_mode) {
+  const bool has_master = op.master.buffer != program::no_buffer;
+  const bool is_adam = op.optimizer == program::Optimizer::adam;
+  UpdateCall call{.optimizer = op.optimizer,
+                  .state = resolver.element(has_master ? op.master : op.weight,
+                                            has_master ? "the master weight" : "the weight"),
+                  .gradient_type = resolver.element(op.gradient, "the gradient"),
+                  .weight_type = resolver.element(op.weight, "the weight"),
+                  .powers_mode = powers_mode,
+                  .count = op.weight.count,
+                  .weight = resolver.address(op.weight),
+                  .master = resolver.address_or_null(op.master),
+                  .gradient = resolver.address(op.gradient),
+                  .gradient_scale = op.gradient_scale,
+                  .rate = op.rate,
+                  .beta1 = op.beta1,
+                  .beta2 = op.beta2,
+                  .epsilon = op.epsilon};
+  const auto require_count = [&](const program::Slice& slice, const char* role) {
+    if (slice.count == op.weight.count) return;
+    throw base::Error(
+        fmt::format("{} has {} elements, the weight {}", role, slice.count, op.weight.count));
+  };
+  require_count(op.gradient, "the gradient");
+  if (has_master) require_count(op.master, "the master weight");
+  if (!is_adam) return call;
+  require_count(op.moment1, "moment 1");
+  require_count(op.moment2, "moment 2");
+  require_same(call.state, resolver.element(op.moment1, "moment 1"), "moment 1 and weight");
+  require_same(call.state, resolver.element(op.moment2, "moment 2"), "moment 2 and weight");
+  if (op.powers.count != 2) throw base::Error("the powers of an Adam update are two numbers");
+  call.powers_type = resolver.element(op.powers, "the powers");
+  call.moment1 = resolver.address(op.moment1);
+  call.moment2 = resolver.address(op.moment2);
+  call.powers = resolver.address(op.powers);
+  return call;
+}
+
+}  // namespace isoscale::executor::host

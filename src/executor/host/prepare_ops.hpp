@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "executor/host/calls.hpp"
+#include "executor/host/communicators.hpp"
+#include "executor/host/resolve.hpp"
+#include "program/op.hpp"
+
+/// One function per kind of op; all throw base::Error when the host cannot play it.
+namespace isoscale::executor::host {
+
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Gemm& op);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Copy& op);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Add& op);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Cast& op);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Fill& op);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Update& op,
+                              Powers powers_mode);
+
+/// `stream` is the one that the op was written for, folded or not: it picks the communicator.
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Collective& op,
+                              program::StreamId stream, const Communicators& communicators,
+                              std::uint64_t elements_per_call);
+
+/// Appends `count` elements as messages of at most `elements_per_call`; a message of none is one.
+void append_messages(std::vector<Message>& messages, Message whole, std::uint64_t count,
+                     std::size_t element_size, std::uint64_t elements_per_call);
+
+/// MPI's name for what is stored; types that MPI does not know travel as integers of their size.
+[[nodiscard]] MPI_Datatype mpi_type(program::DType type);
+
+}  // namespace isoscale::executor::host

@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "executor/host/session.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace isoscale::executor::host {
+namespace {
+
+ArenaPointers pointers(const std::array<Storage, program::space_count>& arenas) {
+  ArenaPointers result{};
+  for (std::size_t i = 0; i < arenas.size(); ++i) result[i] = arenas[i].get().address;
+  return result;
+}
+
+program::RankProgram table_of(const program::RankProgram& program) {
+  return {.buffers = program.buffers,
+          .arena_bytes = program.arena_bytes,
+          .streams = program.streams,
+          .setup = {},
+          .step = {},
+          .observables = {}};
+}
+
+}  // namespace
+
+HostSession::HostSession(const program::ProgramSet& set, int rank, SessionParts parts)
+    : parts_(std::move(parts)),
+      table_(table_of(set.of(rank))),
+      resolver_(table_, set.mesh, rank, pointers(parts_.arenas)) {
+  std::size_t lanes = 1;
+  for (const program::Section which : {program::Section::setup, program::Section::step}) {
+    PreparedSection& section = sections_[static_cast<std::size_t>(which)];
+    section = prepare(resolver_, set.of(rank).section(which), parts_.communicators, parts_.options);
+    lanes = std::max(lanes, section.lanes.size());
+    parts_.facts.memory += units::Bytes{scratch_bytes(section)};
+  }
+  player_.waiting = parts_.waiting;
+  player_.stopped = &never_stopped_;
+  if (lanes > 1) threads_ = std::make_unique<StreamThreads>(lanes, parts_.waiting);
+}
+
+HostSession::~HostSession() {
+  threads_.reset();
+  if (!failed_) return;
+  // Messages may still be under way: their storage and communicators must outlive us.
+  parts_.communicators.abandon();
+  for (Storage& arena : parts_.arenas) static_cast<void>(arena.release());
+}
+
+PlayTime HostSession::play(program::Section section, Trace trace) {
+  if (failed_) throw base::Error("a session whose play has failed cannot play again");
+  const PreparedSection& prepared = sections_[static_cast<std::size_t>(section)];
+  Spans spans;
+  if (trace == Trace::on) {
+    spans_.resize(prepared.op_count);
+    spans = spans_;
+  }
+  const units::Nanoseconds begin = comm::now();
+  try {
+    play_section(prepared, spans, begin);
+  } catch (...) {
+    failed_ = true;
+    throw;
+  }
+  return {.begin = begin, .end = comm::now()};
+}
+
+void HostSession::play_section(const PreparedSection& section, Spans spans,
+                               units::Nanoseconds begin) {
+  if (threads_) {
+    threads_->play(section, spans);
+  } else {
+    play_inline(section, player_, spans, begin);
+  }
+}
+
+void HostSession::read(const program::Slice& slice, std::span<std::byte> into) {
+  std::memcpy(into.data(), address(slice, into.size()), into.size());
+}
+
+void HostSession::write(const program::Slice& slice, std::span<const std::byte> from) {
+  std::memcpy(address(slice, from.size()), from.data(), from.size());
+}
+
+std::byte* HostSession::address(const program::Slice& slice, std::size_t bytes) const {
+  const std::size_t expected = slice.count * resolver_.element_size(slice);
+  if (bytes != expected) {
+    throw base::Error(
+        fmt::format("{} bytes for a slice of {} elements, {} bytes", bytes, slice.count, expected));
+  }
+  return resolver_.address(slice);
+}
+
+}  // namespace isoscale::executor::host

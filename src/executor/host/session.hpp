@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "executor/executor.hpp"
+#include "executor/host/communicators.hpp"
+#include "executor/host/memory.hpp"
+#include "executor/host/prepare.hpp"
+#include "executor/host/resolve.hpp"
+#include "executor/host/streams.hpp"
+
+namespace isoscale::executor::host {
+
+/// What a session is made from, beside the program.
+struct SessionParts {
+  Communicators communicators;
+  std::array<Storage, program::space_count> arenas;
+  SessionFacts facts;
+  PrepareOptions options;
+  Waiting waiting = Waiting::blocking;  ///< of the calling thread
+};
+
+class HostSession final : public Session {
+ public:
+  HostSession(const program::ProgramSet& set, int rank, SessionParts parts);
+  ~HostSession() override;
+  HostSession(const HostSession&) = delete;
+  HostSession& operator=(const HostSession&) = delete;
+
+  PlayTime play(program::Section section, Trace trace) override;
+  [[nodiscard]] std::span<const timeline::Span> spans() const override { return spans_; }
+  void read(const program::Slice& slice, std::span<std::byte> into) override;
+  void write(const program::Slice& slice, std::span<const std::byte> from) override;
+  [[nodiscard]] const SessionFacts& facts() const override { return parts_.facts; }
+
+ private:
+  [[nodiscard]] std::byte* address(const program::Slice& slice, std::size_t bytes) const;
+  void play_section(const PreparedSection& section, Spans spans, units::Nanoseconds begin);
+
+  SessionParts parts_;
+  program::RankProgram table_;  ///< buffers and arena sizes; its sections are left empty
+  Resolver resolver_;
+  std::array<PreparedSection, 2> sections_;  ///< by program::Section
+  std::vector<timeline::Span> spans_;
+  Player player_;                           ///< of inline play
+  std::atomic<bool> never_stopped_{false};  ///< inline play has no other threads
+  std::unique_ptr<StreamThreads> threads_;  ///< absent for inline play
+  bool failed_ = false;
+};
+
+}  // namespace isoscale::executor::host

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <thread>
+
+#include "base/error.hpp"
+
+namespace isoscale::executor::host {
+
+/// How a thread waits for its messages: inside MPI, which is quickest when the thread has a core
+/// of its own, or by looking again and again, which lets other threads of the core run.
+enum class Waiting : std::uint8_t { blocking, ladder };
+
+/// Another stream of the session has failed; its error is the one to report.
+class Stopped : public base::Error {
+ public:
+  using Error::Error;
+};
+
+/// Returns once done() is true. Looks a few times at once, then gives the core away between looks,
+/// and sleeps between them only after about a millisecond: short sleeps from the start would cost
+/// more than most waits last. Throws Stopped once `stopped` is set.
+template <class Done>
+void climb(const std::atomic<bool>& stopped, const Done& done) {
+  constexpr int eager_looks = 32;
+  constexpr int yields_between_clock_readings = 16;
+  constexpr std::chrono::milliseconds patience{1};
+  constexpr std::chrono::microseconds nap{20};
+  for (int look = 0; look < eager_looks; ++look) {
+    if (done()) return;
+  }
+  const auto tired = std::chrono::steady_clock::now() + patience;
+  bool napping = false;
+  for (int look = 0; !done(); ++look) {
+    if (stopped.load(std::memory_order_acquire)) throw Stopped("another stream has failed");
+    if (napping) {
+      std::this_thread::sleep_for(nap);
+      continue;
+    }
+    std::this_thread::yield();
+    if (look % yields_between_clock_readings == 0) {
+      napping = std::chrono::steady_clock::now() > tired;
+    }
+  }
+}
+
+}  // namespace isoscale::executor::host
