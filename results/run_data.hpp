@@ -36,17 +36,17 @@ struct PointData {
   std::uint64_t seed = 0;
   std::vector<std::string> labels;  ///< oversubscribed, ...
   PointStatus status = PointStatus::ok;
-  std::string reason;              ///< why not ok; "" when ok
-  std::optional<bool> verified;    ///< absent: not checked
-  std::string verification;        ///< what was compared and how close it came
+  std::string reason;            ///< why not ok; "" when ok
+  std::optional<bool> verified;  ///< absent: not checked
+  std::string verification;      ///< what was compared and how close it came
 
-  std::string throughput_unit;     ///< "tokens/s"
-  double work_per_step = 0;        ///< tokens over all ranks
-  std::vector<double> flop_of_rank;        ///< one step, per rank
-  std::vector<double> memory_of_rank;      ///< bytes, per rank
+  std::string throughput_unit;              ///< "tokens/s"
+  double work_per_step = 0;                 ///< tokens over all ranks
+  std::vector<double> flop_of_rank;         ///< one step, per rank
+  std::vector<double> memory_of_rank;       ///< bytes, per rank
   std::vector<int> peak_live_microbatches;  ///< per rank
-  std::vector<int> world_rank;             ///< per rank of the point
-  bool folded = false;             ///< the executor played all streams as one
+  std::vector<int> world_rank;              ///< per rank of the point
+  bool folded = false;                      ///< the executor played all streams as one
   std::string folded_reason;
 
   /// step_times[step][rank], seconds, every step that was played after warm-up began. The first
@@ -55,13 +55,13 @@ struct PointData {
   std::vector<std::vector<double>> step_times;
   std::int64_t warm_up_steps = 0;
   std::vector<std::uint8_t> traced, dropped;
-  std::string stopped_because;     ///< "precision", "max-time"
+  std::string stopped_because;  ///< "precision", "max-time"
 
-  program::OutlineSet outline;     ///< of the step
+  program::OutlineSet outline;             ///< of the step
   std::vector<timeline::Timeline> traces;  ///< traced steps that were kept
   /// Per rank of the point: clock offset against rank 0 applied to traces, and its error, seconds.
   std::vector<double> clock_offset, clock_error;
-  std::string started, ended;      ///< UTC, ISO 8601
+  std::string started, ended;  ///< UTC, ISO 8601
 };
 
 /// Facts of one rank of the world, as text and numbers; what could not be found out is absent.
@@ -74,7 +74,7 @@ struct RankFacts {
 };
 
 struct RunData {
-  std::string id;  ///< unique, random
+  std::string id;              ///< unique, random
   std::string created, ended;  ///< UTC, ISO 8601; ended "" while running or when killed
   std::string isoscale_version, git_hash, compiler, build_type;
   std::string device, device_detail, mpi_library;

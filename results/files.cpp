@@ -1,0 +1,172 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "results/files.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <random>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+
+namespace isoscale::results {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr std::string_view temporary_prefix = ".isoscale-";
+constexpr std::string_view temporary_suffix = ".tmp";
+
+[[noreturn]] void fail(std::string_view what, const fs::path& path, int code) {
+  throw base::Error(
+      fmt::format("cannot {} {}: {}", what, path.string(), std::generic_category().message(code)));
+}
+
+/// What tells processes of this machine and of other machines (and containers) on one file system
+/// apart: the host's name and the space that process numbers are counted in.
+std::string machine_mark() {
+  std::array<char, 256> host{};
+  if (gethostname(host.data(), host.size() - 1) != 0) host.front() = '\0';
+  std::error_code ignored;
+  std::string mark = fmt::format("{}-{}", std::string_view{host.data()}.substr(0, 64),
+                                 fs::read_symlink("/proc/self/ns/pid", ignored).string());
+  std::replace_if(
+      mark.begin(), mark.end(), [](unsigned char c) { return std::isalnum(c) == 0 && c != '-'; },
+      '_');
+  return mark;
+}
+
+std::string temporary_name() {
+  return fmt::format("{}{}-{}-{:08x}{}", temporary_prefix, machine_mark(), getpid(),
+                     std::random_device{}(), temporary_suffix);
+}
+
+void sync(const Descriptor& descriptor, const fs::path& path) {
+  // EINVAL: the file system has nothing to sync, as some have for directories.
+  if (fsync(descriptor.get()) != 0 && errno != EINVAL) fail("write out", path, errno);
+}
+
+void sync_directory(const fs::path& directory) {
+  const Descriptor descriptor{open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  // A directory may be writable and not readable; its names then reach the disk a little later.
+  if (!descriptor && errno == EACCES) return;
+  if (!descriptor) fail("open", directory, errno);
+  sync(descriptor, directory);
+}
+
+/// Renames where nothing has the new name. Returns 0 or errno.
+int rename_to_new(const fs::path& from, const fs::path& to) {
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
+  if (errno == EEXIST || (errno != EINVAL && errno != ENOSYS)) return errno;
+  // The file system cannot do that in one step; a hard link does the same where it can be made.
+  if (link(from.c_str(), to.c_str()) == 0) {
+    unlink(from.c_str());
+    return 0;
+  }
+  if (errno == EEXIST) return errno;
+  if (fs::exists(fs::symlink_status(to))) return EEXIST;
+  return std::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+}
+
+/// Process number in a temporary name of this machine, 0 when the name is none.
+pid_t owner_of(std::string_view name, std::string_view machine_prefix) {
+  if (!name.starts_with(machine_prefix) || !name.ends_with(temporary_suffix)) return 0;
+  name.remove_prefix(machine_prefix.size());
+  pid_t owner = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), owner);
+  return error == std::errc{} && end != name.data() + name.size() && *end == '-' ? owner : 0;
+}
+
+}  // namespace
+
+void DescriptorTraits::free(int descriptor) noexcept { ::close(descriptor); }
+
+TemporaryFile::TemporaryFile(const fs::path& directory) : path_(directory / temporary_name()) {
+  constexpr mode_t readable_by_umask = 0666;
+  descriptor_.reset(
+      open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, readable_by_umask));
+  if (!descriptor_) fail("create a file in", directory, errno);
+}
+
+TemporaryFile::~TemporaryFile() {
+  if (!path_.empty()) unlink(path_.c_str());
+}
+
+std::uint64_t TemporaryFile::bytes() const { return size_of(descriptor_); }
+
+void TemporaryFile::copy_from(const Descriptor& source) {
+  std::vector<char> block(std::size_t{1} << 20);
+  off_t at = 0;
+  while (true) {
+    const ssize_t got = pread(source.get(), block.data(), block.size(), at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail("read what is to go into", path_, errno);
+    if (got == 0) return;
+    for (ssize_t done = 0; done < got;) {
+      const ssize_t put = pwrite(descriptor_.get(), block.data() + done,
+                                 static_cast<std::size_t>(got - done), at + done);
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) fail("write", path_, errno);
+      done += put;
+    }
+    at += got;
+  }
+}
+
+void TemporaryFile::reserve(std::uint64_t bytes) {
+  const int code = posix_fallocate(descriptor_.get(), 0, static_cast<off_t>(bytes));
+  if (code == ENOSPC || code == EDQUOT || code == EFBIG) {
+    fail(fmt::format("reserve {} bytes for", bytes), path_, code);
+  }
+}
+
+Descriptor TemporaryFile::publish(const fs::path& final_path, Publish how) {
+  sync(descriptor_, path_);
+  const int code = how == Publish::only_new ? rename_to_new(path_, final_path)
+                   : std::rename(path_.c_str(), final_path.c_str()) == 0 ? 0
+                                                                         : errno;
+  if (code == EEXIST) {
+    throw base::Error(fmt::format(
+        "{} came into being while this run was under way and is not overwritten; name another file "
+        "with --output",
+        final_path.string()));
+  }
+  if (code != 0) fail("rename a file to", final_path, code);
+  path_.clear();  // nothing to remove any more
+  sync_directory(final_path.parent_path());
+  return std::move(descriptor_);
+}
+
+std::uint64_t size_of(const Descriptor& file) {
+  struct stat facts {};
+  if (fstat(file.get(), &facts) != 0) {
+    throw base::Error("cannot tell the size of the run file: " +
+                      std::generic_category().message(errno));
+  }
+  return static_cast<std::uint64_t>(facts.st_size);
+}
+
+void sweep_temporary_files(const fs::path& directory) {
+  const std::string machine_prefix = fmt::format("{}{}-", temporary_prefix, machine_mark());
+  std::error_code error;
+  for (fs::directory_iterator entry{directory, error}, end; !error && entry != end;
+       entry.increment(error)) {
+    const pid_t owner = owner_of(entry->path().filename().string(), machine_prefix);
+    if (owner > 0 && kill(owner, 0) != 0 && errno == ESRCH) unlink(entry->path().c_str());
+  }
+}
+
+}  // namespace isoscale::results

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "base/handle.hpp"
+
+/// The few file operations that an always complete file rests on (POSIX).
+namespace isoscale::results {
+
+struct DescriptorTraits {
+  using type = int;
+  static constexpr int null() { return -1; }
+  static void free(int descriptor) noexcept;
+};
+using Descriptor = base::Handle<DescriptorTraits>;
+
+/// What to do with a file that has the final name already.
+enum class Publish : std::uint8_t { only_new, replace };
+
+/// A file under a name that no other process uses, removed when destroyed unless it was published.
+class TemporaryFile {
+ public:
+  /// Creates it, empty, in `directory`, following no link. Throws base::Error with the system's
+  /// reason.
+  explicit TemporaryFile(const std::filesystem::path& directory);
+  ~TemporaryFile();
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+
+  [[nodiscard]] std::uint64_t bytes() const;
+
+  /// Takes over the content of an open file.
+  void copy_from(const Descriptor& source);
+  /// Makes sure that the file system has room for the file at this size; it may be longer
+  /// afterwards. Throws base::Error when it has not; does nothing where that cannot be asked for.
+  void reserve(std::uint64_t bytes);
+  /// Gives the file its final name, all of it on disk before and the name after: whoever looks, and
+  /// whenever the machine stops, finds the old content or the new. The descriptor stays valid
+  /// whatever becomes of the name. Throws base::Error, with the old content in place.
+  [[nodiscard]] Descriptor publish(const std::filesystem::path& final_path, Publish how);
+
+ private:
+  std::filesystem::path path_;  ///< empty once published
+  Descriptor descriptor_;
+};
+
+[[nodiscard]] std::uint64_t size_of(const Descriptor& file);
+
+/// Removes temporary files that processes of this machine left in `directory` when they were
+/// killed.
+void sweep_temporary_files(const std::filesystem::path& directory);
+
+}  // namespace isoscale::results

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "results/get_run.hpp"
+
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+#include "results/get_fields.hpp"
+#include "results/layout.hpp"
+#include "results/validate.hpp"
+
+namespace isoscale::results {
+namespace {
+
+void require_count(std::size_t count, std::size_t wanted, const std::string& name) {
+  if (count != wanted) throw base::Error("dataset '" + name + "' differs in length from its peers");
+}
+
+std::vector<RankFacts> get_rank_facts(const hdf5::Group& root) {
+  const hdf5::Group group = root.open_group("ranks");
+  const auto ranks = group.read<std::int32_t>("rank");
+  const auto nodes = group.read<std::int32_t>("node");
+  const auto hosts = group.read_texts("host");
+  require_count(nodes.size(), ranks.size(), "node");
+  require_count(hosts.size(), ranks.size(), "host");
+  std::vector<RankFacts> facts(ranks.size());
+  for (std::size_t at = 0; at < ranks.size(); ++at) {
+    facts[at].rank = ranks[at];
+    facts[at].node = nodes[at];
+    facts[at].host = hosts[at];
+  }
+  const hdf5::Group text = group.open_group("text");
+  for (const std::string& key : text.names()) {
+    const auto column = text.read_texts(key);
+    require_count(column.size(), ranks.size(), key);
+    for (std::size_t at = 0; at < ranks.size(); ++at) {
+      if (!column[at].empty()) facts[at].text[key] = column[at];
+    }
+  }
+  const hdf5::Group number = group.open_group("number");
+  for (const std::string& key : number.names()) {
+    const auto column = number.read<double>(key);
+    require_count(column.size(), ranks.size(), key);
+    for (std::size_t at = 0; at < ranks.size(); ++at) {
+      if (!std::isnan(column[at])) facts[at].number[key] = column[at];
+    }
+  }
+  return facts;
+}
+
+std::vector<std::pair<std::string, std::string>> get_environment(const hdf5::Group& root) {
+  const hdf5::Group group = root.open_group("environment");
+  const auto names = group.read_texts("name");
+  const auto values = group.read_texts("value");
+  require_count(values.size(), names.size(), "value");
+  std::vector<std::pair<std::string, std::string>> environment;
+  for (std::size_t at = 0; at < names.size(); ++at) environment.emplace_back(names[at], values[at]);
+  return environment;
+}
+
+}  // namespace
+
+RunData get_header(const hdf5::Group& root) {
+  RunData run;
+  GetFields get{root};
+  visit_run(get, run);
+  const std::string status = root.text("status");
+  if (status != "complete" && status != "partial") {
+    throw base::Error("attribute 'status' has the unknown value '" + status + "'");
+  }
+  run.complete = status == "complete";
+  if (run.ranks < 1 || run.nodes < 1) throw base::Error("the run has no ranks or nodes");
+  run.rank_facts = get_rank_facts(root);
+  run.environment = get_environment(root);
+  return run;
+}
+
+PointData get_point(const hdf5::Group& group) {
+  PointData point;
+  GetFields get{group};
+  visit_point(get, point);
+  OpTable ops;
+  const hdf5::Group op_group = group.open_group("ops");
+  GetFields get_ops{op_group};
+  visit_ops(get_ops, ops);
+  point.outline = to_outlines(ops, point.mesh);
+  TraceTable traces;
+  const hdf5::Group trace_group = group.open_group("traces");
+  GetFields get_traces{trace_group};
+  visit_traces(get_traces, traces);
+  point.traces = to_timelines(traces);
+  validate(point);
+  return point;
+}
+
+}  // namespace isoscale::results

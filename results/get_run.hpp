@@ -1,0 +1,15 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "results/hdf5.hpp"
+#include "results/run_data.hpp"
+
+/// A run's header and points out of the groups of an open file. All throw base::Error for what is
+/// missing or makes no sense.
+namespace isoscale::results {
+
+[[nodiscard]] RunData get_header(const hdf5::Group& root);  ///< all but the points
+[[nodiscard]] PointData get_point(const hdf5::Group& group);
+
+}  // namespace isoscale::results

@@ -1,0 +1,172 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "results/hdf5.hpp"
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <utility>
+
+#include "base/log.hpp"
+
+namespace isoscale::results::hdf5 {
+namespace {
+
+/// HDF5 calls this for each entry of its error stack; it must not throw through C.
+herr_t append_entry(unsigned /*position*/, const H5E_error2_t* entry, void* text) noexcept {
+  try {
+    auto& out = *static_cast<std::string*>(text);
+    if (entry->desc == nullptr || *entry->desc == '\0') return 0;
+    if (!out.empty()) out += ": ";
+    out += entry->desc;
+  } catch (...) {
+    return -1;
+  }
+  return 0;
+}
+
+std::string error_stack() {
+  std::string text;
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, append_entry, &text);
+  H5Eclear2(H5E_DEFAULT);
+  return text.empty() ? "HDF5 gave no reason" : "HDF5: " + text;
+}
+
+/// HDF5 would print every failed call on standard error by itself; ours throw.
+void silence() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+
+PropertyId file_access() {
+  PropertyId access{check(H5Pcreate(H5P_FILE_ACCESS))};
+  // Locks off, and no complaint where the file system has none.
+  check(H5Pset_file_locking(access.get(), 0, 1));
+  // The format of 1.8: check-summed metadata, readable everywhere, and no flag in the file that a
+  // killed writer could leave behind.
+  check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_LATEST));
+  return access;
+}
+
+/// Called by HDF5 for each link.
+herr_t append_hard_link(hid_t /*group*/, const char* name, const H5L_info_t* info,
+                        void* names) noexcept {
+  try {
+    if (info->type == H5L_TYPE_HARD) static_cast<std::vector<std::string>*>(names)->push_back(name);
+  } catch (...) {
+    return -1;
+  }
+  return 0;
+}
+
+/// Length of the well-formed sequence that `text` begins with, 0 if it begins with none.
+std::size_t utf8_sequence(std::string_view text) {
+  const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
+  const unsigned lead = byte(0);
+  if (lead < 0x80) return 1;
+  const std::size_t length = lead >= 0xC2 && lead <= 0xDF   ? 2U
+                             : lead >= 0xE0 && lead <= 0xEF ? 3U
+                             : lead >= 0xF0 && lead <= 0xF4 ? 4U
+                                                            : 0U;
+  if (length == 0 || text.size() < length) return 0;
+  for (std::size_t at = 1; at < length; ++at) {
+    if ((byte(at) & 0xC0U) != 0x80U) return 0;
+  }
+  const unsigned second = byte(1);
+  const bool overlong = (lead == 0xE0 && second < 0xA0) || (lead == 0xF0 && second < 0x90);
+  const bool surrogate = lead == 0xED && second >= 0xA0;
+  const bool beyond = lead == 0xF4 && second >= 0x90;
+  return overlong || surrogate || beyond ? 0 : length;
+}
+
+}  // namespace
+
+hid_t check(hid_t code, std::source_location where) {
+  if (code < 0) throw Hdf5Error(error_stack(), where);
+  return code;
+}
+
+int check(herr_t code, std::source_location where) {
+  if (code < 0) throw Hdf5Error(error_stack(), where);
+  return code;
+}
+
+void warn_close_failed() noexcept {
+  try {
+    base::warn("isoscale: warning: " + error_stack());
+  } catch (...) {
+    // Nothing is left to report it with.
+  }
+}
+
+Group Group::create_group(const std::string& name) {
+  return Group{
+      GroupId{check(H5Gcreate2(id_.get(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT))}};
+}
+
+Group Group::open_group(const std::string& name) const {
+  if (!has(name)) throw Hdf5Error("group '" + name + "' is missing");
+  return Group{GroupId{check(H5Gopen2(id_.get(), name.c_str(), H5P_DEFAULT))}};
+}
+
+bool Group::has(const std::string& name) const {
+  if (check(H5Lexists(id_.get(), name.c_str(), H5P_DEFAULT)) == 0) return false;
+  H5L_info_t info{};
+  check(H5Lget_info(id_.get(), name.c_str(), &info, H5P_DEFAULT));
+  return info.type == H5L_TYPE_HARD;
+}
+
+std::vector<std::string> Group::names() const {
+  std::vector<std::string> names;
+  hsize_t position = 0;
+  check(H5Literate(id_.get(), H5_INDEX_NAME, H5_ITER_INC, &position, append_hard_link, &names));
+  return names;
+}
+
+void Group::remove(const std::string& name) {
+  check(H5Ldelete(id_.get(), name.c_str(), H5P_DEFAULT));
+}
+
+File File::create(const std::filesystem::path& path) {
+  silence();
+  const PropertyId access = file_access();
+  return File{FileId{check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()))}};
+}
+
+File File::open_to_change(const std::filesystem::path& path) {
+  silence();
+  const PropertyId access = file_access();
+  return File{FileId{check(H5Fopen(path.c_str(), H5F_ACC_RDWR, access.get()))}};
+}
+
+File File::open_to_read(const std::filesystem::path& path) {
+  silence();
+  const PropertyId access = file_access();
+  return File{FileId{check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()))}};
+}
+
+bool File::has_signature(const std::filesystem::path& path) {
+  static constexpr std::string_view signature{"\211HDF\r\n\032\n", 8};
+  std::array<char, signature.size()> begin{};
+  std::ifstream file(path, std::ios::binary);
+  file.read(begin.data(), begin.size());
+  return file.good() && std::string_view{begin.data(), begin.size()} == signature;
+}
+
+Group File::root() const { return Group{GroupId{check(H5Gopen2(id_.get(), "/", H5P_DEFAULT))}}; }
+
+void File::close() { check(H5Fclose(id_.release())); }
+
+std::string valid_utf8(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t length = utf8_sequence(text);
+    if (length == 0) {
+      out += "\xEF\xBF\xBD";
+    } else {
+      out += text.substr(0, length);
+    }
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return out;
+}
+
+}  // namespace isoscale::results::hdf5

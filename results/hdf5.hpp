@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <hdf5.h>
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <source_location>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/handle.hpp"
+
+/// HDF5, wrapped once and checked; the only place that includes <hdf5.h>. Not thread-safe: HDF5 is
+/// used from one thread.
+namespace isoscale::results::hdf5 {
+
+/// Carries HDF5's own error stack as text, outermost call first.
+class Hdf5Error : public base::Error {
+ public:
+  using Error::Error;
+};
+
+/// Throws Hdf5Error when `code` says failure. Every HDF5 call that can fail goes through it.
+hid_t check(hid_t code, std::source_location where = std::source_location::current());
+int check(herr_t code, std::source_location where = std::source_location::current());
+
+/// Reports a handle that could not be closed.
+void warn_close_failed() noexcept;
+
+template <herr_t (*Close)(hid_t)>
+struct IdTraits {
+  using type = hid_t;
+  static constexpr hid_t null() { return H5I_INVALID_HID; }
+  static void free(hid_t id) noexcept {
+    if (Close(id) < 0) warn_close_failed();
+  }
+};
+using FileId = base::Handle<IdTraits<&H5Fclose>>;
+using GroupId = base::Handle<IdTraits<&H5Gclose>>;
+using DatasetId = base::Handle<IdTraits<&H5Dclose>>;
+using SpaceId = base::Handle<IdTraits<&H5Sclose>>;
+using TypeId = base::Handle<IdTraits<&H5Tclose>>;
+using AttributeId = base::Handle<IdTraits<&H5Aclose>>;
+using PropertyId = base::Handle<IdTraits<&H5Pclose>>;
+
+/// What a dataset can hold besides text.
+template <class T>
+concept Number = std::same_as<T, double> || std::same_as<T, std::int64_t> ||
+                 std::same_as<T, std::int32_t> || std::same_as<T, std::uint64_t> ||
+                 std::same_as<T, std::uint32_t> || std::same_as<T, std::uint8_t>;
+
+/// What every dataset says about itself. Counts and indices have the unit "1", text has "text".
+struct About {
+  std::string_view unit, description;
+};
+
+/// Row-major numbers, rows x columns.
+template <Number T>
+struct Table {
+  std::uint64_t rows = 0, columns = 0;
+  std::vector<T> values;
+};
+
+/// A group of an open file. Names that are soft, external or user-defined links do not exist for
+/// it: a file must not lead a reader to other files.
+class Group {
+ public:
+  explicit Group(GroupId id) : id_(std::move(id)) {}
+
+  [[nodiscard]] Group create_group(const std::string& name);
+  [[nodiscard]] Group open_group(const std::string& name) const;
+  [[nodiscard]] bool has(const std::string& name) const;
+  [[nodiscard]] std::vector<std::string> names() const;  ///< of its members, ascending
+  void remove(const std::string& name);
+
+  // Attributes. Setting replaces. Text is UTF-8 of variable length, so that h5py gives a str; bytes
+  // that are no UTF-8 are replaced by U+FFFD.
+  [[nodiscard]] bool has_attribute(const std::string& name) const;
+  [[nodiscard]] std::vector<std::string> attribute_names() const;
+  void set(const std::string& name, std::string_view text);
+  void set(const std::string& name, std::int64_t number);
+  void set(const std::string& name, std::uint64_t number);
+  void set(const std::string& name, double number);
+  void set_flag(const std::string& name, bool value);  // NOLINT: the value itself is boolean
+  [[nodiscard]] std::string text(const std::string& name) const;
+  [[nodiscard]] std::int64_t integer(const std::string& name) const;
+  [[nodiscard]] std::uint64_t natural(const std::string& name) const;
+  [[nodiscard]] double real(const std::string& name) const;
+  [[nodiscard]] bool flag(const std::string& name) const;
+
+  // Datasets; big ones are chunked, compressed and check-summed. Text has a fixed length in the
+  // file.
+  template <Number T>
+  void write(const std::string& name, std::span<const T> values, const About& about);
+  template <Number T>
+  void write_table(const std::string& name, const Table<T>& table, const About& about);
+  void write_texts(const std::string& name, std::span<const std::string> texts, const About& about);
+  void write_text(const std::string& name, const std::string& text, const About& about);
+  /// Codes 0, 1, ... of a list of names; the list is the attribute `values` beside them.
+  void write_codes(const std::string& name, std::span<const std::uint8_t> codes,
+                   std::span<const std::string> values, const About& about);
+
+  // Reading allocates no more than what the file's size can account for, and converts between
+  // widths of one kind of number only.
+  template <Number T>
+  [[nodiscard]] std::vector<T> read(const std::string& name) const;
+  template <Number T>
+  [[nodiscard]] Table<T> read_table(const std::string& name) const;
+  [[nodiscard]] std::vector<std::string> read_texts(const std::string& name) const;
+  [[nodiscard]] std::string read_text(const std::string& name) const;
+  struct Codes {
+    std::vector<std::uint8_t> codes;
+    std::vector<std::string> values;
+  };
+  [[nodiscard]] Codes read_codes(const std::string& name) const;
+
+ private:
+  GroupId id_;
+};
+
+/// An open HDF5 file. File locking is off: file systems of clusters often lack it, and no file is
+/// ever changed under its final name. Opening or creating one also silences HDF5's own printing.
+class File {
+ public:
+  /// Replaces what is at `path`.
+  [[nodiscard]] static File create(const std::filesystem::path& path);
+  [[nodiscard]] static File open_to_change(const std::filesystem::path& path);
+  [[nodiscard]] static File open_to_read(const std::filesystem::path& path);
+  /// Whether the file begins as an HDF5 file does.
+  [[nodiscard]] static bool has_signature(const std::filesystem::path& path);
+
+  [[nodiscard]] Group root() const;
+  /// Writes everything out and closes; throws where the destructor could only warn. All groups must
+  /// be gone.
+  void close();
+
+ private:
+  explicit File(FileId id) : id_(std::move(id)) {}
+  FileId id_;
+};
+
+/// The text with every sequence that is not well-formed UTF-8 (RFC 3629) replaced by U+FFFD.
+[[nodiscard]] std::string valid_utf8(std::string_view text);
+
+}  // namespace isoscale::results::hdf5

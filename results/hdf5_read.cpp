@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "results/hdf5_types.hpp"
+
+namespace isoscale::results::hdf5 {
+namespace {
+
+/// No deflate stream unpacks to more than 1032 times its size (RFC 1951: 258 bytes from 2 bits).
+constexpr hsize_t most_unpacked = 1032;
+constexpr hssize_t most_codes = 256;  ///< a code is one byte
+
+/// A dataset that may be read: found, of the right kind and rank, and no bigger than its storage.
+struct OpenDataset {
+  DatasetId id;
+  TypeId type;
+  std::vector<hsize_t> dims;
+  hsize_t elements = 1;
+};
+
+hsize_t file_size(hid_t object) {
+  const FileId file{check(H5Iget_file_id(object))};
+  hsize_t bytes = 0;
+  check(H5Fget_filesize(file.get(), &bytes));
+  return bytes;
+}
+
+/// Throws unless `elements` of this size can come out of what the file stores for the dataset.
+void check_size(const OpenDataset& dataset, const std::string& name, hsize_t element_size) {
+  const PropertyId create{check(H5Dget_create_plist(dataset.id.get()))};
+  const H5D_layout_t layout = H5Pget_layout(create.get());
+  if ((layout != H5D_COMPACT && layout != H5D_CONTIGUOUS && layout != H5D_CHUNKED) ||
+      check(H5Pget_external_count(create.get())) > 0) {
+    throw Hdf5Error("dataset '" + name + "' keeps its data in another file");
+  }
+  const hsize_t stored = H5Dget_storage_size(dataset.id.get());
+  const hsize_t factor = layout == H5D_CHUNKED ? most_unpacked : 1;
+  const hsize_t claimed = H5Tget_size(dataset.type.get());
+  const hsize_t width = std::max({claimed, element_size, hsize_t{1}});
+  if (dataset.elements > 0 &&
+      (stored > file_size(dataset.id.get()) || dataset.elements > stored * factor / claimed ||
+       dataset.elements > std::numeric_limits<hsize_t>::max() / width)) {
+    throw Hdf5Error("dataset '" + name + "' claims more data than the file holds");
+  }
+}
+
+OpenDataset open_dataset(const Group& group, hid_t id, const std::string& name, H5T_class_t kind,
+                         std::size_t rank, hsize_t element_size) {
+  if (!group.has(name)) throw Hdf5Error("dataset '" + name + "' is missing");
+  OpenDataset dataset;
+  dataset.id = DatasetId{check(H5Dopen2(id, name.c_str(), H5P_DEFAULT))};
+  dataset.type = TypeId{check(H5Dget_type(dataset.id.get()))};
+  const SpaceId space{check(H5Dget_space(dataset.id.get()))};
+  const int dimensions = check(H5Sget_simple_extent_ndims(space.get()));
+  if (H5Tget_class(dataset.type.get()) != kind || H5Tget_size(dataset.type.get()) == 0 ||
+      static_cast<std::size_t>(dimensions) != rank ||
+      H5Sget_simple_extent_type(space.get()) == H5S_NULL) {
+    throw Hdf5Error("dataset '" + name + "' has another type or shape than it should");
+  }
+  dataset.dims.resize(rank);
+  if (rank > 0) check(H5Sget_simple_extent_dims(space.get(), dataset.dims.data(), nullptr));
+  for (const hsize_t extent : dataset.dims) {
+    if (extent != 0 && dataset.elements > std::numeric_limits<hsize_t>::max() / extent) {
+      throw Hdf5Error("dataset '" + name + "' claims more data than the file holds");
+    }
+    dataset.elements *= extent;
+  }
+  check_size(dataset, name, element_size);
+  return dataset;
+}
+
+std::vector<std::string> texts_in(const Group& group, hid_t id, const std::string& name,
+                                  std::size_t rank) {
+  const OpenDataset dataset = open_dataset(group, id, name, H5T_STRING, rank, 1);
+  if (check(H5Tis_variable_str(dataset.type.get())) > 0) {
+    throw Hdf5Error("dataset '" + name + "' has text of variable length where it should be fixed");
+  }
+  const std::size_t length = H5Tget_size(dataset.type.get());
+  std::string bytes(length * dataset.elements, '\0');
+  if (!bytes.empty()) {
+    check(
+        H5Dread(dataset.id.get(), dataset.type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()));
+  }
+  std::vector<std::string> texts;
+  texts.reserve(dataset.elements);
+  for (std::size_t index = 0; index < dataset.elements; ++index) {
+    const std::string_view cell = std::string_view{bytes}.substr(index * length, length);
+    texts.push_back(valid_utf8(cell.substr(0, cell.find('\0'))));
+  }
+  return texts;
+}
+
+/// The attribute `values` of a dataset: a list of texts of variable length.
+std::vector<std::string> read_values(hid_t dataset) {
+  if (check(H5Aexists(dataset, "values")) == 0) throw Hdf5Error("attribute 'values' is missing");
+  const AttributeId id{check(H5Aopen(dataset, "values", H5P_DEFAULT))};
+  const TypeId type{check(H5Aget_type(id.get()))};
+  const SpaceId space{check(H5Aget_space(id.get()))};
+  const hssize_t count = H5Sget_simple_extent_npoints(space.get());
+  if (count < 0 || count > most_codes || H5Tget_class(type.get()) != H5T_STRING ||
+      check(H5Tis_variable_str(type.get())) == 0) {
+    throw Hdf5Error("attribute 'values' is no list of names");
+  }
+  std::vector<char*> pointers(static_cast<std::size_t>(count), nullptr);
+  if (pointers.empty()) return {};
+  check(H5Aread(id.get(), type.get(), static_cast<void*>(pointers.data())));
+  std::vector<std::string> texts;
+  for (char* pointer : pointers) {
+    texts.push_back(valid_utf8(pointer == nullptr ? "" : pointer));
+  }
+  check(H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, static_cast<void*>(pointers.data())));
+  return texts;
+}
+
+}  // namespace
+
+template <Number T>
+std::vector<T> Group::read(const std::string& name) const {
+  const NumberTypes types = types_of(T{});
+  const OpenDataset dataset = open_dataset(*this, id_.get(), name, types.kind, 1, sizeof(T));
+  std::vector<T> values(dataset.elements);
+  if (!values.empty()) {
+    check(H5Dread(dataset.id.get(), types.memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()));
+  }
+  return values;
+}
+
+template <Number T>
+Table<T> Group::read_table(const std::string& name) const {
+  const NumberTypes types = types_of(T{});
+  const OpenDataset dataset = open_dataset(*this, id_.get(), name, types.kind, 2, sizeof(T));
+  Table<T> table{.rows = dataset.dims[0],
+                 .columns = dataset.dims[1],
+                 .values = std::vector<T>(dataset.elements)};
+  if (!table.values.empty()) {
+    check(H5Dread(dataset.id.get(), types.memory, H5S_ALL, H5S_ALL, H5P_DEFAULT,
+                  table.values.data()));
+  }
+  return table;
+}
+
+std::vector<std::string> Group::read_texts(const std::string& name) const {
+  return texts_in(*this, id_.get(), name, 1);
+}
+
+std::string Group::read_text(const std::string& name) const {
+  return texts_in(*this, id_.get(), name, 0).front();
+}
+
+Group::Codes Group::read_codes(const std::string& name) const {
+  Codes result{.codes = read<std::uint8_t>(name), .values = {}};
+  const DatasetId dataset{check(H5Dopen2(id_.get(), name.c_str(), H5P_DEFAULT))};
+  result.values = read_values(dataset.get());
+  return result;
+}
+
+template std::vector<double> Group::read(const std::string&) const;
+template std::vector<std::int64_t> Group::read(const std::string&) const;
+template std::vector<std::int32_t> Group::read(const std::string&) const;
+template std::vector<std::uint64_t> Group::read(const std::string&) const;
+template std::vector<std::uint32_t> Group::read(const std::string&) const;
+template std::vector<std::uint8_t> Group::read(const std::string&) const;
+template Table<double> Group::read_table(const std::string&) const;
+template Table<std::int64_t> Group::read_table(const std::string&) const;
+template Table<std::int32_t> Group::read_table(const std::string&) const;
+template Table<std::uint64_t> Group::read_table(const std::string&) const;
+template Table<std::uint32_t> Group::read_table(const std::string&) const;
+template Table<std::uint8_t> Group::read_table(const std::string&) const;
+
+}  // namespace isoscale::results::hdf5

@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "results/hdf5.hpp"
+#include "results/run_data.hpp"
+#include "results/tables.hpp"
+
+/// Where everything lies in a run file: each field once, visited by the writer and by the reader.
+/// A visitor has
+///   attribute(name, value)                a scalar attribute; an absent optional has none
+///   pairs(name, map)                      a group with one text attribute per key
+///   column(name, vector, about)           a 1-D dataset
+///   rows(name, vector of rows, columns, about)   a 2-D dataset
+///   text(name, string, about)             a scalar text dataset
+///   codes(name, vector, names, about)     a 1-D dataset of enumerators, with their names
+/// SCHEMA.md says the same for people; change both and the version together.
+namespace isoscale::results {
+
+inline constexpr std::string_view format_name = "isoscale-run";
+inline constexpr std::string_view part_format_name = "isoscale-run-part";
+
+/// Enumerators' names in code order; the file has them beside the codes.
+[[nodiscard]] std::vector<std::string> op_kind_names();
+[[nodiscard]] std::vector<std::string> phase_names();
+[[nodiscard]] std::vector<std::string> axis_names();
+[[nodiscard]] std::vector<std::string> direction_names();
+
+/// Name of a point's group under /points.
+[[nodiscard]] std::string point_group_name(int index);
+
+/// Unit of a rank's number by its key: memory_* in bytes, *_seconds in seconds, else "1".
+[[nodiscard]] std::string_view unit_of_fact(std::string_view key);
+
+inline constexpr hdf5::About warnings_about{
+    .unit = "text", .description = "what a reader of the results should know, one sentence each"};
+
+template <class Visitor, class Run>
+void visit_run(Visitor& visit, Run& run) {
+  visit.attribute("id", run.id);
+  visit.attribute("created", run.created);
+  visit.attribute("ended", run.ended);
+  visit.attribute("isoscale_version", run.isoscale_version);
+  visit.attribute("git_hash", run.git_hash);
+  visit.attribute("compiler", run.compiler);
+  visit.attribute("build_type", run.build_type);
+  visit.attribute("device", run.device);
+  visit.attribute("device_detail", run.device_detail);
+  visit.attribute("mpi_library", run.mpi_library);
+  visit.attribute("ranks", run.ranks);
+  visit.attribute("nodes", run.nodes);
+  visit.text("command_line", run.command_line, {"text", "as typed, shell-quoted"});
+  visit.text("config", run.config_toml, {"text", "the whole run configuration as TOML"});
+  visit.column("warnings", run.warnings, warnings_about);
+}
+
+template <class Visitor, class Point>
+void visit_point(Visitor& visit, Point& point) {
+  visit.attribute("index", point.index);
+  visit.attribute("workload", point.workload);
+  visit.attribute("model", point.model);
+  visit.attribute("dtype", point.dtype);
+  visit.attribute("mesh_tp", point.mesh.tp);
+  visit.attribute("mesh_cp", point.mesh.cp);
+  visit.attribute("mesh_ep", point.mesh.ep);
+  visit.attribute("mesh_dp", point.mesh.dp);
+  visit.attribute("mesh_pp", point.mesh.pp);
+  visit.attribute("ranks", point.ranks);
+  visit.attribute("nodes", point.nodes);
+  visit.attribute("scaling", point.scaling);
+  visit.attribute("placement", point.placement);
+  visit.pairs("options", point.options);
+  visit.attribute("seed", point.seed);
+  visit.attribute("status", point.status);
+  visit.attribute("reason", point.reason);
+  visit.attribute("verified", point.verified);
+  visit.attribute("verification", point.verification);
+  visit.attribute("throughput_unit", point.throughput_unit);
+  visit.attribute("work_per_step", point.work_per_step);
+  visit.attribute("folded", point.folded);
+  visit.attribute("folded_reason", point.folded_reason);
+  visit.attribute("warm_up_steps", point.warm_up_steps);
+  visit.attribute("stopped_because", point.stopped_because);
+  visit.attribute("started", point.started);
+  visit.attribute("ended", point.ended);
+  visit.column("labels", point.labels,
+               {"text", "what sets this point apart, such as oversubscribed"});
+  visit.column("world_rank", point.world_rank,
+               {"1", "rank in the launch of each rank of the point"});
+  visit.column("flop_of_rank", point.flop_of_rank,
+               {"FLOP", "matrix-multiplication work of one step, per rank"});
+  visit.column("memory_of_rank", point.memory_of_rank, {"B", "storage taken, per rank"});
+  visit.column("peak_live_microbatches", point.peak_live_microbatches,
+               {"1", "most microbatches with a live forward activation at once, per rank"});
+  visit.rows("step_times", point.step_times, point.ranks,
+             {"s", "duration of each step (row) on each rank (column), warm-up included"});
+  visit.column("step_traced", point.traced,
+               {"1", "1 where the step recorded spans: not for step times"});
+  visit.column("step_dropped", point.dropped,
+               {"1", "1 where the step is the first of its block: for nothing"});
+  visit.column("clock_offset", point.clock_offset,
+               {"s", "clock of each rank minus that of rank 0; already applied to the traces"});
+  visit.column("clock_error", point.clock_error, {"s", "bound on the error of clock_offset"});
+}
+
+template <class Visitor, class Ops>
+void visit_ops(Visitor& visit, Ops& ops) {
+  visit.column("program_of_rank", ops.outline_of_rank, {"1", "which program each rank plays"});
+  visit.column("op_begin", ops.op_begin,
+               {"1", "ops of program i are rows op_begin[i] to op_begin[i+1] of the columns here"});
+  visit.column("stream_begin", ops.stream_begin,
+               {"1", "streams of program i are stream_names[stream_begin[i]:stream_begin[i+1]]"});
+  visit.column("stream_names", ops.stream_names, {"text", "names of all programs' streams"});
+  visit.codes("kind", ops.kind, op_kind_names(), {"1", "what the op is; index into `values`"});
+  visit.column("stream", ops.stream, {"1", "stream of the op within its program"});
+  visit.codes("phase", ops.phase, phase_names(),
+              {"1", "part of the step the op belongs to; index into `values`"});
+  visit.column("layer", ops.layer, {"1", "layer of the model, -1 for none"});
+  visit.column("microbatch", ops.microbatch, {"1", "microbatch of the step, -1 for none"});
+  visit.column("flop", ops.flop, {"FLOP", "2 m n k of a matrix multiplication, else 0"});
+  visit.column(
+      "bytes", ops.bytes,
+      {"B", "communication: the size that algbw is defined on; else bytes read + written"});
+  visit.column("axes", ops.axes,
+               {"1", "mesh axes of the op's group, one bit each: 1 tp, 2 cp, 4 ep, 8 dp, 16 pp"});
+  visit.column("wait_count", ops.wait_count, {"1", "how many of the wait_ rows are the op's"});
+  visit.column("transfer_count", ops.transfer_count,
+               {"1", "how many of the transfer_ rows are the op's"});
+  visit.column("wait_stream", ops.wait_stream, {"1", "stream that is waited for"});
+  visit.column("wait_ops", ops.wait_ops,
+               {"1", "how many ops of that stream must have finished, counted from its first"});
+  visit.codes("transfer_direction", ops.transfer_direction, direction_names(),
+              {"1", "send or receive; index into `values`"});
+  visit.codes("transfer_axis", ops.transfer_axis, axis_names(),
+              {"1", "mesh axis along which the peer is; index into `values`"});
+  visit.column("transfer_offset", ops.transfer_offset,
+               {"1", "how far along the axis the peer is, wrapping around"});
+  visit.column("transfer_bytes", ops.transfer_bytes, {"B", "size of the message"});
+}
+
+template <class Visitor, class Traces>
+void visit_traces(Visitor& visit, Traces& traces) {
+  visit.column("timeline", traces.timeline, {"1", "rows of one traced step share this number"});
+  visit.column("rank", traces.rank, {"1", "rank of the point"});
+  visit.column("step", traces.step, {"1", "row of step_times"});
+  visit.column("begin", traces.begin, {"ns", "when the rank began the step, clock of rank 0"});
+  visit.column("end", traces.end, {"ns", "when the rank's streams had drained, clock of rank 0"});
+  visit.column(
+      "span_begin", traces.span_begin,
+      {"1", "spans of row i are rows span_begin[i] to span_begin[i+1] of the span_ columns"});
+  visit.column("span_op", traces.span_op, {"1", "op within the rank's program"});
+  visit.column("span_start", traces.span_start, {"ns", "when the op began, clock of rank 0"});
+  visit.column("span_end", traces.span_end, {"ns", "when the op ended, clock of rank 0"});
+}
+
+}  // namespace isoscale::results

@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "results/put_run.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "results/layout.hpp"
+#include "results/put_fields.hpp"
+
+namespace isoscale::results {
+namespace {
+
+constexpr std::uint64_t room_for_structure = 256 * 1024;  ///< bytes; groups, names, attributes
+
+/// One dataset per key over all ranks: "" and NaN where a rank has no such fact.
+void put_rank_facts(hdf5::Group& root, const std::vector<RankFacts>& facts) {
+  hdf5::Group group = root.create_group("ranks");
+  PutFields put{group};
+  std::vector<std::int32_t> rank, node;
+  std::vector<std::string> host;
+  std::set<std::string> text_keys, number_keys;
+  for (const RankFacts& fact : facts) {
+    rank.push_back(fact.rank);
+    node.push_back(fact.node);
+    host.push_back(fact.host);
+    for (const auto& [key, value] : fact.text) text_keys.insert(key);
+    for (const auto& [key, value] : fact.number) number_keys.insert(key);
+  }
+  put.column("rank", rank, {"1", "rank in the launch"});
+  put.column("node", node, {"1", "number of the node the rank is on"});
+  put.column("host", host, {"text", "name of that node"});
+  hdf5::Group text = group.create_group("text");
+  for (const std::string& key : text_keys) {
+    std::vector<std::string> column;
+    for (const RankFacts& fact : facts) {
+      const auto found = fact.text.find(key);
+      column.push_back(found == fact.text.end() ? "" : found->second);
+    }
+    PutFields{text}.column(key, column, {"text", "fact of each rank; empty = not known"});
+  }
+  hdf5::Group number = group.create_group("number");
+  for (const std::string& key : number_keys) {
+    std::vector<double> column;
+    for (const RankFacts& fact : facts) {
+      const auto found = fact.number.find(key);
+      column.push_back(found == fact.number.end() ? std::numeric_limits<double>::quiet_NaN()
+                                                  : found->second);
+    }
+    PutFields{number}.column(key, column,
+                             {unit_of_fact(key), "fact of each rank; NaN = not known"});
+  }
+}
+
+void put_environment(hdf5::Group& root,
+                     const std::vector<std::pair<std::string, std::string>>& environment) {
+  hdf5::Group group = root.create_group("environment");
+  std::vector<std::string> names, values;
+  for (const auto& [name, value] : environment) {
+    names.push_back(name);
+    values.push_back(value);
+  }
+  PutFields put{group};
+  put.column("name", names, {"text", "environment variables of rank 0 that were set"});
+  put.column("value", values, {"text", "their values, in the same order"});
+}
+
+}  // namespace
+
+std::uint64_t room_for(const PointData& point, const PointTables& tables) {
+  const OpTable& ops = tables.ops;
+  const TraceTable& traces = tables.traces;
+  // Bytes of one row over all columns, rounded up.
+  constexpr std::uint64_t op_row = 48, wait_row = 8, transfer_row = 16, rank_row = 64;
+  constexpr std::uint64_t trace_row = 48, span_row = 24;
+  std::uint64_t bytes = room_for_structure + ops.kind.size() * op_row +
+                        ops.wait_ops.size() * wait_row + ops.transfer_bytes.size() * transfer_row +
+                        traces.rank.size() * trace_row + traces.span_op.size() * span_row +
+                        static_cast<std::uint64_t>(point.ranks) * rank_row + point.reason.size() +
+                        point.verification.size();
+  for (const auto& times : point.step_times) bytes += times.size() * sizeof(double) + 2;
+  return bytes;
+}
+
+void put_marks(hdf5::Group& root, std::string_view format) {
+  root.set("format", format);
+  root.set("schema_version", fmt::format("{}.{}", schema_major, schema_minor));
+}
+
+void put_header(hdf5::Group& root, const RunData& run) {
+  PutFields put{root};
+  visit_run(put, run);
+  root.set("ended", "");
+  root.set("status", "partial");
+  put_rank_facts(root, run.rank_facts);
+  put_environment(root, run.environment);
+  const hdf5::Group points = root.create_group("points");
+}
+
+void put_end(hdf5::Group& root, const RunData& run) {
+  root.set("ended", run.ended);
+  root.set("status", run.complete ? "complete" : "partial");
+  root.remove("warnings");
+  PutFields{root}.column("warnings", run.warnings, warnings_about);
+}
+
+void put_point(hdf5::Group& points, const PointData& point, const PointTables& tables) {
+  hdf5::Group group = points.create_group(point_group_name(point.index));
+  PutFields put{group};
+  visit_point(put, point);
+  hdf5::Group op_group = group.create_group("ops");
+  PutFields put_ops{op_group};
+  visit_ops(put_ops, tables.ops);
+  hdf5::Group trace_group = group.create_group("traces");
+  PutFields put_traces{trace_group};
+  visit_traces(put_traces, tables.traces);
+}
+
+}  // namespace isoscale::results

@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "results/reader.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <fstream>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "results/get_run.hpp"
+#include "results/hdf5.hpp"
+#include "results/layout.hpp"
+
+namespace isoscale::results {
+namespace fs = std::filesystem;
+namespace {
+
+/// What is wrong with a file and what to do: one sentence, the file first.
+[[noreturn]] void refuse(const fs::path& path, std::string_view problem) {
+  constexpr std::size_t longest = 1000;  // what a file says of itself may be hostile
+  throw base::UsageError(base::printable(fmt::format("{}: {}", path.string(), problem), longest));
+}
+
+/// Refuses what is no readable file with the signature of HDF5, before HDF5 sees it.
+void check_kind(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) {
+    refuse(path, error && error != std::errc::no_such_file_or_directory
+                     ? fmt::format("cannot be read ({}); check the path", error.message())
+                     : "there is no such file; check the path");
+  }
+  if (!fs::is_regular_file(status)) {
+    refuse(path, "is not a file; give the .h5 file that isoscale run wrote");
+  }
+  if (!std::ifstream{path, std::ios::binary}) {
+    refuse(path, fmt::format("cannot be opened ({}); check its permissions",
+                             std::generic_category().message(errno)));
+  }
+  if (!hdf5::File::has_signature(path)) {
+    refuse(path, "is not an HDF5 file; give the .h5 file that isoscale run wrote");
+  }
+}
+
+hdf5::File open(const fs::path& path) {
+  check_kind(path);
+  try {
+    return hdf5::File::open_to_read(path);
+  } catch (const hdf5::Hdf5Error& error) {
+    refuse(path, fmt::format("is truncated or damaged and cannot be opened ({}); copy it again "
+                             "from where it was written",
+                             error.what()));
+  }
+}
+
+struct Version {
+  int major = 0, minor = 0;
+};
+
+std::optional<Version> parse_version(std::string_view text) {
+  Version version;
+  const char* const end = text.data() + text.size();
+  const auto major = std::from_chars(text.data(), end, version.major);
+  if (major.ec != std::errc{} || major.ptr == end || *major.ptr != '.') return std::nullopt;
+  const auto minor = std::from_chars(major.ptr + 1, end, version.minor);
+  if (minor.ec != std::errc{} || minor.ptr != end) return std::nullopt;
+  return version;
+}
+
+void check_version(const fs::path& path, const hdf5::Group& root) {
+  if (!root.has_attribute("schema_version")) {
+    refuse(path,
+           "has no schema_version, so it cannot be read safely; copy it again from where it "
+           "was written");
+  }
+  const std::string text = root.text("schema_version");
+  const std::optional<Version> version = parse_version(text);
+  if (!version) refuse(path, fmt::format("has the meaningless schema_version '{}'", text));
+  const std::string writer = root.has_attribute("isoscale_version")
+                                 ? fmt::format(" by Isoscale {}", root.text("isoscale_version"))
+                                 : std::string{};
+  if (version->major > schema_major) {
+    refuse(path, fmt::format("was written{} with schema version {}, and this program reads {}.x; "
+                             "use a newer Isoscale",
+                             writer, text, schema_major));
+  }
+  if (version->major < schema_major) {
+    refuse(path, fmt::format("was written{} with schema version {}, and this program reads {}.x; "
+                             "use the Isoscale that wrote it",
+                             writer, text, schema_major));
+  }
+}
+
+/// Refuses HDF5 files that are not of the format asked for.
+void check_marks(const fs::path& path, const hdf5::Group& root, std::string_view wanted) {
+  const std::string format = root.has_attribute("format") ? root.text("format") : "";
+  if (format == part_format_name && wanted == format_name) {
+    refuse(path,
+           fmt::format("is only a part of the run {}; give that file instead",
+                       root.has_attribute("part_of") ? root.text("part_of") : "it lies beside"));
+  }
+  if (format != wanted) {
+    refuse(path,
+           "is an HDF5 file, but Isoscale did not write it; give the .h5 file that isoscale "
+           "run wrote");
+  }
+  check_version(path, root);
+}
+
+/// A part lies beside its run file and nowhere else, whatever the file says.
+fs::path part_beside(const fs::path& run_file, const std::string& name) {
+  if (name.empty() || name.find('/') != std::string::npos || name.find('\\') != std::string::npos) {
+    throw base::Error(fmt::format("names the impossible part file '{}'", name));
+  }
+  return run_file.parent_path() / name;
+}
+
+PointData read_part(const fs::path& path, const std::string& run_id, const std::string& group) {
+  const hdf5::File file = open(path);
+  const hdf5::Group root = file.root();
+  check_marks(path, root, part_format_name);
+  if (root.text("id") != run_id) {
+    refuse(path,
+           "belongs to another run than the file that names it; copy both again from where "
+           "they were written");
+  }
+  return get_point(root.open_group("points").open_group(group));
+}
+
+std::vector<PointData> read_points(const fs::path& path, const hdf5::Group& root,
+                                   const std::string& run_id) {
+  std::vector<PointData> result;
+  const hdf5::Group points = root.open_group("points");
+  for (const std::string& name : points.names()) {
+    try {
+      const hdf5::Group group = points.open_group(name);
+      result.push_back(group.has_attribute("part_file")
+                           ? read_part(part_beside(path, group.text("part_file")), run_id, name)
+                           : get_point(group));
+    } catch (const base::UsageError&) {
+      throw;
+    } catch (const base::Error& error) {
+      throw base::Error(fmt::format("points/{}: {}", name, error.what()));
+    }
+  }
+  std::stable_sort(result.begin(), result.end(),
+                   [](const PointData& a, const PointData& b) { return a.index < b.index; });
+  return result;
+}
+
+}  // namespace
+
+RunData read_run(const fs::path& path) {
+  try {
+    const hdf5::File file = open(path);
+    const hdf5::Group root = file.root();
+    check_marks(path, root, format_name);
+    RunData run = get_header(root);
+    run.points = read_points(path, root, run.id);
+    return run;
+  } catch (const base::UsageError&) {
+    throw;
+  } catch (const base::Error& error) {
+    refuse(path, fmt::format("is damaged or incomplete ({}); copy it again from where it was "
+                             "written",
+                             error.what()));
+  } catch (const std::bad_alloc&) {
+    refuse(path, "does not fit in memory; report it on a machine with more");
+  }
+}
+
+}  // namespace isoscale::results

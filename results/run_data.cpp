@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "results/run_data.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "results/layout.hpp"
+
+namespace isoscale::results {
+
+std::string_view name(PointStatus status) {
+  static constexpr std::array<std::string_view, 3> names{"ok", "failed", "skipped"};
+  return names[static_cast<std::size_t>(status)];
+}
+
+std::vector<std::string> op_kind_names() {
+  std::vector<std::string> names;
+  for (std::size_t code = 0; code < program::op_kind_count; ++code) {
+    names.emplace_back(program::name(static_cast<program::OpKind>(code)));
+  }
+  return names;
+}
+
+std::vector<std::string> phase_names() {
+  std::vector<std::string> names;
+  for (std::size_t code = 0; code < program::phase_count; ++code) {
+    names.emplace_back(program::name(static_cast<program::Phase>(code)));
+  }
+  return names;
+}
+
+std::vector<std::string> axis_names() {
+  std::vector<std::string> names;
+  for (const mesh::Axis axis : mesh::all_axes) names.emplace_back(mesh::name(axis));
+  return names;
+}
+
+std::vector<std::string> direction_names() { return {"send", "receive"}; }
+
+std::string_view unit_of_fact(std::string_view key) {
+  if (key.starts_with("memory_")) return "B";
+  if (key.ends_with("_seconds")) return "s";
+  return "1";
+}
+
+std::string point_group_name(int index) { return fmt::format("{:04}", index); }
+
+}  // namespace isoscale::results

@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "results/validate.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/error.hpp"
+
+namespace isoscale::results {
+namespace {
+
+void require_length(std::size_t length, std::size_t wanted, std::string_view what) {
+  if (length != wanted) {
+    throw base::Error(fmt::format("{} has {} entries instead of {}", what, length, wanted));
+  }
+}
+
+/// A list with one entry per rank, or none where nothing was measured.
+void require_per_rank(const PointData& point, std::size_t length, std::string_view what) {
+  if (length != 0) require_length(length, static_cast<std::size_t>(point.ranks), what);
+}
+
+void check_mesh(const PointData& point) {
+  std::int64_t product = 1;
+  for (const mesh::Axis axis : mesh::all_axes) {
+    const int extent = point.mesh[axis];
+    if (extent < 1) throw base::Error(fmt::format("mesh axis {} is {}", mesh::name(axis), extent));
+    product *= extent;
+    if (product > INT32_MAX) throw base::Error("the mesh has more ranks than any machine");
+  }
+  if (point.status != PointStatus::skipped && product != point.ranks) {
+    throw base::Error(fmt::format("the mesh has {} ranks, the point {}", product, point.ranks));
+  }
+}
+
+void check_steps(const PointData& point) {
+  const std::size_t steps = point.step_times.size();
+  for (const auto& times : point.step_times) {
+    require_length(times.size(), static_cast<std::size_t>(point.ranks), "a row of step_times");
+  }
+  require_length(point.traced.size(), steps, "step_traced");
+  require_length(point.dropped.size(), steps, "step_dropped");
+  if (point.warm_up_steps < 0 || static_cast<std::uint64_t>(point.warm_up_steps) > steps) {
+    throw base::Error(fmt::format("{} warm-up steps of {}", point.warm_up_steps, steps));
+  }
+}
+
+void check_traces(const PointData& point) {
+  const std::size_t ranks_with_ops = point.outline.outline_of_rank.size();
+  require_per_rank(point, ranks_with_ops, "outline_of_rank");
+  for (const timeline::Timeline& timeline : point.traces) {
+    for (const timeline::StepTrace& trace : timeline.ranks) {
+      if (trace.rank < 0 || static_cast<std::size_t>(trace.rank) >= ranks_with_ops) {
+        throw base::Error(fmt::format("a trace is of rank {}, which has no ops", trace.rank));
+      }
+      if (trace.step >= point.step_times.size()) {
+        throw base::Error(
+            fmt::format("a trace is of step {} of {}", trace.step, point.step_times.size()));
+      }
+      const std::size_t ops = point.outline.of(trace.rank).ops.size();
+      for (const timeline::Span& span : trace.spans) {
+        if (span.op >= ops) {
+          throw base::Error(fmt::format("a span is of op {} of {}", span.op, ops));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void validate(const PointData& point) {
+  if (point.index < 0 || point.ranks < 0) throw base::Error("a point's index or ranks is negative");
+  check_mesh(point);
+  require_per_rank(point, point.flop_of_rank.size(), "flop_of_rank");
+  require_per_rank(point, point.memory_of_rank.size(), "memory_of_rank");
+  require_per_rank(point, point.peak_live_microbatches.size(), "peak_live_microbatches");
+  require_per_rank(point, point.world_rank.size(), "world_rank");
+  require_per_rank(point, point.clock_offset.size(), "clock_offset");
+  require_per_rank(point, point.clock_error.size(), "clock_error");
+  check_steps(point);
+  for (const std::uint32_t outline : point.outline.outline_of_rank) {
+    if (outline >= point.outline.outlines.size()) {
+      throw base::Error(
+          fmt::format("a rank plays outline {} of {}", outline, point.outline.outlines.size()));
+    }
+  }
+  check_traces(point);
+}
+
+}  // namespace isoscale::results

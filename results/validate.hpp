@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "results/run_data.hpp"
+
+namespace isoscale::results {
+
+/// Throws base::Error when a point contradicts itself: lists per rank or per step of another
+/// length, traces of ops or ranks that do not exist. What passes can be analysed without further
+/// checks.
+void validate(const PointData& point);
+
+}  // namespace isoscale::results

@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "results/writer.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "base/error.hpp"
+#include "results/layout.hpp"
+#include "results/output.hpp"
+#include "results/put_run.hpp"
+#include "results/validate.hpp"
+
+namespace isoscale::results {
+namespace fs = std::filesystem;
+namespace {
+
+/// Bytes that a reference to a part, or a run's end, needs at most; warnings by a generous guess.
+constexpr std::uint64_t room_for_reference = 64 * 1024;
+
+/// A part file that has its name while the run file does not name it yet.
+class UnnamedPart {
+ public:
+  explicit UnnamedPart(fs::path path) : path_(std::move(path)) {}
+  ~UnnamedPart() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove(path_, ignored);
+  }
+  UnnamedPart(const UnnamedPart&) = delete;
+  UnnamedPart& operator=(const UnnamedPart&) = delete;
+  void keep() { path_.clear(); }
+
+ private:
+  fs::path path_;
+};
+
+/// Opens a temporary file that holds a whole run file, applies `change` to its root, closes it.
+template <class Change>
+void change_file(const TemporaryFile& file, Change&& change) {
+  hdf5::File open = hdf5::File::open_to_change(file.path());
+  {
+    hdf5::Group root = open.root();
+    change(root);
+  }
+  open.close();
+}
+
+/// Writes a new file into a temporary one: its marks, then what `fill` adds.
+template <class Fill>
+void create_file(const TemporaryFile& file, std::string_view format, Fill&& fill) {
+  hdf5::File created = hdf5::File::create(file.path());
+  {
+    hdf5::Group root = created.root();
+    put_marks(root, format);
+    fill(root);
+  }
+  created.close();
+}
+
+void put_part_reference(hdf5::Group& points, int index, const fs::path& part) {
+  hdf5::Group group = points.create_group(point_group_name(index));
+  group.set("index", std::int64_t{index});
+  group.set("part_file", part.filename().string());
+}
+
+}  // namespace
+
+RunWriter::RunWriter(const fs::path& path, RunData header, config::IfExists if_exists,
+                     units::Bytes part_limit)
+    : path_(resolved_output(path)),
+      header_(std::move(header)),
+      if_exists_(if_exists),
+      part_limit_(part_limit.value()) {
+  header_.points.clear();
+  const TemporaryFile rehearsal{path_.parent_path()};
+  write_header(rehearsal);
+}
+
+void RunWriter::write_header(const TemporaryFile& file) const {
+  create_file(file, format_name, [&](hdf5::Group& root) { put_header(root, header_); });
+}
+
+void RunWriter::publish(TemporaryFile& file) {
+  const bool first = !published_;
+  const Publish how =
+      first && if_exists_ == config::IfExists::refuse ? Publish::only_new : Publish::replace;
+  published_ = file.publish(path_, how);
+  if (first && if_exists_ == config::IfExists::overwrite) {
+    // Parts of the run that has just been replaced; ours come later.
+    std::error_code ignored;
+    for (const fs::path& part : existing_parts(path_)) fs::remove(part, ignored);
+  }
+}
+
+template <class Change>
+void RunWriter::commit_change(std::uint64_t room, Change&& change) {
+  TemporaryFile next{path_.parent_path()};
+  if (published_) {
+    next.copy_from(published_);
+  } else {
+    write_header(next);
+  }
+  next.reserve(next.bytes() + room);
+  change_file(next, std::forward<Change>(change));
+  publish(next);
+}
+
+void RunWriter::commit(const PointData& point) {
+  try {
+    validate(point);
+  } catch (const base::Error& error) {
+    throw base::Error(fmt::format("point {} cannot be written: {}", point.index, error.what()));
+  }
+  if (committed_.contains(point.index)) {
+    throw base::Error(fmt::format("point {} has been written already", point.index));
+  }
+  const PointTables tables{.ops = to_table(point.outline), .traces = to_table(point.traces)};
+  const std::uint64_t room = room_for(point, tables);
+  if ((published_ ? size_of(published_) : 0) + room > part_limit_) {
+    commit_as_part(point, tables);
+  } else {
+    commit_change(room, [&](hdf5::Group& root) {
+      hdf5::Group points = root.open_group("points");
+      put_point(points, point, tables);
+    });
+  }
+  committed_.insert(point.index);
+}
+
+void RunWriter::commit_as_part(const PointData& point, const PointTables& tables) {
+  // The run file first: a part beside somebody else's run file would be taken for one of theirs.
+  if (!published_) commit_change(0, [](hdf5::Group&) {});
+  const fs::path path = part_path(path_, point.index);
+  TemporaryFile part{path_.parent_path()};
+  create_file(part, part_format_name, [&](hdf5::Group& root) {
+    root.set("id", header_.id);
+    root.set("part_of", path_.filename().string());
+    const hdf5::Group points = root.create_group("points");
+  });
+  part.reserve(part.bytes() + room_for(point, tables));
+  change_file(part, [&](hdf5::Group& root) {
+    hdf5::Group points = root.open_group("points");
+    put_point(points, point, tables);
+  });
+  const Descriptor written = part.publish(path, Publish::only_new);
+  UnnamedPart unnamed{path};
+  commit_change(room_for_reference, [&](hdf5::Group& root) {
+    hdf5::Group points = root.open_group("points");
+    put_part_reference(points, point.index, path);
+  });
+  unnamed.keep();
+}
+
+void RunWriter::finish(const RunData& last) {
+  commit_change(room_for_reference, [&](hdf5::Group& root) { put_end(root, last); });
+}
+
+}  // namespace isoscale::results

@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <set>
+
+#include "config/run_config.hpp"
+#include "results/files.hpp"
+#include "results/put_run.hpp"
+#include "results/run_data.hpp"
+#include "units/quantity.hpp"
+
+namespace isoscale::results {
+
+/// Past this size of the run file, points go to part files of their own.
+inline constexpr units::Bytes default_part_limit{std::uint64_t{256} << 20U};
+
+/// Writes a run file point by point (SCHEMA.md). What has the file's name is always complete and
+/// readable: each commit changes a copy, which then takes the name. Nothing has the name before the
+/// first commit, and no temporary file outlives an exception. Used by one process, from one thread.
+class RunWriter {
+ public:
+  /// Rehearses the header, so that a file system that cannot hold it is found out before anything
+  /// is measured. `path` has passed check_output with the same `if_exists`. The points, the end and
+  /// the completeness of `header` are not looked at. Throws base::Error.
+  RunWriter(const std::filesystem::path& path, RunData header, config::IfExists if_exists,
+            units::Bytes part_limit = default_part_limit);
+
+  /// Appends one point; when this returns, it is on disk. Throws base::Error, with the file as it
+  /// was before, when the point contradicts itself, has the index of another, or finds no room.
+  void commit(const PointData& point);
+
+  /// Writes the end time, completeness and warnings of `last`, and the file itself if it has no
+  /// points. May be called when a run ends early, with `complete` false.
+  void finish(const RunData& last);
+
+ private:
+  void write_header(const TemporaryFile& file) const;
+  /// Copies what is published, changes the copy's root group, publishes it.
+  template <class Change>
+  void commit_change(std::uint64_t room, Change&& change);
+  void publish(TemporaryFile& file);
+  void commit_as_part(const PointData& point, const PointTables& tables);
+
+  std::filesystem::path path_;
+  RunData header_;
+  config::IfExists if_exists_;
+  std::uint64_t part_limit_;  ///< bytes
+  std::set<int> committed_;   ///< indices of the points
+  Descriptor published_;      ///< what was published last; ours even if the name is not any more
+};
+
+}  // namespace isoscale::results

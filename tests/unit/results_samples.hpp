@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "results/run_data.hpp"
+
+/// A run with something in every field, made by hand.
+namespace isoscale::results::samples {
+
+inline program::Outline outline(int stage) {
+  using program::OpKind;
+  using program::Phase;
+  program::Outline outline{.streams = {"compute", "dp", "pp_next"},
+                           .ops = {},
+                           .waits = {{.stream = 0, .count = 1}, {.stream = 1, .count = 1}},
+                           .transfers = {}};
+  outline.ops.push_back({.kind = OpKind::gemm,
+                         .stream = 0,
+                         .place = {.phase = Phase::backward, .layer = stage, .microbatch = 1},
+                         .flop = 2e9 + stage,
+                         .bytes = 3000,
+                         .axes = {}});
+  outline.ops.push_back(
+      {.kind = OpKind::all_reduce,
+       .stream = 1,
+       .place = {.phase = Phase::gradient_reduction, .layer = -1, .microbatch = -1},
+       .flop = 0,
+       .bytes = std::uint64_t{5} << 32U,
+       .axes = {mesh::Axis::dp},
+       .wait_begin = 0,
+       .wait_count = 1});
+  outline.transfers = {
+      {.direction = program::Direction::send, .axis = mesh::Axis::pp, .offset = 1, .bytes = 77},
+      {.direction = program::Direction::receive,
+       .axis = mesh::Axis::pp,
+       .offset = -1,
+       .bytes = 78}};
+  outline.ops.push_back({.kind = OpKind::exchange,
+                         .stream = 2,
+                         .place = {.phase = Phase::forward, .layer = -1, .microbatch = 0},
+                         .flop = 0,
+                         .bytes = 78,
+                         .axes = {mesh::Axis::pp},
+                         .wait_begin = 1,
+                         .wait_count = 1,
+                         .transfer_begin = 0,
+                         .transfer_count = 2});
+  return outline;
+}
+
+inline timeline::StepTrace trace(int rank, std::uint32_t step) {
+  using units::Nanoseconds;
+  const std::int64_t start = 9'000'000'000'000'000'001 + rank;  // beyond what a double holds
+  return {.rank = rank,
+          .step = step,
+          .begin = Nanoseconds{start},
+          .end = Nanoseconds{start + 100},
+          .spans = {{.op = 0, .start = Nanoseconds{start + 1}, .end = Nanoseconds{start + 40}},
+                    {.op = 1, .start = Nanoseconds{start + 40}, .end = Nanoseconds{start + 90}},
+                    {.op = 2, .start = Nanoseconds{start + 50}, .end = Nanoseconds{start + 99}}}};
+}
+
+/// A point of 4 ranks, dp=2 x pp=2, `steps` steps of about a millisecond.
+inline PointData point(int index, int steps = 3) {
+  PointData point{.index = index,
+                  .workload = "hybrid",
+                  .model = "tiny",
+                  .dtype = "f32",
+                  .mesh = {.dp = 2, .pp = 2},
+                  .ranks = 4,
+                  .nodes = 2,
+                  .scaling = "strong",
+                  .placement = "packed",
+                  .options = {{"bucket", "25MiB"}, {"overlap", "on"}},
+                  .seed = 0xFFFF'FFFF'FFFF'FFFEU,
+                  .labels = {"oversubscribed"},
+                  .status = PointStatus::ok,
+                  .reason = "",
+                  .verified = true,
+                  .verification = "outputs within 1e-15 of one rank",
+                  .throughput_unit = "tokens/s",
+                  .work_per_step = 4096,
+                  .flop_of_rank = {1e9, 2e9, 3e9, 4e9},
+                  .memory_of_rank = {10, 20, 30, 40},
+                  .peak_live_microbatches = {2, 2, 1, 1},
+                  .world_rank = {0, 1, 4, 5},
+                  .folded = true,
+                  .folded_reason = "one core",
+                  .step_times = {},
+                  .warm_up_steps = 1,
+                  .traced = {},
+                  .dropped = {},
+                  .stopped_because = "precision",
+                  .outline = {.mesh = {.dp = 2, .pp = 2},
+                              .outlines = {outline(0), outline(1)},
+                              .outline_of_rank = {0, 0, 1, 1}},
+                  .traces = {},
+                  .clock_offset = {0, 1e-6, -1e-6, 0},
+                  .clock_error = {0, 1e-7, 1e-7, 0},
+                  .started = "2026-01-02T03:04:05Z",
+                  .ended = "2026-01-02T03:04:06Z"};
+  for (int step = 0; step < steps; ++step) {
+    std::vector<double> times;
+    for (int rank = 0; rank < point.ranks; ++rank)
+      times.push_back(1e-3 + step * 1e-6 + rank * 1e-9);
+    point.step_times.push_back(times);
+    point.traced.push_back(step == 2 ? 1 : 0);
+    point.dropped.push_back(step == 1 ? 1 : 0);
+  }
+  if (steps > 2) point.traces = {{.ranks = {trace(0, 2), trace(3, 2)}}, {.ranks = {trace(1, 2)}}};
+  return point;
+}
+
+/// A point that the plan left out.
+inline PointData skipped_point(int index) {
+  PointData point;
+  point.index = index;
+  point.workload = "tp";
+  point.model = "tiny";
+  point.dtype = "f32";
+  point.ranks = 3;
+  point.status = PointStatus::skipped;
+  point.reason = "3 does not divide 8 heads";
+  return point;
+}
+
+inline RunData header() {
+  RunData run{.id = "0123456789abcdef",
+              .created = "2026-01-02T03:04:00Z",
+              .ended = "",
+              .isoscale_version = "0.1.0",
+              .git_hash = "abc123",
+              .compiler = "GNU 12.2.0",
+              .build_type = "Release",
+              .device = "host",
+              .device_detail = "OpenBLAS, 1 thread",
+              .mpi_library = "Open MPI v4.1.4",
+              .command_line = "isoscale run --workload hybrid",
+              .config_toml = "workload = \"hybrid\"\n# größer\n",
+              .ranks = 6,
+              .nodes = 2,
+              .complete = false,
+              .warnings = {"the clock drifts"},
+              .environment = {{"OMP_NUM_THREADS", "1"}, {"UCX_TLS", ""}},
+              .rank_facts = {},
+              .points = {}};
+  for (int rank = 0; rank < run.ranks; ++rank) {
+    RankFacts facts{.rank = rank,
+                    .host = "node" + std::to_string(rank / 4),
+                    .node = rank / 4,
+                    .text = {{"cpu_model", "Some CPU"}},
+                    .number = {{"bound_cores", 2}, {"memory_total", 1e12 + rank}}};
+    if (rank == 5) facts.text["cpu_quota"] = "2.0 CPUs";
+    if (rank == 5) facts.number.erase("bound_cores");
+    run.rank_facts.push_back(facts);
+  }
+  return run;
+}
+
+/// A directory of this process that is removed with everything in it.
+class Directory {
+ public:
+  Directory() {
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "isoscale-test-XXXXXX").string();
+    path_ = mkdtemp(pattern.data());
+  }
+  ~Directory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Directory(const Directory&) = delete;
+  Directory& operator=(const Directory&) = delete;
+  [[nodiscard]] const std::filesystem::path& path() const { return path_; }
+  [[nodiscard]] std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator{path_}) {
+      names.push_back(entry.path().filename().string());
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace isoscale::results::samples
