@@ -15,21 +15,22 @@ namespace isoscale::analysis {
 
 /// One point with everything derived from it. Optional = undefined or not measured.
 struct PointReport {
-  const results::PointData* data = nullptr;  ///< not owned; lives as long as the runs given
-  std::optional<Estimate> step_time;         ///< seconds; a step's time is its slowest rank's; untraced steps
-  std::optional<double> throughput;          ///< work_per_step / median step time
-  std::optional<double> speedup, efficiency;  ///< against the curve's baseline (DESIGN 3)
-  std::optional<double> flop_per_step;       ///< over all ranks
-  std::optional<double> flops_per_rank;      ///< FLOP/s per rank, mean
-  std::optional<double> memory_per_rank;     ///< bytes, largest rank
-  std::optional<double> traced_step;         ///< median over traced steps of the slowest rank, seconds
+  const results::PointData* data = nullptr;   ///< not owned; lives as long as the runs given
+  std::optional<Estimate> step_time;          ///< seconds, of the slowest rank; untraced steps
+  std::optional<double> throughput;           ///< work_per_step / median step time
+  std::optional<double> speedup, efficiency;  ///< against the curve's baseline (see make_report)
+  std::optional<double> flop_per_step;        ///< over all ranks
+  std::optional<double> flops_per_rank;       ///< FLOP/s per rank, mean
+  std::optional<double> memory_per_rank;      ///< bytes, largest rank
+  std::optional<double> traced_step;          ///< seconds, what the breakdown sums to
   BreakdownResult breakdown;
-  std::optional<double> communication_ratio;  ///< (transfer + wait + hidden) / step
+  std::optional<double> communication_ratio;       ///< (transfer + wait + hidden) / step
   std::optional<double> instrumentation_overhead;  ///< traced / untraced - 1, like with like
-  std::vector<std::string> labels;           ///< of the data, plus not-closed
+  std::vector<std::string> labels;                 ///< of the data, plus not-closed
 };
 
-/// Points of one workload, model, dtype, scaling, options and placement over rank counts, ascending.
+/// Points of one workload, model, dtype, scaling, options and placement over rank counts,
+/// ascending. Options that scaling itself changes may differ.
 struct Curve {
   std::string title;  ///< "dp, tiny, f32, strong scaling, packed"
   std::vector<PointReport> points;
@@ -46,6 +47,9 @@ struct ReportOptions {
   std::optional<int> baseline;  ///< rank count; absent = first point that is ok
 };
 
+/// Efficiency of N ranks against N0, the baseline, is throughput(N) / throughput(N0) * N0 / N;
+/// speed-up is throughput(N) / throughput(N0) * N0, so the baseline counts as ideal. Only points
+/// that are ok and not known to be wrong have a throughput. `run` outlives the report.
 [[nodiscard]] RunReport make_report(const results::RunData& run, std::string file,
                                     const ReportOptions& options);
 

@@ -21,8 +21,9 @@ struct Estimate {
 [[nodiscard]] std::optional<double> autocorrelation(std::span<const double> samples);
 /// Median with its 95% interval from order statistics (ranks of the binomial(n, 1/2); n >= 6). When
 /// the lag-1 autocorrelation exceeds its own 95% bound, the samples are first averaged in blocks
-/// whose length removes it, and median and interval are those of the blocks; below 6 blocks there is
-/// no interval and the median is of all samples. Absent for no samples and for NaN or infinite ones.
+/// whose length removes it, and median and interval are those of the blocks; below 6 blocks there
+/// is no interval and the median is of all samples. Absent for no samples and for NaN or infinite
+/// ones.
 [[nodiscard]] std::optional<Estimate> estimate(std::span<const double> samples);
 /// (upper - lower) / 2 / median of an estimate; absent without an interval.
 [[nodiscard]] std::optional<double> relative_half_width(const Estimate& estimate);

@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/report.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+
+#include "analysis/curves.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using results::PointData;
+
+enum class Steps : std::uint8_t { traced, untraced };
+
+/// Times of the slowest rank, of the steps that are neither warm-up nor dropped.
+std::vector<double> step_times(const PointData& point, Steps which) {
+  const auto flag = [](const std::vector<std::uint8_t>& flags, std::size_t step) {
+    return step < flags.size() && flags[step] != 0;
+  };
+  std::vector<double> times;
+  const auto first = static_cast<std::size_t>(std::max<std::int64_t>(0, point.warm_up_steps));
+  for (std::size_t step = first; step < point.step_times.size(); ++step) {
+    const std::vector<double>& of_rank = point.step_times[step];
+    if (flag(point.dropped, step) || of_rank.empty()) continue;
+    if (flag(point.traced, step) != (which == Steps::traced)) continue;
+    // max_element would skip over a NaN: a rank without a time leaves the step without one.
+    const bool known =
+        std::ranges::all_of(of_rank, [](double time) { return std::isfinite(time); });
+    if (known) times.push_back(std::ranges::max(of_rank));
+  }
+  return times;
+}
+
+std::optional<double> flop_per_step(const PointData& point) {
+  if (point.flop_of_rank.empty()) return std::nullopt;
+  return std::reduce(point.flop_of_rank.begin(), point.flop_of_rank.end());
+}
+
+/// How much of a step the breakdown may leave unexplained: DESIGN's vocabulary.
+double closure_limit(const results::RunData& run) { return run.device == "host" ? 0.03 : 0.01; }
+
+void add_rates(PointReport& report, const PointData& point) {
+  const bool ok = point.status == results::PointStatus::ok && point.verified != false;
+  if (!ok || !report.step_time || !(report.step_time->median > 0)) return;
+  const double time = report.step_time->median;
+  if (point.work_per_step > 0) report.throughput = point.work_per_step / time;
+  if (report.flop_per_step && point.ranks > 0) {
+    report.flops_per_rank = *report.flop_per_step / point.ranks / time;
+  }
+}
+
+void add_breakdown(PointReport& report, const PointData& point, double limit) {
+  report.breakdown = breakdown(point);
+  if (!report.breakdown.mean) return;
+  const Breakdown& parts = *report.breakdown.mean;
+  report.traced_step = parts.step;
+  report.communication_ratio =
+      (parts.transfer + parts.wait + parts.hidden_communication) / parts.step;
+  if (report.breakdown.unaccounted > limit) report.labels.emplace_back("not-closed");
+}
+
+PointReport report_point(const results::RunData& run, const PointData& point) {
+  PointReport report;
+  report.data = &point;
+  report.labels = point.labels;
+  report.step_time = estimate(step_times(point, Steps::untraced));
+  report.flop_per_step = flop_per_step(point);
+  if (!point.memory_of_rank.empty())
+    report.memory_per_rank = std::ranges::max(point.memory_of_rank);
+  add_rates(report, point);
+  add_breakdown(report, point, closure_limit(run));
+  const auto traced = median(step_times(point, Steps::traced));
+  const auto untraced = median(step_times(point, Steps::untraced));
+  if (traced && untraced && *untraced > 0) {
+    report.instrumentation_overhead = *traced / *untraced - 1;
+  }
+  return report;
+}
+
+}  // namespace
+
+RunReport make_report(const results::RunData& run, std::string file, const ReportOptions& options) {
+  std::vector<PointReport> points;
+  points.reserve(run.points.size());
+  for (const PointData& point : run.points) points.push_back(report_point(run, point));
+  return {.data = &run, .file = std::move(file), .curves = make_curves(std::move(points), options)};
+}
+
+}  // namespace isoscale::analysis

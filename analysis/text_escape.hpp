@@ -1,0 +1,22 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace isoscale::analysis {
+
+/// `text` fit for a terminal: what could move the cursor, change colours, reorder or hide other
+/// text (control characters, direction marks, bytes that are not UTF-8) is written as \n, \x1b,
+/// \u202e.
+[[nodiscard]] std::string escape(std::string_view text);
+
+/// Columns on a terminal: code points, for escaped text without wide characters.
+[[nodiscard]] std::size_t display_width(std::string_view text);
+
+/// At most `width` columns, the last of them "..." when something was cut.
+[[nodiscard]] std::string shorten(std::string_view text, std::size_t width);
+
+}  // namespace isoscale::analysis
