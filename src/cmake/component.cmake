@@ -5,6 +5,10 @@
 add_library(isoscale_flags INTERFACE)
 target_compile_options(isoscale_flags INTERFACE -Wall -Wextra -Wconversion -Wshadow
   $<$<BOOL:${ISOSCALE_WERROR}>:-Werror>)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # GCC 12 sees an overlap in "literal" + string that is not there (GCC bug 105651).
+  target_compile_options(isoscale_flags INTERFACE -Wno-restrict)
+endif()
 if(ISOSCALE_NATIVE)
   target_compile_options(isoscale_flags INTERFACE -march=native)
 endif()

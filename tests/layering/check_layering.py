@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+"""Checks the sources against the rules of the house that a compiler does not know.
+
+Usage: check_layering.py ROOT
+
+Which folder may include which, where external headers may stand, own header first, #pragma once,
+the licence header, and the budget of preprocessor conditionals. Prints one line per breach
+(path:line: what and what to do); exit 0 without any, 1 with some, 2 when there is nothing to check.
+"""
+import re
+import sys
+from pathlib import Path
+
+# From left to right: a folder may include what stands left of it and itself.
+COMMON = ["units", "base", "mesh", "program", "timeline", "simulate", "workloads", "config",
+          "system"]
+MEASURING = ["comm", "executor"]  # needs MPI
+READING = ["results", "analysis"]  # must build without MPI
+
+ALLOWED = {folder: set(COMMON[:place + 1]) for place, folder in enumerate(COMMON)}
+ALLOWED["comm"] = {*COMMON, "comm"}
+ALLOWED["executor"] = {*COMMON, *MEASURING}
+ALLOWED["results"] = {*COMMON, "results"}
+ALLOWED["analysis"] = {*COMMON, *READING}
+ALLOWED["runner"] = {*COMMON, *MEASURING, *READING, "runner"}
+ALLOWED["main"] = {*COMMON, *MEASURING, *READING, "runner", "main"}
+
+# External headers, by pattern, and the folders that may include them; None = everywhere.
+EXTERNAL = [
+    (r"mpi\.h|mpi-ext\.h", ["src/comm", "src/executor/host"]),
+    (r"hdf5(_hl)?\.h|H5.*\.h", ["results"]),
+    (r"hwloc(/.*)?\.h|nvml\.h", ["src/system"]),
+    (r"cblas\.h|openblas_config\.h", ["src/executor/host"]),
+    (r"cuda.*|cublas.*|nccl.*|cooperative_groups.*|nvtx3/.*", ["src/executor/cuda"]),
+    (r"CLI/.*", ["src/config"]),
+    (r"toml\+\+/.*", ["workloads", "src/config", "analysis"]),
+    (r"nlohmann/.*", ["src/config", "src/system", "src/main.cpp", "results", "analysis"]),
+    (r"fmt/.*", None),
+    # POSIX and the C library of Linux.
+    (r"(unistd|fcntl|sched|signal|pthread|dlfcn|poll|termios|netdb|time|link|elf)\.h", None),
+    (r"(sys|linux|netinet|arpa)/.*\.h", None),
+]
+# The only conditionals that count are these; #endif and #else come with them.
+CONDITIONAL = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+CONDITIONALS_PER_1000_LINES = 1.5
+
+TREES = ["src", "workloads", "results", "analysis"]
+CPP = {".cpp", ".hpp", ".cu", ".cuh"}
+LICENSED = CPP | {".cmake", ".py", ".sh", ".toml", ".in"}
+LICENCE = ["SPDX-FileCopyrightText: The Isoscale authors", "SPDX-License-Identifier: MIT"]
+
+
+def folder_of(path):
+    """The component of a path below the root: src/mesh/x.cpp -> mesh, workloads/x.cpp -> workloads."""
+    parts = path.parts
+    if parts[0] != "src":
+        return parts[0]
+    return parts[1] if len(parts) > 2 else "main"
+
+
+def component_of_include(root, name):
+    """The component that provides an include in quotes; None when there is no such file."""
+    for base in (root / "src", root):
+        if (base / name).is_file():
+            return folder_of((base / name).relative_to(root))
+    return None
+
+
+def without_comments(text):
+    """Block comments blanked, lines kept, so that an include in a comment is none."""
+    return re.sub(r"/\*.*?\*/", lambda m: "\n" * m.group(0).count("\n"), text, flags=re.S)
+
+
+def check_quoted(root, path, name):
+    component = component_of_include(root, name)
+    folder = folder_of(path)
+    if component is None:
+        return f'"{name}" is no file of ours below src/ or the root'
+    if folder not in ALLOWED:
+        return f"folder '{folder}' has no place in the order of layers; add it to this check"
+    if component not in ALLOWED[folder]:
+        return f'{folder} must not include "{name}": {component} stands right of it'
+    return None
+
+
+def check_external(path, name):
+    if "." not in name and "/" not in name:
+        return None  # the C++ standard library
+    for pattern, places in EXTERNAL:
+        if not re.fullmatch(pattern, name):
+            continue
+        inside = places is None or any(path.is_relative_to(place) for place in places)
+        return None if inside else f"<{name}> belongs only in {' and '.join(places)}"
+    return f"<{name}> is an unknown external header; add it and its folders to this check"
+
+
+def check_includes(root, path, text):
+    """Yields (line, message)."""
+    includes = []
+    for number, line in enumerate(without_comments(text).splitlines(), start=1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        kind, name = match.groups()
+        includes.append(name)
+        message = check_quoted(root, path, name) if kind == '"' else check_external(path, name)
+        if message:
+            yield number, message
+    own = path.with_suffix(".hpp")
+    if path.suffix in (".cpp", ".cu") and (root / own).is_file():
+        own_name = (own.relative_to("src") if own.parts[0] == "src" else own).as_posix()
+        if not includes or includes[0] != own_name:
+            yield 1, f'the first include must be its own header "{own_name}"'
+    if path.suffix in (".hpp", ".cuh") and "#pragma once" not in text:
+        yield 1, "a header starts with #pragma once"
+
+
+def check_licence(text):
+    lines = text.splitlines()
+    if lines and lines[0].startswith("#!"):
+        lines = lines[1:]
+    marker = re.compile(r"^(//|#) (.*)$")
+    found = [match.group(2) if (match := marker.match(line)) else "" for line in lines[:2]]
+    return None if found == LICENCE else f"must start with the two comment lines {LICENCE}"
+
+
+def is_licensed(path):
+    return path.suffix in LICENSED or path.name == "CMakeLists.txt"
+
+
+def source_files(root):
+    for tree in [*TREES, "tests", "launch"]:
+        for path in sorted((root / tree).rglob("*")):
+            if path.is_file() and "node_modules" not in path.parts and is_licensed(path):
+                yield path.relative_to(root)
+    yield Path("CMakeLists.txt")
+
+
+def check(root):
+    """All breaches, as lines of text, and the number of files looked at."""
+    breaches = []
+    files = conditionals = lines = 0
+    for path in source_files(root):
+        files += 1
+        try:
+            text = (root / path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            breaches.append(f"{path}:1: cannot be read as UTF-8: {error}")
+            continue
+        if message := check_licence(text):
+            breaches.append(f"{path}:1: {message}")
+        if path.suffix not in CPP:
+            continue
+        source = without_comments(text).splitlines()
+        lines += len(source)
+        conditionals += sum(1 for line in source if CONDITIONAL.match(line))
+        if path.parts[0] in TREES:
+            breaches += [f"{path}:{line}: {message}"
+                         for line, message in check_includes(root, path, text)]
+    if conditionals * 1000 > CONDITIONALS_PER_1000_LINES * lines:
+        breaches.append(f"{conditionals} preprocessor conditionals in {lines} lines are more than "
+                        f"{CONDITIONALS_PER_1000_LINES} per 1000: move the choice into CMake or a "
+                        "file of its own")
+    return breaches, files
+
+
+def main(arguments):
+    if len(arguments) != 1 or not Path(arguments[0], "CMakeLists.txt").is_file():
+        print("usage: check_layering.py ROOT   (the folder of the top CMakeLists.txt)",
+              file=sys.stderr)
+        return 2
+    breaches, files = check(Path(arguments[0]))
+    for breach in breaches:
+        print(breach)
+    print(f"{files} files, {len(breaches)} breaches")
+    return 1 if breaches else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+"""Proves that check_layering.py passes a sound tree and fails on every kind of breach."""
+import tempfile
+import unittest
+from pathlib import Path
+
+import check_layering
+
+CPP_LICENCE = "".join(f"// {line}\n" for line in check_layering.LICENCE)
+HASH_LICENCE = "".join(f"# {line}\n" for line in check_layering.LICENCE)
+BODY = "int x;\n" * 700  # long enough for one conditional
+
+
+class LayeringTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        self.write("CMakeLists.txt", HASH_LICENCE)
+        for name in ("src/units/units.hpp", "src/base/base.hpp", "src/mesh/mesh.hpp",
+                     "src/comm/comm.hpp", "src/executor/executor.hpp", "src/runner/runner.hpp",
+                     "workloads/model.hpp", "results/file.hpp", "analysis/fit.hpp"):
+            self.write(name, CPP_LICENCE + "#pragma once\n" + BODY)
+        self.source("src/mesh/mesh.cpp", '"mesh/mesh.hpp"', "<vector>", "<fmt/format.h>",
+                    '"base/base.hpp"', '"units/units.hpp"')
+        self.source("src/main.cpp", '"runner/runner.hpp"', '"analysis/fit.hpp"')
+        self.source("src/runner/loop.cpp", '"comm/comm.hpp"', '"results/file.hpp"')
+        self.source("src/executor/host/play.cpp", "<mpi.h>", "<cblas.h>", '"comm/comm.hpp"')
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+
+    def source(self, name, *includes):
+        self.write(name, CPP_LICENCE + "".join(f"#include {name}\n" for name in includes))
+
+    def breaches(self):
+        return check_layering.check(self.root)[0]
+
+    def assert_one_breach(self, *parts):
+        breaches = self.breaches()
+        self.assertEqual(len(breaches), 1, breaches)
+        for part in parts:
+            self.assertIn(part, breaches[0])
+
+    def test_a_sound_tree_passes(self):
+        self.assertEqual(self.breaches(), [])
+        self.assertEqual(check_layering.main([str(self.root)]), 0)
+
+    def test_an_arrow_to_the_right_fails(self):
+        self.source("src/units/bad.cpp", "<vector>", '"mesh/mesh.hpp"')
+        self.assert_one_breach("src/units/bad.cpp:4:", "units must not include", "mesh")
+        self.assertEqual(check_layering.main([str(self.root)]), 1)
+
+    def test_analysis_and_results_see_nothing_that_measures(self):
+        for folder in ("analysis", "results"):
+            for header in ("comm/comm.hpp", "executor/executor.hpp", "runner/runner.hpp"):
+                self.source(f"{folder}/bad.cpp", f'"{header}"')
+                self.assert_one_breach(f"{folder} must not include", header)
+            (self.root / folder / "bad.cpp").unlink()
+
+    def test_the_executor_sees_no_results(self):
+        self.source("src/executor/bad.cpp", '"results/file.hpp"')
+        self.assert_one_breach("executor must not include", "results/file.hpp")
+
+    def test_external_headers_stay_in_their_folders(self):
+        for header, folder in (("mpi.h", "src/executor"), ("mpi.h", "src/base"),
+                               ("hdf5.h", "analysis"), ("hwloc.h", "src/comm"),
+                               ("cublasLt.h", "src/executor/host"), ("nccl.h", "src/comm"),
+                               ("cuda_runtime.h", "src/system"), ("CLI/CLI.hpp", "src/runner"),
+                               ("cblas.h", "src/program"), ("nlohmann/json.hpp", "src/program")):
+            self.source(f"{folder}/bad.cpp", f"<{header}>")
+            self.assert_one_breach(f"{folder}/bad.cpp:3:", f"<{header}> belongs only in")
+            (self.root / folder / "bad.cpp").unlink()
+
+    def test_a_folder_is_not_taken_for_one_of_similar_name(self):
+        self.source("src/communal/bad.cpp", "<mpi.h>")
+        self.assert_one_breach("<mpi.h> belongs only in")
+
+    def test_unknown_headers_fail(self):
+        self.source("src/base/bad.cpp", "<boost/optional.hpp>", '"mesh/none.hpp"', '"mesh.hpp"')
+        first, second, third = self.breaches()
+        self.assertIn("<boost/optional.hpp> is an unknown external header", first)
+        self.assertIn('"mesh/none.hpp" is no file of ours', second)
+        self.assertIn('"mesh.hpp" is no file of ours', third)
+
+    def test_a_folder_without_a_place_fails(self):
+        self.source("src/extra/bad.cpp", '"base/base.hpp"')
+        self.assert_one_breach("'extra' has no place in the order")
+
+    def test_the_own_header_comes_first(self):
+        self.source("src/mesh/mesh.cpp", "<vector>", '"mesh/mesh.hpp"')
+        self.assert_one_breach('first include must be its own header "mesh/mesh.hpp"')
+
+    def test_headers_need_pragma_once(self):
+        self.write("src/mesh/bare.hpp", CPP_LICENCE)
+        self.assert_one_breach("src/mesh/bare.hpp", "#pragma once")
+
+    def test_every_source_needs_the_licence_header(self):
+        for name in ("src/base/a.cpp", "tests/unit/a.cpp", "workloads/models/a.toml",
+                     "launch/a.sh", "results/CMakeLists.txt", "src/cmake/a.cmake"):
+            self.write(name, "\n")
+            self.assert_one_breach(f"{name}:1:", "must start with the two comment lines")
+            (self.root / name).unlink()
+
+    def test_a_script_may_start_with_its_interpreter(self):
+        self.write("launch/good.sh", "#!/usr/bin/env bash\n" + HASH_LICENCE)
+        self.assertEqual(self.breaches(), [])
+
+    def test_too_many_conditionals_fail(self):
+        lines = len(BODY.splitlines()) * 9
+        few = int(1.5 * lines / 1000)
+        self.write("src/base/a.cpp", CPP_LICENCE + "#ifdef X\n#endif\n" * few)
+        self.assertEqual(self.breaches(), [])
+        self.write("src/base/a.cpp", CPP_LICENCE + "# if X\n#endif\n" * (few + 2))
+        self.assert_one_breach("preprocessor conditionals")
+
+    def test_includes_in_comments_are_none(self):
+        self.write("src/base/good.cpp", CPP_LICENCE + '/*\n#include <mpi.h>\n*/\n// #include "x"\n')
+        self.assertEqual(self.breaches(), [])
+
+    def test_an_empty_place_is_refused(self):
+        self.assertEqual(check_layering.main([str(self.root / "nowhere")]), 2)
+        self.assertEqual(check_layering.main([]), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
