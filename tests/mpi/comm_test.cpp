@@ -1,0 +1,225 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <numeric>
+
+#include "comm/blocks.hpp"
+#include "comm/clock.hpp"
+#include "comm/world.hpp"
+
+namespace isoscale::comm {
+namespace {
+
+TEST(Check, ThrowsWithTheTextOfMpi) {
+  EXPECT_NO_THROW(check(MPI_SUCCESS));
+  try {
+    check(MPI_ERR_TRUNCATE);
+    ADD_FAILURE() << "an error code passed";
+  } catch (const MpiError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("truncated"));
+  }
+}
+
+TEST(Check, ErrorsOfACommunicatorComeBackAsExceptions) {
+  const auto world = Communicator::world();
+  const int nobody = world.size();
+  EXPECT_THROW(check(MPI_Send(nullptr, 0, MPI_BYTE, nobody, 0, world.get())), MpiError);
+}
+
+TEST(Environment, NamesTheLibraryInOneLine) {
+  const std::string version = Environment::library_version();
+  EXPECT_FALSE(version.empty());
+  EXPECT_THAT(version, testing::Not(testing::HasSubstr("\n")));
+}
+
+TEST(Communicator, SplitsByColourAndKey) {
+  const auto world = Communicator::world();
+  const int parity = world.rank() % 2;
+  const auto half = world.split(parity, -world.rank());  // reversed order
+  EXPECT_EQ(half.size(), (world.size() + 1 - parity) / 2);
+  // The last rank of a parity comes first.
+  EXPECT_EQ(half.broadcast(std::int64_t{world.rank()}), (half.size() - 1) * 2 + parity);
+}
+
+TEST(Communicator, NegativeColourGivesNone) {
+  const auto world = Communicator::world();
+  const auto first_alone = world.split(world.rank() == 0 ? 0 : -1, 0);
+  EXPECT_EQ(static_cast<bool>(first_alone), world.rank() == 0);
+  EXPECT_EQ(first_alone.size(), 1);
+}
+
+TEST(Communicator, AbandonedOneIsEmpty) {
+  auto copy = Communicator::world().duplicate();
+  copy.abandon();
+  EXPECT_FALSE(static_cast<bool>(copy));
+}
+
+TEST(Communicator, Reduces) {
+  const auto world = Communicator::world();
+  const double last = world.size() - 1;
+  EXPECT_EQ(world.all_max(world.rank()), last);
+  EXPECT_EQ(world.all_min(world.rank()), 0);
+  EXPECT_EQ(world.all_sum(world.rank()), last * (last + 1) / 2);
+  std::vector<double> values{1.0 * world.rank(), -1.0 * world.rank()};
+  world.all_max(values);
+  EXPECT_THAT(values, testing::ElementsAre(last, 0));
+}
+
+TEST(Communicator, BroadcastsText) {
+  const auto world = Communicator::world();
+  const int root = world.size() - 1;
+  std::string long_text(200'000, 'x');
+  long_text.back() = '!';
+  EXPECT_EQ(world.broadcast(world.rank() == root ? long_text : "other", root), long_text);
+  EXPECT_EQ(world.broadcast(world.rank() == 0 ? "" : "other"), "");
+}
+
+TEST(Communicator, GathersPartsOfAnySize) {
+  const auto world = Communicator::world();
+  const int root = world.size() / 2;
+  // Rank 0 sends nothing, the others 100 kB and more: above what MPI sends unasked.
+  const auto length_of = [](int rank) { return static_cast<std::size_t>(rank) * 100'003; };
+  const std::vector<std::byte> part(length_of(world.rank()),
+                                    static_cast<std::byte>(world.rank() + 1));
+  const auto parts = world.gather(part, root);
+  if (world.rank() != root) {
+    EXPECT_TRUE(parts.empty());
+    return;
+  }
+  EXPECT_EQ(parts.size(), static_cast<std::size_t>(world.size()));
+  for (int rank = 0; rank < world.size(); ++rank) {
+    const auto& theirs = parts[static_cast<std::size_t>(rank)];
+    EXPECT_EQ(theirs.size(), length_of(rank));
+    EXPECT_TRUE(std::ranges::all_of(
+        theirs, [&](std::byte b) { return b == static_cast<std::byte>(rank + 1); }));
+  }
+}
+
+TEST(Communicator, GathersMoreThanOneBlock) {
+  const auto world = Communicator::world();
+  if (world.size() > 2) GTEST_SKIP() << "enough memory for two ranks only";
+  std::vector<std::byte> part(world.rank() == 1 ? block_bytes + 5 : 0);
+  if (!part.empty()) part[block_bytes + 4] = std::byte{7};
+  const auto parts = world.gather(part);
+  if (world.rank() != 0) return;
+  EXPECT_EQ(parts[1].size(), block_bytes + 5);
+  EXPECT_EQ(parts[1].back(), std::byte{7});
+}
+
+TEST(Communicator, GathersTexts) {
+  const auto world = Communicator::world();
+  const auto texts = world.gather(fmt::format("I am {}", world.rank()));
+  if (world.rank() != 0) return;
+  EXPECT_EQ(texts.size(), static_cast<std::size_t>(world.size()));
+  EXPECT_EQ(texts.front(), "I am 0");
+  EXPECT_EQ(texts.back(), fmt::format("I am {}", world.size() - 1));
+}
+
+TEST(Communicator, AllGathers) {
+  const auto world = Communicator::world();
+  std::vector<std::int64_t> squares(static_cast<std::size_t>(world.size()));
+  for (std::size_t i = 0; i < squares.size(); ++i) squares[i] = static_cast<std::int64_t>(i * i);
+  EXPECT_EQ(world.all_gather(std::int64_t{world.rank()} * world.rank()), squares);
+}
+
+TEST(Blocks, AreBoundedAndCoverAll) {
+  std::vector<std::byte> data(2 * block_bytes + 1);
+  const auto parts = blocks(std::span{data});
+  EXPECT_EQ(parts.size(), 3U);
+  EXPECT_EQ(parts[0].size(), block_bytes);
+  EXPECT_EQ(parts[2].size(), 1U);
+  EXPECT_EQ(parts[2].data(), data.data() + 2 * block_bytes);
+  EXPECT_TRUE(blocks(std::span<double>{}).empty());
+}
+
+TEST(Vote, PassesWhenAllAreContent) {
+  const Vote vote = all_ok(Communicator::world(), "");
+  EXPECT_TRUE(vote.ok);
+  EXPECT_EQ(vote.why, "");
+}
+
+TEST(Vote, LowestRankWithAProblemSpeaks) {
+  const auto world = Communicator::world();
+  const Vote vote =
+      all_ok(world, world.rank() == 0 ? "" : fmt::format("no memory on {}", world.rank()));
+  EXPECT_FALSE(vote.ok);
+  EXPECT_EQ(vote.why, "rank 1: no memory on 1");
+}
+
+TEST(Nodes, RanksOfOneMachineShareANode) {
+  const auto world = Communicator::world();
+  const auto nodes = node_of_rank(world);
+  EXPECT_EQ(nodes.size(), static_cast<std::size_t>(world.size()));
+  // Tests run on one machine.
+  EXPECT_THAT(nodes, testing::Each(0));
+}
+
+TEST(QuietBarrier, LetsNobodyPassBeforeAllHaveCome) {
+  const auto world = Communicator::world();
+  MPI_Win window = MPI_WIN_NULL;
+  std::int64_t* arrived = nullptr;
+  const bool is_first = world.rank() == 0;
+  check(MPI_Win_allocate_shared(is_first ? sizeof *arrived : 0, sizeof *arrived, MPI_INFO_NULL,
+                                world.get(), &arrived, &window));
+  MPI_Aint bytes = 0;
+  int unit = 0;
+  check(MPI_Win_shared_query(window, 0, &bytes, &unit, &arrived));
+  std::atomic_ref<std::int64_t> count{*arrived};
+  if (is_first) count = 0;
+  world.barrier();
+  count.fetch_add(1);
+  world.quiet_barrier(units::Seconds{0.001});
+  EXPECT_EQ(count.load(), world.size());
+  world.barrier();
+  check(MPI_Win_free(&window));
+}
+
+TEST(QuietBarrier, SleepsWhileItWaits) {
+  const auto world = Communicator::world();
+  constexpr double wait_seconds = 0.3;
+  if (world.rank() == 0) {
+    const timespec pause{.tv_sec = 0, .tv_nsec = static_cast<long>(wait_seconds * 1e9)};
+    nanosleep(&pause, nullptr);
+  }
+  const std::clock_t before = std::clock();
+  world.quiet_barrier();
+  const double busy = static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC;
+  // CPU time, not wall time: a machine under load does not change it.
+  EXPECT_LT(busy, wait_seconds / 3);
+}
+
+TEST(Clock, RanksOfOneKernelHaveNoOffset) {
+  const ClockOffset offset = measure_clock_offset(Communicator::world());
+  if (clock_identity().empty()) GTEST_SKIP() << "the system does not name its clock";
+  EXPECT_EQ(offset.offset.value(), 0);
+  EXPECT_EQ(offset.error.value(), 0);
+}
+
+TEST(Clock, RoundTripsBoundTheOffset) {
+  const auto world = Communicator::world();
+  const ClockOffset offset = offset_by_round_trips(world, ClockSource::measured, 50);
+  // All ranks of this test have the same clock: the true offset is 0.
+  EXPECT_LE(std::abs(offset.offset.value()), offset.error.value());
+  EXPECT_EQ(offset.error.value() > 0, world.rank() != 0);
+}
+
+TEST(Clock, RanksThatShareRankZerosClockDoNotMeasure) {
+  const auto world = Communicator::world();
+  const auto source = world.rank() == 1 ? ClockSource::measured : ClockSource::shared;
+  const ClockOffset offset = offset_by_round_trips(world, source, 3);
+  EXPECT_EQ(offset.error.value() > 0, world.rank() == 1);
+}
+
+TEST(Clock, NowNeverGoesBack) {
+  const units::Nanoseconds before = now();
+  EXPECT_LE(before, now());
+}
+
+}  // namespace
+}  // namespace isoscale::comm
