@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "executor/executor.hpp"
+#include "program/program.hpp"
+
+namespace isoscale::executor {
+
+template <class T>
+inline constexpr program::DType dtype_of = program::DType::u8;
+template <>
+inline constexpr program::DType dtype_of<float> = program::DType::f32;
+template <>
+inline constexpr program::DType dtype_of<double> = program::DType::f64;
+template <>
+inline constexpr program::DType dtype_of<std::int64_t> = program::DType::i64;
+template <>
+inline constexpr program::DType dtype_of<std::int32_t> = program::DType::i32;
+
+/// A program written op by op, storage and waits included: what a test plays owes nothing to
+/// Builder.
+class Sketch {
+ public:
+  Sketch() { program_.streams = {"compute"}; }
+
+  program::Slice buffer(program::DType type, std::uint64_t count,
+                        program::Space space = program::Space::device) {
+    constexpr std::uint64_t alignment = 64;
+    std::uint64_t& end = program_.arena_bytes[static_cast<std::size_t>(space)];
+    const auto id = static_cast<program::BufferId>(program_.buffers.size());
+    program_.buffers.push_back({.dtype = type, .space = space, .count = count, .offset = end});
+    end += (count * program::element_size(type) + alignment - 1) / alignment * alignment;
+    return {.buffer = id, .offset = 0, .count = count};
+  }
+  template <class T>
+  program::Slice buffer(std::uint64_t count) {
+    return buffer(dtype_of<T>, count);
+  }
+
+  /// Appends an op to the step; the ops it waits for become awaited. Returns how many ops its
+  /// stream has then: what others may wait for.
+  std::uint32_t emit(program::Payload payload, program::StreamId stream = 0,
+                     std::vector<program::Wait> waits = {}) {
+    program::Program& step = program_.step;
+    for (const program::Wait& wait : waits) mark_awaited(wait);
+    while (program_.streams.size() <= stream) {
+      program_.streams.push_back("stream" + std::to_string(program_.streams.size()));
+    }
+    step.ops.push_back({.payload = std::move(payload),
+                        .place = {.phase = program::Phase::forward},
+                        .stream = stream,
+                        .wait_count = static_cast<std::uint8_t>(waits.size()),
+                        .wait_begin = static_cast<std::uint32_t>(step.waits.size())});
+    step.waits.insert(step.waits.end(), waits.begin(), waits.end());
+    return ++counts_[stream];
+  }
+
+  [[nodiscard]] const program::RankProgram& program() const { return program_; }
+
+  /// The program on every rank of a mesh.
+  [[nodiscard]] program::ProgramSet on(const mesh::Shape& shape) const {
+    return {.mesh = shape,
+            .programs = {program_},
+            .program_of_rank = std::vector<std::uint32_t>(static_cast<std::size_t>(shape.size()))};
+  }
+
+ private:
+  void mark_awaited(const program::Wait& wait) {
+    std::uint32_t count = 0;
+    for (program::Op& op : program_.step.ops) {
+      if (op.stream == wait.stream && ++count == wait.count) op.awaited = true;
+    }
+  }
+
+  program::RankProgram program_;
+  std::array<std::uint32_t, program::max_streams> counts_{};
+};
+
+template <class T>
+void put(Session& session, const program::Slice& slice, const std::vector<T>& values) {
+  session.write(slice, std::as_bytes(std::span{values}));
+}
+
+template <class T>
+std::vector<T> get(Session& session, const program::Slice& slice) {
+  std::vector<T> values(slice.count);
+  session.read(slice, std::as_writable_bytes(std::span{values}));
+  return values;
+}
+
+/// Uniform in -1 ... 1, the same for the same seed.
+template <class T>
+std::vector<T> random_values(std::uint64_t count, unsigned seed) {
+  std::mt19937 engine{seed};
+  std::uniform_real_distribution<double> uniform{-1, 1};
+  std::vector<T> values(count);
+  for (T& value : values) value = static_cast<T>(uniform(engine));
+  return values;
+}
+
+/// Small whole numbers: sums of any order are exact.
+template <class T>
+std::vector<T> whole_values(std::uint64_t count, std::uint64_t seed) {
+  std::vector<T> values(count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    values[i] = static_cast<T>(static_cast<std::int64_t>((i * 7 + seed * 13) % 31) - 15);
+  }
+  return values;
+}
+
+}  // namespace isoscale::executor
