@@ -20,9 +20,9 @@ struct MachineFacts {
   std::optional<std::string> cpu_model;
   std::optional<int> sockets, cores, numa_nodes;  ///< of the node; cores are physical
   std::optional<units::Bytes> memory_total, memory_available;
-  std::vector<int> bound_cpus;  ///< logical CPUs this process may run on
-  int bound_cores = 0;          ///< physical cores among them
-  std::optional<std::string> os;  ///< "Linux 6.1.0"
+  std::vector<int> bound_cpus;           ///< logical CPUs this process may run on
+  int bound_cores = 0;                   ///< physical cores among them
+  std::optional<std::string> os;         ///< "Linux 6.1.0"
   std::optional<std::string> cpu_quota;  ///< cgroup limit, "2.0 CPUs"; absent = none found
 };
 [[nodiscard]] MachineFacts machine_facts();
@@ -31,8 +31,8 @@ struct MachineFacts {
 using Lookup = std::function<std::optional<std::string>(std::string_view)>;
 [[nodiscard]] Lookup process_environment();
 
-/// The variables that a run file keeps, by an explicit list of names (never by prefix: a scheduler's
-/// token is a secret). Only those that are set, in list order.
+/// The variables that a run file keeps, by an explicit list of names (never by prefix: a
+/// scheduler's token is a secret). Only those that are set, in list order.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> recorded_environment(
     const Lookup& environment);
 

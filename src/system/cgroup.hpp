@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "units/quantity.hpp"
+
+/// What containers and schedulers allow a process, out of the kernel's control groups (versions 1
+/// and 2, man 7 cgroups). Pure but for the function that reads files.
+namespace isoscale::system {
+
+/// Content of a file; nullopt when it cannot be read.
+using ReadFile = std::function<std::optional<std::string>(const std::string& path)>;
+[[nodiscard]] std::optional<std::string> read_file(const std::string& path);
+
+/// CPUs' worth of time that the process may use, the tightest limit of its groups; nullopt = none.
+[[nodiscard]] std::optional<double> cpu_limit(const ReadFile& read);
+
+/// Memory that the process may still take before a limit of its groups stops it: the least of limit
+/// minus what is in use, page cache that can be dropped aside. nullopt = no limit.
+[[nodiscard]] std::optional<units::Bytes> memory_left(const ReadFile& read);
+/// The tightest memory limit itself.
+[[nodiscard]] std::optional<units::Bytes> memory_limit(const ReadFile& read);
+
+/// The value of "key: value" on the first line with that key, as in /proc/cpuinfo, trimmed.
+[[nodiscard]] std::optional<std::string> field_of(std::string_view text, std::string_view key);
+/// A field of /proc/meminfo, "MemTotal:  16384 kB", in bytes.
+[[nodiscard]] std::optional<units::Bytes> meminfo_field(std::string_view text,
+                                                        std::string_view key);
+
+}  // namespace isoscale::system

@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <system_error>
+
+#include "system/facts.hpp"
+
+namespace isoscale::system {
+namespace {
+
+/// Each looked at: no token, key or password is among them.
+constexpr std::array recorded_names = std::to_array<std::string_view>({
+    // threads and their places
+    "OMP_NUM_THREADS",
+    "OMP_PROC_BIND",
+    "OMP_PLACES",
+    "OPENBLAS_NUM_THREADS",
+    "OPENBLAS_CORETYPE",
+    "GOTO_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "GOMP_CPU_AFFINITY",
+    "KMP_AFFINITY",
+    // the job
+    "SLURM_JOB_ID",
+    "SLURM_STEP_ID",
+    "SLURM_NNODES",
+    "SLURM_NTASKS",
+    "SLURM_NTASKS_PER_NODE",
+    "SLURM_STEP_NUM_TASKS",
+    "SLURM_CPUS_PER_TASK",
+    "SLURM_GPUS_PER_TASK",
+    "SLURM_GPUS_ON_NODE",
+    "SLURM_JOB_PARTITION",
+    "SLURM_CPU_BIND",
+    "SLURM_MPI_TYPE",
+    "PBS_JOBID",
+    "PBS_QUEUE",
+    "PBS_NP",
+    "LSB_JOBID",
+    "LSB_QUEUE",
+    "LSB_DJOB_NUMPROC",
+    "FLUX_JOB_ID",
+    "FLUX_JOB_SIZE",
+    // MPI: Open MPI, MPICH and what derives from it
+    "OMPI_COMM_WORLD_SIZE",
+    "OMPI_COMM_WORLD_LOCAL_SIZE",
+    "OMPI_MCA_pml",
+    "OMPI_MCA_btl",
+    "OMPI_MCA_osc",
+    "OMPI_MCA_mtl",
+    "OMPI_MCA_coll",
+    "OMPI_MCA_coll_hcoll_enable",
+    "OMPI_MCA_coll_tuned_use_dynamic_rules",
+    "OMPI_MCA_rmaps_base_mapping_policy",
+    "OMPI_MCA_rmaps_base_oversubscribe",
+    "OMPI_MCA_hwloc_base_binding_policy",
+    "PMIX_RANK",
+    "PMI_SIZE",
+    "PMI_RANK",
+    "MPI_LOCALNRANKS",
+    "I_MPI_FABRICS",
+    "I_MPI_PIN_DOMAIN",
+    "MPICH_GPU_SUPPORT_ENABLED",
+    "MPICH_OFI_NIC_POLICY",
+    "MV2_USE_CUDA",
+    // networks
+    "UCX_TLS",
+    "UCX_NET_DEVICES",
+    "UCX_RNDV_SCHEME",
+    "UCX_RNDV_THRESH",
+    "UCX_MAX_RNDV_RAILS",
+    "UCX_IB_GPU_DIRECT_RDMA",
+    "FI_PROVIDER",
+    "FI_CXI_RX_MATCH_MODE",
+    "FI_EFA_USE_DEVICE_RDMA",
+    // devices
+    "CUDA_VISIBLE_DEVICES",
+    "CUDA_DEVICE_ORDER",
+    "CUDA_DEVICE_MAX_CONNECTIONS",
+    "CUDA_LAUNCH_BLOCKING",
+    "CUDA_MODULE_LOADING",
+    "CUBLAS_WORKSPACE_CONFIG",
+    "NVIDIA_TF32_OVERRIDE",
+    "NVIDIA_VISIBLE_DEVICES",
+    // NCCL
+    "NCCL_ALGO",
+    "NCCL_PROTO",
+    "NCCL_DEBUG",
+    "NCCL_SOCKET_IFNAME",
+    "NCCL_IB_HCA",
+    "NCCL_IB_DISABLE",
+    "NCCL_IB_GID_INDEX",
+    "NCCL_IB_TC",
+    "NCCL_IB_QPS_PER_CONNECTION",
+    "NCCL_NET",
+    "NCCL_NET_PLUGIN",
+    "NCCL_NET_GDR_LEVEL",
+    "NCCL_NET_GDR_READ",
+    "NCCL_P2P_DISABLE",
+    "NCCL_P2P_LEVEL",
+    "NCCL_SHM_DISABLE",
+    "NCCL_NVLS_ENABLE",
+    "NCCL_MNNVL_ENABLE",
+    "NCCL_CUMEM_ENABLE",
+    "NCCL_COLLNET_ENABLE",
+    "NCCL_CROSS_NIC",
+    "NCCL_BUFFSIZE",
+    "NCCL_MIN_NCHANNELS",
+    "NCCL_MAX_NCHANNELS",
+    "NCCL_MIN_CTAS",
+    "NCCL_MAX_CTAS",
+    "NCCL_NTHREADS",
+    "NCCL_TUNER_PLUGIN",
+    "NCCL_TOPO_FILE",
+    "NCCL_GRAPH_FILE",
+    "NCCL_LAUNCH_MODE",
+    "NCCL_RUNTIME_CONNECT",
+    "NCCL_PXN_DISABLE",
+});
+
+/// A count or rank that a launcher set; nullopt when unset or not a number.
+std::optional<long> number_in(const Lookup& environment, std::string_view name) {
+  const std::optional<std::string> text = environment(name);
+  if (!text) return std::nullopt;
+  long value = 0;
+  const char* const end = text->data() + text->size();
+  const auto parsed = std::from_chars(text->data(), end, value);
+  return parsed.ec == std::errc{} && parsed.ptr == end ? std::optional{value} : std::nullopt;
+}
+
+std::string sentence(std::string_view evidence, std::string_view fix) {
+  return fmt::format(
+      "this process thinks that it runs alone, but {}: the processes were started without the "
+      "wiring "
+      "that this MPI library needs, so each would measure itself; {}",
+      evidence, fix);
+}
+
+}  // namespace
+
+Lookup process_environment() {
+  return [](std::string_view name) -> std::optional<std::string> {
+    const char* const value = std::getenv(std::string{name}.c_str());
+    return value == nullptr ? std::nullopt : std::optional<std::string>{value};
+  };
+}
+
+std::vector<std::pair<std::string, std::string>> recorded_environment(const Lookup& environment) {
+  std::vector<std::pair<std::string, std::string>> recorded;
+  for (const std::string_view name : recorded_names) {
+    if (auto value = environment(name)) recorded.emplace_back(name, *std::move(value));
+  }
+  return recorded;
+}
+
+std::optional<std::string> singleton_problem(int world, const Lookup& environment) {
+  if (world != 1) return std::nullopt;
+  constexpr std::string_view match_launcher =
+      "start it with the mpirun or mpiexec that belongs to the MPI library isoscale was built "
+      "with, "
+      "or rebuild isoscale with the MPI of this launcher";
+  bool launcher_known = false;
+  for (const std::string_view name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    launcher_known = launcher_known || environment(name).has_value();
+    const std::optional<long> size = number_in(environment, name);
+    if (size && *size > 1) {
+      return sentence(fmt::format("{} says that there are {}", name, *size), match_launcher);
+    }
+  }
+  if (launcher_known) return std::nullopt;
+  constexpr std::string_view srun_fix =
+      "use srun --mpi=pmix (srun --mpi=list shows what there is), or mpirun inside the allocation";
+  if (const auto tasks = number_in(environment, "SLURM_STEP_NUM_TASKS"); tasks && *tasks > 1) {
+    return sentence(fmt::format("SLURM_STEP_NUM_TASKS says that there are {}", *tasks), srun_fix);
+  }
+  if (const auto task = number_in(environment, "SLURM_PROCID"); task && *task > 0) {
+    return sentence(fmt::format("SLURM_PROCID says that it is number {}", *task), srun_fix);
+  }
+  return std::nullopt;
+}
+
+}  // namespace isoscale::system
