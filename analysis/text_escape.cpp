@@ -73,14 +73,4 @@ std::size_t display_width(std::string_view text) {
       std::ranges::count_if(text, [](char c) { return !is_continuation(c); }));
 }
 
-std::string shorten(std::string_view text, std::size_t width) {
-  constexpr std::string_view cut = "...";
-  if (display_width(text) <= width || width < cut.size()) return std::string{text};
-  std::size_t bytes = 0;
-  for (std::size_t columns = 0; bytes < text.size(); ++bytes) {
-    if (!is_continuation(text[bytes]) && columns++ == width - cut.size()) break;
-  }
-  return std::string{text.substr(0, bytes)} + std::string{cut};
-}
-
 }  // namespace isoscale::analysis

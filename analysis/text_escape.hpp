@@ -16,7 +16,4 @@ namespace isoscale::analysis {
 /// Columns on a terminal: code points, for escaped text without wide characters.
 [[nodiscard]] std::size_t display_width(std::string_view text);
 
-/// At most `width` columns, the last of them "..." when something was cut.
-[[nodiscard]] std::string shorten(std::string_view text, std::size_t width);
-
 }  // namespace isoscale::analysis

@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/cells.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "analysis/text_escape.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+std::string count(double value) {
+  std::string text = units::format_count(value, "");
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
+}
+
+/// "2, 4, 8 ranks"
+std::string ranks_text(const std::vector<int>& ranks) {
+  return fmt::format("{} rank{}", fmt::join(ranks, ", "),
+                     ranks.size() == 1 && ranks.front() == 1 ? "" : "s");
+}
+
+/// Sentences of points, those that say the same joined: "2, 4 ranks: ...".
+class Sentences {
+ public:
+  void add(const PointReport& point, const std::string& sentence) {
+    if (sentence.empty()) return;
+    const auto known =
+        std::ranges::find(said_, sentence, [](const auto& entry) { return entry.second; });
+    if (known == said_.end()) {
+      said_.push_back({{point.data->ranks}, sentence});
+    } else {
+      known->first.push_back(point.data->ranks);
+    }
+  }
+  void append_to(Facts& facts, const std::string& key) const {
+    for (const auto& [ranks, sentence] : said_) {
+      facts.emplace_back(key, fmt::format("{}: {}", ranks_text(ranks), sentence));
+    }
+  }
+
+ private:
+  std::vector<std::pair<std::vector<int>, std::string>> said_;
+};
+
+bool has_label(const PointReport& point, std::string_view label) {
+  return std::ranges::find(point.labels, label) != point.labels.end();
+}
+
+}  // namespace
+
+const std::array<Category, 7>& categories() {
+  static constexpr std::array<Category, 7> all{{
+      {"compute", "█", "an op computes", &Breakdown::compute},
+      {"copies", "▓", "data is copied and nothing computes", &Breakdown::copies},
+      {"transfer", "▒", "exposed communication: all partners are there", &Breakdown::transfer},
+      {"wait", "░", "exposed communication: a partner has yet to come", &Breakdown::wait},
+      {"bubble", "o", "waiting that the pipeline's schedule asks for", &Breakdown::bubble},
+      {"gap", "·", "nothing runs", &Breakdown::gap},
+      {"other", "?", "spans of the trace contradict each other", &Breakdown::other},
+  }};
+  return all;
+}
+
+std::string percent(std::optional<double> ratio) {
+  return ratio ? units::format_percent(*ratio) : std::string{undefined};
+}
+
+std::string fixed(std::optional<double> value) {
+  return value ? fmt::format("{:.2f}", *value) : std::string{undefined};
+}
+
+std::string step_time(const PointReport& point) {
+  if (!point.step_time) return std::string{undefined};
+  return units::format(units::Seconds{point.step_time->median});
+}
+
+std::string interval(const PointReport& point) {
+  const auto width = point.step_time ? relative_half_width(*point.step_time) : std::nullopt;
+  return width ? "±" + units::format_percent(*width) : std::string{undefined};
+}
+
+std::string throughput(const PointReport& point) {
+  return point.throughput ? count(*point.throughput) : std::string{undefined};
+}
+
+std::string throughput_unit(const Curve& curve) {
+  for (const PointReport& point : curve.points) {
+    if (!point.data->throughput_unit.empty()) return escape(point.data->throughput_unit);
+  }
+  return "throughput";
+}
+
+std::string flops_per_rank(const PointReport& point) {
+  return point.flops_per_rank ? count(*point.flops_per_rank) : std::string{undefined};
+}
+
+std::string share(const PointReport& point, double Breakdown::*part) {
+  if (!point.breakdown.mean) return std::string{undefined};
+  const double seconds = *point.breakdown.mean.*part;
+  // A bare 0 is easily passed over, and tells what never happened from what rounds to 0.0%.
+  return seconds == 0 ? "0" : percent(seconds / point.breakdown.mean->step);
+}
+
+std::string notes(const PointReport& point) {
+  std::vector<std::string> all;
+  for (const std::string& label : point.labels) all.push_back(escape(label));
+  if (!point.data->verified) {
+    all.emplace_back("unverified");
+  } else if (!*point.data->verified) {
+    all.emplace_back("WRONG");
+  }
+  return fmt::format("{}", fmt::join(all, ", "));
+}
+
+std::string excuse(const PointReport& point) {
+  if (point.data->status == results::PointStatus::ok) return "";
+  const std::string reason = escape(point.data->reason);
+  return fmt::format("{}: {}", results::name(point.data->status),
+                     reason.empty() ? "no reason was recorded" : reason);
+}
+
+Facts remarks(const Curve& curve) {
+  Sentences verification;
+  Sentences labels;
+  Sentences breakdown;
+  Sentences folding;
+  std::vector<int> verified;
+  for (const PointReport& point : curve.points) {
+    if (point.data->verified == true) verified.push_back(point.data->ranks);
+    if (point.data->verified == false) {
+      verification.add(point, "DOES NOT VERIFY: " + escape(point.data->verification));
+    }
+    if (point.data->status != results::PointStatus::ok) continue;
+    if (has_label(point, "oversubscribed")) {
+      labels.add(point, "oversubscribed: ranks share cores, so this is no scaling result");
+    }
+    if (has_label(point, "not-closed")) {
+      labels.add(point,
+                 fmt::format("not-closed: the spans of {} of the traced time contradict each "
+                             "other",
+                             percent(point.breakdown.unaccounted)));
+    }
+    breakdown.add(point, escape(point.breakdown.missing));
+    if (point.data->folded) {
+      const std::string reason = escape(point.data->folded_reason);
+      folding.add(point, "all streams played as one" + (reason.empty() ? "" : ": " + reason));
+    }
+  }
+  Facts facts;
+  if (curve.baseline.value_or(1) != 1) {
+    facts.emplace_back("baseline", fmt::format("{} ranks, which count as {} times one",
+                                               *curve.baseline, *curve.baseline));
+  }
+  if (!verified.empty()) facts.emplace_back("verified", ranks_text(verified));
+  if (!curve.baseline) {
+    facts.emplace_back("baseline", "none: no point that efficiency could be against");
+  }
+  verification.append_to(facts, "verified");
+  labels.append_to(facts, "label");
+  folding.append_to(facts, "streams");
+  breakdown.append_to(facts, "traces");
+  return facts;
+}
+
+}  // namespace isoscale::analysis

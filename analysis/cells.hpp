@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analysis/report.hpp"
+
+/// What the reports for people say, piece by piece; all text is escaped. Text and markdown only
+/// arrange it.
+namespace isoscale::analysis {
+
+inline constexpr std::string_view undefined = "—";
+
+/// A part of the breakdown: its name, how a bar draws it, and what it means.
+struct Category {
+  std::string_view name, glyph, meaning;
+  double Breakdown::*seconds;
+};
+[[nodiscard]] const std::array<Category, 7>& categories();
+
+[[nodiscard]] std::string percent(std::optional<double> ratio);
+[[nodiscard]] std::string fixed(std::optional<double> value);  ///< two decimals
+[[nodiscard]] std::string step_time(const PointReport& point);
+[[nodiscard]] std::string interval(const PointReport& point);    ///< "±0.4%"
+[[nodiscard]] std::string throughput(const PointReport& point);  ///< "83.2 k", without the unit
+[[nodiscard]] std::string throughput_unit(const Curve& curve);
+[[nodiscard]] std::string flops_per_rank(const PointReport& point);  ///< "12.1 G", without the unit
+[[nodiscard]] std::string share(const PointReport& point, double Breakdown::*part);
+
+/// Labels, and whether the point was verified where that is not as it should be.
+[[nodiscard]] std::string notes(const PointReport& point);
+/// Why a point has no numbers, "skipped: 12 heads do not divide by 8"; "" when it is ok.
+[[nodiscard]] std::string excuse(const PointReport& point);
+
+/// Lines below a curve, each a key and a sentence: what stands behind its labels and gaps.
+using Facts = std::vector<std::pair<std::string, std::string>>;
+[[nodiscard]] Facts remarks(const Curve& curve);
+/// What ran, where, and with what.
+[[nodiscard]] std::string headline(const RunReport& report);
+[[nodiscard]] Facts header(const RunReport& report);
+
+}  // namespace isoscale::analysis

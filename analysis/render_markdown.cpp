@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/render.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/cells.hpp"
+#include "analysis/text_escape.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+/// `text` such that markdown shows it as it is.
+std::string literal(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '<') {
+      result += "&lt;";
+    } else if (c == '&') {
+      result += "&amp;";
+    } else {
+      if (std::string_view{"\\`*_{}[]()#!|~>"}.find(c) != std::string_view::npos) result += '\\';
+      result += c;
+    }
+  }
+  return result;
+}
+
+using Cells = std::vector<std::string>;
+
+std::string row(const Cells& cells) {
+  std::string text = "|";
+  for (const std::string& cell : cells) text += " " + literal(cell) + " |";
+  return text + "\n";
+}
+
+/// Heading and rule of a table whose columns are numbers but for those named in `left`.
+std::string heading(const Cells& names, const std::vector<std::size_t>& left) {
+  std::string rule = "|";
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    rule += std::ranges::find(left, i) == left.end() ? "---:|" : "---|";
+  }
+  return row(names) + rule + "\n";
+}
+
+std::string list(const Facts& facts) {
+  std::string text;
+  for (const auto& [key, value] : facts) text += fmt::format("- {}: {}\n", key, literal(value));
+  return text;
+}
+
+std::string scaling_table(const Curve& curve) {
+  std::string text = heading({"ranks", "mesh", "step time", "±95%", throughput_unit(curve),
+                              "speed-up", "efficiency", "FLOP/s/rank", "notes"},
+                             {1, 8});
+  for (const PointReport& point : curve.points) {
+    const std::string why = excuse(point);
+    text +=
+        row({std::to_string(point.data->ranks), mesh::to_string(point.data->mesh), step_time(point),
+             interval(point), throughput(point), fixed(point.speedup), percent(point.efficiency),
+             flops_per_rank(point), why.empty() ? notes(point) : why});
+  }
+  return text;
+}
+
+std::string breakdown_table(const Curve& curve) {
+  Cells names{"ranks"};
+  for (const Category& category : categories()) names.emplace_back(category.name);
+  names.insert(names.end(), {"hidden", "tracing"});
+  std::string text = heading(names, {});
+  for (const PointReport& point : curve.points) {
+    if (!point.breakdown.mean) continue;
+    Cells cells{std::to_string(point.data->ranks)};
+    for (const Category& category : categories()) cells.push_back(share(point, category.seconds));
+    cells.push_back(share(point, &Breakdown::hidden_communication));
+    cells.push_back(percent(point.instrumentation_overhead));
+    text += row(cells);
+  }
+  return text;
+}
+
+std::string curve_text(const Curve& curve) {
+  std::string text = fmt::format("\n### {}\n\n", literal(escape(curve.title)));
+  text += scaling_table(curve);
+  const bool traced = std::ranges::any_of(
+      curve.points, [](const PointReport& point) { return point.breakdown.mean.has_value(); });
+  if (traced) text += "\nShares of a traced step, mean over ranks:\n\n" + breakdown_table(curve);
+  const Facts facts = remarks(curve);
+  if (!facts.empty()) text += "\n" + list(facts);
+  return text;
+}
+
+}  // namespace
+
+std::string render_markdown(std::span<const RunReport> reports) {
+  std::string text;
+  for (const RunReport& report : reports) {
+    if (!text.empty()) text += "\n";
+    text += fmt::format("## {}\n\n", literal(headline(report))) + list(header(report));
+    if (report.curves.empty()) text += "\nNo point was measured.\n";
+    for (const Curve& curve : report.curves) text += curve_text(curve);
+  }
+  return text;
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/render.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+
+#include "analysis/cells.hpp"
+#include "analysis/text_escape.hpp"
+#include "analysis/text_table.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+constexpr int bar_width = 20;
+constexpr int bar_beyond = 4;  // an efficiency of up to 120% is drawn
+
+std::string lines(const Facts& facts) {
+  std::string text;
+  for (const auto& [key, value] : facts) text += fmt::format("  {:<8} {}\n", key, value);
+  return text;
+}
+
+/// The parts of a step as one bar; cells go to the largest remainders, so that they sum to it.
+std::string breakdown_bar(const Breakdown& parts) {
+  constexpr std::size_t count = 7;
+  std::array<double, count> exact{};
+  std::array<int, count> cells{};
+  for (std::size_t i = 0; i < count; ++i) {
+    exact[i] = std::max(0.0, parts.*categories()[i].seconds);
+  }
+  const double sum = std::reduce(exact.begin(), exact.end());
+  if (!(sum > 0)) return "";
+  for (std::size_t i = 0; i < count; ++i) {
+    exact[i] *= bar_width / sum;
+    cells[i] = static_cast<int>(exact[i]);
+  }
+  while (std::reduce(cells.begin(), cells.end()) < bar_width) {
+    std::size_t neediest = 0;
+    for (std::size_t i = 1; i < count; ++i) {
+      if (exact[i] - cells[i] > exact[neediest] - cells[neediest]) neediest = i;
+    }
+    ++cells[neediest];
+  }
+  std::string bar;
+  for (std::size_t i = 0; i < count; ++i) {
+    for (int cell = 0; cell < cells[i]; ++cell) bar += categories()[i].glyph;
+  }
+  return bar;
+}
+
+/// The scale above the efficiency bars.
+std::string efficiency_heading() {
+  return fmt::format("{:<{}}{:<{}}{:>{}}", "0%", bar_width / 2 - 1, "50%", bar_width / 4, "ideal│",
+                     bar_width / 4 + 2);
+}
+
+std::string scaling_table(const Curve& curve) {
+  const std::vector<Column> columns{
+      {"ranks"},        {"mesh", Align::left},    {"step time"},
+      {"±95%"},         {throughput_unit(curve)}, {"speed-up"},
+      {"FLOP/s/rank"},  {"efficiency"},           {efficiency_heading(), Align::left},
+      {"", Align::left}};
+  std::vector<Row> rows;
+  for (const PointReport& point : curve.points) {
+    const std::string ranks = std::to_string(point.data->ranks);
+    const std::string mesh = mesh::to_string(point.data->mesh);
+    if (const std::string why = excuse(point); !why.empty()) {
+      rows.push_back({.cells = {ranks, mesh}, .tail = why});
+      continue;
+    }
+    rows.push_back(
+        {.cells = {ranks, mesh, step_time(point), interval(point), throughput(point),
+                   fixed(point.speedup), flops_per_rank(point), percent(point.efficiency),
+                   point.efficiency
+                       ? bar_to_mark(*point.efficiency * bar_width, bar_width, bar_beyond)
+                       : "",
+                   notes(point)},
+         .tail = ""});
+  }
+  return table(columns, rows);
+}
+
+bool has_breakdown(const PointReport& point) { return point.breakdown.mean.has_value(); }
+
+std::string breakdown_table(const Curve& curve) {
+  std::vector<Column> columns{{"ranks"}};
+  for (const Category& category : categories()) {
+    columns.push_back({fmt::format("{} {}", category.glyph, category.name)});
+  }
+  columns.push_back({"hidden"});
+  columns.push_back({"tracing"});
+  columns.push_back({"a step", Align::left});
+  std::vector<Row> rows;
+  for (const PointReport& point : curve.points) {
+    if (!has_breakdown(point)) continue;
+    Row row{.cells = {std::to_string(point.data->ranks)}, .tail = ""};
+    for (const Category& category : categories()) {
+      row.cells.push_back(share(point, category.seconds));
+    }
+    row.cells.push_back(share(point, &Breakdown::hidden_communication));
+    row.cells.push_back(percent(point.instrumentation_overhead));
+    row.cells.push_back(breakdown_bar(*point.breakdown.mean));
+    rows.push_back(row);
+  }
+  return table(columns, rows);
+}
+
+std::string curve_text(const Curve& curve) {
+  const std::string title = escape(curve.title);
+  std::string text = fmt::format("\n{}\n", title);
+  for (std::size_t i = display_width(title); i > 0; --i) text += "─";
+  text += "\n" + scaling_table(curve);
+  if (std::ranges::any_of(curve.points, has_breakdown)) text += "\n" + breakdown_table(curve);
+  const Facts facts = remarks(curve);
+  if (!facts.empty()) text += "\n" + lines(facts);
+  return text;
+}
+
+std::string key() {
+  std::string text =
+      "\nStep time: median over untraced steps, each as long as its slowest rank, and 95% "
+      "interval.\n"
+      "Efficiency: throughput per rank, relative to the baseline. A step: shares of a traced "
+      "step,\n"
+      "mean over ranks, every moment counted once:\n";
+  for (const Category& category : categories()) {
+    text += fmt::format("  {} {:<9} {}\n", category.glyph, category.name, category.meaning);
+  }
+  text += "    hidden    communication behind computation and copies (part of these)\n";
+  text += "    tracing   how much longer a step is when it is traced\n";
+  return text;
+}
+
+}  // namespace
+
+std::string render_text(std::span<const RunReport> reports) {
+  std::string text;
+  bool explained = false;
+  for (const RunReport& report : reports) {
+    if (!text.empty()) text += "\n\n";
+    text += headline(report) + "\n" + lines(header(report));
+    if (report.curves.empty()) text += "\nNo point was measured.\n";
+    for (const Curve& curve : report.curves) text += curve_text(curve);
+    explained = explained || !report.curves.empty();
+  }
+  return explained ? text + key() : text;
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace isoscale::analysis {
+
+enum class Align : std::uint8_t { left, right };
+
+struct Column {
+  std::string heading;
+  Align align = Align::right;
+};
+
+struct Row {
+  std::vector<std::string> cells;  ///< may be fewer than there are columns
+  std::string tail;                ///< stands behind the last cell, over the columns left free
+};
+
+/// Columns two blanks apart, indented by two; no blanks at the ends of lines.
+[[nodiscard]] std::string table(const std::vector<Column>& columns, const std::vector<Row>& rows);
+
+/// `length` of `full` cells drawn in eighths, with a mark behind cell number `full`: a bar beside
+/// its ideal. Longer bars go past the mark for at most `beyond` cells, then end in ">".
+[[nodiscard]] std::string bar_to_mark(double length, int full, int beyond);
+
+}  // namespace isoscale::analysis
