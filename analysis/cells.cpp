@@ -134,7 +134,7 @@ Facts remarks(const Curve& curve) {
   for (const PointReport& point : curve.points) {
     if (point.data->verified == true) verified.push_back(point.data->ranks);
     if (point.data->verified == false) {
-      verification.add(point, "DOES NOT VERIFY: " + escape(point.data->verification));
+      verification.add(point, "the results do not verify: " + escape(point.data->verification));
     }
     if (point.data->status != results::PointStatus::ok) continue;
     if (has_label(point, "oversubscribed")) {
@@ -161,7 +161,7 @@ Facts remarks(const Curve& curve) {
   if (!curve.baseline) {
     facts.emplace_back("baseline", "none: no point that efficiency could be against");
   }
-  verification.append_to(facts, "verified");
+  verification.append_to(facts, "WRONG");
   labels.append_to(facts, "label");
   folding.append_to(facts, "streams");
   breakdown.append_to(facts, "traces");

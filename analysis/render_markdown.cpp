@@ -59,11 +59,16 @@ std::string scaling_table(const Curve& curve) {
                               "speed-up", "efficiency", "FLOP/s/rank", "notes"},
                              {1, 8});
   for (const PointReport& point : curve.points) {
-    const std::string why = excuse(point);
-    text +=
-        row({std::to_string(point.data->ranks), mesh::to_string(point.data->mesh), step_time(point),
-             interval(point), throughput(point), fixed(point.speedup), percent(point.efficiency),
-             flops_per_rank(point), why.empty() ? notes(point) : why});
+    Cells cells{std::to_string(point.data->ranks), mesh::to_string(point.data->mesh)};
+    if (const std::string why = excuse(point); !why.empty()) {
+      cells.resize(8, std::string{undefined});
+      cells.push_back(why);
+    } else {
+      cells.insert(cells.end(),
+                   {step_time(point), interval(point), throughput(point), fixed(point.speedup),
+                    percent(point.efficiency), flops_per_rank(point), notes(point)});
+    }
+    text += row(cells);
   }
   return text;
 }

@@ -95,7 +95,7 @@ std::string breakdown_table(const Curve& curve) {
   }
   columns.push_back({"hidden"});
   columns.push_back({"tracing"});
-  columns.push_back({"a step", Align::left});
+  columns.push_back({"where a step went", Align::left});
   std::vector<Row> rows;
   for (const PointReport& point : curve.points) {
     if (!has_breakdown(point)) continue;
@@ -124,11 +124,9 @@ std::string curve_text(const Curve& curve) {
 
 std::string key() {
   std::string text =
-      "\nStep time: median over untraced steps, each as long as its slowest rank, and 95% "
-      "interval.\n"
-      "Efficiency: throughput per rank, relative to the baseline. A step: shares of a traced "
-      "step,\n"
-      "mean over ranks, every moment counted once:\n";
+      "\nStep time: median of untraced steps, each as long as its slowest rank, and 95% interval.\n"
+      "Efficiency: throughput per rank relative to the baseline.\n"
+      "Where a step went: shares of a traced step, mean over ranks, each moment counted once:\n";
   for (const Category& category : categories()) {
     text += fmt::format("  {} {:<9} {}\n", category.glyph, category.name, category.meaning);
   }

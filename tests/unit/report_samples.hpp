@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "run_samples.hpp"
+
+/// Hand-made runs for the tests of reports.
+namespace isoscale::samples {
+
+/// A point that is ok, of `ranks` ranks along `axis`; `step` seconds for a step, 20 times.
+inline results::PointData measured(int index, mesh::Shape shape, double step) {
+  results::PointData point;
+  point.index = index;
+  point.workload = "dp";
+  point.model = "tiny";
+  point.dtype = "f32";
+  point.mesh = shape;
+  point.ranks = shape.size();
+  point.nodes = 1;
+  point.scaling = "strong";
+  point.placement = "packed";
+  point.options = {{"batch", "16"}, {"microbatch", "2"}, {"overlap", "on"}};
+  point.verified = true;
+  point.throughput_unit = "tokens/s";
+  point.work_per_step = 1024;
+  point.flop_of_rank.assign(static_cast<std::size_t>(point.ranks), 1.2e9 / point.ranks);
+  point.memory_of_rank.assign(static_cast<std::size_t>(point.ranks), 64e6);
+  // Two steps of warm-up, then 20 whose times lie 1% around `step` and do not correlate.
+  for (int i = 0; i < 22; ++i) {
+    const double off = 0.001 * ((i * 8) % 21 - 10);
+    std::vector<double> of_rank(static_cast<std::size_t>(point.ranks), step * 0.5);
+    of_rank.back() = i < 2 ? step * 9 : step * (1 + off);
+    point.step_times.push_back(of_rank);
+  }
+  point.warm_up_steps = 2;
+  point.traced.assign(22, 0);
+  point.dropped.assign(22, 0);
+  return point;
+}
+
+/// Adds four traced steps, each `factor` as long as the untraced ones, the first of them dropped.
+inline void add_traced_steps(results::PointData& point, double step, double factor) {
+  for (int i = 0; i < 4; ++i) {
+    const double time = i == 0 ? step * 50 : step * factor;
+    point.step_times.emplace_back(static_cast<std::size_t>(point.ranks), time);
+    point.traced.push_back(1);
+    point.dropped.push_back(i == 0 ? 1 : 0);
+  }
+}
+
+/// Gives the point the program and trace of another one, made by point() or by hand.
+inline void set_trace(results::PointData& point, results::PointData from) {
+  for (timeline::Timeline& step : from.traces) {
+    for (timeline::StepTrace& trace : step.ranks) {
+      trace.step = static_cast<std::uint32_t>(point.step_times.size()) - 1;
+    }
+  }
+  point.outline = std::move(from.outline);
+  point.traces = std::move(from.traces);
+  point.clock_offset = std::move(from.clock_offset);
+  point.clock_error = std::move(from.clock_error);
+}
+
+inline results::RunData run() {
+  results::RunData run;
+  run.id = "5f1c2a9e";
+  run.created = "2025-03-01T12:00:07Z";
+  run.ended = "2025-03-01T12:03:21Z";
+  run.isoscale_version = "0.1.0";
+  run.git_hash = "0123abc";
+  run.compiler = "GNU 12.2.0";
+  run.build_type = "Release";
+  run.device = "host";
+  run.device_detail = "OpenBLAS 0.3.21, 1 thread a rank";
+  run.mpi_library = "Open MPI 4.1.4";
+  run.command_line = "isoscale run --workload dp,pp --ranks 1,2,4,8";
+  run.ranks = 8;
+  run.nodes = 1;
+  run.complete = true;
+  for (int rank = 0; rank < run.ranks; ++rank) {
+    run.rank_facts.push_back({.rank = rank,
+                              .host = "node17",
+                              .node = 0,
+                              .text = {{"cpu_model", "AMD EPYC 7763 64-Core Processor"}},
+                              .number = {{"cores", 64}, {"memory_total", 274877906944.0}}});
+  }
+  return run;
+}
+
+/// A dp curve that wanes, is oversubscribed at 4 ranks and skips 8.
+inline void add_dp_curve(results::RunData& run) {
+  Script script;
+  script.compute(0).all_reduce(mesh::Axis::dp, 1).after(0, 1).compute(0).copy(2);
+  results::PointData one = measured(0, {}, 12.4e-3);
+  set_trace(one, point({}, {script},
+                       {{trace(0, {0, 1000}, {{0, 600}, {600, 605}, {600, 950}, {950, 970}})}}));
+  add_traced_steps(one, 12.4e-3, 1.01);
+
+  results::PointData two = measured(1, {.dp = 2}, 6.7e-3);
+  set_trace(two, point({.dp = 2}, {script, script},
+                       {{trace(0, {0, 1000}, {{0, 500}, {500, 950}, {500, 820}, {960, 980}}),
+                         trace(1, {0, 1000}, {{0, 500}, {500, 950}, {500, 820}, {960, 980}})}}));
+  add_traced_steps(two, 6.7e-3, 1.02);
+
+  results::PointData four = measured(2, {.dp = 4}, 4.9e-3);
+  four.labels = {"oversubscribed"};
+  four.folded = true;
+  four.folded_reason = "a rank has 1 core";
+  timeline::Timeline step;
+  for (int rank = 0; rank < 4; ++rank) {
+    const int late = 50 * rank;
+    step.ranks.push_back(
+        trace(rank, {0, 1000}, {{0, 400 + late}, {400 + late, 720}, {720, 960}, {960, 980}}));
+  }
+  set_trace(four, point({.dp = 4}, std::vector<Script>(4, script), std::move(step)));
+  four.folded = true;
+  add_traced_steps(four, 4.9e-3, 1.05);
+
+  results::PointData eight = measured(3, {.dp = 8}, 1);
+  eight.status = results::PointStatus::skipped;
+  eight.reason = "batch 16 does not divide into 8 x 4";
+  eight.step_times.clear();
+  eight.verified.reset();
+  for (auto& dp : {&one, &two, &four, &eight}) run.points.push_back(std::move(*dp));
+}
+
+/// A pp curve under weak scaling: a bubble at 2 stages, a wrong result at 4, no trace.
+inline void add_pp_curve(results::RunData& run) {
+  const auto as_pp = [](results::PointData point) {
+    point.workload = "pp";
+    point.scaling = "weak";
+    point.options = {{"batch", "8"}, {"microbatch", "2"}, {"schedule", "1f1b"}};
+    return point;
+  };
+  results::PointData two = as_pp(measured(4, {.pp = 2}, 80e-3));
+  set_trace(two, point({.pp = 2},
+                       {Script{}.compute().send(1).receive(1).compute(),
+                        Script{}.receive(-1).compute().compute().send(-1)},
+                       {{trace(0, {0, 72}, {{0, 10}, {10, 12}, {12, 52}, {52, 72}}),
+                         trace(1, {-20, 52}, {{-20, 12}, {12, 22}, {30, 50}, {50, 52}})}}));
+  add_traced_steps(two, 80e-3, 0.998);
+  results::PointData four = as_pp(measured(5, {.pp = 4}, 90e-3));
+  four.status = results::PointStatus::failed;
+  four.verified = false;
+  four.reason = "the weights differ from those of one rank";
+  four.verification = "layer3.qkv.gradient is off by 0.3";
+  run.points.push_back(std::move(two));
+  run.points.push_back(std::move(four));
+}
+
+}  // namespace isoscale::samples

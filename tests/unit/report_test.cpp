@@ -1,0 +1,232 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/report.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "report_samples.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using samples::measured;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Not;
+
+std::vector<std::string> titles(const RunReport& report) {
+  std::vector<std::string> result;
+  for (const Curve& curve : report.curves) result.push_back(curve.title);
+  return result;
+}
+
+std::vector<int> rank_counts(const Curve& curve) {
+  std::vector<int> result;
+  for (const PointReport& point : curve.points) result.push_back(point.data->ranks);
+  return result;
+}
+
+TEST(Report, AStepIsAsLongAsItsSlowestRankAndWarmUpDoesNotCount) {
+  results::RunData run = samples::run();
+  run.points = {measured(0, {.dp = 4}, 0.2)};
+  const RunReport report = make_report(run, "a.h5", {});
+  const auto& time = report.curves.at(0).points.at(0).step_time;
+  ASSERT_TRUE(time);
+  EXPECT_EQ(time->samples, 20U);
+  EXPECT_NEAR(time->median, 0.2, 1e-3);
+  EXPECT_NEAR(time->minimum, 0.198, 1e-12);
+  EXPECT_NEAR(time->maximum, 0.202, 1e-12);
+}
+
+TEST(Report, TracedAndDroppedStepsGiveNoStepTimeButTheOverhead) {
+  results::RunData run = samples::run();
+  run.points = {measured(0, {}, 0.2)};
+  for (auto& step : run.points[0].step_times) step = {0.2};
+  samples::add_traced_steps(run.points[0], 0.2, 1.03);
+  const PointReport point = make_report(run, "a.h5", {}).curves.at(0).points.at(0);
+  EXPECT_EQ(point.step_time->maximum, 0.2);
+  ASSERT_TRUE(point.instrumentation_overhead);
+  EXPECT_NEAR(*point.instrumentation_overhead, 0.03, 1e-12);
+}
+
+TEST(Report, OverheadIsUndefinedWithoutTracedSteps) {
+  results::RunData run = samples::run();
+  run.points = {measured(0, {}, 0.2)};
+  EXPECT_FALSE(make_report(run, "", {}).curves.at(0).points.at(0).instrumentation_overhead);
+}
+
+TEST(Report, ThroughputSpeedUpAndEfficiencyAreThoseOfTheFormula) {
+  results::RunData run = samples::run();
+  run.points = {measured(0, {}, 0.4), measured(1, {.dp = 2}, 0.25), measured(2, {.dp = 4}, 0.125)};
+  constexpr std::array step_times{0.4, 0.25, 0.125};
+  for (std::size_t i = 0; i < run.points.size(); ++i) {
+    for (auto& step : run.points[i].step_times) step.back() = step_times[i];
+  }
+  const Curve curve = make_report(run, "", {}).curves.at(0);
+  EXPECT_EQ(curve.baseline, 1);
+  EXPECT_DOUBLE_EQ(*curve.points[0].throughput, 1024 / 0.4);
+  EXPECT_DOUBLE_EQ(*curve.points[0].efficiency, 1.0);
+  EXPECT_DOUBLE_EQ(*curve.points[1].speedup, 1.6);
+  EXPECT_DOUBLE_EQ(*curve.points[1].efficiency, 0.8);
+  EXPECT_DOUBLE_EQ(*curve.points[2].speedup, 3.2);
+  EXPECT_DOUBLE_EQ(*curve.points[2].efficiency, 0.8);
+  EXPECT_DOUBLE_EQ(*curve.points[2].flop_per_step, 1.2e9);
+  EXPECT_DOUBLE_EQ(*curve.points[2].flops_per_rank, 1.2e9 / 4 / 0.125);
+  EXPECT_DOUBLE_EQ(*curve.points[2].memory_per_rank, 64e6);
+}
+
+TEST(Report, ABaselineOfSeveralRanksCountsAsThatManyTimesOne) {
+  results::RunData run = samples::run();
+  run.points = {measured(0, {.dp = 2}, 0.4), measured(1, {.dp = 4}, 0.2),
+                measured(2, {.dp = 8}, 0.2)};
+  const Curve first = make_report(run, "", {}).curves.at(0);
+  EXPECT_EQ(first.baseline, 2);
+  EXPECT_DOUBLE_EQ(*first.points[0].speedup, 2.0);
+  EXPECT_NEAR(*first.points[1].speedup, 4.0, 1e-12);
+  EXPECT_NEAR(*first.points[2].efficiency, 0.5, 1e-12);
+
+  const Curve chosen = make_report(run, "", {.baseline = 8}).curves.at(0);
+  EXPECT_EQ(chosen.baseline, 8);
+  EXPECT_DOUBLE_EQ(*chosen.points[2].efficiency, 1.0);
+  EXPECT_NEAR(*chosen.points[0].efficiency, 2.0, 1e-12);
+
+  const Curve none = make_report(run, "", {.baseline = 16}).curves.at(0);
+  EXPECT_FALSE(none.baseline);
+  EXPECT_FALSE(none.points[0].efficiency);
+  EXPECT_TRUE(none.points[0].throughput);
+}
+
+TEST(Report, FailedWrongAndSkippedPointsAreNoBaselineAndHaveNoThroughput) {
+  results::RunData run = samples::run();
+  run.points = {measured(0, {}, 0.4), measured(1, {.dp = 2}, 0.2), measured(2, {.dp = 4}, 0.1),
+                measured(3, {.dp = 8}, 0.1)};
+  run.points[0].status = results::PointStatus::failed;
+  run.points[1].verified = false;
+  const Curve curve = make_report(run, "", {}).curves.at(0);
+  EXPECT_EQ(curve.baseline, 4);
+  EXPECT_FALSE(curve.points[0].throughput);
+  EXPECT_FALSE(curve.points[1].throughput);
+  EXPECT_FALSE(curve.points[1].efficiency);
+  EXPECT_NEAR(*curve.points[3].efficiency, 0.5, 1e-12);
+}
+
+TEST(Report, WhatWasNotMeasuredIsAbsent) {
+  results::RunData run = samples::run();
+  run.points.emplace_back();
+  run.points.back().ranks = 2;
+  const PointReport point = make_report(run, "", {}).curves.at(0).points.at(0);
+  EXPECT_FALSE(point.step_time);
+  EXPECT_FALSE(point.throughput);
+  EXPECT_FALSE(point.flop_per_step);
+  EXPECT_FALSE(point.memory_per_rank);
+  EXPECT_FALSE(point.traced_step);
+  EXPECT_FALSE(point.breakdown.mean);
+  EXPECT_FALSE(point.communication_ratio);
+}
+
+TEST(Report, AStepWithAnUnknownTimeIsLeftOut) {
+  results::RunData run = samples::run();
+  run.points = {measured(0, {.dp = 2}, 0.4)};
+  run.points[0].step_times[5][0] = std::numeric_limits<double>::quiet_NaN();
+  run.points[0].step_times[6].clear();
+  EXPECT_EQ(make_report(run, "", {}).curves.at(0).points.at(0).step_time->samples, 18U);
+}
+
+TEST(Curves, AscendAndKeepWorkloadsApart) {
+  results::RunData run = samples::run();
+  run.points = {measured(0, {.dp = 4}, 1), measured(1, {}, 1), measured(2, {.pp = 2}, 1),
+                measured(3, {.dp = 2}, 1)};
+  run.points[2].workload = "pp";
+  const RunReport report = make_report(run, "", {});
+  EXPECT_THAT(titles(report), ElementsAre("dp, tiny, f32, strong scaling, packed",
+                                          "pp, tiny, f32, strong scaling, packed"));
+  EXPECT_THAT(rank_counts(report.curves[0]), ElementsAre(1, 2, 4));
+}
+
+TEST(Curves, JoinPointsWhoseOptionsScalingChanged) {
+  results::RunData run = samples::run();
+  run.points = {measured(0, {}, 1), measured(1, {.dp = 2}, 1)};
+  run.points[0].options = {{"batch", "16"}, {"microbatch", "2"}, {"microbatches", "8"}};
+  run.points[1].options = {{"batch", "16"}, {"microbatch", "2"}, {"microbatches", "4"}};
+  EXPECT_EQ(make_report(run, "", {}).curves.size(), 1U);
+  for (auto& point : run.points) point.scaling = "weak";
+  EXPECT_EQ(make_report(run, "", {}).curves.size(), 2U);
+  run.points[1].options = {{"batch", "32"}, {"microbatch", "2"}, {"microbatches", "8"}};
+  EXPECT_EQ(make_report(run, "", {}).curves.size(), 1U);
+}
+
+TEST(Curves, AreNamedByTheOptionsThatTellThemApart) {
+  results::RunData run = samples::run();
+  run.points = {measured(0, {}, 1), measured(1, {.dp = 2}, 1), measured(2, {}, 1),
+                measured(3, {.dp = 2}, 1)};
+  run.points[2].options["overlap"] = run.points[3].options["overlap"] = "off";
+  const RunReport report = make_report(run, "", {});
+  EXPECT_THAT(titles(report), ElementsAre("dp, tiny, f32, strong scaling, packed, overlap=on",
+                                          "dp, tiny, f32, strong scaling, packed, overlap=off"));
+  EXPECT_THAT(rank_counts(report.curves[1]), ElementsAre(1, 2));
+}
+
+TEST(Curves, ASecondMeshOfTheSameRanksOpensACurveOfItsOwn) {
+  results::RunData run = samples::run();
+  run.points = {measured(0, {.tp = 2}, 1), measured(1, {.tp = 4}, 1), measured(2, {.dp = 2}, 1),
+                measured(3, {.tp = 2, .dp = 2}, 1)};
+  const RunReport report = make_report(run, "", {});
+  ASSERT_EQ(report.curves.size(), 2U);
+  EXPECT_THAT(rank_counts(report.curves[0]), ElementsAre(2, 4));
+  EXPECT_THAT(rank_counts(report.curves[1]), ElementsAre(2, 4));
+  EXPECT_EQ(report.curves[1].points[0].data->mesh.dp, 2);
+}
+
+/// A traced step of 1000 ns in which `overlap` ns are claimed twice.
+results::RunData contradicting(int overlap, const std::string& device) {
+  results::RunData run = samples::run();
+  run.device = device;
+  run.points = {measured(0, {}, 1)};
+  samples::set_trace(
+      run.points[0],
+      samples::point({}, {samples::Script{}.compute().compute()},
+                     {{samples::trace(0, {0, 1000}, {{0, 500 + overlap}, {500, 1000}})}}));
+  return run;
+}
+
+TEST(Labels, NotClosedAboveOnePercentOfTheStepAndThreeOnTheHost) {
+  const auto labels = [](int overlap, const std::string& device) {
+    return make_report(contradicting(overlap, device), "", {}).curves.at(0).points.at(0).labels;
+  };
+  EXPECT_THAT(labels(9, "cuda"), Not(Contains("not-closed")));
+  EXPECT_THAT(labels(11, "cuda"), Contains("not-closed"));
+  EXPECT_THAT(labels(29, "host"), Not(Contains("not-closed")));
+  EXPECT_THAT(labels(31, "host"), Contains("not-closed"));
+}
+
+TEST(Labels, KeepThoseOfTheData) {
+  results::RunData run = contradicting(500, "cuda");
+  run.points[0].labels = {"oversubscribed"};
+  EXPECT_THAT(make_report(run, "", {}).curves.at(0).points.at(0).labels,
+              ElementsAre("oversubscribed", "not-closed"));
+}
+
+TEST(Report, TracedStepIsWhatTheBreakdownSumsTo) {
+  results::RunData run = samples::run();
+  samples::add_dp_curve(run);
+  for (const PointReport& point : make_report(run, "", {}).curves.at(0).points) {
+    if (!point.breakdown.mean) continue;
+    const Breakdown& part = *point.breakdown.mean;
+    EXPECT_NEAR(*point.traced_step, 1e-6, 1e-15);
+    EXPECT_NEAR(part.compute + part.copies + part.transfer + part.wait + part.bubble + part.gap +
+                    part.other,
+                *point.traced_step, 1e-15);
+    EXPECT_NEAR(*point.communication_ratio,
+                (part.transfer + part.wait + part.hidden_communication) / 1e-6, 1e-12);
+  }
+}
+
+}  // namespace
+}  // namespace isoscale::analysis
