@@ -13,3 +13,16 @@ set_target_properties(isoscale_core PROPERTIES OUTPUT_NAME isoscale LINKER_LANGU
 target_link_libraries(isoscale_core PUBLIC isoscale_flags ${externals})
 
 # The program: a thin main over libisoscale.so.
+if(ISOSCALE_MPI)
+  set(run_command run_command_mpi.cpp)
+else()
+  set(run_command run_command_absent.cpp)
+endif()
+list(TRANSFORM run_command PREPEND ${PROJECT_SOURCE_DIR}/src/)
+add_executable(isoscale ${PROJECT_SOURCE_DIR}/src/main.cpp ${run_command})
+target_link_libraries(isoscale PRIVATE isoscale_core)
+set_target_properties(isoscale PROPERTIES BUILD_RPATH_USE_ORIGIN ON INSTALL_RPATH "$ORIGIN/../lib")
+
+include(GNUInstallDirs)
+install(TARGETS isoscale isoscale_core)
+install(FILES ${PROJECT_SOURCE_DIR}/results/SCHEMA.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -42,4 +42,8 @@ using Lookup = std::function<std::optional<std::string>(std::string_view)>;
 /// SLURM_PROCID > 0). Nothing is concluded when world > 1.
 [[nodiscard]] std::optional<std::string> singleton_problem(int world, const Lookup& environment);
 
+/// Whether this process is the one that speaks for all that a launcher started: its rank as the
+/// launcher numbers it is 0, or there is no launcher. For messages before (or without) MPI.
+[[nodiscard]] bool speaks_for_launch(const Lookup& environment);
+
 }  // namespace isoscale::system

@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "analysis/render.hpp"
+#include "analysis/report.hpp"
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "config/command_line.hpp"
+#include "config/listing.hpp"
+#include "results/reader.hpp"
+#include "run_command.hpp"
+#include "system/facts.hpp"
+
+namespace isoscale {
+namespace {
+
+base::ExitCode print(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  if (std::fflush(stdout) != 0) throw base::Error("standard output cannot be written");
+  return base::ExitCode::done;
+}
+
+std::string render(std::span<const analysis::RunReport> reports, config::ReportFormat format) {
+  switch (format) {
+    case config::ReportFormat::json:
+      return analysis::render_json(reports);
+    case config::ReportFormat::csv:
+      return analysis::render_csv(reports);
+    case config::ReportFormat::markdown:
+      return analysis::render_markdown(reports);
+    case config::ReportFormat::text:
+      break;
+  }
+  return analysis::render_text(reports);
+}
+
+base::ExitCode report_command(const config::ReportCommand& command) {
+  std::vector<results::RunData> runs;
+  for (const auto& file : command.files) runs.push_back(results::read_run(file));
+  std::vector<analysis::RunReport> reports;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    reports.push_back(
+        analysis::make_report(runs[i], command.files[i].string(), {.baseline = command.baseline}));
+  }
+  return print(render(reports, command.format));
+}
+
+/// The subcommands.
+struct Execute {
+  int argc;
+  char** argv;
+  base::ExitCode operator()(const config::RunConfig& command) const {
+    return run_command(command, argc, argv);
+  }
+  base::ExitCode operator()(const config::ReportCommand& command) const {
+    return report_command(command);
+  }
+  base::ExitCode operator()(const config::ListCommand& command) const {
+    return print(config::listing(command, workloads::registry()));
+  }
+  base::ExitCode operator()(const config::PrintCommand& command) const {
+    return print(command.text);
+  }
+};
+
+}  // namespace
+}  // namespace isoscale
+
+int main(int argc, char** argv) {
+  using namespace isoscale;
+  try {
+    // 1. Read what is asked for.  2. Do it.
+    const config::Command command = config::parse_command_line(argc, argv);
+    return static_cast<int>(std::visit(Execute{argc, argv}, command));
+  } catch (const base::UsageError& error) {
+    // Before MPI has started every rank finds the same mistake; the launcher's first one speaks.
+    if (system::speaks_for_launch(system::process_environment())) {
+      base::warn(fmt::format("isoscale: {}", error.what()));
+    }
+    return static_cast<int>(error.exit_code());
+  } catch (const base::Error& error) {
+    base::warn(fmt::format("isoscale: {} [{}:{}]", error.what(), error.where().file_name(),
+                           error.where().line()));
+    return static_cast<int>(error.exit_code());
+  } catch (const std::exception& error) {
+    base::warn(fmt::format("isoscale: {}", error.what()));
+    return static_cast<int>(base::ExitCode::failed);
+  }
+}

@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/collect.hpp"
+
+#include <cstring>
+#include <type_traits>
+
+namespace isoscale::runner {
+namespace {
+
+/// Plain values one after another; both ends are this program on one kind of machine.
+class Packer {
+ public:
+  template <class Value>
+  void put(std::span<const Value> values) {
+    static_assert(std::is_trivially_copyable_v<Value>);
+    const auto raw = std::as_bytes(values);
+    bytes_.insert(bytes_.end(), raw.begin(), raw.end());
+  }
+  template <class Value>
+  void put(const Value& value) {
+    put(std::span<const Value>{&value, 1});
+  }
+  [[nodiscard]] const std::vector<std::byte>& bytes() const { return bytes_; }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+class Unpacker {
+ public:
+  explicit Unpacker(std::span<const std::byte> bytes) : rest_(bytes) {}
+  template <class Value>
+  std::vector<Value> get(std::size_t count) {
+    static_assert(std::is_trivially_copyable_v<Value>);
+    std::vector<Value> values(count);
+    std::memcpy(values.data(), rest_.data(), count * sizeof(Value));
+    rest_ = rest_.subspan(count * sizeof(Value));
+    return values;
+  }
+  template <class Value>
+  Value get() {
+    return get<Value>(1).front();
+  }
+  [[nodiscard]] bool done() const { return rest_.empty(); }
+
+ private:
+  std::span<const std::byte> rest_;
+};
+
+struct TraceHeader {
+  std::uint32_t step = 0;
+  units::Nanoseconds begin, end;
+  std::uint64_t spans = 0;
+};
+
+void collect_step_times(const comm::Communicator& point, const Record& record,
+                        results::PointData& data) {
+  const auto parts = point.gather(std::as_bytes(std::span{record.step_times}));
+  if (point.rank() != 0) return;
+  data.step_times.assign(record.step_times.size(), std::vector<double>(parts.size()));
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    Unpacker part{parts[rank]};
+    for (auto& step : data.step_times) step[rank] = part.get<double>();
+  }
+}
+
+void collect_traces(const comm::Communicator& point, const Record& record, int trace_ranks,
+                    const comm::ClockOffset& clock, results::PointData& data) {
+  Packer packer;
+  if (point.rank() < trace_ranks) {
+    for (const timeline::StepTrace& trace : record.traces) {
+      packer.put(TraceHeader{.step = trace.step,
+                             .begin = trace.begin - clock.offset,
+                             .end = trace.end - clock.offset,
+                             .spans = trace.spans.size()});
+      for (timeline::Span span : trace.spans) {
+        span.start -= clock.offset;
+        span.end -= clock.offset;
+        packer.put(span);
+      }
+    }
+  }
+  const auto parts = point.gather(packer.bytes());
+  if (point.rank() != 0) return;
+  data.traces.resize(record.traces.size());
+  for (std::size_t rank = 0; rank < parts.size(); ++rank) {
+    Unpacker part{parts[rank]};
+    for (std::size_t i = 0; !part.done(); ++i) {
+      const auto header = part.get<TraceHeader>();
+      data.traces[i].ranks.push_back({.rank = static_cast<int>(rank),
+                                      .step = header.step,
+                                      .begin = header.begin,
+                                      .end = header.end,
+                                      .spans = part.get<timeline::Span>(header.spans)});
+    }
+  }
+}
+
+}  // namespace
+
+void collect(const comm::Communicator& point, const Record& record, int trace_ranks,
+             results::PointData& data) {
+  const comm::ClockOffset clock = comm::measure_clock_offset(point);
+  const std::array<double, 2> mine{units::to_seconds(clock.offset).value(),
+                                   units::to_seconds(clock.error).value()};
+  for (const auto& part : point.gather(std::as_bytes(std::span{mine}))) {
+    Unpacker values{part};
+    data.clock_offset.push_back(values.get<double>());
+    data.clock_error.push_back(values.get<double>());
+  }
+  collect_step_times(point, record, data);
+  collect_traces(point, record, trace_ranks, clock, data);
+  data.warm_up_steps = static_cast<std::int64_t>(record.warm_up_steps);
+  data.traced = record.traced;
+  data.dropped = record.dropped;
+  data.stopped_because = record.stopped_because;
+}
+
+}  // namespace isoscale::runner

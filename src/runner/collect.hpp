@@ -1,0 +1,16 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "comm/world.hpp"
+#include "results/run_data.hpp"
+#include "runner/measure.hpp"
+
+namespace isoscale::runner {
+
+/// Collective over the point: every rank's step times, and the spans of its first `trace_ranks`
+/// ranks on the clock of its rank 0, into `data` on rank 0.
+void collect(const comm::Communicator& point, const Record& record, int trace_ranks,
+             results::PointData& data);
+
+}  // namespace isoscale::runner

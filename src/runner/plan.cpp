@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/plan.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.hpp"
+#include "program/facts.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+/// Whether a rank count was named by the user or chosen by the program.
+enum class Origin : std::uint8_t { named, chosen };
+
+struct Count {
+  int ranks = 1;
+  Origin origin = Origin::chosen;
+};
+
+std::vector<Count> counts_of(const config::RunConfig& config, const Site& site) {
+  std::vector<Count> counts;
+  for (const int ranks : config.ranks) {
+    if (ranks > site.ranks) {
+      throw base::UsageError(fmt::format(
+          "--ranks {}: only {} rank{} were started; start more (mpirun -np {} ...) or name fewer",
+          ranks, site.ranks, site.ranks == 1 ? "" : "s", ranks));
+    }
+    // A suite brings its own workloads; that not all of them fit every count is no mistake.
+    counts.push_back({ranks, config.suite.empty() ? Origin::named : Origin::chosen});
+  }
+  if (!counts.empty()) return counts;
+  if (config.rank_counts == config::RankCounts::every) {
+    for (int ranks = 1; ranks <= site.ranks; ++ranks) counts.push_back({ranks, Origin::chosen});
+    return counts;
+  }
+  for (int ranks = 1; ranks < site.ranks; ranks *= 2) counts.push_back({ranks, Origin::chosen});
+  counts.push_back({site.ranks, Origin::chosen});
+  return counts;
+}
+
+void require_axes(const workloads::Workload& workload, const mesh::Request& mesh) {
+  for (const auto& [axis, extent] : mesh) {
+    if (extent == 1 || workload.axes.contains(axis)) continue;
+    throw base::UsageError(fmt::format(
+        "--mesh {}={}: workload {} has no axis {}; use --workload hybrid, or leave the axis out",
+        mesh::name(axis), extent, workload.name, mesh::name(axis)));
+  }
+}
+
+void require_precision(const config::Experiment& experiment, const Site& site) {
+  const auto& known = site.precisions;
+  if (std::find(known.begin(), known.end(), experiment.base.precision) != known.end()) return;
+  std::vector<std::string_view> names;
+  for (const workloads::Precision precision : known) names.push_back(workloads::name(precision));
+  throw base::UsageError(fmt::format("--dtype {}: the {} device computes in {} only",
+                                     workloads::name(experiment.base.precision), site.device,
+                                     fmt::join(names, ", ")));
+}
+
+int nodes_of(const std::vector<int>& world_ranks, const Site& site) {
+  std::set<int> nodes;
+  for (const int rank : world_ranks) {
+    nodes.insert(site.node_of_rank[static_cast<std::size_t>(rank)]);
+  }
+  return static_cast<int>(nodes.size());
+}
+
+/// Builds the programs for what they say about work and memory; throws base::UsageError when they
+/// do not fit.
+void measure_programs(PlannedPoint& point, const Site& site) {
+  const program::ProgramSet set = point.workload->build(point.request);
+  std::vector<program::Facts> facts;
+  for (const program::RankProgram& program : set.programs) {
+    facts.push_back(program::facts(program, set.mesh));
+  }
+  double flop = 0;
+  std::uint64_t memory = 0, communicated = 0;
+  for (const std::uint32_t program : set.program_of_rank) {
+    flop += facts[program].flop.value();
+    std::uint64_t need = 0;
+    for (const units::Bytes space : facts[program].memory) need += space.value();
+    memory = std::max(memory, need);
+    for (const program::Traffic& entry : facts[program].traffic) {
+      communicated += entry.bytes.value();
+    }
+  }
+  point.flop_per_step = flop;
+  point.memory_per_rank = units::Bytes{memory};
+  point.communicated = units::Bytes{communicated};
+  if (site.memory_free && memory > site.memory_free->value()) {
+    throw base::UsageError(fmt::format(
+        "model {} on mesh {} needs {} a rank and {} is free; use a smaller model or microbatch, or "
+        "more ranks",
+        point.request.model.name, mesh::to_string(point.request.mesh),
+        units::format(units::Bytes{memory}), units::format(*site.memory_free)));
+  }
+}
+
+PlannedPoint plan_point(const config::Experiment& experiment, Count count, const Site& site) {
+  PlannedPoint point{
+      .index = 0,
+      .experiment = &experiment,
+      .workload = &workloads::find_workload(experiment.workload),
+      .ranks = count.ranks,
+      .request = experiment.base,
+      .world_ranks = mesh::place(experiment.placement, site.node_of_rank, count.ranks),
+      .skip_reason = {}};
+  point.nodes = nodes_of(point.world_ranks, site);
+  try {
+    const mesh::Request wanted =
+        experiment.mesh.empty() ? point.workload->natural_mesh(count.ranks) : experiment.mesh;
+    const auto limits = point.workload->limits(experiment.base, experiment.scaling);
+    const mesh::Shape mesh = mesh::resolve(wanted, count.ranks, limits);
+    if (mesh.dp > 1 && !point.workload->axes.contains(mesh::Axis::dp)) {
+      throw base::UsageError(fmt::format("workload {} has no axis dp to put {} ranks on",
+                                         point.workload->name, count.ranks));
+    }
+    point.request = point.workload->scale(experiment.base, mesh, experiment.scaling);
+    measure_programs(point, site);
+  } catch (const base::UsageError& error) {
+    if (count.origin == Origin::named) {
+      throw base::UsageError(fmt::format("{} on {} rank{}: {}", experiment.workload, count.ranks,
+                                         count.ranks == 1 ? "" : "s", error.what()));
+    }
+    point.skip_reason = error.what();
+  }
+  return point;
+}
+
+}  // namespace
+
+Plan make_plan(const config::RunConfig& config, const Site& site) {
+  const std::vector<Count> counts = counts_of(config, site);
+  Plan plan;
+  for (const config::Experiment& experiment : config.experiments) {
+    require_precision(experiment, site);
+    require_axes(workloads::find_workload(experiment.workload), experiment.mesh);
+    for (const Count count : counts) {
+      PlannedPoint point = plan_point(experiment, count, site);
+      point.index = static_cast<int>(plan.points.size());
+      plan.points.push_back(std::move(point));
+    }
+  }
+  const bool any = std::any_of(plan.points.begin(), plan.points.end(),
+                               [](const auto& point) { return point.skip_reason.empty(); });
+  if (!any) {
+    throw base::UsageError(plan.points.empty()
+                               ? "there is nothing to run"
+                               : "nothing is left to run: " + plan.points.back().skip_reason);
+  }
+  return plan;
+}
+
+std::string describe(const Plan& plan, const config::RunConfig& config) {
+  std::string text = fmt::format("{:>5}  {:<8} {:<10} {:>5} {:<16} {:>10} {:>12} {:>11} {:>12}\n",
+                                 "point", "workload", "model", "ranks", "mesh", "time",
+                                 "memory/rank", "FLOP/step", "bytes/step");
+  units::Seconds total{0};
+  for (const PlannedPoint& point : plan.points) {
+    text += fmt::format("{:>5}  {:<8} {:<10} {:>5} ", point.index + 1, point.workload->name,
+                        point.request.model.name, point.ranks);
+    if (!point.skip_reason.empty()) {
+      text += fmt::format("skipped: {}\n", point.skip_reason);
+      continue;
+    }
+    total += config.max_time;
+    text += fmt::format(
+        "{:<16} {:>10} {:>12} {:>11} {:>12}\n", mesh::to_string(point.request.mesh),
+        "<= " + units::format(config.max_time), units::format(*point.memory_per_rank),
+        units::format(units::Flops{*point.flop_per_step}), units::format(*point.communicated));
+  }
+  text += fmt::format("Measuring takes {} at most; verification and set-up come on top.\n",
+                      units::format(total));
+  return text;
+}
+
+}  // namespace isoscale::runner

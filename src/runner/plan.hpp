@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "config/run_config.hpp"
+#include "program/program.hpp"
+#include "units/quantity.hpp"
+#include "workloads/workload.hpp"
+
+/// From what was asked for and where it runs to the list of points; a pure function.
+namespace isoscale::runner {
+
+/// Where a run takes place, as the plan sees it.
+struct Site {
+  int ranks = 1;
+  std::vector<int> node_of_rank{0};
+  std::vector<workloads::Precision> precisions;  ///< of the executor
+  std::string device;                            ///< "host"
+  std::optional<units::Bytes> memory_free;  ///< for one rank, the least of all; absent: unknown
+  /// Ranks of this world that share cores with another rank.
+  bool oversubscribed = false;
+};
+
+struct PlannedPoint {
+  int index = 0;
+  const config::Experiment* experiment = nullptr;  ///< not owned: of the RunConfig
+  const workloads::Workload* workload = nullptr;   ///< not owned: of the registry
+  int ranks = 1;
+  workloads::Request request;    ///< at the point's mesh
+  std::vector<int> world_ranks;  ///< in mesh order
+  int nodes = 1;                 ///< that these ranks are on
+  std::string skip_reason;       ///< not "" = is not measured
+  // What the programs say, for --dry-run; absent when skipped before they could be built.
+  std::optional<double> flop_per_step{};          ///< over all ranks
+  std::optional<units::Bytes> memory_per_rank{};  ///< of the rank that needs most
+  std::optional<units::Bytes> communicated{};     ///< bytes of collectives and messages, all ranks
+};
+
+struct Plan {
+  std::vector<PlannedPoint> points;
+};
+
+/// Points in the order they are measured. A count that the program chose and that does not divide
+/// or fit is a point with a reason to be skipped; one that the user named is refused. Throws
+/// base::UsageError then, for a precision the executor lacks, for ranks beyond the world, and when
+/// nothing would be left to measure. `config` must outlive the plan.
+[[nodiscard]] Plan make_plan(const config::RunConfig& config, const Site& site);
+
+/// The plan as a table for people: points, mesh, time at most, memory, FLOP, bytes.
+[[nodiscard]] std::string describe(const Plan& plan, const config::RunConfig& config);
+
+}  // namespace isoscale::runner

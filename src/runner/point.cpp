@@ -1,0 +1,207 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/point.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+
+#include "program/check.hpp"
+#include "program/facts.hpp"
+#include "runner/collect.hpp"
+#include "runner/site.hpp"
+#include "runner/verify.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+using results::PointData;
+using results::PointStatus;
+
+/// Which ranks of the world play a point: replica 0 is the point itself.
+struct Cast {
+  int replica = -1;  ///< of this rank; -1: it sleeps
+  int position = 0;  ///< in the replica, mesh order
+};
+
+Cast cast_of(const PlannedPoint& point, const PointContext& context) {
+  const int rank = context.world.rank();
+  const auto find = [rank](const std::vector<int>& ranks) {
+    return static_cast<int>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
+  };
+  const int position = find(point.world_ranks);
+  if (position < point.ranks) return {.replica = 0, .position = position};
+  if (context.config.fill == config::FillIdle::idle) return {};
+  // The rest, in node order, in groups as large as the point; what is left over sleeps.
+  const std::vector<int> order =
+      mesh::place(mesh::Placement::packed, context.site.node_of_rank, context.world.size());
+  std::vector<int> rest;
+  for (const int other : order) {
+    if (std::find(point.world_ranks.begin(), point.world_ranks.end(), other) ==
+        point.world_ranks.end()) {
+      rest.push_back(other);
+    }
+  }
+  const int place = find(rest);
+  const int replica = place / point.ranks;
+  if ((replica + 1) * point.ranks > static_cast<int>(rest.size())) return {};
+  return {.replica = replica + 1, .position = place % point.ranks};
+}
+
+void fail(PointData& data, std::string reason) {
+  data.status = PointStatus::failed;
+  data.reason = std::move(reason);
+}
+
+/// A point on the ranks that play it.
+class PointRun {
+ public:
+  PointRun(const PlannedPoint& point, const PointContext& context, Cast cast)
+      : point_(point),
+        context_(context),
+        cast_(cast),
+        sub_world_(context.world.split(cast.replica, cast.position)),
+        active_(context.world.split(cast.replica < 0 ? -1 : 0, context.world.rank())) {}
+
+  [[nodiscard]] bool plays() const { return cast_.replica >= 0; }
+
+  /// Collective over the ranks that play; fills `data` on rank 0 of the point, its status on all.
+  void run(PointData& data) {
+    if (!verified(data)) return;
+    if (!prepared(data)) return;
+    context_.progress.doing("measuring");
+    session_->play(program::Section::setup, executor::Trace::off);
+    const Record record = measure(
+        *session_, active_, in_point() ? Share::in_point : Share::replica, context_.effort,
+        [this](std::size_t steps, units::Seconds elapsed) {
+          context_.progress.doing(fmt::format("{} steps in {}", steps, units::format(elapsed)));
+        });
+    const Verdict weights = verify_weights(*session_, set_, sub_world_);
+    data.verified = weights.ok;
+    data.verification += "; " + weights.detail;
+    if (!weights.ok) fail(data, weights.detail);
+    if (in_point()) collect(sub_world_, record, context_.config.trace_ranks, data);
+  }
+
+ private:
+  [[nodiscard]] bool in_point() const { return cast_.replica == 0; }
+
+  /// The same answer on every rank that plays, replicas included.
+  [[nodiscard]] bool agreed(PointData& data, const std::string& problem) {
+    const comm::Vote vote = comm::all_ok(active_, problem);
+    if (!vote.ok) fail(data, vote.why);
+    return vote.ok;
+  }
+
+  bool verified(PointData& data) {
+    context_.progress.doing("verifying");
+    const Verdict twin =
+        verify_twin(*point_.workload, point_.request, context_.executor, sub_world_);
+    data.verified = twin.ok;
+    data.verification = twin.detail;
+    return agreed(data, twin.ok ? "" : twin.detail);
+  }
+
+  bool prepared(PointData& data) {
+    context_.progress.doing("preparing");
+    std::string problem;
+    try {
+      set_ = point_.workload->build(point_.request);
+      if (sub_world_.rank() == 0) program::check(set_);
+    } catch (const std::exception& error) {
+      problem = error.what();
+    }
+    if (!agreed(data, problem)) return false;
+    try {
+      session_ = context_.executor.prepare(set_, sub_world_);
+    } catch (const std::exception& error) {
+      problem = error.what();
+    }
+    if (!agreed(data, problem)) return false;
+    describe_programs(data);
+    return true;
+  }
+
+  void describe_programs(PointData& data) const {
+    for (const std::uint32_t program : set_.program_of_rank) {
+      const program::Facts facts = program::facts(set_.programs[program], set_.mesh);
+      std::uint64_t memory = 0;
+      for (const units::Bytes space : facts.memory) memory += space.value();
+      data.flop_of_rank.push_back(facts.flop.value());
+      data.memory_of_rank.push_back(static_cast<double>(memory));
+      data.peak_live_microbatches.push_back(facts.peak_live_microbatches);
+    }
+    data.outline = program::outline(set_, program::Section::step);
+    data.folded = session_->facts().folded;
+    data.folded_reason = session_->facts().folded_reason;
+  }
+
+  const PlannedPoint& point_;
+  const PointContext& context_;
+  Cast cast_;
+  comm::Communicator sub_world_;  ///< the point or replica that this rank plays in
+  comm::Communicator active_;     ///< all that play
+  program::ProgramSet set_;
+  std::unique_ptr<executor::Session> session_;
+};
+
+}  // namespace
+
+std::string utc_now() {
+  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
+}
+
+PointData describe_point(const PlannedPoint& point) {
+  const workloads::Request& request = point.request;
+  PointData data;
+  data.index = point.index;
+  data.workload = point.workload->name;
+  data.model = request.model.name;
+  data.dtype = workloads::name(request.precision);
+  data.mesh = request.mesh;
+  data.ranks = point.ranks;
+  data.nodes = point.nodes;
+  data.scaling = workloads::name(point.experiment->scaling);
+  data.placement = mesh::name(point.experiment->placement);
+  const workloads::OptionReader options{point.workload->options, request.options};
+  for (const workloads::OptionSpec& spec : point.workload->options) {
+    if (options.has(spec.key)) data.options[std::string{spec.key}] = options.text(spec.key);
+  }
+  data.seed = request.seed;
+  data.throughput_unit = point.workload->throughput_unit;
+  data.world_rank = point.world_ranks;
+  if (!point.skip_reason.empty()) {
+    data.status = PointStatus::skipped;
+    data.reason = point.skip_reason;
+    data.mesh = {};
+    return data;
+  }
+  data.work_per_step = point.workload->work_per_step(request);
+  return data;
+}
+
+PointData run_point(const PlannedPoint& point, const PointContext& context) {
+  PointData data = describe_point(point);
+  if (data.status == PointStatus::skipped) return data;
+  if (share_cores(point.world_ranks, context.facts, context.site.node_of_rank)) {
+    data.labels.emplace_back("oversubscribed");
+  }
+  data.started = utc_now();
+  {
+    PointRun run{point, context, cast_of(point, context)};
+    if (run.plays()) run.run(data);
+    context.world.quiet_barrier();
+  }
+  data.ended = utc_now();
+  // The ranks that slept learn how it went.
+  data.status =
+      static_cast<PointStatus>(context.world.broadcast(static_cast<std::int64_t>(data.status), 0));
+  return data;
+}
+
+}  // namespace isoscale::runner

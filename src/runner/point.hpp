@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <span>
+
+#include "comm/world.hpp"
+#include "config/run_config.hpp"
+#include "executor/executor.hpp"
+#include "results/run_data.hpp"
+#include "runner/measure.hpp"
+#include "runner/plan.hpp"
+#include "runner/progress.hpp"
+#include "system/facts.hpp"
+
+namespace isoscale::runner {
+
+/// What every point of a run is measured with.
+struct PointContext {
+  const config::RunConfig& config;
+  const Site& site;
+  std::span<const system::MachineFacts> facts;
+  const comm::Communicator& world;
+  executor::Executor& executor;
+  Effort effort;
+  Progress& progress;  ///< speaks on world rank 0 only
+};
+
+/// Collective over the world: verifies and measures one point on its sub-world. Ranks outside it
+/// sleep, or play replicas. The result is complete on world rank 0, and has the right status
+/// everywhere.
+[[nodiscard]] results::PointData run_point(const PlannedPoint& point, const PointContext& context);
+
+/// The row of a point before it is measured, or of one that is skipped.
+[[nodiscard]] results::PointData describe_point(const PlannedPoint& point);
+
+/// Now, in UTC, ISO 8601: "2026-01-31T12:34:56Z".
+[[nodiscard]] std::string utc_now();
+
+}  // namespace isoscale::runner

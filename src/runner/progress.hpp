@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "units/quantity.hpp"
+
+namespace isoscale::runner {
+
+/// Where a run is, on standard error: one live line on a terminal, plain lines otherwise.
+class Progress {
+ public:
+  enum class Style : std::uint8_t { live, lines, silent };
+
+  Progress(Style style, int points);
+  /// Live when standard error is a terminal, else lines.
+  [[nodiscard]] static Style detect();
+
+  void begin_point(int index, std::string_view what);
+  /// What the point is doing; shown on the live line only.
+  void doing(std::string_view what);
+  void end_point(std::string_view outcome);
+  void finish();
+
+ private:
+  void show(std::string_view state);
+  [[nodiscard]] std::string time_text() const;
+
+  Style style_;
+  int points_;
+  int index_ = 0;  ///< of the point under way
+  int done_ = 0;   ///< points that have ended
+  std::string what_;
+  units::Nanoseconds begin_;
+};
+
+}  // namespace isoscale::runner

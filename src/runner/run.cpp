@@ -1,0 +1,221 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <memory>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "base/build_info.hpp"
+#include "executor/host/host.hpp"
+#include "results/output.hpp"
+#include "results/writer.hpp"
+#include "runner/plan.hpp"
+#include "runner/point.hpp"
+#include "runner/progress.hpp"
+#include "runner/site.hpp"
+#include "system/facts.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+std::unique_ptr<executor::Executor> make_executor(const config::RunConfig& config,
+                                                  const comm::Environment& environment,
+                                                  int ranks_on_node) {
+  if (config.device == config::Device::cuda) {
+    throw base::UsageError(
+        "--device cuda: there is no CUDA plugin (libisoscale_cuda.so) beside this program; use "
+        "--device host");
+  }
+  return executor::make_host_executor({.blas_threads = config.blas_threads,
+                                       .ranks_on_node = ranks_on_node,
+                                       .thread_level = environment.thread_level()});
+}
+
+std::filesystem::path output_path(const config::RunConfig& config, const std::string& host) {
+  if (!config.output.empty()) return config.output;
+  std::string workloads;
+  std::set<std::string> named;
+  for (const config::Experiment& experiment : config.experiments) {
+    if (!named.insert(experiment.workload).second) continue;
+    workloads += (workloads.empty() ? "" : "-") + experiment.workload;
+  }
+  std::string time = utc_now(), where = host;
+  std::erase(time, ':');
+  std::erase(time, '-');
+  std::replace_if(
+      where.begin(), where.end(),
+      [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-'; }, '_');
+  return fmt::format("isoscale-{}-{}-{}.h5", workloads, where, time);
+}
+
+std::string random_id() {
+  std::random_device device;
+  return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
+}
+
+/// Runs `work` on rank 0 and throws its base::UsageError, or a base::Error, on every rank.
+template <class Work>
+void on_root(const comm::Communicator& world, const Work& work) {
+  std::string problem;
+  std::int64_t code = 0;
+  if (world.rank() == 0) {
+    try {
+      work();
+    } catch (const base::Error& error) {
+      problem = error.what();
+      code = static_cast<std::int64_t>(error.exit_code());
+    } catch (const std::exception& error) {
+      problem = error.what();
+      code = static_cast<std::int64_t>(base::ExitCode::failed);
+    }
+  }
+  code = world.broadcast(code);
+  if (code == 0) return;
+  problem = world.broadcast(problem);
+  if (code == static_cast<std::int64_t>(base::ExitCode::usage)) throw base::UsageError(problem);
+  throw base::Error(problem);
+}
+
+results::RunData make_header(const config::RunConfig& config, const Site& site,
+                             const executor::Description& device,
+                             std::span<const system::MachineFacts> facts) {
+  const base::BuildInfo& build = base::build_info();
+  results::RunData data;
+  data.id = random_id();
+  data.created = utc_now();
+  data.isoscale_version = build.version;
+  data.git_hash = build.git_hash;
+  data.compiler = build.compiler;
+  data.build_type = build.build_type;
+  data.device = device.name;
+  data.device_detail = device.detail;
+  data.mpi_library = comm::Environment::library_version();
+  data.command_line = config.command_line;
+  data.config_toml = config::to_toml(config);
+  data.ranks = site.ranks;
+  data.nodes = 1 + *std::max_element(site.node_of_rank.begin(), site.node_of_rank.end());
+  data.environment = system::recorded_environment(system::process_environment());
+  data.rank_facts = rank_facts(facts, site.node_of_rank);
+  if (site.oversubscribed) {
+    data.warnings.emplace_back(
+        "ranks share cores: points labelled oversubscribed give no scaling result");
+  }
+  if (data.build_type != "Release" && data.build_type != "RelWithDebInfo") {
+    data.warnings.push_back(fmt::format(
+        "this is a {} build: its own overhead is not that of a release", data.build_type));
+  }
+  return data;
+}
+
+std::string point_title(const PlannedPoint& point) {
+  return fmt::format("{} {} on {} rank{} ({})", point.workload->name, point.request.model.name,
+                     point.ranks, point.ranks == 1 ? "" : "s", mesh::to_string(point.request.mesh));
+}
+
+std::string outcome_text(const results::PointData& data) {
+  if (data.status == results::PointStatus::ok) {
+    return fmt::format("{} steps, stopped by {}", data.step_times.size(), data.stopped_because);
+  }
+  return fmt::format("{}: {}", results::name(data.status), data.reason);
+}
+
+/// One launch once it is known what is to be done.
+class Launch {
+ public:
+  Launch(const config::RunConfig& config, const Services& services, const comm::Communicator& world,
+         executor::Executor& executor, std::span<const system::MachineFacts> facts, Site site)
+      : config_(config),
+        services_(services),
+        world_(world),
+        executor_(executor),
+        facts_(facts),
+        site_(std::move(site)),
+        plan_(make_plan(config, site_)),
+        path_(output_path(config, facts.front().host)) {}
+
+  Outcome dry_run() const {
+    if (world_.rank() == 0) services_.print(describe(plan_, config_));
+    return {};
+  }
+
+  Outcome measure() {
+    results::RunData header;
+    std::unique_ptr<results::RunWriter> writer;
+    on_root(world_, [&] {
+      results::check_output(path_, config_.if_exists);
+      header = make_header(config_, site_, executor_.describe(), facts_);
+      writer = std::make_unique<results::RunWriter>(path_, header, config_.if_exists);
+    });
+    const bool speaks = world_.rank() == 0 && config_.verbosity == config::Verbosity::normal;
+    Progress progress{speaks ? Progress::detect() : Progress::Style::silent,
+                      static_cast<int>(plan_.points.size())};
+    const PointContext context{.config = config_,
+                               .site = site_,
+                               .facts = facts_,
+                               .world = world_,
+                               .executor = executor_,
+                               .effort = {.precision = config_.precision,
+                                          .max_time = config_.max_time,
+                                          .trace_steps = config_.trace_steps,
+                                          .half_width = services_.half_width},
+                               .progress = progress};
+    bool all_ok = true;
+    for (const PlannedPoint& point : plan_.points) {
+      progress.begin_point(point.index, point_title(point));
+      const results::PointData data = run_point(point, context);
+      on_root(world_, [&] { writer->commit(data); });
+      progress.end_point(outcome_text(data));
+      all_ok = all_ok && data.status != results::PointStatus::failed;
+    }
+    progress.finish();
+    on_root(world_, [&] {
+      header.ended = utc_now();
+      header.complete = true;
+      writer->finish(header);
+    });
+    return {.exit_code = all_ok ? base::ExitCode::done : base::ExitCode::failed, .file = path_};
+  }
+
+ private:
+  const config::RunConfig& config_;
+  const Services& services_;
+  const comm::Communicator& world_;
+  executor::Executor& executor_;
+  std::span<const system::MachineFacts> facts_;
+  Site site_;
+  Plan plan_;
+  std::filesystem::path path_;
+};
+
+}  // namespace
+
+Outcome run(const config::RunConfig& config, const comm::Environment& environment,
+            const Services& services) {
+  const comm::Communicator world = comm::Communicator::world();
+  if (const auto problem = system::singleton_problem(world.size(), system::process_environment())) {
+    throw base::UsageError(*problem);
+  }
+  const std::vector<int> nodes = comm::node_of_rank(world);
+  const auto mine = nodes[static_cast<std::size_t>(world.rank())];
+  const auto ranks_on_node = static_cast<int>(std::count(nodes.begin(), nodes.end(), mine));
+  const auto executor = make_executor(config, environment, ranks_on_node);
+  const std::vector<system::MachineFacts> facts = gather_facts(world);
+
+  Launch launch{config, services, world, *executor, facts, make_site(world, *executor, facts)};
+  if (config.mode == config::Mode::dry_run) return launch.dry_run();
+  if (world.rank() == 0 && config.device == config::Device::automatic &&
+      config.verbosity == config::Verbosity::normal) {
+    services.print(fmt::format("device: {} ({}); no CUDA plugin is installed\n",
+                               executor->describe().name, executor->describe().detail));
+  }
+  return launch.measure();
+}
+
+}  // namespace isoscale::runner

@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/error.hpp"
+#include "comm/world.hpp"
+#include "config/run_config.hpp"
+
+/// One launch, from plan to file.
+namespace isoscale::runner {
+
+/// What the runner is lent by layers that it does not see.
+struct Services {
+  /// Relative half-width of the median's 95% interval; absent while there is none.
+  std::function<std::optional<double>(std::span<const double>)> half_width;
+  /// Shows text to the user; called on world rank 0 only.
+  std::function<void(const std::string&)> print;
+};
+
+struct Outcome {
+  base::ExitCode exit_code = base::ExitCode::done;
+  std::filesystem::path file;  ///< what was written; empty for a dry run
+};
+
+/// Collective over the world. Throws base::UsageError, on every rank alike, for what is refused
+/// before anything is measured. The file is written by world rank 0.
+[[nodiscard]] Outcome run(const config::RunConfig& config, const comm::Environment& environment,
+                          const Services& services);
+
+}  // namespace isoscale::runner

@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/world.hpp"
+#include "config/run_config.hpp"
+#include "executor/executor.hpp"
+#include "results/run_data.hpp"
+#include "runner/plan.hpp"
+#include "system/facts.hpp"
+
+/// What the ranks of a launch know of their machines, brought together.
+namespace isoscale::runner {
+
+/// Collective: every rank's facts, on all ranks, by rank.
+[[nodiscard]] std::vector<system::MachineFacts> gather_facts(const comm::Communicator& world);
+
+/// Whether some ranks must share a core: no assignment gives each of them a logical CPU of its own
+/// mask, or a node has more of them than physical cores. `ranks` index `facts` and `node_of_rank`.
+[[nodiscard]] bool share_cores(std::span<const int> ranks,
+                               std::span<const system::MachineFacts> facts,
+                               std::span<const int> node_of_rank);
+
+/// Collective; the same on all ranks.
+[[nodiscard]] Site make_site(const comm::Communicator& world, const executor::Executor& executor,
+                             std::span<const system::MachineFacts> facts);
+
+[[nodiscard]] std::vector<results::RankFacts> rank_facts(
+    std::span<const system::MachineFacts> facts, std::span<const int> node_of_rank);
+
+}  // namespace isoscale::runner

@@ -1,0 +1,245 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/verify.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/error.hpp"
+#include "executor/host/host.hpp"
+#include "program/check.hpp"
+#include "runner/elements.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+std::vector<double> read_slice(executor::Session& session, const program::RankProgram& program,
+                               const program::Slice& slice) {
+  const program::DType type = program.buffers[slice.buffer].dtype;
+  std::vector<std::byte> raw(slice.count * program::element_size(type));
+  session.read(slice, raw);
+  return to_doubles(raw, type);
+}
+
+/// Calls visit(local, global) for each element of a shard.
+template <class Visit>
+void for_each_element(const program::Shard& shard, const mesh::Coordinates& at,
+                      const Visit& visit) {
+  const std::uint64_t first = shard.first(at);
+  for (std::uint64_t i = 0; i < shard.extents[0]; ++i) {
+    for (std::uint64_t j = 0; j < shard.extents[1]; ++j) {
+      for (std::uint64_t k = 0; k < shard.extents[2]; ++k) {
+        visit(i * shard.local[0] + j * shard.local[1] + k * shard.local[2],
+              first + i * shard.global[0] + j * shard.global[1] + k * shard.global[2]);
+      }
+    }
+  }
+}
+
+void play_twin(executor::Session& session) {
+  session.play(program::Section::setup, executor::Trace::off);
+  for (int step = 0; step < twin_steps; ++step) {
+    session.play(program::Section::step, executor::Trace::off);
+  }
+}
+
+/// Rank 0's tensors on every rank.
+void broadcast(Tensors& tensors, const comm::Communicator& point) {
+  std::string names;
+  for (const auto& [name, values] : tensors) names += fmt::format("{} {}\n", name, values.size());
+  names = point.broadcast(names);
+  if (point.rank() != 0) {
+    for (std::size_t begin = 0; begin < names.size();) {
+      const std::size_t end = names.find('\n', begin), space = names.find(' ', begin);
+      tensors[names.substr(begin, space - begin)].resize(
+          std::stoull(names.substr(space + 1, end - space - 1)));
+      begin = end + 1;
+    }
+  }
+  for (auto& [name, values] : tensors) point.broadcast(std::as_writable_bytes(std::span{values}));
+}
+
+/// Runs `work` and turns what it throws into a sentence, "" when all is well.
+template <class Work>
+std::string problem_of(const Work& work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+double tolerance(workloads::Precision precision) {
+  using workloads::Precision;
+  switch (precision) {
+    case Precision::f64:
+      return 1e-11;
+    case Precision::f32:
+      return 1e-4;
+    case Precision::tf32:
+    case Precision::f16:
+      return 2e-2;
+    case Precision::bf16:
+    case Precision::fp8:
+      break;
+  }
+  return 6e-2;
+}
+
+workloads::Request reference_of(const workloads::Request& twin) {
+  workloads::Request one = twin;
+  one.mesh = {};
+  one.precision = workloads::Precision::f64;
+  const long long microbatches = std::stoll(twin.options.at("microbatches"));
+  one.options["microbatches"] = std::to_string(microbatches * twin.mesh.dp);
+  return one;
+}
+
+Tensors reference_tensors(const workloads::Workload& workload, const workloads::Request& twin,
+                          const comm::Communicator& self) {
+  const program::ProgramSet set = workload.build(reference_of(twin));
+  const program::RankProgram& program = set.programs.front();
+  const auto host = executor::make_host_executor({.streams = executor::HostStreams::folded});
+  const auto session = host->prepare(set, self);
+  play_twin(*session);
+  Tensors tensors;
+  for (const program::Observable& observable : program.observables) {
+    const std::vector<double> local = read_slice(*session, program, observable.slice);
+    std::vector<double>& whole = tensors[observable.name];
+    for_each_element(observable.shard, {}, [&](std::uint64_t from, std::uint64_t to) {
+      if (to >= whole.size()) whole.resize(to + 1, std::numeric_limits<double>::quiet_NaN());
+      whole[to] = local[from];
+    });
+  }
+  return tensors;
+}
+
+Difference compare(executor::Session& session, const program::RankProgram& program,
+                   const mesh::Coordinates& at, const Tensors& reference) {
+  Difference worst;
+  for (const program::Observable& observable : program.observables) {
+    const auto found = reference.find(observable.name);
+    if (found == reference.end()) {
+      throw base::Error(fmt::format("the reference has no tensor {}", observable.name));
+    }
+    const std::vector<double>& whole = found->second;
+    const std::vector<double> local = read_slice(session, program, observable.slice);
+    double magnitude = 0;
+    for (const double value : whole) magnitude = std::max(magnitude, std::abs(value));
+    for_each_element(observable.shard, at, [&](std::uint64_t from, std::uint64_t to) {
+      const double expected = to < whole.size() ? whole[to] : std::nan("");
+      const double difference = std::abs(local[from] - expected) / magnitude;
+      ++worst.compared;
+      if (!(difference <= worst.relative)) {  // also when it is not a number
+        worst.relative =
+            std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
+        worst.name = observable.name;
+      }
+    });
+  }
+  return worst;
+}
+
+Verdict verify_programs(const program::ProgramSet& set, const workloads::Workload& workload,
+                        const workloads::Request& twin, executor::Executor& executor,
+                        const comm::Communicator& point) {
+  Tensors reference;
+  const comm::Communicator self = point.split(point.rank(), 0);
+  std::string problem;
+  if (point.rank() == 0) {
+    problem = problem_of([&] { reference = reference_tensors(workload, twin, self); });
+  }
+  if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) return {false, vote.why};
+  broadcast(reference, point);
+
+  std::unique_ptr<executor::Session> session;
+  problem = problem_of([&] { session = executor.prepare(set, point); });
+  if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) return {false, vote.why};
+  play_twin(*session);
+
+  Difference mine;
+  const double allowed = tolerance(twin.precision);
+  problem = problem_of([&] {
+    mine = compare(*session, set.of(point.rank()), mesh::coordinates(set.mesh, point.rank()),
+                   reference);
+  });
+  if (problem.empty() && mine.relative > allowed) {
+    problem =
+        fmt::format("{} differs from one rank's by {:.2e} of its largest element, {:.0e} allowed",
+                    mine.name, mine.relative, allowed);
+  }
+  if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) return {false, vote.why};
+  const double worst = point.all_max(mine.relative);
+  return {true, fmt::format("twin on mesh {}, {} steps: outputs, gradients and weights equal one "
+                            "rank's in f64 within {:.1e} ({:.0e} allowed)",
+                            mesh::to_string(set.mesh), twin_steps, worst, allowed)};
+}
+
+Verdict verify_twin(const workloads::Workload& workload, const workloads::Request& request,
+                    executor::Executor& executor, const comm::Communicator& point) {
+  program::ProgramSet set;
+  workloads::Request twin;
+  const std::string problem = problem_of([&] {
+    twin = workload.twin(request);
+    set = workload.build(twin);
+    if (point.rank() == 0) program::check(set);
+  });
+  if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) return {false, vote.why};
+  return verify_programs(set, workload, twin, executor, point);
+}
+
+Verdict verify_weights(executor::Session& session, const program::ProgramSet& set,
+                       const comm::Communicator& point) {
+  constexpr std::uint64_t block = std::uint64_t{1} << 22U;  // elements read at a time
+  const program::RankProgram& program = set.of(point.rank());
+  std::uint64_t checksum = 0xCBF29CE484222325ULL;
+  const std::string problem = problem_of([&] {
+    for (program::BufferId id = 0; id < program.buffers.size(); ++id) {
+      const program::Buffer& buffer = program.buffers[id];
+      if (buffer.role != program::Role::weight) continue;
+      const std::uint64_t size = program::element_size(buffer.dtype);
+      std::vector<std::byte> raw;
+      for (std::uint64_t first = 0; first < buffer.count; first += block) {
+        const std::uint64_t count = std::min(block, buffer.count - first);
+        raw.resize(count * size);
+        session.read({.buffer = id, .offset = first, .count = count}, raw);
+        for (const double value : to_doubles(raw, buffer.dtype)) {
+          if (!std::isfinite(value))
+            throw base::Error("a weight is not finite after the timed steps");
+        }
+        for (std::size_t i = 0; i + 8 <= raw.size(); i += 8) {
+          std::uint64_t word = 0;
+          std::memcpy(&word, raw.data() + i, sizeof word);
+          checksum = (checksum ^ word) * 0x100000001B3ULL;
+        }
+        for (std::size_t i = raw.size() / 8 * 8; i < raw.size(); ++i) {
+          checksum = (checksum ^ static_cast<std::uint64_t>(raw[i])) * 0x100000001B3ULL;
+        }
+      }
+    }
+  });
+  if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) return {false, vote.why};
+
+  const auto sums = point.all_gather(static_cast<std::int64_t>(checksum));
+  for (int rank = 0; rank < point.size(); ++rank) {
+    const auto replicas = mesh::group_members(set.mesh, rank, mesh::Axis::dp);
+    for (const int replica : replicas) {
+      if (sums[static_cast<std::size_t>(replica)] != sums[static_cast<std::size_t>(replicas[0])]) {
+        return {false,
+                fmt::format("after the timed steps the weights of dp replicas differ: ranks {} "
+                            "and {} of the point",
+                            replicas[0], replica)};
+      }
+    }
+  }
+  return {true, "weights finite and dp replicas bit-identical after the timed steps"};
+}
+
+}  // namespace isoscale::runner
