@@ -118,7 +118,9 @@ std::vector<Bucket> buckets_of(const std::vector<Parameter>& parameters, std::ui
 }
 
 Parameters::Parameters(Builder& builder, const Geometry& geometry, const Request& request)
-    : has_vocabulary_(geometry.vocabulary > 0), parameters_(parameters_of(geometry)) {
+    : has_vocabulary_(geometry.vocabulary > 0),
+      epsilon_(request.keep == Keep::observables ? 1e-2 : 1e-8),
+      parameters_(parameters_of(geometry)) {
   const OptionReader options{option_table(), request.options};
   const Types types = types_of(request.precision);
   optimizer_ = options.is("optimizer", "adam") ? program::Optimizer::adam : program::Optimizer::sgd;
@@ -219,7 +221,8 @@ void Parameters::emit_updates(Builder& builder, double tokens) const {
                                     .moment1 = part(moment1_),
                                     .moment2 = part(moment2_),
                                     .powers = slice(powers_, 2 * i, 2),
-                                    .gradient_scale = 1.0 / tokens});
+                                    .gradient_scale = 1.0 / tokens,
+                                    .epsilon = epsilon_});
   }
 }
 
