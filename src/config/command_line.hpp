@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -14,6 +15,7 @@
 namespace isoscale::config {
 
 enum class ReportFormat : std::uint8_t { text, json, csv, markdown };
+[[nodiscard]] std::string_view name(ReportFormat format);
 
 struct ReportCommand {
   std::vector<std::filesystem::path> files;
@@ -27,6 +29,8 @@ struct ListCommand {
   std::string workload;  ///< for options
 };
 
+[[nodiscard]] std::string_view name(ListCommand::What what);
+
 /// Nothing to do but print `text` on standard output (--help, --version).
 struct PrintCommand {
   std::string text;
@@ -34,8 +38,9 @@ struct PrintCommand {
 
 using Command = std::variant<RunConfig, ReportCommand, ListCommand, PrintCommand>;
 
-/// Reads the command line (CLI11). Never prints, never exits. Throws base::UsageError: what was wrong,
-/// where, and what would have been accepted (the nearest option, workload, model ... by name).
+/// Reads the command line (CLI11). Never prints, never exits. Throws base::UsageError: what was
+/// wrong, where, and what would have been accepted (the nearest option, workload, model ... by
+/// name).
 [[nodiscard]] Command parse_command_line(int argc, const char* const* argv);
 
 }  // namespace isoscale::config

@@ -25,6 +25,10 @@ enum class Device : std::uint8_t { automatic, cuda, host };
 enum class FillIdle : std::uint8_t { idle, replicas };
 [[nodiscard]] std::string_view name(FillIdle fill);
 
+/// Which rank counts a curve has when none are named: powers of two up to the world, and the world;
+/// or every count from 1 to the world.
+enum class RankCounts : std::uint8_t { doubling, every };
+
 enum class IfExists : std::uint8_t { refuse, overwrite };
 enum class Verbosity : std::uint8_t { normal, quiet };
 enum class Mode : std::uint8_t { measure, dry_run };
@@ -36,19 +40,22 @@ struct Experiment {
   mesh::Request mesh;       ///< axes the user named; empty = the workload's natural mesh
   workloads::Scaling scaling = workloads::Scaling::strong;
   mesh::Placement placement = mesh::Placement::packed;
+
+  bool operator==(const Experiment&) const = default;
 };
 
 struct RunConfig {
   std::vector<Experiment> experiments;
   Device device = Device::automatic;
-  std::vector<int> ranks;  ///< as named, ascending; empty = powers of two up to the world, and the world
+  std::vector<int> ranks;  ///< as named, ascending; empty = as rank_counts says
+  RankCounts rank_counts = RankCounts::doubling;
   FillIdle fill = FillIdle::idle;
   int blas_threads = 1;  ///< per rank
 
-  double precision = 0.01;            ///< relative half-width of the interval to stop at
-  units::Seconds max_time{30};        ///< per point
-  int trace_steps = 4;                ///< traced steps kept per point
-  int trace_ranks = 64;               ///< ranks whose spans are kept
+  double precision = 0.01;      ///< relative half-width of the interval to stop at
+  units::Seconds max_time{30};  ///< per point
+  int trace_steps = 4;          ///< traced steps kept per point
+  int trace_ranks = 64;         ///< ranks whose spans are kept
 
   std::filesystem::path output;  ///< empty = isoscale-<workloads>-<host>-<UTC time>.h5 here
   IfExists if_exists = IfExists::refuse;
@@ -56,9 +63,12 @@ struct RunConfig {
   Verbosity verbosity = Verbosity::normal;
   std::string command_line;  ///< as typed, shell-quoted
   std::string suite;         ///< name of the suite, "" when none
+
+  bool operator==(const RunConfig&) const = default;
 };
 
 /// The configuration as canonical TOML: parses back to an equal RunConfig; the run file keeps it.
+/// Models that are not presets are written out, so no other file is needed.
 [[nodiscard]] std::string to_toml(const RunConfig& config);
 /// The experiment-file form of a configuration. Throws base::UsageError with line and key.
 [[nodiscard]] RunConfig from_toml(std::string_view toml, std::string_view origin);

@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "config/app.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <string>
+
+#include "config/option_table.hpp"
+
+namespace isoscale::config {
+namespace {
+
+constexpr const char* run_footer =
+    R"(Under mpirun or srun every process is a rank; without them there is one. Options override the
+experiment file, which is TOML with the same keys (max_time = "10s"; set = { bucket = "10MiB" }) and
+may hold several [[experiment]] tables.
+
+  mpirun -np 4 isoscale run                                          the quick suite
+  mpirun -np 8 isoscale run --workload dp,tp --model gpt-125m --scaling weak
+  mpirun -np 8 isoscale run --workload hybrid --mesh dp=2,tp=2,pp=2 --set schedule=1f1b)";
+
+/// Every value is collected, so that a second one is refused in our words and not overwritten.
+CLI::Option* add(CLI::App& command, const std::string& flags, std::string_view value,
+                 std::string_view help, std::string_view default_text) {
+  CLI::Option* const option = value.empty() ? command.add_flag(flags) : command.add_option(flags);
+  std::string description{help};
+  if (!default_text.empty()) description += fmt::format(" [{}]", default_text);
+  option->description(description);
+  if (!value.empty()) {
+    option->option_text(std::string{value})
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  }
+  return option;
+}
+
+void add_run(CLI::App& app) {
+  CLI::App& run = *app.add_subcommand("run", "Measure scaling curves and write a run file");
+  run.add_option(experiment_argument)
+      ->description("experiment file; options override what it says")
+      ->option_text(" ");
+  for (const RunOption& option : run_options()) {
+    add(run, fmt::format("--{}", option.name), option.value, option.help, option.default_text)
+        ->group(std::string{name(option.group)});
+  }
+  run.footer(run_footer);
+}
+
+void add_report(CLI::App& app) {
+  CLI::App& report = *app.add_subcommand("report", "Show what run files say");
+  report.add_option(files_argument)
+      ->description("run files")
+      ->expected(1, CLI::detail::expected_max_vector_size)
+      ->allow_extra_args()
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->option_text("...");
+  add(report, "--format", "text|json|csv|markdown", "how to print", "text");
+  add(report, "--baseline", "N", "rank count that efficiency refers to", "first point that is ok");
+}
+
+void add_list(CLI::App& app) {
+  CLI::App& list = *app.add_subcommand("list", "List workloads, models, suites, or options");
+  list.add_option(what_argument)
+      ->description("workloads | models | suites | options")
+      ->option_text(" ");
+  list.add_option(workload_argument)
+      ->description("the workload whose options to list")
+      ->option_text(" ");
+}
+
+}  // namespace
+
+std::unique_ptr<CLI::App> make_app() {
+  auto app = std::make_unique<CLI::App>(
+      "Isoscale measures how well a GPU cluster scales, and says why it does not scale better.",
+      "isoscale");
+  constexpr std::size_t column = 37;
+  app->get_formatter()->column_width(column);
+  app->get_formatter()->label("Positionals", "Arguments");
+  app->get_formatter()->label("SUBCOMMAND", "COMMAND");
+  app->set_help_flag("-h,--help", "print this and exit");
+  app->add_flag("--version")->description("print the version and exit");
+  app->allow_extras();
+  app->require_subcommand(0, 1);
+  add_run(*app);
+  add_report(*app);
+  add_list(*app);
+  for (CLI::App* const command : app->get_subcommands({})) command->group("Commands");
+  app->footer("Options of a command: isoscale COMMAND --help");
+  return app;
+}
+
+}  // namespace isoscale::config

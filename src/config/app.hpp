@@ -1,0 +1,20 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <CLI/App.hpp>
+#include <memory>
+
+namespace isoscale::config {
+
+/// Names of positional arguments, as --help prints them.
+inline constexpr const char* experiment_argument = "EXPERIMENT.toml";
+inline constexpr const char* files_argument = "RUN.h5";
+inline constexpr const char* what_argument = "WHAT";
+inline constexpr const char* workload_argument = "WORKLOAD";
+
+/// The commands and their options for CLI11 to match and to describe; what it finds stays with the
+/// options as text. Unknown arguments are left in remaining().
+[[nodiscard]] std::unique_ptr<CLI::App> make_app();
+
+}  // namespace isoscale::config

@@ -1,0 +1,241 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "config/arguments.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/App.hpp>
+#include <array>
+#include <limits>
+#include <memory>
+
+#include "base/build_info.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "config/app.hpp"
+#include "config/find_workload.hpp"
+#include "config/layer.hpp"
+#include "config/values.hpp"
+#include "workloads/toml_text.hpp"
+
+namespace isoscale::config {
+
+std::string_view name(ReportFormat format) {
+  constexpr std::array<std::string_view, 4> names{"text", "json", "csv", "markdown"};
+  return names[static_cast<std::size_t>(format)];
+}
+std::string_view name(ListCommand::What what) {
+  constexpr std::array<std::string_view, 4> names{"workloads", "models", "suites", "options"};
+  return names[static_cast<std::size_t>(what)];
+}
+
+namespace {
+
+using Known = std::span<const workloads::Workload>;
+
+std::string help_of(const CLI::App& command) {
+  const bool top = command.get_parent() == nullptr;
+  return fmt::format("see: isoscale {}--help", top ? "" : command.get_name() + " ");
+}
+
+/// --help without the runs of empty lines that CLI11 leaves between groups.
+PrintCommand help_text(const CLI::App& app) {
+  std::string text = app.help();
+  for (auto at = text.find("\n\n\n"); at != std::string::npos; at = text.find("\n\n\n", at)) {
+    text.erase(at, 1);
+  }
+  text.erase(text.find_last_not_of('\n') + 1);
+  return {text + "\n"};
+}
+
+[[noreturn]] void refuse(std::string_view what, const CLI::App& command) {
+  throw base::UsageError(fmt::format("{}; {}", what, help_of(command)));
+}
+
+/// An argument that `command` has no place for.
+[[noreturn]] void refuse_extra(const std::string& argument, const CLI::App& command) {
+  std::vector<std::string> names;
+  if (argument.starts_with('-')) {
+    for (const CLI::Option* const option : command.get_options()) {
+      for (const std::string& known : option->get_lnames()) names.push_back("--" + known);
+    }
+    const std::string_view typed = std::string_view{argument}.substr(0, argument.find('='));
+    refuse(fmt::format("unknown option {}{}", base::quoted(typed),
+                       base::did_you_mean(
+                           typed, std::vector<std::string_view>{names.begin(), names.end()})),
+           command);
+  }
+  if (command.get_parent() != nullptr) {
+    refuse(fmt::format("unexpected argument {}", base::quoted(argument)), command);
+  }
+  for (const CLI::App* const known : command.get_subcommands({}))
+    names.push_back(known->get_name());
+  refuse(fmt::format("unknown command {}{}; the commands are {}", base::quoted(argument),
+                     base::did_you_mean(argument,
+                                        std::vector<std::string_view>{names.begin(), names.end()}),
+                     fmt::join(names, ", ")),
+         command);
+}
+
+void refuse_extras(const CLI::App& command) {
+  for (const std::string& argument : command.remaining()) {
+    if (argument != "--") refuse_extra(argument, command);
+  }
+}
+
+/// `--name=` would take the next argument for its value.
+void refuse_empty_values(std::span<const std::string> arguments) {
+  for (const std::string& argument : arguments) {
+    if (argument == "--") return;
+    if (argument.starts_with("--") && argument.find('=') == argument.size() - 1) {
+      const auto option = std::string_view{argument}.substr(0, argument.size() - 1);
+      throw base::UsageError(fmt::format(
+          "{}: the value is empty; give one, or leave the option out", base::printable(option)));
+    }
+  }
+}
+
+/// The values that were given to an option of `command`.
+const std::vector<std::string>& values_of(const CLI::App& command, const std::string& option) {
+  const auto& values = command.get_option(option)->results();
+  for (const std::string& value : values) {
+    if (!value.starts_with("--")) continue;
+    refuse(fmt::format("{} needs a value, but {} follows", option, base::quoted(value)), command);
+  }
+  return values;
+}
+
+/// The value of an option that is given at most once; nullptr when it is not given.
+const std::string* value_of(const CLI::App& command, const std::string& option) {
+  const auto& values = values_of(command, option);
+  if (values.size() > 1) {
+    refuse(fmt::format("{} is given twice, as {} and as {}; give it once", option,
+                       base::quoted(values[0]), base::quoted(values[1])),
+           command);
+  }
+  return values.empty() ? nullptr : &values.front();
+}
+
+/// Calls `parse` and puts the option's name before whatever it complains of.
+template <class Parse>
+auto with_place(std::string_view option, std::string_view text, Parse parse) {
+  try {
+    require_sane(text);
+    return parse(text);
+  } catch (const base::UsageError& error) {
+    throw base::UsageError(fmt::format("{}: {}", option, error.what()), error.where());
+  }
+}
+
+void read_flag(Layer& layer, const CLI::App& command, const RunOption& option,
+               const std::string& flag) {
+  const auto& results = command.get_option(flag)->results();
+  for (const std::string& result : results) {
+    if (result != "true") refuse(fmt::format("{} takes no value", flag), command);
+  }
+  if (!results.empty()) give(layer.shared, option, "true", flag);
+}
+
+RunConfig interpret_run(const CLI::App& command, std::span<const std::string> arguments,
+                        Known known) {
+  Layer layer;
+  for (const RunOption& option : run_options()) {
+    const std::string flag = fmt::format("--{}", option.name);
+    if (option.arity == Arity::flag) {
+      read_flag(layer, command, option, flag);
+      continue;
+    }
+    if (option.arity != Arity::repeated) (void)value_of(command, flag);
+    for (const std::string& value : values_of(command, flag)) {
+      give(layer.shared, option, value, flag);
+    }
+  }
+  Layer file;
+  if (const std::string* const path = value_of(command, experiment_argument)) {
+    const auto readable = with_place(experiment_argument, *path, parse_path);
+    file = read_layer(workloads::read_small_file(readable, "experiment file"), *path);
+  }
+  RunConfig run = assemble(file, layer, known);
+  run.command_line = shell_quoted(arguments);
+  return run;
+}
+
+ReportCommand interpret_report(const CLI::App& command) {
+  ReportCommand report;
+  for (const std::string& file : command.get_option(files_argument)->results()) {
+    report.files.push_back(with_place(files_argument, file, parse_path));
+  }
+  if (report.files.empty()) refuse("report needs a run file to read", command);
+  if (const std::string* const text = value_of(command, "--format")) {
+    report.format = with_place("--format", *text, [](std::string_view value) {
+      using enum ReportFormat;
+      return parse_choice(value, {ReportFormat::text, json, csv, markdown});
+    });
+  }
+  if (const std::string* const text = value_of(command, "--baseline")) {
+    report.baseline = with_place("--baseline", *text, [](std::string_view value) {
+      return parse_int(value, 1, std::numeric_limits<int>::max());
+    });
+  }
+  return report;
+}
+
+ListCommand interpret_list(const CLI::App& command, Known known) {
+  using enum ListCommand::What;
+  const std::string* const what = value_of(command, what_argument);
+  const std::string* const workload = value_of(command, workload_argument);
+  if (what == nullptr) refuse("list needs one of workloads, models, suites, options", command);
+  ListCommand list;
+  list.what = with_place("list", *what, [](std::string_view text) {
+    return parse_choice(text, {workloads, models, suites, options});
+  });
+  if (list.what != options) {
+    if (workload != nullptr) refuse_extra(*workload, command);
+    return list;
+  }
+  if (workload == nullptr) refuse("list options needs the name of a workload", command);
+  list.workload = find_workload(*workload, "list options", known).name;
+  return list;
+}
+
+std::string version_text() {
+  const base::BuildInfo& info = base::build_info();
+  return fmt::format("isoscale {} (git {}, {}, {})\n", info.version, info.git_hash, info.compiler,
+                     info.build_type);
+}
+
+}  // namespace
+
+Command parse_arguments(std::span<const std::string> arguments, Known known) {
+  const std::unique_ptr<CLI::App> app = make_app();
+  if (arguments.size() <= 1) return help_text(*app);
+  const auto given = arguments.subspan(1);
+  refuse_empty_values(given);
+  const auto chosen = [&]() -> const CLI::App& {
+    const auto commands = app->get_subcommands();
+    return commands.empty() ? *app : *commands.front();
+  };
+  try {
+    std::vector<std::string> reversed(given.rbegin(), given.rend());  // as CLI11 wants them
+    app->parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    return help_text(*app);
+  } catch (const CLI::ArgumentMismatch& error) {
+    // CLI11 begins with the option's name and a colon; the rest speaks of its own types.
+    const std::string_view text = error.what();
+    refuse(fmt::format("{} needs a value", base::printable(text.substr(0, text.find(':')))),
+           chosen());
+  } catch (const CLI::ParseError& error) {
+    refuse(base::printable(error.what(), 200), chosen());
+  }
+  refuse_extras(*app);
+  if (app->count("--version") > 0) return PrintCommand{version_text()};
+  const CLI::App& command = chosen();
+  if (&command == app.get()) return help_text(*app);
+  refuse_extras(command);
+  if (command.get_name() == "run") return interpret_run(command, arguments, known);
+  if (command.get_name() == "report") return interpret_report(command);
+  return interpret_list(command, known);
+}
+
+}  // namespace isoscale::config

@@ -1,0 +1,220 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "config/find_workload.hpp"
+#include "config/layer.hpp"
+#include "config/suites.hpp"
+#include "config/values.hpp"
+
+namespace isoscale::config {
+namespace {
+
+using workloads::Workload;
+using Known = std::span<const Workload>;
+
+constexpr std::string_view default_suite = "quick";
+constexpr std::string_view default_model = "tiny";
+
+/// Which experiments a run consists of, and what holds for all of them before and after what each
+/// says itself.
+struct Plan {
+  std::vector<Choices> experiments;
+  std::vector<const Choices*> below, above;
+  std::string suite;
+};
+
+void refuse_both(const Given* one, const Given* other, std::string_view advice) {
+  if (one == nullptr || other == nullptr) return;
+  throw base::UsageError(
+      fmt::format("{} and {} both choose what to measure; {}", one->place, other->place, advice));
+}
+
+void refuse_conflicts(const Layer& file, const Layer& command_line) {
+  const Given* const suite = file.shared.find("suite");
+  const Given* const workload = file.shared.find("workload");
+  refuse_both(command_line.shared.find("suite"), command_line.shared.find("workload"),
+              "give one of them");
+  refuse_both(suite, workload, "give one of them");
+  if (file.experiments.empty()) return;
+  const Given* const experiment = file.experiments.front().find("workload");
+  for (const Given* const other : {suite, workload}) {
+    refuse_both(other, experiment, "give either [[experiment]] tables or that key");
+  }
+  for (const char* const option : {"suite", "workload"}) {
+    refuse_both(command_line.shared.find(option), experiment,
+                "leave the option away, or edit the file");
+  }
+}
+
+Layer load_suite_given(const Given& given) {
+  try {
+    return load_suite(given.text);
+  } catch (const base::UsageError& error) {
+    throw base::UsageError(fmt::format("{}: {}", given.place, error.what()), error.where());
+  }
+}
+
+/// The one of two layers that chooses what to measure: the command line before the file.
+const Given* chosen(std::string_view option, const Layer& file, const Layer& command_line) {
+  for (const Layer* const layer : {&command_line, &file}) {
+    const bool chooses = layer->shared.find("suite") != nullptr ||
+                         layer->shared.find("workload") != nullptr || !layer->experiments.empty();
+    if (chooses) return layer->shared.find(option);
+  }
+  return nullptr;
+}
+
+/// The experiments; `suite` is filled when they come from one, and outlives the plan.
+Plan plan_experiments(const Layer& file, const Layer& command_line, Layer& suite) {
+  if (!file.experiments.empty()) {
+    return {.experiments = file.experiments,
+            .below = {&file.shared},
+            .above = {&command_line.shared},
+            .suite = file.recorded_suite};
+  }
+  if (const Given* const workload = chosen("workload", file, command_line)) {
+    Choices only;
+    only.values.emplace("workload", *workload);
+    return {.experiments = {only},
+            .below = {&file.shared},
+            .above = {&command_line.shared},
+            .suite = ""};
+  }
+  const Given none{.text = std::string{default_suite}, .place = "suite"};
+  const Given* const given = chosen("suite", file, command_line);
+  const Given& name = given == nullptr ? none : *given;
+  suite = load_suite_given(name);
+  return {.experiments = suite.experiments,
+          .below = {&suite.shared},
+          .above = {&file.shared, &command_line.shared},
+          .suite = name.text};
+}
+
+/// Stores what `choices` says; false in `scope` is left alone.
+void apply(const Choices& choices, Scope scope, Experiment& experiment, RunConfig& run) {
+  for (const RunOption& option : run_options()) {
+    const Given* const given = choices.find(option.name);
+    if (given == nullptr || option.scope != scope) continue;
+    if (option.name == "model" && choices.model) {
+      experiment.base.model = *choices.model;
+    } else {
+      option.apply(given->text, experiment, run);
+    }
+  }
+}
+
+const workloads::OptionSpec* find_spec(const Workload& workload, std::string_view key) {
+  const auto found = std::ranges::find(workload.options, key, &workloads::OptionSpec::key);
+  return found == workload.options.end() ? nullptr : &*found;
+}
+
+/// Every key must be known to at least one of the workloads that it is given to.
+void refuse_unknown_options(const Choices& choices, const std::vector<const Workload*>& targets) {
+  for (const auto& [key, given] : choices.options) {
+    const auto knows = [&](const Workload* workload) {
+      return find_spec(*workload, key) != nullptr;
+    };
+    if (std::ranges::any_of(targets, knows)) continue;
+    std::vector<std::string_view> keys, names;
+    for (const Workload* const workload : targets) {
+      if (std::ranges::find(names, workload->name) != names.end()) continue;
+      names.push_back(workload->name);
+      for (const auto& spec : workload->options) keys.push_back(spec.key);
+    }
+    throw base::UsageError(fmt::format("{}: {} is no option of {}{}; see: isoscale list options {}",
+                                       given.place, base::quoted(key), fmt::join(names, ", "),
+                                       base::did_you_mean(key, keys), names.front()));
+  }
+}
+
+void apply_options(const Choices& choices, const Workload& workload, Experiment& experiment) {
+  for (const auto& [key, given] : choices.options) {
+    const auto* const spec = find_spec(workload, key);
+    if (spec == nullptr) continue;
+    try {
+      workloads::validate(*spec, given.text);
+    } catch (const base::UsageError& error) {
+      throw base::UsageError(fmt::format("{}: {}", given.place, error.what()), error.where());
+    }
+    experiment.base.options.insert_or_assign(key, given.text);
+  }
+}
+
+/// A named axis that the workload cannot use is no mesh for it.
+void refuse_foreign_axes(const Experiment& experiment, const Workload& workload,
+                         const std::string& place) {
+  for (const auto& [axis, extent] : experiment.mesh) {
+    if (extent == 1 || workload.axes.contains(axis)) continue;
+    throw base::UsageError(
+        fmt::format("{}: mesh {}: the workload {} does not use {}, only {}; "
+                    "choose workloads that use every axis of the mesh",
+                    place, to_text(experiment.mesh), workload.name, mesh::name(axis),
+                    mesh::to_string(workload.axes)));
+  }
+}
+
+/// All layers that speak of one experiment, the last word last.
+std::vector<const Choices*> layers_of(const Plan& plan, const Choices& experiment) {
+  std::vector<const Choices*> layers = plan.below;
+  layers.push_back(&experiment);
+  layers.insert(layers.end(), plan.above.begin(), plan.above.end());
+  return layers;
+}
+
+Experiment make_experiment(const std::vector<const Choices*>& layers, const Workload& workload,
+                           RunConfig& run) {
+  Experiment experiment;
+  experiment.workload = workload.name;
+  experiment.base.model = workloads::load_model(default_model);
+  const Given* mesh = nullptr;
+  for (const Choices* const layer : layers) {
+    apply(*layer, Scope::experiment, experiment, run);
+    apply_options(*layer, workload, experiment);
+    if (layer->find("mesh") != nullptr) mesh = layer->find("mesh");
+  }
+  if (mesh != nullptr) refuse_foreign_axes(experiment, workload, mesh->place);
+  return experiment;
+}
+
+}  // namespace
+
+RunConfig assemble(const Layer& file, const Layer& command_line, Known known) {
+  refuse_conflicts(file, command_line);
+  Layer suite;
+  const Plan plan = plan_experiments(file, command_line, suite);
+
+  RunConfig run;
+  Experiment none;
+  for (const Layer* const layer : {&std::as_const(suite), &file, &command_line}) {
+    apply(layer->shared, Scope::run, none, run);
+  }
+  run.suite = plan.suite;
+  run.command_line = file.recorded_command_line;
+
+  std::vector<const Workload*> all;
+  for (const Choices& choices : plan.experiments) {
+    const Given& names = *choices.find("workload");
+    std::vector<const Workload*> targets;
+    for (const std::string& name : parse_names(names.text)) {
+      targets.push_back(&find_workload(name, names.place, known));
+    }
+    refuse_unknown_options(choices, targets);
+    const auto layers = layers_of(plan, choices);
+    for (const Workload* const workload : targets) {
+      run.experiments.push_back(make_experiment(layers, *workload, run));
+    }
+    all.insert(all.end(), targets.begin(), targets.end());
+  }
+  for (const auto* const shared : {&plan.below, &plan.above}) {
+    for (const Choices* const choices : *shared) refuse_unknown_options(*choices, all);
+  }
+  return run;
+}
+
+}  // namespace isoscale::config

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/option_table.hpp"
+#include "config/run_config.hpp"
+#include "workloads/workload.hpp"
+
+/// What one place (the command line, an experiment file, a suite) says about a run, as given; and
+/// how layers of it become one RunConfig.
+namespace isoscale::config {
+
+/// A value as text, and where it stands: "--model", "exp.toml:3: model".
+struct Given {
+  std::string text;
+  std::string place;
+};
+
+/// The options that one experiment, or a layer for all of its experiments, gives.
+struct Choices {
+  std::map<std::string, Given, std::less<>> values;   ///< by long name of the option
+  std::map<std::string, Given, std::less<>> options;  ///< of the workloads, by key
+  std::optional<workloads::Model> model;              ///< a model spelled out; values has its place
+
+  [[nodiscard]] const Given* find(std::string_view option) const;
+};
+
+struct Layer {
+  Choices shared;
+  std::vector<Choices> experiments;
+  std::string description;     ///< for people; of suites
+  std::string recorded_suite;  ///< what the echo of an earlier run says of itself
+  std::string recorded_command_line;
+};
+
+/// Stores a value after it has been checked. Throws base::UsageError that names the place: when the
+/// value has no meaning, or the option has one in `choices` already.
+void give(Choices& choices, const RunOption& option, std::string_view text,
+          const std::string& place);
+/// The same for an option of workloads. Its key and value are checked when workloads are known.
+void give_workload_option(Choices& choices, const std::string& key, std::string_view value,
+                          const std::string& place);
+
+/// An experiment file. Throws base::UsageError "ORIGIN:LINE: KEY: ...".
+[[nodiscard]] Layer read_layer(std::string_view toml, std::string_view origin);
+
+/// One configuration of what the file says and the command line says over it; where neither chooses
+/// workloads, of the quick suite. Throws base::UsageError for what conflicts or is unknown.
+[[nodiscard]] RunConfig assemble(const Layer& file, const Layer& command_line,
+                                 std::span<const workloads::Workload> known);
+
+}  // namespace isoscale::config

@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "config/listing.hpp"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+#include "config/find_workload.hpp"
+#include "config/suites.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::config {
+namespace {
+
+using Known = std::span<const workloads::Workload>;
+
+std::string list_workloads(Known known) {
+  std::string text;
+  for (const auto& workload : known) {
+    text += fmt::format("{:<10} {}\n", workload.name, workload.description);
+  }
+  return text;
+}
+
+std::string list_models() {
+  std::string text;
+  for (const std::string& name : workloads::model_names()) {
+    const workloads::Model model = workloads::load_model(name);
+    text += fmt::format("{:<11} {:>18}: {} layers, hidden {}, FFN {}{}, {} heads of {}", name,
+                        units::format_count(workloads::parameter_count(model), "parameters"),
+                        model.layers, model.hidden, model.ffn, model.gated_mlp ? " gated" : "",
+                        model.heads, model.head_size);
+    if (model.kv_heads != model.heads) text += fmt::format(" ({} KV)", model.kv_heads);
+    text += fmt::format(", sequence {}\n{:11} {}\n", model.sequence, "", model.source);
+  }
+  return text;
+}
+
+std::string list_suites() {
+  std::string text;
+  for (const std::string_view name : suite_names()) {
+    text += fmt::format("{:<10} {}\n", name, load_suite(name).description);
+  }
+  return text;
+}
+
+std::string list_options(const workloads::Workload& workload) {
+  std::string text;
+  for (const auto& spec : workload.options) {
+    const std::string fallback =
+        spec.default_value.empty() ? "derived" : std::string{spec.default_value};
+    text += fmt::format("{}={}  [{}]\n    {}\n", spec.key, workloads::accepted(spec), fallback,
+                        spec.help);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string listing(const ListCommand& command, Known known) {
+  switch (command.what) {
+    case ListCommand::What::workloads:
+      return list_workloads(known);
+    case ListCommand::What::models:
+      return list_models();
+    case ListCommand::What::suites:
+      return list_suites();
+    case ListCommand::What::options:
+      return list_options(find_workload(command.workload, "list options", known));
+  }
+  throw std::logic_error("a list of nothing");
+}
+
+}  // namespace isoscale::config

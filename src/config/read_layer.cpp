@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+#include <toml++/toml.h>
+
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "config/layer.hpp"
+#include "config/values.hpp"
+#include "workloads/model_toml.hpp"
+#include "workloads/toml_text.hpp"
+
+namespace isoscale::config {
+namespace {
+
+/// Where an entry of a file stands; the beginning of every error about it.
+struct Entry {
+  std::string_view key;
+  const toml::node& node;
+  std::string_view origin;
+
+  [[nodiscard]] std::string place() const {
+    return fmt::format("{}: {}", workloads::place_of(origin, node.source()), base::printable(key));
+  }
+  [[noreturn]] void refuse(std::string_view why) const {
+    throw base::UsageError(fmt::format("{} {}", place(), why));
+  }
+};
+
+/// A single value as it would be typed on the command line.
+std::string to_text(const Entry& entry) {
+  if (const auto* const text = entry.node.as_string()) return text->get();
+  if (const auto* const number = entry.node.as_integer()) return fmt::format("{}", number->get());
+  if (const auto* const number = entry.node.as_floating_point()) {
+    return fmt::format("{}", number->get());
+  }
+  if (const auto* const truth = entry.node.as_boolean()) return truth->get() ? "true" : "false";
+  entry.refuse("must be one value: a string, a number, true or false");
+}
+
+/// ["dp", "tp"] as "dp,tp".
+std::string list_to_text(const Entry& entry, const toml::array& array) {
+  std::string text;
+  for (const toml::node& node : array) {
+    const std::string item = to_text({entry.key, node, entry.origin});
+    if (item.empty() || item.find(',') != std::string::npos) {
+      entry.refuse(fmt::format("holds {}; write one value per item", base::quoted(item)));
+    }
+    if (!text.empty()) text += ',';
+    text += item;
+  }
+  if (text.empty()) entry.refuse("is an empty list; name at least one, or leave the key out");
+  return text;
+}
+
+/// { dp = 2, tp = 2 } as "dp=2,tp=2".
+std::string mesh_to_text(const Entry& entry, const toml::table& table) {
+  std::string text;
+  for (const auto& [key, node] : table) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", key.str(),
+                        to_text({entry.key, node, entry.origin}));
+  }
+  if (text.empty()) entry.refuse("is an empty table; name at least one axis, or leave the key out");
+  return text;
+}
+
+void read_workload_options(Choices& choices, const Entry& entry) {
+  const toml::table* const table = entry.node.as_table();
+  if (table == nullptr) entry.refuse("must be a table, such as { bucket = \"10MiB\" }");
+  for (const auto& [key, node] : *table) {
+    const Entry option{key.str(), node, entry.origin};
+    const std::string value = to_text(option);
+    give_workload_option(choices, std::string{key.str()}, value, option.place());
+  }
+}
+
+void read_option(Choices& choices, const RunOption& option, const Entry& entry) {
+  const toml::array* const array = entry.node.as_array();
+  const toml::table* const table = entry.node.as_table();
+  if (option.arity == Arity::repeated) {
+    read_workload_options(choices, entry);
+  } else if (option.name == "model" && table != nullptr) {
+    choices.model = workloads::read_model(*table, entry.origin);
+    choices.values.emplace(option.name, Given{.text = choices.model->name, .place = entry.place()});
+  } else if (option.name == "mesh" && table != nullptr) {
+    give(choices, option, mesh_to_text(entry, *table), entry.place());
+  } else if (option.arity == Arity::list && array != nullptr) {
+    give(choices, option, list_to_text(entry, *array), entry.place());
+  } else if (option.arity == Arity::flag && !entry.node.is_boolean()) {
+    entry.refuse("must be true or false");
+  } else {
+    give(choices, option, to_text(entry), entry.place());
+  }
+}
+
+const RunOption* find_by_key(std::string_view key) {
+  for (const RunOption& option : run_options()) {
+    if (key_of(option) == key) return &option;
+  }
+  return nullptr;
+}
+
+/// `others`: what may stand here beside options.
+[[noreturn]] void refuse_key(const toml::key& key, std::string_view origin, Scope scope,
+                             std::vector<std::string> names) {
+  for (const RunOption& option : run_options()) {
+    if (scope == Scope::run || option.scope == Scope::experiment) names.push_back(key_of(option));
+  }
+  const std::vector<std::string_view> candidates{names.begin(), names.end()};
+  throw base::UsageError(
+      fmt::format("{}: unknown key {}{}; {} may have {}", workloads::place_of(origin, key.source()),
+                  base::quoted(key.str()), base::did_you_mean(key.str(), candidates),
+                  scope == Scope::run ? "a run" : "an experiment", fmt::join(names, ", ")));
+}
+
+Choices read_experiment(const toml::node& node, std::string_view origin) {
+  const toml::table* const table = node.as_table();
+  if (table == nullptr) Entry{"experiment", node, origin}.refuse("must be [[experiment]] tables");
+  Choices choices;
+  for (const auto& [key, value] : *table) {
+    const RunOption* const option = find_by_key(key.str());
+    if (option != nullptr && option->scope == Scope::run) {
+      Entry{key.str(), value, origin}.refuse(
+          "holds for the whole run: write it above the first "
+          "[[experiment]]");
+    }
+    if (option == nullptr) refuse_key(key, origin, Scope::experiment, {});
+    read_option(choices, *option, {key.str(), value, origin});
+  }
+  if (choices.find("workload") == nullptr) {
+    Entry{"experiment", node, origin}.refuse("names no workload: add workload = \"NAME\"");
+  }
+  return choices;
+}
+
+void read_experiments(Layer& layer, const Entry& entry) {
+  const toml::array* const array = entry.node.as_array();
+  if (array == nullptr || array->empty()) entry.refuse("must be [[experiment]] tables");
+  for (const toml::node& node : *array) {
+    layer.experiments.push_back(read_experiment(node, entry.origin));
+  }
+}
+
+void read_recorded(Layer& layer, const Entry& entry) {
+  const toml::table* const table = entry.node.as_table();
+  if (table == nullptr) entry.refuse("must be a table");
+  for (const auto& [key, node] : *table) {
+    const Entry item{key.str(), node, entry.origin};
+    const auto* const text = node.as_string();
+    if (text == nullptr) item.refuse("must be a string");
+    if (!base::is_plain(text->get())) item.refuse("holds a control character");
+    if (key.str() == "suite") {
+      layer.recorded_suite = text->get();
+    } else if (key.str() == "command_line") {
+      layer.recorded_command_line = text->get();
+    } else {
+      item.refuse("is unknown; recorded are suite and command_line");
+    }
+  }
+}
+
+}  // namespace
+
+Layer read_layer(std::string_view toml, std::string_view origin) {
+  const toml::table table = workloads::parse_toml(toml, origin);
+  Layer layer;
+  for (const auto& [key, node] : table) {
+    const Entry entry{key.str(), node, origin};
+    const RunOption* const option = find_by_key(key.str());
+    if (option != nullptr) {
+      read_option(layer.shared, *option, entry);
+    } else if (key.str() == "experiment") {
+      read_experiments(layer, entry);
+    } else if (key.str() == "recorded") {
+      read_recorded(layer, entry);
+    } else if (key.str() == "description") {
+      layer.description = to_text(entry);
+    } else {
+      refuse_key(key, origin, Scope::run, {"description", "experiment"});
+    }
+  }
+  return layer;
+}
+
+}  // namespace isoscale::config

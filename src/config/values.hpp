@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "mesh/resolve.hpp"
+#include "units/quantity.hpp"
+
+/// The values of options from text. All throw base::UsageError or std::invalid_argument with a
+/// sentence that begins with the value and says what would be accepted.
+namespace isoscale::config {
+
+/// What holds for every value: not empty, plain text, of a sane length.
+void require_sane(std::string_view text);
+
+/// A whole number from `least` to `most`.
+[[nodiscard]] std::uint64_t parse_number(std::string_view text, std::uint64_t least,
+                                         std::uint64_t most);
+[[nodiscard]] int parse_int(std::string_view text, int least, int most);
+/// "dp,tp": the names between the commas, each once.
+[[nodiscard]] std::vector<std::string> parse_names(std::string_view text);
+/// "4,1,2": ascending, each once.
+[[nodiscard]] std::vector<int> parse_rank_counts(std::string_view text);
+/// Above 0 and below 100%.
+[[nodiscard]] double parse_precision_goal(std::string_view text);
+/// Above 0, at most 1000 hours.
+[[nodiscard]] units::Seconds parse_time_limit(std::string_view text);
+[[nodiscard]] mesh::Request parse_mesh(std::string_view text);
+/// "KEY=VALUE".
+[[nodiscard]] std::pair<std::string, std::string> parse_assignment(std::string_view text);
+[[nodiscard]] std::filesystem::path parse_path(std::string_view text);
+/// "true" or "false".
+[[nodiscard]] bool parse_flag(std::string_view text);
+
+/// The enumerator among `choices` whose name is `text`.
+template <class Enum>
+[[nodiscard]] Enum parse_choice(std::string_view text, std::initializer_list<Enum> choices) {
+  std::vector<std::string_view> names;
+  for (const Enum choice : choices) {
+    if (name(choice) == text) return choice;
+    names.push_back(name(choice));
+  }
+  throw base::UsageError(
+      fmt::format("{} is not one of {}", base::quoted(text), fmt::join(names, ", ")));
+}
+
+/// "dp=2,tp=2": parse_mesh() gives the request back.
+[[nodiscard]] std::string to_text(const mesh::Request& request);
+
+}  // namespace isoscale::config
