@@ -2,13 +2,16 @@
 // SPDX-License-Identifier: MIT
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "analysis/breakdown.hpp"
 #include "run_samples.hpp"
 #include "simulate/simulate.hpp"
+#include "workloads/workload.hpp"
 
 /// Breakdowns of simulated steps: the costs are the truth that the breakdown must find again.
 namespace isoscale::analysis {
@@ -138,6 +141,44 @@ TEST(SimulatedBreakdown, UsesLikeRanksForThoseThatWereNotTraced) {
   EXPECT_EQ(result.ranks, (std::vector{0, 2}));
   EXPECT_NEAR(result.mean->bubble / result.mean->step, 1.0 / 5.0, 1e-9);
   EXPECT_EQ(result.missing, "bubble assumes the mean op times of like ranks for ranks 1, 3");
+}
+
+/// The programs that are really played, under costs of their GEMMs alone.
+TEST(SimulatedBreakdown, FindsTheBubbleOfTheWorkloadsSchedules) {
+  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
+  for (const char* const schedule : {"gpipe", "1f1b"}) {
+    for (const auto& [shape, microbatches] :
+         {std::pair{mesh::Shape{.pp = 4}, 8},
+          std::pair{mesh::Shape{.tp = 2, .dp = 2, .pp = 2}, 3}}) {
+      workloads::Request request;
+      request.model = workloads::load_model("tiny");
+      request.model.layers = 1;
+      request.options = {{"microbatch", "2"},
+                         {"microbatches", std::to_string(microbatches)},
+                         {"schedule", schedule}};
+      results::PointData point;
+      point.mesh = shape;
+      point.ranks = shape.size();
+      point.outline =
+          program::outline(hybrid.build(hybrid.scale(request, shape, workloads::Scaling::weak)),
+                           program::Section::step);
+      const auto costs = simulate::unit_costs(point.outline);
+      point.traces = {simulate::simulate(point.outline, costs, {.plays = 4}).back()};
+      point.clock_offset.assign(static_cast<std::size_t>(point.ranks), 0);
+      point.clock_error.assign(static_cast<std::size_t>(point.ranks), 0);
+
+      const auto result = breakdown(point);
+      SCOPED_TRACE(std::string{schedule} + " on " + mesh::to_string(shape));
+      EXPECT_EQ(result.missing, "");
+      ASSERT_TRUE(result.mean);
+      const Breakdown& mean = *result.mean;
+      EXPECT_NEAR(mean.bubble / mean.step, (shape.pp - 1.0) / (microbatches + shape.pp - 1.0),
+                  1e-9);
+      EXPECT_NEAR(mean.compute + mean.bubble, mean.step, 1e-9 * mean.step);
+      EXPECT_NEAR(mean.other, 0, 1e-9 * mean.step);
+      EXPECT_EQ(result.unaccounted, 0);
+    }
+  }
 }
 
 }  // namespace
