@@ -1,0 +1,434 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/build_info.hpp"
+#include "base/text.hpp"
+#include "config/arguments.hpp"
+#include "config/listing.hpp"
+#include "config/option_table.hpp"
+#include "config_support.hpp"
+
+namespace isoscale::config {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing_support::fake_workloads;
+
+using Arguments = std::vector<std::string>;
+
+Command parse(Arguments arguments) {
+  arguments.insert(arguments.begin(), "isoscale");
+  return parse_arguments(arguments, fake_workloads());
+}
+RunConfig parse_run(Arguments arguments) {
+  arguments.insert(arguments.begin(), "run");
+  return std::get<RunConfig>(parse(arguments));
+}
+std::string text_of(const Arguments& arguments) {
+  return std::get<PrintCommand>(parse(arguments)).text;
+}
+std::vector<std::string> workloads_of(const RunConfig& run) {
+  std::vector<std::string> names;
+  for (const Experiment& experiment : run.experiments) names.push_back(experiment.workload);
+  return names;
+}
+
+TEST(CommandLine, WithoutOptionsIsTheQuickSuite) {
+  const RunConfig run = parse_run({});
+  EXPECT_EQ(run.suite, "quick");
+  EXPECT_THAT(workloads_of(run), ElementsAre("dp", "tp", "pp", "hybrid"));
+  for (const Experiment& experiment : run.experiments) {
+    EXPECT_EQ(experiment.base.model, workloads::load_model("tiny"));
+    EXPECT_EQ(experiment.base.precision, workloads::Precision::f32);
+    EXPECT_EQ(experiment.base.mesh, mesh::Shape{});
+    EXPECT_THAT(experiment.mesh, IsEmpty());
+  }
+  EXPECT_EQ(run.max_time.value(), 2.0);
+  EXPECT_EQ(run.command_line, "isoscale run");
+}
+
+TEST(CommandLine, DefaultsAreThoseThatHelpNames) {
+  const RunConfig run = parse_run({"--workload", "dp"});
+  EXPECT_EQ(run.device, Device::automatic);
+  EXPECT_THAT(run.ranks, IsEmpty());
+  EXPECT_EQ(run.rank_counts, RankCounts::doubling);
+  EXPECT_EQ(run.fill, FillIdle::idle);
+  EXPECT_EQ(run.blas_threads, 1);
+  EXPECT_EQ(run.precision, 0.01);
+  EXPECT_EQ(run.max_time.value(), 30.0);
+  EXPECT_EQ(run.trace_steps, 4);
+  EXPECT_EQ(run.trace_ranks, 64);
+  EXPECT_TRUE(run.output.empty());
+  EXPECT_EQ(run.if_exists, IfExists::refuse);
+  EXPECT_EQ(run.mode, Mode::measure);
+  EXPECT_EQ(run.verbosity, Verbosity::normal);
+  EXPECT_EQ(run.suite, "");
+  ASSERT_EQ(run.experiments.size(), 1U);
+  const Experiment& experiment = run.experiments[0];
+  EXPECT_EQ(experiment.base.model.name, "tiny");
+  EXPECT_EQ(experiment.base.precision, workloads::Precision::f32);
+  EXPECT_EQ(experiment.base.seed, 1U);
+  EXPECT_THAT(experiment.base.options, IsEmpty());
+  EXPECT_EQ(experiment.scaling, workloads::Scaling::strong);
+  EXPECT_EQ(experiment.placement, mesh::Placement::packed);
+}
+
+TEST(CommandLine, AGivenDefaultChangesNothing) {
+  // Where the default is a value and not words: the help tells the truth.
+  for (const auto& [option, value] : {std::pair{"--model", "tiny"},
+                                      {"--dtype", "f32"},
+                                      {"--seed", "1"},
+                                      {"--scaling", "strong"},
+                                      {"--placement", "packed"},
+                                      {"--device", "auto"},
+                                      {"--fill", "idle"},
+                                      {"--blas-threads", "1"},
+                                      {"--precision", "1%"},
+                                      {"--max-time", "30s"},
+                                      {"--trace-steps", "4"},
+                                      {"--trace-ranks", "64"}}) {
+    RunConfig given = parse_run({"--workload", "dp", option, value});
+    given.command_line = "isoscale run --workload dp";
+    EXPECT_EQ(given, parse_run({"--workload", "dp"})) << option;
+    EXPECT_EQ(find_option(std::string_view{option}.substr(2))->default_text, value);
+  }
+}
+
+TEST(CommandLine, ReadsEveryOption) {
+  const RunConfig run = parse_run({"--workload",
+                                   "dp,hybrid",
+                                   "--model=gpt-125m",
+                                   "--dtype",
+                                   "f64",
+                                   "--set",
+                                   "bucket=1MiB",
+                                   "--set",
+                                   "batch=16",
+                                   "--seed",
+                                   "18446744073709551615",
+                                   "--mesh",
+                                   "dp=2",
+                                   "--scaling",
+                                   "weak",
+                                   "--placement",
+                                   "spread",
+                                   "--device",
+                                   "host",
+                                   "--ranks",
+                                   "8,1,4",
+                                   "--fill",
+                                   "replicas",
+                                   "--blas-threads",
+                                   "2",
+                                   "--precision",
+                                   "0.5%",
+                                   "--max-time",
+                                   "1500ms",
+                                   "--trace-steps",
+                                   "0",
+                                   "--trace-ranks",
+                                   "7",
+                                   "--output",
+                                   "a b.h5",
+                                   "--force",
+                                   "--dry-run",
+                                   "--quiet"});
+  EXPECT_THAT(workloads_of(run), ElementsAre("dp", "hybrid"));
+  for (const Experiment& experiment : run.experiments) {
+    EXPECT_EQ(experiment.base.model, workloads::load_model("gpt-125m"));
+    EXPECT_EQ(experiment.base.precision, workloads::Precision::f64);
+    EXPECT_EQ(experiment.base.options, (workloads::Options{{"bucket", "1MiB"}, {"batch", "16"}}));
+    EXPECT_EQ(experiment.base.seed, 18'446'744'073'709'551'615U);
+    EXPECT_EQ(experiment.mesh, (mesh::Request{{mesh::Axis::dp, 2}}));
+    EXPECT_EQ(experiment.scaling, workloads::Scaling::weak);
+    EXPECT_EQ(experiment.placement, mesh::Placement::spread);
+  }
+  EXPECT_EQ(run.device, Device::host);
+  EXPECT_THAT(run.ranks, ElementsAre(1, 4, 8));
+  EXPECT_EQ(run.fill, FillIdle::replicas);
+  EXPECT_EQ(run.blas_threads, 2);
+  EXPECT_EQ(run.precision, 0.005);
+  EXPECT_EQ(run.max_time.value(), 1.5);
+  EXPECT_EQ(run.trace_steps, 0);
+  EXPECT_EQ(run.trace_ranks, 7);
+  EXPECT_EQ(run.output, "a b.h5");
+  EXPECT_EQ(run.if_exists, IfExists::overwrite);
+  EXPECT_EQ(run.mode, Mode::dry_run);
+  EXPECT_EQ(run.verbosity, Verbosity::quiet);
+  EXPECT_THAT(run.command_line, HasSubstr("--output 'a b.h5' --force --dry-run --quiet"));
+}
+
+TEST(CommandLine, AllRanksAreEveryCount) {
+  const RunConfig run = parse_run({"--ranks", "all"});
+  EXPECT_THAT(run.ranks, IsEmpty());
+  EXPECT_EQ(run.rank_counts, RankCounts::every);
+}
+
+TEST(CommandLine, OptionsReachTheWorkloadsThatKnowThem) {
+  const RunConfig run = parse_run({"--workload", "dp,pp", "--set", "bucket=1MiB", "--set",
+                                   "schedule=gpipe", "--set", "batch=4"});
+  EXPECT_EQ(run.experiments[0].base.options,
+            (workloads::Options{{"bucket", "1MiB"}, {"batch", "4"}}));
+  EXPECT_EQ(run.experiments[1].base.options,
+            (workloads::Options{{"schedule", "gpipe"}, {"batch", "4"}}));
+}
+
+TEST(CommandLine, OptionsChangeASuite) {
+  const RunConfig run = parse_run({"--suite", "quick", "--model", "gpt-125m", "--max-time", "9s"});
+  EXPECT_EQ(run.suite, "quick");
+  EXPECT_EQ(run.max_time.value(), 9.0);
+  for (const Experiment& experiment : run.experiments) {
+    EXPECT_EQ(experiment.base.model.name, "gpt-125m");
+  }
+}
+
+TEST(CommandLine, QuotesTheCommandForAShell) {
+  EXPECT_EQ(shell_quoted(Arguments{"isoscale", "run", "--set", "a=b", "x y", "it's", "", "$HOME"}),
+            R"(isoscale run --set a=b 'x y' 'it'\''s' '' '$HOME')");
+  EXPECT_EQ(shell_quoted(Arguments{"a\nb\xff\\'1"}), R"($'a\012b\377\\\'1')");
+}
+
+TEST(CommandLine, Report) {
+  const auto report = std::get<ReportCommand>(
+      parse({"report", "a.h5", "b.h5", "--format", "json", "--baseline", "2"}));
+  EXPECT_THAT(report.files, ElementsAre("a.h5", "b.h5"));
+  EXPECT_EQ(report.format, ReportFormat::json);
+  EXPECT_EQ(report.baseline, 2);
+  const auto plain = std::get<ReportCommand>(parse({"report", "--", "-odd.h5"}));
+  EXPECT_THAT(plain.files, ElementsAre("-odd.h5"));
+  EXPECT_EQ(plain.format, ReportFormat::text);
+  EXPECT_EQ(plain.baseline, std::nullopt);
+}
+
+TEST(CommandLine, List) {
+  EXPECT_EQ(std::get<ListCommand>(parse({"list", "workloads"})).what, ListCommand::What::workloads);
+  EXPECT_EQ(std::get<ListCommand>(parse({"list", "models"})).what, ListCommand::What::models);
+  EXPECT_EQ(std::get<ListCommand>(parse({"list", "suites"})).what, ListCommand::What::suites);
+  const auto options = std::get<ListCommand>(parse({"list", "options", "dp"}));
+  EXPECT_EQ(options.what, ListCommand::What::options);
+  EXPECT_EQ(options.workload, "dp");
+}
+
+TEST(CommandLine, ListingsShowEachItem) {
+  const auto list = [](const Arguments& arguments) {
+    return listing(std::get<ListCommand>(parse(arguments)), fake_workloads());
+  };
+  EXPECT_THAT(list({"list", "workloads"}), AllOf(HasSubstr("dp"), HasSubstr("hybrid")));
+  EXPECT_THAT(list({"list", "models"}), AllOf(HasSubstr("tiny"), HasSubstr("arXiv 2407.21783")));
+  EXPECT_THAT(list({"list", "suites"}), AllOf(HasSubstr("quick"), HasSubstr("standard")));
+  EXPECT_THAT(list({"list", "options", "dp"}),
+              AllOf(HasSubstr("overlap=on|off"), HasSubstr("25MiB"), HasSubstr("derived")));
+}
+
+TEST(CommandLine, HelpComesWithoutArgumentsAndAtBothLevels) {
+  EXPECT_THAT(text_of({}), AllOf(HasSubstr("run"), HasSubstr("report"), HasSubstr("list")));
+  EXPECT_EQ(text_of({"--help"}), text_of({}));
+  EXPECT_EQ(text_of({"-h"}), text_of({}));
+  EXPECT_THAT(text_of({"report", "--help"}), HasSubstr("--baseline N"));
+  EXPECT_EQ(text_of({"run", "--ranks", "0", "--help"}), text_of({"run", "--help"}));
+}
+
+TEST(CommandLine, HelpHasALineForEachOptionUnderItsHeading) {
+  const std::string help = text_of({"run", "--help"});
+  for (const RunOption& option : run_options()) {
+    std::istringstream lines{help};
+    std::string line;
+    int found = 0;
+    while (std::getline(lines, line)) {
+      if (!line.starts_with("  --" + std::string{option.name} + " ")) continue;
+      ++found;
+      EXPECT_THAT(line, HasSubstr(std::string{option.help}));
+      EXPECT_THAT(line, HasSubstr(std::string{option.default_text}));
+    }
+    EXPECT_EQ(found, 1) << option.name;
+  }
+  std::istringstream lines{help};
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
+  const std::vector<std::string> headings{
+      "\nWhat:", "\nWhere:", "\nHow long:", "\nLooking:", "\nFile:"};
+  std::vector<std::size_t> places;
+  for (const std::string& heading : headings) places.push_back(help.find(heading));
+  EXPECT_THAT(places, Not(testing::Contains(std::string::npos)));
+  EXPECT_TRUE(std::ranges::is_sorted(places));
+}
+
+TEST(CommandLine, HelpNamesNothingThatIsNotDone) {
+  const std::string help = text_of({"run", "--help"}) + text_of({"report", "--help"}) + text_of({});
+  for (const char* const later :
+       {"--graph", "--nvtx", "--inject", "--soak", "--resume", "--fallback-dir", "--budget",
+        "--timeout", "--allow", "--share-gpu", "--html", "--trace ", "compare", "predict",
+        "check"}) {
+    EXPECT_THAT(help, Not(HasSubstr(later)));
+  }
+}
+
+TEST(CommandLine, Version) {
+  EXPECT_THAT(text_of({"--version"}),
+              AllOf(HasSubstr("isoscale "), HasSubstr(std::string{base::build_info().version})));
+}
+
+struct Refusal {
+  Arguments arguments;
+  std::string_view first, second = {};
+};
+class RefusedCommand : public testing::TestWithParam<Refusal> {};
+
+TEST_P(RefusedCommand, SaysWhatAndWhatToDo) {
+  EXPECT_THAT(
+      testing_support::usage_error([] { (void)parse(GetParam().arguments); }),
+      AllOf(HasSubstr(std::string{GetParam().first}), HasSubstr(std::string{GetParam().second})));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shape, RefusedCommand,
+    testing::Values(
+        Refusal{{"frob"}, "unknown command 'frob'", "run, report, list"},
+        Refusal{{"rum"}, "did you mean 'run'?"},
+        Refusal{{"compare", "a", "b"}, "unknown command 'compare'"},
+        Refusal{{"predict"}, "unknown command 'predict'"},
+        Refusal{{"check"}, "unknown command 'check'"},
+        Refusal{{"--bogus"}, "unknown option '--bogus'", "isoscale --help"},
+        Refusal{{"run", "--modle", "x"}, "unknown option '--modle'", "did you mean '--model'?"},
+        Refusal{{"run", "--modle=x"}, "unknown option '--modle'", "isoscale run --help"},
+        Refusal{{"run", "-x"}, "unknown option '-x'"},
+        Refusal{{"run", "--graph"}, "unknown option '--graph'"},
+        Refusal{{"run", "--nvtx"}, "unknown option '--nvtx'"},
+        Refusal{{"run", "--inject", "x"}, "unknown option '--inject'"},
+        Refusal{{"run", "--soak", "1m"}, "unknown option '--soak'"},
+        Refusal{{"run", "--resume", "x"}, "unknown option '--resume'"},
+        Refusal{{"run", "--fallback-dir", "x"}, "unknown option '--fallback-dir'"},
+        Refusal{{"run", "--budget", "1m"}, "unknown option '--budget'"},
+        Refusal{{"run", "--timeout", "1m"}, "unknown option '--timeout'"},
+        Refusal{{"run", "--allow", "x"}, "unknown option '--allow'"},
+        Refusal{{"run", "--share-gpu"}, "unknown option '--share-gpu'"},
+        Refusal{{"report", "a.h5", "--html", "x"}, "unknown option '--html'"},
+        Refusal{{"report", "a.h5", "--trace", "x"}, "unknown option '--trace'"},
+        Refusal{{"run", "a.toml", "b.toml"}, "unexpected argument 'b.toml'"},
+        Refusal{{"run", "--seed"}, "--seed needs a value"},
+        Refusal{{"run", "--seed="}, "--seed: the value is empty"},
+        Refusal{{"run", "--seed", ""}, "--seed: '' is empty"},
+        Refusal{{"run", "--seed", "--force"}, "--seed needs a value", "'--force' follows"},
+        Refusal{{"run", "--seed", "1", "--seed=2"}, "--seed is given twice", "'1' and as '2'"},
+        Refusal{{"run", "--force=false"}, "--force takes no value"},
+        Refusal{{"run", "nowhere.toml"}, "cannot read the experiment file 'nowhere.toml'"},
+        Refusal{{"run", ""}, "EXPERIMENT.toml: '' is empty"},
+        Refusal{{"run", "/"}, "is a directory"},
+        Refusal{{"run", "--workload", "dp", "--suite", "quick"},
+                "--suite and --workload both choose what to measure",
+                "give one of them"}));
+
+INSTANTIATE_TEST_SUITE_P(
+    Values, RefusedCommand,
+    testing::Values(
+        Refusal{{"run", "--workload", "xp"}, "unknown workload 'xp'", "dp, tp, pp, hybrid"},
+        Refusal{{"run", "--workload", "hybird"}, "did you mean 'hybrid'?"},
+        Refusal{{"run", "--workload", "dp,,tp"}, "holds an empty name"},
+        Refusal{{"run", "--workload", ","}, "holds an empty name"},
+        Refusal{{"run", "--workload", "dp,dp"}, "names 'dp' twice"},
+        Refusal{{"run", "--suite", "quik"}, "unknown suite 'quik'", "did you mean 'quick'?"},
+        Refusal{{"run", "--suite", "acceptance"}, "unknown suite", "quick, standard"},
+        Refusal{{"run", "--model", "gpt-13"}, "unknown model 'gpt-13'", "'gpt-13b'"},
+        Refusal{{"run", "--model", "no.toml"}, "cannot read the model file 'no.toml'"},
+        Refusal{{"run", "--dtype", "bf17"}, "--dtype: unknown dtype 'bf17'", "bf16, fp8"},
+        Refusal{{"run", "--set", "bucket"}, "'bucket' is not KEY=VALUE"},
+        Refusal{{"run", "--set", "=1"}, "'=1' is not KEY=VALUE"},
+        Refusal{{"run", "--set", "bukket=1"}, "'bukket' is no option of", "did you mean 'bucket'?"},
+        Refusal{{"run", "--workload", "tp", "--set", "bucket=1"},
+                "'bucket' is no option of tp",
+                "isoscale list options tp"},
+        Refusal{{"run", "--set", "bucket=64M"}, "--set: option bucket", "ambiguous"},
+        Refusal{{"run", "--set", "bucket="}, "option bucket = '': empty"},
+        Refusal{{"run", "--set", "overlap=yes"}, "option overlap = 'yes'", "on|off"},
+        Refusal{{"run", "--set", "batch=0"}, "option batch = '0': too small", "at least 1"},
+        Refusal{{"run", "--set", "batch=1", "--set", "batch=2"}, "'batch' is given twice"},
+        Refusal{{"run", "--seed", "-1"}, "--seed: '-1' is not a whole number"},
+        Refusal{{"run", "--seed", "18446744073709551616"}, "from 0 to 18446744073709551615"},
+        Refusal{{"run", "--seed", "0x10"}, "is not a whole number"},
+        Refusal{{"run", "--device", "gpu"}, "'gpu' is not one of auto, cuda, host"},
+        Refusal{{"run", "--ranks", "0"}, "--ranks: '0'", "whole numbers from 1"},
+        Refusal{{"run", "--ranks", "-2"}, "--ranks: '-2'", "whole numbers from 1"},
+        Refusal{{"run", "--ranks", "1,2,"}, "holds ''", "1,2,4"},
+        Refusal{{"run", "--ranks", "4,2,4"}, "names 4 twice"},
+        Refusal{{"run", "--ranks", "1,all"}, "holds 'all'"},
+        Refusal{{"run", "--ranks", "99999999999999999999"}, "holds '99999999999999999999'"},
+        Refusal{{"run", "--ranks", "2 4"}, "holds '2 4'"},
+        Refusal{{"run", "--mesh", "dp=0"}, "dp is '0'", "at least 1"},
+        Refusal{{"run", "--mesh", "xp=2"}, "unknown axis 'xp'", "tp, cp, ep, dp, pp"},
+        Refusal{{"run", "--mesh", "dp"}, "'dp' is not AXIS=NUMBER"},
+        Refusal{{"run", "--mesh", "dp=2,dp=2"}, "dp is given twice"},
+        Refusal{{"run", "--mesh", "dp=99999999999"}, "dp is '99999999999'"},
+        Refusal{{"run", "--workload", "tp", "--mesh", "dp=2,tp=2"},
+                "the workload tp does not use dp"},
+        Refusal{{"run", "--workload", "hybrid", "--mesh", "cp=2"}, "does not use cp", "dp+tp+pp"},
+        Refusal{{"run", "--scaling", "both"}, "'both' is not one of strong, weak"},
+        Refusal{{"run", "--placement", "far"}, "'far' is not one of packed, spread"},
+        Refusal{{"run", "--fill", "work"}, "'work' is not one of idle, replicas"},
+        Refusal{{"run", "--blas-threads", "0"}, "--blas-threads: '0'", "from 1 to"},
+        Refusal{{"run", "--precision", "5"}, "ambiguous", "5% or 0.05"},
+        Refusal{{"run", "--precision", "0%"}, "not above 0%"},
+        Refusal{{"run", "--precision", "100%"}, "below 100%"},
+        Refusal{{"run", "--precision", "nan"}, "--precision: 'nan'"},
+        Refusal{{"run", "--precision", "-1%"}, "negative"},
+        Refusal{{"run", "--max-time", "0"}, "not a time above 0"},
+        Refusal{{"run", "--max-time", "1001h"}, "up to 1000h"},
+        Refusal{{"run", "--max-time", "3x"}, "unknown unit 'x'"},
+        Refusal{{"run", "--max-time", "inf"}, "--max-time: 'inf'"},
+        Refusal{{"run", "--trace-steps", "1001"}, "from 0 to 1000"},
+        Refusal{{"run", "--trace-ranks", "0"}, "from 1 to"},
+        Refusal{{"run", "--output", "a\nb.h5"}, "'a\\x0ab.h5' holds a control character"},
+        Refusal{{"run", "--output", std::string(5000, 'x')}, "too long for a path"},
+        Refusal{{"report"}, "needs a run file"},
+        Refusal{{"report", "a.h5", "--format", "xml"}, "'xml' is not one of text, json, csv"},
+        Refusal{{"report", "a.h5", "--baseline", "0"}, "--baseline: '0'", "from 1 to"},
+        Refusal{{"report", "a.h5", "--baseline", "99999999999"}, "--baseline: '99999999999'"},
+        Refusal{{"list"}, "needs one of workloads, models, suites, options"},
+        Refusal{{"list", "foo"}, "'foo' is not one of workloads, models, suites, options"},
+        Refusal{{"list", "options"}, "needs the name of a workload"},
+        Refusal{{"list", "options", "d"}, "unknown workload 'd'", "dp, tp, pp, hybrid"},
+        Refusal{{"list", "models", "tiny"}, "unexpected argument 'tiny'"}));
+
+TEST(CommandLine, HostileValuesAreEchoedShortAndClean) {
+  const std::vector<std::string> values{std::string(1'000'000, '9'),
+                                        std::string(1'000'000, ','),
+                                        "\x1b]0;owned\x07",
+                                        "\xff\xfe\xfd",
+                                        "\xc2\x9b"
+                                        "31m",
+                                        std::string{"a\0b", 3},
+                                        std::string(1'000'000, '[')};
+  const auto check = [](const Arguments& arguments) {
+    const std::string message = testing_support::usage_error([&] { (void)parse(arguments); });
+    EXPECT_LT(message.size(), 600U) << arguments[1];
+    EXPECT_TRUE(base::is_plain(message)) << arguments[1];
+  };
+  for (const std::string& value : values) {
+    for (const RunOption& option : run_options()) {
+      if (option.arity == Arity::flag) continue;
+      if (option.name == "output" && value == values[0]) continue;  // tried above
+      check({"run", "--" + std::string{option.name} + "=" + value});
+    }
+    check({"run", "--" + value});
+    check({"run", value});
+    check({value});
+    check({"--" + value});
+    check({"list", value});
+    check({"list", "options", value});
+    check({"report", "a.h5", "--baseline", value});
+    check({"report", "a.h5", "--" + value});
+  }
+}
+
+}  // namespace
+}  // namespace isoscale::config
