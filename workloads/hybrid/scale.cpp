@@ -16,7 +16,7 @@ namespace isoscale::workloads::hybrid {
 namespace {
 
 constexpr long long default_microbatch = 4;
-constexpr long long default_microbatches = 8;
+constexpr long long default_microbatches = 16;
 
 /// At the base mesh: batch = microbatch * microbatches.
 struct BatchPlan {

@@ -13,7 +13,7 @@ std::span<const OptionSpec> option_table() {
                  .minimum = 1,
                  .maximum = 1'000'000'000,
                  .help = "samples per step over all dp replicas = dp x microbatch x microbatches; "
-                         "give any two of the three (default microbatch 4, microbatches 8)"},
+                         "give any two of the three (default microbatch 4, microbatches 16)"},
       OptionSpec{.key = "microbatch",
                  .type = OptionType::integer,
                  .minimum = 1,
