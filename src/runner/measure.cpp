@@ -8,11 +8,13 @@
 namespace isoscale::runner {
 namespace {
 
-constexpr double warm_up_share = 0.1;     // of max_time, at most
-constexpr std::size_t warm_up_steps = 3;  // at least
+constexpr std::size_t warm_up_steps = 3;  // at least, unless they take too much of the time
+constexpr double warm_up_share = 0.1;     // of max_time, at least, up to warm_up_seconds
+constexpr double warm_up_seconds = 0.5;   // enough for clocks and caches to settle
+constexpr double warm_up_limit = 0.3;     // of max_time, at most
 constexpr double block_seconds = 0.1;     // of untraced steps between two looks
-constexpr std::size_t least_block = 3, largest_block = 64;
-constexpr std::size_t traced_block = 2;  // kept steps of a traced block
+constexpr std::size_t least_block = 6, largest_block = 64;  // steps; below 6 there is no interval
+constexpr std::size_t traced_block = 2;                     // kept steps of a traced block
 
 /// The loop over blocks on one rank. All ranks hold the same slowest-rank step times and the same
 /// elapsed time after each block, and so decide alike.
@@ -23,22 +25,19 @@ class Loop {
       : session_(session), active_(active), share_(share), effort_(effort), begin_(comm::now()) {}
 
   void warm_up() {
-    while (record_.step_times.size() < warm_up_steps ||
-           elapsed_ < warm_up_share * std::min(effort_.max_time.value(), 5.0)) {
+    const double limit = effort_.max_time.value();
+    const double least = std::min(warm_up_share * limit, warm_up_seconds);
+    do {
       play_block(1, executor::Trace::off);
       record_.dropped.back() = 0;  // warm-up says it all
-    }
+    } while (elapsed_ < least ||
+             (record_.step_times.size() < warm_up_steps && elapsed_ < warm_up_limit * limit));
     record_.warm_up_steps = record_.step_times.size();
-    const double typical = *std::min_element(
-        agreed_.end() - static_cast<std::ptrdiff_t>(warm_up_steps), agreed_.end());
-    block_ =
-        std::clamp(static_cast<std::size_t>(std::ceil(block_seconds / std::max(typical, 1e-9))),
-                   least_block, largest_block);
   }
 
   void untraced_block() {
     const std::size_t first = record_.step_times.size();
-    play_block(block_ + 1, executor::Trace::off);
+    play_block(block_size() + 1, executor::Trace::off);
     samples_.insert(samples_.end(), agreed_.begin() + static_cast<std::ptrdiff_t>(first + 1),
                     agreed_.end());
   }
@@ -64,6 +63,18 @@ class Loop {
   [[nodiscard]] Record& record() { return record_; }
 
  private:
+  /// Untraced steps that count until the next look, as the last step's time suggests; no more than
+  /// the time that is left holds.
+  [[nodiscard]] std::size_t block_size() const {
+    const double step = std::max(agreed_.back(), 1e-9);
+    const auto steps = [step](double seconds) {
+      return static_cast<std::size_t>(std::ceil(std::max(seconds, 0.0) / step));
+    };
+    const std::size_t wanted = std::clamp(steps(block_seconds), least_block, largest_block);
+    const std::size_t left = steps(effort_.max_time.value() - elapsed_);
+    return std::max<std::size_t>(1, std::min(wanted, left));
+  }
+
   void play_block(std::size_t steps, executor::Trace trace) {
     std::vector<double> times;
     for (std::size_t i = 0; i < steps; ++i) {
@@ -96,7 +107,6 @@ class Loop {
   const Effort& effort_;
   units::Nanoseconds begin_;
   double elapsed_ = 0;
-  std::size_t block_ = least_block;
   std::vector<double> agreed_;   ///< slowest rank's time of every step
   std::vector<double> samples_;  ///< of the untraced steps that count
   Record record_;

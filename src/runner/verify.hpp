@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,8 @@ namespace isoscale::runner {
 struct Verdict {
   bool ok = false;
   std::string detail;  ///< what was compared and how close it came, or what went wrong where
+  /// Of a twin that was compared: the worst difference on any rank, as in Difference.
+  std::optional<double> difference{};
 };
 
 /// Steps of the twin that are compared: the second sees the weights that the first updated.
