@@ -36,7 +36,8 @@ EXTERNAL = [
     (r"cuda.*|cublas.*|nccl.*|cooperative_groups.*|nvtx3/.*", ["src/executor/cuda"]),
     (r"CLI/.*", ["src/config"]),
     (r"toml\+\+/.*", ["workloads", "src/config", "analysis"]),
-    (r"nlohmann/.*", ["src/config", "src/system", "src/main.cpp", "results", "analysis"]),
+    (r"nlohmann/.*", ["src/config", "src/system", "src/runner", "src/main.cpp", "results",
+                       "analysis"]),
     (r"fmt/.*", None),
     # POSIX and the C library of Linux.
     (r"(unistd|fcntl|sched|signal|pthread|dlfcn|poll|termios|netdb|time|link|elf)\.h", None),
