@@ -70,7 +70,7 @@ void run(const MpiCall& call, const Player& player) {
   }
   MPI_Request request = MPI_REQUEST_NULL;
   comm::check(begin(call, &request));
-  climb(*player.stopped, [&] {
+  climb(player.waiting, *player.stopped, [&] {
     int done = 0;
     comm::check(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
     return done != 0;

@@ -87,7 +87,8 @@ void StreamThreads::play(const PreparedSection& section, Spans spans) {
   // Even after a failure: nobody may touch the section any more when this returns.
   const std::atomic<bool> never{false};
   for (std::size_t lane = 1; lane < workers_.size(); ++lane) {
-    climb(never, [&] { return workers_[lane].finished.load(std::memory_order_acquire) == epoch; });
+    climb(Waiting::ladder, never,
+          [&] { return workers_[lane].finished.load(std::memory_order_acquire) == epoch; });
   }
   if (stopped_.load(std::memory_order_acquire)) rethrow_failure();
 }
@@ -153,7 +154,8 @@ void StreamThreads::play_lane(std::size_t lane) {
 void StreamThreads::wait_for(std::span<const program::Wait> waits) {
   for (const program::Wait& wait : waits) {
     const std::atomic<std::uint32_t>& done = progress_[wait.stream].done;
-    climb(stopped_, [&] { return done.load(std::memory_order_acquire) >= wait.count; });
+    climb(Waiting::ladder, stopped_,
+          [&] { return done.load(std::memory_order_acquire) >= wait.count; });
   }
 }
 

@@ -11,8 +11,9 @@
 
 namespace isoscale::executor::host {
 
-/// How a thread waits for its messages: inside MPI, which is quickest when the thread has a core
-/// of its own, or by looking again and again, which lets other threads of the core run.
+/// How a thread waits for its messages: at once and inside MPI's blocking collectives, which is
+/// quickest when the thread has a core of its own, or by looking again and again, less and less
+/// often, which lets other threads of the core run.
 enum class Waiting : std::uint8_t { blocking, ladder };
 
 /// Another stream of the session has failed; its error is the one to report.
@@ -22,10 +23,10 @@ class Stopped : public base::Error {
 };
 
 /// Returns once done() is true. Looks a few times at once, then gives the core away between looks,
-/// and sleeps between them only after about a millisecond: short sleeps from the start would cost
-/// more than most waits last. Throws Stopped once `stopped` is set.
+/// and, on the ladder, sleeps between them after about a millisecond: short sleeps from the start
+/// would cost more than most waits last. Throws Stopped once `stopped` is set.
 template <class Done>
-void climb(const std::atomic<bool>& stopped, const Done& done) {
+void climb(Waiting waiting, const std::atomic<bool>& stopped, const Done& done) {
   constexpr int eager_looks = 32;
   constexpr int yields_between_clock_readings = 16;
   constexpr std::chrono::milliseconds patience{1};
@@ -35,14 +36,14 @@ void climb(const std::atomic<bool>& stopped, const Done& done) {
   }
   const auto tired = std::chrono::steady_clock::now() + patience;
   bool napping = false;
-  for (int look = 0; !done(); ++look) {
+  for (int look = 1; !done(); ++look) {
     if (stopped.load(std::memory_order_acquire)) throw Stopped("another stream has failed");
     if (napping) {
       std::this_thread::sleep_for(nap);
       continue;
     }
     std::this_thread::yield();
-    if (look % yields_between_clock_readings == 0) {
+    if (waiting == Waiting::ladder && look % yields_between_clock_readings == 0) {
       napping = std::chrono::steady_clock::now() > tired;
     }
   }

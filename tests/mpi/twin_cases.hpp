@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "executor/host/host.hpp"
+#include "mesh/resolve.hpp"
+#include "workloads/workload.hpp"
+
+/// Points to verify: meshes x models x nine choices with two levels each.
+namespace isoscale::runner {
+
+/// Grouped query heads and a gated MLP; divides by 2, 3, 4 and 6.
+inline workloads::Model gated_model() {
+  return {.name = "gated",
+          .source = "test",
+          .hidden = 96,
+          .ffn = 288,
+          .heads = 24,
+          .kv_heads = 12,
+          .head_size = 16,
+          .gated_mlp = true,
+          .layers = 12,
+          .sequence = 32,
+          .vocabulary = 192,
+          .tied_embedding = false};
+}
+
+inline std::array<workloads::Model, 3> twin_models() {
+  return {workloads::load_model("tiny"), gated_model(), workloads::load_model("gpt-1.3b")};
+}
+
+/// Bit i of a case says which level factor i has.
+inline constexpr unsigned factor_count = 9;
+inline constexpr unsigned level_sets = 1U << factor_count;
+
+struct TwinCase {
+  std::string name;
+  workloads::Request request;  ///< of the point, not of its twin
+  executor::HostStreams streams = executor::HostStreams::folded;
+};
+
+/// Every mesh of `ranks` ranks over dp, tp and pp.
+inline std::vector<mesh::Shape> meshes_of(int ranks) {
+  std::vector<mesh::Shape> meshes;
+  for (int tp = 1; tp <= ranks; ++tp) {
+    for (int dp = 1; tp * dp <= ranks; ++dp) {
+      if (ranks % (tp * dp) != 0) continue;
+      meshes.push_back({.tp = tp, .dp = dp, .pp = ranks / (tp * dp)});
+    }
+  }
+  return meshes;
+}
+
+/// The points of one mesh and model with these levels: none when the mesh does not divide the
+/// model.
+inline std::vector<TwinCase> twin_case(const mesh::Shape& mesh, const workloads::Model& model,
+                                       unsigned levels) {
+  unsigned next = 0;
+  const auto level = [&](const auto& zero, const auto& one) {
+    return ((levels >> next++) & 1U) == 0 ? zero : one;
+  };
+  workloads::Request base{.model = model};
+  base.options = {{"microbatch", "2"},
+                  {"microbatches", "24"},
+                  {"schedule", level("1f1b", "gpipe")},
+                  {"overlap", level("on", "off")},
+                  {"tp_output", level("reduce", "gather")},
+                  {"vocabulary", level("off", "on")},
+                  {"optimizer", level("sgd", "adam")},
+                  {"input", level("resident", "pinned")}};
+  base.precision = level(workloads::Precision::f64, workloads::Precision::f32);
+  const auto streams = level(executor::HostStreams::threads, executor::HostStreams::folded);
+  const auto scaling = level(workloads::Scaling::strong, workloads::Scaling::weak);
+
+  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
+  if (mesh::violation(mesh, hybrid.limits(base, scaling))) return {};
+  TwinCase result{
+      .name = fmt::format("{} on {}, {}, {}, {}", model.name, mesh::to_string(mesh),
+                          workloads::name(base.precision), workloads::name(scaling),
+                          streams == executor::HostStreams::folded ? "folded" : "threads"),
+      .request = hybrid.scale(base, mesh, scaling),
+      .streams = streams};
+  for (const auto& [key, value] : base.options) result.name += fmt::format(" {}={}", key, value);
+  return {result};
+}
+
+/// A design in twelve runs (Plackett & Burman, Biometrika 33 (1946) 305) for up to eleven factors:
+/// any two factors meet in all four pairs of levels, three times each.
+inline std::array<unsigned, 12> covering_levels() {
+  constexpr std::array<unsigned, 11> first{1, 1, 0, 1, 1, 1, 0, 0, 0, 1, 0};
+  std::array<unsigned, 12> runs{};  // the last has all levels 0
+  for (unsigned run = 0; run < 11; ++run) {
+    for (unsigned factor = 0; factor < factor_count; ++factor) {
+      runs[run] |= first[(factor + 11 - run) % 11] << factor;
+    }
+  }
+  return runs;
+}
+
+}  // namespace isoscale::runner

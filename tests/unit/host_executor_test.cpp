@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "executor/host/calls.hpp"
+#include "executor/host/communicators.hpp"
+#include "executor/host/cores.hpp"
+#include "executor/host/host.hpp"
+#include "executor/host/memory.hpp"
+
+namespace isoscale::executor::host {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST(Cores, ABoundRankHasThoseItIsBoundTo) {
+  EXPECT_EQ(cores_of_rank(1, 64, 8), 1);
+  EXPECT_EQ(cores_of_rank(8, 64, 8), 8);
+  EXPECT_EQ(cores_of_rank(4, 64, 8), 4);
+}
+
+TEST(Cores, RanksThatAreNotBoundShareTheNode) {
+  EXPECT_EQ(cores_of_rank(64, 64, 8), 8);
+  EXPECT_EQ(cores_of_rank(32, 64, 8), 4);  // bound to one of two sockets
+  EXPECT_EQ(cores_of_rank(2, 2, 4), 1);
+  EXPECT_EQ(cores_of_rank(2, 2, 1), 2);
+}
+
+class FakeSystem : public testing::Test {
+ protected:
+  void SetUp() override {
+    root_ = fs::path{testing::TempDir()} /
+            testing::UnitTest::GetInstance()->current_test_info()->name();
+    fs::remove_all(root_);
+    fs::create_directories(root_);
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  void file(const fs::path& path, const std::string& text) const {
+    fs::create_directories((root_ / path).parent_path());
+    std::ofstream{root_ / path} << text;
+  }
+
+  fs::path root_;
+};
+
+TEST_F(FakeSystem, FreeMemoryIsWhatTheKernelCallsAvailable) {
+  file("proc/meminfo",
+       "MemTotal:  1000 kB\nMemFree:  10 kB\nMemAvailable:     300 kB\nBuffers: 1 kB\n");
+  EXPECT_EQ(free_memory(root_)->value(), 300U * 1024);
+}
+
+TEST_F(FakeSystem, ControlGroupsOfVersion2Lower) {
+  file("proc/meminfo", "MemAvailable: 1000 kB\n");
+  file("proc/self/cgroup", "0::/job/task\n");
+  file("sys/fs/cgroup/job/task/memory.max", "max\n");
+  file("sys/fs/cgroup/job/task/memory.current", "5000\n");
+  file("sys/fs/cgroup/job/memory.max", "100000\n");
+  file("sys/fs/cgroup/job/memory.current", "60000\n");
+  file("sys/fs/cgroup/job/memory.stat", "anon 1\ninactive_file 20000\nactive_file 3\n");
+  // 100000 - (60000 - 20000): cache counts as free.
+  EXPECT_EQ(free_memory(root_)->value(), 60'000U);
+}
+
+TEST_F(FakeSystem, ControlGroupsOfVersion1Lower) {
+  file("proc/meminfo", "MemAvailable: 1000 kB\n");
+  file("proc/self/cgroup", "7:cpu:/x\n5:memory:/job\n");
+  file("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "4096\n");
+  file("sys/fs/cgroup/memory/job/memory.usage_in_bytes", "5000\n");
+  EXPECT_EQ(free_memory(root_)->value(), 0U);
+}
+
+TEST_F(FakeSystem, UnknownIsNotZero) { EXPECT_EQ(free_memory(root_), std::nullopt); }
+
+TEST(Storage, IsZeroedAndAligned) {
+  const Storage storage = allocate(units::Bytes{10'000});
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(storage.get().address) % 4096, 0U);
+  for (std::size_t i = 0; i < 10'000; ++i) EXPECT_EQ(storage.get().address[i], std::byte{0});
+  EXPECT_FALSE(static_cast<bool>(allocate(units::Bytes{0})));
+}
+
+TEST(Storage, FailureNamesNeedAndFree) {
+  try {
+    std::ignore = allocate(units::Bytes{std::uint64_t{1} << 60});
+    ADD_FAILURE() << "an EiB was allocated";
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.what(),
+                testing::AllOf(testing::HasSubstr("cannot allocate"), testing::HasSubstr("free")));
+  }
+}
+
+TEST(MergedCopy, IsAsFewPiecesAsPossible) {
+  const CopyCall dense{.row_bytes = 8,
+                       .rows = 3,
+                       .batch = 2,
+                       .src_row = 8,
+                       .src_batch = 24,
+                       .dst_row = 8,
+                       .dst_batch = 24};
+  EXPECT_EQ(merged(dense).row_bytes, 48U);
+  EXPECT_EQ(merged(dense).rows * merged(dense).batch, 1U);
+  CopyCall apart = dense;
+  apart.dst_batch = 30;
+  EXPECT_EQ(merged(apart).row_bytes, 24U);
+  EXPECT_EQ(merged(apart).rows * merged(apart).batch, 2U);
+  CopyCall padded = dense;
+  padded.src_row = 10;
+  EXPECT_EQ(merged(padded).row_bytes, 8U);
+}
+
+program::Op op(program::Payload payload, program::StreamId stream) {
+  return {.payload = std::move(payload), .place = {}, .stream = stream};
+}
+
+TEST(CommunicationNeeds, AreTheUnionOverAllProgramsInOneOrder) {
+  using mesh::Axis;
+  const program::Collective over_dp{.axes = Axis::dp}, over_tp{.axes = Axis::tp};
+  const program::Exchange up{{{program::Direction::send, Axis::pp, 1, {}}}};
+  const program::Exchange from_above{{{program::Direction::receive, Axis::pp, 1, {}}}};
+  program::RankProgram first, second;
+  first.step.ops = {op(over_dp, 1), op(over_tp, 0), op(over_dp, 1), op(up, 2)};
+  second.setup.ops = {op(over_dp, 0)};
+  second.step.ops = {op(over_tp, 0), op(from_above, 3)};
+  const auto needs =
+      communication_needs({.mesh = {}, .programs = {first, second}, .program_of_rank = {}});
+  const auto swapped =
+      communication_needs({.mesh = {}, .programs = {second, first}, .program_of_rank = {}});
+  EXPECT_THAT(needs.collectives,
+              testing::ElementsAre(std::pair{mesh::AxisSet{Axis::tp}, program::StreamId{0}},
+                                   std::pair{mesh::AxisSet{Axis::dp}, program::StreamId{0}},
+                                   std::pair{mesh::AxisSet{Axis::dp}, program::StreamId{1}}));
+  EXPECT_EQ(needs.collectives, swapped.collectives);
+  // A receive from above is a send to below, seen by its sender.
+  EXPECT_THAT(needs.exchanges,
+              testing::ElementsAre(testing::Pair(Axis::pp, testing::ElementsAre(-1, 1))));
+  EXPECT_EQ(needs.exchanges, swapped.exchanges);
+}
+
+TEST(HostExecutor, DescribesItself) {
+  const auto executor = make_host_executor({});
+  const Description& description = executor->describe();
+  EXPECT_EQ(description.name, "host");
+  EXPECT_THAT(description.detail, testing::HasSubstr("1 thread"));
+  EXPECT_THAT(description.precisions,
+              testing::UnorderedElementsAre(workloads::Precision::f32, workloads::Precision::f64));
+  EXPECT_GE(description.cores, 1);
+  EXPECT_GT(description.memory_free.value().value(), 0U);
+}
+
+TEST(HostExecutor, RefusesImpossibleOptions) {
+  EXPECT_THROW(std::ignore = make_host_executor({.blas_threads = 0}), base::UsageError);
+  EXPECT_THROW(std::ignore = make_host_executor({.elements_per_call = 0}), base::UsageError);
+  EXPECT_THROW(std::ignore = make_host_executor({.elements_per_call = std::uint64_t{1} << 31}),
+               base::UsageError);
+}
+
+}  // namespace
+}  // namespace isoscale::executor::host
