@@ -35,8 +35,10 @@ void build_large(int rounds) {
   const workloads::Workload& hybrid = workloads::find_workload("hybrid");
   const std::size_t ops = op_count(hybrid.build(request));
   const double time = bench::median_time(rounds, [&] { (void)hybrid.build(request); });
-  fmt::print("build         {:>9} ops in {:.4f} s: {:.0f} ns an op; 100,000 ops in {:.3f} s (goal 0.1 s)\n", ops,
-             time, time / static_cast<double>(ops) * 1e9, time / static_cast<double>(ops) * 1e5);
+  fmt::print(
+      "build         {:>9} ops in {:.4f} s: {:.0f} ns an op; 100,000 ops in {:.3f} s (goal 0.1 "
+      "s)\n",
+      ops, time, time / static_cast<double>(ops) * 1e9, time / static_cast<double>(ops) * 1e5);
 }
 
 void build_and_check(int rounds) {
@@ -48,8 +50,8 @@ void build_and_check(int rounds) {
   const double check = bench::median_time(rounds, [&] { program::check(set); });
   std::size_t ops = 0;
   for (int rank = 0; rank < request.mesh.size(); ++rank) ops += set.of(rank).step.ops.size();
-  fmt::print("64 ranks      {:>9} ops: build {:.3f} s + check {:.3f} s = {:.3f} s (goal 0.5 s)\n", ops,
-             build, check, build + check);
+  fmt::print("64 ranks      {:>9} ops: build {:.3f} s + check {:.3f} s = {:.3f} s (goal 0.5 s)\n",
+             ops, build, check, build + check);
 }
 
 void simulate_many(int rounds) {
@@ -67,7 +69,8 @@ void simulate_many(int rounds) {
           rounds, [&] { (void)simulate::simulate(outline, costs, {.record = record}); });
       fmt::print("simulate      {:>9.0f} ops on {} {}: {:.2f} million ops a second (goal 5)\n", ops,
                  mesh::to_string(mesh),
-                 record == simulate::Record::spans ? "with spans" : "steps only", ops / time * 1e-6);
+                 record == simulate::Record::spans ? "with spans" : "steps only",
+                 ops / time * 1e-6);
     }
   }
 }
