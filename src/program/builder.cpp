@@ -63,6 +63,10 @@ struct Builder::State {
   void verify_shape(const Payload& payload) const;
   void require_slice(const Slice& slice, Mode mode, Clock& need, bool& unplaced);
   void place_buffer(BufferId id, const Clock& known);
+  /// What an op knows to have finished, given what it needs and its stream's past.
+  [[nodiscard]] Clock known_before(const Clock& need, const Clock& past) const;
+  /// A wait for each thing needed that neither the stream's past nor another wait implies.
+  void add_waits(Op& op, const Clock& need, const Clock& past);
   void drain();
 };
 
@@ -180,6 +184,35 @@ void Builder::State::verify_shape(const Payload& payload) const {
   }
 }
 
+Clock Builder::State::known_before(const Clock& need, const Clock& past) const {
+  Clock known = past;
+  for (StreamId other = 0; other < program.streams.size(); ++other) {
+    if (need.done[other] > past.done[other]) known.join(streams[other].after(need.done[other]));
+  }
+  return known;
+}
+
+void Builder::State::add_waits(Op& op, const Clock& need, const Clock& past) {
+  const std::size_t total = program.streams.size();
+  const auto open = [&](StreamId stream) {
+    return stream != op.stream && need.done[stream] > past.done[stream];
+  };
+  Program& into = current();
+  op.wait_begin = static_cast<std::uint32_t>(into.waits.size());
+  for (StreamId other = 0; other < total; ++other) {
+    if (!open(other)) continue;
+    bool implied = false;  // by another wait
+    for (StreamId third = 0; third < total && !implied; ++third) {
+      implied = third != other && open(third) &&
+                streams[third].after(need.done[third]).done[other] >= need.done[other];
+    }
+    if (implied) continue;
+    into.waits.push_back({.stream = other, .count = need.done[other]});
+    ++op.wait_count;
+    into.ops[streams[other].positions[need.done[other] - 1]].awaited = true;
+  }
+}
+
 void Builder::emit(StreamId stream, Payload payload) {
   State& s = *state_;
   if (stream >= s.program.streams.size()) throw std::out_of_range("emit: no such stream");
@@ -194,42 +227,20 @@ void Builder::emit(StreamId stream, Payload payload) {
 
   // What is known to have finished before it: its stream's past, and all that the needed ops knew.
   StreamState& mine = s.streams[stream];
-  const Clock before = mine.clocks.empty() ? Clock{} : mine.clocks.back();
-  Clock known = before;
-  const std::size_t stream_total = s.program.streams.size();
-  for (StreamId other = 0; other < stream_total; ++other) {
-    if (need.done[other] > before.done[other]) known.join(s.streams[other].after(need.done[other]));
-  }
+  const Clock past = mine.clocks.empty() ? Clock{} : mine.clocks.back();
+  Clock known = s.known_before(need, past);
   if (unplaced) {
     for_each_slice(payload, [&](const Slice& slice, Mode) {
       if (s.buffers[slice.buffer].stage == Stage::unplaced) s.place_buffer(slice.buffer, known);
     });
   }
-
-  // A wait is left out when another wait, or this stream's past, implies it.
-  Program& program = s.current();
-  Op op{.payload = std::move(payload),
-        .place = s.place,
-        .stream = stream,
-        .awaited = false,
-        .wait_count = 0,
-        .wait_begin = static_cast<std::uint32_t>(program.waits.size())};
-  for (StreamId other = 0; other < stream_total; ++other) {
-    if (other == stream || need.done[other] <= before.done[other]) continue;
-    bool implied = false;
-    for (StreamId third = 0; third < stream_total && !implied; ++third) {
-      implied = third != other && third != stream && need.done[third] > before.done[third] &&
-                s.streams[third].after(need.done[third]).done[other] >= need.done[other];
-    }
-    if (implied) continue;
-    program.waits.push_back({.stream = other, .count = need.done[other]});
-    ++op.wait_count;
-    program.ops[s.streams[other].positions[need.done[other] - 1]].awaited = true;
-  }
+  Op op{.payload = std::move(payload), .place = s.place, .stream = stream};
+  s.add_waits(op, need, past);
 
   const auto count = static_cast<std::uint32_t>(mine.clocks.size() + 1);
   known.join(stream, count);
   mine.clocks.push_back(known);
+  Program& program = s.current();
   mine.positions.push_back(static_cast<std::uint32_t>(program.ops.size()));
   for_each_slice(op.payload, [&](const Slice& slice, Mode mode) {
     s.buffers[slice.buffer].history.note(access(slice, s.mesh, mode), stream, count);

@@ -177,7 +177,7 @@ struct Place {
 
 struct Op {
   Payload payload;
-  Place place;
+  Place place{};
   StreamId stream = 0;
   bool awaited = false;          ///< some op on another stream waits for this one
   std::uint8_t wait_count = 0;   ///< at most one wait per other stream
