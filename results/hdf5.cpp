@@ -45,6 +45,14 @@ PropertyId file_access() {
   return access;
 }
 
+/// Groups keep this many attributes and members in their header, which has a checksum; HDF5's store
+/// for more has none. Only lists of points grow beyond.
+void keep_in_header(const PropertyId& create) {
+  constexpr unsigned most = 128, least = 64;
+  check(H5Pset_attr_phase_change(create.get(), most, least));
+  check(H5Pset_link_phase_change(create.get(), most, least));
+}
+
 /// Called by HDF5 for each link.
 herr_t append_hard_link(hid_t /*group*/, const char* name, const H5L_info_t* info,
                         void* names) noexcept {
@@ -97,8 +105,10 @@ void warn_close_failed() noexcept {
 }
 
 Group Group::create_group(const std::string& name) {
+  const PropertyId create{check(H5Pcreate(H5P_GROUP_CREATE))};
+  keep_in_header(create);
   return Group{
-      GroupId{check(H5Gcreate2(id_.get(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT))}};
+      GroupId{check(H5Gcreate2(id_.get(), name.c_str(), H5P_DEFAULT, create.get(), H5P_DEFAULT))}};
 }
 
 Group Group::open_group(const std::string& name) const {
@@ -127,7 +137,9 @@ void Group::remove(const std::string& name) {
 File File::create(const std::filesystem::path& path) {
   silence();
   const PropertyId access = file_access();
-  return File{FileId{check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, access.get()))}};
+  const PropertyId create{check(H5Pcreate(H5P_FILE_CREATE))};
+  keep_in_header(create);
+  return File{FileId{check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, create.get(), access.get()))}};
 }
 
 File File::open_to_change(const std::filesystem::path& path) {

@@ -74,7 +74,7 @@ class Group {
  public:
   explicit Group(GroupId id) : id_(std::move(id)) {}
 
-  [[nodiscard]] Group create_group(const std::string& name);
+  Group create_group(const std::string& name);
   [[nodiscard]] Group open_group(const std::string& name) const;
   [[nodiscard]] bool has(const std::string& name) const;
   [[nodiscard]] std::vector<std::string> names() const;  ///< of its members, ascending

@@ -98,7 +98,7 @@ void put_header(hdf5::Group& root, const RunData& run) {
   root.set("status", "partial");
   put_rank_facts(root, run.rank_facts);
   put_environment(root, run.environment);
-  const hdf5::Group points = root.create_group("points");
+  root.create_group("points");
 }
 
 void put_end(hdf5::Group& root, const RunData& run) {

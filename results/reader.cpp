@@ -18,6 +18,7 @@
 #include "base/text.hpp"
 #include "results/get_run.hpp"
 #include "results/hdf5.hpp"
+#include "results/heap_check.hpp"
 #include "results/layout.hpp"
 
 namespace isoscale::results {
@@ -53,6 +54,9 @@ void check_kind(const fs::path& path) {
 
 hdf5::File open(const fs::path& path) {
   check_kind(path);
+  if (!heaps_are_whole(path)) {
+    refuse(path, "is truncated or damaged; copy it again from where it was written");
+  }
   try {
     return hdf5::File::open_to_read(path);
   } catch (const hdf5::Hdf5Error& error) {

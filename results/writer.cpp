@@ -138,7 +138,7 @@ void RunWriter::commit_as_part(const PointData& point, const PointTables& tables
   create_file(part, part_format_name, [&](hdf5::Group& root) {
     root.set("id", header_.id);
     root.set("part_of", path_.filename().string());
-    const hdf5::Group points = root.create_group("points");
+    root.create_group("points");
   });
   part.reserve(part.bytes() + room_for(point, tables));
   change_file(part, [&](hdf5::Group& root) {

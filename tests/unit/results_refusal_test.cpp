@@ -1,0 +1,267 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <random>
+
+#include "base/error.hpp"
+#include "results/hdf5.hpp"
+#include "results/reader.hpp"
+#include "results/writer.hpp"
+#include "tests/unit/results_samples.hpp"
+
+namespace isoscale::results {
+namespace {
+
+using config::IfExists;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+class Refusal : public testing::Test {
+ protected:
+  Refusal() {
+    RunWriter writer{file(), samples::header(), IfExists::refuse};
+    writer.commit(samples::point(0));
+    writer.finish(samples::header());
+  }
+
+  [[nodiscard]] std::filesystem::path file() const { return directory_.path() / "run.h5"; }
+  [[nodiscard]] std::string content() const {
+    std::ifstream in{file(), std::ios::binary};
+    return {std::istreambuf_iterator<char>{in}, {}};
+  }
+  void put(const std::string& bytes) const {
+    std::ofstream{file(), std::ios::binary | std::ios::trunc} << bytes;
+  }
+  void change(const std::function<void(hdf5::Group&)>& change) const {
+    hdf5::File open = hdf5::File::open_to_change(file());
+    {
+      hdf5::Group root = open.root();
+      change(root);
+    }
+    open.close();
+  }
+  /// Changes the group of the only point.
+  void change_point(const std::function<void(hdf5::Group&)>& change_group) const {
+    change([&](hdf5::Group& root) {
+      hdf5::Group point = root.open_group("points").open_group("0000");
+      change_group(point);
+    });
+  }
+  void expect_refused(const char* why, const char* what_to_do) const {
+    EXPECT_THAT([&] { (void)read_run(file()); },
+                ThrowsMessage<base::UsageError>(
+                    AllOf(HasSubstr("run.h5"), HasSubstr(why), HasSubstr(what_to_do))));
+  }
+  samples::Directory directory_;
+};
+
+TEST_F(Refusal, OfWhatIsNoFile) {
+  EXPECT_THAT(
+      [&] { (void)read_run(directory_.path() / "none.h5"); },
+      ThrowsMessage<base::UsageError>(AllOf(HasSubstr("none.h5"), HasSubstr("no such file"))));
+  EXPECT_THAT([&] { (void)read_run(directory_.path()); },
+              ThrowsMessage<base::UsageError>(HasSubstr("is not a file")));
+}
+
+TEST_F(Refusal, OfForeignFiles) {
+  put("[experiment]\nworkload = \"dp\"\n");
+  expect_refused("not an HDF5 file", "give the .h5 file");
+  put("");
+  expect_refused("not an HDF5 file", "give the .h5 file");
+  {
+    hdf5::File foreign = hdf5::File::create(file());
+    foreign.close();
+  }
+  expect_refused("Isoscale did not write it", "give the .h5 file");
+}
+
+TEST_F(Refusal, OfTruncatedFiles) {
+  const std::string whole = content();
+  for (const std::size_t length :
+       {std::size_t{8}, std::size_t{100}, whole.size() / 2, whole.size() - 1}) {
+    SCOPED_TRACE(length);
+    put(whole.substr(0, length));
+    expect_refused("is truncated or damaged", "copy it again");
+  }
+}
+
+TEST_F(Refusal, OfAnotherSchema) {
+  change([](hdf5::Group& root) { root.set("schema_version", "2.0"); });
+  expect_refused("schema version 2.0, and this program reads 1.x", "use a newer Isoscale");
+  change([](hdf5::Group& root) { root.set("schema_version", "0.9"); });
+  expect_refused("schema version 0.9", "use the Isoscale that wrote it");
+  change([](hdf5::Group& root) { root.set("schema_version", "1.x\x1b[31m"); });
+  EXPECT_THAT([&] { (void)read_run(file()); },
+              ThrowsMessage<base::UsageError>(
+                  AllOf(HasSubstr("meaningless"), testing::Not(HasSubstr("\x1b")))));
+  change([](hdf5::Group& root) { root.set("schema_version", std::int64_t{1}); });
+  expect_refused("'schema_version' has another type", "copy it again");
+}
+
+TEST_F(Refusal, IsNotOfANewerMinorSchemaWithMoreInIt) {
+  change([](hdf5::Group& root) {
+    root.set("schema_version", "1.7");
+    root.set("later", 1.5);
+    root.create_group("later_group").write_text("later", "x", {"text", "later"});
+    hdf5::Group point = root.open_group("points").open_group("0000");
+    point.set("later", "x");
+    point.create_group("later_group");
+  });
+  EXPECT_EQ(read_run(file()).points.size(), 1U);
+}
+
+TEST_F(Refusal, OfFilesThatLackSomething) {
+  change_point([](hdf5::Group& point) { point.remove("step_times"); });
+  expect_refused("points/0000: dataset 'step_times' is missing", "copy it again");
+}
+
+TEST_F(Refusal, OfFilesThatLackAGroup) {
+  change_point([](hdf5::Group& point) { point.remove("ops"); });
+  expect_refused("points/0000: group 'ops' is missing", "copy it again");
+}
+
+TEST_F(Refusal, OfAnotherTypeOrShape) {
+  change_point([](hdf5::Group& point) {
+    point.remove("flop_of_rank");
+    point.write_texts("flop_of_rank", std::vector<std::string>{"1", "2", "3", "4"},
+                      {"text", "wrong"});
+  });
+  expect_refused("dataset 'flop_of_rank' has another type or shape", "copy it again");
+  change_point([](hdf5::Group& point) {
+    point.remove("flop_of_rank");
+    point.write_table(std::string{"flop_of_rank"},
+                      hdf5::Table<double>{.rows = 2, .columns = 2, .values = {1, 2, 3, 4}},
+                      {"FLOP", "wrong"});
+  });
+  expect_refused("dataset 'flop_of_rank' has another type or shape", "copy it again");
+}
+
+TEST_F(Refusal, OfListsThatDoNotFitTogether) {
+  change_point([](hdf5::Group& point) { point.set("ranks", std::int64_t{5}); });
+  expect_refused("points/0000", "copy it again");
+  change_point([](hdf5::Group& point) { point.set("ranks", std::int64_t{1} << 40U); });
+  expect_refused("'ranks' is out of range", "copy it again");
+  change_point([](hdf5::Group& point) { point.set("ranks", std::int64_t{-4}); });
+  expect_refused("negative", "copy it again");
+}
+
+TEST_F(Refusal, OfOpsThatPointNowhere) {
+  change_point([](hdf5::Group& point) {
+    hdf5::Group ops = point.open_group("ops");
+    ops.remove("wait_ops");
+    const std::vector<std::uint32_t> counts{1, 1, 1, 9};
+    ops.write("wait_ops", std::span<const std::uint32_t>{counts}, {"1", "wrong"});
+  });
+  expect_refused("waits for ops that come after it", "copy it again");
+  change_point([](hdf5::Group& point) {
+    hdf5::Group ops = point.open_group("ops");
+    ops.remove("op_begin");
+    const std::vector<std::uint64_t> begin{0, 1'000'000'000'000, 6};
+    ops.write("op_begin", std::span<const std::uint64_t>{begin}, {"1", "wrong"});
+  });
+  expect_refused("'op_begin' is out of order", "copy it again");
+}
+
+TEST_F(Refusal, OfUnknownCodesButNotOfReorderedOnes) {
+  const std::vector<std::uint8_t> codes{1, 0, 2, 1, 0, 2};
+  const auto rewrite = [&](std::vector<std::string> names) {
+    change_point([&](hdf5::Group& point) {
+      hdf5::Group ops = point.open_group("ops");
+      ops.remove("kind");
+      ops.write_codes("kind", codes, names, {"1", "other order"});
+    });
+  };
+  rewrite({"all_reduce", "gemm", "exchange", "teleport"});
+  const RunData run = read_run(file());
+  EXPECT_EQ(run.points[0].outline.outlines[0].ops[0].kind, program::OpKind::gemm);
+  EXPECT_EQ(run.points[0].outline.outlines[0].ops[1].kind, program::OpKind::all_reduce);
+  rewrite({"all_reduce", "gemm", "teleport"});
+  expect_refused("teleport", "copy it again");
+  rewrite({"all_reduce", "gemm"});
+  expect_refused("'kind' has a code whose name is unknown", "copy it again");
+}
+
+TEST_F(Refusal, OfLinksToOtherFiles) {
+  const auto other = directory_.path() / "other.h5";
+  std::filesystem::copy_file(file(), other);
+  {
+    const hdf5::FileId raw{hdf5::check(H5Fopen(file().c_str(), H5F_ACC_RDWR, H5P_DEFAULT))};
+    hdf5::check(H5Ldelete(raw.get(), "points/0000/step_times", H5P_DEFAULT));
+    hdf5::check(H5Lcreate_external(other.c_str(), "/points/0000/step_times", raw.get(),
+                                   "points/0000/step_times", H5P_DEFAULT, H5P_DEFAULT));
+  }
+  expect_refused("dataset 'step_times' is missing", "copy it again");
+}
+
+TEST_F(Refusal, OfMoreDataThanTheFileHolds) {
+  {
+    const hdf5::FileId raw{hdf5::check(H5Fopen(file().c_str(), H5F_ACC_RDWR, H5P_DEFAULT))};
+    hdf5::check(H5Ldelete(raw.get(), "points/0000/step_times", H5P_DEFAULT));
+    // Chunks that were never written: 32 TiB on paper, nothing on disk.
+    const std::array<hsize_t, 2> dims{hsize_t{1} << 40U, 4};
+    const std::array<hsize_t, 2> chunk{1024, 4};
+    const hdf5::SpaceId space{hdf5::check(H5Screate_simple(2, dims.data(), nullptr))};
+    const hdf5::PropertyId create{hdf5::check(H5Pcreate(H5P_DATASET_CREATE))};
+    hdf5::check(H5Pset_chunk(create.get(), 2, chunk.data()));
+    const hdf5::DatasetId hollow{
+        hdf5::check(H5Dcreate2(raw.get(), "points/0000/step_times", H5T_IEEE_F64LE, space.get(),
+                               H5P_DEFAULT, create.get(), H5P_DEFAULT))};
+  }
+  expect_refused("'step_times' claims more data than the file holds", "copy it again");
+}
+
+TEST_F(Refusal, OfPartFilesElsewhere) {
+  for (const char* name : {"../run.part0000.h5", "/etc/passwd", ""}) {
+    change_point([&](hdf5::Group& point) { point.set("part_file", name); });
+    expect_refused("impossible part file", "copy it again");
+  }
+}
+
+/// Where the texts of attributes lie, HDF5 has no checksum and crashed when it was damaged.
+TEST_F(Refusal, OfDamagedHeaps) {
+  const std::string whole = content();
+  const std::size_t heap = whole.find("GCOL");
+  ASSERT_NE(heap, std::string::npos);
+  for (const std::size_t offset : {8U, 13U, 24U, 25U, 31U}) {  // sizes of the heap and of an object
+    SCOPED_TRACE(offset);
+    std::string damaged = whole;
+    damaged[heap + offset] = static_cast<char>(damaged[heap + offset] ^ 0x40);
+    put(damaged);
+    expect_refused("is truncated or damaged", "copy it again");
+  }
+}
+
+TEST_F(Refusal, IsTheWorstThatDamageCanDo) {
+  const std::string whole = content();
+  const char* const given = std::getenv("ISOSCALE_TEST_SEED");
+  std::mt19937 random{given != nullptr ? static_cast<unsigned>(std::strtoul(given, nullptr, 10))
+                                       : 1U};
+  std::uniform_int_distribution<std::size_t> place{0, whole.size() - 1};
+  std::uniform_int_distribution<int> bit{0, 7};
+  int refused = 0;
+  for (int round = 0; round < 300; ++round) {
+    std::string damaged = whole;
+    for (int flips = 0; flips < 1 + round % 3; ++flips) {
+      char& byte = damaged[place(random)];
+      byte = static_cast<char>(byte ^ (1 << bit(random)));
+    }
+    put(damaged);
+    try {
+      (void)read_run(file());
+    } catch (const base::UsageError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("run.h5"));
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 100);  // most bytes have a checksum
+}
+
+}  // namespace
+}  // namespace isoscale::results
