@@ -48,6 +48,13 @@ class Sentences {
   std::vector<std::pair<std::vector<int>, std::string>> said_;
 };
 
+/// Why a step time has no interval; "" when it has one, or when there is no step time.
+std::string no_interval(const PointReport& point) {
+  if (!point.step_time || point.step_time->lower) return "";
+  if (point.step_time->block == 1) return "no interval: fewer than 6 steps count";
+  return "no interval: the times of successive steps depend on each other, and there are too few";
+}
+
 bool has_label(const PointReport& point, std::string_view label) {
   return std::ranges::find(point.labels, label) != point.labels.end();
 }
@@ -108,8 +115,8 @@ std::string share(const PointReport& point, double Breakdown::*part) {
 }
 
 std::string notes(const PointReport& point) {
-  std::vector<std::string> all;
-  for (const std::string& label : point.labels) all.push_back(escape(label));
+  std::vector<std::string> all(point.labels.size());
+  std::ranges::transform(point.labels, all.begin(), escape);
   if (!point.data->verified) {
     all.emplace_back("unverified");
   } else if (!*point.data->verified) {
@@ -127,6 +134,7 @@ std::string excuse(const PointReport& point) {
 
 Facts remarks(const Curve& curve) {
   Sentences verification;
+  Sentences intervals;
   Sentences labels;
   Sentences breakdown;
   Sentences folding;
@@ -137,6 +145,7 @@ Facts remarks(const Curve& curve) {
       verification.add(point, "the results do not verify: " + escape(point.data->verification));
     }
     if (point.data->status != results::PointStatus::ok) continue;
+    intervals.add(point, no_interval(point));
     if (has_label(point, "oversubscribed")) {
       labels.add(point, "oversubscribed: ranks share cores, so this is no scaling result");
     }
@@ -162,6 +171,7 @@ Facts remarks(const Curve& curve) {
     facts.emplace_back("baseline", "none: no point that efficiency could be against");
   }
   verification.append_to(facts, "WRONG");
+  intervals.append_to(facts, "±95%");
   labels.append_to(facts, "label");
   folding.append_to(facts, "streams");
   breakdown.append_to(facts, "traces");

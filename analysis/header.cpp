@@ -90,7 +90,8 @@ Facts header(const RunReport& report) {
   }
   facts.emplace_back("machine", machine(run));
   add(facts, "device", {run.device, run.device_detail});
-  add(facts, "MPI", {run.mpi_library});
+  // The rest of what the library says of itself is for the file.
+  add(facts, "MPI", {run.mpi_library.substr(0, run.mpi_library.find(','))});
   add(facts, "build",
       {run.compiler, run.build_type, run.git_hash.empty() ? "" : "git " + run.git_hash});
   add(facts, "command", {run.command_line});

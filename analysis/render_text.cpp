@@ -22,7 +22,10 @@ constexpr int bar_beyond = 4;  // an efficiency of up to 120% is drawn
 
 std::string lines(const Facts& facts) {
   std::string text;
-  for (const auto& [key, value] : facts) text += fmt::format("  {:<8} {}\n", key, value);
+  for (const auto& [key, value] : facts) {
+    text += fmt::format("  {}{:{}} {}\n", key, "", 8 - std::min<std::size_t>(8, display_width(key)),
+                        value);
+  }
   return text;
 }
 

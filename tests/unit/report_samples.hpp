@@ -153,4 +153,44 @@ inline void add_pp_curve(results::RunData& run) {
   run.points.push_back(std::move(four));
 }
 
+/// Both curves.
+inline results::RunData two_curves() {
+  results::RunData run = samples::run();
+  add_dp_curve(run);
+  add_pp_curve(run);
+  return run;
+}
+
+/// What a hostile run file could hold in any field of text.
+inline const std::string hostile =
+    "=cmd|\"x\",\x1b[2J\r\n\xc2\x9b"
+    "1m\xe2\x80\xae\xff<b>|`";
+
+inline results::RunData hostile_run() {
+  results::RunData run = two_curves();
+  for (std::string* const text :
+       {&run.id, &run.created, &run.isoscale_version, &run.git_hash, &run.compiler, &run.build_type,
+        &run.device, &run.device_detail, &run.mpi_library, &run.command_line}) {
+    *text = hostile;
+  }
+  run.warnings = {hostile};
+  run.environment = {{hostile, hostile}};
+  run.rank_facts = {{.rank = 0,
+                     .host = hostile,
+                     .node = 0,
+                     .text = {{"cpu_model", hostile}, {"cpu_quota", hostile}, {hostile, hostile}},
+                     .number = {{hostile, 1}}}};
+  for (results::PointData& point : run.points) {
+    for (std::string* const text :
+         {&point.workload, &point.model, &point.dtype, &point.scaling, &point.placement,
+          &point.reason, &point.verification, &point.throughput_unit, &point.folded_reason}) {
+      *text = hostile;
+    }
+    point.options = {{hostile, hostile}};
+    point.labels = {hostile};
+    point.folded = true;
+  }
+  return run;
+}
+
 }  // namespace isoscale::samples
