@@ -223,6 +223,27 @@ TEST_P(Elementwise, FillOfAShardIsThePartOfTheWhole) {
   }
 }
 
+TEST_P(Elementwise, FillWithAConstantWritesItAndNothingElse) {
+  // The middle columns of a 3 x 4 matrix.
+  Sketch sketch;
+  const Slice whole = sketch.buffer<double>(12), single = sketch.buffer<float>(5);
+  sketch.emit(Fill{.dst = {.buffer = whole.buffer, .offset = 1, .count = 10},
+                   .shard = {.extents = {1, 3, 2}, .local = {0, 4, 1}, .global = {0, 2, 1}},
+                   .source = program::FillSource::constant,
+                   .key = 7,
+                   .value = 1.0 / 3});
+  sketch.emit(Fill{.dst = single,
+                   .shard = {.extents = {1, 1, 5}, .local = {0, 0, 1}},
+                   .source = program::FillSource::constant,
+                   .value = 1.0 / 3});
+  const auto session = prepare(sketch);
+  put<double>(*session, whole, std::vector<double>(12, 9));
+  const double third = 1.0 / 3;
+  EXPECT_THAT(filled<double>(*this, *session, whole),
+              testing::ElementsAre(9, third, third, 9, 9, third, third, 9, 9, third, third, 9));
+  EXPECT_THAT(get<float>(*session, single), testing::Each(static_cast<float>(1.0 / 3)));
+}
+
 TEST_P(Elementwise, FillDependsOnTheKey) {
   Sketch sketch;
   const Slice a = sketch.buffer<double>(64), b = sketch.buffer<double>(64);

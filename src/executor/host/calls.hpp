@@ -81,6 +81,8 @@ struct FillCall {
   std::uint64_t first = 0;   ///< global index of local element (0, 0, 0) on this rank
   std::uint64_t origin = 0;  ///< program::fill_origin of the key
   double scale = 1;
+  program::FillSource source = program::FillSource::random;
+  double value = 0;  ///< of every element when the source is constant
 };
 void run(const FillCall& call);
 

@@ -56,21 +56,34 @@ void cast(const CastCall& call) {
   }
 }
 
-template <class T>
-void fill(const FillCall& call) {
+/// `value_of(global index)` into each element of the shard.
+template <class T, class ValueOf>
+void fill_shard(const FillCall& call, const ValueOf& value_of) {
   auto* dst = reinterpret_cast<T*>(call.dst);
-  const auto scale = static_cast<T>(call.scale);
   for (std::uint64_t i = 0; i < call.extents[0]; ++i) {
     for (std::uint64_t j = 0; j < call.extents[1]; ++j) {
       std::uint64_t local = i * call.local[0] + j * call.local[1];
       std::uint64_t index = call.first + i * call.global[0] + j * call.global[1];
       for (std::uint64_t k = 0; k < call.extents[2]; ++k) {
-        dst[local] = static_cast<T>(program::fill_integer(call.origin, index)) * scale;
+        dst[local] = value_of(index);
         local += call.local[2];
         index += call.global[2];
       }
     }
   }
+}
+
+template <class T>
+void fill(const FillCall& call) {
+  if (call.source == program::FillSource::constant) {
+    fill_shard<T>(call,
+                  [value = static_cast<T>(call.value)](std::uint64_t /*index*/) { return value; });
+    return;
+  }
+  const auto scale = static_cast<T>(call.scale);
+  fill_shard<T>(call, [&](std::uint64_t index) {
+    return static_cast<T>(program::fill_integer(call.origin, index)) * scale;
+  });
 }
 
 }  // namespace

@@ -162,7 +162,9 @@ Call prepare_op(const Resolver& resolver, const program::Fill& op) {
                   .global = shard.global,
                   .first = shard.first(resolver.coordinates()),
                   .origin = program::fill_origin(op.key),
-                  .scale = program::power_of_two(op.exponent)};
+                  .scale = program::power_of_two(op.exponent),
+                  .source = op.source,
+                  .value = op.value};
 }
 
 Call prepare_op(const Resolver& resolver, const program::Update& op, Powers powers_mode) {
