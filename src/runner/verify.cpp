@@ -74,6 +74,32 @@ std::string problem_of(const Work& work) {
   return "";
 }
 
+/// Collective: names a tensor with an element that no rank holds, "" when there is none.
+std::string missing_tensor(const program::RankProgram& program, const mesh::Coordinates& at,
+                           const Tensors& reference, const comm::Communicator& point) {
+  std::map<std::string_view, std::size_t> first;  // of a tensor in `held`
+  std::size_t total = 0;
+  for (const auto& [name, values] : reference) {
+    first[name] = total;
+    total += values.size();
+  }
+  std::vector<double> held(total, 0.0);
+  for (const program::Observable& observable : program.observables) {
+    const std::size_t begin = first.at(observable.name);
+    for_each_element(observable.shard, at,
+                     [&](std::uint64_t /*from*/, std::uint64_t to) { held[begin + to] = 1; });
+  }
+  point.all_max(held);
+  for (const auto& [name, values] : reference) {
+    const auto begin = held.begin() + static_cast<std::ptrdiff_t>(first[name]);
+    if (std::count(begin, begin + static_cast<std::ptrdiff_t>(values.size()), 1.0) !=
+        static_cast<std::ptrdiff_t>(values.size())) {
+      return name;
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 double tolerance(workloads::Precision precision) {
@@ -165,21 +191,26 @@ Verdict verify_programs(const program::ProgramSet& set, const workloads::Workloa
   play_twin(*session);
 
   Difference mine;
+  const mesh::Coordinates at = mesh::coordinates(set.mesh, point.rank());
   const double allowed = tolerance(twin.precision);
-  problem = problem_of([&] {
-    mine = compare(*session, set.of(point.rank()), mesh::coordinates(set.mesh, point.rank()),
-                   reference);
-  });
+  problem = problem_of([&] { mine = compare(*session, set.of(point.rank()), at, reference); });
   if (problem.empty() && mine.relative > allowed) {
     problem =
         fmt::format("{} differs from one rank's by {:.2e} of its largest element, {:.0e} allowed",
                     mine.name, mine.relative, allowed);
   }
-  if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) return {false, vote.why};
+  const comm::Vote vote = comm::all_ok(point, problem);
   const double worst = point.all_max(mine.relative);
-  return {true, fmt::format("twin on mesh {}, {} steps: outputs, gradients and weights equal one "
-                            "rank's in f64 within {:.1e} ({:.0e} allowed)",
-                            mesh::to_string(set.mesh), twin_steps, worst, allowed)};
+  if (!vote.ok) return {false, vote.why, worst};
+  const std::string missing = missing_tensor(set.of(point.rank()), at, reference, point);
+  if (!missing.empty()) {
+    return {false, fmt::format("no rank holds some of {}: it was not compared", missing)};
+  }
+  return {true,
+          fmt::format("twin on mesh {}, {} steps: outputs, gradients and weights equal one "
+                      "rank's in f64 within {:.1e} ({:.0e} allowed)",
+                      mesh::to_string(set.mesh), twin_steps, worst, allowed),
+          worst};
 }
 
 Verdict verify_twin(const workloads::Workload& workload, const workloads::Request& request,

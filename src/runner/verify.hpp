@@ -17,7 +17,7 @@ namespace isoscale::runner {
 struct Verdict {
   bool ok = false;
   std::string detail;  ///< what was compared and how close it came, or what went wrong where
-  /// Of a twin that was compared: the worst difference on any rank, as in Difference.
+  /// Of a twin that was compared: the largest Difference::relative of all ranks.
   std::optional<double> difference{};
 };
 
