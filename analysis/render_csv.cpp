@@ -42,9 +42,11 @@ std::string number_cell(std::optional<double> number) {
 using Cell = std::pair<std::string_view, std::string>;
 
 std::string joined_options(const results::PointData& data) {
-  std::vector<std::string> options;
-  for (const auto& [key, value] : data.options) options.push_back(key + "=" + value);
-  return fmt::format("{}", fmt::join(options, ";"));
+  std::string text;
+  for (const auto& [key, value] : data.options) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : ";", key, value);
+  }
+  return text;
 }
 
 std::vector<Cell> what_ran(const RunReport& report, const PointReport& point) {

@@ -29,8 +29,10 @@ std::string without_trailing_blanks(std::string line) {
 }  // namespace
 
 std::string table(const std::vector<Column>& columns, const std::vector<Row>& rows) {
-  std::vector<std::size_t> widths;
-  for (const Column& column : columns) widths.push_back(display_width(column.heading));
+  std::vector<std::string> headings(columns.size());
+  std::ranges::transform(columns, headings.begin(), &Column::heading);
+  std::vector<std::size_t> widths(columns.size());
+  std::ranges::transform(headings, widths.begin(), display_width);
   for (const Row& row : rows) {
     for (std::size_t i = 0; i < row.cells.size(); ++i) {
       widths[i] = std::max(widths[i], display_width(row.cells[i]));
@@ -48,8 +50,6 @@ std::string table(const std::vector<Column>& columns, const std::vector<Row>& ro
     }
     return without_trailing_blanks(text) + "\n";
   };
-  std::vector<std::string> headings;
-  for (const Column& column : columns) headings.push_back(column.heading);
   std::string text = line(headings, "");
   for (const Row& row : rows) text += line(row.cells, row.tail);
   return text;
