@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+"""Reads a run file with h5py and h5dump and compares it with results/SCHEMA.md.
+
+Usage: results_h5py_test.py MAKE_SAMPLE_RUN SCHEMA.md [H5DUMP]
+
+Every dataset and attribute in the file must be in the page with its type, number of dimensions and
+unit, and every one in the page must be in the file; the page's example must run. Exit 77 without
+h5py, which ctest shows as skipped.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import h5py
+    import numpy as np
+except ImportError as error:
+    print(f"skipped: {error} (Debian: apt-get install python3-h5py)")
+    sys.exit(77)
+
+MAKE_SAMPLE_RUN, SCHEMA = sys.argv[1:3]
+H5DUMP = sys.argv[3] if len(sys.argv) > 3 else None
+TYPES = {"f64": "<f8", "i64": "<i8", "i32": "<i4", "u64": "<u8", "u32": "<u4", "u8": "|u1"}
+
+
+def read_schema(text):
+    """Sections of the page: heading -> (attributes {name: type}, datasets {name: (type, dims, unit)})."""
+    sections, attributes, datasets = {}, {}, {}
+    for line in text.splitlines():
+        if line.startswith("#"):
+            attributes, datasets = {}, {}
+            sections[line.lstrip("# ").split(":")[0]] = (attributes, datasets)
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if not line.startswith("| `"):
+            continue
+        name = cells[0].strip("`")
+        if len(cells) == 3:
+            attributes[name] = cells[1]
+        else:
+            dims = 0 if cells[2] == "scalar" else cells[2].count(",") + 1
+            datasets[name] = (cells[1].split(",")[0], dims, cells[3])
+    return sections
+
+
+class RunFile(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="isoscale-test-")
+        cls.path = os.path.join(cls.folder, "run.h5")
+        subprocess.run([MAKE_SAMPLE_RUN, cls.path], check=True)
+        cls.file = h5py.File(cls.path, "r")
+        with open(SCHEMA, encoding="utf-8") as page:
+            cls.page = page.read()
+        cls.sections = read_schema(cls.page)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.file.close()
+        shutil.rmtree(cls.folder)
+
+    def check_group(self, group, section, inner=()):
+        """The group's attributes and datasets are those of the section, `inner` groups apart."""
+        attributes, datasets = self.sections[section]
+        absent = {"verified"} - set(group.attrs)
+        self.assertEqual(set(group.attrs), set(attributes) - absent, group.name)
+        for name, kind in attributes.items():
+            if name in absent:
+                continue
+            value = group.attrs[name]
+            expected = {"text": str, "bool": np.bool_, "f64": np.float64, "i64": np.int64,
+                        "u64": np.uint64}[kind]
+            self.assertIsInstance(value, expected, f"{group.name}@{name}")
+        found = {}
+        group.visititems(lambda name, item: found.update({name: item})
+                         if isinstance(item, h5py.Dataset) and name.split("/")[0] not in inner
+                         else None)
+        listed = {name for name in datasets if not name.endswith("/*")}
+        families = {name[:-1] for name in datasets if name.endswith("/*")}
+        for name, dataset in found.items():
+            if name in listed:
+                kind, dims, unit = datasets[name]
+                listed.discard(name)
+            else:
+                family = name.rsplit("/", 1)[0] + "/"
+                self.assertIn(family, families, f"{dataset.name} is not in SCHEMA.md")
+                kind, dims, unit = datasets[family + "*"]
+            self.check_dataset(dataset, kind, dims, unit)
+        self.assertEqual(listed, set(), f"{group.name} lacks what SCHEMA.md lists")
+
+    def check_dataset(self, dataset, kind, dims, unit):
+        self.assertEqual(dataset.ndim, dims, dataset.name)
+        self.assertGreater(len(dataset.attrs["description"]), 4, dataset.name)
+        if unit == "by name":
+            unit = "B" if dataset.name.rsplit("/", 1)[1].startswith("memory_") else "1"
+        self.assertEqual(dataset.attrs["unit"], unit, dataset.name)
+        if kind == "text":
+            info = h5py.check_string_dtype(dataset.dtype)
+            self.assertEqual(info.encoding, "utf-8", dataset.name)
+            dataset.asstr()[()]
+        else:
+            self.assertEqual(dataset.dtype.str, TYPES[kind], dataset.name)
+
+    def test_every_field_is_as_documented(self):
+        self.check_group(self.file, "Root group", inner=("ranks", "points"))
+        self.check_group(self.file["ranks"], "/ranks")
+        for name in ("0000", "0002"):
+            point = self.file["points"][name]
+            self.check_group(point, "/points/NNNN", inner=("ops", "traces"))
+            self.check_group(point["ops"], "ops")
+            self.check_group(point["traces"], "traces")
+
+    def test_values(self):
+        f = self.file
+        self.assertEqual(f.attrs["format"], "isoscale-run")
+        self.assertEqual(f.attrs["status"], "complete")
+        self.assertIn(f"**{f.attrs['schema_version']}**", self.page)
+        self.assertEqual(list(f["ranks/host"].asstr()[:]), ["node0"] * 4 + ["node1"] * 2)
+        self.assertTrue(np.isnan(f["ranks/number/bound_cores"][5]))
+        self.assertEqual(f["config"].asstr()[()].splitlines()[1], "# größer")
+        point = f["points/0000"]
+        self.assertEqual(dict(point["options"].attrs), {"bucket": "25MiB", "overlap": "on"})
+        self.assertEqual(point.attrs["seed"], 2**64 - 2)
+        self.assertIs(bool(point.attrs["verified"]), True)
+        self.assertEqual(point["step_times"].shape, (5, 4))
+        self.assertAlmostEqual(point["step_times"][2, 3], 1.002003e-3, places=15)
+        ops = point["ops"]
+        second = slice(*ops["op_begin"][1:3])
+        kinds = ops["kind"].attrs["values"][ops["kind"][second]]
+        self.assertEqual(list(kinds), ["gemm", "all_reduce", "exchange"])
+        self.assertEqual(list(ops["axes"][second]), [0, 8, 16])
+        traces = point["traces"]
+        self.assertEqual(traces["span_end"][0] - traces["span_start"][0], 39)
+        self.assertNotIn("verified", f["points/0002"].attrs)
+
+    def test_part_files_hold_the_same_groups(self):
+        reference = self.file["points/0001"]
+        self.assertEqual(set(reference.attrs), {"index", "part_file"})
+        with h5py.File(os.path.join(self.folder, reference.attrs["part_file"])) as part:
+            self.assertEqual(set(part.attrs), {"format", "schema_version", "id", "part_of"})
+            self.assertEqual(part.attrs["id"], self.file.attrs["id"])
+            self.assertEqual(part.attrs["part_of"], "run.h5")
+            point = part["points/0001"]
+            self.check_group(point, "/points/NNNN", inner=("ops", "traces"))
+            times = point["step_times"]
+            self.assertEqual(times.shape, (20000, 4))
+            self.assertEqual(times.compression, "gzip")
+            self.assertTrue(times.fletcher32)
+            expected = 1e-3 + np.arange(20000)[:, None] * 1e-6 + np.arange(4) * 1e-9
+            np.testing.assert_allclose(times[:], expected, rtol=1e-12)
+
+    def test_the_example_of_the_page_runs(self):
+        example = re.search(r"```python\n(.*?)```", self.page, re.S).group(1)
+        done = subprocess.run([sys.executable, "-c", example], cwd=self.folder, text=True,
+                              capture_output=True, check=False)
+        self.assertEqual(done.stderr, "")
+        # Of five steps one is warm-up, one dropped, one traced; rank 3 is the slowest by 3 ns.
+        lines = done.stdout.splitlines()
+        self.assertTrue(lines[0].startswith("0123456789abcdef host complete ['node0'"), lines)
+        self.assertRegex(lines[1], r"^hybrid 4 0\.001003503\d* s$")
+
+    @unittest.skipIf(not H5DUMP, "h5dump is not installed")
+    def test_h5dump_reads_it(self):
+        for name in ("run.h5", "run.part0001.h5"):
+            done = subprocess.run([H5DUMP, "-H", os.path.join(self.folder, name)], text=True,
+                                  capture_output=True, check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn('ATTRIBUTE "schema_version"', done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
