@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <optional>
 #include <span>
+#include <string>
 
 #include "analysis/statistics.hpp"
 #include "base/log.hpp"
@@ -21,26 +22,31 @@ std::optional<double> half_width(std::span<const double> samples) {
   return estimate ? analysis::relative_half_width(*estimate) : std::nullopt;
 }
 
+void print(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
 }  // namespace
 
 base::ExitCode run_command(const config::RunConfig& config, int argc, char** argv) {
-  comm::Environment environment{&argc, &argv};
-  const int rank = comm::Communicator::world().rank();
+  // Looked at before MPI starts: an MPI that finds itself alone sets a launcher's variables itself.
+  const bool speaks = system::speaks_for_launch(system::process_environment());
+  const auto alone = system::singleton_problem(1, system::process_environment());
+  const comm::Environment environment{&argc, &argv};
+  const comm::Communicator world = comm::Communicator::world();
   try {
-    const runner::Outcome outcome = runner::run(
-        config, environment, {.half_width = half_width, .print = [](const std::string& text) {
-                                fmt::print("{}", text);
-                                std::fflush(stdout);
-                              }});
-    if (rank == 0 && !outcome.file.empty() && config.verbosity == config::Verbosity::normal) {
-      fmt::print("wrote {0}\nread it with: isoscale report {0}\n", outcome.file.string());
+    if (world.size() == 1 && alone) throw base::UsageError(*alone);
+    const runner::Outcome outcome =
+        runner::run(config, environment, world, {.half_width = half_width, .print = print});
+    if (world.rank() == 0 && !outcome.file.empty() &&
+        config.verbosity == config::Verbosity::normal) {
+      print(fmt::format("wrote {0}\nread it with: isoscale report {0}\n", outcome.file.string()));
     }
     return outcome.exit_code;
   } catch (const base::UsageError& error) {
     // Every rank has the same refusal in hand: one speaks, all leave in order.
-    if (rank == 0 && system::speaks_for_launch(system::process_environment())) {
-      base::warn(fmt::format("isoscale: {}", error.what()));
-    }
+    if (world.rank() == 0 && speaks) base::warn(fmt::format("isoscale: {}", error.what()));
     return error.exit_code();
   }
 }

@@ -197,8 +197,7 @@ class Launch {
 }  // namespace
 
 Outcome run(const config::RunConfig& config, const comm::Environment& environment,
-            const Services& services) {
-  const comm::Communicator world = comm::Communicator::world();
+            const comm::Communicator& world, const Services& services) {
   if (const auto problem = system::singleton_problem(world.size(), system::process_environment())) {
     throw base::UsageError(*problem);
   }

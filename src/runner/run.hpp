@@ -31,6 +31,6 @@ struct Outcome {
 /// Collective over the world. Throws base::UsageError, on every rank alike, for what is refused
 /// before anything is measured. The file is written by world rank 0.
 [[nodiscard]] Outcome run(const config::RunConfig& config, const comm::Environment& environment,
-                          const Services& services);
+                          const comm::Communicator& world, const Services& services);
 
 }  // namespace isoscale::runner

@@ -1,0 +1,58 @@
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+"""What the command line tests share: a scratch directory and ways to start the program in it.
+
+Environment: ISOSCALE = the program, ISOSCALE_MPIEXEC = mpiexec with its flags up to the rank count.
+"""
+
+import os
+import shlex
+import subprocess
+import tempfile
+import unittest
+
+PROGRAM = os.environ["ISOSCALE"]
+MPIEXEC = shlex.split(os.environ["ISOSCALE_MPIEXEC"])
+PATIENCE = float(os.environ.get("ISOSCALE_PATIENCE", "1"))
+LAUNCHER_NAMES = ("OMPI_", "PMI", "SLURM_")
+
+
+def clean_environment(**extra):
+    """This environment without any launcher's variables but Open MPI's leave to run as root."""
+    kept = {name: value for name, value in os.environ.items()
+            if name.startswith("OMPI_ALLOW") or not name.startswith(LAUNCHER_NAMES)}
+    return {**kept, **extra}
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory(prefix="isoscale-cli-")
+        self.addCleanup(self.scratch.cleanup)
+        self.dir = self.scratch.name
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def files(self):
+        return sorted(os.listdir(self.dir))
+
+    def isoscale(self, *arguments, ranks=None, **environment):
+        """Runs the program, under mpiexec when ranks are given; returns the finished process."""
+        command = [PROGRAM, *arguments]
+        if ranks is not None:
+            command = [*MPIEXEC, str(ranks), *command]
+        return subprocess.run(command, cwd=self.dir, env=clean_environment(**environment),
+                              capture_output=True, text=True, timeout=100 * PATIENCE, check=False)
+
+    def run_ok(self, *arguments, **how):
+        done = self.isoscale(*arguments, **how)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def assert_refused(self, done, *needles, code=2):
+        """Exit 2, one message on standard error that holds the needles, nothing written."""
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        said = [line for line in done.stderr.splitlines() if line.startswith("isoscale:")]
+        self.assertEqual(len(said), 1, done.stderr)
+        for needle in needles:
+            self.assertIn(needle, said[0])

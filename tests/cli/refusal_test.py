@@ -1,0 +1,123 @@
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+"""Every refusal: one clear message from one rank, exit 2, nothing left behind."""
+
+import os
+import unittest
+
+import harness
+
+QUICK = ["--max-time", "0.2s"]
+
+
+class Usage(harness.Case):
+    """What cannot be meant, or cannot be done here."""
+
+    CASES = [
+        (["run", "--nonsense"], ["--nonsense"]),
+        (["run", "--workload", "hybird"], ["hybird", "did you mean 'hybrid'"]),
+        (["run", "--model", "gpt-1.3"], ["gpt-1.3", "gpt-1.3b"]),
+        (["run", "--model", "missing.toml"], ["missing.toml"]),
+        (["run", "--dtype", "f31"], ["f31", "f32"]),
+        (["run", "--mesh", "xp=2"], ["xp", "tp"]),
+        (["run", "--mesh", "dp=0"], ["dp"]),
+        (["run", "--set", "bukcet=1MiB", "--workload", "dp"], ["bukcet", "bucket"]),
+        (["run", "--set", "bucket=64M", "--workload", "dp"], ["64M"]),
+        (["run", "--set", "schedule=zb", "--workload", "pp"], ["zb", "gpipe", "1f1b"]),
+        (["run", "--ranks", "0"], ["--ranks"]),
+        (["run", "--ranks", "1,1"], ["--ranks"]),
+        (["run", "--max-time", "soon"], ["soon"]),
+        (["run", "--precision", "-1%"], ["--precision"]),
+        (["run", "--suite", "fastest"], ["fastest", "quick"]),
+        (["run", "--graph"], ["--graph"]),
+        (["run", "--dtype", "bf16", "--device", "host"], ["bf16", "f64, f32"]),
+        (["run", "--device", "cuda"], ["cuda", "plugin"]),
+        (["run", "--model", "gpt-175b", "--workload", "dp"], ["gpt-175b", "TiB", "free"]),
+        (["run", "--workload", "dp", "--set", "batch=25", "--set", "microbatch=8"],
+         ["batch=25", "24 and 32"]),
+        (["run", "--workload", "dp", "--mesh", "tp=2"], ["tp"]),
+        (["run", "--output", "/nonexistent/x.h5"], ["/nonexistent", "does not exist"]),
+        (["run", "nothing.toml"], ["nothing.toml"]),
+        (["measure"], ["measure"]),
+        (["report"], ["report"]),
+        (["report", "nothing.h5"], ["nothing.h5", "no such file"]),
+        (["list", "options", "dpp"], ["dpp", "dp"]),
+    ]
+
+    def test_each_is_one_message(self):
+        for arguments, needles in self.CASES:
+            with self.subTest(arguments=arguments):
+                self.assert_refused(self.isoscale(*arguments), *needles)
+                self.assertEqual(self.files(), [])
+
+    def test_one_rank_speaks_for_all(self):
+        for arguments, needle in [(["run", "--nonsense"], "--nonsense"),
+                                  (["run", "--device", "cuda"], "cuda"),
+                                  (["run", "--workload", "dp", "--ranks", "3"], "only 2"),
+                                  (["run", "--workload", "tp", "--mesh", "tp=3"], "tp=3"),
+                                  (["run", "--output", "/nonexistent/x.h5"], "/nonexistent")]:
+            with self.subTest(arguments=arguments):
+                self.assert_refused(self.isoscale(*arguments, ranks=2), needle)
+                self.assertEqual(self.files(), [])
+
+    def test_a_mesh_that_does_not_divide_names_the_nearest(self):
+        done = self.isoscale("run", "--workload", "hybrid", "--ranks", "2", "--mesh", "pp=2",
+                             "--model", self.odd_model(), ranks=2)
+        self.assert_refused(done, "pp=2", "layers")
+
+    def odd_model(self):
+        with open(self.path("odd.toml"), "w", encoding="utf-8") as file:
+            file.write('name = "odd"\nsource = "test"\nhidden = 32\nffn = 64\nheads = 4\n'
+                       'kv_heads = 4\nhead_size = 8\ngated_mlp = false\nlayers = 3\nsequence = 8\n'
+                       'vocabulary = 64\ntied_embedding = true\nlearned_positions = true\n'
+                       'published_parameters = 0\n')
+        return "odd.toml"
+
+
+class Output(harness.Case):
+    """The output file is looked at before anything runs."""
+
+    def test_an_existing_file_is_kept_without_force(self):
+        with open(self.path("run.h5"), "w", encoding="utf-8") as file:
+            file.write("precious")
+        self.assert_refused(self.isoscale("run", *QUICK, "--output", "run.h5"), "run.h5", "--force")
+        with open(self.path("run.h5"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "precious")
+        self.run_ok("run", "--workload", "dp", *QUICK, "--output", "run.h5", "--force")
+        self.run_ok("report", "run.h5")
+
+    def test_a_directory_as_output(self):
+        os.mkdir(self.path("run.h5"))
+        self.assert_refused(self.isoscale("run", *QUICK, "--output", "run.h5", "--force"), "run.h5")
+
+    def test_dry_run_writes_nothing(self):
+        done = self.run_ok("run", "--dry-run", "--workload", "hybrid", "--model", "tiny", ranks=4)
+        self.assertEqual(self.files(), [])
+        for word in ("hybrid", "GFLOP", "MiB", "dp=2,tp=2", "<= "):
+            self.assertIn(word, done.stdout)
+
+
+class Singletons(harness.Case):
+    """Processes that a launcher started without wiring must not each measure themselves."""
+
+    def stopped(self, needle, **environment):
+        done = self.isoscale("run", "--workload", "dp", *QUICK, "--output", "x.h5", **environment)
+        self.assert_refused(done, needle)
+        self.assertEqual(self.files(), [])
+
+    def test_signs_of_a_launcher(self):
+        self.stopped("PMI_SIZE", PMI_SIZE="4")
+        self.stopped("SLURM", SLURM_STEP_NUM_TASKS="2", SLURM_PROCID="0")
+
+    def test_only_the_first_speaks(self):
+        done = self.isoscale("run", "--workload", "dp", *QUICK, SLURM_PROCID="3")
+        self.assertEqual(done.returncode, 2)
+        self.assertNotIn("isoscale:", done.stderr)
+
+    def test_one_process_that_was_meant_is_not_stopped(self):
+        self.run_ok("run", "--workload", "dp", *QUICK, "--output", "x.h5", "--quiet", PMI_SIZE="1",
+                    SLURM_STEP_NUM_TASKS="4")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,191 @@
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+"""From a run to its file to its report, and what a killed run leaves."""
+
+import csv
+import io
+import json
+import os
+import pty
+import shutil
+import signal
+import statistics
+import subprocess
+import time
+import unittest
+
+import h5py
+
+import harness
+
+CURVE = ["run", "--workload", "dp,pp", "--max-time", "0.4s", "--output", "run.h5"]
+POINT_KEYS = {
+    "index", "workload", "model", "dtype", "mesh", "ranks", "nodes", "scaling", "placement",
+    "options", "labels", "status", "reason", "verified", "step_time", "throughput", "speedup",
+    "efficiency", "flop_per_step", "flops_per_rank", "mfu", "memory_per_rank", "traced_step",
+    "breakdown", "hidden_communication", "communication_ratio", "instrumentation_overhead"}
+
+
+class Measured(harness.Case):
+    def report(self, *arguments):
+        return json.loads(self.run_ok("report", "run.h5", "--format", "json", *arguments).stdout)
+
+    def test_json_report_agrees_with_the_file_and_with_its_own_definitions(self):
+        self.run_ok(*CURVE, ranks=2)
+        self.assertEqual(self.files(), ["run.h5"])
+        run = self.report()["runs"][0]
+        self.assertEqual((run["status"], run["ranks"], run["device"]), ("complete", 2, "host"))
+        points = run["points"]
+        self.assertEqual([(p["workload"], p["ranks"]) for p in points],
+                         [("dp", 1), ("dp", 2), ("pp", 1), ("pp", 2)])
+        for point in points:
+            self.assertLessEqual(POINT_KEYS, set(point))
+            self.assertEqual((point["status"], point["verified"]), ("ok", True), point["reason"])
+            self.assertAlmostEqual(sum(point["breakdown"].values()), point["traced_step"], delta=0.05 * point["traced_step"])
+        one, two = points[0], points[1]
+        ratio = two["throughput"]["value"] / one["throughput"]["value"]
+        self.assertAlmostEqual(two["efficiency"], ratio / 2)
+        self.assertAlmostEqual(two["speedup"], ratio)
+        self.assertAlmostEqual(one["throughput"]["value"] * one["step_time"]["median"],
+                               64 * 16)  # tokens: batch x sequence of tiny
+
+    def test_h5py_reads_step_times_that_give_the_reported_median(self):
+        self.run_ok(*CURVE, ranks=2)
+        point = self.report()["runs"][0]["points"][1]
+        with h5py.File(self.path("run.h5"), "r") as file:
+            group = file["points/0001"]
+            times = group["step_times"][()]
+            counted = [max(step) for i, step in enumerate(times)
+                       if i >= group.attrs["warm_up_steps"] and not group["step_traced"][i]
+                       and not group["step_dropped"][i]]
+            for name, data in group.items():
+                if isinstance(data, h5py.Dataset):
+                    self.assertIn("unit", data.attrs, name)
+                    self.assertIn("description", data.attrs, name)
+        self.assertEqual(times.shape[1], 2)
+        self.assertAlmostEqual(statistics.median(counted), point["step_time"]["median"])
+
+    def test_text_csv_and_markdown(self):
+        self.run_ok("run", "--workload", "dp", "--max-time", "0.3s", "--output", "run.h5")
+        text = self.run_ok("report", "run.h5").stdout
+        for word in ("dp, tiny, f32, strong scaling", "efficiency", "compute", "verified"):
+            self.assertIn(word, text)
+        rows = list(csv.DictReader(io.StringIO(
+            self.run_ok("report", "run.h5", "--format", "csv").stdout)))
+        self.assertEqual(len(rows), 1)
+        self.assertEqual(rows[0]["workload"], "dp")
+        self.assertIn("| ", self.run_ok("report", "run.h5", "--format", "markdown").stdout)
+
+    def test_weak_scaling_replicas_spread_and_experiment_files(self):
+        with open(self.path("e.toml"), "w", encoding="utf-8") as file:
+            file.write('max_time = "0.3s"\nscaling = "weak"\nfill = "replicas"\n'
+                       'placement = "spread"\noutput = "run.h5"\n'
+                       '[[experiment]]\nworkload = "hybrid"\nset = { microbatches = 4 }\n')
+        self.run_ok("run", "e.toml", ranks=4)
+        points = self.report()["runs"][0]["points"]
+        self.assertEqual([p["ranks"] for p in points], [1, 2, 4])
+        for point in points:
+            self.assertEqual((point["status"], point["verified"]), ("ok", True), point["reason"])
+            self.assertEqual(point["scaling"], "weak")
+        self.assertEqual(points[2]["options"]["batch"], str(4 * 4 * 2))
+
+    def test_counts_that_a_suite_does_not_fit_are_skipped(self):
+        self.run_ok("run", "--max-time", "0.1s", "--ranks", "1,3", "--output", "run.h5", ranks=3)
+        points = self.report()["runs"][0]["points"]
+        self.assertIn("skipped", {p["status"] for p in points})
+        for point in points:
+            if point["status"] == "skipped":
+                self.assertTrue(point["reason"])
+                self.assertIsNone(point["efficiency"])
+
+    def test_quiet_says_nothing(self):
+        done = self.run_ok("run", "--workload", "dp", "--max-time", "0.1s", "--quiet", "--output",
+                           "run.h5")
+        self.assertEqual(done.stdout + done.stderr, "")
+
+    def test_help_version_and_lists(self):
+        self.assertIn("--workload", self.run_ok("run", "--help").stdout)
+        self.assertIn("isoscale", self.run_ok("--version").stdout)
+        self.assertIn("hybrid", self.run_ok("list", "workloads").stdout)
+        self.assertIn("llama3-70b", self.run_ok("list", "models").stdout)
+        self.assertIn("quick", self.run_ok("list", "suites").stdout)
+        self.assertIn("bucket", self.run_ok("list", "options", "dp").stdout)
+
+
+class ProgressLines(harness.Case):
+    ARGUMENTS = ["run", "--workload", "dp", "--max-time", "0.2s", "--output", "run.h5"]
+
+    def test_plain_lines_when_piped(self):
+        done = self.run_ok(*self.ARGUMENTS)
+        self.assertRegex(done.stderr, r"point 1 of 1: dp tiny on 1 rank.*elapsed")
+        self.assertNotIn("\r", done.stderr)
+
+    def test_one_live_line_on_a_terminal(self):
+        leader, follower = pty.openpty()
+        process = subprocess.Popen([harness.PROGRAM, *self.ARGUMENTS], cwd=self.dir,
+                                   env=harness.clean_environment(), stdout=subprocess.DEVNULL,
+                                   stderr=follower)
+        os.close(follower)
+        shown = b""
+        try:
+            while chunk := os.read(leader, 4096):
+                shown += chunk
+        except OSError:  # the terminal went with the process
+            pass
+        os.close(leader)
+        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertIn(b"\r", shown)
+        self.assertIn(b"point 1 of 1", shown)
+        self.assertIn(b"measuring", shown)
+        self.assertNotIn(b"\n", shown.rstrip(b"\r\n"))
+
+
+class Damaged(harness.Case):
+    """Files that `report` must not trust."""
+
+    def setUp(self):
+        super().setUp()
+        self.run_ok("run", "--workload", "dp", "--max-time", "0.1s", "--quiet", "--output", "good.h5")
+
+    def test_truncated_foreign_and_newer_files(self):
+        size = os.path.getsize(self.path("good.h5"))
+        for name, keep in (("half.h5", size // 2), ("stub.h5", 100), ("empty.h5", 0)):
+            shutil.copy(self.path("good.h5"), self.path(name))
+            os.truncate(self.path(name), keep)
+            self.assert_refused(self.isoscale("report", name), name)
+        with open(self.path("text.h5"), "w", encoding="utf-8") as file:
+            file.write("not a run file\n" * 1000)
+        self.assert_refused(self.isoscale("report", "text.h5"), "text.h5", "not an HDF5 file")
+        with h5py.File(self.path("foreign.h5"), "w") as file:
+            file["data"] = [1, 2, 3]
+        self.assert_refused(self.isoscale("report", "foreign.h5"), "foreign.h5")
+        shutil.copy(self.path("good.h5"), self.path("newer.h5"))
+        with h5py.File(self.path("newer.h5"), "r+") as file:
+            file.attrs["schema_version"] = "99.0"
+        self.assert_refused(self.isoscale("report", "newer.h5"), "newer.h5", "99")
+
+
+class Killed(harness.Case):
+    def test_finished_points_survive(self):
+        """kill -9 of a run in the middle: the points that ended are in the file, which says partial."""
+        command = [harness.PROGRAM, "run", "--workload", "dp,tp,pp,hybrid",
+                   "--max-time", "0.5s", "--output", "run.h5"]
+        process = subprocess.Popen(command, cwd=self.dir, env=harness.clean_environment(),
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        ended = 0
+        for line in process.stderr:
+            ended += line.startswith("point ")
+            if ended == 2:
+                time.sleep(0.1)
+                process.send_signal(signal.SIGKILL)
+                break
+        process.wait(timeout=60)
+        process.stderr.close()
+        run = json.loads(self.run_ok("report", "run.h5", "--format", "json").stdout)["runs"][0]
+        self.assertEqual(run["status"], "partial")
+        self.assertGreaterEqual(len(run["points"]), 2)
+        self.assertEqual(run["points"][0]["status"], "ok")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
