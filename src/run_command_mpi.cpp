@@ -48,6 +48,10 @@ base::ExitCode run_command(const config::RunConfig& config, int argc, char** arg
     // Every rank has the same refusal in hand: one speaks, all leave in order.
     if (world.rank() == 0 && speaks) base::warn(fmt::format("isoscale: {}", error.what()));
     return error.exit_code();
+  } catch (const std::exception& error) {
+    if (world.size() == 1) throw;
+    base::warn(fmt::format("isoscale: rank {}: {}; ending the job", world.rank(), error.what()));
+    comm::Environment::abort_job(static_cast<int>(base::ExitCode::failed));
   }
 }
 

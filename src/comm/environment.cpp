@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <exception>
 
 #include "comm/world.hpp"
@@ -15,6 +16,11 @@ Environment::Environment(int* argc, char*** argv) {
 
 Environment::~Environment() {
   if (std::uncaught_exceptions() == 0) MPI_Finalize();
+}
+
+void Environment::abort_job(int exit_code) noexcept {
+  MPI_Abort(MPI_COMM_WORLD, exit_code);
+  std::_Exit(exit_code);  // MPI_Abort returned: it had nobody to tell
 }
 
 std::string Environment::library_version() {

@@ -41,6 +41,8 @@ class Environment {
 
   /// Highest thread level the library gave; below MULTIPLE only single-stream play is possible.
   [[nodiscard]] int thread_level() const { return thread_level_; }
+  /// Ends every process of the job: for a rank that has failed while its peers wait for it.
+  [[noreturn]] static void abort_job(int exit_code) noexcept;
   [[nodiscard]] static std::string library_version();  ///< first line, "Open MPI v4.1.4, ..."
 
  private:
