@@ -32,5 +32,7 @@ void append_messages(std::vector<Message>& messages, Message whole, std::uint64_
 
 /// MPI's name for what is stored; types that MPI does not know travel as integers of their size.
 [[nodiscard]] MPI_Datatype mpi_type(program::DType type);
+/// Throws base::Error for types that MPI cannot reduce.
+[[nodiscard]] MPI_Op mpi_operation(program::Reduction reduction, program::DType type);
 
 }  // namespace isoscale::executor::host
