@@ -144,7 +144,12 @@ void StageWriter::backward(int microbatch) {
   }
   if (g_.first_stage()) {
     inputs_.give_back(stage_inputs_.at(microbatch));
-    builder_.release(gradient);  // would go on into an embedding
+    // Would go on into an embedding; no weight gradient depends on it, so it is compared itself.
+    if (request_.keep == Keep::observables) {
+      builder_.observe("input.gradient", builder_.whole(gradient),
+                       sample_shard(g_, microbatch, g_.hidden, g_.hidden));
+    }
+    release_unless_kept(gradient);
   } else {
     builder_.release(stage_inputs_.at(microbatch));
     outgoing_ = gradient;
