@@ -4,13 +4,17 @@
 
 #include <fmt/format.h>
 
+#include <gtest/gtest.h>
+
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "executor/host/host.hpp"
 #include "mesh/resolve.hpp"
+#include "runner/verify.hpp"
 #include "workloads/workload.hpp"
 
 /// Points to verify: meshes x models x nine choices with two levels each.
@@ -102,6 +106,33 @@ inline std::array<unsigned, 12> covering_levels() {
     }
   }
   return runs;
+}
+
+/// All ranks of this run, and an executor of each kind.
+struct Ranks {
+  [[nodiscard]] executor::Executor& executor(executor::HostStreams streams) const {
+    return streams == executor::HostStreams::folded ? *folded : *threads;
+  }
+
+  comm::Communicator world = comm::Communicator::world();
+  std::unique_ptr<executor::Executor> folded =
+      executor::make_host_executor({.streams = executor::HostStreams::folded});
+  std::unique_ptr<executor::Executor> threads =
+      executor::make_host_executor({.streams = executor::HostStreams::threads});
+};
+
+/// Far above what rounding gives in twins this small, far below what any mistake gives.
+inline constexpr double f64_difference = 1e-13;
+
+/// Collective.
+inline void expect_equal_to_one_rank(const Ranks& ranks, const TwinCase& point) {
+  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
+  const Verdict verdict =
+      verify_twin(hybrid, point.request, ranks.executor(point.streams), ranks.world);
+  EXPECT_TRUE(verdict.ok) << point.name << ": " << verdict.detail;
+  if (point.request.precision == workloads::Precision::f64) {
+    EXPECT_LT(verdict.difference.value_or(1), f64_difference) << point.name;
+  }
 }
 
 }  // namespace isoscale::runner

@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// Errors planted in programs are found by comparing with one rank, and named.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/mpi/plants.hpp"
+#include "tests/mpi/twin_cases.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+using workloads::Precision;
+
+bool fits(const Plant& plant, const mesh::Shape& mesh) {
+  for (const mesh::Axis axis : mesh::all_axes) {
+    if (plant.needs.contains(axis) && mesh[axis] == 1) return false;
+  }
+  return true;
+}
+
+std::vector<mesh::Shape> planted_meshes(int ranks) {
+  if (ranks == 4) return {{.tp = 2, .dp = 2}, {.tp = 2, .pp = 2}, {.dp = 2, .pp = 2}};
+  return {{.tp = 2, .dp = ranks / 4, .pp = 2}};
+}
+
+workloads::Request planted_twin(const mesh::Shape& mesh, Precision precision,
+                                const workloads::Options& options) {
+  workloads::Request base{.model = gated_model(), .precision = precision, .options = options};
+  base.options["microbatch"] = "2";
+  base.options["microbatches"] = "8";
+  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
+  return hybrid.twin(hybrid.scale(base, mesh, workloads::Scaling::strong));
+}
+
+/// Collective. Streams are folded: what a wrong program computes is then always the same.
+class Planted : public testing::TestWithParam<Precision> {
+ protected:
+  void expect_all_caught(std::span<const Plant> planted, const workloads::Options& options) {
+    const workloads::Workload& hybrid = workloads::find_workload("hybrid");
+    const double allowed = tolerance(GetParam());
+    for (const mesh::Shape& mesh : planted_meshes(ranks_.world.size())) {
+      const workloads::Request twin = planted_twin(mesh, GetParam(), options);
+      const program::ProgramSet good = hybrid.build(twin);
+      const Verdict before = verify(good, twin);
+      EXPECT_TRUE(before.ok) << before.detail;
+      for (const Plant& plant : planted) {
+        if (!fits(plant, mesh)) continue;
+        const std::string where = fmt::format("{} on {}", plant.name, mesh::to_string(mesh));
+        program::ProgramSet bad = good;
+        EXPECT_GT(plant.into(bad), 0) << where << ": nowhere to plant it";
+        const Verdict verdict = verify(bad, twin);
+        EXPECT_FALSE(verdict.ok) << where << ": " << verdict.detail;
+        EXPECT_GT(verdict.difference.value_or(0), allowed) << where;
+        EXPECT_THAT(verdict.detail, testing::ContainsRegex(
+                                        "layer[0-9]+[.].*(weight|gradient)|output|input.gradient"))
+            << where;
+        ++caught_;
+      }
+    }
+  }
+
+  [[nodiscard]] Verdict verify(const program::ProgramSet& set, const workloads::Request& twin) {
+    return verify_programs(set, workloads::find_workload("hybrid"), twin, *ranks_.folded,
+                           ranks_.world);
+  }
+
+  Ranks ranks_;
+  int caught_ = 0;
+};
+
+TEST_P(Planted, ErrorsAreCaughtIn1f1b) {
+  expect_all_caught(plants, {{"schedule", "1f1b"}});
+  EXPECT_GE(caught_, static_cast<int>(plants.size()));
+}
+
+TEST_P(Planted, ErrorsAreCaughtInGpipeWithAdam) {
+  expect_all_caught(plants, {{"schedule", "gpipe"}, {"optimizer", "adam"}});
+  EXPECT_GE(caught_, static_cast<int>(plants.size()));
+}
+
+TEST_P(Planted, ErrorsAreCaughtInGatheredOutputs) {
+  expect_all_caught(std::array{gathered_plant}, {{"tp_output", "gather"}});
+  EXPECT_GE(caught_, 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Precisions, Planted, testing::Values(Precision::f64, Precision::f32),
+                         [](const auto& precision) {
+                           return std::string{workloads::name(precision.param)};
+                         });
+
+/// A comparison of nothing is no verification.
+TEST(Verification, NeedsSomethingToCompare) {
+  const Ranks ranks;
+  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
+  const workloads::Request twin =
+      planted_twin(planted_meshes(ranks.world.size()).front(), Precision::f64, {});
+  program::ProgramSet set = hybrid.build(twin);
+  for (program::RankProgram& program : set.programs) {
+    std::erase_if(program.observables, [](const program::Observable& observable) {
+      return observable.name == "layer1.qkv.weight";
+    });
+  }
+  const Verdict partly = verify_programs(set, hybrid, twin, *ranks.folded, ranks.world);
+  EXPECT_FALSE(partly.ok);
+  EXPECT_THAT(partly.detail, testing::HasSubstr("layer1.qkv.weight"));
+  for (program::RankProgram& program : set.programs) program.observables.clear();
+  EXPECT_FALSE(verify_programs(set, hybrid, twin, *ranks.folded, ranks.world).ok);
+}
+
+}  // namespace
+}  // namespace isoscale::runner
