@@ -1,0 +1,206 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// Errors planted in the programs of training: missing dependencies and wrong partners are found
+// without playing anything.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "program/check.hpp"
+#include "workloads/workload.hpp"
+
+namespace isoscale::program {
+namespace {
+
+using mesh::Axis;
+using testing::HasSubstr;
+
+/// Three stages and two replicas: streams for compute, dp, both neighbours and the input copies.
+ProgramSet training(const std::string& schedule, workloads::Keep keep,
+                    const mesh::Shape& mesh = {.dp = 2, .pp = 3},
+                    const std::string& overlap = "on") {
+  const workloads::Request base{.model = {.name = "small",
+                                          .source = "test",
+                                          .hidden = 16,
+                                          .ffn = 32,
+                                          .heads = 4,
+                                          .kv_heads = 2,
+                                          .head_size = 4,
+                                          .gated_mlp = true,
+                                          .layers = 6,
+                                          .sequence = 4,
+                                          .vocabulary = 32},
+                                .options = {{"microbatch", "1"},
+                                            {"microbatches", "10"},
+                                            {"bucket", "4KiB"},
+                                            {"overlap", overlap},
+                                            {"input", "pinned"},
+                                            {"schedule", schedule}},
+                                .keep = keep};
+  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
+  return hybrid.build(hybrid.scale(base, mesh, workloads::Scaling::strong));
+}
+
+/// A program of its own for `rank`, which no other rank plays.
+RankProgram& own_program(ProgramSet& set, int rank) {
+  set.programs.push_back(set.of(rank));
+  set.program_of_rank[static_cast<std::size_t>(rank)] =
+      static_cast<std::uint32_t>(set.programs.size() - 1);
+  return set.programs.back();
+}
+
+template <class Payload>
+std::vector<Payload*> step_ops(RankProgram& program) {
+  std::vector<Payload*> found;
+  for (Op& op : program.step.ops) {
+    if (auto* payload = std::get_if<Payload>(&op.payload)) found.push_back(payload);
+  }
+  return found;
+}
+
+/// What check says of the set, "" when it is content.
+std::string complaint(const ProgramSet& set) {
+  try {
+    check(set);
+  } catch (const base::Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+/// Takes one wait away from an op: the last one takes its place.
+void remove_wait(Program& program, Op& op, std::uint32_t wait) {
+  program.waits[op.wait_begin + wait] = program.waits[op.wait_begin + op.wait_count - 1];
+  --op.wait_count;
+}
+
+bool has_race(const RankProgram& program, const mesh::Shape& mesh) {
+  try {
+    check_races(program, mesh);
+  } catch (const base::Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("race"));
+    return true;
+  }
+  return false;
+}
+
+struct Waits {
+  int removed = 0;
+  std::vector<std::string> unnoticed;
+};
+
+/// Removes each wait of the step in turn.
+Waits remove_each_wait(const RankProgram& good, const mesh::Shape& mesh) {
+  Waits result;
+  RankProgram program = good;
+  for (std::size_t i = 0; i < good.step.ops.size(); ++i) {
+    for (std::uint32_t w = 0; w < good.step.ops[i].wait_count; ++w) {
+      remove_wait(program.step, program.step.ops[i], w);
+      ++result.removed;
+      if (!has_race(program, mesh)) {
+        const Wait& wait = good.step.waits_of(good.step.ops[i])[w];
+        result.unnoticed.push_back(fmt::format("op {} on {}: first {} of {}", i,
+                                               good.streams[good.step.ops[i].stream], wait.count,
+                                               good.streams[wait.stream]));
+      }
+      program.step.waits = good.step.waits;
+      program.step.ops[i].wait_count = good.step.ops[i].wait_count;
+    }
+  }
+  return result;
+}
+
+class MissingDependency : public testing::TestWithParam<std::string> {};
+
+TEST_P(MissingDependency, OfAnyOpIsARace) {
+  for (const workloads::Keep keep : {workloads::Keep::nothing, workloads::Keep::observables}) {
+    const ProgramSet set = training(GetParam(), keep);
+    EXPECT_EQ(complaint(set), "");
+    for (const RankProgram& program : set.programs) {
+      const Waits waits = remove_each_wait(program, set.mesh);
+      // At the least: five microbatches come in, and their gradients go out (or the reverse).
+      EXPECT_GE(waits.removed, 10);
+      EXPECT_THAT(waits.unnoticed, testing::IsEmpty());
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Schedules, MissingDependency, testing::Values("1f1b", "gpipe"),
+                         [](const auto& schedule) { return "of_" + schedule.param; });
+
+TEST(WrongPartner, MessageOfAnotherSize) {
+  ProgramSet set = training("1f1b", workloads::Keep::nothing);
+  Transfer& transfer = step_ops<Exchange>(set.programs[1]).front()->transfers.front();
+  transfer.slice.count -= 1;
+  EXPECT_THAT(complaint(set), HasSubstr("different sizes"));
+}
+
+TEST(WrongPartner, MessageTheOtherWay) {
+  ProgramSet set = training("1f1b", workloads::Keep::nothing);
+  Transfer& transfer = step_ops<Exchange>(set.programs[0]).front()->transfers.front();
+  transfer.offset = -transfer.offset;
+  EXPECT_THAT(complaint(set), HasSubstr("deadlock"));
+}
+
+TEST(WrongPartner, MessageNeverSent) {
+  ProgramSet set = training("gpipe", workloads::Keep::nothing);
+  step_ops<Exchange>(set.programs[0]).back()->transfers.pop_back();
+  EXPECT_THAT(complaint(set), HasSubstr("deadlock"));
+}
+
+TEST(WrongPartner, BucketsInAnotherOrderOnOneRank) {
+  // Without overlap all buckets are complete when the first is reduced: no race.
+  ProgramSet set = training("1f1b", workloads::Keep::nothing, {.dp = 2, .pp = 3}, "off");
+  const auto buckets = step_ops<Collective>(own_program(set, 1));
+  ASSERT_GE(buckets.size(), 2U);
+  ASSERT_NE(buckets[0]->send.count, buckets[1]->send.count);
+  std::swap(*buckets[0], *buckets[1]);
+  EXPECT_THAT(complaint(set), HasSubstr("different collectives"));
+}
+
+TEST(WrongPartner, BucketOneElementShortOnOneRank) {
+  ProgramSet set = training("1f1b", workloads::Keep::nothing);
+  Collective& bucket = *step_ops<Collective>(own_program(set, 1)).front();
+  bucket.send.count -= 1;
+  bucket.receive.count -= 1;
+  EXPECT_THAT(complaint(set), testing::AllOf(HasSubstr("ranks 0 and 1"), HasSubstr("different")));
+}
+
+TEST(WrongPartner, AllReduceSkippedOnOneRank) {
+  ProgramSet set = training("1f1b", workloads::Keep::nothing, {.tp = 2, .dp = 1, .pp = 3});
+  step_ops<Collective>(own_program(set, 3)).front()->axes = Axis::cp;
+  EXPECT_THAT(complaint(set), testing::AnyOf(HasSubstr("deadlock"), HasSubstr("different")));
+}
+
+TEST(WrongOrder, OfTwoSendsIsARace) {
+  ProgramSet set = training("gpipe", workloads::Keep::nothing);
+  std::vector<Slice*> sends;
+  for (Exchange* exchange : step_ops<Exchange>(set.programs[0])) {
+    for (Transfer& transfer : exchange->transfers) {
+      if (transfer.direction == Direction::send) sends.push_back(&transfer.slice);
+    }
+  }
+  ASSERT_GE(sends.size(), 2U);
+  std::swap(*sends[0], *sends[1]);
+  EXPECT_THAT(complaint(set), HasSubstr("race"));
+}
+
+TEST(WrongSlice, BucketBoundaryOneElementLateIsARace) {
+  ProgramSet set = training("1f1b", workloads::Keep::nothing);
+  const auto buckets = step_ops<Collective>(set.programs[0]);
+  ASSERT_GE(buckets.size(), 2U);
+  for (Slice* slice : {&buckets[0]->send, &buckets[0]->receive}) slice->count += 1;
+  for (Slice* slice : {&buckets[1]->send, &buckets[1]->receive}) {
+    slice->offset += 1;
+    slice->count -= 1;
+  }
+  EXPECT_THAT(complaint(set), HasSubstr("race"));
+}
+
+}  // namespace
+}  // namespace isoscale::program
