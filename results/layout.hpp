@@ -74,6 +74,7 @@ void visit_point(Visitor& visit, Point& point) {
   visit.attribute("scaling", point.scaling);
   visit.attribute("placement", point.placement);
   visit.pairs("options", point.options);
+  visit.pairs("model_shape", point.model_shape);
   visit.attribute("seed", point.seed);
   visit.attribute("status", point.status);
   visit.attribute("reason", point.reason);

@@ -33,6 +33,8 @@ struct PointData {
   int ranks = 0, nodes = 0;
   std::string scaling, placement;
   std::map<std::string, std::string> options;  ///< complete, as text
+  /// The model's numbers at this mesh, as text by name (weak scaling grows them).
+  std::map<std::string, std::string> model_shape;
   std::uint64_t seed = 0;
   std::vector<std::string> labels;  ///< oversubscribed, ...
   PointStatus status = PointStatus::ok;

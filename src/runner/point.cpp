@@ -172,6 +172,16 @@ PointData describe_point(const PlannedPoint& point) {
   for (const workloads::OptionSpec& spec : point.workload->options) {
     if (options.has(spec.key)) data.options[std::string{spec.key}] = options.text(spec.key);
   }
+  const workloads::Model& model = request.model;
+  data.model_shape = {{"hidden", std::to_string(model.hidden)},
+                      {"ffn", std::to_string(model.ffn)},
+                      {"heads", std::to_string(model.heads)},
+                      {"kv_heads", std::to_string(model.kv_heads)},
+                      {"head_size", std::to_string(model.head_size)},
+                      {"layers", std::to_string(model.layers)},
+                      {"sequence", std::to_string(model.sequence)},
+                      {"vocabulary", std::to_string(model.vocabulary)},
+                      {"gated_mlp", model.gated_mlp ? "yes" : "no"}};
   data.seed = request.seed;
   data.throughput_unit = point.workload->throughput_unit;
   data.world_rank = point.world_ranks;

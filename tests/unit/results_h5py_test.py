@@ -125,6 +125,7 @@ class RunFile(unittest.TestCase):
         self.assertEqual(f["config"].asstr()[()].splitlines()[1], "# größer")
         point = f["points/0000"]
         self.assertEqual(dict(point["options"].attrs), {"bucket": "25MiB", "overlap": "on"})
+        self.assertEqual(dict(point["model_shape"].attrs), {"hidden": "64"})
         self.assertEqual(point.attrs["seed"], 2**64 - 2)
         self.assertIs(bool(point.attrs["verified"]), True)
         self.assertEqual(point["step_times"].shape, (5, 4))

@@ -79,6 +79,7 @@ inline PointData point(int index, int steps = 3) {
                   .scaling = "strong",
                   .placement = "packed",
                   .options = {{"bucket", "25MiB"}, {"overlap", "on"}},
+                  .model_shape = {{"hidden", "64"}},
                   .seed = 0xFFFF'FFFF'FFFF'FFFEU,
                   .labels = {"oversubscribed"},
                   .status = PointStatus::ok,

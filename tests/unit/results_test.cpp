@@ -85,6 +85,7 @@ TEST_F(RunFile, KeepsAPoint) {
   EXPECT_EQ(point.scaling, "strong");
   EXPECT_EQ(point.placement, "packed");
   EXPECT_THAT(point.options, ElementsAre(Pair("bucket", "25MiB"), Pair("overlap", "on")));
+  EXPECT_THAT(point.model_shape, ElementsAre(Pair("hidden", "64")));
   EXPECT_EQ(point.seed, 18446744073709551614U);
   EXPECT_THAT(point.labels, ElementsAre("oversubscribed"));
   EXPECT_EQ(point.status, PointStatus::ok);
