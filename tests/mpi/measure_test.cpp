@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// The measuring loop and what is checked of the weights after it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "executor/host/host.hpp"
+#include "runner/measure.hpp"
+#include "runner/verify.hpp"
+#include "tests/mpi/small_points.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+using testing::HasSubstr;
+
+/// Data-parallel training on all ranks of a communicator, its setup played.
+struct Ready {
+  explicit Ready(const comm::Communicator& point)
+      : set(small_request_on("dp", {.dp = point.size()}).second),
+        executor(executor::make_host_executor({.streams = executor::HostStreams::folded})),
+        session(executor->prepare(set, point)) {
+    session->play(program::Section::setup, executor::Trace::off);
+  }
+
+  program::ProgramSet set;
+  std::unique_ptr<executor::Executor> executor;
+  std::unique_ptr<executor::Session> session;
+};
+
+Effort effort_with(std::optional<double> half_width, double max_time, int trace_steps) {
+  return {.precision = 0.01,
+          .max_time = units::Seconds{max_time},
+          .trace_steps = trace_steps,
+          .half_width = [half_width](std::span<const double>) { return half_width; }};
+}
+
+void ignore_block(std::size_t /*steps*/, units::Seconds /*elapsed*/) {}
+
+/// What every record must be, and that all ranks have as many steps.
+void expect_sound(const Record& record, const comm::Communicator& active, int trace_steps) {
+  const auto steps = static_cast<double>(record.step_times.size());
+  EXPECT_EQ(active.all_max(steps), active.all_min(steps));
+  EXPECT_EQ(record.traced.size(), record.step_times.size());
+  EXPECT_EQ(record.dropped.size(), record.step_times.size());
+  EXPECT_THAT(record.step_times, testing::Each(testing::Gt(0)));
+  EXPECT_GT(record.warm_up_steps, 0U);
+  EXPECT_LT(record.warm_up_steps, record.step_times.size());
+  std::vector<std::uint32_t> kept, flagged;
+  for (const timeline::StepTrace& trace : record.traces) {
+    kept.push_back(trace.step);
+    EXPECT_FALSE(trace.spans.empty());
+    EXPECT_LT(trace.begin, trace.end);
+  }
+  for (std::uint32_t step = 0; step < record.traced.size(); ++step) {
+    if (record.traced[step] != 0 && record.dropped[step] == 0) flagged.push_back(step);
+  }
+  EXPECT_EQ(kept, flagged);
+  EXPECT_EQ(record.traces.size(), static_cast<std::size_t>(trace_steps));
+}
+
+TEST(Measure, StopsWhenPreciseEnough) {
+  const auto world = comm::Communicator::world();
+  const Ready ready{world};
+  for (const int trace_steps : {0, 1, 5}) {
+    // An hour: were it not for the precision, the test would time out.
+    const Record record = measure(*ready.session, world, Share::in_point,
+                                  effort_with(0.0, 3600, trace_steps), ignore_block);
+    EXPECT_EQ(record.stopped_because, "precision");
+    expect_sound(record, world, trace_steps);
+  }
+}
+
+TEST(Measure, StopsWhenTimeIsUp) {
+  const auto world = comm::Communicator::world();
+  const Ready ready{world};
+  constexpr double time = 0.4;
+  for (const std::optional<double> half_width : {std::optional<double>{}, std::optional{0.5}}) {
+    const units::Nanoseconds begin = comm::now();
+    const Record record = measure(*ready.session, world, Share::in_point,
+                                  effort_with(half_width, time, 2), ignore_block);
+    EXPECT_EQ(record.stopped_because, "max-time");
+    EXPECT_GE(units::to_seconds(comm::now() - begin).value(), time);
+    expect_sound(record, world, 2);
+  }
+}
+
+TEST(Measure, BlocksAreReportedAndBeginFromAStandstill) {
+  const auto world = comm::Communicator::world();
+  const Ready ready{world};
+  std::vector<std::size_t> reported;
+  const Record record =
+      measure(*ready.session, world, Share::in_point, effort_with(std::nullopt, 0.3, 2),
+              [&](std::size_t steps, units::Seconds /*elapsed*/) { reported.push_back(steps); });
+  EXPECT_TRUE(std::is_sorted(reported.begin(), reported.end()));
+  EXPECT_EQ(reported.back(), record.step_times.size());
+  EXPECT_EQ(record.dropped[record.warm_up_steps], 1);
+  for (std::size_t i = 0; i + 1 < reported.size(); ++i) {
+    EXPECT_EQ(record.dropped[reported[i]], 1) << "first step after block " << i;
+  }
+  for (std::size_t i = 1; i < record.traced.size(); ++i) {
+    const bool begins = record.traced[i] != record.traced[i - 1];
+    EXPECT_TRUE(!begins || record.dropped[i] == 1) << i;
+  }
+}
+
+TEST(Measure, ReplicasFollowThePoint) {
+  const auto world = comm::Communicator::world();
+  const bool in_point = world.rank() < world.size() / 2;
+  const auto half = world.split(in_point ? 0 : 1, world.rank());
+  const Ready ready{half};
+  // Each look at the samples, on every rank: replicas see those of the point alone.
+  std::vector<double> seen;
+  Effort effort = effort_with(std::nullopt, 0.3, 2);
+  effort.half_width = [&](std::span<const double> samples) -> std::optional<double> {
+    seen.assign(samples.begin(), samples.end());
+    return std::nullopt;
+  };
+  const Record record = measure(*ready.session, world, in_point ? Share::in_point : Share::replica,
+                                effort, ignore_block);
+  expect_sound(record, world, 2);
+  std::vector<double> slowest = record.step_times;
+  if (!in_point) std::fill(slowest.begin(), slowest.end(), 0.0);
+  world.all_max(slowest);
+  std::vector<double> expected;
+  for (std::size_t i = record.warm_up_steps; i < slowest.size(); ++i) {
+    if (record.traced[i] == 0 && record.dropped[i] == 0) expected.push_back(slowest[i]);
+  }
+  EXPECT_EQ(seen, expected);
+}
+
+program::BufferId weights_of(const program::RankProgram& program) {
+  program::BufferId id = 0;
+  while (program.buffers[id].role != program::Role::weight) ++id;
+  return id;
+}
+
+TEST(Weights, AreFineAfterSteps) {
+  const auto world = comm::Communicator::world();
+  const Ready ready{world};
+  for (int step = 0; step < 3; ++step) {
+    ready.session->play(program::Section::step, executor::Trace::off);
+  }
+  const Verdict verdict = verify_weights(*ready.session, ready.set, world);
+  EXPECT_TRUE(verdict.ok) << verdict.detail;
+}
+
+enum class Where : std::uint8_t { inside, at_the_end };
+
+/// Changes one element of the weights on the last rank, and asks.
+template <class Change>
+Verdict verdict_after(const comm::Communicator& world, const Change& change, Where where) {
+  const Ready ready{world};
+  const program::RankProgram& program = ready.set.of(world.rank());
+  const program::BufferId weights = weights_of(program);
+  const std::uint64_t last = program.buffers[weights].count - 1;
+  const program::Slice element{
+      .buffer = weights, .offset = where == Where::at_the_end ? last : last / 3, .count = 1};
+  EXPECT_TRUE(verify_weights(*ready.session, ready.set, world).ok);
+  if (world.rank() == world.size() - 1) {
+    float value = 0;
+    ready.session->read(element, std::as_writable_bytes(std::span{&value, 1}));
+    value = change(value);
+    ready.session->write(element, std::as_bytes(std::span{&value, 1}));
+  }
+  return verify_weights(*ready.session, ready.set, world);
+}
+
+TEST(Weights, ThatAreNotFiniteAreFound) {
+  const auto world = comm::Communicator::world();
+  for (const float bad :
+       {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+    for (const Where where : {Where::inside, Where::at_the_end}) {
+      const Verdict verdict = verdict_after(
+          world, [&](float) { return bad; }, where);
+      EXPECT_FALSE(verdict.ok);
+      EXPECT_THAT(verdict.detail, HasSubstr("not finite"));
+    }
+  }
+}
+
+TEST(Weights, ThatDifferInOneBitAreFound) {
+  const auto world = comm::Communicator::world();
+  for (unsigned bit = 0; bit < 32; ++bit) {
+    const auto flip = [&](float value) {
+      return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ (1U << bit));
+    };
+    const Verdict verdict =
+        verdict_after(world, flip, bit % 2 == 0 ? Where::inside : Where::at_the_end);
+    EXPECT_FALSE(verdict.ok) << "bit " << bit;
+    EXPECT_THAT(verdict.detail, testing::AnyOf(HasSubstr("replicas differ"), HasSubstr("finite")));
+  }
+}
+
+}  // namespace
+}  // namespace isoscale::runner

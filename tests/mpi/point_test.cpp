@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// One point on part of a world: who plays, who sleeps, and what a failure leaves behind.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include "runner/point.hpp"
+#include "runner/site.hpp"
+#include "tests/mpi/observed.hpp"
+#include "tests/mpi/small_points.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+using results::PointData;
+using results::PointStatus;
+using testing::HasSubstr;
+
+struct Wanted {
+  int ranks = 1;
+  config::FillIdle fill = config::FillIdle::idle;
+  double max_time = 0.2;                 ///< seconds
+  std::optional<double> half_width = 0;  ///< what the statistics say: precise at once
+  std::string_view microbatches = "8";
+};
+
+/// The world of this run, ready to run points of `dp` on some of its ranks.
+class Point : public testing::Test {
+ protected:
+  /// Collective.
+  PointData run(const Wanted& wanted) {
+    config::RunConfig config = config_of(wanted);
+    const Plan plan = make_plan(config, site_);
+    return run(plan.points.front(), config, wanted);
+  }
+
+  [[nodiscard]] static config::RunConfig config_of(const Wanted& wanted) {
+    config::RunConfig config;
+    config::Experiment& experiment = config.experiments.emplace_back();
+    experiment.workload = "dp";
+    experiment.base = small_request();
+    experiment.base.options["microbatches"] = wanted.microbatches;
+    config.ranks = {wanted.ranks};
+    config.fill = wanted.fill;
+    return config;
+  }
+
+  PointData run(const PlannedPoint& point, const config::RunConfig& config, const Wanted& wanted) {
+    executor_.observed = {};
+    const Effort effort{.max_time = units::Seconds{wanted.max_time},
+                        .trace_steps = 2,
+                        .half_width = [&](std::span<const double>) { return wanted.half_width; }};
+    return run_point(point, {.config = config,
+                             .site = site_,
+                             .facts = facts_,
+                             .world = world_,
+                             .executor = executor_,
+                             .effort = effort,
+                             .progress = progress_});
+  }
+
+  /// This rank's number of played steps, by rank, on every rank.
+  [[nodiscard]] std::vector<std::int64_t> steps_by_rank() const {
+    return world_.all_gather(executor_.observed.steps);
+  }
+
+  comm::Communicator world_ = comm::Communicator::world();
+  ObservedExecutor executor_;
+  std::vector<system::MachineFacts> facts_ = gather_facts(world_);
+  Site site_ = make_site(world_, executor_, facts_);
+  Progress progress_{Progress::Style::silent, 1};
+};
+
+double cpu_seconds() {
+  rusage usage{};
+  EXPECT_EQ(getrusage(RUSAGE_SELF, &usage), 0);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+TEST_F(Point, OnAllRanksIsVerifiedMeasuredAndCollected) {
+  const int ranks = world_.size();
+  const PointData data = run({.ranks = ranks, .max_time = 3600});
+  EXPECT_EQ(data.status, PointStatus::ok) << data.reason;
+  EXPECT_EQ(data.verified, std::optional{true}) << data.verification;
+  EXPECT_EQ(data.stopped_because, world_.rank() == 0 ? "precision" : data.stopped_because);
+  if (world_.rank() != 0) return;
+  EXPECT_EQ(data.mesh, (mesh::Shape{.dp = ranks}));
+  EXPECT_EQ(data.traces.size(), 2U);
+  EXPECT_EQ(data.flop_of_rank.size(), static_cast<std::size_t>(ranks));
+  EXPECT_EQ(data.traced.size(), data.step_times.size());
+  for (const std::vector<double>& step : data.step_times) {
+    EXPECT_EQ(step.size(), static_cast<std::size_t>(ranks));
+  }
+}
+
+TEST_F(Point, RanksOutsideSleep) {
+  const double cpu = cpu_seconds();
+  const units::Nanoseconds begin = comm::now();
+  const PointData data = run({.max_time = 1, .half_width = std::nullopt});
+  const double wall = units::to_seconds(comm::now() - begin).value();
+  const double busy = cpu_seconds() - cpu;
+  EXPECT_EQ(data.status, PointStatus::ok);
+  const auto steps = steps_by_rank();
+  EXPECT_GT(steps[0], 0);
+  for (std::size_t r = 1; r < steps.size(); ++r) EXPECT_EQ(steps[r], 0) << r;
+  if (world_.rank() == 0) {
+    EXPECT_EQ(data.stopped_because, "max-time");
+  } else {
+    EXPECT_GE(wall, 1.0);
+    EXPECT_LT(busy, 0.2 * wall);
+  }
+}
+
+TEST_F(Point, ReplicasPlayAsLongAsThePoint) {
+  const int ranks = world_.size() / 2;
+  const PointData data = run({.ranks = ranks,
+                              .fill = config::FillIdle::replicas,
+                              .max_time = 0.3,
+                              .half_width = std::nullopt});
+  EXPECT_EQ(data.status, PointStatus::ok) << data.reason;
+  const auto steps = steps_by_rank();
+  EXPECT_GT(steps[0], 0);
+  EXPECT_THAT(steps, testing::Each(steps[0]));
+  if (world_.rank() == 0) {
+    EXPECT_EQ(data.step_times.front().size(), static_cast<std::size_t>(ranks));
+  }
+}
+
+TEST_F(Point, RanksLeftOverByReplicasSleep) {
+  // Three of four ranks: the fourth alone is no replica.
+  if (world_.size() != 4) GTEST_SKIP() << "needs four ranks";
+  const PointData data =
+      run({.ranks = 3, .fill = config::FillIdle::replicas, .microbatches = "12"});
+  EXPECT_EQ(data.status, PointStatus::ok) << data.reason;
+  const auto steps = steps_by_rank();
+  EXPECT_GT(steps[2], 0);
+  EXPECT_EQ(steps[3], 0);
+}
+
+TEST_F(Point, ThatCannotBePreparedOnOneRankFailsOnAllAndTheNextOneRuns) {
+  const int ranks = world_.size();
+  const int unlucky = ranks - 1;
+  for (const int prepare : {1, 2}) {  // of the twin, of the point itself
+    if (world_.rank() == unlucky) executor_.fail_at = prepare;
+    const PointData failed = run({.ranks = ranks});
+    EXPECT_EQ(failed.status, PointStatus::failed);
+    EXPECT_THAT(failed.reason, HasSubstr("no memory is left"));
+    EXPECT_THAT(failed.reason, HasSubstr(fmt::format("rank {}", unlucky)));
+    // It never came to a measured step: two of the twin at most.
+    EXPECT_LE(executor_.observed.steps, 2 * (prepare - 1));
+    executor_.fail_at.reset();
+    const PointData next = run({.ranks = ranks});
+    EXPECT_EQ(next.status, PointStatus::ok) << next.reason;
+    EXPECT_TRUE(next.reason.empty());
+  }
+}
+
+TEST_F(Point, FailureIsKnownToTheRanksThatSleep) {
+  if (world_.rank() == 0) executor_.fail_at = 2;
+  const PointData data = run({});
+  EXPECT_EQ(data.status, PointStatus::failed);
+  EXPECT_EQ(data.reason.find("no memory is left") != std::string::npos, world_.rank() == 0);
+}
+
+TEST_F(Point, FailureOfAReplicaFailsThePoint) {
+  if (world_.rank() == world_.size() - 1) executor_.fail_at = 1;
+  const PointData data = run({.ranks = world_.size() / 2, .fill = config::FillIdle::replicas});
+  EXPECT_EQ(data.status, PointStatus::failed);
+  EXPECT_THAT(data.reason, HasSubstr("no memory is left"));
+}
+
+TEST_F(Point, ThatIsSkippedKeepsItsReason) {
+  const config::RunConfig config = config_of({});
+  Plan plan = make_plan(config, site_);
+  plan.points.front().skip_reason = "because";
+  const PointData data = run(plan.points.front(), config, {});
+  EXPECT_EQ(data.status, PointStatus::skipped);
+  EXPECT_EQ(data.reason, "because");
+  EXPECT_EQ(executor_.observed.prepared, 0);
+}
+
+}  // namespace
+}  // namespace isoscale::runner
