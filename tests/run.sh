@@ -95,8 +95,8 @@ if [[ $run_tests == yes ]]; then
       note 0 "build for $preset" $(( SECONDS - start ))
     done
     run_ctest asan "tests under ASan and UBSan" -LE '^long$'
-    # Threads are the host executor's business; the rest has one.
-    run_ctest tsan "executor tests under TSan" -L '^executor$' -LE '^long$'
+    # Only what runs under MPI has several threads.
+    run_ctest tsan "MPI and executor tests under TSan" -L '^(executor|mpi)$' -LE '^long$'
   else
     run_ctest release "tests (--all adds the long ones)" -LE '^long$'
   fi
