@@ -1,0 +1,285 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/plan.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "base/error.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+using config::RunConfig;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using workloads::Precision;
+using workloads::Scaling;
+
+/// Ranks on nodes of `per_node`, numbered node by node.
+Site site_of(int ranks, int per_node = 1'000) {
+  Site site{.ranks = ranks,
+            .node_of_rank = {},
+            .precisions = {Precision::f64, Precision::f32},
+            .device = "host",
+            .memory_free = {}};
+  for (int rank = 0; rank < ranks; ++rank) site.node_of_rank.push_back(rank / per_node);
+  return site;
+}
+
+/// h = 16, 8 heads, f = 64, 4 layers; batch 2 x 8.
+RunConfig config_of(const std::string& workload, const mesh::Request& mesh = {}) {
+  RunConfig config;
+  config::Experiment& experiment = config.experiments.emplace_back();
+  experiment.workload = workload;
+  experiment.mesh = mesh;
+  experiment.base = {.model = {.name = "small",
+                               .source = "test",
+                               .hidden = 16,
+                               .ffn = 64,
+                               .heads = 8,
+                               .kv_heads = 8,
+                               .head_size = 2,
+                               .layers = 4,
+                               .sequence = 4,
+                               .vocabulary = 32},
+                     .options = {{"microbatch", "2"}, {"microbatches", "8"}}};
+  return config;
+}
+
+std::vector<int> ranks_of(const Plan& plan) {
+  std::vector<int> ranks;
+  for (const PlannedPoint& point : plan.points) ranks.push_back(point.ranks);
+  return ranks;
+}
+
+std::string refusal(const RunConfig& config, const Site& site) {
+  try {
+    (void)make_plan(config, site);
+  } catch (const base::UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(PlanCounts, DoubleUpToTheWorldAndTheWorld) {
+  EXPECT_THAT(ranks_of(make_plan(config_of("dp"), site_of(1))), ElementsAre(1));
+  EXPECT_THAT(ranks_of(make_plan(config_of("dp"), site_of(8))), ElementsAre(1, 2, 4, 8));
+  EXPECT_THAT(ranks_of(make_plan(config_of("dp"), site_of(6))), ElementsAre(1, 2, 4, 6));
+}
+
+TEST(PlanCounts, EveryOne) {
+  RunConfig config = config_of("dp");
+  config.rank_counts = config::RankCounts::every;
+  EXPECT_THAT(ranks_of(make_plan(config, site_of(5))), ElementsAre(1, 2, 3, 4, 5));
+}
+
+TEST(PlanCounts, AsNamed) {
+  RunConfig config = config_of("dp");
+  config.ranks = {2, 8};
+  EXPECT_THAT(ranks_of(make_plan(config, site_of(16))), ElementsAre(2, 8));
+}
+
+TEST(PlanCounts, BeyondTheWorldAreRefused) {
+  RunConfig config = config_of("dp");
+  config.ranks = {1, 8};
+  EXPECT_THAT(refusal(config, site_of(4)),
+              AllOf(HasSubstr("--ranks 8"), HasSubstr("4 ranks"), HasSubstr("-np 8")));
+}
+
+TEST(PlanOrder, ExperimentAfterExperimentNumberedThrough) {
+  RunConfig config = config_of("dp");
+  config.experiments.push_back(config_of("tp").experiments.front());
+  const Plan plan = make_plan(config, site_of(2));
+  ASSERT_EQ(plan.points.size(), 4U);
+  for (int i = 0; i < 4; ++i) {
+    const PlannedPoint& point = plan.points[static_cast<std::size_t>(i)];
+    EXPECT_EQ(point.index, i);
+    EXPECT_EQ(point.workload->name, i < 2 ? "dp" : "tp");
+    EXPECT_EQ(point.experiment, &config.experiments[i < 2 ? 0 : 1]);
+    EXPECT_EQ(point.request.mesh,
+              i % 2 == 0 ? mesh::Shape{} : (i < 2 ? mesh::Shape{.dp = 2} : mesh::Shape{.tp = 2}));
+  }
+}
+
+TEST(PlanMisfits, AreSkippedWhenChosen) {
+  // 16 samples in microbatches of 2 do not divide by 3 or 6.
+  RunConfig config = config_of("dp");
+  config.rank_counts = config::RankCounts::every;
+  const Plan plan = make_plan(config, site_of(6));
+  ASSERT_EQ(plan.points.size(), 6U);
+  for (const PlannedPoint& point : plan.points) {
+    const bool fits = 16 % point.ranks == 0;
+    EXPECT_EQ(point.skip_reason.empty(), fits) << point.ranks;
+    EXPECT_EQ(point.flop_per_step.has_value(), fits);
+    EXPECT_EQ(point.memory_per_rank.has_value(), fits);
+    EXPECT_EQ(point.communicated.has_value(), fits);
+  }
+  EXPECT_THAT(plan.points[2].skip_reason, AllOf(HasSubstr("batch=16"), HasSubstr("dp=3")));
+}
+
+TEST(PlanMisfits, AreRefusedWhenNamed) {
+  RunConfig config = config_of("dp");
+  config.ranks = {1, 3};
+  EXPECT_THAT(refusal(config, site_of(4)),
+              AllOf(HasSubstr("dp on 3 ranks"), HasSubstr("batch=16"), HasSubstr("dp=3")));
+  // A suite names counts for many workloads; not all of them fit every one.
+  config.suite = "quick";
+  const Plan plan = make_plan(config, site_of(4));
+  EXPECT_TRUE(plan.points[0].skip_reason.empty());
+  EXPECT_FALSE(plan.points[1].skip_reason.empty());
+}
+
+TEST(PlanMisfits, OfTheModelNameTheNumbers) {
+  RunConfig config = config_of("pp");
+  config.ranks = {8};
+  EXPECT_THAT(refusal(config, site_of(8)),
+              AllOf(HasSubstr("pp"), HasSubstr("layers"), HasSubstr("4")));
+  config.experiments[0] = config_of("tp").experiments[0];
+  config.ranks = {16};
+  EXPECT_THAT(refusal(config, site_of(16)), AllOf(HasSubstr("kv_heads"), HasSubstr("8")));
+}
+
+TEST(PlanMisfits, ThatLeaveNothingAreRefused) {
+  RunConfig config = config_of("dp", {{mesh::Axis::dp, 3}});
+  // Chosen counts 1, 2, 4: none of them is 3.
+  EXPECT_THAT(refusal(config, site_of(4)), HasSubstr("nothing is left to run"));
+  config.experiments.clear();
+  EXPECT_THAT(refusal(config, site_of(4)), HasSubstr("nothing to run"));
+}
+
+TEST(PlanMesh, AxesThatAWorkloadLacksAreRefused) {
+  const std::string text = refusal(config_of("dp", {{mesh::Axis::tp, 2}}), site_of(4));
+  EXPECT_THAT(text, AllOf(HasSubstr("--mesh tp=2"), HasSubstr("dp"), HasSubstr("hybrid")));
+  EXPECT_EQ(refusal(config_of("dp", {{mesh::Axis::tp, 1}}), site_of(4)), "");
+  // An unnamed dp absorbs the rest, which only some workloads have.
+  RunConfig config = config_of("tp", {{mesh::Axis::tp, 2}});
+  config.ranks = {4};
+  EXPECT_THAT(refusal(config, site_of(4)), HasSubstr("no axis dp"));
+}
+
+TEST(PlanMesh, UnnamedDpAbsorbsTheRest) {
+  RunConfig config = config_of("hybrid", {{mesh::Axis::tp, 2}, {mesh::Axis::pp, 2}});
+  config.ranks = {4, 8, 16};
+  const Plan plan = make_plan(config, site_of(16));
+  EXPECT_EQ(plan.points[0].request.mesh, (mesh::Shape{.tp = 2, .pp = 2}));
+  EXPECT_EQ(plan.points[1].request.mesh, (mesh::Shape{.tp = 2, .dp = 2, .pp = 2}));
+  EXPECT_EQ(plan.points[2].request.mesh, (mesh::Shape{.tp = 2, .dp = 4, .pp = 2}));
+}
+
+TEST(PlanMemory, BeyondWhatIsFreeIsToldInNumbers) {
+  // dp keeps all weights on each rank: 4 layers x 12 h^2 weights and as many gradients in f32, and
+  // 8 microbatches of input, are more than 96 KiB.
+  Site site = site_of(2);
+  site.memory_free = units::Bytes{96 * 1024};
+  RunConfig config = config_of("dp");
+  EXPECT_THAT(refusal(config, site),
+              AllOf(HasSubstr("nothing is left"), HasSubstr("96.0 KiB"), HasSubstr("is free")));
+  config.ranks = {2};
+  EXPECT_THAT(refusal(config, site),
+              AllOf(HasSubstr("dp on 2 ranks"), HasSubstr("small"), HasSubstr("96.0 KiB")));
+  site.memory_free = units::Bytes{16U << 20U};
+  const Plan plan = make_plan(config, site);
+  EXPECT_GT(plan.points[0].memory_per_rank->value(), 2U * 4 * 12 * 16 * 16 * 4);
+}
+
+TEST(PlanMemory, UnknownRefusesNothing) {
+  RunConfig config = config_of("dp");
+  config.experiments[0].base.model.hidden = 4096;
+  config.experiments[0].base.model.ffn = 16384;
+  EXPECT_EQ(refusal(config, site_of(1)), "");
+}
+
+TEST(PlanPrecision, ThatTheDeviceLacksIsRefused) {
+  RunConfig config = config_of("dp");
+  config.experiments[0].base.precision = Precision::bf16;
+  EXPECT_THAT(refusal(config, site_of(2)),
+              AllOf(HasSubstr("--dtype bf16"), HasSubstr("host"), HasSubstr("f64, f32")));
+}
+
+TEST(PlanScaling, StrongKeepsModelAndBatch) {
+  const Plan plan = make_plan(config_of("dp"), site_of(16));
+  double flop = 0;
+  for (const PlannedPoint& point : plan.points) {
+    EXPECT_EQ(point.request.options.at("batch"), "16");
+    EXPECT_EQ(point.request.model.layers, 4);
+    EXPECT_DOUBLE_EQ(point.request.growth, 1);
+    if (flop == 0) flop = *point.flop_per_step;
+    EXPECT_DOUBLE_EQ(*point.flop_per_step, flop);
+  }
+  // Microbatches give way first: 8, 4, 2, 1, then a smaller microbatch.
+  EXPECT_EQ(plan.points[2].request.options.at("microbatches"), "2");
+  EXPECT_EQ(plan.points[4].request.options.at("microbatches"), "1");
+  EXPECT_EQ(plan.points[4].request.options.at("microbatch"), "1");
+}
+
+TEST(PlanScaling, WeakGrowsWithTheMesh) {
+  RunConfig config = config_of("hybrid", {{mesh::Axis::tp, 2}, {mesh::Axis::pp, 2}});
+  config.experiments[0].scaling = Scaling::weak;
+  config.ranks = {8};
+  const PlannedPoint point = make_plan(config, site_of(8)).points.front();
+  EXPECT_EQ(point.request.mesh, (mesh::Shape{.tp = 2, .dp = 2, .pp = 2}));
+  EXPECT_EQ(point.request.options.at("batch"), "32");
+  EXPECT_EQ(point.request.options.at("microbatches"), "8");
+  EXPECT_EQ(point.request.model.heads, 16);
+  EXPECT_EQ(point.request.model.ffn, 128);
+  EXPECT_EQ(point.request.model.layers, 8);
+  EXPECT_EQ(point.request.model.hidden, 16);
+  EXPECT_DOUBLE_EQ(point.request.growth, 4);
+  // Every rank's GEMMs are those of one rank.
+  config.ranks = {1};
+  config.experiments[0].mesh = {};
+  const double one = *make_plan(config, site_of(8)).points.front().flop_per_step;
+  EXPECT_DOUBLE_EQ(*point.flop_per_step, 8 * one);
+}
+
+TEST(PlanPlacement, PacksOrSpreadsOverNodes) {
+  // Four nodes of four ranks, dealt out in turn, as a cyclic launcher numbers them.
+  Site site = site_of(16);
+  for (int rank = 0; rank < 16; ++rank)
+    site.node_of_rank[static_cast<std::size_t>(rank)] = rank % 4;
+  RunConfig config = config_of("dp");
+  config.ranks = {1, 4, 8, 16};
+  const Plan packed = make_plan(config, site);
+  EXPECT_THAT(packed.points[0].world_ranks, ElementsAre(0));
+  EXPECT_THAT(packed.points[1].world_ranks, ElementsAre(0, 4, 8, 12));
+  EXPECT_THAT(packed.points[2].world_ranks, ElementsAre(0, 4, 8, 12, 1, 5, 9, 13));
+  EXPECT_EQ(packed.points[0].nodes, 1);
+  EXPECT_EQ(packed.points[1].nodes, 1);
+  EXPECT_EQ(packed.points[2].nodes, 2);
+  EXPECT_EQ(packed.points[3].nodes, 4);
+  config.experiments[0].placement = mesh::Placement::spread;
+  const Plan spread = make_plan(config, site);
+  EXPECT_THAT(spread.points[1].world_ranks, ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(spread.points[2].world_ranks, ElementsAre(0, 4, 1, 5, 2, 6, 3, 7));
+  EXPECT_EQ(spread.points[1].nodes, 4);
+  EXPECT_EQ(spread.points[2].nodes, 4);
+}
+
+TEST(PlanTraffic, IsTheTextbooks) {
+  // dp: every rank reduces its 4 layers x (qkv 16x48 + projection 16x16 + MLP 2 x 16x64) f32
+  // gradients once.
+  RunConfig config = config_of("dp");
+  config.ranks = {1, 4};
+  const Plan plan = make_plan(config, site_of(4));
+  EXPECT_EQ(plan.points[0].communicated->value(), 0U);
+  EXPECT_EQ(plan.points[1].communicated->value(), 4U * 4 * (768 + 256 + 2048) * 4);
+}
+
+TEST(PlanTable, HasALinePerPointAndSaysWhatIsSkipped) {
+  RunConfig config = config_of("dp");
+  config.rank_counts = config::RankCounts::every;
+  config.max_time = units::Seconds{5};
+  const Plan plan = make_plan(config, site_of(4));
+  const std::string text = describe(plan, config);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 4 + 1);
+  EXPECT_THAT(text, AllOf(HasSubstr("dp=4"), HasSubstr("skipped: batch=16"), HasSubstr("5 s")));
+  // Three points are measured.
+  EXPECT_THAT(text, HasSubstr("15"));
+}
+
+}  // namespace
+}  // namespace isoscale::runner
