@@ -70,7 +70,7 @@ workloads::Model large_model(int layers) {
   return {.name = "large",
           .source = "test",
           .hidden = 128,
-          .ffn = 512,
+          .ffn = 128,
           .heads = 8,
           .kv_heads = 8,
           .head_size = 16,
@@ -86,10 +86,10 @@ TEST(Messages, AboveTheEagerLimitArriveWhole) {
   const workloads::Workload& hybrid = workloads::find_workload("hybrid");
   for (const mesh::Shape& mesh : large_meshes(ranks.world.size())) {
     for (const char* schedule : {"1f1b", "gpipe"}) {
-      workloads::Request base{.model = large_model(2 * mesh.pp),
+      workloads::Request base{.model = large_model(mesh.pp),
                               .precision = workloads::Precision::f64,
                               .options = {{"microbatch", "2"},
-                                          {"microbatches", "8"},
+                                          {"microbatches", "4"},
                                           {"bucket", "128KiB"},
                                           {"schedule", schedule}},
                               .keep = workloads::Keep::observables};

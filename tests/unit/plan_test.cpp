@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include <algorithm>
 
 #include "base/error.hpp"
 
@@ -51,8 +51,9 @@ RunConfig config_of(const std::string& workload, const mesh::Request& mesh = {})
 }
 
 std::vector<int> ranks_of(const Plan& plan) {
-  std::vector<int> ranks;
-  for (const PlannedPoint& point : plan.points) ranks.push_back(point.ranks);
+  std::vector<int> ranks(plan.points.size());
+  std::transform(plan.points.begin(), plan.points.end(), ranks.begin(),
+                 [](const PlannedPoint& point) { return point.ranks; });
   return ranks;
 }
 
@@ -174,7 +175,7 @@ TEST(PlanMemory, BeyondWhatIsFreeIsToldInNumbers) {
   // dp keeps all weights on each rank: 4 layers x 12 h^2 weights and as many gradients in f32, and
   // 8 microbatches of input, are more than 96 KiB.
   Site site = site_of(2);
-  site.memory_free = units::Bytes{96 * 1024};
+  site.memory_free = units::Bytes{98'304};
   RunConfig config = config_of("dp");
   EXPECT_THAT(refusal(config, site),
               AllOf(HasSubstr("nothing is left"), HasSubstr("96.0 KiB"), HasSubstr("is free")));
