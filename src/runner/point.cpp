@@ -12,6 +12,7 @@
 #include "program/check.hpp"
 #include "program/facts.hpp"
 #include "runner/collect.hpp"
+#include "runner/players.hpp"
 #include "runner/site.hpp"
 #include "runner/verify.hpp"
 #include "units/text.hpp"
@@ -22,36 +23,6 @@ namespace {
 using results::PointData;
 using results::PointStatus;
 
-/// Which ranks of the world play a point: replica 0 is the point itself.
-struct Cast {
-  int replica = -1;  ///< of this rank; -1: it sleeps
-  int position = 0;  ///< in the replica, mesh order
-};
-
-Cast cast_of(const PlannedPoint& point, const PointContext& context) {
-  const int rank = context.world.rank();
-  const auto find = [rank](const std::vector<int>& ranks) {
-    return static_cast<int>(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
-  };
-  const int position = find(point.world_ranks);
-  if (position < point.ranks) return {.replica = 0, .position = position};
-  if (context.config.fill == config::FillIdle::idle) return {};
-  // The rest, in node order, in groups as large as the point; what is left over sleeps.
-  const std::vector<int> order =
-      mesh::place(mesh::Placement::packed, context.site.node_of_rank, context.world.size());
-  std::vector<int> rest;
-  for (const int other : order) {
-    if (std::find(point.world_ranks.begin(), point.world_ranks.end(), other) ==
-        point.world_ranks.end()) {
-      rest.push_back(other);
-    }
-  }
-  const int place = find(rest);
-  const int replica = place / point.ranks;
-  if ((replica + 1) * point.ranks > static_cast<int>(rest.size())) return {};
-  return {.replica = replica + 1, .position = place % point.ranks};
-}
-
 void fail(PointData& data, std::string reason) {
   data.status = PointStatus::failed;
   data.reason = std::move(reason);
@@ -60,14 +31,14 @@ void fail(PointData& data, std::string reason) {
 /// A point on the ranks that play it.
 class PointRun {
  public:
-  PointRun(const PlannedPoint& point, const PointContext& context, Cast cast)
+  PointRun(const PlannedPoint& point, const PointContext& context, Player player)
       : point_(point),
         context_(context),
-        cast_(cast),
-        sub_world_(context.world.split(cast.replica, cast.position)),
-        active_(context.world.split(cast.replica < 0 ? -1 : 0, context.world.rank())) {}
+        player_(player),
+        sub_world_(context.world.split(player.replica, player.position)),
+        active_(context.world.split(player.replica < 0 ? -1 : 0, context.world.rank())) {}
 
-  [[nodiscard]] bool plays() const { return cast_.replica >= 0; }
+  [[nodiscard]] bool plays() const { return player_.replica >= 0; }
 
   /// Collective over the ranks that play; fills `data` on rank 0 of the point, its status on all.
   void run(PointData& data) {
@@ -88,7 +59,7 @@ class PointRun {
   }
 
  private:
-  [[nodiscard]] bool in_point() const { return cast_.replica == 0; }
+  [[nodiscard]] bool in_point() const { return player_.replica == 0; }
 
   /// The same answer on every rank that plays, replicas included.
   [[nodiscard]] bool agreed(PointData& data, const std::string& problem) {
@@ -142,7 +113,7 @@ class PointRun {
 
   const PlannedPoint& point_;
   const PointContext& context_;
-  Cast cast_;
+  Player player_;
   comm::Communicator sub_world_;  ///< the point or replica that this rank plays in
   comm::Communicator active_;     ///< all that play
   program::ProgramSet set_;
@@ -198,12 +169,18 @@ PointData describe_point(const PlannedPoint& point) {
 PointData run_point(const PlannedPoint& point, const PointContext& context) {
   PointData data = describe_point(point);
   if (data.status == PointStatus::skipped) return data;
-  if (share_cores(point.world_ranks, context.facts, context.site.node_of_rank)) {
+  const std::vector<Player> players =
+      players_of(point.world_ranks, context.config.fill, context.site.node_of_rank);
+  std::vector<int> playing;
+  for (std::size_t rank = 0; rank < players.size(); ++rank) {
+    if (players[rank].replica >= 0) playing.push_back(static_cast<int>(rank));
+  }
+  if (share_cores(playing, context.facts, context.site.node_of_rank)) {
     data.labels.emplace_back("oversubscribed");
   }
   data.started = utc_now();
   {
-    PointRun run{point, context, cast_of(point, context)};
+    PointRun run{point, context, players[static_cast<std::size_t>(context.world.rank())]};
     if (run.plays()) run.run(data);
     context.world.quiet_barrier();
   }
