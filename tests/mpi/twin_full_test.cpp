@@ -12,8 +12,8 @@ namespace {
 TEST(Twin, OfEveryMeshWithAllOptionsEqualsOneRank) {
   const Ranks ranks;
   const auto models = twin_models();
-  // Beyond four ranks the models take turns.
-  constexpr int most_ranks_for_all = 4;
+  // Beyond two ranks the models take turns.
+  constexpr int most_ranks_for_all = 2;
   const std::size_t stride = ranks.world.size() > most_ranks_for_all ? models.size() : 1;
   std::size_t cases = 0;
   for (const mesh::Shape& mesh : meshes_of(ranks.world.size())) {
