@@ -113,11 +113,14 @@ void MatchTable::require_alike(int rank_a, std::uint32_t op_a, int rank_b,
                                std::uint32_t op_b) const {
   const OutlineOp& a = op_of(rank_a, op_a);
   const OutlineOp& b = op_of(rank_b, op_b);
-  if (a.kind == b.kind && a.bytes == b.bytes) return;
+  const bool same_size = a.bytes == b.bytes || (a.uneven && b.uneven);
+  if (a.kind == b.kind && same_size && a.signature == b.signature) return;
+  const char* difference = a.kind == b.kind && same_size
+                               ? "with different element types, reductions or roots"
+                               : "with different collectives";
   throw base::Error(fmt::format(
-      "ranks {} and {} meet in the {} group with different collectives: {}, {} bytes, and {}, {} "
-      "bytes",
-      rank_a, rank_b, mesh::to_string(a.axes), describe(a), a.bytes, describe(b), b.bytes));
+      "ranks {} and {} meet in the {} group {}: {}, {} bytes, and {}, {} bytes", rank_a, rank_b,
+      mesh::to_string(a.axes), difference, describe(a), a.bytes, describe(b), b.bytes));
 }
 
 void MatchTable::throw_unlike_message(int rank_a, std::uint32_t op_a, std::uint64_t bytes_a,

@@ -66,7 +66,8 @@ class MatchTable {
   /// Where sender and receiver of a message meet: one per receiving rank, axis and offset.
   [[nodiscard]] std::size_t mailbox(int rank, const OutlineTransfer& transfer) const;
 
-  /// Throws base::Error unless two ranks' ops are the same collective of the same size.
+  /// Throws base::Error unless two ranks' ops are the same collective of the same size (an uneven
+  /// one may differ in that), element type, reduction and root.
   void require_alike(int rank_a, std::uint32_t op_a, int rank_b, std::uint32_t op_b) const;
   [[noreturn]] void throw_unlike_message(int rank_a, std::uint32_t op_a, std::uint64_t bytes_a,
                                          int rank_b, std::uint32_t op_b,

@@ -38,6 +38,14 @@ std::uint64_t collective_bytes(const RankProgram& program, const Collective& op,
   }
 }
 
+std::uint32_t signature_of(const RankProgram& program, const Collective& op) {
+  const BufferId buffer = op.send.buffer != no_buffer ? op.send.buffer : op.receive.buffer;
+  const std::uint32_t type =
+      buffer == no_buffer ? 0 : static_cast<std::uint32_t>(program.buffers[buffer].dtype);
+  return 1 + type + 16 * static_cast<std::uint32_t>(op.reduction) +
+         64 * static_cast<std::uint32_t>(op.root);
+}
+
 std::uint64_t local_bytes(const RankProgram& program, const Payload& payload) {
   std::uint64_t bytes = 0;
   for_each_slice(payload, [&](const Slice& slice, Mode) { bytes += slice_bytes(program, slice); });
@@ -81,6 +89,8 @@ Outline outline(const RankProgram& program, Section section, const mesh::Shape& 
     if (const auto* collective = std::get_if<Collective>(&op.payload)) {
       out.axes = collective->axes;
       out.bytes = collective_bytes(program, *collective, mesh::group_size(mesh, collective->axes));
+      out.signature = signature_of(program, *collective);
+      out.uneven = !collective->send_counts.empty();
     } else if (const auto* exchange = std::get_if<Exchange>(&op.payload)) {
       add_exchange(program, *exchange, result, out);
     } else {

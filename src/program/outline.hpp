@@ -31,6 +31,10 @@ struct OutlineOp {
                             ///< PERFORMANCE.md: the total for gathers and scatters); exchange: the
                             ///< larger direction; else bytes read + written
   mesh::AxisSet axes;       ///< group of a collective; axes of an exchange's peers
+  /// Of a collective: reduction, element type and root as one number, which its members must agree
+  /// on; 0 = not known (an outline that was read from a file).
+  std::uint32_t signature = 0;
+  bool uneven = false;  ///< an all_to_all with counts: members may move different sizes
   std::uint32_t wait_begin = 0, wait_count = 0;          ///< into Outline::waits
   std::uint32_t transfer_begin = 0, transfer_count = 0;  ///< into Outline::transfers
 };

@@ -241,6 +241,43 @@ TEST(CheckTest, NamesMessagesOfDifferentSizes) {
   EXPECT_THAT(error, HasSubstr("396 bytes"));
 }
 
+TEST(CheckTest, NamesCollectivesThatDifferInRootReductionOrType) {
+  const auto set_with = [](auto change) {
+    return two_ranks([&](Builder& b, int rank, const Slice& out, const Slice& in) {
+      Collective op{
+          .kind = CollectiveKind::reduce, .axes = mesh::Axis::pp, .send = out, .receive = in};
+      if (rank == 1) change(op);
+      b.emit(0, op);
+    });
+  };
+  EXPECT_NO_THROW(check(set_with([](Collective&) {})));
+  for (const auto& set : {set_with([](Collective& op) { op.root = 1; }),
+                          set_with([](Collective& op) { op.reduction = Reduction::max; })}) {
+    EXPECT_THAT(error_of([&] { check(set); }), HasSubstr("reductions or roots"));
+  }
+}
+
+TEST(CheckTest, UnevenAllToAllMustAgreePairByPair) {
+  const auto set_with = [](std::uint64_t rank1_receives) {
+    return two_ranks([&](Builder& b, int rank, Slice out, Slice in) {
+      out.count = rank == 0 ? 40 : 30;
+      in.count = rank == 0 ? 20 : 50;
+      b.emit(0, Collective{.kind = CollectiveKind::all_to_all,
+                           .axes = mesh::Axis::pp,
+                           .send = out,
+                           .receive = in,
+                           .send_counts = rank == 0 ? std::vector<std::uint64_t>{10, 30}
+                                                    : std::vector<std::uint64_t>{10, 20},
+                           .receive_counts = rank == 0
+                                                 ? std::vector<std::uint64_t>{10, 10}
+                                                 : std::vector<std::uint64_t>{rank1_receives, 20}});
+    });
+  };
+  EXPECT_NO_THROW(check(set_with(30)));
+  EXPECT_THAT(error_of([&] { check(set_with(29)); }),
+              HasSubstr("rank 0 sends 30 elements to rank 1, which receives 29"));
+}
+
 TEST(CheckTest, FindsADependencyThatWasRemoved) {
   Builder builder{{}};
   const StreamId side = builder.stream("side");
