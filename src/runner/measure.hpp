@@ -37,11 +37,14 @@ struct Record {
   std::vector<timeline::StepTrace> traces;  ///< kept traced steps, this rank's clock, rank unset
 };
 
-/// Collective over `active`: the ranks of the point and of its replicas, which must all play the
-/// same number of steps. Ranks with `in_point` have a say in the statistics; replicas follow. Steps
-/// come in blocks, untraced and traced in turn; between blocks the ranks agree on going on, so the
-/// first step of each block starts from a standstill and is dropped. The setup has been played.
+/// Whether a rank has a say in the statistics, or follows.
 enum class Share : std::uint8_t { in_point, replica };
+
+/// Collective over `active`: the ranks of the point and of its replicas, which all play the same
+/// number of steps. Steps come in blocks, untraced and traced in turn; between blocks the ranks
+/// agree on going on, so the first step of each block starts from a standstill and is dropped.
+/// However little time there is, one step warms up, one counts and the traced ones are played. The
+/// setup has been played.
 [[nodiscard]] Record measure(executor::Session& session, const comm::Communicator& active,
                              Share share, const Effort& effort, const OnBlock& on_block);
 

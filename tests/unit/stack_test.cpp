@@ -281,6 +281,27 @@ TEST(ScaleTest, WeakScalingKeepsEveryRanksGemms) {
   }
 }
 
+TEST(ScaleTest, GatheringNeedsAHiddenSizeThatDividesAlsoWhenTheModelGrows) {
+  const Workload& tp = find_workload("tp");
+  const auto limits = tp.limits(small(2, 4, {{"tp_output", "gather"}}), Scaling::weak);
+  EXPECT_TRUE(mesh::violation({.tp = 3}, limits).has_value());
+  EXPECT_FALSE(mesh::violation({.tp = 4}, limits).has_value());
+  EXPECT_TRUE(tp.limits(small(2, 4), Scaling::weak).empty());
+}
+
+TEST(ScaleTest, RefusesProgramsThatWouldNotFitInMemory) {
+  const Workload& dp = find_workload("dp");
+  Request base = small(10, 8);
+  base.options = {{"batch", "1000000000"}};
+  try {
+    (void)dp.scale(base, {}, Scaling::strong);
+    FAIL();
+  } catch (const base::UsageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("microbatches=250000000"));
+    EXPECT_THAT(error.what(), HasSubstr("microbatches=25000 or fewer"));
+  }
+}
+
 TEST(ScaleTest, GiveAnyTwoOfTheBatchNumbers) {
   const Workload& dp = find_workload("dp");
   Request base = small(2, 8);

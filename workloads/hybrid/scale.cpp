@@ -17,6 +17,8 @@ namespace {
 
 constexpr long long default_microbatch = 4;
 constexpr long long default_microbatches = 16;
+/// Layers x microbatches of a stage, at most: some 20 ops each, so a program of a few GB.
+constexpr long long most_layer_passes = 250'000;
 
 /// At the base mesh: batch = microbatch * microbatches.
 struct BatchPlan {
@@ -75,15 +77,19 @@ BatchPlan deal_out(const BatchPlan& plan, int dp) {
 }  // namespace
 
 std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
-  if (scaling == Scaling::weak) return {};  // the model grows with tp and pp
   const OptionReader options{stack::option_table(), base.options};
   const Model& model = base.model;
+  // Under weak scaling all but the hidden size grows with tp, and the layers with pp.
+  const bool gathers = options.is("tp_output", "gather");
+  if (scaling == Scaling::weak && !gathers) return {};
+  const mesh::Constraint hidden{mesh::Axis::tp, model.hidden, "hidden"};
+  if (scaling == Scaling::weak) return {hidden};
   std::vector<mesh::Constraint> result{
       {mesh::Axis::tp, model.kv_heads, "kv_heads"},
       {mesh::Axis::tp, model.ffn, "ffn"},
       {mesh::Axis::pp, model.layers, "layers"},
   };
-  if (options.is("tp_output", "gather")) result.push_back({mesh::Axis::tp, model.hidden, "hidden"});
+  if (gathers) result.push_back(hidden);
   if (options.is("vocabulary", "on")) {
     result.push_back({mesh::Axis::tp, model.vocabulary, "vocabulary"});
   }
@@ -104,6 +110,13 @@ Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
     result.growth = mesh.tp * mesh.pp;
   } else {
     plan = deal_out(plan, mesh.dp);
+  }
+  const long long stage_layers = std::max(1, result.model.layers / mesh.pp);
+  if (plan.microbatches > most_layer_passes / stage_layers) {
+    throw base::UsageError(fmt::format(
+        "microbatches={} x {} layers a stage makes a program of more than {} layer passes; use "
+        "microbatches={} or fewer (a larger microbatch, or a smaller batch)",
+        plan.microbatches, stage_layers, most_layer_passes, most_layer_passes / stage_layers));
   }
   result.options["batch"] = std::to_string(plan.batch() * mesh.dp);
   result.options["microbatch"] = std::to_string(plan.microbatch);

@@ -106,8 +106,7 @@ void LayerWriter::attention_forward(LayerState& state, int layer, int microbatch
   }
 }
 
-BufferId LayerWriter::attention_backward(const LayerState& state, int microbatch,
-                                         BufferId d_context) {
+BufferId LayerWriter::attention_backward(const LayerState& state, BufferId d_context) {
   const AttentionViews view{builder_, g_};
   const auto batch = static_cast<std::uint32_t>(view.batch());
   const auto s = static_cast<std::uint32_t>(g_.sequence);
@@ -116,7 +115,6 @@ BufferId LayerWriter::attention_backward(const LayerState& state, int microbatch
   const double context_scale = 1 / std::sqrt(static_cast<double>(s));
   const BufferId d_scores = new_buffer(builder_.buffer(state.scores).count, Role::workspace, -1);
   const BufferId d_qkv = new_buffer(g_.tokens * g_.qkv, Role::workspace, -1);
-  static_cast<void>(microbatch);
   const auto emit = [&](Gemm gemm) {
     gemm.batch = batch;
     gemm.mode = types_.mode;

@@ -66,7 +66,7 @@ BufferId LayerWriter::backward(int layer, int microbatch, BufferId gradient,
   second_weight_gradient(gradient_of(Tensor::down), state.inner, g_.ffn, gradient, microbatch);
   builder_.release(state.inner);
   const std::uint64_t up = g_.up_parts * g_.ffn;
-  const BufferId d_up = inner_gradient(microbatch, d_inner);
+  const BufferId d_up = inner_gradient(d_inner);
   const BufferId d_middle = first_input_gradient(weight(Tensor::up), d_up, up, gradient);
   if (gradient_ownership == Ownership::released) builder_.release(gradient);
   first_weight_gradient(gradient_of(Tensor::up), state.middle, d_up, up, microbatch);
@@ -79,7 +79,7 @@ BufferId LayerWriter::backward(int layer, int microbatch, BufferId gradient,
   second_weight_gradient(gradient_of(Tensor::projection), state.context, g_.context, d_middle,
                          microbatch);
   builder_.release(state.context);
-  const BufferId d_qkv = attention_backward(state, microbatch, d_context);
+  const BufferId d_qkv = attention_backward(state, d_context);
   if (order == InputGradient::last) {
     first_weight_gradient(gradient_of(Tensor::qkv), state.input, d_qkv, g_.qkv, microbatch);
   }
@@ -128,10 +128,10 @@ BufferId LayerWriter::inner_forward(int layer, int microbatch, BufferId middle) 
   return inner;
 }
 
-BufferId LayerWriter::inner_gradient(int microbatch, BufferId d_inner) {
+BufferId LayerWriter::inner_gradient(BufferId d_inner) {
   if (g_.up_parts == 1) return d_inner;
   const std::uint64_t columns = g_.up_parts * g_.ffn;
-  const BufferId d_up = new_buffer(g_.tokens * columns, Role::workspace, microbatch);
+  const BufferId d_up = new_buffer(g_.tokens * columns, Role::workspace, -1);
   builder_.emit(0, program::Copy{.rows = static_cast<std::uint32_t>(g_.tokens),
                                  .columns = static_cast<std::uint32_t>(g_.ffn),
                                  .batch = static_cast<std::uint32_t>(g_.up_parts),

@@ -38,8 +38,9 @@ class LayerWriter {
   /// X [tokens, h] -> Z, a new buffer of role `output_role`. X is kept until backward.
   [[nodiscard]] program::BufferId forward(int layer, int microbatch, program::BufferId input,
                                           program::Role output_role);
-  /// dZ [tokens, h] -> dX, a new buffer; releases dZ (if `owned`) and what forward kept, but not X.
+  /// What backward does with the gradient it is given once it has used it.
   enum class Ownership : std::uint8_t { released, kept };
+  /// dZ [tokens, h] -> dX, a new buffer; releases what forward kept, but not X.
   [[nodiscard]] program::BufferId backward(int layer, int microbatch, program::BufferId gradient,
                                            Ownership gradient_ownership, InputGradient order);
   [[nodiscard]] program::BufferId input_of(int layer, int microbatch) const;
@@ -58,11 +59,11 @@ class LayerWriter {
   struct Product;  // a GEMM by the roles of its operands
 
   void attention_forward(LayerState& state, int layer, int microbatch);
-  [[nodiscard]] program::BufferId attention_backward(const LayerState& state, int microbatch,
+  [[nodiscard]] program::BufferId attention_backward(const LayerState& state,
                                                      program::BufferId d_context);
   [[nodiscard]] program::BufferId inner_forward(int layer, int microbatch,
                                                 program::BufferId middle);
-  [[nodiscard]] program::BufferId inner_gradient(int microbatch, program::BufferId d_inner);
+  [[nodiscard]] program::BufferId inner_gradient(program::BufferId d_inner);
 
   /// out = gain * in * W + residual for the second GEMM of a pair; returns out.
   [[nodiscard]] program::BufferId second_forward(const program::Slice& weight, program::BufferId in,

@@ -12,7 +12,8 @@ std::span<const OptionSpec> option_table() {
                  .type = OptionType::integer,
                  .minimum = 1,
                  .maximum = 1'000'000'000,
-                 .help = "samples per step over all dp replicas = dp x microbatch x microbatches; "
+                 .help = "samples per step = dp x microbatch x microbatches (of one dp replica "
+                         "under weak scaling); "
                          "give any two of the three (default microbatch 4, microbatches 16)"},
       OptionSpec{.key = "microbatch",
                  .type = OptionType::integer,

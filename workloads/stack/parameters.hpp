@@ -67,8 +67,9 @@ class Parameters {
 
   bool has_vocabulary_;
   program::Optimizer optimizer_;
-  /// Adam divides by sqrt(v) + epsilon. Under verification epsilon is of the size of the gradients, so
-  /// that the update is smooth: else the sign of a gradient near 0 decides, and rounding decides that.
+  /// Adam divides by sqrt(v) + epsilon. Under verification epsilon is of the size of the gradients,
+  /// so that the update is smooth: else the sign of a gradient near 0 decides, and rounding decides
+  /// that.
   double epsilon_;
   std::vector<Parameter> parameters_;
   std::vector<Bucket> buckets_;
