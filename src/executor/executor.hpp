@@ -29,10 +29,10 @@ struct PlayTime {
 
 /// What an executor decided when it prepared a session; goes into the run file.
 struct SessionFacts {
-  bool folded = false;       ///< all streams played in program order on one
-  std::string folded_reason;  ///< "" when not folded
-  int blas_threads = 0;      ///< 0 = does not apply
-  units::Bytes memory;       ///< storage taken, workspace included
+  bool folded = false;                   ///< all streams played in program order on one
+  std::string folded_reason;             ///< "" when not folded
+  int blas_threads = 0;                  ///< 0 = does not apply
+  units::Bytes memory;                   ///< storage taken, workspace included
   units::Seconds communicator_creation;  ///< time to make this session's communicators
 };
 
@@ -52,22 +52,29 @@ class Session {
   [[nodiscard]] virtual const SessionFacts& facts() const = 0;
 };
 
+/// Who takes from the memory that a rank sees as free.
+enum class MemoryPool : std::uint8_t {
+  rank,  ///< that rank alone: a GPU
+  node,  ///< all ranks of its node
+};
+
 /// What a device offers; pure facts.
 struct Description {
   std::string name;    ///< "host", "cuda"
   std::string detail;  ///< "OpenBLAS 0.3.21, 1 thread", "NVIDIA H200, CUDA 13.0"
   std::vector<workloads::Precision> precisions;
-  std::optional<units::Bytes> memory_free;  ///< for one rank, ranks that share it considered
-  int cores = 0;                            ///< cores this rank is bound to
+  std::optional<units::Bytes> memory_free;  ///< of the whole pool; absent: unknown
+  MemoryPool memory_pool = MemoryPool::rank;
+  int cores = 0;  ///< cores this rank is bound to
 };
 
 class Executor {
  public:
   virtual ~Executor() = default;
   [[nodiscard]] virtual const Description& describe() const = 0;
-  /// Collective over `point`, whose ranks are in mesh order. `set` holds every rank's program, so that
-  /// all make the same communicators in the same order. Throws base::Error (out of memory: need and
-  /// free); the caller agrees with the other ranks before it plays.
+  /// Collective over `point`, whose ranks are in mesh order. `set` holds every rank's program, so
+  /// that all make the same communicators in the same order. Throws base::Error (out of memory:
+  /// need and free); the caller agrees with the other ranks before it plays.
   [[nodiscard]] virtual std::unique_ptr<Session> prepare(const program::ProgramSet& set,
                                                          const comm::Communicator& point) = 0;
 };

@@ -3,6 +3,7 @@
 #include "program/facts.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -77,6 +78,35 @@ void account_memory(const RankProgram& program, Facts& result) {
   }
 }
 
+/// Traffic::sent of a collective, as a part of its size.
+double sent_share(OpKind kind, int group) {
+  const double members = group, others = members - 1;
+  switch (kind) {
+    case OpKind::all_reduce:
+      return 2 * others / members;
+    case OpKind::gather:
+    case OpKind::scatter:
+      return others / (members * members);
+    case OpKind::barrier:
+      return 0;
+    default:
+      return others / members;
+  }
+}
+
+units::Bytes sent_by(const Outline& step, const OutlineOp& op, const mesh::Shape& mesh) {
+  if (op.kind == OpKind::exchange) {
+    units::Bytes sum{0};
+    for (const OutlineTransfer& transfer : step.transfers_of(op)) {
+      if (transfer.direction == Direction::send) sum += units::Bytes{transfer.bytes};
+    }
+    return sum;
+  }
+  const double share = sent_share(op.kind, mesh::group_size(mesh, op.axes));
+  return units::Bytes{
+      static_cast<std::uint64_t>(std::llround(static_cast<double>(op.bytes) * share))};
+}
+
 }  // namespace
 
 Facts facts(const RankProgram& program, const mesh::Shape& mesh) {
@@ -93,6 +123,7 @@ Facts facts(const RankProgram& program, const mesh::Shape& mesh) {
     entry.kind = op.kind;
     ++entry.calls;
     entry.bytes += units::Bytes{op.bytes};
+    entry.sent += sent_by(step, op, mesh);
   }
   for (const auto& [key, entry] : traffic) result.traffic.push_back(entry);
   for (std::size_t s = 0; s < space_count; ++s) {

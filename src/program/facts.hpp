@@ -17,6 +17,11 @@ struct Traffic {
   OpKind kind = OpKind::all_reduce;
   std::uint64_t calls = 0;
   units::Bytes bytes;  ///< sum of OutlineOp::bytes
+  /// What this rank puts on links. An exchange: the sum of its sends. A collective over n ranks of
+  /// S = OutlineOp::bytes, under ring algorithms: all_reduce 2(n-1)/n S; reduce_scatter, all_gather
+  /// and all_to_all (n-1)/n S (nccl-tests, PERFORMANCE.md); broadcast and reduce (n-1)/n S, gather
+  /// and scatter (n-1)/n^2 S, each the mean over the group; to the nearest byte.
+  units::Bytes sent;
 };
 
 struct Facts {

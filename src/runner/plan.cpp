@@ -6,10 +6,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/error.hpp"
-#include "program/facts.hpp"
+#include "runner/needs.hpp"
+#include "runner/players.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {
@@ -71,38 +73,61 @@ int nodes_of(const std::vector<int>& world_ranks, const Site& site) {
   return static_cast<int>(nodes.size());
 }
 
-/// Builds the programs for what they say about work and memory; throws base::UsageError when they
-/// do not fit.
-void measure_programs(PlannedPoint& point, const Site& site) {
-  const program::ProgramSet set = point.workload->build(point.request);
-  std::vector<program::Facts> facts;
-  for (const program::RankProgram& program : set.programs) {
-    facts.push_back(program::facts(program, set.mesh));
+/// Throws base::UsageError unless what plays the point fits into each node's (or rank's) memory.
+void require_memory(const PlannedPoint& point, const std::vector<units::Bytes>& need_of_position,
+                    config::FillIdle fill, const Site& site) {
+  struct Need {
+    units::Bytes bytes{0};  ///< from one pool
+    int ranks = 0;          ///< that play there
+  };
+  std::map<int, Need> of_node;
+  const std::vector<Player> players = players_of(point.world_ranks, fill, site.node_of_rank);
+  for (std::size_t rank = 0; rank < players.size(); ++rank) {
+    if (players[rank].replica < 0) continue;
+    const units::Bytes bytes = need_of_position[static_cast<std::size_t>(players[rank].position)];
+    Need& need = of_node[site.node_of_rank[rank]];
+    const bool shared = site.memory_pool == executor::MemoryPool::node;
+    need.bytes = shared ? need.bytes + bytes : std::max(need.bytes, bytes);
+    ++need.ranks;
   }
-  double flop = 0;
-  std::uint64_t memory = 0, communicated = 0;
-  for (const std::uint32_t program : set.program_of_rank) {
-    flop += facts[program].flop.value();
-    std::uint64_t need = 0;
-    for (const units::Bytes space : facts[program].memory) need += space.value();
-    memory = std::max(memory, need);
-    for (const program::Traffic& entry : facts[program].traffic) {
-      communicated += entry.bytes.value();
-    }
-  }
-  point.flop_per_step = flop;
-  point.memory_per_rank = units::Bytes{memory};
-  point.communicated = units::Bytes{communicated};
-  if (site.memory_free && memory > site.memory_free->value()) {
+  for (const auto& [node, need] : of_node) {
+    const auto n = static_cast<std::size_t>(node);
+    if (n >= site.memory_free.size() || !site.memory_free[n]) continue;
+    if (need.bytes <= *site.memory_free[n]) continue;
+    const bool shared = site.memory_pool == executor::MemoryPool::node;
     throw base::UsageError(fmt::format(
-        "model {} on mesh {} needs {} a rank and {} is free; use a smaller model or microbatch, or "
-        "more ranks",
-        point.request.model.name, mesh::to_string(point.request.mesh),
-        units::format(units::Bytes{memory}), units::format(*site.memory_free)));
+        "model {} on mesh {} needs {} {}, and {} is free there; use a smaller model or microbatch, "
+        "{}",
+        point.request.model.name, mesh::to_string(point.request.mesh), units::format(need.bytes),
+        shared ? fmt::format("on node {}, where {} of its ranks play", node, need.ranks)
+               : fmt::format("on the device of a rank on node {}", node),
+        units::format(*site.memory_free[n]),
+        shared ? "or fewer ranks on that node" : "or more ranks"));
   }
 }
 
-PlannedPoint plan_point(const config::Experiment& experiment, Count count, const Site& site) {
+/// Builds the programs for what they say about work and memory; throws base::UsageError when they
+/// do not fit.
+void measure_programs(PlannedPoint& point, config::FillIdle fill, const Site& site) {
+  const program::ProgramSet set = point.workload->build(point.request);
+  const std::vector<program::Facts> facts = facts_of_programs(set);
+  double flop = 0;
+  units::Bytes memory{0}, sent{0};
+  std::vector<units::Bytes> need_of_position;
+  for (const std::uint32_t program : set.program_of_rank) {
+    flop += facts[program].flop.value();
+    memory = std::max(memory, memory_total(facts[program]));
+    sent += sent_total(facts[program]);
+    need_of_position.push_back(memory_from(site.memory_pool, facts[program]));
+  }
+  point.flop_per_step = flop;
+  point.memory_per_rank = memory;
+  point.sent_per_step = sent;
+  require_memory(point, need_of_position, fill, site);
+}
+
+PlannedPoint plan_point(const config::Experiment& experiment, Count count, config::FillIdle fill,
+                        const Site& site) {
   PlannedPoint point{
       .index = 0,
       .experiment = &experiment,
@@ -122,7 +147,7 @@ PlannedPoint plan_point(const config::Experiment& experiment, Count count, const
                                          point.workload->name, count.ranks));
     }
     point.request = point.workload->scale(experiment.base, mesh, experiment.scaling);
-    measure_programs(point, site);
+    measure_programs(point, fill, site);
   } catch (const base::UsageError& error) {
     if (count.origin == Origin::named) {
       throw base::UsageError(fmt::format("{} on {} rank{}: {}", experiment.workload, count.ranks,
@@ -142,7 +167,7 @@ Plan make_plan(const config::RunConfig& config, const Site& site) {
     require_precision(experiment, site);
     require_axes(workloads::find_workload(experiment.workload), experiment.mesh);
     for (const Count count : counts) {
-      PlannedPoint point = plan_point(experiment, count, site);
+      PlannedPoint point = plan_point(experiment, count, config.fill, site);
       point.index = static_cast<int>(plan.points.size());
       plan.points.push_back(std::move(point));
     }
@@ -158,9 +183,9 @@ Plan make_plan(const config::RunConfig& config, const Site& site) {
 }
 
 std::string describe(const Plan& plan, const config::RunConfig& config) {
-  std::string text = fmt::format("{:>5}  {:<8} {:<10} {:>5} {:<16} {:>10} {:>12} {:>11} {:>12}\n",
-                                 "point", "workload", "model", "ranks", "mesh", "time",
-                                 "memory/rank", "FLOP/step", "bytes/step");
+  std::string text = fmt::format("{:>5}  {:<8} {:<10} {:>5} {:<16} {:>11} {:>12} {:>11} {:>12}\n",
+                                 "point", "workload", "model", "ranks", "mesh", "stops after",
+                                 "memory/rank", "FLOP/step", "sent/step");
   units::Seconds total{0};
   for (const PlannedPoint& point : plan.points) {
     text += fmt::format("{:>5}  {:<8} {:<10} {:>5} ", point.index + 1, point.workload->name,
@@ -170,13 +195,15 @@ std::string describe(const Plan& plan, const config::RunConfig& config) {
       continue;
     }
     total += config.max_time;
-    text += fmt::format(
-        "{:<16} {:>10} {:>12} {:>11} {:>12}\n", mesh::to_string(point.request.mesh),
-        "<= " + units::format(config.max_time), units::format(*point.memory_per_rank),
-        units::format(units::Flops{*point.flop_per_step}), units::format(*point.communicated));
+    text += fmt::format("{:<16} {:>11} {:>12} {:>11} {:>12}\n", mesh::to_string(point.request.mesh),
+                        units::format(config.max_time), units::format(*point.memory_per_rank),
+                        units::format(units::Flops{*point.flop_per_step}),
+                        units::format(*point.sent_per_step));
   }
-  text += fmt::format("Measuring takes {} at most; verification and set-up come on top.\n",
-                      units::format(total));
+  text += fmt::format(
+      "A point stops when it is precise enough or after this time ({} in all), but plays at least "
+      "six steps however long they take; verification and set-up come on top.\n",
+      units::format(total));
   return text;
 }
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "config/run_config.hpp"
-#include "program/program.hpp"
+#include "executor/executor.hpp"
 #include "units/quantity.hpp"
 #include "workloads/workload.hpp"
 
@@ -20,7 +20,9 @@ struct Site {
   std::vector<int> node_of_rank{0};
   std::vector<workloads::Precision> precisions;  ///< of the executor
   std::string device;                            ///< "host"
-  std::optional<units::Bytes> memory_free;  ///< for one rank, the least of all; absent: unknown
+  /// By node, the least that one of its ranks sees in its pool; absent: unknown. May be empty.
+  std::vector<std::optional<units::Bytes>> memory_free;
+  executor::MemoryPool memory_pool = executor::MemoryPool::node;
   /// Ranks of this world that share cores with another rank.
   bool oversubscribed = false;
 };
@@ -37,7 +39,7 @@ struct PlannedPoint {
   // What the programs say, for --dry-run; absent when skipped before they could be built.
   std::optional<double> flop_per_step{};          ///< over all ranks
   std::optional<units::Bytes> memory_per_rank{};  ///< of the rank that needs most
-  std::optional<units::Bytes> communicated{};     ///< bytes of collectives and messages, all ranks
+  std::optional<units::Bytes> sent_per_step{};    ///< put on links, all ranks: Traffic::sent
 };
 
 struct Plan {
@@ -47,10 +49,11 @@ struct Plan {
 /// Points in the order they are measured. A count that the program chose and that does not divide
 /// or fit is a point with a reason to be skipped; one that the user named is refused. Throws
 /// base::UsageError then, for a precision the executor lacks, for ranks beyond the world, and when
-/// nothing would be left to measure. `config` must outlive the plan.
+/// nothing would be left to measure. What all that play a point, replicas included, need on a node
+/// must be free there. `config` must outlive the plan.
 [[nodiscard]] Plan make_plan(const config::RunConfig& config, const Site& site);
 
-/// The plan as a table for people: points, mesh, time at most, memory, FLOP, bytes.
+/// The plan as a table for people: points, mesh, time, memory, FLOP, bytes sent.
 [[nodiscard]] std::string describe(const Plan& plan, const config::RunConfig& config);
 
 }  // namespace isoscale::runner

@@ -30,7 +30,7 @@ std::unique_ptr<executor::Executor> make_executor(const config::RunConfig& confi
                                                   int ranks_on_node) {
   if (config.device == config::Device::cuda) {
     throw base::UsageError(
-        "--device cuda: there is no CUDA plugin (libisoscale_cuda.so) beside this program; use "
+        "--device cuda: this version of isoscale has no CUDA plugin (libisoscale_cuda.so); use "
         "--device host");
   }
   return executor::make_host_executor({.blas_threads = config.blas_threads,
@@ -60,7 +60,7 @@ std::string random_id() {
   return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
 }
 
-/// Runs `work` on rank 0 and throws its base::UsageError, or a base::Error, on every rank.
+/// Runs `work` on rank 0 and throws its base::UsageError, or a base::AgreedError, on every rank.
 template <class Work>
 void on_root(const comm::Communicator& world, const Work& work) {
   std::string problem;
@@ -80,12 +80,13 @@ void on_root(const comm::Communicator& world, const Work& work) {
   if (code == 0) return;
   problem = world.broadcast(problem);
   if (code == static_cast<std::int64_t>(base::ExitCode::usage)) throw base::UsageError(problem);
-  throw base::Error(problem);
+  throw base::AgreedError(problem);
 }
 
 results::RunData make_header(const config::RunConfig& config, const Site& site,
                              const executor::Description& device,
-                             std::span<const system::MachineFacts> facts) {
+                             std::span<const system::MachineFacts> facts,
+                             std::span<const RankSoftware> software) {
   const base::BuildInfo& build = base::build_info();
   results::RunData data;
   data.id = random_id();
@@ -102,7 +103,7 @@ results::RunData make_header(const config::RunConfig& config, const Site& site,
   data.ranks = site.ranks;
   data.nodes = 1 + *std::max_element(site.node_of_rank.begin(), site.node_of_rank.end());
   data.environment = system::recorded_environment(system::process_environment());
-  data.rank_facts = rank_facts(facts, site.node_of_rank);
+  data.rank_facts = rank_facts(facts, software, site.node_of_rank);
   if (site.oversubscribed) {
     data.warnings.emplace_back(
         "ranks share cores: points labelled oversubscribed give no scaling result");
@@ -148,9 +149,10 @@ class Launch {
   Outcome measure() {
     results::RunData header;
     std::unique_ptr<results::RunWriter> writer;
+    const std::vector<RankSoftware> software = gather_software(world_, executor_.describe());
     on_root(world_, [&] {
       results::check_output(path_, config_.if_exists);
-      header = make_header(config_, site_, executor_.describe(), facts_);
+      header = make_header(config_, site_, executor_.describe(), facts_, software);
       writer = std::make_unique<results::RunWriter>(path_, header, config_.if_exists);
     });
     const bool speaks = world_.rank() == 0 && config_.verbosity == config::Verbosity::normal;

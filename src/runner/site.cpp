@@ -37,8 +37,9 @@ std::optional<units::Bytes> get_bytes(const json& object, const char* key) {
 }
 
 std::string to_text(const system::MachineFacts& facts) {
-  json object{
-      {"host", facts.host}, {"bound_cpus", facts.bound_cpus}, {"bound_cores", facts.bound_cores}};
+  json object{{"host", facts.host},
+              {"bound_cpus", facts.bound_cpus},
+              {"bound_core_ids", facts.bound_core_ids}};
   put(object, "cpu_model", facts.cpu_model);
   put(object, "sockets", facts.sockets);
   put(object, "cores", facts.cores);
@@ -60,31 +61,53 @@ system::MachineFacts from_text(const std::string& text) {
           .memory_total = get_bytes(object, "memory_total"),
           .memory_available = get_bytes(object, "memory_available"),
           .bound_cpus = object.at("bound_cpus").get<std::vector<int>>(),
-          .bound_cores = object.at("bound_cores").get<int>(),
+          .bound_core_ids = object.at("bound_core_ids").get<std::vector<int>>(),
           .os = get<std::string>(object, "os"),
-          .cpu_quota = get<std::string>(object, "cpu_quota")};
+          .cpu_quota = get<double>(object, "cpu_quota")};
 }
 
-/// Whether each rank of one node can have a logical CPU of its own (augmenting paths).
+/// Whether each rank of one node can have a physical core of its own (augmenting paths). A rank
+/// whose binding is unknown is in nobody's way.
 bool can_spread(const std::vector<const system::MachineFacts*>& ranks) {
-  std::map<int, std::size_t> owner;  // of a CPU
+  std::map<int, std::size_t> owner;  // of a core
   std::set<int> visited;
-  const std::function<bool(std::size_t)> find_cpu = [&](std::size_t rank) {
-    for (const int cpu : ranks[rank]->bound_cpus) {
-      if (!visited.insert(cpu).second) continue;
-      const auto taken = owner.find(cpu);
-      if (taken == owner.end() || find_cpu(taken->second)) {
-        owner[cpu] = rank;
+  const std::function<bool(std::size_t)> find_core = [&](std::size_t rank) {
+    for (const int core : ranks[rank]->bound_core_ids) {
+      if (!visited.insert(core).second) continue;
+      const auto taken = owner.find(core);
+      if (taken == owner.end() || find_core(taken->second)) {
+        owner[core] = rank;
         return true;
       }
     }
     return false;
   };
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    if (ranks[rank]->bound_core_ids.empty()) continue;
     visited.clear();
-    if (!find_cpu(rank)) return false;
+    if (!find_core(rank)) return false;
   }
   return true;
+}
+
+/// Collective: by node, the least of its ranks; absent when one of them does not know.
+std::vector<std::optional<units::Bytes>> least_of_node(const comm::Communicator& world,
+                                                       std::optional<units::Bytes> mine,
+                                                       std::span<const int> node_of_rank) {
+  constexpr std::int64_t unknown = -1;
+  const std::vector<std::int64_t> all =
+      world.all_gather(mine ? static_cast<std::int64_t>(mine->value()) : unknown);
+  std::map<int, std::int64_t> least;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    const auto [entry, first] = least.try_emplace(node_of_rank[rank], all[rank]);
+    if (!first) entry->second = std::min(entry->second, all[rank]);
+  }
+  std::vector<std::optional<units::Bytes>> result(least.size());
+  for (const auto& [node, bytes] : least) {
+    if (bytes == unknown) continue;
+    result[static_cast<std::size_t>(node)] = units::Bytes{static_cast<std::uint64_t>(bytes)};
+  }
+  return result;
 }
 
 }  // namespace
@@ -108,8 +131,11 @@ bool share_cores(std::span<const int> ranks, std::span<const system::MachineFact
   }
   return std::any_of(of_node.begin(), of_node.end(), [](const auto& node) {
     const auto& members = node.second;
-    const bool too_many =
-        members.front()->cores && static_cast<int>(members.size()) > *members.front()->cores;
+    const bool too_many = std::any_of(members.begin(), members.end(), [&](const auto* member) {
+      const auto count = static_cast<double>(members.size());
+      return (member->cores && count > *member->cores) ||
+             (member->cpu_quota && count > *member->cpu_quota);
+    });
     return too_many || !can_spread(members);
   });
 }
@@ -122,19 +148,28 @@ Site make_site(const comm::Communicator& world, const executor::Executor& execut
             .precisions = device.precisions,
             .device = device.name,
             .memory_free = {},
+            .memory_pool = device.memory_pool,
             .oversubscribed = false};
-  // The least of all ranks; unknown when one does not know.
-  const double unknown = -1;
-  const double least = world.all_min(
-      device.memory_free ? static_cast<double>(device.memory_free->value()) : unknown);
-  if (least != unknown) site.memory_free = units::Bytes{static_cast<std::uint64_t>(least)};
+  site.memory_free = least_of_node(world, device.memory_free, site.node_of_rank);
   std::vector<int> everyone(static_cast<std::size_t>(world.size()));
   for (std::size_t r = 0; r < everyone.size(); ++r) everyone[r] = static_cast<int>(r);
   site.oversubscribed = share_cores(everyone, facts, site.node_of_rank);
   return site;
 }
 
+std::vector<RankSoftware> gather_software(const comm::Communicator& world,
+                                          const executor::Description& device) {
+  const std::vector<std::string> devices = world.gather(device.detail);
+  const std::vector<std::string> libraries = world.gather(comm::Environment::library_version());
+  std::vector<RankSoftware> software;
+  for (std::size_t rank = 0; rank < devices.size(); ++rank) {
+    software.push_back({.device = devices[rank], .mpi_library = libraries[rank]});
+  }
+  return software;
+}
+
 std::vector<results::RankFacts> rank_facts(std::span<const system::MachineFacts> facts,
+                                           std::span<const RankSoftware> software,
                                            std::span<const int> node_of_rank) {
   std::vector<results::RankFacts> result;
   for (std::size_t r = 0; r < facts.size(); ++r) {
@@ -152,9 +187,17 @@ std::vector<results::RankFacts> rank_facts(std::span<const system::MachineFacts>
     };
     text("cpu_model", machine.cpu_model);
     text("os", machine.os);
-    text("cpu_quota", machine.cpu_quota);
-    entry.text["bound_cpus"] = fmt::format("{}", fmt::join(machine.bound_cpus, ","));
-    entry.number["bound_cores"] = machine.bound_cores;
+    text("device", software[r].device);
+    text("mpi_library", software[r].mpi_library);
+    if (!machine.bound_cpus.empty()) {
+      entry.text["bound_cpus"] = fmt::format("{}", fmt::join(machine.bound_cpus, ","));
+      entry.number["bound_cores"] = static_cast<double>(machine.bound_core_ids.size());
+    }
+    // For people, and for rules.
+    if (machine.cpu_quota) {
+      entry.text["cpu_quota"] = fmt::format("{:.1f} CPUs", *machine.cpu_quota);
+    }
+    number("cpu_quota", machine.cpu_quota);
     number("sockets", machine.sockets);
     number("cores", machine.cores);
     number("numa_nodes", machine.numa_nodes);

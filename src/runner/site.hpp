@@ -19,8 +19,9 @@ namespace isoscale::runner {
 /// Collective: every rank's facts, on all ranks, by rank.
 [[nodiscard]] std::vector<system::MachineFacts> gather_facts(const comm::Communicator& world);
 
-/// Whether some ranks must share a core: no assignment gives each of them a logical CPU of its own
-/// mask, or a node has more of them than physical cores. `ranks` index `facts` and `node_of_rank`.
+/// Whether some ranks must share a core: no assignment gives each of them a physical core of those
+/// it is bound to, or a node has more of them than physical cores, or than CPUs that a control
+/// group leaves them. What is unknown says nothing. `ranks` index `facts` and `node_of_rank`.
 [[nodiscard]] bool share_cores(std::span<const int> ranks,
                                std::span<const system::MachineFacts> facts,
                                std::span<const int> node_of_rank);
@@ -29,7 +30,18 @@ namespace isoscale::runner {
 [[nodiscard]] Site make_site(const comm::Communicator& world, const executor::Executor& executor,
                              std::span<const system::MachineFacts> facts);
 
+/// What a rank computes and communicates with; may differ from node to node.
+struct RankSoftware {
+  std::string device;       ///< executor::Description::detail
+  std::string mpi_library;  ///< first line of its version
+};
+/// Collective: every rank's, by rank, on rank 0; empty elsewhere.
+[[nodiscard]] std::vector<RankSoftware> gather_software(const comm::Communicator& world,
+                                                        const executor::Description& device);
+
+/// All three by rank.
 [[nodiscard]] std::vector<results::RankFacts> rank_facts(
-    std::span<const system::MachineFacts> facts, std::span<const int> node_of_rank);
+    std::span<const system::MachineFacts> facts, std::span<const RankSoftware> software,
+    std::span<const int> node_of_rank);
 
 }  // namespace isoscale::runner

@@ -171,6 +171,15 @@ std::optional<units::Bytes> memory_left(const ReadFile& read) {
   return least;
 }
 
+std::optional<units::Bytes> memory_available(const ReadFile& read) {
+  // A scheduler's or container's limit stops the process before the machine's memory is full.
+  std::optional<units::Bytes> least = memory_left(read);
+  if (const auto meminfo = read("/proc/meminfo")) {
+    lower(least, meminfo_field(*meminfo, "MemAvailable"));
+  }
+  return least;
+}
+
 std::optional<units::Bytes> memory_limit(const ReadFile& read) {
   std::optional<units::Bytes> least;
   for (const GroupMemory& group : group_memories(read)) lower(least, std::optional{group.limit});

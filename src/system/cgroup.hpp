@@ -23,6 +23,9 @@ using ReadFile = std::function<std::optional<std::string>(const std::string& pat
 /// Memory that the process may still take before a limit of its groups stops it: the least of limit
 /// minus what is in use, page cache that can be dropped aside. nullopt = no limit.
 [[nodiscard]] std::optional<units::Bytes> memory_left(const ReadFile& read);
+/// What processes of this node may still take: the least of what the kernel calls available and of
+/// memory_left. nullopt = neither is told.
+[[nodiscard]] std::optional<units::Bytes> memory_available(const ReadFile& read);
 /// The tightest memory limit itself.
 [[nodiscard]] std::optional<units::Bytes> memory_limit(const ReadFile& read);
 

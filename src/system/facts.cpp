@@ -76,10 +76,13 @@ void add_binding(MachineFacts& facts, const Topology& topology) {
   }
   hwloc_obj_t core = nullptr;
   while ((core = hwloc_get_next_obj_by_type(topology.get(), HWLOC_OBJ_CORE, core)) != nullptr) {
-    if (hwloc_bitmap_intersects(core->cpuset, set.get()) != 0) ++facts.bound_cores;
+    if (hwloc_bitmap_intersects(core->cpuset, set.get()) != 0) {
+      // Not os_index: that one starts anew on every socket.
+      facts.bound_core_ids.push_back(static_cast<int>(core->logical_index));
+    }
   }
   // Some virtual machines do not tell cores from logical CPUs.
-  if (facts.bound_cores == 0) facts.bound_cores = static_cast<int>(facts.bound_cpus.size());
+  if (facts.bound_core_ids.empty()) facts.bound_core_ids = facts.bound_cpus;
 }
 
 void add_topology(MachineFacts& facts) {
@@ -100,18 +103,11 @@ std::optional<std::string> cpu_model_from(std::string_view cpuinfo) {
   return std::nullopt;
 }
 
-std::optional<units::Bytes> least(std::optional<units::Bytes> a, std::optional<units::Bytes> b) {
-  if (!a || !b) return a ? a : b;
-  return std::min(*a, *b);
-}
-
 void add_memory(MachineFacts& facts) {
   if (const auto meminfo = read_file("/proc/meminfo")) {
     facts.memory_total = meminfo_field(*meminfo, "MemTotal");
-    facts.memory_available = meminfo_field(*meminfo, "MemAvailable");
   }
-  // A scheduler's or container's limit stops the process before the machine's memory is full.
-  facts.memory_available = least(facts.memory_available, memory_left(read_file));
+  facts.memory_available = memory_available(read_file);
 }
 
 std::string host_name() {
@@ -132,7 +128,7 @@ MachineFacts machine_facts() {
   add_memory(facts);
   utsname system{};
   if (uname(&system) == 0) facts.os = fmt::format("{} {}", system.sysname, system.release);
-  if (const auto limit = cpu_limit(read_file)) facts.cpu_quota = fmt::format("{:.1f} CPUs", *limit);
+  facts.cpu_quota = cpu_limit(read_file);
   return facts;
 }
 

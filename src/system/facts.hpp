@@ -20,10 +20,10 @@ struct MachineFacts {
   std::optional<std::string> cpu_model;
   std::optional<int> sockets, cores, numa_nodes;  ///< of the node; cores are physical
   std::optional<units::Bytes> memory_total, memory_available;
-  std::vector<int> bound_cpus;           ///< logical CPUs this process may run on
-  int bound_cores = 0;                   ///< physical cores among them
-  std::optional<std::string> os;         ///< "Linux 6.1.0"
-  std::optional<std::string> cpu_quota;  ///< cgroup limit, "2.0 CPUs"; absent = none found
+  std::vector<int> bound_cpus;      ///< logical CPUs this process may run on; empty = unknown
+  std::vector<int> bound_core_ids;  ///< their physical cores, numbered within the node
+  std::optional<std::string> os;    ///< "Linux 6.1.0"
+  std::optional<double> cpu_quota;  ///< cgroup limit in CPUs; absent = none found
 };
 [[nodiscard]] MachineFacts machine_facts();
 

@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 
 #include "executor/host/calls.hpp"
 #include "executor/host/communicators.hpp"
@@ -16,66 +14,28 @@
 namespace isoscale::executor::host {
 namespace {
 
-namespace fs = std::filesystem;
-
 TEST(Cores, ABoundRankHasThoseItIsBoundTo) {
-  EXPECT_EQ(cores_of_rank(1, 64, 8), 1);
-  EXPECT_EQ(cores_of_rank(8, 64, 8), 8);
-  EXPECT_EQ(cores_of_rank(4, 64, 8), 4);
+  EXPECT_EQ(cores_of_rank(1, 64, 8, {}), 1);
+  EXPECT_EQ(cores_of_rank(8, 64, 8, {}), 8);
+  EXPECT_EQ(cores_of_rank(4, 64, 8, {}), 4);
 }
 
 TEST(Cores, RanksThatAreNotBoundShareTheNode) {
-  EXPECT_EQ(cores_of_rank(64, 64, 8), 8);
-  EXPECT_EQ(cores_of_rank(32, 64, 8), 4);  // bound to one of two sockets
-  EXPECT_EQ(cores_of_rank(2, 2, 4), 1);
-  EXPECT_EQ(cores_of_rank(2, 2, 1), 2);
+  EXPECT_EQ(cores_of_rank(64, 64, 8, {}), 8);
+  EXPECT_EQ(cores_of_rank(32, 64, 8, {}), 4);  // bound to one of two sockets
+  EXPECT_EQ(cores_of_rank(2, 2, 4, {}), 1);
+  EXPECT_EQ(cores_of_rank(2, 2, 1, {}), 2);
 }
 
-class FakeSystem : public testing::Test {
- protected:
-  void SetUp() override {
-    root_ = fs::path{testing::TempDir()} /
-            testing::UnitTest::GetInstance()->current_test_info()->name();
-    fs::remove_all(root_);
-    fs::create_directories(root_);
-  }
-  void TearDown() override { fs::remove_all(root_); }
-
-  void file(const fs::path& path, const std::string& text) const {
-    fs::create_directories((root_ / path).parent_path());
-    std::ofstream{root_ / path} << text;
-  }
-
-  fs::path root_;
-};
-
-TEST_F(FakeSystem, FreeMemoryIsWhatTheKernelCallsAvailable) {
-  file("proc/meminfo",
-       "MemTotal:  1000 kB\nMemFree:  10 kB\nMemAvailable:     300 kB\nBuffers: 1 kB\n");
-  EXPECT_EQ(free_memory(root_)->value(), 300U * 1024);
+TEST(Cores, AQuotaIsSharedByTheRanksOfTheNode) {
+  EXPECT_EQ(cores_of_rank(64, 64, 8, 16.0), 2);
+  EXPECT_EQ(cores_of_rank(64, 64, 8, 15.9), 1);
+  EXPECT_EQ(cores_of_rank(64, 64, 1, 2.0), 2);
+  EXPECT_EQ(cores_of_rank(64, 64, 1, 1.5), 1);
+  EXPECT_EQ(cores_of_rank(8, 64, 8, 16.0), 2);  // bound, too
+  EXPECT_EQ(cores_of_rank(64, 64, 8, 0.5), 1);
+  EXPECT_EQ(cores_of_rank(4, 64, 8, 1e12), 4);
 }
-
-TEST_F(FakeSystem, ControlGroupsOfVersion2Lower) {
-  file("proc/meminfo", "MemAvailable: 1000 kB\n");
-  file("proc/self/cgroup", "0::/job/task\n");
-  file("sys/fs/cgroup/job/task/memory.max", "max\n");
-  file("sys/fs/cgroup/job/task/memory.current", "5000\n");
-  file("sys/fs/cgroup/job/memory.max", "100000\n");
-  file("sys/fs/cgroup/job/memory.current", "60000\n");
-  file("sys/fs/cgroup/job/memory.stat", "anon 1\ninactive_file 20000\nactive_file 3\n");
-  // 100000 - (60000 - 20000): cache counts as free.
-  EXPECT_EQ(free_memory(root_)->value(), 60'000U);
-}
-
-TEST_F(FakeSystem, ControlGroupsOfVersion1Lower) {
-  file("proc/meminfo", "MemAvailable: 1000 kB\n");
-  file("proc/self/cgroup", "7:cpu:/x\n5:memory:/job\n");
-  file("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "4096\n");
-  file("sys/fs/cgroup/memory/job/memory.usage_in_bytes", "5000\n");
-  EXPECT_EQ(free_memory(root_)->value(), 0U);
-}
-
-TEST_F(FakeSystem, UnknownIsNotZero) { EXPECT_EQ(free_memory(root_), std::nullopt); }
 
 TEST(Storage, IsZeroedAndAligned) {
   const Storage storage = allocate(units::Bytes{10'000});
@@ -150,6 +110,7 @@ TEST(HostExecutor, DescribesItself) {
               testing::UnorderedElementsAre(workloads::Precision::f32, workloads::Precision::f64));
   EXPECT_GE(description.cores, 1);
   EXPECT_GT(description.memory_free.value().value(), 0U);
+  EXPECT_EQ(description.memory_pool, MemoryPool::node);
 }
 
 TEST(HostExecutor, RefusesImpossibleOptions) {

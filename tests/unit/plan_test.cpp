@@ -117,7 +117,7 @@ TEST(PlanMisfits, AreSkippedWhenChosen) {
     EXPECT_EQ(point.skip_reason.empty(), fits) << point.ranks;
     EXPECT_EQ(point.flop_per_step.has_value(), fits);
     EXPECT_EQ(point.memory_per_rank.has_value(), fits);
-    EXPECT_EQ(point.communicated.has_value(), fits);
+    EXPECT_EQ(point.sent_per_step.has_value(), fits);
   }
   EXPECT_THAT(plan.points[2].skip_reason, AllOf(HasSubstr("batch=16"), HasSubstr("dp=3")));
 }
@@ -175,16 +175,73 @@ TEST(PlanMemory, BeyondWhatIsFreeIsToldInNumbers) {
   // dp keeps all weights on each rank: 4 layers x 12 h^2 weights and as many gradients in f32, and
   // 8 microbatches of input, are more than 96 KiB.
   Site site = site_of(2);
-  site.memory_free = units::Bytes{98'304};
+  site.memory_free = {units::Bytes{98'304}};
   RunConfig config = config_of("dp");
   EXPECT_THAT(refusal(config, site),
-              AllOf(HasSubstr("nothing is left"), HasSubstr("96.0 KiB"), HasSubstr("is free")));
+              AllOf(HasSubstr("nothing is left"), HasSubstr("on node 0, where 2 of its ranks play"),
+                    HasSubstr("96.0 KiB is free there")));
   config.ranks = {2};
   EXPECT_THAT(refusal(config, site),
               AllOf(HasSubstr("dp on 2 ranks"), HasSubstr("small"), HasSubstr("96.0 KiB")));
-  site.memory_free = units::Bytes{16U << 20U};
+  site.memory_free = {units::Bytes{16U << 20U}};
   const Plan plan = make_plan(config, site);
   EXPECT_GT(plan.points[0].memory_per_rank->value(), 2U * 4 * 12 * 16 * 16 * 4);
+}
+
+/// What a rank of dp on so many needs; all its ranks are alike.
+std::uint64_t need_of_dp(int ranks) {
+  RunConfig config = config_of("dp");
+  config.ranks = {ranks};
+  return make_plan(config, site_of(ranks)).points.front().memory_per_rank->value();
+}
+
+/// Whether dp on `ranks` fits into nodes with so much free each.
+bool fits(int ranks, Site site, std::vector<std::uint64_t> free,
+          config::FillIdle fill = config::FillIdle::idle,
+          mesh::Placement placement = mesh::Placement::packed) {
+  RunConfig config = config_of("dp");
+  config.ranks = {ranks};
+  config.fill = fill;
+  config.experiments[0].placement = placement;
+  for (const std::uint64_t bytes : free) site.memory_free.emplace_back(units::Bytes{bytes});
+  return refusal(config, site).empty();
+}
+
+TEST(PlanMemory, RanksThatSleepLeaveTheirsToTheOthers) {
+  EXPECT_TRUE(fits(1, site_of(4), {need_of_dp(1)}));
+  EXPECT_FALSE(fits(1, site_of(4), {need_of_dp(1) - 1}));
+}
+
+TEST(PlanMemory, RanksOfANodeTakeFromOnePool) {
+  EXPECT_TRUE(fits(4, site_of(4), {4 * need_of_dp(4)}));
+  EXPECT_FALSE(fits(4, site_of(4), {4 * need_of_dp(4) - 1}));
+}
+
+TEST(PlanMemory, ReplicasNeedTheirsToo) {
+  const auto replicas = config::FillIdle::replicas;
+  EXPECT_TRUE(fits(1, site_of(4), {4 * need_of_dp(1)}, replicas));
+  EXPECT_FALSE(fits(1, site_of(4), {4 * need_of_dp(1) - 1}, replicas));
+  // Two ranks and one copy of them; the fifth sleeps.
+  EXPECT_TRUE(fits(2, site_of(5), {4 * need_of_dp(2)}, replicas));
+  EXPECT_FALSE(fits(2, site_of(5), {4 * need_of_dp(2) - 1}, replicas));
+}
+
+TEST(PlanMemory, NodesAreSeparate) {
+  const std::uint64_t need = need_of_dp(2);
+  const auto idle = config::FillIdle::idle;
+  EXPECT_TRUE(fits(2, site_of(4, 2), {need, need}, idle, mesh::Placement::spread));
+  EXPECT_FALSE(fits(2, site_of(4, 2), {need, need}, idle, mesh::Placement::packed));
+  EXPECT_TRUE(fits(2, site_of(4, 2), {2 * need, 0}, idle, mesh::Placement::packed));
+  EXPECT_FALSE(fits(2, site_of(4, 2), {2 * need, 0}, idle, mesh::Placement::spread));
+  // Nothing is known of the second node.
+  EXPECT_TRUE(fits(2, site_of(4, 2), {need}, idle, mesh::Placement::spread));
+}
+
+TEST(PlanMemory, DevicesOfTheirOwnDoNotSumUp) {
+  Site site = site_of(4);
+  site.memory_pool = executor::MemoryPool::rank;
+  EXPECT_TRUE(fits(4, site, {need_of_dp(4)}));
+  EXPECT_FALSE(fits(4, site, {need_of_dp(4) - 1}));
 }
 
 TEST(PlanMemory, UnknownRefusesNothing) {
@@ -262,12 +319,23 @@ TEST(PlanPlacement, PacksOrSpreadsOverNodes) {
 
 TEST(PlanTraffic, IsTheTextbooks) {
   // dp: every rank reduces its 4 layers x (qkv 16x48 + projection 16x16 + MLP 2 x 16x64) f32
-  // gradients once.
+  // gradients once: 49 152 bytes, of which a ring of four sends 2 x 3/4.
   RunConfig config = config_of("dp");
   config.ranks = {1, 4};
   const Plan plan = make_plan(config, site_of(4));
-  EXPECT_EQ(plan.points[0].communicated->value(), 0U);
-  EXPECT_EQ(plan.points[1].communicated->value(), 4U * 4 * (768 + 256 + 2048) * 4);
+  EXPECT_EQ(plan.points[0].sent_per_step->value(), 0U);
+  EXPECT_EQ(plan.points[1].sent_per_step->value(), 4U * 73'728);
+}
+
+TEST(PlanTraffic, OfAPipelineIsOneActivationPerMicrobatchAndDirection) {
+  for (const char* schedule : {"gpipe", "1f1b"}) {
+    RunConfig config = config_of("pp");
+    config.experiments[0].base.options["schedule"] = schedule;
+    config.ranks = {2};
+    // 8 microbatches of 2 sequences x 4 tokens x 16 elements x 4 bytes, there and back.
+    EXPECT_EQ(make_plan(config, site_of(2)).points.front().sent_per_step->value(), 8U * 2 * 512)
+        << schedule;
+  }
 }
 
 TEST(PlanTable, HasALinePerPointAndSaysWhatIsSkipped) {
@@ -277,9 +345,11 @@ TEST(PlanTable, HasALinePerPointAndSaysWhatIsSkipped) {
   const Plan plan = make_plan(config, site_of(4));
   const std::string text = describe(plan, config);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 4 + 1);
-  EXPECT_THAT(text, AllOf(HasSubstr("dp=4"), HasSubstr("skipped: batch=16"), HasSubstr("5 s")));
+  EXPECT_THAT(text, AllOf(HasSubstr("dp=4"), HasSubstr("skipped: batch=16"), HasSubstr(" 5 s"),
+                          HasSubstr("stops after"), HasSubstr("at least six steps")));
   // Three points are measured.
-  EXPECT_THAT(text, HasSubstr("15"));
+  EXPECT_THAT(text, HasSubstr("15 s in all"));
+  EXPECT_THAT(text, testing::Not(HasSubstr("at most")));
 }
 
 }  // namespace

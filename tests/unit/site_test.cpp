@@ -16,20 +16,19 @@ using testing::Key;
 using testing::Not;
 using testing::Pair;
 
-MachineFacts bound_to(std::vector<int> cpus, std::optional<int> cores_of_node) {
-  MachineFacts facts{.host = "made-up",
-                     .cpu_model = {},
-                     .sockets = {},
-                     .cores = cores_of_node,
-                     .numa_nodes = {},
-                     .memory_total = {},
-                     .memory_available = {},
-                     .bound_cpus = std::move(cpus),
-                     .bound_cores = 0,
-                     .os = {},
-                     .cpu_quota = {}};
-  facts.bound_cores = static_cast<int>(facts.bound_cpus.size());
-  return facts;
+/// Cores of one logical CPU each, as far as nothing else is said.
+MachineFacts bound_to(const std::vector<int>& cpus, std::optional<int> cores_of_node) {
+  return {.host = "made-up",
+          .cpu_model = {},
+          .sockets = {},
+          .cores = cores_of_node,
+          .numa_nodes = {},
+          .memory_total = {},
+          .memory_available = {},
+          .bound_cpus = cpus,
+          .bound_core_ids = cpus,
+          .os = {},
+          .cpu_quota = {}};
 }
 
 /// All of these ranks, on one node unless told otherwise.
@@ -55,9 +54,37 @@ TEST(ShareCores, UnboundRanks) {
 
 TEST(ShareCores, ThreadsOfACoreAreNoCores) {
   // Two cores with two hardware threads each: four logical CPUs, and four ranks share.
-  const MachineFacts unbound = bound_to({0, 1, 2, 3}, 2);
+  MachineFacts unbound = bound_to({0, 1, 2, 3}, 2);
+  unbound.bound_core_ids = {0, 1};
   EXPECT_FALSE(share({unbound, unbound}));
   EXPECT_TRUE(share({unbound, unbound, unbound}));
+  // Both threads of core 0 on a node of four cores.
+  MachineFacts first = bound_to({0}, 4), second = bound_to({1}, 4);
+  first.bound_core_ids = second.bound_core_ids = {0};
+  EXPECT_TRUE(share({first, second}));
+  second.bound_core_ids = {1};
+  EXPECT_FALSE(share({first, second}));
+}
+
+TEST(ShareCores, AQuotaLeavesNoMoreCoresThanItsCpus) {
+  MachineFacts unbound = bound_to({0, 1, 2, 3}, 4);
+  unbound.cpu_quota = 2.0;
+  EXPECT_FALSE(share({unbound, unbound}));
+  EXPECT_TRUE(share({unbound, unbound, unbound}));
+  EXPECT_FALSE(share({unbound, unbound, unbound}, {0, 1, 0}));
+  unbound.cpu_quota = 1.5;
+  EXPECT_TRUE(share({unbound, unbound}));
+  unbound.cpu_quota = 0.5;
+  EXPECT_TRUE(share({unbound}));
+}
+
+TEST(ShareCores, AnUnknownBindingSaysNothing) {
+  const MachineFacts nothing = bound_to({}, {});
+  EXPECT_FALSE(share({nothing, nothing, nothing}));
+  const MachineFacts of_two = bound_to({}, 2);
+  EXPECT_FALSE(share({of_two, of_two}));
+  EXPECT_TRUE(share({of_two, of_two, of_two}));
+  EXPECT_FALSE(share({bound_to({0}, 2), of_two}));
 }
 
 TEST(ShareCores, UnknownCoresCountLogicalCpus) {
@@ -97,9 +124,12 @@ TEST(RankFacts, TellWhatIsKnownAndNothingElse) {
   known.cpu_model = "CPU";
   known.os = "Linux 6.1";
   known.memory_total = units::Bytes{1024};
+  known.cpu_quota = 2.5;
   const std::vector<MachineFacts> facts{known, bound_to({}, {})};
   const std::vector<int> nodes{0, 1};
-  const auto ranks = rank_facts(facts, nodes);
+  const std::vector<RankSoftware> software{{.device = "BLAS A", .mpi_library = "MPI 1"},
+                                           {.device = "BLAS B", .mpi_library = "MPI 2"}};
+  const auto ranks = rank_facts(facts, software, nodes);
   ASSERT_EQ(ranks.size(), 2U);
   EXPECT_EQ(ranks[0].rank, 0);
   EXPECT_EQ(ranks[0].host, "made-up");
@@ -109,10 +139,18 @@ TEST(RankFacts, TellWhatIsKnownAndNothingElse) {
   EXPECT_THAT(ranks[0].number, Contains(Pair("cores", 8)));
   EXPECT_THAT(ranks[0].number, Contains(Pair("bound_cores", 2)));
   EXPECT_THAT(ranks[0].number, Contains(Pair("memory_total", 1024)));
-  for (const char* absent : {"cores", "sockets", "numa_nodes", "memory_total"}) {
+  EXPECT_THAT(ranks[0].number, Contains(Pair("cpu_quota", 2.5)));
+  EXPECT_THAT(ranks[0].text, Contains(Pair("cpu_quota", "2.5 CPUs")));
+  EXPECT_THAT(ranks[0].text, Contains(Pair("device", "BLAS A")));
+  EXPECT_THAT(ranks[1].text, Contains(Pair("device", "BLAS B")));
+  EXPECT_THAT(ranks[1].text, Contains(Pair("mpi_library", "MPI 2")));
+  for (const char* absent :
+       {"cores", "sockets", "numa_nodes", "memory_total", "bound_cores", "cpu_quota"}) {
     EXPECT_THAT(ranks[1].number, Not(Contains(Key(absent))));
   }
-  EXPECT_THAT(ranks[1].text, Not(Contains(Key("cpu_model"))));
+  for (const char* absent : {"cpu_model", "bound_cpus", "cpu_quota"}) {
+    EXPECT_THAT(ranks[1].text, Not(Contains(Key(absent))));
+  }
 }
 
 }  // namespace

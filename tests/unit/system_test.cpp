@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <string>
 
 #include "system/cgroup.hpp"
@@ -96,6 +97,25 @@ TEST(MemoryLeft, KnowsVersionOneAndItsNumberForNoLimit) {
             std::nullopt);
 }
 
+TEST(MemoryAvailable, IsTheLeastOfTheMachineAndItsGroups) {
+  const Texts machine{
+      {"/proc/meminfo", "MemTotal:  1000 kB\nMemFree: 10 kB\nMemAvailable: 300 kB\n"}};
+  EXPECT_THAT(memory_available(files(machine)), Optional(Bytes{307'200}));
+  Texts limited = machine;
+  limited["/proc/self/cgroup"] = "0::/job/task\n";
+  limited["/sys/fs/cgroup/job/task/memory.max"] = "max\n";
+  limited["/sys/fs/cgroup/job/task/memory.current"] = "5000\n";
+  limited["/sys/fs/cgroup/job/memory.max"] = "100000\n";
+  limited["/sys/fs/cgroup/job/memory.current"] = "60000\n";
+  limited["/sys/fs/cgroup/job/memory.stat"] = "anon 1\ninactive_file 20000\nactive_file 3\n";
+  EXPECT_THAT(memory_available(files(limited)), Optional(Bytes{60'000}));
+  limited["/sys/fs/cgroup/job/memory.max"] = "900000000\n";
+  EXPECT_THAT(memory_available(files(limited)), Optional(Bytes{307'200}));
+  limited.erase("/proc/meminfo");
+  EXPECT_THAT(memory_available(files(limited)), Optional(Bytes{899'960'000}));
+  EXPECT_EQ(memory_available(files({})), std::nullopt);
+}
+
 TEST(Fields, AreReadFromTheKernelsTables) {
   const std::string cpuinfo = "processor\t: 0\nmodel name\t: AMD EPYC: 7763 \nflags\t: a b\n";
   EXPECT_THAT(field_of(cpuinfo, "model name"), Optional(std::string{"AMD EPYC: 7763"}));
@@ -121,9 +141,13 @@ TEST(MachineFacts, AgreeWithTheKernel) {
     if (CPU_ISSET(cpu, &mask)) allowed.push_back(cpu);
   }
   EXPECT_EQ(facts.bound_cpus, allowed);
-  EXPECT_GE(facts.bound_cores, 1);
-  EXPECT_LE(facts.bound_cores, static_cast<int>(allowed.size()));
-  EXPECT_GE(facts.cores.value_or(facts.bound_cores), facts.bound_cores);
+  EXPECT_GE(facts.bound_core_ids.size(), 1U);
+  EXPECT_LE(facts.bound_core_ids.size(), allowed.size());
+  const std::set<int> different(facts.bound_core_ids.begin(), facts.bound_core_ids.end());
+  EXPECT_EQ(different.size(), facts.bound_core_ids.size());
+  if (facts.cores) {
+    EXPECT_GE(*facts.cores, static_cast<int>(different.size()));
+  }
   ASSERT_TRUE(facts.memory_total.has_value());
   EXPECT_GT(*facts.memory_total, Bytes{1U << 20U});
   EXPECT_LE(facts.memory_available.value_or(Bytes{0}), *facts.memory_total);
@@ -142,7 +166,7 @@ TEST(MachineFacts, FollowTheBinding) {
   const MachineFacts facts = machine_facts();
   ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
   EXPECT_THAT(facts.bound_cpus, ElementsAre(first));
-  EXPECT_EQ(facts.bound_cores, 1);
+  EXPECT_EQ(facts.bound_core_ids.size(), 1U);
 }
 
 TEST(RecordedEnvironment, KeepsListedNamesInListOrderAndNothingElse) {

@@ -6,13 +6,19 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
+
+#include "system/cgroup.hpp"
 
 namespace isoscale::executor::host {
 
-int cores_of_rank(int allowed, int on_node, int ranks_on_node) {
+int cores_of_rank(int allowed, int on_node, int ranks_on_node, std::optional<double> quota) {
   const int ranks = std::max(1, ranks_on_node);
   const int share = std::max(1, on_node / ranks);
-  return allowed > share ? std::max(1, allowed / ranks) : std::max(1, allowed);
+  const int cores = allowed > share ? allowed / ranks : allowed;
+  // A quota may be larger than any machine, so it is not made an int before the least is taken.
+  const double granted = quota ? std::floor(*quota / ranks) : cores;
+  return std::max(1, static_cast<int>(std::min<double>(cores, granted)));
 }
 
 int cores_of_this_rank(int ranks_on_node) {
@@ -20,7 +26,7 @@ int cores_of_this_rank(int ranks_on_node) {
   cpu_set_t mask;
   // Fails on machines with more CPUs than the mask holds; those are not short of cores.
   const int allowed = sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : on_node;
-  return cores_of_rank(allowed, on_node, ranks_on_node);
+  return cores_of_rank(allowed, on_node, ranks_on_node, system::cpu_limit(system::read_file));
 }
 
 }  // namespace isoscale::executor::host

@@ -13,6 +13,7 @@
 #include "executor/host/host.hpp"
 #include "executor/host/memory.hpp"
 #include "executor/host/session.hpp"
+#include "system/cgroup.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::executor {
@@ -38,7 +39,7 @@ units::Bytes storage_need(const program::RankProgram& program) {
 /// Collective: all ranks of a node refuse together, before any of them has touched its memory.
 void require_memory(units::Bytes need, const comm::Communicator& point) {
   const comm::Communicator node = point.split_node();
-  const auto available = host::free_memory();
+  const auto available = system::memory_available(system::read_file);
   constexpr double unknown = -1;
   const double free = node.all_min(available ? static_cast<double>(available->value()) : unknown);
   const double total = node.all_sum(static_cast<double>(need.value()));
@@ -67,8 +68,8 @@ class HostExecutor final : public Executor {
                     blas_threads_ == 0 ? "unknown number of" : std::to_string(blas_threads_),
                     blas_threads_ == 1 ? "" : "s");
     description_.precisions = {workloads::Precision::f64, workloads::Precision::f32};
-    const auto ranks = static_cast<std::uint64_t>(std::max(1, options.ranks_on_node));
-    if (const auto free = host::free_memory()) description_.memory_free = *free / ranks;
+    description_.memory_free = system::memory_available(system::read_file);
+    description_.memory_pool = MemoryPool::node;
     description_.cores = host::cores_of_this_rank(options.ranks_on_node);
   }
 

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
-#include <optional>
 
 #include "base/handle.hpp"
 #include "units/quantity.hpp"
@@ -30,10 +28,5 @@ using Storage = base::Handle<MappingTraits>;
 /// no play pays for them. Empty for 0 bytes. Throws base::Error that names the need and what is
 /// free.
 [[nodiscard]] Storage allocate(units::Bytes bytes);
-
-/// What processes of this node may still take: the least of the system's available memory and of
-/// what is left below the limits of the control groups this process is in. nullopt where neither is
-/// told. `root` is "/" but for tests.
-[[nodiscard]] std::optional<units::Bytes> free_memory(const std::filesystem::path& root = "/");
 
 }  // namespace isoscale::executor::host
