@@ -82,6 +82,7 @@ void visit_point(Visitor& visit, Point& point) {
   visit.attribute("verification", point.verification);
   visit.attribute("throughput_unit", point.throughput_unit);
   visit.attribute("work_per_step", point.work_per_step);
+  visit.attribute("communicator_creation", point.communicator_creation);
   visit.attribute("folded", point.folded);
   visit.attribute("folded_reason", point.folded_reason);
   visit.attribute("warm_up_steps", point.warm_up_steps);

@@ -45,7 +45,8 @@ struct PointData {
   std::string throughput_unit;              ///< "tokens/s"
   double work_per_step = 0;                 ///< tokens over all ranks
   std::vector<double> flop_of_rank;         ///< one step, per rank
-  std::vector<double> memory_of_rank;       ///< bytes, per rank
+  std::vector<double> memory_of_rank;       ///< bytes, per rank, work space of the executor included
+  double communicator_creation = 0;         ///< seconds, slowest rank
   std::vector<int> peak_live_microbatches;  ///< per rank
   std::vector<int> world_rank;              ///< per rank of the point
   bool folded = false;                      ///< the executor played all streams as one

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -79,8 +80,10 @@ int main(int argc, char** argv) {
     const config::Command command = config::parse_command_line(argc, argv);
     return static_cast<int>(std::visit(Execute{argc, argv}, command));
   } catch (const base::UsageError& error) {
-    // Before MPI has started every rank finds the same mistake; the launcher's first one speaks.
-    if (system::speaks_for_launch(system::process_environment())) {
+    // Every rank of a run finds the same mistake before MPI has started; the launcher's first
+    // speaks.
+    const bool many = argc > 1 && std::string_view{argv[1]} == "run";
+    if (!many || system::speaks_for_launch(system::process_environment())) {
       base::warn(fmt::format("isoscale: {}", error.what()));
     }
     return static_cast<int>(error.exit_code());

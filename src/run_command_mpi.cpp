@@ -35,6 +35,11 @@ base::ExitCode run_command(const config::RunConfig& config, int argc, char** arg
   const auto alone = system::singleton_problem(1, system::process_environment());
   const comm::Environment environment{&argc, &argv};
   const comm::Communicator world = comm::Communicator::world();
+  // Every rank has the same refusal in hand: one speaks, all leave in order.
+  const auto leave_together = [&](const base::Error& error) {
+    if (world.rank() == 0 && speaks) base::warn(fmt::format("isoscale: {}", error.what()));
+    return error.exit_code();
+  };
   try {
     if (world.size() == 1 && alone) throw base::UsageError(*alone);
     const runner::Outcome outcome =
@@ -45,9 +50,9 @@ base::ExitCode run_command(const config::RunConfig& config, int argc, char** arg
     }
     return outcome.exit_code;
   } catch (const base::UsageError& error) {
-    // Every rank has the same refusal in hand: one speaks, all leave in order.
-    if (world.rank() == 0 && speaks) base::warn(fmt::format("isoscale: {}", error.what()));
-    return error.exit_code();
+    return leave_together(error);
+  } catch (const base::AgreedError& error) {
+    return leave_together(error);
   } catch (const std::exception& error) {
     if (world.size() == 1) throw;
     base::warn(fmt::format("isoscale: rank {}: {}; ending the job", world.rank(), error.what()));

@@ -39,4 +39,11 @@ class UsageError : public Error {
   [[nodiscard]] ExitCode exit_code() const override { return ExitCode::usage; }
 };
 
+/// A failure that every rank of a job has in hand, found by one and told to all: one of them speaks
+/// and all leave in order.
+class AgreedError : public Error {
+ public:
+  using Error::Error;
+};
+
 }  // namespace isoscale::base

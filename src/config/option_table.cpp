@@ -246,7 +246,7 @@ const std::array options{
         .name = "quiet",
         .group = Group::file,
         .arity = Arity::flag,
-        .help = "no progress on standard error",
+        .help = "no progress, and nothing on standard output",
         .apply =
             [](In text, E&, R& r) {
               r.verbosity = parse_flag(text) ? Verbosity::quiet : Verbosity::normal;

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include "runner/collect.hpp"
 
+#include <array>
 #include <cstring>
+#include <span>
 #include <type_traits>
 
 namespace isoscale::runner {
@@ -99,8 +101,14 @@ void collect_traces(const comm::Communicator& point, const Record& record, int t
 
 }  // namespace
 
-void collect(const comm::Communicator& point, const Record& record, int trace_ranks,
-             results::PointData& data) {
+void collect(const comm::Communicator& point, const Record& record,
+             const executor::SessionFacts& session, int trace_ranks, results::PointData& data) {
+  const std::array<double, 1> memory{static_cast<double>(session.memory.value())};
+  data.memory_of_rank.clear();
+  for (const auto& part : point.gather(std::as_bytes(std::span{memory}))) {
+    data.memory_of_rank.push_back(Unpacker{part}.get<double>());
+  }
+  data.communicator_creation = point.all_max(session.communicator_creation.value());
   const comm::ClockOffset clock = comm::measure_clock_offset(point);
   const std::array<double, 2> mine{units::to_seconds(clock.offset).value(),
                                    units::to_seconds(clock.error).value()};

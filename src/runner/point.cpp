@@ -54,17 +54,27 @@ class PointRun {
     const Verdict weights = verify_weights(*session_, set_, sub_world_);
     data.verified = weights.ok;
     data.verification += "; " + weights.detail;
-    if (!weights.ok) fail(data, weights.detail);
-    if (in_point()) collect(sub_world_, record, context_.config.trace_ranks, data);
+    static_cast<void>(agreed(data, weights));
+    if (in_point()) {
+      collect(sub_world_, record, session_->facts(), context_.config.trace_ranks, data);
+    }
   }
 
  private:
   [[nodiscard]] bool in_point() const { return player_.replica == 0; }
 
-  /// The same answer on every rank that plays, replicas included.
+  /// A rank that found a problem says so; the same answer on every rank that plays, replicas
+  /// included.
   [[nodiscard]] bool agreed(PointData& data, const std::string& problem) {
     const comm::Vote vote = comm::all_ok(active_, problem);
     if (!vote.ok) fail(data, vote.why);
+    return vote.ok;
+  }
+  /// The ranks of one replica have agreed already and all hold `why`: a point keeps its own reason,
+  /// and learns of a copy's.
+  [[nodiscard]] bool agreed(PointData& data, const Verdict& verdict) {
+    const comm::Vote vote = comm::all_ok(active_, verdict.ok ? "" : verdict.detail);
+    if (!vote.ok) fail(data, verdict.ok ? "a copy of the point: " + vote.why : verdict.detail);
     return vote.ok;
   }
 
@@ -74,7 +84,7 @@ class PointRun {
         verify_twin(*point_.workload, point_.request, context_.executor, sub_world_);
     data.verified = twin.ok;
     data.verification = twin.detail;
-    return agreed(data, twin.ok ? "" : twin.detail);
+    return agreed(data, twin);
   }
 
   bool prepared(PointData& data) {

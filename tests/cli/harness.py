@@ -42,7 +42,7 @@ class Case(unittest.TestCase):
         if ranks is not None:
             command = [*MPIEXEC, str(ranks), *command]
         return subprocess.run(command, cwd=self.dir, env=clean_environment(**environment),
-                              capture_output=True, text=True, timeout=100 * PATIENCE, check=False)
+                              capture_output=True, text=True, timeout=400 * PATIENCE, check=False)
 
     def run_ok(self, *arguments, **how):
         done = self.isoscale(*arguments, **how)
@@ -50,7 +50,7 @@ class Case(unittest.TestCase):
         return done
 
     def assert_refused(self, done, *needles, code=2):
-        """Exit 2, one message on standard error that holds the needles, nothing written."""
+        """Exit 2 and one message on standard error that holds the needles."""
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         said = [line for line in done.stderr.splitlines() if line.startswith("isoscale:")]
         self.assertEqual(len(said), 1, done.stderr)
