@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <ostream>
 #include <random>
 #include <set>
 #include <string>
@@ -26,6 +27,7 @@ struct Layout {
   std::string name;
   units::Bytes part_limit;
 };
+void PrintTo(const Layout& value, std::ostream* out) { *out << value.name; }
 
 class Killed : public testing::TestWithParam<Layout> {};
 

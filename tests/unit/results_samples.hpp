@@ -168,9 +168,8 @@ inline RunData header() {
 /// A directory of this process that is removed with everything in it.
 class Directory {
  public:
-  Directory() {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "isoscale-test-XXXXXX").string();
+  explicit Directory(const std::filesystem::path& parent = std::filesystem::temp_directory_path()) {
+    std::string pattern = (parent / "isoscale-test-XXXXXX").string();
     path_ = mkdtemp(pattern.data());
   }
   ~Directory() {
