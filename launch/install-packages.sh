@@ -39,7 +39,7 @@ fi
 as_root=()
 if [[ $(id -u) -ne 0 ]]; then
   if ! sudo -n true 2>/dev/null; then
-    say "Packages are missing, and installing them needs an administrator, who must run:"
+    say "Packages are missing, and only an administrator can install them. As root, run:"
     say "  apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
     exit 2
   fi
