@@ -77,7 +77,9 @@ PointReport report_point(const results::RunData& run, const PointData& point) {
   add_breakdown(report, point, closure_limit(run));
   const auto traced = median(step_times(point, Steps::traced));
   const auto untraced = median(step_times(point, Steps::untraced));
-  if (traced && untraced && *untraced > 0) {
+  // Too few steps for an interval say nothing about a difference of percents.
+  const bool enough = report.step_time && report.step_time->lower;
+  if (enough && traced && untraced && *untraced > 0) {
     report.instrumentation_overhead = *traced / *untraced - 1;
   }
   return report;

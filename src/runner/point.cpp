@@ -10,8 +10,8 @@
 #include <memory>
 
 #include "program/check.hpp"
-#include "program/facts.hpp"
 #include "runner/collect.hpp"
+#include "runner/needs.hpp"
 #include "runner/players.hpp"
 #include "runner/site.hpp"
 #include "runner/verify.hpp"
@@ -103,18 +103,15 @@ class PointRun {
       problem = error.what();
     }
     if (!agreed(data, problem)) return false;
-    describe_programs(data);
+    if (context_.world.rank() == 0) describe_programs(data);
     return true;
   }
 
   void describe_programs(PointData& data) const {
+    const std::vector<program::Facts> facts = facts_of_programs(set_);
     for (const std::uint32_t program : set_.program_of_rank) {
-      const program::Facts facts = program::facts(set_.programs[program], set_.mesh);
-      std::uint64_t memory = 0;
-      for (const units::Bytes space : facts.memory) memory += space.value();
-      data.flop_of_rank.push_back(facts.flop.value());
-      data.memory_of_rank.push_back(static_cast<double>(memory));
-      data.peak_live_microbatches.push_back(facts.peak_live_microbatches);
+      data.flop_of_rank.push_back(facts[program].flop.value());
+      data.peak_live_microbatches.push_back(facts[program].peak_live_microbatches);
     }
     data.outline = program::outline(set_, program::Section::step);
     data.folded = session_->facts().folded;

@@ -127,6 +127,17 @@ std::string outcome_text(const results::PointData& data) {
   return fmt::format("{}: {}", results::name(data.status), data.reason);
 }
 
+/// A plan may be for more ranks than were started: on as many nodes as there are, whose memory
+/// nobody has looked at.
+Site planned_site(Site site, const config::RunConfig& config) {
+  const int ranks = config.ranks.empty() ? 0 : config.ranks.back();
+  if (ranks <= site.ranks) return site;
+  site.ranks = ranks;
+  site.node_of_rank.resize(static_cast<std::size_t>(ranks), site.node_of_rank.back());
+  site.memory_free.clear();
+  return site;
+}
+
 /// One launch once it is known what is to be done.
 class Launch {
  public:
@@ -209,7 +220,9 @@ Outcome run(const config::RunConfig& config, const comm::Environment& environmen
   const auto executor = make_executor(config, environment, ranks_on_node);
   const std::vector<system::MachineFacts> facts = gather_facts(world);
 
-  Launch launch{config, services, world, *executor, facts, make_site(world, *executor, facts)};
+  Site site = make_site(world, *executor, facts);
+  if (config.mode == config::Mode::dry_run) site = planned_site(std::move(site), config);
+  Launch launch{config, services, world, *executor, facts, std::move(site)};
   if (config.mode == config::Mode::dry_run) return launch.dry_run();
   if (world.rank() == 0 && config.device == config::Device::automatic &&
       config.verbosity == config::Verbosity::normal) {

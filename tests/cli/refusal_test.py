@@ -97,6 +97,13 @@ class Output(harness.Case):
             self.assertIn(word, done.stdout)
 
 
+    def test_a_plan_for_more_ranks_than_were_started(self):
+        done = self.run_ok("run", "--dry-run", "--workload", "hybrid", "--model", "gpt-13b",
+                           "--ranks", "32", "--mesh", "tp=8,pp=4")
+        self.assertIn("tp=8,pp=4", done.stdout)
+        self.assertEqual(self.files(), [])
+
+
 class Singletons(harness.Case):
     """Processes that a launcher started without wiring must not each measure themselves."""
 
