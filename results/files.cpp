@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 #include <cctype>
 #include <cerrno>
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <random>
 #include <string>
@@ -21,7 +21,6 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/log.hpp"
 
 namespace isoscale::results {
 namespace fs = std::filesystem;

@@ -10,8 +10,8 @@
 namespace isoscale::results::hdf5 {
 namespace {
 
-constexpr hsize_t chunked_from = 64 * 1024;   ///< bytes; smaller sets are one piece
-constexpr hsize_t chunk_bytes = 1024 * 1024;  ///< what HDF5's chunk cache holds
+constexpr hsize_t chunked_from = hsize_t{64} * 1024;  ///< bytes; smaller sets are one piece
+constexpr hsize_t chunk_bytes = hsize_t{1} << 20U;    ///< what HDF5's chunk cache holds
 
 TypeId text_type(std::size_t length) {
   TypeId type{check(H5Tcopy(H5T_C_S1))};

@@ -15,7 +15,8 @@
 namespace isoscale::results {
 namespace {
 
-constexpr std::uint64_t room_for_structure = 256 * 1024;  ///< bytes; groups, names, attributes
+constexpr std::uint64_t room_for_structure =
+    std::uint64_t{256} * 1024;  ///< bytes; groups, names, attributes
 
 /// One dataset per key over all ranks: "" and NaN where a rank has no such fact.
 void put_rank_facts(hdf5::Group& root, const std::vector<RankFacts>& facts) {

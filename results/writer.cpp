@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 namespace {
 
 /// Bytes that a reference to a part, or a run's end, needs at most; warnings by a generous guess.
-constexpr std::uint64_t room_for_reference = 64 * 1024;
+constexpr std::uint64_t room_for_reference = std::uint64_t{64} * 1024;
 
 /// A part file that has its name while the run file does not name it yet.
 class UnnamedPart {

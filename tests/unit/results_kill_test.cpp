@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: MIT
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <ostream>
 #include <random>
@@ -41,7 +41,8 @@ class Killed : public testing::TestWithParam<Layout> {};
       if (write(pipe_end, &index, sizeof index) != sizeof index) _exit(3);
     }
   } catch (const std::exception& error) {
-    (void)!write(STDERR_FILENO, error.what(), std::string_view{error.what()}.size());
+    static_cast<void>(write(STDERR_FILENO, error.what(), std::string_view{error.what()}.size()) <
+                      0);
     _exit(2);
   }
 }

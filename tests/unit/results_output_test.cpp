@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <fstream>
 
 #include "base/error.hpp"
@@ -92,7 +92,7 @@ class Stranger {
     if (before_ == 0) changed_ = seteuid(nobody) == 0;
   }
   ~Stranger() {
-    if (changed_) (void)!seteuid(before_);
+    if (changed_) static_cast<void>(seteuid(before_) == 0);
   }
   Stranger(const Stranger&) = delete;
   Stranger& operator=(const Stranger&) = delete;

@@ -16,8 +16,10 @@
 #include "tests/unit/results_samples.hpp"
 
 /// Read by LeakSanitizer where it is built in: HDF5 loses memory of its own on damaged files.
-extern "C" const char* __lsan_default_suppressions();
-extern "C" const char* __lsan_default_suppressions() { return "leak:libhdf5\n"; }
+extern "C" const char* __lsan_default_suppressions();   // NOLINT: its name is the interface
+extern "C" const char* __lsan_default_suppressions() {  // NOLINT
+  return "leak:libhdf5\n";
+}
 
 namespace isoscale::results {
 namespace {
