@@ -52,17 +52,14 @@ class RunFile(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="isoscale-test-")
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
         cls.path = os.path.join(cls.folder, "run.h5")
         subprocess.run([MAKE_SAMPLE_RUN, cls.path], check=True)
         cls.file = h5py.File(cls.path, "r")
+        cls.addClassCleanup(cls.file.close)
         with open(SCHEMA, encoding="utf-8") as page:
             cls.page = page.read()
         cls.sections = read_schema(cls.page)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.file.close()
-        shutil.rmtree(cls.folder)
 
     def check_group(self, group, section, inner=()):
         """The group's attributes and datasets are those of the section, `inner` groups apart."""
