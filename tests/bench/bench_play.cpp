@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <vector>
 
 #include "bench.hpp"
@@ -107,9 +109,13 @@ class ByHand {
   ByHand(const program::ProgramSet& set, int rank)
       : program_(set.of(rank)),
         at_(mesh::coordinates(set.mesh, rank)),
-        arena_(program_.arena_bytes[0] / sizeof(float)) {
-    for (std::size_t i = 0; i < arena_.size(); ++i) {
-      arena_[i] = 0.01F * static_cast<float>(i % 17) - 0.08F;
+        floats_(program_.arena_bytes[0] / sizeof(float)),
+        // Aligned as the executor's own memory is.
+        arena_(static_cast<float*>(
+                   std::aligned_alloc(4096, (floats_ * sizeof(float) + 4095) / 4096 * 4096)),
+               &std::free) {
+    for (std::size_t i = 0; i < floats_; ++i) {
+      arena_.get()[i] = 0.01F * static_cast<float>(i % 17) - 0.08F;
     }
     for (const program::Op& op : program_.step.ops) {
       if (const auto* gemm = std::get_if<program::Gemm>(&op.payload)) add(*gemm);
@@ -133,7 +139,7 @@ class ByHand {
 
  private:
   [[nodiscard]] float* pointer(const program::Slice& slice) {
-    return arena_.data() + program_.buffers[slice.buffer].offset / sizeof(float) + slice.first(at_);
+    return arena_.get() + program_.buffers[slice.buffer].offset / sizeof(float) + slice.first(at_);
   }
 
   void add(const program::Gemm& gemm) {
@@ -167,7 +173,8 @@ class ByHand {
 
   const program::RankProgram& program_;
   mesh::Coordinates at_;
-  std::vector<float> arena_;
+  std::size_t floats_;
+  std::unique_ptr<float, decltype(&std::free)> arena_;
   std::vector<Call> calls_;
 };
 
