@@ -54,15 +54,16 @@ struct Buffer {
 /// at offset + c * step, so one program serves ranks that differ only in where their shard begins.
 struct Slice {
   BufferId buffer = no_buffer;
+  mesh::Axis axis = mesh::Axis::tp;
   std::uint64_t offset = 0;  ///< elements
   std::uint64_t count = 0;   ///< elements
-  mesh::Axis axis = mesh::Axis::tp;
   std::uint64_t step = 0;  ///< elements per coordinate; 0 for slices alike on all ranks
 
   [[nodiscard]] std::uint64_t first(const mesh::Coordinates& at) const {
     return offset + static_cast<std::uint64_t>(at[axis]) * step;
   }
 };
+static_assert(sizeof(Slice) == 32, "programs hold some ten of these per op");
 
 /// How a rank's local elements sit in the tensor that all ranks hold together. Local element
 /// (i, j, k), at i*local[0] + j*local[1] + k*local[2] of its slice, is global element

@@ -90,7 +90,7 @@ TEST_P(Elementwise, CopyFromAShardPicksThisRanksPart) {
   const Slice all = sketch.buffer<double>(8), part = sketch.buffer<double>(2);
   // Coordinate 0 on a mesh of one: the slice begins at its offset.
   const Slice mine{
-      .buffer = all.buffer, .offset = 4, .count = 2, .axis = mesh::Axis::dp, .step = 2};
+      .buffer = all.buffer, .axis = mesh::Axis::dp, .offset = 4, .count = 2, .step = 2};
   sketch.emit(Copy{.rows = 1,
                    .columns = 2,
                    .batch = 1,

@@ -271,8 +271,8 @@ TEST(Shards, AreThePartsOfTheWhole) {
                                       .steps = {local, 0, 0, 0, 0}},
                             .key = 3});
   const Slice mine{.buffer = whole.buffer,
-                   .count = (rows - 1) * columns + local,
                    .axis = Axis::tp,
+                   .count = (rows - 1) * columns + local,
                    .step = local};
   sketch.emit(program::Copy{.rows = rows,
                             .columns = static_cast<std::uint32_t>(local),

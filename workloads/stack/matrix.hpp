@@ -20,9 +20,9 @@ struct Layout {
   const std::uint64_t extent = (layout.batch - 1) * layout.batch_stride +
                                (layout.rows - 1) * layout.row_stride + layout.columns;
   return {.slice = {.buffer = in.buffer,
+                    .axis = mesh::Axis::tp,
                     .offset = in.offset + layout.offset,
                     .count = extent,
-                    .axis = mesh::Axis::tp,
                     .step = layout.tp_step},
           .row_stride = layout.row_stride,
           .batch_stride = layout.batch_stride};
