@@ -90,7 +90,7 @@ std::unique_ptr<Session> HostExecutor::prepare(const program::ProgramSet& set,
                                                const comm::Communicator& point) {
   // What is collective comes first: a rank that throws then leaves nobody waiting.
   const units::Nanoseconds before = comm::now();
-  Communicators communicators{host::communication_needs(set), set.mesh, point};
+  Communicators communicators{communication_needs(set), set.mesh, point};
   const units::Seconds creation = units::to_seconds(comm::now() - before);
   const program::RankProgram& program = set.of(point.rank());
   const units::Bytes need = storage_need(program);
