@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -27,6 +28,23 @@ struct PlayTime {
   units::Nanoseconds begin, end;  ///< this rank's steady clock
 };
 
+/// The algorithm that a library was told to multiply one shape with.
+struct GemmChoice {
+  std::string shape;       ///< sizes, types, layout and library: equal text, same problem
+  std::string algorithm;   ///< the library's own opaque description, in hexadecimal
+  units::Bytes workspace;  ///< that the algorithm needs
+  units::Seconds time;     ///< of one call when it was chosen; 0 when it was given
+  int candidates = 0;      ///< algorithms that were timed; 0 when it was given
+};
+
+/// What it took to make one communicator on this rank.
+struct CommunicatorFacts {
+  std::string name;  ///< "world", "tp on compute", "pp, even links"
+  int ranks = 0;
+  units::Seconds creation;
+  units::Seconds first_call;  ///< connections are made then
+};
+
 /// What an executor decided when it prepared a session; goes into the run file.
 struct SessionFacts {
   bool folded = false;                   ///< all streams played in program order on one
@@ -34,6 +52,9 @@ struct SessionFacts {
   int blas_threads = 0;                  ///< 0 = does not apply
   units::Bytes memory;                   ///< storage taken, workspace included
   units::Seconds communicator_creation;  ///< time to make this session's communicators
+  bool graph = false;                    ///< steps are replayed as one captured graph
+  std::vector<GemmChoice> gemm_choices;  ///< of the shapes in this rank's program
+  std::vector<CommunicatorFacts> communicators;
 };
 
 /// One rank's program, ready to play: storage allocated, communicators made.
@@ -66,6 +87,9 @@ struct Description {
   std::optional<units::Bytes> memory_free;  ///< of the whole pool; absent: unknown
   MemoryPool memory_pool = MemoryPool::rank;
   int cores = 0;  ///< cores this rank is bound to
+  /// What else is known of the device, by the keys of a run file's facts of ranks.
+  std::map<std::string, std::string> facts_text;
+  std::map<std::string, double> facts_number;
 };
 
 class Executor {
