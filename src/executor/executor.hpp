@@ -47,14 +47,14 @@ struct CommunicatorFacts {
 
 /// What an executor decided when it prepared a session; goes into the run file.
 struct SessionFacts {
-  bool folded = false;                   ///< all streams played in program order on one
-  std::string folded_reason;             ///< "" when not folded
-  int blas_threads = 0;                  ///< 0 = does not apply
-  units::Bytes memory;                   ///< storage taken, workspace included
-  units::Seconds communicator_creation;  ///< time to make this session's communicators
-  bool graph = false;                    ///< steps are replayed as one captured graph
-  std::vector<GemmChoice> gemm_choices;  ///< of the shapes in this rank's program
-  std::vector<CommunicatorFacts> communicators;
+  bool folded = false;                        ///< all streams played in program order on one
+  std::string folded_reason;                  ///< "" when not folded
+  int blas_threads = 0;                       ///< 0 = does not apply
+  units::Bytes memory;                        ///< storage taken, workspace included
+  units::Seconds communicator_creation;       ///< time to make this session's communicators
+  bool graph = false;                         ///< steps are replayed as one captured graph
+  std::vector<GemmChoice> gemm_choices = {};  ///< of the shapes in this rank's program
+  std::vector<CommunicatorFacts> communicators = {};
 };
 
 /// One rank's program, ready to play: storage allocated, communicators made.
