@@ -30,6 +30,11 @@ struct Access {
           .mode = mode};
 }
 
+/// The one element of a buffer that holds a scale; no slice when there is no buffer.
+[[nodiscard]] inline Slice scalar(BufferId buffer) {
+  return {.buffer = buffer, .offset = 0, .count = 1};
+}
+
 /// Calls visit(slice, mode) for each slice of the op that exists, reads before writes.
 template <class Visit>
 void for_each_slice(const Payload& payload, const Visit& visit) {
@@ -46,6 +51,8 @@ void for_each_slice(const Payload& payload, const Visit& visit) {
       r(op.a.slice);
       r(op.b.slice);
       if (op.beta != 0) r(op.c.slice);
+      r(scalar(op.descale_a));
+      r(scalar(op.descale_b));
       w(op.d.slice);
     }
     void operator()(const Collective& op) const {
@@ -70,8 +77,10 @@ void for_each_slice(const Payload& payload, const Visit& visit) {
       w(op.dst.slice);
     }
     void operator()(const Cast& op) const {
-      r(op.src);
-      w(op.dst);
+      r(op.src.slice);
+      w(op.dst.slice);
+      w(op.transposed.slice);
+      w(scalar(op.descale));
     }
     void operator()(const Fill& op) const { w(op.dst); }
     void operator()(const Update& op) const {

@@ -57,7 +57,7 @@ struct Slice {
   mesh::Axis axis = mesh::Axis::tp;
   std::uint64_t offset = 0;  ///< elements
   std::uint64_t count = 0;   ///< elements
-  std::uint64_t step = 0;  ///< elements per coordinate; 0 for slices alike on all ranks
+  std::uint64_t step = 0;    ///< elements per coordinate; 0 for slices alike on all ranks
 
   [[nodiscard]] std::uint64_t first(const mesh::Coordinates& at) const {
     return offset + static_cast<std::uint64_t>(at[axis]) * step;

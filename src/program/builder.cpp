@@ -40,6 +40,8 @@ std::uint64_t extent(const Matrix& matrix, std::uint64_t rows, std::uint64_t col
   return (batch - 1) * matrix.batch_stride + (rows - 1) * matrix.row_stride + columns;
 }
 
+bool exists(const Matrix& matrix) { return matrix.slice.buffer != no_buffer; }
+
 }  // namespace
 
 struct Builder::State {
@@ -61,6 +63,7 @@ struct Builder::State {
         name(place.phase), place.layer, place.microbatch);
   }
   void verify_shape(const Payload& payload) const;
+  void verify_scales(const Payload& payload) const;
   void require_slice(const Slice& slice, Mode mode, Clock& need, bool& unplaced);
   void place_buffer(BufferId id, const Clock& known);
   /// What an op knows to have finished, given what it needs and its stream's past.
@@ -181,6 +184,36 @@ void Builder::State::verify_shape(const Payload& payload) const {
   } else if (const auto* add = std::get_if<Add>(&payload)) {
     for (const Matrix* matrix : {&add->a, &add->b, &add->dst})
       fits(*matrix, add->rows, add->columns, 1);
+  } else if (const auto* cast = std::get_if<Cast>(&payload)) {
+    fits(cast->src, cast->rows, cast->columns, 1);
+    if (exists(cast->dst)) fits(cast->dst, cast->rows, cast->columns, 1);
+    if (exists(cast->transposed)) fits(cast->transposed, cast->columns, cast->rows, 1);
+  }
+}
+
+void Builder::State::verify_scales(const Payload& payload) const {
+  const auto refuse = [this](std::string_view why) {
+    throw base::Error(fmt::format("{}: {}", where(), why));
+  };
+  const auto require_scalar = [&](BufferId id) {
+    if (id == no_buffer) return;
+    const Buffer& buffer = program.buffers.at(id);
+    if (buffer.dtype != DType::f32 || buffer.count != 1) {
+      refuse(fmt::format("a scale is one f32 element; buffer {} has {} of {}", id, buffer.count,
+                         name(buffer.dtype)));
+    }
+  };
+  if (const auto* gemm = std::get_if<Gemm>(&payload)) {
+    require_scalar(gemm->descale_a);
+    require_scalar(gemm->descale_b);
+  } else if (const auto* cast = std::get_if<Cast>(&payload)) {
+    require_scalar(cast->descale);
+    if (!exists(cast->dst) && !exists(cast->transposed)) refuse("a cast without destination");
+    const bool measures = cast->scaling == CastScale::amax;
+    if (measures != (cast->descale != no_buffer)) {
+      refuse("a cast has a buffer for its scale when it measures its source, and else none");
+    }
+    if (measures && !(cast->target > 0)) refuse("a cast that measures its source has no target");
   }
 }
 
@@ -217,6 +250,7 @@ void Builder::emit(StreamId stream, Payload payload) {
   State& s = *state_;
   if (stream >= s.program.streams.size()) throw std::out_of_range("emit: no such stream");
   s.verify_shape(payload);
+  s.verify_scales(payload);
 
   // What this op must come after, by the storage it touches.
   Clock need;

@@ -26,13 +26,15 @@ struct Matrix {
 enum class ComputeMode : std::uint8_t { native, tf32 };
 
 /// D = alpha * op(A) * op(B) + beta * C, `batch` times; op(A) is m x k, op(B) k x n, C and D m x n,
-/// all row-major. With beta 0, C is not read. C may be D.
+/// all row-major. With beta 0, C is not read. C may be D. C has D's type; D may be wider than A and
+/// B. The value of each descale that has a buffer, one f32 element, multiplies alpha.
 struct Gemm {
   std::uint32_t m = 0, n = 0, k = 0, batch = 1;
   Transpose transpose_a = Transpose::no, transpose_b = Transpose::no;
   ComputeMode mode = ComputeMode::native;
   double alpha = 1, beta = 0;
   Matrix a{}, b{}, c{}, d{};
+  BufferId descale_a = no_buffer, descale_b = no_buffer;
 };
 
 enum class CollectiveKind : std::uint8_t {
@@ -90,10 +92,22 @@ struct Add {
   Matrix a{}, b{}, dst{};
 };
 
-/// dst = scale * src in the element type of dst (round to nearest even); contiguous, equal counts.
+/// How a cast is scaled. fixed: by `scale`. amax: by 2^floor(log2(target / max|src|)), so that the
+/// largest element comes close to `target` (program/narrow.hpp has the exact rule); by 1 when
+/// max|src| is 0 or not finite.
+enum class CastScale : std::uint8_t { fixed, amax };
+
+/// dst (rows x columns) and transposed (columns x rows), either of which may have no buffer,
+/// = scale * src (rows x columns) in their element type, rounded once to nearest even; fp8
+/// saturates at its largest finite value. With amax, 1/scale goes to `descale`, one f32 element.
+/// The transposed copy exists because fp8 GEMMs want both operands contiguous along k.
 struct Cast {
-  Slice src{}, dst{};
-  double scale = 1;
+  std::uint32_t rows = 1, columns = 0;
+  Matrix src{}, dst{}, transposed{};
+  CastScale scaling = CastScale::fixed;
+  double scale = 1;   ///< of a fixed cast
+  double target = 0;  ///< of amax: the largest finite value of the type, as a rule
+  BufferId descale = no_buffer;
 };
 
 enum class FillSource : std::uint8_t { random, constant };

@@ -143,12 +143,19 @@ TEST_P(Elementwise, AddsDenseStridedAndInPlace) {
   run(double{});
 }
 
+Cast cast(const Slice& src, const Slice& dst, double scale = 1) {
+  return {.columns = static_cast<std::uint32_t>(src.count),
+          .src = {.slice = src, .row_stride = src.count},
+          .dst = {.slice = dst, .row_stride = dst.count},
+          .scale = scale};
+}
+
 TEST_P(Elementwise, CastsRoundToNearestEven) {
   Sketch sketch;
   const Slice wide = sketch.buffer<double>(5), narrow = sketch.buffer<float>(5);
   const Slice back = sketch.buffer<double>(5);
-  sketch.emit(Cast{.src = wide, .dst = narrow});
-  sketch.emit(Cast{.src = narrow, .dst = back, .scale = 0.5});
+  sketch.emit(cast(wide, narrow));
+  sketch.emit(cast(narrow, back, 0.5));
   const auto session = prepare(sketch);
   const double ulp = std::ldexp(1.0, -23);  // of f32 at 1
   put<double>(*session, wide, {1 + ulp / 2, 1 + 1.5 * ulp, 1 + 0.51 * ulp, -3, 1e-3});
@@ -163,7 +170,7 @@ TEST_P(Elementwise, CastsRoundToNearestEven) {
 TEST_P(Elementwise, ScaledCastRoundsOnce) {
   Sketch sketch;
   const Slice a = sketch.buffer<float>(1), b = sketch.buffer<float>(1);
-  sketch.emit(Cast{.src = a, .dst = b, .scale = 1.0 / 3});
+  sketch.emit(cast(a, b, 1.0 / 3));
   const auto session = prepare(sketch);
   put<float>(*session, a, {10});
   session->play(program::Section::step, Trace::off);

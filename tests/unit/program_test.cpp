@@ -158,6 +158,89 @@ TEST(BuilderTest, RefusesMistakesOfAuthors) {
               HasSubstr("needs 16 elements, its slice has 10"));
 }
 
+TEST(BuilderTest, FollowsTheScaleOfACastToTheGemmThatReadsIt) {
+  Builder builder{{}};
+  const StreamId side = builder.stream("side");
+  builder.begin(Section::step);
+  const auto dense = [&](BufferId id) { return Matrix{builder.whole(id), 4}; };
+  const BufferId wide = floats(builder, 16), product = floats(builder, 16);
+  const BufferId plain = builder.allocate({.dtype = DType::e4m3, .count = 16});
+  const BufferId turned = builder.allocate({.dtype = DType::e4m3, .count = 16});
+  const BufferId descale = floats(builder, 1), other = floats(builder, 1);
+  builder.emit(0, fill(builder.whole(wide)));
+  builder.emit(0, fill(builder.whole(other)));
+  builder.emit(0, Cast{.rows = 4,
+                       .columns = 4,
+                       .src = dense(wide),
+                       .dst = dense(plain),
+                       .transposed = dense(turned),
+                       .scaling = CastScale::amax,
+                       .target = 448,
+                       .descale = descale});
+  builder.emit(side, Gemm{.m = 4,
+                          .n = 4,
+                          .k = 4,
+                          .a = dense(wide),
+                          .b = dense(wide),
+                          .d = dense(product),
+                          .descale_a = other,
+                          .descale_b = descale});
+  builder.emit(0, fill(builder.whole(descale)));
+  const RankProgram program = builder.finish();
+  const auto waits = program.step.waits_of(program.step.ops[3]);
+  ASSERT_EQ(waits.size(), 1U);
+  EXPECT_EQ(waits[0].count, 3U) << "the GEMM comes after the cast, for its scale alone";
+  const auto after = program.step.waits_of(program.step.ops[4]);
+  ASSERT_EQ(after.size(), 1U) << "the scale is not written again while the GEMM may read it";
+  EXPECT_EQ(after[0].stream, side);
+  EXPECT_NO_THROW(check_races(program, {}));
+}
+
+TEST(BuilderTest, ReadsNeitherCopyNorScaleThatNothingWrote) {
+  for (const int which : {0, 1, 2}) {
+    Builder builder{{}};
+    builder.begin(Section::step);
+    const BufferId a = floats(builder, 4), missing = floats(builder, 1);
+    builder.emit(0, fill(builder.whole(a)));
+    const Matrix square{builder.whole(a), 2};
+    Gemm gemm{.m = 2, .n = 2, .k = 2, .a = square, .b = square, .d = square};
+    if (which == 1) gemm.descale_a = missing;
+    if (which == 2) gemm.descale_b = missing;
+    const std::string error = error_of([&] { builder.emit(0, gemm); });
+    EXPECT_THAT(error, which == 0 ? testing::IsEmpty() : HasSubstr("nothing has written"));
+  }
+}
+
+TEST(BuilderTest, RefusesCastsThatMakeNoSense) {
+  Builder builder{{}};
+  builder.begin(Section::step);
+  const BufferId wide = floats(builder, 8), two = floats(builder, 2), one = floats(builder, 1);
+  const BufferId narrow = builder.allocate({.dtype = DType::e5m2, .count = 8});
+  builder.emit(0, fill(builder.whole(wide)));
+  const Cast good{.rows = 2,
+                  .columns = 4,
+                  .src = {builder.whole(wide), 4},
+                  .dst = {builder.whole(narrow), 4},
+                  .scaling = CastScale::amax,
+                  .target = 57344,
+                  .descale = one};
+  const auto refusal = [&](const auto& change) {
+    Cast bad = good;
+    change(bad);
+    return error_of([&] { builder.emit(0, bad); });
+  };
+  EXPECT_THAT(refusal([&](Cast& c) { c.descale = two; }), HasSubstr("one f32 element"));
+  EXPECT_THAT(refusal([&](Cast& c) { c.descale = no_buffer; }), HasSubstr("has a buffer"));
+  EXPECT_THAT(refusal([&](Cast& c) { c.scaling = CastScale::fixed; }), HasSubstr("has a buffer"));
+  EXPECT_THAT(refusal([&](Cast& c) { c.target = 0; }), HasSubstr("no target"));
+  EXPECT_THAT(refusal([&](Cast& c) { c.dst = {}; }), HasSubstr("without destination"));
+  EXPECT_THAT(refusal([&](Cast& c) {
+                c.transposed = {builder.whole(narrow), 3};
+              }),
+              HasSubstr("needs"));  // 4 rows of 2, three elements apart
+  EXPECT_THAT(refusal([](Cast& /*c*/) {}), testing::IsEmpty());
+}
+
 /// Two ranks along pp; each rank's program as `write` has it.
 template <class Write>
 ProgramSet two_ranks(const Write& write) {

@@ -65,12 +65,16 @@ struct AddCall {
 };
 void run(const AddCall& call);
 
+/// Strides in elements. Either destination may be null.
 struct CastCall {
   Element from = Element::f32, to = Element::f32;
+  std::size_t rows = 0, columns = 0;
   const std::byte* src = nullptr;
-  std::byte* dst = nullptr;
-  std::size_t count = 0;
-  double scale = 1;
+  std::byte *dst = nullptr, *transposed = nullptr;
+  std::size_t src_row = 0, dst_row = 0, transposed_row = 0;
+  program::CastScale scaling = program::CastScale::fixed;
+  double scale = 1, target = 0;
+  std::byte* descale = nullptr;  ///< one f32; null for a fixed scale
 };
 void run(const CastCall& call);
 

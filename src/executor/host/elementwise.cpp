@@ -1,9 +1,13 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "executor/host/calls.hpp"
 #include "program/fill.hpp"
+#include "program/narrow.hpp"
 
 namespace isoscale::executor::host {
 namespace {
@@ -46,13 +50,38 @@ void add(const AddCall& call) {
   }
 }
 
+/// max|src|, or infinity when some element is not finite.
+template <class From>
+double largest_magnitude(const CastCall& call) {
+  double largest = 0;
+  for (std::size_t row = 0; row < call.rows; ++row) {
+    const From* const src = reinterpret_cast<const From*>(call.src) + row * call.src_row;
+    for (std::size_t i = 0; i < call.columns; ++i) {
+      const double magnitude = std::abs(static_cast<double>(src[i]));
+      if (!std::isfinite(magnitude)) return std::numeric_limits<double>::infinity();
+      largest = std::max(largest, magnitude);
+    }
+  }
+  return largest;
+}
+
 /// Scaled in f64, then rounded once.
 template <class From, class To>
 void cast(const CastCall& call) {
-  const auto* src = reinterpret_cast<const From*>(call.src);
-  auto* dst = reinterpret_cast<To*>(call.dst);
-  for (std::size_t i = 0; i < call.count; ++i) {
-    dst[i] = static_cast<To>(static_cast<double>(src[i]) * call.scale);
+  double scale = call.scale;
+  if (call.scaling == program::CastScale::amax) {
+    scale = program::amax_scale(call.target, largest_magnitude<From>(call));
+    *reinterpret_cast<float*>(call.descale) = static_cast<float>(1 / scale);
+  }
+  auto* const dst = reinterpret_cast<To*>(call.dst);
+  auto* const transposed = reinterpret_cast<To*>(call.transposed);
+  for (std::size_t row = 0; row < call.rows; ++row) {
+    const From* const src = reinterpret_cast<const From*>(call.src) + row * call.src_row;
+    for (std::size_t i = 0; i < call.columns; ++i) {
+      const To value = static_cast<To>(static_cast<double>(src[i]) * scale);
+      if (dst != nullptr) dst[row * call.dst_row + i] = value;
+      if (transposed != nullptr) transposed[i * call.transposed_row + row] = value;
+    }
   }
 }
 

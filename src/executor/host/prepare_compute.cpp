@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "executor/host/prepare_ops.hpp"
+#include "program/access.hpp"
 #include "program/fill.hpp"
 
 namespace isoscale::executor::host {
@@ -49,6 +50,12 @@ CopyCall strided_copy(const std::byte* src, const program::Matrix& from, std::by
                  .src_batch = from.batch_stride * size,
                  .dst_row = to.row_stride * size,
                  .dst_batch = to.batch_stride * size});
+}
+
+std::byte* scale_address(const Resolver& resolver, program::BufferId buffer) {
+  const program::Slice slice = program::scalar(buffer);
+  if (resolver.dtype(slice) != program::DType::f32) throw base::Error("a scale is one f32 element");
+  return resolver.address(slice);
 }
 
 bool same_layout(const program::Matrix& a, const program::Matrix& b, const program::Gemm& op) {
@@ -128,15 +135,29 @@ Call prepare_op(const Resolver& resolver, const program::Add& op) {
 }
 
 Call prepare_op(const Resolver& resolver, const program::Cast& op) {
-  if (op.src.count != op.dst.count) {
-    throw base::Error(fmt::format("a cast of {} elements into {}", op.src.count, op.dst.count));
+  const bool has_dst = op.dst.slice.buffer != program::no_buffer;
+  const bool has_transposed = op.transposed.slice.buffer != program::no_buffer;
+  if (!has_dst && !has_transposed) throw base::Error("a cast without destination");
+  const program::Slice& some = has_dst ? op.dst.slice : op.transposed.slice;
+  CastCall call{.from = resolver.element(op.src.slice, "the source"),
+                .to = resolver.element(some, "the destination"),
+                .rows = op.rows,
+                .columns = op.columns,
+                .src = resolver.address(op.src, op.rows, op.columns, 1),
+                .src_row = op.src.row_stride,
+                .dst_row = op.dst.row_stride,
+                .transposed_row = op.transposed.row_stride,
+                .scaling = op.scaling,
+                .scale = op.scale,
+                .target = op.target};
+  if (has_dst) call.dst = resolver.address(op.dst, op.rows, op.columns, 1);
+  if (has_transposed) {
+    require_same(call.to, resolver.element(op.transposed.slice, "the transposed destination"),
+                 "the two destinations of a cast");
+    call.transposed = resolver.address(op.transposed, op.columns, op.rows, 1);
   }
-  return CastCall{.from = resolver.element(op.src, "the source"),
-                  .to = resolver.element(op.dst, "the destination"),
-                  .src = resolver.address(op.src),
-                  .dst = resolver.address(op.dst),
-                  .count = op.dst.count,
-                  .scale = op.scale};
+  if (op.scaling == program::CastScale::amax) call.descale = scale_address(resolver, op.descale);
+  return call;
 }
 
 Call prepare_op(const Resolver& resolver, const program::Fill& op) {
