@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "executor/host/waiting.hpp"
+#include "executor/host/wide.hpp"
 #include "program/op.hpp"
 
 /// Ops of a program with everything looked up: what is left is to call BLAS, MPI or a loop.
@@ -65,16 +66,12 @@ struct AddCall {
 };
 void run(const AddCall& call);
 
-/// Strides in elements. Either destination may be null.
+/// For all floating types. Either destination may be absent.
 struct CastCall {
-  Element from = Element::f32, to = Element::f32;
-  std::size_t rows = 0, columns = 0;
-  const std::byte* src = nullptr;
-  std::byte *dst = nullptr, *transposed = nullptr;
-  std::size_t src_row = 0, dst_row = 0, transposed_row = 0;
+  StoredMatrix src, dst, transposed;
   program::CastScale scaling = program::CastScale::fixed;
   double scale = 1, target = 0;
-  std::byte* descale = nullptr;  ///< one f32; null for a fixed scale
+  float* descale = nullptr;  ///< null for a fixed scale
 };
 void run(const CastCall& call);
 
@@ -144,7 +141,37 @@ struct CollectiveCall {
 };
 void run(const CollectiveCall& call, Player& player);
 
+// What BLAS and the loops above have no types for is widened, computed in f32 or f64, and rounded
+// back once: the reference of executors that have the types. Each call widens anew.
+
+struct EmulatedGemmCall {
+  program::Transpose transpose_a = program::Transpose::no, transpose_b = program::Transpose::no;
+  program::ComputeMode mode = program::ComputeMode::native;
+  double alpha = 1, beta = 0;
+  std::vector<StoredMatrix> operands;  ///< a, b, c, d; c is absent when beta is 0
+  const float *descale_a = nullptr, *descale_b = nullptr;  ///< null: 1
+};
+void run(const EmulatedGemmCall& call);
+
+struct EmulatedAddCall {
+  std::vector<StoredMatrix> operands;  ///< a, b, dst
+};
+void run(const EmulatedAddCall& call);
+
+struct EmulatedFillCall {
+  FillCall wide;     ///< in f64; its destination is not set
+  StoredMatrix dst;  ///< the whole slice: elements between the shard's stay as they are
+};
+void run(const EmulatedFillCall& call);
+
+struct EmulatedUpdateCall {
+  UpdateCall wide;  ///< weight and gradient point to what is stored, of the types below
+  program::DType weight = program::DType::f32, gradient = program::DType::f32;
+};
+void run(const EmulatedUpdateCall& call);
+
 using Call = std::variant<GemmCall, CollectiveCall, ExchangeCall, CopyCall, AddCall, CastCall,
-                          FillCall, UpdateCall>;
+                          FillCall, UpdateCall, EmulatedGemmCall, EmulatedAddCall, EmulatedFillCall,
+                          EmulatedUpdateCall>;
 
 }  // namespace isoscale::executor::host

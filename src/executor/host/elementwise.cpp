@@ -1,13 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <algorithm>
-#include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "executor/host/calls.hpp"
 #include "program/fill.hpp"
-#include "program/narrow.hpp"
 
 namespace isoscale::executor::host {
 namespace {
@@ -47,41 +43,6 @@ void add(const AddCall& call) {
     a += call.a_row;
     b += call.b_row;
     dst += call.dst_row;
-  }
-}
-
-/// max|src|, or infinity when some element is not finite.
-template <class From>
-double largest_magnitude(const CastCall& call) {
-  double largest = 0;
-  for (std::size_t row = 0; row < call.rows; ++row) {
-    const From* const src = reinterpret_cast<const From*>(call.src) + row * call.src_row;
-    for (std::size_t i = 0; i < call.columns; ++i) {
-      const double magnitude = std::abs(static_cast<double>(src[i]));
-      if (!std::isfinite(magnitude)) return std::numeric_limits<double>::infinity();
-      largest = std::max(largest, magnitude);
-    }
-  }
-  return largest;
-}
-
-/// Scaled in f64, then rounded once.
-template <class From, class To>
-void cast(const CastCall& call) {
-  double scale = call.scale;
-  if (call.scaling == program::CastScale::amax) {
-    scale = program::amax_scale(call.target, largest_magnitude<From>(call));
-    *reinterpret_cast<float*>(call.descale) = static_cast<float>(1 / scale);
-  }
-  auto* const dst = reinterpret_cast<To*>(call.dst);
-  auto* const transposed = reinterpret_cast<To*>(call.transposed);
-  for (std::size_t row = 0; row < call.rows; ++row) {
-    const From* const src = reinterpret_cast<const From*>(call.src) + row * call.src_row;
-    for (std::size_t i = 0; i < call.columns; ++i) {
-      const To value = static_cast<To>(static_cast<double>(src[i]) * scale);
-      if (dst != nullptr) dst[row * call.dst_row + i] = value;
-      if (transposed != nullptr) transposed[i * call.transposed_row + row] = value;
-    }
   }
 }
 
@@ -148,14 +109,6 @@ void run(const AddCall& call) {
     add<float>(call);
   } else {
     add<double>(call);
-  }
-}
-
-void run(const CastCall& call) {
-  if (call.from == Element::f32) {
-    call.to == Element::f32 ? cast<float, float>(call) : cast<float, double>(call);
-  } else {
-    call.to == Element::f32 ? cast<double, float>(call) : cast<double, double>(call);
   }
 }
 

@@ -67,7 +67,12 @@ class HostExecutor final : public Executor {
         fmt::format("{}, {} thread{}", host::blas_name(),
                     blas_threads_ == 0 ? "unknown number of" : std::to_string(blas_threads_),
                     blas_threads_ == 1 ? "" : "s");
-    description_.precisions = {workloads::Precision::f64, workloads::Precision::f32};
+    using workloads::Precision;
+    description_.precisions = {Precision::f64, Precision::f32};
+    if (options.narrow == NarrowTypes::emulated) {
+      description_.precisions = {Precision::f64, Precision::f32,  Precision::tf32,
+                                 Precision::f16, Precision::bf16, Precision::fp8};
+    }
     description_.memory_free = system::memory_available(system::read_file);
     description_.memory_pool = MemoryPool::node;
     description_.cores = host::cores_of_this_rank(options.ranks_on_node);
@@ -108,7 +113,8 @@ std::unique_ptr<Session> HostExecutor::prepare(const program::ProgramSet& set,
                 .memory = need,
                 .communicator_creation = creation},
       .options = {.folding = folds ? Folding::folded : Folding::as_streamed,
-                  .elements_per_call = options_.elements_per_call},
+                  .elements_per_call = options_.elements_per_call,
+                  .narrow = options_.narrow},
       // A thread that has a core of its own waits best inside MPI. So does the only thread of a
       // rank: MPI itself gives the core away when it knows that ranks share it.
       .waiting = folds || description_.cores >= static_cast<int>(streams) ? Waiting::blocking

@@ -19,6 +19,12 @@ enum class HostStreams : std::uint8_t {
   folded,
 };
 
+/// Whether the host plays programs in types that a CPU has no arithmetic for.
+enum class NarrowTypes : std::uint8_t {
+  refused,
+  emulated,  ///< widened, computed in f32, rounded back: slow, for tests of other executors
+};
+
 /// Counts of MPI are int: larger slices go in chunks.
 inline constexpr std::uint64_t max_elements_per_call = std::numeric_limits<int>::max();
 
@@ -31,6 +37,7 @@ struct HostOptions {
   int thread_level = MPI_THREAD_MULTIPLE;
   /// Most elements that one MPI call is given; lowered by tests.
   std::uint64_t elements_per_call = max_elements_per_call;
+  NarrowTypes narrow = NarrowTypes::refused;
 };
 
 /// BLAS and MPI on this rank's cores: always built, the reference of every other executor.

@@ -11,7 +11,10 @@ namespace isoscale::executor::host {
 
 using program::DType;
 
-MPI_Op mpi_operation(program::Reduction reduction, DType type) {
+MPI_Op mpi_operation(program::Reduction reduction, DType type, NarrowReductions* narrow) {
+  if (narrow != nullptr && (type == DType::f16 || type == DType::bf16)) {
+    return narrow->operation(reduction, type);
+  }
   if (type == DType::f16 || type == DType::bf16 || type == DType::e4m3 || type == DType::e5m2) {
     throw base::Error(fmt::format(
         "a reduction of {}: the host reduces f64, f32 and integers only; ask for --dtype f32 or "

@@ -2,14 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include "executor/host/prepare.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
 #include <tuple>
 
-#include "base/error.hpp"
+#include "executor/describe.hpp"
 #include "executor/host/prepare_ops.hpp"
 
 namespace isoscale::executor::host {
@@ -29,8 +27,11 @@ class LinkSequence {
 class SectionPreparer {
  public:
   SectionPreparer(const Resolver& resolver, const Communicators& communicators,
-                  const PrepareOptions& options)
-      : resolver_(resolver), communicators_(communicators), options_(options) {}
+                  const PrepareOptions& options, NarrowReductions& reductions)
+      : resolver_(resolver),
+        communicators_(communicators),
+        options_(options),
+        reductions_(reductions) {}
 
   Call prepare(const program::Op& op) {
     return std::visit([&](const auto& payload) { return call(op, payload); }, op.payload);
@@ -38,20 +39,29 @@ class SectionPreparer {
 
  private:
   template <class Payload>
-  Call call(const program::Op& /*op*/, const Payload& payload) {
+  Call call(const program::Op& op, const Payload& payload) {
+    return emulates(op) ? prepare_emulated(resolver_, payload) : prepare_op(resolver_, payload);
+  }
+
+  Call call(const program::Op& /*op*/, const program::Copy& payload) {
     return prepare_op(resolver_, payload);
   }
 
   Call call(const program::Op& op, const program::Collective& payload) {
-    return prepare_op(resolver_, payload, op.stream, communicators_, options_.elements_per_call);
+    NarrowReductions* const narrow =
+        options_.narrow == NarrowTypes::emulated ? &reductions_ : nullptr;
+    return prepare_op(resolver_, payload, op.stream, communicators_, options_.elements_per_call,
+                      narrow);
   }
 
-  Call call(const program::Op& /*op*/, const program::Update& payload) {
-    if (payload.optimizer == program::Optimizer::sgd) {
-      return prepare_op(resolver_, payload, Powers::keep);
+  Call call(const program::Op& op, const program::Update& payload) {
+    Powers powers = Powers::keep;
+    if (payload.optimizer == program::Optimizer::adam) {
+      const bool is_first = advanced_.insert(resolver_.address(payload.powers)).second;
+      if (is_first) powers = Powers::advance;
     }
-    const bool is_first = advanced_.insert(resolver_.address(payload.powers)).second;
-    return prepare_op(resolver_, payload, is_first ? Powers::advance : Powers::keep);
+    return emulates(op) ? prepare_emulated(resolver_, payload, powers)
+                        : prepare_op(resolver_, payload, powers);
   }
 
   Call call(const program::Op& /*op*/, const program::Exchange& payload) {
@@ -73,29 +83,25 @@ class SectionPreparer {
     return result;
   }
 
+  [[nodiscard]] bool emulates(const program::Op& op) const {
+    return options_.narrow == NarrowTypes::emulated && needs_emulation(resolver_, op.payload);
+  }
+
   const Resolver& resolver_;
   const Communicators& communicators_;
   PrepareOptions options_;
+  NarrowReductions& reductions_;
   LinkSequence sequence_;
   std::set<const std::byte*> advanced_;  ///< powers that an earlier update of the section advances
 };
-
-std::string describe(const program::Op& op, std::uint32_t index) {
-  std::string text =
-      fmt::format("op {}, {} ({}", index, program::name(program::kind_of(op.payload)),
-                  program::name(op.place.phase));
-  if (op.place.layer >= 0) text += fmt::format(", layer {}", op.place.layer);
-  if (op.place.microbatch >= 0) text += fmt::format(", microbatch {}", op.place.microbatch);
-  return text + ")";
-}
 
 }  // namespace
 
 PreparedSection prepare(const Resolver& resolver, const program::Program& section,
                         const Communicators& communicators, const PrepareOptions& options) {
-  SectionPreparer preparer{resolver, communicators, options};
   const bool folds = options.folding == Folding::folded;
   PreparedSection result;
+  SectionPreparer preparer{resolver, communicators, options, result.reductions};
   result.lanes.resize(1);
   result.op_count = static_cast<std::uint32_t>(section.ops.size());
   if (!folds) result.waits = section.waits;
@@ -103,15 +109,11 @@ PreparedSection prepare(const Resolver& resolver, const program::Program& sectio
     const program::Op& op = section.ops[i];
     const std::size_t lane = folds ? 0 : op.stream;
     if (lane >= result.lanes.size()) result.lanes.resize(lane + 1);
-    try {
-      result.lanes[lane].push_back({.call = preparer.prepare(op),
-                                    .index = i,
-                                    .awaited = !folds && op.awaited,
-                                    .wait_count = folds ? std::uint8_t{0} : op.wait_count,
-                                    .wait_begin = op.wait_begin});
-    } catch (const base::Error& error) {
-      throw base::Error(fmt::format("{}: {}", describe(op, i), error.what()), error.where());
-    }
+    result.lanes[lane].push_back({.call = naming(op, i, [&] { return preparer.prepare(op); }),
+                                  .index = i,
+                                  .awaited = !folds && op.awaited,
+                                  .wait_count = folds ? std::uint8_t{0} : op.wait_count,
+                                  .wait_begin = op.wait_begin});
   }
   return result;
 }

@@ -9,6 +9,8 @@
 
 #include "executor/host/calls.hpp"
 #include "executor/host/communicators.hpp"
+#include "executor/host/host.hpp"
+#include "executor/host/reductions.hpp"
 #include "executor/host/resolve.hpp"
 #include "program/program.hpp"
 
@@ -28,6 +30,7 @@ struct PreparedSection {
   std::vector<std::vector<PreparedOp>> lanes;
   std::vector<program::Wait> waits;
   std::uint32_t op_count = 0;
+  NarrowReductions reductions;  ///< that the collectives of its calls name
 
   [[nodiscard]] std::span<const program::Wait> waits_of(const PreparedOp& op) const {
     return std::span{waits}.subspan(op.wait_begin, op.wait_count);
@@ -39,6 +42,7 @@ enum class Folding : std::uint8_t { folded, as_streamed };
 struct PrepareOptions {
   Folding folding = Folding::folded;
   std::uint64_t elements_per_call = 0;  ///< most elements that one MPI call is given
+  NarrowTypes narrow = NarrowTypes::refused;
 };
 
 /// Looks up everything that the ops of a section need. Throws base::Error that names the op when it

@@ -7,7 +7,6 @@
 
 #include "base/error.hpp"
 #include "executor/host/prepare_ops.hpp"
-#include "program/access.hpp"
 #include "program/fill.hpp"
 
 namespace isoscale::executor::host {
@@ -52,12 +51,6 @@ CopyCall strided_copy(const std::byte* src, const program::Matrix& from, std::by
                  .dst_batch = to.batch_stride * size});
 }
 
-std::byte* scale_address(const Resolver& resolver, program::BufferId buffer) {
-  const program::Slice slice = program::scalar(buffer);
-  if (resolver.dtype(slice) != program::DType::f32) throw base::Error("a scale is one f32 element");
-  return resolver.address(slice);
-}
-
 bool same_layout(const program::Matrix& a, const program::Matrix& b, const program::Gemm& op) {
   return (op.m <= 1 || a.row_stride == b.row_stride) &&
          (op.batch <= 1 || a.batch_stride == b.batch_stride);
@@ -66,6 +59,9 @@ bool same_layout(const program::Matrix& a, const program::Matrix& b, const progr
 }  // namespace
 
 Call prepare_op(const Resolver& resolver, const program::Gemm& op) {
+  if (op.descale_a != program::no_buffer || op.descale_b != program::no_buffer) {
+    throw base::Error("a GEMM of scaled operands: the host computes with f64 and f32 as they are");
+  }
   const Element element = resolver.element(op.d.slice, "D");
   require_same(element, resolver.element(op.a.slice, "A"), "A and D");
   require_same(element, resolver.element(op.b.slice, "B"), "B and D");
@@ -135,32 +131,18 @@ Call prepare_op(const Resolver& resolver, const program::Add& op) {
 }
 
 Call prepare_op(const Resolver& resolver, const program::Cast& op) {
-  const bool has_dst = op.dst.slice.buffer != program::no_buffer;
-  const bool has_transposed = op.transposed.slice.buffer != program::no_buffer;
-  if (!has_dst && !has_transposed) throw base::Error("a cast without destination");
-  const program::Slice& some = has_dst ? op.dst.slice : op.transposed.slice;
-  CastCall call{.from = resolver.element(op.src.slice, "the source"),
-                .to = resolver.element(some, "the destination"),
-                .rows = op.rows,
-                .columns = op.columns,
-                .src = resolver.address(op.src, op.rows, op.columns, 1),
-                .src_row = op.src.row_stride,
-                .dst_row = op.dst.row_stride,
-                .transposed_row = op.transposed.row_stride,
-                .scaling = op.scaling,
-                .scale = op.scale,
-                .target = op.target};
-  if (has_dst) call.dst = resolver.address(op.dst, op.rows, op.columns, 1);
-  if (has_transposed) {
-    require_same(call.to, resolver.element(op.transposed.slice, "the transposed destination"),
-                 "the two destinations of a cast");
-    call.transposed = resolver.address(op.transposed, op.columns, op.rows, 1);
+  for (const program::Matrix* matrix : {&op.src, &op.dst, &op.transposed}) {
+    if (matrix->slice.buffer == program::no_buffer) continue;
+    static_cast<void>(resolver.element(matrix->slice, "an operand of a cast"));
   }
-  if (op.scaling == program::CastScale::amax) call.descale = scale_address(resolver, op.descale);
-  return call;
+  return prepare_cast(resolver, op);
 }
 
 Call prepare_op(const Resolver& resolver, const program::Fill& op) {
+  return prepare_fill(resolver, op, resolver.element(op.dst, "the destination"));
+}
+
+FillCall prepare_fill(const Resolver& resolver, const program::Fill& op, Element element) {
   const program::Shard& shard = op.shard;
   std::uint64_t last = 0;
   bool is_empty = false;
@@ -176,36 +158,43 @@ Call prepare_op(const Resolver& resolver, const program::Fill& op) {
   if (op.exponent < least_normal || op.exponent > greatest) {
     throw base::Error(fmt::format("a fill with exponent {} is not representable", op.exponent));
   }
-  return FillCall{.element = resolver.element(op.dst, "the destination"),
-                  .dst = resolver.address(op.dst),
-                  .extents = shard.extents,
-                  .local = shard.local,
-                  .global = shard.global,
-                  .first = shard.first(resolver.coordinates()),
-                  .origin = program::fill_origin(op.key),
-                  .scale = program::power_of_two(op.exponent),
-                  .source = op.source,
-                  .value = op.value};
+  return {.element = element,
+          .dst = resolver.address(op.dst),
+          .extents = shard.extents,
+          .local = shard.local,
+          .global = shard.global,
+          .first = shard.first(resolver.coordinates()),
+          .origin = program::fill_origin(op.key),
+          .scale = program::power_of_two(op.exponent),
+          .source = op.source,
+          .value = op.value};
 }
 
 Call prepare_op(const Resolver& resolver, const program::Update& op, Powers powers_mode) {
+  return prepare_update(resolver, op, powers_mode,
+                        {.weight = resolver.element(op.weight, "the weight"),
+                         .gradient = resolver.element(op.gradient, "the gradient")});
+}
+
+UpdateCall prepare_update(const Resolver& resolver, const program::Update& op, Powers powers_mode,
+                          UpdateElements elements) {
   const bool has_master = op.master.buffer != program::no_buffer;
   const bool is_adam = op.optimizer == program::Optimizer::adam;
-  UpdateCall call{.optimizer = op.optimizer,
-                  .state = resolver.element(has_master ? op.master : op.weight,
-                                            has_master ? "the master weight" : "the weight"),
-                  .gradient_type = resolver.element(op.gradient, "the gradient"),
-                  .weight_type = resolver.element(op.weight, "the weight"),
-                  .powers_mode = powers_mode,
-                  .count = op.weight.count,
-                  .weight = resolver.address(op.weight),
-                  .master = resolver.address_or_null(op.master),
-                  .gradient = resolver.address(op.gradient),
-                  .gradient_scale = op.gradient_scale,
-                  .rate = op.rate,
-                  .beta1 = op.beta1,
-                  .beta2 = op.beta2,
-                  .epsilon = op.epsilon};
+  UpdateCall call{
+      .optimizer = op.optimizer,
+      .state = has_master ? resolver.element(op.master, "the master weight") : elements.weight,
+      .gradient_type = elements.gradient,
+      .weight_type = elements.weight,
+      .powers_mode = powers_mode,
+      .count = op.weight.count,
+      .weight = resolver.address(op.weight),
+      .master = resolver.address_or_null(op.master),
+      .gradient = resolver.address(op.gradient),
+      .gradient_scale = op.gradient_scale,
+      .rate = op.rate,
+      .beta1 = op.beta1,
+      .beta2 = op.beta2,
+      .epsilon = op.epsilon};
   const auto require_count = [&](const program::Slice& slice, const char* role) {
     if (slice.count == op.weight.count) return;
     throw base::Error(

@@ -7,6 +7,7 @@
 
 #include "executor/host/calls.hpp"
 #include "executor/host/communicators.hpp"
+#include "executor/host/reductions.hpp"
 #include "executor/host/resolve.hpp"
 #include "program/op.hpp"
 
@@ -21,10 +22,35 @@ namespace isoscale::executor::host {
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Update& op,
                               Powers powers_mode);
 
+/// A cast between any floating types.
+[[nodiscard]] CastCall prepare_cast(const Resolver& resolver, const program::Cast& op);
+
+/// `element` is what is written at `dst`.
+[[nodiscard]] FillCall prepare_fill(const Resolver& resolver, const program::Fill& op,
+                                    Element element);
+
+/// What an update reads and writes its weight and its gradient as.
+struct UpdateElements {
+  Element weight, gradient;
+};
+[[nodiscard]] UpdateCall prepare_update(const Resolver& resolver, const program::Update& op,
+                                        Powers powers_mode, UpdateElements elements);
+
+/// Whether an op needs types or rounding that the functions above refuse.
+[[nodiscard]] bool needs_emulation(const Resolver& resolver, const program::Payload& payload);
+/// Gemm, Add, Cast, Fill and Update in any floating types; the same errors as above.
+[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Gemm& op);
+[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Add& op);
+[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Cast& op);
+[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Fill& op);
+[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Update& op,
+                                    Powers powers_mode);
+
 /// `stream` is the one that the op was written for, folded or not: it picks the communicator.
+/// `narrow` makes the reductions of types that MPI has none for; null when these are refused.
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Collective& op,
                               program::StreamId stream, const Communicators& communicators,
-                              std::uint64_t elements_per_call);
+                              std::uint64_t elements_per_call, NarrowReductions* narrow);
 
 /// Appends `count` elements as messages of at most `elements_per_call`; a message of none is one.
 void append_messages(std::vector<Message>& messages, Message whole, std::uint64_t count,
@@ -32,7 +58,8 @@ void append_messages(std::vector<Message>& messages, Message whole, std::uint64_
 
 /// MPI's name for what is stored; types that MPI does not know travel as integers of their size.
 [[nodiscard]] MPI_Datatype mpi_type(program::DType type);
-/// Throws base::Error for types that MPI cannot reduce.
-[[nodiscard]] MPI_Op mpi_operation(program::Reduction reduction, program::DType type);
+/// Throws base::Error for types that MPI cannot reduce, unless `narrow` can.
+[[nodiscard]] MPI_Op mpi_operation(program::Reduction reduction, program::DType type,
+                                   NarrowReductions* narrow);
 
 }  // namespace isoscale::executor::host

@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "executor/host/calls.hpp"
+#include "program/narrow.hpp"
+
+namespace isoscale::executor::host {
+namespace {
+
+template <class T>
+std::byte* bytes(std::vector<T>& values) {
+  return reinterpret_cast<std::byte*>(values.data());
+}
+
+/// max|value|, or infinity when some element is not finite.
+double largest_magnitude(const std::vector<double>& values) {
+  double largest = 0;
+  for (const double value : values) {
+    if (!std::isfinite(value)) return std::numeric_limits<double>::infinity();
+    largest = std::max(largest, std::abs(value));
+  }
+  return largest;
+}
+
+/// `values` are rows x columns.
+std::vector<double> transpose(const std::vector<double>& values, std::size_t rows,
+                              std::size_t columns) {
+  std::vector<double> result(values.size());
+  for (std::size_t row = 0; row < rows; ++row) {
+    for (std::size_t i = 0; i < columns; ++i) result[i * rows + row] = values[row * columns + i];
+  }
+  return result;
+}
+
+void round_to_mode(std::vector<float>& values, program::ComputeMode mode) {
+  if (mode != program::ComputeMode::tf32) return;
+  for (float& value : values) value = program::round_to_tf32(value);
+}
+
+}  // namespace
+
+/// Scaled in f64, then rounded once.
+void run(const CastCall& call) {
+  std::vector<double> values = widen<double>(call.src);
+  double scale = call.scale;
+  if (call.scaling == program::CastScale::amax) {
+    scale = program::amax_scale(call.target, largest_magnitude(values));
+    *call.descale = static_cast<float>(1 / scale);
+  }
+  for (double& value : values) value *= scale;
+  if (call.dst.data != nullptr) narrow(values, call.dst);
+  if (call.transposed.data != nullptr) {
+    narrow(transpose(values, call.src.rows, call.src.columns), call.transposed);
+  }
+}
+
+void run(const EmulatedGemmCall& call) {
+  const StoredMatrix &a = call.operands[0], &b = call.operands[1];
+  const StoredMatrix &c = call.operands[2], &d = call.operands[3];
+  std::vector<float> wide_a = widen<float>(a), wide_b = widen<float>(b);
+  round_to_mode(wide_a, call.mode);
+  round_to_mode(wide_b, call.mode);
+  std::vector<float> wide_d =
+      c.data != nullptr ? widen<float>(c) : std::vector<float>(d.batch * d.rows * d.columns);
+  const auto value = [](const float* scale) { return scale == nullptr ? 1.0 : double{*scale}; };
+  const bool a_flips = call.transpose_a == program::Transpose::yes;
+  const auto stride = [](const StoredMatrix& matrix) {
+    return static_cast<int>(std::max<std::size_t>(matrix.columns, 1));
+  };
+  run(GemmCall{.element = Element::f32,
+               .transpose_a = call.transpose_a,
+               .transpose_b = call.transpose_b,
+               .m = static_cast<int>(d.rows),
+               .n = static_cast<int>(d.columns),
+               .k = static_cast<int>(a_flips ? a.rows : a.columns),
+               .row_stride_a = stride(a),
+               .row_stride_b = stride(b),
+               .row_stride_d = stride(d),
+               .batch = static_cast<std::uint32_t>(d.batch),
+               .batch_stride_a = a.rows * a.columns,
+               .batch_stride_b = b.rows * b.columns,
+               .batch_stride_d = d.rows * d.columns,
+               .alpha = call.alpha * value(call.descale_a) * value(call.descale_b),
+               .beta = call.beta,
+               .a = bytes(wide_a),
+               .b = bytes(wide_b),
+               .d = bytes(wide_d),
+               .c_to_d = {}});
+  narrow(wide_d, d);
+}
+
+void run(const EmulatedAddCall& call) {
+  const std::vector<float> a = widen<float>(call.operands[0]);
+  std::vector<float> sum = widen<float>(call.operands[1]);
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += a[i];
+  narrow(sum, call.operands[2]);
+}
+
+void run(const EmulatedFillCall& call) {
+  std::vector<double> values = widen<double>(call.dst);
+  FillCall wide = call.wide;
+  wide.dst = bytes(values);
+  run(wide);
+  narrow(values, call.dst);
+}
+
+void run(const EmulatedUpdateCall& call) {
+  UpdateCall wide = call.wide;
+  std::vector<float> gradient, weight;
+  if (program::narrow_format(call.gradient)) {
+    gradient.resize(wide.count);
+    widen_row(call.gradient, wide.gradient, gradient.data(), wide.count);
+    wide.gradient = bytes(gradient);
+  }
+  if (!program::narrow_format(call.weight)) return run(wide);
+  weight.resize(wide.count);
+  widen_row(call.weight, wide.weight, weight.data(), wide.count);
+  wide.weight = bytes(weight);
+  run(wide);
+  narrow_row(weight.data(), call.weight, call.wide.weight, wide.count);
+}
+
+}  // namespace isoscale::executor::host

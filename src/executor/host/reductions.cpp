@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "executor/host/reductions.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "comm/world.hpp"
+#include "program/narrow.hpp"
+
+namespace isoscale::executor::host {
+namespace {
+
+using program::DType;
+using program::Reduction;
+
+template <Reduction reduction>
+float combine(float a, float b) {
+  if constexpr (reduction == Reduction::sum) {
+    return a + b;
+  } else if constexpr (reduction == Reduction::min) {
+    return std::min(a, b);
+  } else {
+    return std::max(a, b);
+  }
+}
+
+/// What MPI calls: `into` becomes into + from, element by element.
+template <Reduction reduction, DType type>
+void reduce(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
+  constexpr program::NarrowFormat format = *program::narrow_format(type);
+  const auto* const a = static_cast<const std::uint16_t*>(from);
+  auto* const b = static_cast<std::uint16_t*>(into);
+  for (int i = 0; i < *count; ++i) {
+    const float sum = combine<reduction>(decode(format, a[i]), decode(format, b[i]));
+    b[i] = encode(format, static_cast<double>(sum));
+  }
+}
+
+template <DType type>
+MPI_User_function* function_of(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::sum:
+      return &reduce<Reduction::sum, type>;
+    case Reduction::min:
+      return &reduce<Reduction::min, type>;
+    case Reduction::max:
+      return &reduce<Reduction::max, type>;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void OperationTraits::free(type operation) noexcept { static_cast<void>(MPI_Op_free(&operation)); }
+
+MPI_Op NarrowReductions::operation(Reduction reduction, DType type) {
+  base::Handle<OperationTraits>& made = made_[{reduction, type}];
+  if (!made) {
+    constexpr int commutes = 1;
+    MPI_Op operation = MPI_OP_NULL;
+    comm::check(MPI_Op_create(type == DType::f16 ? function_of<DType::f16>(reduction)
+                                                 : function_of<DType::bf16>(reduction),
+                              commutes, &operation));
+    made.reset(operation);
+  }
+  return made.get();
+}
+
+}  // namespace isoscale::executor::host
