@@ -159,6 +159,17 @@ void refuse_foreign_axes(const Experiment& experiment, const Workload& workload,
   }
 }
 
+/// What only a GPU can do, asked of the host.
+void refuse_gpu_options_on_host(const RunConfig& run) {
+  if (run.device != Device::host) return;
+  const std::string given = gpu_options_given(run);
+  if (given.empty()) return;
+  throw base::UsageError(fmt::format(
+      "{}: has a meaning only on a GPU, and the device is host; leave it out, or choose "
+      "--device cuda",
+      given));
+}
+
 /// All layers that speak of one experiment, the last word last.
 std::vector<const Choices*> layers_of(const Plan& plan, const Choices& experiment) {
   std::vector<const Choices*> layers = plan.below;
@@ -194,6 +205,7 @@ RunConfig assemble(const Layer& file, const Layer& command_line, Known known) {
   for (const Layer* const layer : {&std::as_const(suite), &file, &command_line}) {
     apply(layer->shared, Scope::run, none, run);
   }
+  refuse_gpu_options_on_host(run);
   run.suite = plan.suite;
   run.command_line = file.recorded_command_line;
 

@@ -9,8 +9,8 @@
 #include <limits>
 #include <vector>
 
+#include "config/option_values.hpp"
 #include "config/values.hpp"
-#include "workloads/presets.hpp"
 #include "workloads/toml_text.hpp"
 
 namespace isoscale::config {
@@ -23,33 +23,6 @@ using workloads::toml_string;
 constexpr int most_blas_threads = 4096;
 constexpr int most_trace_steps = 1000;
 constexpr int most_trace_ranks = 1 << 24;
-
-bool is_preset(const workloads::Model& model) {
-  const auto has_name = [&](const workloads::Preset& preset) { return preset.name == model.name; };
-  return std::ranges::any_of(workloads::model_presets(), has_name) &&
-         workloads::load_model(model.name) == model;
-}
-
-std::string write_options(const workloads::Options& options) {
-  std::string text;
-  for (const auto& [key, value] : options) {
-    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", key, toml_string(value));
-  }
-  return text.empty() ? "" : fmt::format("{{ {} }}", text);
-}
-
-void apply_ranks(std::string_view text, RunConfig& run) {
-  run.rank_counts = text == "all" ? RankCounts::every : RankCounts::doubling;
-  run.ranks = text == "all" ? std::vector<int>{} : parse_rank_counts(text);
-}
-
-std::string write_ranks(const RunConfig& run) {
-  if (!run.ranks.empty()) return fmt::format("[{}]", fmt::join(run.ranks, ", "));
-  return run.rank_counts == RankCounts::every ? toml_string("all") : "";
-}
-
-/// Flags are written only when they are set.
-std::string write_flag(bool set) { return set ? "true" : ""; }
 
 // The rows of the table take and leave what they need of these.
 using In = std::string_view;
@@ -182,6 +155,22 @@ const std::array options{
         .help = "BLAS threads per rank, on the host",
         .apply = [](In text, E&, R& r) { r.blas_threads = parse_int(text, 1, most_blas_threads); },
         .write = [](const E&, const R& r) { return std::to_string(r.blas_threads); }},
+    RunOption{.name = "gpu-bind",
+              .value = "auto|GPU[,GPU...]",
+              .default_text = "auto",
+              .group = Group::where,
+              .arity = Arity::list,
+              .help = "a GPU per rank of a node: index, UUID or PCI id",
+              .apply = [](In text, E&, R& r) { apply_gpu_bind(text, r); },
+              .write = [](const E&, const R& r) { return write_gpu_bind(r); }},
+    RunOption{
+        .name = "share-gpu",
+        .group = Group::where,
+        .arity = Arity::flag,
+        .help = "several ranks on one GPU: for correctness, not speed",
+        .apply = [](In text, E&,
+                    R& r) { r.share_gpu = parse_flag(text) ? ShareGpu::yes : ShareGpu::no; },
+        .write = [](const E&, const R& r) { return write_flag(r.share_gpu == ShareGpu::yes); }},
 
     RunOption{
         .name = "precision",
@@ -217,14 +206,26 @@ const std::array options{
         .apply = [](In text, E&, R& r) { r.trace_ranks = parse_int(text, 1, most_trace_ranks); },
         .write = [](const E&, const R& r) { return std::to_string(r.trace_ranks); }},
     RunOption{
-        .name = "output",
-        .value = "FILE.h5",
-        .default_text = "isoscale-<workloads>-<host>-<time>.h5",
-        .group = Group::file,
-        .help = "the run file",
-        .apply = [](In text, E&, R& r) { r.output = parse_path(text); },
-        .write = [](const E&,
-                    const R& r) { return r.output.empty() ? "" : toml_string(r.output.string()); }},
+        .name = "graph",
+        .group = Group::looking,
+        .arity = Arity::flag,
+        .help = "play each step as one captured CUDA graph",
+        .apply = [](In text, E&, R& r) { r.graph = parse_flag(text) ? Graph::on : Graph::off; },
+        .write = [](const E&, const R& r) { return write_flag(r.graph == Graph::on); }},
+    RunOption{.name = "gemm-algorithms",
+              .value = "RUN.h5",
+              .default_text = "choose by timing",
+              .group = Group::looking,
+              .help = "use the GEMM algorithms that this run chose",
+              .apply = [](In text, E&, R& r) { r.gemm_algorithms = parse_path(text); },
+              .write = [](const E&, const R& r) { return write_path(r.gemm_algorithms); }},
+    RunOption{.name = "output",
+              .value = "FILE.h5",
+              .default_text = "isoscale-<workloads>-<host>-<time>.h5",
+              .group = Group::file,
+              .help = "the run file",
+              .apply = [](In text, E&, R& r) { r.output = parse_path(text); },
+              .write = [](const E&, const R& r) { return write_path(r.output); }},
     RunOption{.name = "force",
               .group = Group::file,
               .arity = Arity::flag,

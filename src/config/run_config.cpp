@@ -2,7 +2,11 @@
 // SPDX-License-Identifier: MIT
 #include "config/run_config.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <array>
+#include <vector>
 
 namespace isoscale::config {
 
@@ -12,5 +16,14 @@ std::string_view name(Device device) {
 }
 
 std::string_view name(FillIdle fill) { return fill == FillIdle::idle ? "idle" : "replicas"; }
+
+std::string gpu_options_given(const RunConfig& config) {
+  std::vector<std::string_view> given;
+  if (config.share_gpu == ShareGpu::yes) given.emplace_back("--share-gpu");
+  if (config.gpu_bind != automatic_gpu_bind) given.emplace_back("--gpu-bind");
+  if (config.graph == Graph::on) given.emplace_back("--graph");
+  if (!config.gemm_algorithms.empty()) given.emplace_back("--gemm-algorithms");
+  return fmt::format("{}", fmt::join(given, ", "));
+}
 
 }  // namespace isoscale::config

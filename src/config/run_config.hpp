@@ -29,6 +29,13 @@ enum class FillIdle : std::uint8_t { idle, replicas };
 /// or every count from 1 to the world.
 enum class RankCounts : std::uint8_t { doubling, every };
 
+/// Whether several ranks may use one GPU: to check results, never to measure.
+enum class ShareGpu : std::uint8_t { no, yes };
+/// Whether each step is played as one captured CUDA graph.
+enum class Graph : std::uint8_t { off, on };
+/// The value of --gpu-bind that leaves the choice to the program.
+inline constexpr std::string_view automatic_gpu_bind = "auto";
+
 enum class IfExists : std::uint8_t { refuse, overwrite };
 enum class Verbosity : std::uint8_t { normal, quiet };
 enum class Mode : std::uint8_t { measure, dry_run };
@@ -51,11 +58,15 @@ struct RunConfig {
   RankCounts rank_counts = RankCounts::doubling;
   FillIdle fill = FillIdle::idle;
   int blas_threads = 1;  ///< per rank
+  ShareGpu share_gpu = ShareGpu::no;
+  std::string gpu_bind{automatic_gpu_bind};  ///< or one GPU per local rank, see gpu_bind.hpp
 
   double precision = 0.01;      ///< relative half-width of the interval to stop at
   units::Seconds max_time{30};  ///< per point
   int trace_steps = 4;          ///< traced steps kept per point
   int trace_ranks = 64;         ///< ranks whose spans are kept
+  Graph graph = Graph::off;
+  std::filesystem::path gemm_algorithms;  ///< run file whose choices are used; empty = choose
 
   std::filesystem::path output;  ///< empty = isoscale-<workloads>-<host>-<UTC time>.h5 here
   IfExists if_exists = IfExists::refuse;
@@ -66,6 +77,9 @@ struct RunConfig {
 
   bool operator==(const RunConfig&) const = default;
 };
+
+/// The options given that mean nothing without a GPU, "--graph, --share-gpu"; "" when none is.
+[[nodiscard]] std::string gpu_options_given(const RunConfig& config);
 
 /// The configuration as canonical TOML: parses back to an equal RunConfig; the run file keeps it.
 /// Models that are not presets are written out, so no other file is needed.

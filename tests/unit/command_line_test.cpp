@@ -11,6 +11,7 @@
 
 #include "base/build_info.hpp"
 #include "config/arguments.hpp"
+#include "config/gpu_bind.hpp"
 #include "config/listing.hpp"
 #include "config/option_table.hpp"
 #include "config_support.hpp"
@@ -65,6 +66,10 @@ TEST(CommandLine, DefaultsAreThoseThatHelpNames) {
   EXPECT_EQ(run.rank_counts, RankCounts::doubling);
   EXPECT_EQ(run.fill, FillIdle::idle);
   EXPECT_EQ(run.blas_threads, 1);
+  EXPECT_EQ(run.gpu_bind, "auto");
+  EXPECT_EQ(run.share_gpu, ShareGpu::no);
+  EXPECT_EQ(run.graph, Graph::off);
+  EXPECT_TRUE(run.gemm_algorithms.empty());
   EXPECT_EQ(run.precision, 0.01);
   EXPECT_EQ(run.max_time.value(), 30.0);
   EXPECT_EQ(run.trace_steps, 4);
@@ -94,6 +99,7 @@ TEST(CommandLine, AGivenDefaultChangesNothing) {
                                       {"--device", "auto"},
                                       {"--fill", "idle"},
                                       {"--blas-threads", "1"},
+                                      {"--gpu-bind", "auto"},
                                       {"--precision", "1%"},
                                       {"--max-time", "30s"},
                                       {"--trace-steps", "4"},
@@ -199,6 +205,28 @@ TEST(CommandLine, QuotesTheCommandForAShell) {
   EXPECT_EQ(shell_quoted(Arguments{"a\nb\xff\\'1"}), R"($'a\012b\377\\\'1')");
 }
 
+TEST(CommandLine, ReadsWhatOnlyGpusHave) {
+  const RunConfig run = parse_run({"--workload", "dp", "--share-gpu", "--gpu-bind", "2,GPU-0af3-1B",
+                                   "--graph", "--gemm-algorithms", "earlier.h5"});
+  EXPECT_EQ(run.share_gpu, ShareGpu::yes);
+  EXPECT_EQ(run.gpu_bind, "2,GPU-0af3-1B");
+  EXPECT_EQ(run.graph, Graph::on);
+  EXPECT_EQ(run.gemm_algorithms, "earlier.h5");
+  EXPECT_EQ(gpu_options_given(run), "--share-gpu, --gpu-bind, --graph, --gemm-algorithms");
+  EXPECT_EQ(gpu_options_given(parse_run({"--device", "host", "--gpu-bind", "auto"})), "");
+}
+
+TEST(GpuBind, KnowsThreeKindsOfNames) {
+  using Kind = GpuName::Kind;
+  EXPECT_THAT(parse_gpu_bind("3,0,10"),
+              ElementsAre(GpuName{Kind::index, "3"}, GpuName{Kind::index, "0"},
+                          GpuName{Kind::index, "10"}));
+  EXPECT_THAT(
+      parse_gpu_bind("GPU-12ab,MIG-0f,0000:1b:00.0,1B:0.7"),
+      ElementsAre(GpuName{Kind::uuid, "GPU-12ab"}, GpuName{Kind::uuid, "MIG-0f"},
+                  GpuName{Kind::pci_bus_id, "0000:1b:00.0"}, GpuName{Kind::pci_bus_id, "1B:0.7"}));
+}
+
 TEST(CommandLine, Report) {
   const auto report = std::get<ReportCommand>(
       parse({"report", "a.h5", "b.h5", "--format", "json", "--baseline", "2"}));
@@ -266,9 +294,8 @@ TEST(CommandLine, HelpHasALineForEachOptionUnderItsHeading) {
 TEST(CommandLine, HelpNamesNothingThatIsNotDone) {
   const std::string help = text_of({"run", "--help"}) + text_of({"report", "--help"}) + text_of({});
   for (const char* const later :
-       {"--graph", "--nvtx", "--inject", "--soak", "--resume", "--fallback-dir", "--budget",
-        "--timeout", "--allow", "--share-gpu", "--html", "--trace ", "compare", "predict",
-        "check"}) {
+       {"--nvtx", "--inject", "--soak", "--resume", "--fallback-dir", "--budget", "--timeout",
+        "--allow", "--html", "--trace ", "compare", "predict", "check"}) {
     EXPECT_THAT(help, Not(HasSubstr(later)));
   }
 }

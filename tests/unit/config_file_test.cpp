@@ -91,6 +91,24 @@ seed = "18446744073709551615"
   EXPECT_EQ(run.experiments[0].base.seed, 18'446'744'073'709'551'615U);
 }
 
+TEST(ExperimentFile, SaysWhatOnlyGpusHave) {
+  const RunConfig run = read(R"(
+workload = "dp"
+device = "cuda"
+share_gpu = true
+gpu_bind = [2, "0000:1b:00.0"]
+graph = true
+gemm_algorithms = "earlier.h5"
+)");
+  EXPECT_EQ(run.share_gpu, ShareGpu::yes);
+  EXPECT_EQ(run.gpu_bind, "2,0000:1b:00.0");
+  EXPECT_EQ(run.graph, Graph::on);
+  EXPECT_EQ(run.gemm_algorithms, "earlier.h5");
+  EXPECT_EQ(read("gpu_bind = 2").gpu_bind, "2");
+  EXPECT_THAT(usage_error([] { (void)read("device = \"host\"\ngraph = true"); }),
+              HasSubstr("--graph: has a meaning only on a GPU"));
+}
+
 TEST(ExperimentFile, TablesOverrideWhatStandsAboveThem) {
   const RunConfig run = read(R"(
 dtype = "f64"

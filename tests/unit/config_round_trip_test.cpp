@@ -40,6 +40,12 @@ class Generator {
     }
     run.fill = pick(std::array{FillIdle::idle, FillIdle::replicas});
     run.blas_threads = number(1, 64);
+    if (run.device != Device::host) {
+      if (flip()) run.share_gpu = ShareGpu::yes;
+      if (flip()) run.gpu_bind = pick(std::array{"0", "3,1,2", "GPU-0f,0000:1b:00.0"});
+      if (flip()) run.graph = Graph::on;
+      if (flip()) run.gemm_algorithms = text() + ".h5";
+    }
     run.precision = real(0, 1);
     run.max_time = units::Seconds{flip() ? real(0, 1e-6) : real(1, 3.6e6)};
     run.trace_steps = number(0, 1000);

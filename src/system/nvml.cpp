@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "system/nvml.hpp"
+
+#include <dlfcn.h>
+
+#include <utility>
+
+namespace isoscale::system {
+namespace {
+
+template <class Function>
+void find_into(Function*& function, const FindSymbol& find, const char* name) {
+  function = reinterpret_cast<Function*>(find(name));  // NOLINT: dlsym gives functions as void*
+}
+
+nvml::Functions find_all(const FindSymbol& find) {
+  nvml::Functions found;
+  find_into(found.init, find, "nvmlInit_v2");
+  find_into(found.shutdown, find, "nvmlShutdown");
+  find_into(found.driver_version, find, "nvmlSystemGetDriverVersion");
+  find_into(found.handle_by_uuid, find, "nvmlDeviceGetHandleByUUID");
+  find_into(found.name, find, "nvmlDeviceGetName");
+  find_into(found.uuid, find, "nvmlDeviceGetUUID");
+  find_into(found.pci_info, find, "nvmlDeviceGetPciInfo_v3");
+  find_into(found.memory_info, find, "nvmlDeviceGetMemoryInfo");
+  find_into(found.clock_info, find, "nvmlDeviceGetClockInfo");
+  find_into(found.max_clock_info, find, "nvmlDeviceGetMaxClockInfo");
+  find_into(found.power_limit, find, "nvmlDeviceGetPowerManagementLimit");
+  find_into(found.ecc_mode, find, "nvmlDeviceGetEccMode");
+  find_into(found.mig_mode, find, "nvmlDeviceGetMigMode");
+  find_into(found.persistence_mode, find, "nvmlDeviceGetPersistenceMode");
+  find_into(found.compute_mode, find, "nvmlDeviceGetComputeMode");
+  find_into(found.nvlink_state, find, "nvmlDeviceGetNvLinkState");
+  find_into(found.nvlink_remote_pci, find, "nvmlDeviceGetNvLinkRemotePciInfo_v2");
+  return found;
+}
+
+}  // namespace
+
+void NvmlLibrary::SharedObjectTraits::free(type object) noexcept { dlclose(object); }
+
+NvmlLibrary NvmlLibrary::open() {
+  return NvmlLibrary{SharedObject{dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)}};
+}
+
+NvmlLibrary::NvmlLibrary(SharedObject object) : object_(std::move(object)) {
+  if (object_) initialise([&](const char* name) { return dlsym(object_.get(), name); });
+}
+
+NvmlLibrary::NvmlLibrary(const FindSymbol& find) { initialise(find); }
+
+NvmlLibrary::~NvmlLibrary() {
+  if (initialised_ && functions_.shutdown != nullptr) functions_.shutdown();
+}
+
+void NvmlLibrary::initialise(const FindSymbol& find) {
+  functions_ = find_all(find);
+  initialised_ = functions_.init != nullptr && functions_.init() == nvml::success;
+}
+
+}  // namespace isoscale::system

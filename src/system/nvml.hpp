@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <functional>
+
+#include "base/handle.hpp"
+
+/// The NVIDIA Management Library, opened at run time: it comes with the driver, and machines that
+/// have none are no error.
+namespace isoscale::system {
+
+/// The address of a library's function by its name; nullptr when it has none.
+using FindSymbol = std::function<void*(const char* name)>;
+
+/// What is used of NVML's C interface, declared as its reference manual does. Enumerations are int
+/// there; every function returns 0 for success.
+namespace nvml {
+
+using Device = void*;
+constexpr int success = 0;
+constexpr int not_supported = 3;
+constexpr int sm_clock = 1, memory_clock = 2;
+constexpr unsigned most_links = 18;
+
+/// nvmlMemory_t
+struct Memory {
+  unsigned long long total, free, used;
+};
+
+/// nvmlPciInfo_t since version 3 of nvmlDeviceGetPciInfo
+struct PciInfo {
+  std::array<char, 16> short_bus_id;
+  unsigned domain, bus, device, device_id, subsystem_id;
+  std::array<char, 32> bus_id;
+};
+
+/// Those that the library has; the others are null.
+struct Functions {
+  int (*init)() = nullptr;
+  int (*shutdown)() = nullptr;
+  int (*driver_version)(char* text, unsigned length) = nullptr;
+  int (*handle_by_uuid)(const char* uuid, Device* device) = nullptr;
+  int (*name)(Device, char* text, unsigned length) = nullptr;
+  int (*uuid)(Device, char* text, unsigned length) = nullptr;
+  int (*pci_info)(Device, PciInfo*) = nullptr;
+  int (*memory_info)(Device, Memory*) = nullptr;
+  int (*clock_info)(Device, int clock, unsigned* megahertz) = nullptr;
+  int (*max_clock_info)(Device, int clock, unsigned* megahertz) = nullptr;
+  int (*power_limit)(Device, unsigned* milliwatts) = nullptr;
+  int (*ecc_mode)(Device, int* current, int* pending) = nullptr;
+  int (*mig_mode)(Device, unsigned* current, unsigned* pending) = nullptr;
+  int (*persistence_mode)(Device, int* mode) = nullptr;
+  int (*compute_mode)(Device, int* mode) = nullptr;
+  int (*nvlink_state)(Device, unsigned link, int* active) = nullptr;
+  int (*nvlink_remote_pci)(Device, unsigned link, PciInfo*) = nullptr;
+};
+
+}  // namespace nvml
+
+/// NVML, initialised as long as this lives; or nothing, where there is no library or no driver.
+class NvmlLibrary {
+ public:
+  /// The machine's own.
+  [[nodiscard]] static NvmlLibrary open();
+  /// For tests: any set of functions.
+  explicit NvmlLibrary(const FindSymbol& find);
+  ~NvmlLibrary();
+  NvmlLibrary(const NvmlLibrary&) = delete;
+  NvmlLibrary& operator=(const NvmlLibrary&) = delete;
+
+  /// nullptr where nothing can be asked.
+  [[nodiscard]] const nvml::Functions* functions() const {
+    return initialised_ ? &functions_ : nullptr;
+  }
+
+ private:
+  struct SharedObjectTraits {
+    using type = void*;
+    static constexpr type null() { return nullptr; }
+    static void free(type object) noexcept;
+  };
+  using SharedObject = base::Handle<SharedObjectTraits>;
+  explicit NvmlLibrary(SharedObject object);
+  void initialise(const FindSymbol& find);
+
+  SharedObject object_;  ///< holds the functions' code; none in tests
+  nvml::Functions functions_;
+  bool initialised_ = false;
+};
+
+}  // namespace isoscale::system
