@@ -1,0 +1,255 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "system/nvml.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+
+#include "system/gpu_facts.hpp"
+
+namespace isoscale::system {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Optional;
+using testing::Pair;
+
+/// A stand-in for the library: a GPU of made-up properties behind C functions.
+struct Fake {
+  int init_answer = nvml::success;
+  int initialised = 0;
+  std::string uuid = "GPU-12ab";
+  std::map<unsigned, std::string> links;  ///< peer of each active link
+  int nvlink_answer = nvml::success;
+  int text_answer = nvml::success;
+  std::set<std::string> missing;
+};
+Fake* fake = nullptr;  ///< C functions have no other way to it; one test at a time
+
+constexpr int some_error = 999;
+int device_tag = 0;
+
+int fake_init() {
+  if (fake->init_answer == nvml::success) ++fake->initialised;
+  return fake->init_answer;
+}
+int fake_shutdown() {
+  --fake->initialised;
+  return nvml::success;
+}
+int put(const std::string& value, char* text, unsigned length) {
+  if (fake->text_answer != nvml::success) return fake->text_answer;
+  std::strncpy(text, value.c_str(), length);
+  return nvml::success;
+}
+int fake_driver(char* text, unsigned length) { return put("580.65.06", text, length); }
+int fake_handle(const char* uuid, nvml::Device* device) {
+  *device = &device_tag;
+  return uuid == fake->uuid ? nvml::success : some_error;
+}
+int fake_name(nvml::Device, char* text, unsigned length) {
+  return put("NVIDIA H200", text, length);
+}
+int fake_uuid(nvml::Device, char* text, unsigned length) { return put(fake->uuid, text, length); }
+int fake_pci(nvml::Device device, nvml::PciInfo* pci) {
+  EXPECT_EQ(device, &device_tag);
+  std::strncpy(pci->bus_id.data(), "00000000:1B:00.0", pci->bus_id.size());
+  return nvml::success;
+}
+int fake_memory(nvml::Device, nvml::Memory* memory) {
+  *memory = {.total = 150'000'000'000, .free = 149'000'000'000, .used = 1'000'000'000};
+  return nvml::success;
+}
+int fake_clock(nvml::Device, int clock, unsigned* megahertz) {
+  *megahertz = clock == 1 ? 345 : 2619;
+  return clock == 1 || clock == 2 ? nvml::success : some_error;
+}
+int fake_max_clock(nvml::Device, int clock, unsigned* megahertz) {
+  *megahertz = clock == 1 ? 1980 : 3201;
+  return clock == 1 || clock == 2 ? nvml::success : some_error;
+}
+int fake_power(nvml::Device, unsigned* milliwatts) {
+  *milliwatts = 700'500;
+  return nvml::success;
+}
+int fake_ecc(nvml::Device, int* current, int* pending) {
+  *current = 1;
+  *pending = 0;
+  return nvml::success;
+}
+int fake_mig(nvml::Device, unsigned* current, unsigned* pending) {
+  *current = 0;
+  *pending = 1;
+  return nvml::success;
+}
+int fake_persistence(nvml::Device, int* mode) {
+  *mode = 1;
+  return nvml::success;
+}
+int fake_compute(nvml::Device, int* mode) {
+  *mode = 3;
+  return nvml::success;
+}
+int fake_link(nvml::Device, unsigned link, int* active) {
+  *active = fake->links.contains(link) ? 1 : 0;
+  return fake->nvlink_answer;
+}
+int fake_peer(nvml::Device, unsigned link, nvml::PciInfo* pci) {
+  std::strncpy(pci->bus_id.data(), fake->links.at(link).c_str(), pci->bus_id.size());
+  return nvml::success;
+}
+
+void* find_fake(const char* name) {
+  static const std::map<std::string, void*, std::less<>> table{
+      {"nvmlInit_v2", reinterpret_cast<void*>(&fake_init)},
+      {"nvmlShutdown", reinterpret_cast<void*>(&fake_shutdown)},
+      {"nvmlSystemGetDriverVersion", reinterpret_cast<void*>(&fake_driver)},
+      {"nvmlDeviceGetHandleByUUID", reinterpret_cast<void*>(&fake_handle)},
+      {"nvmlDeviceGetName", reinterpret_cast<void*>(&fake_name)},
+      {"nvmlDeviceGetUUID", reinterpret_cast<void*>(&fake_uuid)},
+      {"nvmlDeviceGetPciInfo_v3", reinterpret_cast<void*>(&fake_pci)},
+      {"nvmlDeviceGetMemoryInfo", reinterpret_cast<void*>(&fake_memory)},
+      {"nvmlDeviceGetClockInfo", reinterpret_cast<void*>(&fake_clock)},
+      {"nvmlDeviceGetMaxClockInfo", reinterpret_cast<void*>(&fake_max_clock)},
+      {"nvmlDeviceGetPowerManagementLimit", reinterpret_cast<void*>(&fake_power)},
+      {"nvmlDeviceGetEccMode", reinterpret_cast<void*>(&fake_ecc)},
+      {"nvmlDeviceGetMigMode", reinterpret_cast<void*>(&fake_mig)},
+      {"nvmlDeviceGetPersistenceMode", reinterpret_cast<void*>(&fake_persistence)},
+      {"nvmlDeviceGetComputeMode", reinterpret_cast<void*>(&fake_compute)},
+      {"nvmlDeviceGetNvLinkState", reinterpret_cast<void*>(&fake_link)},
+      {"nvmlDeviceGetNvLinkRemotePciInfo_v2", reinterpret_cast<void*>(&fake_peer)}};
+  const auto found = table.find(name);
+  return found == table.end() || fake->missing.contains(name) ? nullptr : found->second;
+}
+
+class Nvml : public testing::Test {
+ protected:
+  Nvml() { fake = &state_; }
+  ~Nvml() override { fake = nullptr; }
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+  [[nodiscard]] static std::optional<GpuFacts> facts(std::string_view uuid = "GPU-12ab") {
+    return gpu_facts(NvmlLibrary{find_fake}, uuid);
+  }
+  Fake state_;
+};
+
+TEST_F(Nvml, TellsWhatItKnows) {
+  state_.links = {{0, "00000000:09:00.0"}, {3, "00000000:07:00.0"}, {17, "00000000:09:00.0"}};
+  const auto known = facts();
+  ASSERT_TRUE(known.has_value());
+  EXPECT_EQ(known->name, "NVIDIA H200");
+  EXPECT_EQ(known->uuid, "GPU-12ab");
+  EXPECT_EQ(known->pci_bus_id, "00000000:1B:00.0");
+  EXPECT_EQ(known->driver_version, "580.65.06");
+  EXPECT_EQ(known->memory_total, units::Bytes{150'000'000'000});
+  EXPECT_EQ(known->memory_used, units::Bytes{1'000'000'000});
+  EXPECT_EQ(known->sm_clock, 345e6);
+  EXPECT_EQ(known->sm_clock_max, 1980e6);
+  EXPECT_EQ(known->memory_clock, 2619e6);
+  EXPECT_EQ(known->memory_clock_max, 3201e6);
+  EXPECT_EQ(known->power_limit, 700.5);
+  EXPECT_EQ(known->ecc, true);
+  EXPECT_EQ(known->mig, false);
+  EXPECT_EQ(known->persistence, true);
+  EXPECT_EQ(known->compute_mode, "exclusive process");
+  EXPECT_EQ(known->nvlinks_active, 3);
+  EXPECT_THAT(known->nvlink_peers, Optional(ElementsAre("00000000:07:00.0", "00000000:09:00.0")));
+}
+
+TEST_F(Nvml, IsShutDownWhereItWasInitialised) {
+  {
+    const NvmlLibrary library{find_fake};
+    EXPECT_EQ(state_.initialised, 1);
+  }
+  EXPECT_EQ(state_.initialised, 0);
+  state_.init_answer = some_error;
+  EXPECT_EQ(facts(), std::nullopt);
+  EXPECT_EQ(state_.initialised, 0);
+}
+
+TEST_F(Nvml, IsNoErrorWhereItIsMissing) {
+  EXPECT_FALSE(gpu_facts(NvmlLibrary{[](const char*) -> void* { return nullptr; }}, "GPU-12ab"));
+  state_.missing = {"nvmlInit_v2"};
+  EXPECT_EQ(facts(), std::nullopt);
+  state_.missing = {"nvmlDeviceGetHandleByUUID"};
+  EXPECT_EQ(facts(), std::nullopt);
+  state_.missing = {"nvmlShutdown"};
+  EXPECT_NE(facts(), std::nullopt);
+}
+
+TEST_F(Nvml, OfThisMachineAnswersOrIsAbsent) {
+  const NvmlLibrary library = NvmlLibrary::open();
+  EXPECT_EQ(gpu_facts(library, "GPU-00000000-0000-0000-0000-000000000000"), std::nullopt);
+}
+
+TEST_F(Nvml, KnowsAnInstanceByTheUuidThatCudaGivesIt) {
+  EXPECT_EQ(facts("GPU-ffff"), std::nullopt);
+  state_.uuid = "MIG-12ab";
+  ASSERT_NE(facts("GPU-12ab"), std::nullopt);
+  EXPECT_EQ(facts("GPU-12ab")->uuid, "MIG-12ab");
+}
+
+TEST_F(Nvml, LeavesOutWhatIsMissingOrFails) {
+  state_.missing = {"nvmlDeviceGetEccMode",         "nvmlDeviceGetClockInfo",
+                    "nvmlDeviceGetMemoryInfo",      "nvmlDeviceGetMigMode",
+                    "nvmlDeviceGetPersistenceMode", "nvmlDeviceGetComputeMode",
+                    "nvmlDeviceGetPciInfo_v3",      "nvmlDeviceGetPowerManagementLimit",
+                    "nvmlDeviceGetNvLinkState"};
+  state_.text_answer = some_error;
+  const auto known = facts();
+  ASSERT_TRUE(known.has_value());
+  EXPECT_THAT(gpu_facts_text(*known), IsEmpty());
+  EXPECT_THAT(gpu_facts_number(*known),
+              ElementsAre(Pair("gpu_memory_clock_max", 3201e6), Pair("gpu_sm_clock_max", 1980e6)));
+  EXPECT_EQ(known->nvlinks_active, std::nullopt);
+  EXPECT_EQ(known->nvlink_peers, std::nullopt);
+}
+
+TEST_F(Nvml, CountsNoLinksWhereThereIsNoNvlink) {
+  state_.nvlink_answer = nvml::not_supported;
+  EXPECT_EQ(facts()->nvlinks_active, 0);
+  EXPECT_THAT(facts()->nvlink_peers, Optional(IsEmpty()));
+  state_.nvlink_answer = some_error;
+  EXPECT_EQ(facts()->nvlinks_active, std::nullopt);
+}
+
+TEST_F(Nvml, CountsLinksWhosePeersAreUnknown) {
+  state_.links = {{0, "x"}, {1, "y"}};
+  state_.missing = {"nvmlDeviceGetNvLinkRemotePciInfo_v2"};
+  EXPECT_EQ(facts()->nvlinks_active, 2);
+  EXPECT_EQ(facts()->nvlink_peers, std::nullopt);
+}
+
+TEST_F(Nvml, GivesFactsTheKeysOfTheRunFile) {
+  state_.links = {{0, "B"}, {1, "A"}};
+  const auto known = facts();
+  EXPECT_THAT(
+      gpu_facts_text(*known),
+      ElementsAre(Pair("gpu_compute_mode", "exclusive process"), Pair("gpu_driver", "580.65.06"),
+                  Pair("gpu_ecc", "on"), Pair("gpu_mig", "off"), Pair("gpu_name", "NVIDIA H200"),
+                  Pair("gpu_nvlink_peers", "A,B"), Pair("gpu_pci", "00000000:1B:00.0"),
+                  Pair("gpu_persistence", "on"), Pair("gpu_uuid", "GPU-12ab")));
+  EXPECT_THAT(gpu_facts_number(*known),
+              ElementsAre(Pair("gpu_memory_clock", 2619e6), Pair("gpu_memory_clock_max", 3201e6),
+                          Pair("gpu_memory_total", 150e9), Pair("gpu_memory_used", 1e9),
+                          Pair("gpu_nvlinks", 2), Pair("gpu_power_limit", 700.5),
+                          Pair("gpu_sm_clock", 345e6), Pair("gpu_sm_clock_max", 1980e6)));
+}
+
+TEST(GpuLibraries, AreWrittenAsPeopleWriteVersions) {
+  EXPECT_THAT(gpu_libraries_text(
+                  {.cuda_driver = 13000, .cuda_runtime = 12080, .cublas = 130100, .nccl = 22809}),
+              ElementsAre(Pair("cublas", "13.1.0"), Pair("cuda_driver", "13.0"),
+                          Pair("cuda_runtime", "12.8"), Pair("nccl", "2.28.9")));
+  EXPECT_THAT(gpu_libraries_text({}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace isoscale::system
