@@ -20,7 +20,10 @@ namespace isoscale::results {
 /// of range.
 class GetFields {
  public:
-  explicit GetFields(const hdf5::Group& group) : group_(group) {}
+  /// `minor`: of the schema version that the file was written with.
+  GetFields(const hdf5::Group& group, int minor) : group_(group), minor_(minor) {}
+
+  [[nodiscard]] bool has_since(int minor) const { return minor_ >= minor; }
 
   void attribute(const std::string& name, std::string& value) { value = group_.text(name); }
   void attribute(const std::string& name, int& value) {
@@ -98,6 +101,7 @@ class GetFields {
 
  private:
   const hdf5::Group& group_;  ///< not owned
+  int minor_;
 };
 
 }  // namespace isoscale::results

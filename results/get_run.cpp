@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "results/choices.hpp"
 #include "results/get_fields.hpp"
 #include "results/layout.hpp"
 #include "results/validate.hpp"
@@ -60,11 +61,25 @@ std::vector<std::pair<std::string, std::string>> get_environment(const hdf5::Gro
   return environment;
 }
 
+void get_choices(const hdf5::Group& group, int minor, PointData& point) {
+  if (minor < 1) return;
+  GemmTable gemms;
+  const hdf5::Group gemm_group = group.open_group("gemm_choices");
+  GetFields get_gemms{gemm_group, minor};
+  visit_gemm_choices(get_gemms, gemms);
+  point.gemm_choices = to_choices(gemms);
+  CommunicatorTable communicators;
+  const hdf5::Group communicator_group = group.open_group("communicators");
+  GetFields get_communicators{communicator_group, minor};
+  visit_communicators(get_communicators, communicators);
+  point.communicators = to_communicators(communicators);
+}
+
 }  // namespace
 
-RunData get_header(const hdf5::Group& root) {
+RunData get_header(const hdf5::Group& root, int minor) {
   RunData run;
-  GetFields get{root};
+  GetFields get{root, minor};
   visit_run(get, run);
   const std::string status = root.text("status");
   if (status != "complete" && status != "partial") {
@@ -77,20 +92,21 @@ RunData get_header(const hdf5::Group& root) {
   return run;
 }
 
-PointData get_point(const hdf5::Group& group) {
+PointData get_point(const hdf5::Group& group, int minor) {
   PointData point;
-  GetFields get{group};
+  GetFields get{group, minor};
   visit_point(get, point);
   OpTable ops;
   const hdf5::Group op_group = group.open_group("ops");
-  GetFields get_ops{op_group};
+  GetFields get_ops{op_group, minor};
   visit_ops(get_ops, ops);
   point.outline = to_outlines(ops, point.mesh);
   TraceTable traces;
   const hdf5::Group trace_group = group.open_group("traces");
-  GetFields get_traces{trace_group};
+  GetFields get_traces{trace_group, minor};
   visit_traces(get_traces, traces);
   point.traces = to_timelines(traces);
+  get_choices(group, minor, point);
   validate(point);
   return point;
 }

@@ -6,10 +6,11 @@
 #include "results/run_data.hpp"
 
 /// A run's header and points out of the groups of an open file. All throw base::Error for what is
-/// missing or makes no sense.
+/// missing or makes no sense. `minor` is that of the file's schema version: what later ones added
+/// is not looked for.
 namespace isoscale::results {
 
-[[nodiscard]] RunData get_header(const hdf5::Group& root);  ///< all but the points
-[[nodiscard]] PointData get_point(const hdf5::Group& group);
+[[nodiscard]] RunData get_header(const hdf5::Group& root, int minor);  ///< all but the points
+[[nodiscard]] PointData get_point(const hdf5::Group& group, int minor);
 
 }  // namespace isoscale::results

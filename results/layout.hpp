@@ -18,6 +18,7 @@
 ///   rows(name, vector of rows, columns, about)   a 2-D dataset
 ///   text(name, string, about)             a scalar text dataset
 ///   codes(name, vector, names, about)     a 1-D dataset of enumerators, with their names
+///   has_since(minor)                      whether the file has what that minor version added
 /// SCHEMA.md says the same for people; change both and the version together.
 namespace isoscale::results {
 
@@ -33,7 +34,8 @@ inline constexpr std::string_view part_format_name = "isoscale-run-part";
 /// Name of a point's group under /points.
 [[nodiscard]] std::string point_group_name(int index);
 
-/// Unit of a rank's number by its key: memory_* in bytes, *_seconds in seconds, else "1".
+/// Unit of a rank's number by its key: Hz where it holds _clock, W where _power, B where memory_, s
+/// where it ends in _seconds, else "1"; the first that fits.
 [[nodiscard]] std::string_view unit_of_fact(std::string_view key);
 
 inline constexpr hdf5::About warnings_about{
@@ -107,6 +109,27 @@ void visit_point(Visitor& visit, Point& point) {
   visit.column("clock_offset", point.clock_offset,
                {"s", "clock of each rank minus that of rank 0; already applied to the traces"});
   visit.column("clock_error", point.clock_error, {"s", "bound on the error of clock_offset"});
+  if (visit.has_since(1)) visit.attribute("graph", point.graph);
+}
+
+template <class Visitor, class Gemms>
+void visit_gemm_choices(Visitor& visit, Gemms& gemms) {
+  visit.column("shape", gemms.shape, {"text", "sizes, types and layout that were multiplied"});
+  visit.column("algorithm", gemms.algorithm,
+               {"text", "the library's own description of the algorithm, in hexadecimal"});
+  visit.column("workspace", gemms.workspace, {"B", "memory that the algorithm works in"});
+  visit.column("time", gemms.time, {"s", "one call when it was chosen; 0 when it was given"});
+  visit.column("candidates", gemms.candidates,
+               {"1", "algorithms that were timed; 0 when it was given"});
+}
+
+template <class Visitor, class Communicators>
+void visit_communicators(Visitor& visit, Communicators& communicators) {
+  visit.column("name", communicators.name, {"text", "mesh axis, and which of its communicators"});
+  visit.column("ranks", communicators.ranks, {"1", "ranks of the communicator"});
+  visit.column("creation", communicators.creation, {"s", "time to make it, slowest rank"});
+  visit.column("first_call", communicators.first_call,
+               {"s", "duration of the first communication on it, slowest rank"});
 }
 
 template <class Visitor, class Ops>

@@ -17,6 +17,9 @@ class PutFields {
  public:
   explicit PutFields(hdf5::Group& group) : group_(group) {}
 
+  /// Everything is written in the newest form.
+  [[nodiscard]] static bool has_since(int /*minor*/) { return true; }
+
   void attribute(const std::string& name, const std::string& value) { group_.set(name, value); }
   void attribute(const std::string& name, int value) { group_.set(name, std::int64_t{value}); }
   void attribute(const std::string& name, std::int64_t value) { group_.set(name, value); }

@@ -4,11 +4,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "results/choices.hpp"
 #include "results/layout.hpp"
 #include "results/put_fields.hpp"
 
@@ -17,6 +19,19 @@ namespace {
 
 constexpr std::uint64_t room_for_structure =
     std::uint64_t{256} * 1024;  ///< bytes; groups, names, attributes
+
+/// Texts of a column are as long as the longest of them.
+std::uint64_t room_for_texts(const PointData& point) {
+  constexpr std::uint64_t numbers_row = 24;
+  std::size_t shape = 0, algorithm = 0, name = 0;
+  for (const GemmChoice& choice : point.gemm_choices) {
+    shape = std::max(shape, choice.shape.size());
+    algorithm = std::max(algorithm, choice.algorithm.size());
+  }
+  for (const CommunicatorTime& time : point.communicators) name = std::max(name, time.name.size());
+  return point.gemm_choices.size() * (numbers_row + shape + algorithm) +
+         point.communicators.size() * (numbers_row + name);
+}
 
 /// One dataset per key over all ranks: "" and NaN where a rank has no such fact.
 void put_rank_facts(hdf5::Group& root, const std::vector<RankFacts>& facts) {
@@ -83,6 +98,7 @@ std::uint64_t room_for(const PointData& point, const PointTables& tables) {
                         traces.rank.size() * trace_row + traces.span_op.size() * span_row +
                         static_cast<std::uint64_t>(point.ranks) * rank_row + point.reason.size() +
                         point.verification.size();
+  bytes += room_for_texts(point);
   for (const auto& times : point.step_times) bytes += times.size() * sizeof(double) + 2;
   return bytes;
 }
@@ -119,6 +135,14 @@ void put_point(hdf5::Group& points, const PointData& point, const PointTables& t
   hdf5::Group trace_group = group.create_group("traces");
   PutFields put_traces{trace_group};
   visit_traces(put_traces, tables.traces);
+  hdf5::Group gemm_group = group.create_group("gemm_choices");
+  PutFields put_gemms{gemm_group};
+  const GemmTable gemms = to_table(point.gemm_choices);
+  visit_gemm_choices(put_gemms, gemms);
+  hdf5::Group communicator_group = group.create_group("communicators");
+  PutFields put_communicators{communicator_group};
+  const CommunicatorTable communicators = to_table(point.communicators);
+  visit_communicators(put_communicators, communicators);
 }
 
 }  // namespace isoscale::results

@@ -80,7 +80,8 @@ std::optional<Version> parse_version(std::string_view text) {
   return version;
 }
 
-void check_version(const fs::path& path, const hdf5::Group& root) {
+/// The minor schema version.
+int check_version(const fs::path& path, const hdf5::Group& root) {
   if (!root.has_attribute("schema_version")) {
     refuse(path,
            "has no schema_version, so it cannot be read safely; copy it again from where it "
@@ -102,10 +103,11 @@ void check_version(const fs::path& path, const hdf5::Group& root) {
                              "use the Isoscale that wrote it",
                              writer, text, schema_major));
   }
+  return version->minor;
 }
 
-/// Refuses HDF5 files that are not of the format asked for.
-void check_marks(const fs::path& path, const hdf5::Group& root, std::string_view wanted) {
+/// Refuses HDF5 files that are not of the format asked for. Returns the minor schema version.
+int check_marks(const fs::path& path, const hdf5::Group& root, std::string_view wanted) {
   const std::string format = root.has_attribute("format") ? root.text("format") : "";
   if (format == part_format_name && wanted == format_name) {
     refuse(path,
@@ -117,7 +119,7 @@ void check_marks(const fs::path& path, const hdf5::Group& root, std::string_view
            "is an HDF5 file, but Isoscale did not write it; give the .h5 file that isoscale "
            "run wrote");
   }
-  check_version(path, root);
+  return check_version(path, root);
 }
 
 /// A part lies beside its run file and nowhere else, whatever the file says.
@@ -131,17 +133,17 @@ fs::path part_beside(const fs::path& run_file, const std::string& name) {
 PointData read_part(const fs::path& path, const std::string& run_id, const std::string& group) {
   const hdf5::File file = open(path);
   const hdf5::Group root = file.root();
-  check_marks(path, root, part_format_name);
+  const int minor = check_marks(path, root, part_format_name);
   if (root.text("id") != run_id) {
     refuse(path,
            "belongs to another run than the file that names it; copy both again from where "
            "they were written");
   }
-  return get_point(root.open_group("points").open_group(group));
+  return get_point(root.open_group("points").open_group(group), minor);
 }
 
 std::vector<PointData> read_points(const fs::path& path, const hdf5::Group& root,
-                                   const std::string& run_id) {
+                                   const std::string& run_id, int minor) {
   std::vector<PointData> result;
   const hdf5::Group points = root.open_group("points");
   for (const std::string& name : points.names()) {
@@ -149,7 +151,7 @@ std::vector<PointData> read_points(const fs::path& path, const hdf5::Group& root
       const hdf5::Group group = points.open_group(name);
       result.push_back(group.has_attribute("part_file")
                            ? read_part(part_beside(path, group.text("part_file")), run_id, name)
-                           : get_point(group));
+                           : get_point(group, minor));
     } catch (const base::UsageError&) {
       throw;
     } catch (const base::Error& error) {
@@ -167,9 +169,9 @@ RunData read_run(const fs::path& path) {
   try {
     const hdf5::File file = open(path);
     const hdf5::Group root = file.root();
-    check_marks(path, root, format_name);
-    RunData run = get_header(root);
-    run.points = read_points(path, root, run.id);
+    const int minor = check_marks(path, root, format_name);
+    RunData run = get_header(root, minor);
+    run.points = read_points(path, root, run.id, minor);
     return run;
   } catch (const base::UsageError&) {
     throw;

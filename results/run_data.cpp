@@ -40,7 +40,10 @@ std::vector<std::string> axis_names() {
 std::vector<std::string> direction_names() { return {"send", "receive"}; }
 
 std::string_view unit_of_fact(std::string_view key) {
-  if (key.starts_with("memory_")) return "B";
+  const auto holds = [&](std::string_view part) { return key.find(part) != key.npos; };
+  if (holds("_clock")) return "Hz";
+  if (holds("_power")) return "W";
+  if (holds("memory_")) return "B";
   if (key.ends_with("_seconds")) return "s";
   return "1";
 }

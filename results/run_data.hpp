@@ -20,10 +20,30 @@
 namespace isoscale::results {
 
 inline constexpr int schema_major = 1;
-inline constexpr int schema_minor = 0;
+inline constexpr int schema_minor = 1;
 
 enum class PointStatus : std::uint8_t { ok, failed, skipped };
 [[nodiscard]] std::string_view name(PointStatus status);
+
+/// The algorithm that a library was told to multiply one shape with.
+struct GemmChoice {
+  std::string shape;           ///< the same problem gives the same text
+  std::string algorithm;       ///< opaque, in hexadecimal
+  std::int64_t workspace = 0;  ///< bytes
+  double time = 0;             ///< seconds of one call when it was chosen; 0 when it was given
+  int candidates = 0;          ///< how many were timed; 0 when it was given
+
+  bool operator==(const GemmChoice&) const = default;
+};
+
+/// What it took to make one of a point's communicators.
+struct CommunicatorTime {
+  std::string name;  ///< "tp", "dp", "pp+"
+  int ranks = 0;
+  double creation = 0, first_call = 0;  ///< seconds, slowest rank
+
+  bool operator==(const CommunicatorTime&) const = default;
+};
 
 /// One measured configuration.
 struct PointData {
@@ -42,15 +62,18 @@ struct PointData {
   std::optional<bool> verified;  ///< absent: not checked
   std::string verification;      ///< what was compared and how close it came
 
-  std::string throughput_unit;              ///< "tokens/s"
-  double work_per_step = 0;                 ///< tokens over all ranks
-  std::vector<double> flop_of_rank;         ///< one step, per rank
-  std::vector<double> memory_of_rank;       ///< bytes, per rank, work space of the executor included
-  double communicator_creation = 0;         ///< seconds, slowest rank
+  std::string throughput_unit;         ///< "tokens/s"
+  double work_per_step = 0;            ///< tokens over all ranks
+  std::vector<double> flop_of_rank;    ///< one step, per rank
+  std::vector<double> memory_of_rank;  ///< bytes, per rank, work space of the executor included
+  double communicator_creation = 0;    ///< seconds, slowest rank
   std::vector<int> peak_live_microbatches;  ///< per rank
   std::vector<int> world_rank;              ///< per rank of the point
   bool folded = false;                      ///< the executor played all streams as one
   std::string folded_reason;
+  std::string graph = "off";             ///< "on": steps were played as one captured graph
+  std::vector<GemmChoice> gemm_choices;  ///< empty where the executor chooses nothing
+  std::vector<CommunicatorTime> communicators;
 
   /// step_times[step][rank], seconds, every step that was played after warm-up began. The first
   /// `warm_up_steps` are warm-up; `traced[step]` tells which steps recorded spans (not used for
@@ -73,7 +96,7 @@ struct RankFacts {
   std::string host;
   int node = 0;
   std::map<std::string, std::string> text;  ///< cpu_model, os, device, cpu_quota, ...
-  std::map<std::string, double> number;     ///< cores, bound_cores, memory_total (bytes), ...
+  std::map<std::string, double> number;     ///< cores, memory_total, gpu_sm_clock, ...
 };
 
 struct RunData {

@@ -26,6 +26,7 @@ except ImportError as error:
 
 MAKE_SAMPLE_RUN, SCHEMA = sys.argv[1:3]
 H5DUMP = sys.argv[3] if len(sys.argv) > 3 else None
+TABLES = ("ops", "traces", "gemm_choices", "communicators")
 TYPES = {"f64": "<f8", "i64": "<i8", "i32": "<i4", "u64": "<u8", "u32": "<u4", "u8": "|u1"}
 
 
@@ -60,6 +61,7 @@ class RunFile(unittest.TestCase):
         with open(SCHEMA, encoding="utf-8") as page:
             cls.page = page.read()
         cls.sections = read_schema(cls.page)
+        cls.fact_units = dict(re.findall(r"^\| ((?:text|number)/\w+) \| (\w+) \|", cls.page, re.M))
 
     def check_group(self, group, section, inner=()):
         """The group's attributes and datasets are those of the section, `inner` groups apart."""
@@ -94,7 +96,7 @@ class RunFile(unittest.TestCase):
         self.assertEqual(dataset.ndim, dims, dataset.name)
         self.assertGreater(len(dataset.attrs["description"]), 4, dataset.name)
         if unit == "by name":
-            unit = "B" if dataset.name.rsplit("/", 1)[1].startswith("memory_") else "1"
+            unit = self.fact_units[dataset.name.removeprefix("/ranks/")]
         self.assertEqual(dataset.attrs["unit"], unit, dataset.name)
         if kind == "text":
             info = h5py.check_string_dtype(dataset.dtype)
@@ -106,11 +108,14 @@ class RunFile(unittest.TestCase):
     def test_every_field_is_as_documented(self):
         self.check_group(self.file, "Root group", inner=("ranks", "points"))
         self.check_group(self.file["ranks"], "/ranks")
+        for kind in ("text", "number"):
+            for name in self.file["ranks"][kind]:
+                self.assertIn(f"{kind}/{name}", self.fact_units)
         for name in ("0000", "0002"):
             point = self.file["points"][name]
-            self.check_group(point, "/points/NNNN", inner=("ops", "traces"))
-            self.check_group(point["ops"], "ops")
-            self.check_group(point["traces"], "traces")
+            self.check_group(point, "/points/NNNN", inner=TABLES)
+            for table in TABLES:
+                self.check_group(point[table], table)
 
     def test_values(self):
         f = self.file
@@ -132,6 +137,12 @@ class RunFile(unittest.TestCase):
         kinds = ops["kind"].attrs["values"][ops["kind"][second]]
         self.assertEqual(list(kinds), ["gemm", "all_reduce", "exchange"])
         self.assertEqual(list(ops["axes"][second]), [0, 8, 16])
+        gemms = point["gemm_choices"]
+        self.assertEqual(list(gemms["algorithm"].asstr()[:]), ["00ff", "a0"])
+        self.assertEqual(gemms["workspace"][0], 3 << 32)
+        self.assertEqual(list(point["communicators/first_call"][:]), [0.25, 2])
+        self.assertEqual(point.attrs["graph"], "on")
+        self.assertEqual(f["ranks/number/gpu_sm_clock"].attrs["unit"], "Hz")
         traces = point["traces"]
         self.assertEqual(traces["span_end"][0] - traces["span_start"][0], 39)
         self.assertNotIn("verified", f["points/0002"].attrs)
@@ -144,7 +155,7 @@ class RunFile(unittest.TestCase):
             self.assertEqual(part.attrs["id"], self.file.attrs["id"])
             self.assertEqual(part.attrs["part_of"], "run.h5")
             point = part["points/0001"]
-            self.check_group(point, "/points/NNNN", inner=("ops", "traces"))
+            self.check_group(point, "/points/NNNN", inner=TABLES)
             times = point["step_times"]
             self.assertEqual(times.shape, (20000, 4))
             self.assertEqual(times.compression, "gzip")

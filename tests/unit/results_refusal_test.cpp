@@ -123,6 +123,20 @@ TEST_F(Refusal, IsNotOfANewerMinorSchemaWithMoreInIt) {
   EXPECT_EQ(read_run(file()).points.size(), 1U);
 }
 
+TEST_F(Refusal, OfFilesThatLackWhatTheirMinorSchemaHas) {
+  change_point([](hdf5::Group& point) { point.remove("gemm_choices"); });
+  expect_refused("points/0000: ", "copy it again");
+}
+
+TEST_F(Refusal, OfTablesWhoseColumnsDifferInLength) {
+  change_point([](hdf5::Group& point) {
+    hdf5::Group gemms = point.open_group("gemm_choices");
+    gemms.remove("time");
+    gemms.write<double>("time", std::array{1.0}, {"s", "too few"});
+  });
+  expect_refused("the columns of gemm_choices differ in length", "copy it again");
+}
+
 TEST_F(Refusal, OfFilesThatLackSomething) {
   change_point([](hdf5::Group& point) { point.remove("step_times"); });
   expect_refused("points/0000: dataset 'step_times' is missing", "copy it again");

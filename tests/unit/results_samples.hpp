@@ -94,6 +94,15 @@ inline PointData point(int index, int steps = 3) {
                   .world_rank = {0, 1, 4, 5},
                   .folded = true,
                   .folded_reason = "one core",
+                  .graph = "on",
+                  .gemm_choices = {{.shape = "f32 64x32x16",
+                                    .algorithm = "00ff",
+                                    .workspace = std::int64_t{3} << 32,
+                                    .time = 1.5e-5,
+                                    .candidates = 7},
+                                   {.shape = "bf16 8x8x8 T", .algorithm = "a0"}},
+                  .communicators = {{.name = "dp", .ranks = 2, .creation = 0.5, .first_call = 0.25},
+                                    {.name = "pp+", .ranks = 2, .creation = 1, .first_call = 2}},
                   .step_times = {},
                   .warm_up_steps = 1,
                   .traced = {},
@@ -158,6 +167,8 @@ inline RunData header() {
                     .node = rank / 4,
                     .text = {{"cpu_model", "Some CPU"}},
                     .number = {{"bound_cores", 2}, {"memory_total", 1e12 + rank}}};
+    if (rank == 0) facts.text["gpu_name"] = "Some GPU";
+    if (rank == 0) facts.number.insert({{"gpu_sm_clock", 1e9}, {"gpu_power_limit", 700}});
     if (rank == 5) facts.text["cpu_quota"] = "2.0 CPUs";
     if (rank == 5) facts.number.erase("bound_cores");
     run.rank_facts.push_back(facts);

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "results/hdf5.hpp"
+#include "results/layout.hpp"
 #include "results/output.hpp"
 #include "results/reader.hpp"
 #include "results/writer.hpp"
@@ -60,6 +62,11 @@ TEST_F(RunFile, KeepsRankFactsAndWhichAreUnknown) {
   EXPECT_EQ(run.rank_facts[5].host, "node1");
   EXPECT_EQ(run.rank_facts[5].node, 1);
   EXPECT_THAT(run.rank_facts[4].text, ElementsAre(Pair("cpu_model", "Some CPU")));
+  EXPECT_THAT(run.rank_facts[0].text,
+              ElementsAre(Pair("cpu_model", "Some CPU"), Pair("gpu_name", "Some GPU")));
+  EXPECT_THAT(run.rank_facts[0].number,
+              ElementsAre(Pair("bound_cores", 2), Pair("gpu_power_limit", 700),
+                          Pair("gpu_sm_clock", 1e9), Pair("memory_total", 1e12)));
   EXPECT_THAT(run.rank_facts[5].text,
               ElementsAre(Pair("cpu_model", "Some CPU"), Pair("cpu_quota", "2.0 CPUs")));
   EXPECT_THAT(run.rank_facts[4].number,
@@ -100,6 +107,9 @@ TEST_F(RunFile, KeepsAPoint) {
   EXPECT_THAT(point.world_rank, ElementsAre(0, 1, 4, 5));
   EXPECT_TRUE(point.folded);
   EXPECT_EQ(point.folded_reason, "one core");
+  EXPECT_EQ(point.graph, "on");
+  EXPECT_EQ(point.gemm_choices, samples::point(7).gemm_choices);
+  EXPECT_EQ(point.communicators, samples::point(7).communicators);
   EXPECT_EQ(point.warm_up_steps, 1);
   EXPECT_EQ(point.stopped_because, "precision");
   EXPECT_EQ(point.started, "2026-01-02T03:04:05Z");
@@ -111,6 +121,39 @@ TEST_F(RunFile, KeepsAPoint) {
   ASSERT_EQ(point.step_times.size(), 3U);
   EXPECT_THAT(point.step_times[2],
               ElementsAre(1e-3 + 2e-6, 1e-3 + 2e-6 + 1e-9, 1e-3 + 2e-6 + 2e-9, 1e-3 + 2e-6 + 3e-9));
+}
+
+TEST(UnitOfFact, FollowsFromItsName) {
+  for (const auto& [name, unit] : {std::pair{"memory_total", "B"},
+                                   {"gpu_memory_used", "B"},
+                                   {"gpu_memory_clock_max", "Hz"},
+                                   {"gpu_sm_clock", "Hz"},
+                                   {"gpu_power_limit", "W"},
+                                   {"boot_seconds", "s"},
+                                   {"gpu_nvlinks", "1"},
+                                   {"cores", "1"}}) {
+    EXPECT_EQ(unit_of_fact(name), unit) << name;
+  }
+}
+
+TEST_F(RunFile, OfSchema10IsReadWithoutWhat11Added) {
+  RunWriter{file(), samples::header(), IfExists::refuse}.commit(samples::point(0));
+  hdf5::File open = hdf5::File::open_to_change(file());
+  {
+    hdf5::Group root = open.root();
+    root.set("schema_version", "1.0");
+    hdf5::Group point = root.open_group("points").open_group("0000");
+    point.set("graph", std::int64_t{1});
+    point.remove("gemm_choices");
+    point.remove("communicators");
+  }
+  open.close();
+  const RunData run = read_run(file());
+  ASSERT_EQ(run.points.size(), 1U);
+  EXPECT_EQ(run.points[0].folded_reason, "one core");
+  EXPECT_EQ(run.points[0].graph, "off");
+  EXPECT_TRUE(run.points[0].gemm_choices.empty());
+  EXPECT_TRUE(run.points[0].communicators.empty());
 }
 
 TEST_F(RunFile, KeepsOpsWithWaitsAndTransfers) {

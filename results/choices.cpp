@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "results/choices.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "base/error.hpp"
+
+namespace isoscale::results {
+namespace {
+
+void require_lengths(std::initializer_list<std::size_t> lengths, const char* what) {
+  const auto first = *lengths.begin();
+  if (std::any_of(lengths.begin(), lengths.end(), [&](std::size_t l) { return l != first; })) {
+    throw base::Error(what);
+  }
+}
+
+}  // namespace
+
+GemmTable to_table(const std::vector<GemmChoice>& choices) {
+  GemmTable table;
+  for (const GemmChoice& choice : choices) {
+    table.shape.push_back(choice.shape);
+    table.algorithm.push_back(choice.algorithm);
+    table.workspace.push_back(choice.workspace);
+    table.time.push_back(choice.time);
+    table.candidates.push_back(choice.candidates);
+  }
+  return table;
+}
+
+std::vector<GemmChoice> to_choices(const GemmTable& t) {
+  require_lengths(
+      {t.shape.size(), t.algorithm.size(), t.workspace.size(), t.time.size(), t.candidates.size()},
+      "the columns of gemm_choices differ in length");
+  std::vector<GemmChoice> choices;
+  for (std::size_t row = 0; row < t.shape.size(); ++row) {
+    choices.push_back({.shape = t.shape[row],
+                       .algorithm = t.algorithm[row],
+                       .workspace = t.workspace[row],
+                       .time = t.time[row],
+                       .candidates = t.candidates[row]});
+  }
+  return choices;
+}
+
+CommunicatorTable to_table(const std::vector<CommunicatorTime>& times) {
+  CommunicatorTable table;
+  for (const CommunicatorTime& time : times) {
+    table.name.push_back(time.name);
+    table.ranks.push_back(time.ranks);
+    table.creation.push_back(time.creation);
+    table.first_call.push_back(time.first_call);
+  }
+  return table;
+}
+
+std::vector<CommunicatorTime> to_communicators(const CommunicatorTable& t) {
+  require_lengths({t.name.size(), t.ranks.size(), t.creation.size(), t.first_call.size()},
+                  "the columns of communicators differ in length");
+  std::vector<CommunicatorTime> times;
+  for (std::size_t row = 0; row < t.name.size(); ++row) {
+    times.push_back({.name = t.name[row],
+                     .ranks = t.ranks[row],
+                     .creation = t.creation[row],
+                     .first_call = t.first_call[row]});
+  }
+  return times;
+}
+
+}  // namespace isoscale::results
