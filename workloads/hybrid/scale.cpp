@@ -6,10 +6,13 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
+#include <utility>
 
 #include "base/error.hpp"
 #include "workloads/options.hpp"
 #include "workloads/stack/geometry.hpp"
+#include "workloads/stack/linear.hpp"
 #include "workloads/stack/options.hpp"
 
 namespace isoscale::workloads::hybrid {
@@ -74,6 +77,24 @@ BatchPlan deal_out(const BatchPlan& plan, int dp) {
   return {.microbatch = plan.microbatch, .microbatches = each / plan.microbatch};
 }
 
+/// With fp8 a rank's share of a width is a multiple of 16 too: what tp divides is so many times
+/// smaller. A width that is none on one rank either is refused by its numbers, in scale.
+mesh::Constraint aligned(mesh::Constraint limit, int columns_of_each) {
+  const int unit = stack::fp8_multiple / std::gcd(stack::fp8_multiple, columns_of_each);
+  if (unit == 1 || limit.number % unit != 0) return limit;
+  return {limit.axis, limit.number / unit, fmt::format("{} / {}", limit.what, unit)};
+}
+
+std::vector<mesh::Constraint> aligned(std::vector<mesh::Constraint> limits, const Model& model) {
+  const int grouped = model.heads / model.kv_heads;
+  for (mesh::Constraint& limit : limits) {
+    if (limit.axis != mesh::Axis::tp || limit.what == "vocabulary") continue;
+    const bool heads = limit.what == "kv_heads";
+    limit = aligned(limit, heads ? std::gcd(grouped, 2) * model.head_size : 1);
+  }
+  return limits;
+}
+
 }  // namespace
 
 std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
@@ -83,7 +104,10 @@ std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
   const bool gathers = options.is("tp_output", "gather");
   if (scaling == Scaling::weak && !gathers) return {};
   const mesh::Constraint hidden{mesh::Axis::tp, model.hidden, "hidden"};
-  if (scaling == Scaling::weak) return {hidden};
+  const bool fp8 = stack::types_of(base.precision).casts_operands();
+  if (scaling == Scaling::weak) {
+    return fp8 ? aligned({hidden}, model) : std::vector<mesh::Constraint>{hidden};
+  }
   std::vector<mesh::Constraint> result{
       {mesh::Axis::tp, model.kv_heads, "kv_heads"},
       {mesh::Axis::tp, model.ffn, "ffn"},
@@ -93,7 +117,7 @@ std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
   if (options.is("vocabulary", "on")) {
     result.push_back({mesh::Axis::tp, model.vocabulary, "vocabulary"});
   }
-  return result;
+  return fp8 ? aligned(std::move(result), model) : result;
 }
 
 Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
@@ -121,6 +145,9 @@ Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
   result.options["batch"] = std::to_string(plan.batch() * mesh.dp);
   result.options["microbatch"] = std::to_string(plan.microbatch);
   result.options["microbatches"] = std::to_string(plan.microbatches);
+  if (stack::types_of(base.precision).casts_operands()) {
+    stack::require_fp8_extents({result, mesh.pp - 1});
+  }
   return result;
 }
 

@@ -65,13 +65,9 @@ class AttentionViews {
 
 void LayerWriter::attention_forward(LayerState& state, int layer, int microbatch) {
   state.qkv = new_buffer(g_.tokens * g_.qkv, Role::activation, microbatch);
-  builder_.emit(0, Gemm{.m = static_cast<std::uint32_t>(g_.tokens),
-                        .n = static_cast<std::uint32_t>(g_.qkv),
-                        .k = static_cast<std::uint32_t>(g_.hidden),
-                        .mode = types_.mode,
-                        .a = dense(builder_.whole(state.input), g_.tokens, g_.hidden),
-                        .b = dense(parameters_.weight(layer, Tensor::qkv), g_.hidden, g_.qkv),
-                        .d = dense(builder_.whole(state.qkv), g_.tokens, g_.qkv)});
+  linear_.forward(linear(layer, Tensor::qkv), microbatch,
+                  dense(builder_.whole(state.input), g_.tokens, g_.hidden),
+                  dense(builder_.whole(state.qkv), g_.tokens, g_.qkv), {});
 
   const AttentionViews view{builder_, g_};
   const auto batch = static_cast<std::uint32_t>(view.batch());
@@ -79,8 +75,8 @@ void LayerWriter::attention_forward(LayerState& state, int layer, int microbatch
   const auto d = static_cast<std::uint32_t>(g_.head_size);
   const std::uint64_t square = g_.sequence * g_.sequence;
   state.scores = new_buffer(view.batch() * g_.grouped * square, Role::activation, microbatch);
-  state.context = new_buffer(g_.tokens * g_.context,
-                             g_.gathers() ? Role::workspace : Role::activation, microbatch);
+  state.context =
+      new_buffer(g_.tokens * g_.context, g_.gathers() ? Role::workspace : input_role(), microbatch);
   for (std::uint64_t j = 0; j < g_.grouped; ++j) {
     builder_.emit(0, Gemm{.m = s,
                           .n = s,

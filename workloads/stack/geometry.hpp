@@ -43,13 +43,15 @@ struct Geometry {
   [[nodiscard]] std::uint64_t activation() const { return tokens * hidden; }  ///< elements
 };
 
-/// Element types: of weights and activations, and of gradients, masters and moments.
+/// Element types: of weights and activations; of gradients, masters and moments; of what the GEMMs
+/// of the linear layers read forward, and of the gradients that they read.
 struct Types {
   program::DType compute, accumulate;
   program::ComputeMode mode;
+  program::DType operand, gradient_operand;
   [[nodiscard]] bool has_master() const { return compute != accumulate; }
+  [[nodiscard]] bool casts_operands() const { return operand != compute; }
 };
-/// Throws base::UsageError for a precision that the stack has no program for.
 [[nodiscard]] Types types_of(Precision precision);
 
 }  // namespace isoscale::workloads::stack

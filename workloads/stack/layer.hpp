@@ -9,6 +9,7 @@
 
 #include "program/builder.hpp"
 #include "workloads/stack/geometry.hpp"
+#include "workloads/stack/linear.hpp"
 #include "workloads/stack/parameters.hpp"
 
 namespace isoscale::workloads::stack {
@@ -35,7 +36,7 @@ class LayerWriter {
   LayerWriter(program::Builder& builder, const Geometry& geometry, const Types& types,
               const Parameters& parameters, GradientDone gradient_done);
 
-  /// X [tokens, h] -> Z, a new buffer of role `output_role`. X is kept until backward.
+  /// X [tokens, h] -> Z, a new buffer of role `output_role`.
   [[nodiscard]] program::BufferId forward(int layer, int microbatch, program::BufferId input,
                                           program::Role output_role);
   /// What backward does with the gradient it is given once it has used it.
@@ -52,11 +53,15 @@ class LayerWriter {
   [[nodiscard]] program::BufferId vocabulary_backward(int microbatch, program::BufferId input,
                                                       program::BufferId logits);
 
+  /// Whether backward reads the inputs that forward was given, so that they are to be kept.
+  [[nodiscard]] bool keeps_inputs() const { return !types_.casts_operands(); }
+
   [[nodiscard]] program::BufferId new_buffer(std::uint64_t count, program::Role role,
                                              int microbatch);
 
  private:
-  struct Product;  // a GEMM by the roles of its operands
+  [[nodiscard]] Linear linear(int layer, Tensor tensor) const;
+  [[nodiscard]] Linear vocabulary() const;
 
   void attention_forward(LayerState& state, int layer, int microbatch);
   [[nodiscard]] program::BufferId attention_backward(const LayerState& state,
@@ -66,22 +71,25 @@ class LayerWriter {
   [[nodiscard]] program::BufferId inner_gradient(program::BufferId d_inner);
 
   /// out = gain * in * W + residual for the second GEMM of a pair; returns out.
-  [[nodiscard]] program::BufferId second_forward(const program::Slice& weight, program::BufferId in,
-                                                 std::uint64_t columns, program::BufferId residual,
-                                                 program::Role role, int microbatch);
+  [[nodiscard]] program::BufferId second_forward(const Linear& linear, program::BufferId in,
+                                                 program::BufferId residual, program::Role role,
+                                                 int microbatch);
+  /// d_out of the second GEMM of a pair, for its two products.
+  [[nodiscard]] LinearWriter::Operand second_gradient(const Linear& linear,
+                                                      program::BufferId d_out);
   /// d_in (this rank's columns) of the second GEMM of a pair.
-  [[nodiscard]] program::BufferId second_input_gradient(const program::Slice& weight,
-                                                        program::BufferId d_out,
-                                                        std::uint64_t columns);
-  void second_weight_gradient(const program::Slice& gradient, program::BufferId in,
-                              std::uint64_t columns, program::BufferId d_out, int microbatch);
+  [[nodiscard]] program::BufferId second_input_gradient(const Linear& linear,
+                                                        const LinearWriter::Operand& d_out);
   /// d_in = d_out * W^T + residual, summed over tp, for the first GEMM of a pair.
-  [[nodiscard]] program::BufferId first_input_gradient(const program::Slice& weight,
-                                                       program::BufferId d_out,
-                                                       std::uint64_t columns,
+  [[nodiscard]] program::BufferId first_input_gradient(const Linear& linear,
+                                                       const LinearWriter::Operand& d_out,
                                                        program::BufferId residual);
-  void first_weight_gradient(const program::Slice& gradient, program::BufferId in,
-                             program::BufferId d_out, std::uint64_t columns, int microbatch);
+  void weight_gradient(const Linear& linear, program::BufferId in,
+                       const LinearWriter::Operand& d_out, int microbatch);
+  /// What only the weight gradients read goes after forward where these have copies of their own.
+  void release_after_forward(program::BufferId input);
+  void release_after_backward(program::BufferId input);
+  [[nodiscard]] program::Role input_role() const;
 
   /// [tokens, columns] on each rank -> [tokens, tp * columns] on all.
   [[nodiscard]] program::BufferId gather_columns(program::BufferId part, std::uint64_t columns,
@@ -89,12 +97,12 @@ class LayerWriter {
   /// [tokens, tp * columns] partial sums -> [tokens, columns] of the sum.
   [[nodiscard]] program::BufferId scatter_columns(program::BufferId partial, std::uint64_t columns);
   void reduce_over_tp(program::BufferId buffer);
-  void done(const program::Slice& gradient, int microbatch);
 
   program::Builder& builder_;
   const Geometry& g_;
   const Types& types_;
   const Parameters& parameters_;
+  LinearWriter linear_;
   GradientDone gradient_done_;
   std::map<std::pair<int, int>, LayerState> kept_;  ///< by (layer, microbatch)
 };

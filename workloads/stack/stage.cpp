@@ -45,6 +45,8 @@ class StageWriter {
   void reduce_gradients(const Bucket& bucket);
   void observe_output(int microbatch, BufferId output);
   void release_unless_kept(BufferId buffer);
+  /// Of a layer, once nothing reads it again.
+  void release_input(int layer, int microbatch);
 
   const Request& request_;
   Geometry g_;
@@ -105,9 +107,12 @@ void StageWriter::forward(int microbatch) {
   BufferId activation = stage_inputs_.at(microbatch);
   const bool sends = !g_.last_stage();
   for (int layer = 0; layer < g_.layers; ++layer) {
-    const bool outgoing = sends && layer + 1 == g_.layers;
-    activation = layers_.forward(layer, microbatch, activation,
-                                 outgoing ? Role::workspace : Role::activation);
+    const bool is_last = layer + 1 == g_.layers;
+    const bool is_kept = is_last ? !sends : layers_.keeps_inputs();
+    const BufferId input = activation;
+    activation =
+        layers_.forward(layer, microbatch, input, is_kept ? Role::activation : Role::workspace);
+    if (!layers_.keeps_inputs()) release_input(layer, microbatch);
   }
   if (sends) {
     outgoing_ = activation;
@@ -139,11 +144,10 @@ void StageWriter::backward(int microbatch) {
     const InputGradient order = layer == 0 ? InputGradient::last : InputGradient::first;
     gradient = layers_.backward(layer, microbatch, gradient, ownership, order);
     ownership = LayerWriter::Ownership::released;
-    if (layer > 0) builder_.release(layers_.input_of(layer, microbatch));
+    if (layers_.keeps_inputs()) release_input(layer, microbatch);
     layers_.forget(layer, microbatch);
   }
   if (g_.first_stage()) {
-    inputs_.give_back(stage_inputs_.at(microbatch));
     // Would go on into an embedding; no weight gradient depends on it, so it is compared itself.
     if (request_.keep == Keep::observables) {
       builder_.observe("input.gradient", builder_.whole(gradient),
@@ -151,8 +155,16 @@ void StageWriter::backward(int microbatch) {
     }
     release_unless_kept(gradient);
   } else {
-    builder_.release(stage_inputs_.at(microbatch));
     outgoing_ = gradient;
+  }
+}
+
+void StageWriter::release_input(int layer, int microbatch) {
+  const BufferId input = layers_.input_of(layer, microbatch);
+  if (layer == 0 && g_.first_stage()) {
+    inputs_.give_back(input);
+  } else {
+    builder_.release(input);
   }
 }
 
@@ -246,6 +258,7 @@ void StageWriter::release_unless_kept(BufferId buffer) {
 }  // namespace
 
 program::RankProgram build_stage(const Request& request, int stage) {
+  if (types_of(request.precision).casts_operands()) require_fp8_extents({request, stage});
   return StageWriter{request, stage}.write();
 }
 

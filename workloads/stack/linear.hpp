@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "program/builder.hpp"
+#include "workloads/stack/geometry.hpp"
+
+namespace isoscale::workloads::stack {
+
+/// Whether the GEMMs of a linear layer take their operands as they are stored or cast to fp8.
+enum class Operands : std::uint8_t { stored, cast };
+
+/// Rows, columns and row strides of fp8 operands must be multiples of it (cuBLASLt).
+inline constexpr int fp8_multiple = 16;
+/// Throws base::UsageError, with the number and what to change, when the linear layers have an
+/// extent that fp8 GEMMs cannot take.
+void require_fp8_extents(const Geometry& geometry);
+
+/// A linear layer on this rank: Y [tokens, outputs] = gain * X [tokens, inputs] * W.
+struct Linear {
+  program::Slice weight, gradient;  ///< inputs x outputs
+  std::uint64_t inputs = 0, outputs = 0;
+  double gain = 1;
+  Operands operands = Operands::stored;
+};
+
+/// What is added to a product: beta * c.
+struct Addend {
+  double beta = 0;
+  program::Matrix c{};
+};
+
+/// Writes the three GEMMs of linear layers on the compute stream.
+///
+/// Cast operands follow NVIDIA's Transformer Engine: e4m3 forward, e5m2 for gradients, one scale
+/// per tensor and rank, measured as it is cast. cuBLASLt multiplies fp8 only when both operands are
+/// contiguous along k, so every operand that two GEMMs read is written twice, plain and transposed:
+///   Y = X * (W^T)^T,   dX = dY * W^T,   dW = X^T * (dY^T)^T,
+/// where what stands in brackets is stored and the outer transpose is the GEMM's. A weight is cast
+/// once a step. Of X, the transposed copy alone is kept for backward.
+class LinearWriter {
+ public:
+  LinearWriter(program::Builder& builder, const Geometry& geometry, const Types& types)
+      : builder_(builder), g_(geometry), types_(types) {}
+
+  /// A matrix as the GEMMs take it; without a transposed copy they transpose as they read.
+  struct Operand {
+    program::Matrix plain{}, transposed{};
+    program::BufferId descale = program::no_buffer;
+  };
+
+  void forward(const Linear& linear, int microbatch, const program::Matrix& x,
+               const program::Matrix& y, const Addend& addend);
+  /// dY for both of the products below; to be released after them.
+  [[nodiscard]] Operand gradient(const Linear& linear, const program::Matrix& dy);
+  void release(const Operand& gradient);
+  /// dX = gain * dY * W^T + addend.
+  void input_gradient(const Linear& linear, const Operand& dy, const program::Matrix& dx,
+                      const Addend& addend);
+  /// dW += gain * X^T * dY; x is not read, and may have been released, where forward cast it.
+  void weight_gradient(const Linear& linear, int microbatch, const program::Matrix& x,
+                       const Operand& dy);
+
+ private:
+  struct Destination {
+    program::DType type;
+    program::Role plain, transposed;
+    int microbatch = -1;
+  };
+  [[nodiscard]] Operand cast(const program::Matrix& src, std::uint64_t rows, std::uint64_t columns,
+                             const Destination& to);
+  [[nodiscard]] Operand weight(const Linear& linear);
+  void release(const program::Matrix& copy);
+
+  program::Builder& builder_;
+  const Geometry& g_;
+  const Types& types_;
+  std::map<std::uint64_t, Operand> weights_;  ///< by offset of the weight: cast in this step
+  std::map<std::pair<std::uint64_t, int>, Operand> inputs_;  ///< and by microbatch
+};
+
+}  // namespace isoscale::workloads::stack
