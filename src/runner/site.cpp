@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -157,13 +158,33 @@ Site make_site(const comm::Communicator& world, const executor::Executor& execut
   return site;
 }
 
+std::string to_text(const RankSoftware& software) {
+  json object{{"device", software.device}, {"mpi_library", software.mpi_library}};
+  object["text"] = software.text;
+  json& number = object["number"] = json::object();
+  for (const auto& [key, value] : software.number) {
+    if (std::isfinite(value)) number[key] = value;  // JSON has no others
+  }
+  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+RankSoftware software_from_text(const std::string& text) {
+  const json object = json::parse(text);
+  return {.device = object.at("device").get<std::string>(),
+          .mpi_library = object.at("mpi_library").get<std::string>(),
+          .text = object.at("text").get<std::map<std::string, std::string>>(),
+          .number = object.at("number").get<std::map<std::string, double>>()};
+}
+
 std::vector<RankSoftware> gather_software(const comm::Communicator& world,
                                           const executor::Description& device) {
-  const std::vector<std::string> devices = world.gather(device.detail);
-  const std::vector<std::string> libraries = world.gather(comm::Environment::library_version());
+  const RankSoftware mine{.device = device.detail,
+                          .mpi_library = comm::Environment::library_version(),
+                          .text = device.facts_text,
+                          .number = device.facts_number};
   std::vector<RankSoftware> software;
-  for (std::size_t rank = 0; rank < devices.size(); ++rank) {
-    software.push_back({.device = devices[rank], .mpi_library = libraries[rank]});
+  for (const std::string& text : world.gather(to_text(mine))) {
+    software.push_back(software_from_text(text));
   }
   return software;
 }
@@ -204,6 +225,8 @@ std::vector<results::RankFacts> rank_facts(std::span<const system::MachineFacts>
     if (machine.memory_total) {
       entry.number["memory_total"] = static_cast<double>(machine.memory_total->value());
     }
+    entry.text.insert(software[r].text.begin(), software[r].text.end());
+    entry.number.insert(software[r].number.begin(), software[r].number.end());
   }
   return result;
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,14 +33,22 @@ namespace isoscale::runner {
 
 /// What a rank computes and communicates with; may differ from node to node.
 struct RankSoftware {
-  std::string device;       ///< executor::Description::detail
-  std::string mpi_library;  ///< first line of its version
+  std::string device;                            ///< executor::Description::detail
+  std::string mpi_library;                       ///< first line of its version
+  std::map<std::string, std::string> text = {};  ///< executor::Description::facts_text
+  std::map<std::string, double> number = {};     ///< executor::Description::facts_number
 };
+/// What a rank says of itself as text that software_from_text() reads. Numbers that are not finite
+/// are left out.
+[[nodiscard]] std::string to_text(const RankSoftware& software);
+[[nodiscard]] RankSoftware software_from_text(const std::string& text);
+
 /// Collective: every rank's, by rank, on rank 0; empty elsewhere.
 [[nodiscard]] std::vector<RankSoftware> gather_software(const comm::Communicator& world,
                                                         const executor::Description& device);
 
-/// All three by rank.
+/// All three by rank. What the machine says of itself goes before what a device says under the same
+/// key.
 [[nodiscard]] std::vector<results::RankFacts> rank_facts(
     std::span<const system::MachineFacts> facts, std::span<const RankSoftware> software,
     std::span<const int> node_of_rank);

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 
 namespace isoscale::runner {
@@ -127,8 +128,12 @@ TEST(RankFacts, TellWhatIsKnownAndNothingElse) {
   known.cpu_quota = 2.5;
   const std::vector<MachineFacts> facts{known, bound_to({}, {})};
   const std::vector<int> nodes{0, 1};
-  const std::vector<RankSoftware> software{{.device = "BLAS A", .mpi_library = "MPI 1"},
-                                           {.device = "BLAS B", .mpi_library = "MPI 2"}};
+  const std::vector<RankSoftware> software{
+      {.device = "BLAS A",
+       .mpi_library = "MPI 1",
+       .text = {{"gpu_name", "Some GPU"}, {"cpu_model", "not the device's to say"}},
+       .number = {{"gpu_nvlinks", 18}, {"memory_total", 1}}},
+      {.device = "BLAS B", .mpi_library = "MPI 2"}};
   const auto ranks = rank_facts(facts, software, nodes);
   ASSERT_EQ(ranks.size(), 2U);
   EXPECT_EQ(ranks[0].rank, 0);
@@ -142,6 +147,9 @@ TEST(RankFacts, TellWhatIsKnownAndNothingElse) {
   EXPECT_THAT(ranks[0].number, Contains(Pair("cpu_quota", 2.5)));
   EXPECT_THAT(ranks[0].text, Contains(Pair("cpu_quota", "2.5 CPUs")));
   EXPECT_THAT(ranks[0].text, Contains(Pair("device", "BLAS A")));
+  EXPECT_THAT(ranks[0].text, Contains(Pair("gpu_name", "Some GPU")));
+  EXPECT_THAT(ranks[0].number, Contains(Pair("gpu_nvlinks", 18)));
+  EXPECT_THAT(ranks[1].text, Not(Contains(Key("gpu_name"))));
   EXPECT_THAT(ranks[1].text, Contains(Pair("device", "BLAS B")));
   EXPECT_THAT(ranks[1].text, Contains(Pair("mpi_library", "MPI 2")));
   for (const char* absent :
@@ -151,6 +159,23 @@ TEST(RankFacts, TellWhatIsKnownAndNothingElse) {
   for (const char* absent : {"cpu_model", "bound_cpus", "cpu_quota"}) {
     EXPECT_THAT(ranks[1].text, Not(Contains(Key(absent))));
   }
+}
+
+TEST(RankSoftware, TravelsAsTextWithAllThatIsKnown) {
+  const RankSoftware sent{
+      .device = "NVIDIA H200",
+      .mpi_library = "Open MPI \"4\"",
+      .text = {{"gpu_uuid", "GPU-1"}, {"gpu_driver", "5\xFF"}},
+      .number = {{"gpu_sm_clock", 1.98e9}, {"tiny", 0.1}, {"unknown", std::nan("")}}};
+  const RankSoftware received = software_from_text(to_text(sent));
+  EXPECT_EQ(received.device, sent.device);
+  EXPECT_EQ(received.mpi_library, sent.mpi_library);
+  EXPECT_THAT(received.text,
+              testing::ElementsAre(Pair("gpu_driver", "5\uFFFD"), Pair("gpu_uuid", "GPU-1")));
+  EXPECT_THAT(received.number,
+              testing::ElementsAre(Pair("gpu_sm_clock", 1.98e9), Pair("tiny", 0.1)));
+  const RankSoftware nothing = software_from_text(to_text({.device = "", .mpi_library = ""}));
+  EXPECT_TRUE(nothing.text.empty() && nothing.number.empty());
 }
 
 }  // namespace
