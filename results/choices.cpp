@@ -2,10 +2,15 @@
 // SPDX-License-Identifier: MIT
 #include "results/choices.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <initializer_list>
+#include <set>
+#include <string_view>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace isoscale::results {
 namespace {
@@ -44,6 +49,21 @@ std::vector<GemmChoice> to_choices(const GemmTable& t) {
                        .candidates = t.candidates[row]});
   }
   return choices;
+}
+
+std::vector<GemmChoice> choices_of_run(const RunData& run, const std::string& file) {
+  std::vector<GemmChoice> choices;
+  std::set<std::string_view> known;
+  for (const PointData& point : run.points) {
+    for (const GemmChoice& choice : point.gemm_choices) {
+      if (known.insert(choice.shape).second) choices.push_back(choice);
+    }
+  }
+  if (!choices.empty()) return choices;
+  throw base::UsageError(
+      fmt::format("{}: holds no choice of GEMM algorithms; give a run that was measured on a GPU "
+                  "(--device cuda)",
+                  base::printable(file)));
 }
 
 CommunicatorTable to_table(const std::vector<CommunicatorTime>& times) {

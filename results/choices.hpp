@@ -22,6 +22,10 @@ struct GemmTable {
 /// Throws base::Error when the columns differ in length.
 [[nodiscard]] std::vector<GemmChoice> to_choices(const GemmTable& table);
 
+/// All choices of a run, each shape once, by the point that chose it first. Throws base::UsageError
+/// that begins with `file` when there are none.
+[[nodiscard]] std::vector<GemmChoice> choices_of_run(const RunData& run, const std::string& file);
+
 /// One row per communicator.
 struct CommunicatorTable {
   std::vector<std::string> name;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
+#include "results/choices.hpp"
 #include "results/hdf5.hpp"
 #include "results/layout.hpp"
 #include "results/output.hpp"
@@ -134,6 +135,20 @@ TEST(UnitOfFact, FollowsFromItsName) {
                                    {"cores", "1"}}) {
     EXPECT_EQ(unit_of_fact(name), unit) << name;
   }
+}
+
+TEST(ChoicesOfRun, NamesEachShapeOnceAndAsFirstChosen) {
+  RunData run = samples::header();
+  EXPECT_THAT([&] { (void)choices_of_run(run, "old.h5"); },
+              testing::ThrowsMessage<base::UsageError>(
+                  testing::AllOf(testing::StartsWith("old.h5: "), HasSubstr("--device cuda"))));
+  run.points = {samples::skipped_point(0), samples::point(1), samples::point(2)};
+  run.points[2].gemm_choices = {{.shape = "bf16 8x8x8 T", .algorithm = "other"},
+                                {.shape = "new", .algorithm = "b1"}};
+  const auto choices = choices_of_run(run, "old.h5");
+  ASSERT_EQ(choices.size(), 3U);
+  EXPECT_EQ(choices[1].algorithm, "a0");
+  EXPECT_EQ(choices[2].shape, "new");
 }
 
 TEST_F(RunFile, OfSchema10IsReadWithoutWhat11Added) {
