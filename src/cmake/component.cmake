@@ -3,19 +3,19 @@
 
 # Warnings and sanitizers, on every target of ours and on nobody else's.
 add_library(isoscale_flags INTERFACE)
-target_compile_options(isoscale_flags INTERFACE -Wall -Wextra -Wconversion -Wshadow
-  $<$<BOOL:${ISOSCALE_WERROR}>:-Werror>)
+target_compile_options(isoscale_flags INTERFACE
+  "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wconversion;-Wshadow;$<$<BOOL:${ISOSCALE_WERROR}>:-Werror>>")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC 12 sees an overlap in "literal" + string that is not there (GCC bug 105651).
-  target_compile_options(isoscale_flags INTERFACE -Wno-restrict)
+  target_compile_options(isoscale_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
 endif()
 if(ISOSCALE_NATIVE)
-  target_compile_options(isoscale_flags INTERFACE -march=native)
+  target_compile_options(isoscale_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=native>)
 endif()
 if(ISOSCALE_SANITIZE)
   # No recovery: undefined behaviour must fail a test, not only print.
   target_compile_options(isoscale_flags INTERFACE
-    -fsanitize=${ISOSCALE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    "$<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${ISOSCALE_SANITIZE};-fno-sanitize-recover=all;-fno-omit-frame-pointer>")
   target_link_options(isoscale_flags INTERFACE -fsanitize=${ISOSCALE_SANITIZE})
 endif()
 target_include_directories(isoscale_flags INTERFACE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})

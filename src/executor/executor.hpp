@@ -30,19 +30,19 @@ struct PlayTime {
 
 /// The algorithm that a library was told to multiply one shape with.
 struct GemmChoice {
-  std::string shape;       ///< sizes, types, layout and library: equal text, same problem
-  std::string algorithm;   ///< the library's own opaque description, in hexadecimal
-  units::Bytes workspace;  ///< that the algorithm needs
-  units::Seconds time;     ///< of one call when it was chosen; 0 when it was given
-  int candidates = 0;      ///< algorithms that were timed; 0 when it was given
+  std::string shape{};       ///< sizes, types, layout and library: equal text, same problem
+  std::string algorithm{};   ///< the library's own opaque description, in hexadecimal
+  units::Bytes workspace{};  ///< that the algorithm needs
+  units::Seconds time{};     ///< of one call when it was chosen; 0 when it was given
+  int candidates = 0;        ///< algorithms that were timed; 0 when it was given
 };
 
 /// What it took to make one communicator on this rank.
 struct CommunicatorFacts {
-  std::string name;  ///< "world", "tp on compute", "pp, even links"
+  std::string name{};  ///< "world", "tp on compute", "pp, even links"
   int ranks = 0;
-  units::Seconds creation;
-  units::Seconds first_call;  ///< connections are made then
+  units::Seconds creation{};
+  units::Seconds first_call{};  ///< connections are made then
 };
 
 /// What an executor decided when it prepared a session; goes into the run file.
@@ -86,7 +86,8 @@ struct Description {
   std::vector<workloads::Precision> precisions;
   std::optional<units::Bytes> memory_free;  ///< of the whole pool; absent: unknown
   MemoryPool memory_pool = MemoryPool::rank;
-  int cores = 0;  ///< cores this rank is bound to
+  int cores = 0;               ///< cores this rank is bound to
+  bool shared_device = false;  ///< some rank shares its GPU with another: no times are taken
   /// What else is known of the device, by the keys of a run file's facts of ranks.
   std::map<std::string, std::string> facts_text;
   std::map<std::string, double> facts_number;

@@ -61,6 +61,8 @@ std::byte* Resolver::address_or_null(const program::Slice& slice) const {
 
 program::DType Resolver::dtype(const program::Slice& slice) const { return buffer(slice).dtype; }
 
+program::Space Resolver::space(const program::Slice& slice) const { return buffer(slice).space; }
+
 std::size_t Resolver::element_size(const program::Slice& slice) const {
   return program::element_size(dtype(slice));
 }

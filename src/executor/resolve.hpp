@@ -28,6 +28,7 @@ class Resolver {
   [[nodiscard]] std::byte* address_or_null(const program::Slice& slice) const;
 
   [[nodiscard]] program::DType dtype(const program::Slice& slice) const;
+  [[nodiscard]] program::Space space(const program::Slice& slice) const;
   [[nodiscard]] std::size_t element_size(const program::Slice& slice) const;
 
   [[nodiscard]] const mesh::Shape& mesh() const { return mesh_; }

@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+
+# ISOSCALE_CUDA_FOUND: whether libisoscale_cuda.so can be built. It needs nvcc, the CUDA runtime,
+# cuBLASLt and NCCL, and no GPU. One line says what was found, or what is missing.
+set(ISOSCALE_CUDA AUTO CACHE STRING "The CUDA executor: AUTO builds it where CUDA and NCCL are")
+set_property(CACHE ISOSCALE_CUDA PROPERTY STRINGS AUTO ON OFF)
+set(ISOSCALE_CUDA_FOUND OFF)
+
+function(isoscale_no_cuda reason)
+  if(ISOSCALE_CUDA STREQUAL "AUTO")
+    message(STATUS "CUDA executor: not built (${reason})")
+  else()
+    message(FATAL_ERROR "ISOSCALE_CUDA=ON, but ${reason}")
+  endif()
+endfunction()
+
+macro(isoscale_find_cuda)
+  include(CheckLanguage)
+  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+    find_program(isoscale_nvcc nvcc HINTS ENV CUDA_PATH ENV CUDA_HOME /usr/local/cuda
+      PATH_SUFFIXES bin)
+    if(isoscale_nvcc)
+      set(CMAKE_CUDA_COMPILER ${isoscale_nvcc})
+    endif()
+  endif()
+  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
+    isoscale_no_cuda("there is no nvcc: install the CUDA Toolkit, or set CUDACXX")
+    return()
+  endif()
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+    # Ampere, Hopper and Blackwell, each in its own machine code.
+    set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100-real)
+  endif()
+  enable_language(CUDA)
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
+    # CMake 3.25 does not know yet that nvcc has C++20.
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
+  endif()
+  set(CMAKE_CUDA_RUNTIME_LIBRARY None)  # named as a target below, where linkers find it
+  find_package(CUDAToolkit QUIET)
+  find_path(NCCL_INCLUDE_DIR nccl.h HINTS ENV NCCL_HOME ${NCCL_ROOT} ${CUDAToolkit_INCLUDE_DIRS}
+    PATH_SUFFIXES include)
+  find_library(NCCL_LIBRARY nccl HINTS ENV NCCL_HOME ${NCCL_ROOT} ${CUDAToolkit_LIBRARY_DIR}
+    PATH_SUFFIXES lib lib64)
+  if(NOT TARGET CUDA::cudart_static OR NOT TARGET CUDA::cublasLt)
+    isoscale_no_cuda("the CUDA Toolkit beside ${CMAKE_CUDA_COMPILER} lacks its runtime or cuBLAS")
+    return()
+  endif()
+  if(NOT NCCL_INCLUDE_DIR OR NOT NCCL_LIBRARY)
+    isoscale_no_cuda("there is no NCCL: install it, or name its folder with -DNCCL_ROOT=DIR")
+    return()
+  endif()
+  file(STRINGS ${NCCL_INCLUDE_DIR}/nccl.h nccl_lines REGEX "#define NCCL_(MAJOR|MINOR|PATCH) ")
+  string(REGEX REPLACE ".*MAJOR ([0-9]+).*MINOR ([0-9]+).*PATCH ([0-9]+).*" "\\1.\\2.\\3"
+    nccl_version "${nccl_lines}")
+  if(nccl_version VERSION_LESS 2.18)
+    isoscale_no_cuda("NCCL ${nccl_version} is too old: 2.18 or newer is needed")
+    return()
+  endif()
+  add_library(isoscale_nccl INTERFACE)
+  target_include_directories(isoscale_nccl SYSTEM INTERFACE ${NCCL_INCLUDE_DIR})
+  target_link_libraries(isoscale_nccl INTERFACE ${NCCL_LIBRARY})
+  set(ISOSCALE_CUDA_FOUND ON)
+  list(JOIN CMAKE_CUDA_ARCHITECTURES " " architectures)
+  message(STATUS "CUDA executor: CUDA ${CUDAToolkit_VERSION}, NCCL ${nccl_version}, "
+    "for sm ${architectures}")
+endmacro()
+
+if(ISOSCALE_MPI AND NOT ISOSCALE_CUDA STREQUAL "OFF")
+  isoscale_find_cuda()
+elseif(ISOSCALE_CUDA STREQUAL "ON")
+  isoscale_no_cuda("ISOSCALE_MPI is off, and the executor needs MPI")
+endif()

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "executor/cuda/check.hpp"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+namespace isoscale::executor::cuda {
+
+void check(cudaError_t status, std::source_location where) {
+  if (status == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());
+  throw CudaError(
+      fmt::format("CUDA: {} ({})", cudaGetErrorString(status), cudaGetErrorName(status)), where);
+}
+
+void check(cublasStatus_t status, std::source_location where) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw CublasError(fmt::format("cuBLAS: {} ({})", cublasLtGetStatusString(status),
+                                cublasLtGetStatusName(status)),
+                    where);
+}
+
+void check(ncclResult_t result, std::source_location where) {
+  if (result == ncclSuccess || result == ncclInProgress) return;
+  const char* const last = ncclGetLastError(nullptr);
+  const std::string_view detail = last == nullptr ? "" : last;
+  throw NcclError(
+      fmt::format("NCCL: {}{}{}", ncclGetErrorString(result), detail.empty() ? "" : ": ", detail),
+      where);
+}
+
+}  // namespace isoscale::executor::cuda

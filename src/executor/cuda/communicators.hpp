@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "executor/communication_needs.hpp"
+#include "executor/cuda/nccl_communicator.hpp"
+#include "executor/executor.hpp"
+
+namespace isoscale::executor::cuda {
+
+/// A link joins two ranks that are `distance` apart along an axis. The links of a rank are of two
+/// kinds that take turns along the axis, each with a communicator of its own: what a rank exchanges
+/// with the previous stage and with the next then waits for nothing but its own peer, on whichever
+/// streams the two ends use, and two links between the same two ranks are told apart.
+struct LinkKind {
+  mesh::Axis axis = mesh::Axis::pp;
+  int distance = 1;
+  int parity = 0;  ///< of the coordinate where the link begins, in units of distance
+
+  auto operator<=>(const LinkKind&) const = default;
+};
+/// The kind of the link from `rank` to the rank `offset` steps along `axis`; alike at both ends.
+[[nodiscard]] LinkKind link_kind(const mesh::Shape& mesh, int rank, mesh::Axis axis,
+                                 std::int32_t offset);
+
+/// What communicators a set of programs needs, in the order in which all ranks make them.
+struct CommunicatorPlan {
+  std::vector<std::pair<mesh::AxisSet, program::StreamId>> collectives;
+  std::vector<LinkKind> links;
+};
+[[nodiscard]] CommunicatorPlan communicator_plan(const CommunicationNeeds& needs,
+                                                 const mesh::Shape& mesh);
+
+/// The NCCL communicators of one rank.
+class Communicators {
+ public:
+  /// Collective over `point`; makes none at all when nothing is needed. `streams` are the names of
+  /// the program's streams. Throws NcclError.
+  Communicators(const CommunicationNeeds& needs, const mesh::Shape& mesh,
+                const comm::Communicator& point, std::span<const std::string> streams,
+                units::Seconds limit);
+
+  [[nodiscard]] ncclComm_t collective(mesh::AxisSet axes, program::StreamId stream) const;
+  [[nodiscard]] ncclComm_t link(const LinkKind& kind) const;
+  /// Collective: the first call on each, which makes its connections.
+  void connect();
+  [[nodiscard]] const std::vector<CommunicatorFacts>& facts() const { return facts_; }
+
+  /// Throws NcclError when one of them has failed in the background.
+  void poll() const;
+  void close();
+  void abort() noexcept;
+
+ private:
+  void add(const comm::Communicator& point, mesh::AxisSet axes, const std::string& name);
+  void connect_links(const LinkKind& kind, ncclComm_t communicator, void* scratch,
+                     cudaStream_t stream) const;
+
+  mesh::Shape mesh_;
+  int rank_;
+  units::Seconds limit_;
+  CommunicatorPlan plan_;
+  std::map<mesh::Axis, std::vector<std::int32_t>> offsets_;
+  NcclCommunicator world_;
+  std::vector<NcclCommunicator> all_;  ///< those of plan_.collectives, then of plan_.links
+  std::vector<CommunicatorFacts> facts_;
+};
+
+}  // namespace isoscale::executor::cuda

@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "executor/cuda/device.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <sstream>
+#include <vector>
+
+#include "base/error.hpp"
+#include "executor/cuda/check.hpp"
+
+namespace isoscale::executor::cuda {
+namespace {
+
+/// "GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx", as NVML and nvidia-smi write it.
+std::string uuid_text(const cudaUUID_t& uuid) {
+  std::string text = "GPU-";
+  for (std::size_t i = 0; i < sizeof uuid.bytes; ++i) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+    text += fmt::format("{:02x}", static_cast<unsigned char>(uuid.bytes[i]));
+  }
+  return text;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown host";
+}
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream{text};
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+/// Each rank's text, on every rank.
+std::vector<std::string> all_gather(const comm::Communicator& node, const std::string& text) {
+  std::string lines;
+  for (const std::string& line : node.gather(text)) lines += line + '\n';
+  std::istringstream stream{node.broadcast(lines)};
+  std::vector<std::string> result;
+  for (std::string line; std::getline(stream, line);) result.push_back(line);
+  return result;
+}
+
+/// Throws base::UsageError on every rank of `world` when `work` throws on one.
+template <class Work>
+void together(const comm::Communicator& world, const Work& work) {
+  std::string problem;
+  try {
+    work();
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  if (const comm::Vote vote = comm::all_ok(world, problem); !vote.ok) {
+    throw base::UsageError(vote.why);
+  }
+}
+
+}  // namespace
+
+Versions versions() {
+  Versions result;
+  // Without a driver the first call still succeeds, and says 0.
+  if (cudaDriverGetVersion(&result.driver) != cudaSuccess) result.driver = 0;
+  check(cudaRuntimeGetVersion(&result.runtime));
+  check(ncclGetVersion(&result.nccl));
+  return result;
+}
+
+std::string device_problem() {
+  const Versions found = versions();
+  if (const auto problem = system::driver_problem(found.driver, found.runtime)) return *problem;
+  if (const auto problem = system::nccl_problem(found.nccl)) return *problem;
+  int count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  if (status != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+    if (status != cudaErrorNoDevice) {
+      return fmt::format("the CUDA driver does not answer ({}): see what nvidia-smi says",
+                         cudaGetErrorString(status));
+    }
+    count = 0;
+  }
+  if (count > 0) return "";
+  const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  return fmt::format(
+      "CUDA shows no GPU{}: start the job on a machine with one (--gres=gpu:N or "
+      "--gpus-per-node=N under Slurm), or use --device host",
+      visible == nullptr ? std::string{} : fmt::format(" (CUDA_VISIBLE_DEVICES is '{}')", visible));
+}
+
+std::vector<system::VisibleGpu> visible_gpus() {
+  int count = 0;
+  check(cudaGetDeviceCount(&count));
+  std::vector<system::VisibleGpu> gpus;
+  for (int index = 0; index < count; ++index) {
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, index));
+    std::array<char, 32> pci{};
+    check(cudaDeviceGetPCIBusId(pci.data(), static_cast<int>(pci.size()), index));
+    gpus.push_back({.index = index,
+                    .uuid = uuid_text(properties.uuid),
+                    .pci_bus_id = pci.data(),
+                    .name = properties.name,
+                    .major = properties.major,
+                    .minor = properties.minor,
+                    .memory = units::Bytes{properties.totalGlobalMem}});
+  }
+  return gpus;
+}
+
+ChosenGpu take_gpu(const comm::Communicator& world, const std::string& bind,
+                   config::ShareGpu share) {
+  const comm::Communicator node = world.split_node();
+  system::GpuView view{.visible = {},
+                       .local_rank = node.rank(),
+                       .seen_by = {},
+                       .host = host_name(),
+                       .visible_devices = std::nullopt};
+  if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible != nullptr) {
+    view.visible_devices = visible;
+  }
+  together(world, [&] { view.visible = visible_gpus(); });
+  std::vector<std::string> uuids;
+  for (const system::VisibleGpu& gpu : view.visible) uuids.push_back(gpu.uuid);
+  for (const std::string& line : all_gather(node, fmt::format("{}", fmt::join(uuids, " ")))) {
+    view.seen_by.push_back(words_of(line));
+  }
+
+  ChosenGpu chosen;
+  together(world, [&] {
+    const int index = system::choose_gpu(view, bind, share);
+    chosen.gpu = view.visible.at(static_cast<std::size_t>(index));
+  });
+  std::vector<system::GpuUse> uses;
+  const std::string mine = fmt::format("{} {}", world.rank(), chosen.gpu.uuid);
+  for (const std::string& line : all_gather(node, mine)) {
+    const std::vector<std::string> words = words_of(line);
+    uses.push_back({.rank = std::stoi(words.at(0)), .uuid = words.at(1)});
+  }
+  together(world, [&] {
+    system::refuse_shared_gpus(uses, view.host, share);
+    check(cudaSetDevice(chosen.gpu.index));
+    check(cudaFree(nullptr));  // makes the context, and finds out whether the GPU may be used
+  });
+  chosen.is_shared = world.all_max(system::share_a_gpu(uses) ? 1.0 : 0.0) > 0;
+  if (chosen.is_shared) {
+    const std::string id = fmt::format("{}-{}", view.host, world.rank());
+    ::setenv("NCCL_HOSTID", id.c_str(), 1);
+  }
+  return chosen;
+}
+
+}  // namespace isoscale::executor::cuda

@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "executor/cuda/check.hpp"
+#include "executor/cuda/cuda.hpp"
+#include "executor/cuda/device.hpp"
+#include "executor/cuda/session.hpp"
+#include "system/facts.hpp"
+#include "system/gpu_facts.hpp"
+
+namespace isoscale::executor {
+namespace {
+
+using namespace cuda;
+
+std::string version_text(int encoded) {  // 13000 = 13.0
+  return fmt::format("{}.{}", encoded / 1000, encoded % 1000 / 10);
+}
+std::string nccl_text(int encoded) {  // 22809 = 2.28.9
+  return fmt::format("{}.{}.{}", encoded / 10000, encoded % 10000 / 100, encoded % 100);
+}
+std::string cublas_text(std::size_t encoded) {  // 130001 = 13.0.1
+  return fmt::format("{}.{}.{}", encoded / 10000, encoded % 10000 / 100, encoded % 100);
+}
+
+/// Runs `work`; when it throws on a rank, all throw base::AgreedError.
+template <class Work>
+void agreed(const comm::Communicator& point, const Work& work) {
+  std::string problem;
+  try {
+    work();
+  } catch (const std::exception& error) {
+    problem = error.what();
+  }
+  if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) {
+    throw base::AgreedError(vote.why);
+  }
+}
+
+Description description_of(const ChosenGpu& chosen) {
+  const Versions found = versions();
+  const system::VisibleGpu& gpu = chosen.gpu;
+  Description description;
+  description.name = "cuda";
+  description.detail =
+      fmt::format("{}, CUDA {}, cuBLASLt {}, NCCL {}", gpu.name, version_text(found.runtime),
+                  cublas_text(cublasLtGetVersion()), nccl_text(found.nccl));
+  description.precisions = system::precisions_of(gpu.major, gpu.minor);
+  std::size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total));
+  description.memory_free = units::Bytes{free};
+  description.memory_pool = chosen.is_shared ? MemoryPool::node : MemoryPool::rank;
+  description.cores = static_cast<int>(system::machine_facts().bound_core_ids.size());
+  description.shared_device = chosen.is_shared;
+
+  const system::NvmlLibrary nvml = system::NvmlLibrary::open();
+  if (const auto facts = system::gpu_facts(nvml, gpu.uuid)) {
+    description.facts_text = system::gpu_facts_text(*facts);
+    description.facts_number = system::gpu_facts_number(*facts);
+  }
+  // What CUDA itself says holds with or without NVML.
+  description.facts_text["gpu_name"] = gpu.name;
+  description.facts_text["gpu_uuid"] = gpu.uuid;
+  description.facts_text["gpu_pci"] = gpu.pci_bus_id;
+  description.facts_text["cuda_runtime"] = version_text(found.runtime);
+  description.facts_text["cublas"] = cublas_text(cublasLtGetVersion());
+  description.facts_text["nccl"] = nccl_text(found.nccl);
+  description.facts_number["gpu_memory"] = static_cast<double>(gpu.memory.value());
+  return description;
+}
+
+class CudaExecutor final : public Executor {
+ public:
+  CudaExecutor(const CudaOptions& options, const comm::Communicator& world)
+      : options_(options),
+        chosen_(take_gpu(world, options.gpu_bind, options.share)),
+        description_(description_of(chosen_)),
+        choices_(fmt::format("{}, cuBLASLt {}", chosen_.gpu.name, cublasLtGetVersion()),
+                 options.known_algorithms) {}
+
+  [[nodiscard]] const Description& describe() const override { return description_; }
+
+  [[nodiscard]] std::unique_ptr<Session> prepare(const program::ProgramSet& set,
+                                                 const comm::Communicator& point) override;
+
+ private:
+  void say_what_was_chosen_anew(const comm::Communicator& point);
+
+  CudaOptions options_;
+  ChosenGpu chosen_;
+  Description description_;
+  GemmChoices choices_;
+  int said_ = 0;
+};
+
+std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
+                                               const comm::Communicator& point) {
+  const program::RankProgram& program = set.of(point.rank());
+  const units::Nanoseconds before = comm::now();
+  std::unique_ptr<Communicators> communicators;
+  agreed(point, [&] {
+    communicators = std::make_unique<Communicators>(communication_needs(set), set.mesh, point,
+                                                    program.streams, options_.communicator_timeout);
+  });
+  const units::Seconds creation = units::to_seconds(comm::now() - before);
+  agreed(point, [&] { communicators->connect(); });
+
+  std::unique_ptr<Memory> memory;
+  std::vector<GemmProblem> problems;
+  agreed(point, [&] {
+    memory = std::make_unique<Memory>(program, set.mesh, point.rank());
+    problems = gemm_problems(memory->resolver, program);
+  });
+  choices_.decide(problems, point);
+  say_what_was_chosen_anew(point);
+
+  SessionFacts facts;
+  PreparedProgram prepared = cuda::prepare(memory->resolver, program, *communicators, choices_);
+  for (const std::uint64_t bytes : program.arena_bytes) facts.memory += units::Bytes{bytes};
+  facts.memory += prepared.scratch.bytes;
+  facts.graph = options_.graph == config::Graph::on;
+  facts.communicator_creation = creation;
+  facts.gemm_choices = prepared.choices;
+  facts.communicators = communicators->facts();
+  return std::make_unique<CudaSession>(SessionParts{.communicators = std::move(communicators),
+                                                    .memory = std::move(memory),
+                                                    .program = std::move(prepared),
+                                                    .player = StreamPlayer{program},
+                                                    .graph = options_.graph,
+                                                    .facts = std::move(facts)});
+}
+
+void CudaExecutor::say_what_was_chosen_anew(const comm::Communicator& point) {
+  const int now = choices_.chosen_anew();
+  if (now > said_ && point.rank() == 0) {
+    base::warn(fmt::format(
+        "{} GEMM shapes are not in the file that --gemm-algorithms names: their algorithms were "
+        "chosen by timing",
+        now - said_));
+  }
+  said_ = now;
+}
+
+}  // namespace
+
+std::unique_ptr<Executor> make_cuda_executor(const CudaOptions& options,
+                                             const comm::Communicator& world) {
+  return std::make_unique<CudaExecutor>(options, world);
+}
+
+}  // namespace isoscale::executor

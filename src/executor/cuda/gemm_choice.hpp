@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cublasLt.h>
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/world.hpp"
+#include "executor/cuda/gemm_plan.hpp"
+#include "executor/executor.hpp"
+
+namespace isoscale::executor::cuda {
+
+/// cuBLASLt's description of an algorithm as text, and back. Throws base::Error when the text is
+/// not one.
+[[nodiscard]] std::string to_text(const cublasLtMatmulAlgo_t& algorithm);
+[[nodiscard]] cublasLtMatmulAlgo_t algorithm_of(std::string_view text);
+
+/// Choices as lines of text, for other ranks, and back. Throws base::Error.
+[[nodiscard]] std::string to_lines(std::span<const GemmChoice> choices);
+[[nodiscard]] std::vector<GemmChoice> choices_of(std::string_view lines);
+
+/// Which algorithm multiplies which problem. One for all sessions of an executor: a shape is
+/// decided once.
+class GemmChoices {
+ public:
+  /// `known` are used as they are for the problems that they name; `library` names GPU and
+  /// cuBLASLt.
+  GemmChoices(std::string library, std::span<const GemmChoice> known);
+
+  /// Collective over `point`: decides for every problem of its ranks that has no algorithm yet.
+  /// Each is decided by one rank, by timing what the library's heuristic offers on the very
+  /// operands (filled with random values), and told to the others. Throws AgreedError when a rank
+  /// has a problem that no algorithm solves.
+  void decide(std::span<const GemmProblem> problems, const comm::Communicator& point);
+  /// Of a problem that was decided.
+  [[nodiscard]] const GemmChoice& of(const GemmProblem& problem) const;
+
+  [[nodiscard]] cublasLtHandle_t handle() const { return handle_.get(); }
+  /// Shapes that were timed although algorithms were given.
+  [[nodiscard]] int chosen_anew() const { return chosen_anew_; }
+
+ private:
+  CublasLt handle_;
+  std::string library_;
+  std::map<std::string, GemmChoice, std::less<>> choices_;  ///< by shape
+  bool was_given_any_;
+  int chosen_anew_ = 0;
+};
+
+}  // namespace isoscale::executor::cuda

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "base/handle.hpp"
+
+/// Owners of what the CUDA libraries give out.
+namespace isoscale::executor::cuda {
+
+/// `release` returns a status whose zero is success; a failure is logged.
+void log_release(const char* what, int status) noexcept;
+
+template <class Pointer, auto release>
+struct ReleasedBy {
+  using type = Pointer;
+  static type null() { return nullptr; }
+  static void free(type handle) noexcept {
+    log_release(__func__, static_cast<int>(release(handle)));
+  }
+};
+
+using Stream = base::Handle<ReleasedBy<cudaStream_t, cudaStreamDestroy>>;
+using Event = base::Handle<ReleasedBy<cudaEvent_t, cudaEventDestroy>>;
+using CapturedGraph = base::Handle<ReleasedBy<cudaGraph_t, cudaGraphDestroy>>;
+using ExecutableGraph = base::Handle<ReleasedBy<cudaGraphExec_t, cudaGraphExecDestroy>>;
+using DeviceMemory = base::Handle<ReleasedBy<void*, cudaFree>>;
+using PinnedMemory = base::Handle<ReleasedBy<void*, cudaFreeHost>>;
+using CublasLt = base::Handle<ReleasedBy<cublasLtHandle_t, cublasLtDestroy>>;
+using MatmulDescription = base::Handle<ReleasedBy<cublasLtMatmulDesc_t, cublasLtMatmulDescDestroy>>;
+using MatrixLayout = base::Handle<ReleasedBy<cublasLtMatrixLayout_t, cublasLtMatrixLayoutDestroy>>;
+using MatmulPreference =
+    base::Handle<ReleasedBy<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>>;
+
+/// How much a stream's work may overtake that of others.
+enum class Priority : std::uint8_t { normal, high };
+[[nodiscard]] Stream make_stream(Priority priority);
+
+/// Whether an event remembers when it happened; one that does not costs less.
+enum class Timing : std::uint8_t { off, on };
+[[nodiscard]] Event make_event(Timing timing);
+
+}  // namespace isoscale::executor::cuda

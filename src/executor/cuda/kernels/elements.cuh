@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "program/buffer.hpp"
+
+/// From element types as programs name them to types that kernels compute with.
+namespace isoscale::executor::cuda {
+
+template <class T>
+struct Type {
+  using type = T;
+};
+
+/// What an element is computed in: f64 for f64, else f32.
+template <class T>
+struct ComputeIn {
+  using type = float;
+};
+template <>
+struct ComputeIn<double> {
+  using type = double;
+};
+template <class T>
+using Compute = typename ComputeIn<T>::type;
+
+template <class T>
+__device__ inline Compute<T> load(const T& element) {
+  return static_cast<Compute<T>>(element);
+}
+
+/// Rounds to nearest even; fp8 saturates.
+template <class T, class Value>
+__device__ inline T rounded(Value value) {
+  return T(value);
+}
+
+/// Enough threads for any GPU; kernels step over the rest.
+inline constexpr unsigned block_threads = 256;
+inline constexpr unsigned most_blocks = 132 * 16;
+
+inline unsigned blocks_for(std::uint64_t elements) {
+  const std::uint64_t blocks = (elements + block_threads - 1) / block_threads;
+  return static_cast<unsigned>(blocks < 1 ? 1 : blocks > most_blocks ? most_blocks : blocks);
+}
+
+__device__ inline std::uint64_t first_element() {
+  return std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+}
+__device__ inline std::uint64_t element_step() { return std::uint64_t{gridDim.x} * blockDim.x; }
+
+/// Calls use(Type<T>{}) with the type of floating point in memory; false when it is none of these.
+template <class Use>
+bool with_float(program::DType type, const Use& use) {
+  switch (type) {
+    case program::DType::f64:
+      return use(Type<double>{});
+    case program::DType::f32:
+      return use(Type<float>{});
+    case program::DType::f16:
+      return use(Type<__half>{});
+    case program::DType::bf16:
+      return use(Type<__nv_bfloat16>{});
+    default:
+      return false;
+  }
+}
+
+/// Like with_float, and fp8.
+template <class Use>
+bool with_float_or_fp8(program::DType type, const Use& use) {
+  switch (type) {
+    case program::DType::e4m3:
+      return use(Type<__nv_fp8_e4m3>{});
+    case program::DType::e5m2:
+      return use(Type<__nv_fp8_e5m2>{});
+    default:
+      return with_float(type, use);
+  }
+}
+
+/// What a launch reports when a call's types have no kernel.
+inline cudaError_t outcome(bool has_kernel) {
+  return has_kernel ? cudaGetLastError() : cudaErrorNotSupported;
+}
+
+}  // namespace isoscale::executor::cuda

@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <nccl.h>
+
+#include <cstdint>
+#include <string>
+
+#include "base/handle.hpp"
+#include "comm/world.hpp"
+#include "units/quantity.hpp"
+
+namespace isoscale::executor::cuda {
+
+/// One NCCL communicator; move-only. Made without blocking and with a bound on time, so that a peer
+/// that never comes ends in an error and not in a hang.
+///
+/// Those that carry the program's communication are made as blocking ones, by a split of the
+/// world's, which is not: since NCCL 2.24 each call on a non-blocking communicator starts a thread
+/// of its own, which would be measured as a launch gap that no trainer has.
+class NcclCommunicator {
+ public:
+  NcclCommunicator() = default;
+  /// Collective over `point`: a communicator of the same ranks. Throws NcclError.
+  static NcclCommunicator world(const comm::Communicator& point, units::Seconds limit);
+  /// Collective over this communicator: ranks of one colour together, ordered by key.
+  [[nodiscard]] NcclCommunicator split(int colour, int key, const std::string& name,
+                                       units::Seconds limit) const;
+
+  [[nodiscard]] ncclComm_t get() const { return handle_.get(); }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] int size() const { return size_; }
+
+  /// Throws NcclError, with the name of the communicator, when it has failed in the background.
+  void poll() const;
+  /// Waits until a call that may go on in the background has settled. Throws NcclError.
+  void settle(ncclResult_t result, units::Seconds limit) const;
+  /// Gives the communicator back in order; its streams must have drained.
+  void close();
+  /// Ends what is under way; for a session that has failed.
+  void abort() noexcept;
+
+ private:
+  struct AbortTraits {
+    using type = ncclComm_t;
+    static type null() { return nullptr; }
+    static void free(type communicator) noexcept;
+  };
+
+  base::Handle<AbortTraits> handle_;
+  std::string name_;
+  int size_ = 0;
+};
+
+/// A group call: what is started between its beginning and end() starts together.
+class NcclGroup {
+ public:
+  NcclGroup();
+  ~NcclGroup();  ///< ends a group that an exception has left open
+  NcclGroup(const NcclGroup&) = delete;
+  NcclGroup& operator=(const NcclGroup&) = delete;
+  void end();
+
+ private:
+  enum class State : std::uint8_t { open, ended } state_ = State::open;
+};
+
+}  // namespace isoscale::executor::cuda

@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "executor/cuda/player.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "executor/cuda/check.hpp"
+
+namespace isoscale::executor::cuda {
+namespace {
+
+bool communicates(const program::RankProgram& program, std::size_t stream) {
+  for (const program::Program* section : {&program.setup, &program.step}) {
+    for (const program::Op& op : section->ops) {
+      if (op.stream == stream && program::communicates(program::kind_of(op.payload))) return true;
+    }
+  }
+  return false;
+}
+
+units::Nanoseconds after(cudaEvent_t origin, cudaEvent_t event) {
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, origin, event));
+  return units::Nanoseconds{std::llround(static_cast<double>(milliseconds) * 1e6)};
+}
+
+}  // namespace
+
+cudaEvent_t EventPool::at(std::size_t index) {
+  while (events_.size() <= index) events_.push_back(make_event(timing_));
+  return events_[index].get();
+}
+
+StreamPlayer::StreamPlayer(const program::RankProgram& program) {
+  const std::size_t count = std::max<std::size_t>(1, program.streams.size());
+  for (std::size_t stream = 0; stream < count; ++stream) {
+    // Stream 0 computes; what it also communicates has nothing to overtake.
+    const bool is_urgent = stream > 0 && communicates(program, stream);
+    streams_.push_back(make_stream(is_urgent ? Priority::high : Priority::normal));
+  }
+}
+
+void StreamPlayer::record(cudaEvent_t event, cudaStream_t stream, EventMode mode) const {
+  check(cudaEventRecordWithFlags(
+      event, stream,
+      mode == EventMode::captured ? cudaEventRecordExternal : cudaEventRecordDefault));
+}
+
+void StreamPlayer::issue(const PreparedSection& section, Tracing tracing, EventMode mode) {
+  const bool traced = tracing == Tracing::on;
+  const cudaEvent_t start = joins_.at(0);
+  check(cudaEventRecord(start, main()));
+  for (const program::StreamId stream : section.streams) {
+    if (stream != 0) check(cudaStreamWaitEvent(streams_[stream].get(), start, 0));
+  }
+  for (std::size_t i = 0; i < section.ops.size(); ++i) {
+    const PreparedOp& op = section.ops[i];
+    const cudaStream_t stream = streams_[op.stream].get();
+    for (std::uint32_t w = 0; w < op.wait_count; ++w) {
+      check(cudaStreamWaitEvent(stream, done_.at(section.waits[op.wait_begin + w]), 0));
+    }
+    if (traced) record(begins_.at(i), stream, mode);
+    std::visit([stream](const auto& call) { launch(call, stream); }, op.call);
+    if (traced) record(ends_.at(i), stream, mode);
+    if (op.done != no_event) check(cudaEventRecord(done_.at(op.done), stream));
+  }
+  for (const program::StreamId stream : section.streams) {
+    if (stream == 0) continue;
+    const cudaEvent_t drained = joins_.at(1U + stream);
+    check(cudaEventRecord(drained, streams_[stream].get()));
+    check(cudaStreamWaitEvent(main(), drained, 0));
+  }
+}
+
+ExecutableGraph StreamPlayer::capture(const PreparedSection& section, Tracing tracing) {
+  // This thread only: the libraries' own threads may do what a capture forbids.
+  check(cudaStreamBeginCapture(main(), cudaStreamCaptureModeThreadLocal));
+  cudaGraph_t raw = nullptr;
+  try {
+    issue(section, tracing, EventMode::captured);
+  } catch (...) {
+    static_cast<void>(cudaStreamEndCapture(main(), &raw));
+    const CapturedGraph broken{raw};
+    static_cast<void>(cudaGetLastError());
+    throw;
+  }
+  check(cudaStreamEndCapture(main(), &raw));
+  const CapturedGraph graph{raw};
+  cudaGraphExec_t executable = nullptr;
+  check(cudaGraphInstantiate(&executable, graph.get(), 0));
+  ExecutableGraph result{executable};
+  check(cudaGraphUpload(executable, main()));
+  check(cudaStreamSynchronize(main()));
+  return result;
+}
+
+void StreamPlayer::read_spans(std::size_t op_count, cudaEvent_t origin, units::Nanoseconds at,
+                              std::vector<timeline::Span>& spans) {
+  spans.resize(op_count);
+  for (std::size_t i = 0; i < op_count; ++i) {
+    spans[i] = {.op = static_cast<std::uint32_t>(i),
+                .start = at + after(origin, begins_.at(i)),
+                .end = at + after(origin, ends_.at(i))};
+  }
+}
+
+}  // namespace isoscale::executor::cuda

@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "executor/cuda/prepare.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "executor/cuda/prepare_op.hpp"
+#include "executor/describe.hpp"
+
+namespace isoscale::executor::cuda {
+namespace {
+
+/// visit(op, its number) for every op of a program, setup first.
+template <class Visit>
+void for_each_op(const program::RankProgram& program, const Visit& visit) {
+  for (const program::Program* section : {&program.setup, &program.step}) {
+    for (std::uint32_t i = 0; i < section->ops.size(); ++i) visit(section->ops[i], i);
+  }
+}
+
+Scratch take_scratch(const Resolver& resolver, const program::RankProgram& program,
+                     const GemmChoices& choices) {
+  std::array<std::uint64_t, program::max_streams> workspace{};
+  std::uint64_t measured = 0;
+  for_each_op(program, [&](const program::Op& op, std::uint32_t /*index*/) {
+    if (const auto* gemm = std::get_if<program::Gemm>(&op.payload)) {
+      const std::uint64_t need = choices.of(gemm_problem(resolver, *gemm)).workspace.value();
+      workspace[op.stream] = std::max(workspace[op.stream], need);
+    } else if (const auto* cast = std::get_if<program::Cast>(&op.payload)) {
+      measured += cast->scaling == program::CastScale::amax ? 1 : 0;
+    }
+  });
+  constexpr std::uint64_t barrier_bytes = 256;
+  Scratch scratch;
+  for (const std::uint64_t bytes : workspace) {
+    scratch.workspaces.push_back(allocate_device(units::Bytes{bytes}));
+    scratch.workspace_bytes.emplace_back(bytes);
+    scratch.bytes += units::Bytes{bytes};
+  }
+  scratch.largest = allocate_device(units::Bytes{measured * sizeof(unsigned int)});
+  scratch.barrier = allocate_device(units::Bytes{barrier_bytes});
+  scratch.bytes += units::Bytes{measured * sizeof(unsigned int) + barrier_bytes};
+  return scratch;
+}
+
+class Preparer {
+ public:
+  Preparer(const Resolver& resolver, const Communicators& communicators, const GemmChoices& choices,
+           const Scratch& scratch)
+      : resolver_(resolver), communicators_(communicators), choices_(choices), scratch_(scratch) {}
+
+  PreparedSection section(const program::Program& section) {
+    advanced_.clear();
+    PreparedSection result;
+    std::set<program::StreamId> used;
+    std::array<std::vector<std::uint32_t>, program::max_streams> of_stream;  // ops, in order
+    for (std::uint32_t i = 0; i < section.ops.size(); ++i) {
+      const program::Op& op = section.ops[i];
+      used.insert(op.stream);
+      of_stream[op.stream].push_back(i);
+      PreparedOp prepared{
+          .call = naming(op, i,
+                         [&] {
+                           return std::visit([&](const auto& payload) { return call(op, payload); },
+                                             op.payload);
+                         }),
+          .stream = op.stream,
+          .done = op.awaited ? result.event_count++ : no_event,
+          .wait_begin = static_cast<std::uint32_t>(result.waits.size()),
+          .wait_count = op.wait_count};
+      for (const program::Wait& wait : section.waits_of(op)) {
+        result.waits.push_back(result.ops[of_stream[wait.stream].at(wait.count - 1)].done);
+      }
+      result.ops.push_back(std::move(prepared));
+    }
+    result.streams.assign(used.begin(), used.end());
+    return result;
+  }
+
+  std::vector<std::unique_ptr<GemmPlan>> take_plans() {
+    std::vector<std::unique_ptr<GemmPlan>> plans;
+    for (auto& [shape, plan] : plans_) plans.push_back(std::move(plan));
+    return plans;
+  }
+  [[nodiscard]] std::vector<GemmChoice> choices_in_use() const {
+    std::vector<GemmChoice> choices;
+    for (const auto& [shape, choice] : in_use_) choices.push_back(*choice);
+    return choices;
+  }
+
+ private:
+  template <class Payload>
+  Call call(const program::Op& /*op*/, const Payload& payload) {
+    return prepare_op(resolver_, payload);
+  }
+
+  Call call(const program::Op& op, const program::Gemm& gemm) {
+    const GemmProblem problem = gemm_problem(resolver_, gemm);
+    const GemmChoice& choice = choices_.of(problem);
+    in_use_.emplace(choice.shape, &choice);
+    std::unique_ptr<GemmPlan>& plan = plans_[choice.shape];
+    if (!plan) plan = std::make_unique<GemmPlan>(problem);
+    return GemmCall{.library = choices_.handle(),
+                    .plan = plan.get(),
+                    .algorithm = algorithm_of(choice.algorithm),
+                    .problem = problem,
+                    .workspace = scratch_.workspaces[op.stream].get(),
+                    .workspace_bytes = scratch_.workspace_bytes[op.stream].value()};
+  }
+
+  Call call(const program::Op& op, const program::Collective& collective) {
+    return prepare_op(resolver_, collective, communicators_.collective(collective.axes, op.stream),
+                      scratch_.barrier.get());
+  }
+
+  Call call(const program::Op& /*op*/, const program::Exchange& exchange) {
+    return prepare_op(resolver_, exchange, communicators_);
+  }
+
+  Call call(const program::Op& /*op*/, const program::Cast& cast) {
+    const bool measures = cast.scaling == program::CastScale::amax;
+    auto* const words = static_cast<unsigned int*>(scratch_.largest.get());
+    return prepare_op(resolver_, cast, measures ? words + measured_++ : nullptr);
+  }
+
+  Call call(const program::Op& /*op*/, const program::Update& update) {
+    const bool advances = update.optimizer == program::Optimizer::adam &&
+                          advanced_.insert(resolver_.address(update.powers)).second;
+    return prepare_op(resolver_, update, advances ? Powers::advance : Powers::keep);
+  }
+
+  const Resolver& resolver_;
+  const Communicators& communicators_;
+  const GemmChoices& choices_;
+  const Scratch& scratch_;
+  std::map<std::string, std::unique_ptr<GemmPlan>> plans_;  // by shape
+  std::map<std::string, const GemmChoice*> in_use_;
+  std::set<const std::byte*> advanced_;  // powers that an earlier update of the section advances
+  std::size_t measured_ = 0;             // casts so far that measure
+};
+
+}  // namespace
+
+std::vector<GemmProblem> gemm_problems(const Resolver& resolver,
+                                       const program::RankProgram& program) {
+  std::vector<GemmProblem> problems;
+  for_each_op(program, [&](const program::Op& op, std::uint32_t index) {
+    if (const auto* gemm = std::get_if<program::Gemm>(&op.payload)) {
+      problems.push_back(naming(op, index, [&] { return gemm_problem(resolver, *gemm); }));
+    }
+  });
+  return problems;
+}
+
+PreparedProgram prepare(const Resolver& resolver, const program::RankProgram& program,
+                        const Communicators& communicators, const GemmChoices& choices) {
+  PreparedProgram result;
+  result.scratch = take_scratch(resolver, program, choices);
+  Preparer preparer{resolver, communicators, choices, result.scratch};
+  result.setup = preparer.section(program.setup);
+  result.step = preparer.section(program.step);
+  result.plans = preparer.take_plans();
+  result.choices = preparer.choices_in_use();
+  return result;
+}
+
+}  // namespace isoscale::executor::cuda

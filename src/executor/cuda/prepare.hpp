@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "executor/cuda/call.hpp"
+#include "executor/cuda/communicators.hpp"
+#include "executor/cuda/gemm_choice.hpp"
+#include "executor/cuda/memory.hpp"
+
+namespace isoscale::executor::cuda {
+
+inline constexpr std::uint32_t no_event = ~std::uint32_t{0};
+
+struct PreparedOp {
+  Call call;
+  program::StreamId stream = 0;
+  std::uint32_t done = no_event;  ///< recorded when it is done; ops on other streams wait for it
+  std::uint32_t wait_begin = 0;   ///< into PreparedSection::waits
+  std::uint8_t wait_count = 0;
+};
+
+/// A section, ready to be issued in program order.
+struct PreparedSection {
+  std::vector<PreparedOp> ops;
+  std::vector<std::uint32_t> waits;        ///< numbers of events
+  std::vector<program::StreamId> streams;  ///< those that are used, ascending
+  std::uint32_t event_count = 0;
+};
+
+/// Memory that calls need beside the program's buffers.
+struct Scratch {
+  std::vector<DeviceMemory> workspaces;  ///< of GEMMs, by stream: two of a stream never overlap
+  std::vector<units::Bytes> workspace_bytes;
+  DeviceMemory largest;  ///< of casts that measure, one word each
+  DeviceMemory barrier;  ///< what barriers reduce
+  units::Bytes bytes;    ///< all of it
+};
+
+/// The GEMMs of a program, for the choice of algorithms. Throws base::Error that names the op.
+[[nodiscard]] std::vector<GemmProblem> gemm_problems(const Resolver& resolver,
+                                                     const program::RankProgram& program);
+
+/// One rank's program with everything looked up.
+struct PreparedProgram {
+  PreparedSection setup, step;
+  Scratch scratch;
+  std::vector<std::unique_ptr<GemmPlan>> plans;  ///< what the GEMMs point to
+  std::vector<GemmChoice> choices;               ///< the algorithms in use, by shape
+
+  [[nodiscard]] const PreparedSection& section(program::Section which) const {
+    return which == program::Section::setup ? setup : step;
+  }
+};
+/// Throws base::Error that names the op when the device cannot play it. `choices` knows every GEMM.
+[[nodiscard]] PreparedProgram prepare(const Resolver& resolver, const program::RankProgram& program,
+                                      const Communicators& communicators,
+                                      const GemmChoices& choices);
+
+}  // namespace isoscale::executor::cuda

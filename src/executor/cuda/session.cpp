@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "executor/cuda/session.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <thread>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "comm/world.hpp"
+#include "executor/cuda/check.hpp"
+
+namespace isoscale::executor::cuda {
+namespace {
+
+constexpr int looks_between_polls = 256;  // a look takes well under a microsecond
+
+}  // namespace
+
+CudaSession::CudaSession(SessionParts parts) : parts_(std::move(parts)) {}
+
+CudaSession::~CudaSession() {
+  if (failed_) {
+    // Kernels may wait for peers for ever: what they use must outlive us.
+    parts_.communicators->abort();
+    parts_.memory->arenas.abandon();
+    for (DeviceMemory& workspace : parts_.program.scratch.workspaces) {
+      static_cast<void>(workspace.release());
+    }
+    return;
+  }
+  try {
+    parts_.communicators->close();
+  } catch (const base::Error& error) {
+    base::warn(fmt::format("while a session was closed: {}", error.what()));
+  }
+}
+
+PlayTime CudaSession::play(program::Section section, Trace trace) {
+  if (failed_) throw base::Error("a session whose play has failed cannot play again");
+  try {
+    return play_checked(section, trace);
+  } catch (...) {
+    failed_ = true;
+    throw;
+  }
+}
+
+PlayTime CudaSession::play_checked(program::Section section, Trace trace) {
+  const PreparedSection& prepared = parts_.program.section(section);
+  const bool replays = parts_.graph == config::Graph::on && section == program::Section::step;
+  ExecutableGraph& graph = graphs_[static_cast<std::size_t>(trace)];
+  if (replays && !graph) {
+    graph = parts_.player.capture(
+        prepared, trace == Trace::on ? StreamPlayer::Tracing::on : StreamPlayer::Tracing::off);
+  }
+
+  const cudaStream_t stream = parts_.player.main();
+  const units::Nanoseconds before = comm::now();
+  check(cudaEventRecord(begin_.get(), stream));
+  units::Nanoseconds anchor = before;
+  if (trace == Trace::on) {
+    // The stream is free, so the event happened between these two looks at the clock.
+    wait_for(begin_.get());
+    anchor = before + (comm::now() - before) / 2;
+  }
+  if (replays) {
+    check(cudaGraphLaunch(graph.get(), stream));
+  } else {
+    issue(section, trace);
+  }
+  check(cudaEventRecord(end_.get(), stream));
+  wait_for(end_.get());
+
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()));
+  if (trace == Trace::on) {
+    parts_.player.read_spans(prepared.ops.size(), begin_.get(), anchor, spans_);
+  }
+  const units::Nanoseconds elapsed{std::llround(static_cast<double>(milliseconds) * 1e6)};
+  return {.begin = anchor, .end = anchor + elapsed};
+}
+
+void CudaSession::issue(program::Section section, Trace trace) {
+  parts_.player.issue(parts_.program.section(section),
+                      trace == Trace::on ? StreamPlayer::Tracing::on : StreamPlayer::Tracing::off,
+                      EventMode::plain);
+}
+
+void CudaSession::wait_for(cudaEvent_t event) const {
+  for (int looks = 1;; ++looks) {
+    const cudaError_t status = cudaEventQuery(event);
+    if (status == cudaSuccess) return;
+    if (status != cudaErrorNotReady) check(status);
+    if (looks % looks_between_polls == 0) parts_.communicators->poll();
+    // No nap: a rank that wakes late would make its peers wait in their next step.
+    std::this_thread::yield();
+  }
+}
+
+void CudaSession::read(const program::Slice& slice, std::span<std::byte> into) {
+  check(cudaMemcpy(into.data(), address(slice, into.size()), into.size(), cudaMemcpyDefault));
+}
+
+void CudaSession::write(const program::Slice& slice, std::span<const std::byte> from) {
+  check(cudaMemcpy(address(slice, from.size()), from.data(), from.size(), cudaMemcpyDefault));
+}
+
+std::byte* CudaSession::address(const program::Slice& slice, std::size_t bytes) const {
+  const std::size_t expected = slice.count * parts_.memory->resolver.element_size(slice);
+  if (bytes != expected) {
+    throw base::Error(
+        fmt::format("{} bytes for a slice of {} elements, {} bytes", bytes, slice.count, expected));
+  }
+  return parts_.memory->resolver.address(slice);
+}
+
+}  // namespace isoscale::executor::cuda
