@@ -4,8 +4,12 @@
 
 #include <array>
 #include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
 #include <span>
+#include <string>
 #include <type_traits>
+#include <vector>
 
 namespace isoscale::runner {
 namespace {
@@ -99,6 +103,40 @@ void collect_traces(const comm::Communicator& point, const Record& record, int t
   }
 }
 
+/// Slowest rank of each; a rank's communicators are made in one order on all.
+void collect_communicators(const comm::Communicator& point,
+                           const std::vector<executor::CommunicatorFacts>& mine,
+                           results::PointData& data) {
+  for (const executor::CommunicatorFacts& facts : mine) {
+    data.communicators.push_back({.name = facts.name,
+                                  .ranks = facts.ranks,
+                                  .creation = point.all_max(facts.creation.value()),
+                                  .first_call = point.all_max(facts.first_call.value())});
+  }
+}
+
+/// Those of all ranks, each shape once: they have agreed on its algorithm.
+void collect_gemm_choices(const comm::Communicator& point,
+                          const std::vector<executor::GemmChoice>& mine, results::PointData& data) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const executor::GemmChoice& choice : mine) {
+    rows.push_back({choice.shape, choice.algorithm, choice.workspace.value(), choice.time.value(),
+                    choice.candidates});
+  }
+  std::map<std::string, results::GemmChoice> by_shape;
+  for (const std::string& text : point.gather(rows.dump())) {
+    for (const auto& row : nlohmann::json::parse(text)) {
+      const auto shape = row.at(0).get<std::string>();
+      by_shape.try_emplace(shape, results::GemmChoice{.shape = shape,
+                                                      .algorithm = row.at(1).get<std::string>(),
+                                                      .workspace = row.at(2).get<std::int64_t>(),
+                                                      .time = row.at(3).get<double>(),
+                                                      .candidates = row.at(4).get<int>()});
+    }
+  }
+  for (auto& [shape, choice] : by_shape) data.gemm_choices.push_back(std::move(choice));
+}
+
 }  // namespace
 
 void collect(const comm::Communicator& point, const Record& record,
@@ -109,6 +147,8 @@ void collect(const comm::Communicator& point, const Record& record,
     data.memory_of_rank.push_back(Unpacker{part}.get<double>());
   }
   data.communicator_creation = point.all_max(session.communicator_creation.value());
+  collect_communicators(point, session.communicators, data);
+  collect_gemm_choices(point, session.gemm_choices, data);
   const comm::ClockOffset clock = comm::measure_clock_offset(point);
   const std::array<double, 2> mine{units::to_seconds(clock.offset).value(),
                                    units::to_seconds(clock.error).value()};

@@ -8,10 +8,9 @@
 
 namespace isoscale::runner {
 
-/// Collective over the point: what its sessions took, every rank's step times, and the spans of its first `trace_ranks`
-/// ranks on the clock of its rank 0, into `data` on rank 0.
+/// Collective over the point: what its sessions took, every rank's step times, and the spans of its
+/// first `trace_ranks` ranks on the clock of its rank 0, into `data` on rank 0.
 void collect(const comm::Communicator& point, const Record& record,
-             const executor::SessionFacts& session, int trace_ranks,
-             results::PointData& data);
+             const executor::SessionFacts& session, int trace_ranks, results::PointData& data);
 
 }  // namespace isoscale::runner

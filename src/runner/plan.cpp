@@ -30,8 +30,8 @@ std::vector<Count> counts_of(const config::RunConfig& config, const Site& site) 
   for (const int ranks : config.ranks) {
     if (ranks > site.ranks) {
       throw base::UsageError(fmt::format(
-          "--ranks {}: only {} rank{} started; start more (mpirun -np {} ...) or name fewer",
-          ranks, site.ranks, site.ranks == 1 ? "" : "s", ranks));
+          "--ranks {}: only {} rank{} started; start more (mpirun -np {} ...) or name fewer", ranks,
+          site.ranks, site.ranks == 1 ? "" : "s", ranks));
     }
     // A suite brings its own workloads; that not all of them fit every count is no mistake.
     counts.push_back({ranks, config.suite.empty() ? Origin::named : Origin::chosen});

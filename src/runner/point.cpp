@@ -43,6 +43,11 @@ class PointRun {
   /// Collective over the ranks that play; fills `data` on rank 0 of the point, its status on all.
   void run(PointData& data) {
     if (!verified(data)) return;
+    if (context_.executor.describe().shared_device) {
+      data.status = PointStatus::skipped;
+      data.reason = "ranks share a GPU: verified, not measured";
+      return;
+    }
     if (!prepared(data)) return;
     context_.progress.doing("measuring");
     session_->play(program::Section::setup, executor::Trace::off);
@@ -116,6 +121,7 @@ class PointRun {
     data.outline = program::outline(set_, program::Section::step);
     data.folded = session_->facts().folded;
     data.folded_reason = session_->facts().folded_reason;
+    data.graph = session_->facts().graph ? "on" : "off";
   }
 
   const PlannedPoint& point_;
@@ -185,6 +191,7 @@ PointData run_point(const PlannedPoint& point, const PointContext& context) {
   if (share_cores(playing, context.facts, context.site.node_of_rank)) {
     data.labels.emplace_back("oversubscribed");
   }
+  if (context.executor.describe().shared_device) data.labels.emplace_back("shared-gpu");
   data.started = utc_now();
   {
     PointRun run{point, context, players[static_cast<std::size_t>(context.world.rank())]};

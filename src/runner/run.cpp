@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/build_info.hpp"
-#include "executor/host/host.hpp"
 #include "results/output.hpp"
 #include "results/writer.hpp"
+#include "runner/device.hpp"
 #include "runner/plan.hpp"
 #include "runner/point.hpp"
 #include "runner/progress.hpp"
@@ -24,19 +24,6 @@
 
 namespace isoscale::runner {
 namespace {
-
-std::unique_ptr<executor::Executor> make_executor(const config::RunConfig& config,
-                                                  const comm::Environment& environment,
-                                                  int ranks_on_node) {
-  if (config.device == config::Device::cuda) {
-    throw base::UsageError(
-        "--device cuda: this version of isoscale has no CUDA plugin (libisoscale_cuda.so); use "
-        "--device host");
-  }
-  return executor::make_host_executor({.blas_threads = config.blas_threads,
-                                       .ranks_on_node = ranks_on_node,
-                                       .thread_level = environment.thread_level()});
-}
 
 std::filesystem::path output_path(const config::RunConfig& config, const std::string& host) {
   if (!config.output.empty()) return config.output;
@@ -214,20 +201,16 @@ Outcome run(const config::RunConfig& config, const comm::Environment& environmen
   if (const auto problem = system::singleton_problem(world.size(), system::process_environment())) {
     throw base::UsageError(*problem);
   }
-  const std::vector<int> nodes = comm::node_of_rank(world);
-  const auto mine = nodes[static_cast<std::size_t>(world.rank())];
-  const auto ranks_on_node = static_cast<int>(std::count(nodes.begin(), nodes.end(), mine));
-  const auto executor = make_executor(config, environment, ranks_on_node);
+  const auto [executor, reason] = choose_executor(config, environment, world);
   const std::vector<system::MachineFacts> facts = gather_facts(world);
 
   Site site = make_site(world, *executor, facts);
   if (config.mode == config::Mode::dry_run) site = planned_site(std::move(site), config);
   Launch launch{config, services, world, *executor, facts, std::move(site)};
   if (config.mode == config::Mode::dry_run) return launch.dry_run();
-  if (world.rank() == 0 && config.device == config::Device::automatic &&
-      config.verbosity == config::Verbosity::normal) {
-    services.print(fmt::format("device: {} ({}); no CUDA plugin is installed\n",
-                               executor->describe().name, executor->describe().detail));
+  if (world.rank() == 0 && !reason.empty() && config.verbosity == config::Verbosity::normal) {
+    services.print(fmt::format("device: {} ({}); {}\n", executor->describe().name,
+                               executor->describe().detail, reason));
   }
   return launch.measure();
 }

@@ -43,6 +43,8 @@ EXTERNAL = [
     (r"(unistd|fcntl|sched|signal|pthread|dlfcn|poll|termios|netdb|time|link|elf)\.h", None),
     (r"(sys|linux|netinet|arpa)/.*\.h", None),
 ]
+# Headers that a build writes, and their component.
+GENERATED = {"executor/fingerprint.hpp": "executor"}
 # The only conditionals that count are these; #endif and #else come with them.
 CONDITIONAL = re.compile(r"^\s*#\s*(if|ifdef|ifndef|elif)\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -67,7 +69,7 @@ def component_of_include(root, name):
     for base in (root / "src", root):
         if (base / name).is_file():
             return folder_of((base / name).relative_to(root))
-    return None
+    return GENERATED.get(name)
 
 
 def without_comments(text):

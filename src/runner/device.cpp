@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/device.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/error.hpp"
+#include "executor/host/host.hpp"
+#include "executor/plugin.hpp"
+#include "results/choices.hpp"
+#include "results/reader.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+/// What `work` returns; a base::Error of any rank is thrown as base::UsageError on all.
+template <class Work>
+void together(const comm::Communicator& world, const Work& work) {
+  std::string problem;
+  try {
+    work();
+  } catch (const base::Error& error) {
+    problem = error.what();
+  }
+  if (const comm::Vote vote = comm::all_ok(world, problem); !vote.ok) {
+    throw base::UsageError(vote.why);
+  }
+}
+
+std::unique_ptr<executor::Executor> make_host(const config::RunConfig& config,
+                                              const comm::Environment& environment,
+                                              const comm::Communicator& world) {
+  const std::vector<int> nodes = comm::node_of_rank(world);
+  const int mine = nodes[static_cast<std::size_t>(world.rank())];
+  return executor::make_host_executor(
+      {.blas_threads = config.blas_threads,
+       .ranks_on_node = static_cast<int>(std::count(nodes.begin(), nodes.end(), mine)),
+       .thread_level = environment.thread_level()});
+}
+
+/// The choices of an earlier run, read by rank 0 and told to all as the file has them.
+std::vector<executor::GemmChoice> known_algorithms(const config::RunConfig& config,
+                                                   const comm::Communicator& world) {
+  std::vector<executor::GemmChoice> known;
+  if (config.gemm_algorithms.empty()) return known;
+  together(world, [&] {
+    const std::string file = config.gemm_algorithms.string();
+    const auto run = results::read_run(config.gemm_algorithms);
+    for (const results::GemmChoice& choice : results::choices_of_run(run, file)) {
+      known.push_back({.shape = choice.shape,
+                       .algorithm = choice.algorithm,
+                       .workspace = units::Bytes{static_cast<std::uint64_t>(choice.workspace)}});
+    }
+  });
+  return known;
+}
+
+std::unique_ptr<executor::Executor> make_cuda(const config::RunConfig& config,
+                                              const executor::Plugin& plugin,
+                                              const comm::Communicator& world) {
+  const executor::CudaOptions options{.gpu_bind = config.gpu_bind,
+                                      .share = config.share_gpu,
+                                      .graph = config.graph,
+                                      .known_algorithms = known_algorithms(config, world)};
+  return plugin.table->make(options, world);
+}
+
+}  // namespace
+
+ChosenExecutor choose_executor(const config::RunConfig& config,
+                               const comm::Environment& environment,
+                               const comm::Communicator& world) {
+  if (config.device == config::Device::host) {
+    return {.executor = make_host(config, environment, world), .reason = {}};
+  }
+  const executor::PluginSearch search = executor::open_cuda_plugin();
+  const std::string problem = search.plugin ? search.plugin->table->problem() : search.problem;
+  const comm::Vote vote = comm::all_ok(world, problem);
+  const bool is_automatic = config.device == config::Device::automatic;
+  if (vote.ok) {
+    return {.executor = make_cuda(config, *search.plugin, world),
+            .reason = is_automatic ? "every rank has a GPU" : ""};
+  }
+  if (!is_automatic) throw base::UsageError("--device cuda: " + vote.why);
+  if (const std::string given = config::gpu_options_given(config); !given.empty()) {
+    throw base::UsageError(
+        fmt::format("{} is about GPUs, and there is none to use: {}", given, vote.why));
+  }
+  return {.executor = make_host(config, environment, world),
+          .reason = fmt::format("no GPU: {}", vote.why)};
+}
+
+}  // namespace isoscale::runner
