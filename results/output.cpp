@@ -115,9 +115,9 @@ std::vector<fs::path> existing_parts(const fs::path& run_file) {
 
 fs::path resolved_output(const fs::path& path) {
   std::error_code error;
-  const fs::path real = fs::canonical(path, error);
+  fs::path real = fs::canonical(path, error);
   if (!error) return real;
-  const fs::path absolute = fs::absolute(path, error);
+  fs::path absolute = fs::absolute(path, error);
   return error ? path : absolute;
 }
 

@@ -122,7 +122,7 @@ void refuse_impossible(const Model& model, const std::string& where) {
     refuse(fmt::format("name is {}; use at most {} letters, digits and . _ -",
                        base::quoted(model.name), longest_name));
   }
-  if (model.heads % model.kv_heads != 0) {
+  if (model.kv_heads < 1 || model.heads % model.kv_heads != 0) {
     refuse(
         fmt::format("kv_heads = {} does not divide heads = {}; every key and value head serves "
                     "the same number of query heads",

@@ -17,7 +17,7 @@ enum class OptionType : unsigned char { choice, integer, bytes };
 struct OptionSpec {
   std::string_view key;
   OptionType type = OptionType::choice;
-  std::string_view default_value{};              ///< "" = derived, as the help says
+  std::string_view default_value{};            ///< "" = derived, as the help says
   std::vector<std::string_view> choices = {};  ///< for a choice
   long long minimum = 0, maximum = 0;          ///< for integers and bytes; maximum 0 = no limit
   std::string_view help{};

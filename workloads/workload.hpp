@@ -54,9 +54,10 @@ struct Workload {
   mesh::Request (*natural_mesh)(int ranks);
   /// What the mesh must divide.
   std::vector<mesh::Constraint> (*limits)(const Request& base, Scaling scaling);
-  /// The request of a point at `mesh`, from the request at the base mesh (all axes 1): fills in batch,
-  /// microbatch and microbatches; under weak scaling grows batch with dp, heads and FFN width with tp,
-  /// layers with pp. Throws base::UsageError with the numbers when the batch does not divide.
+  /// The request of a point at `mesh`, from the request at the base mesh (all axes 1): fills in
+  /// batch, microbatch and microbatches; under weak scaling grows batch with dp, heads and FFN
+  /// width with tp, layers with pp. Throws base::UsageError with the numbers when the batch does
+  /// not divide.
   Request (*scale)(const Request& base, const mesh::Shape& mesh, Scaling scaling);
   /// The programs of all ranks. Throws base::UsageError when options exclude each other or the
   /// mesh.
@@ -64,8 +65,8 @@ struct Workload {
   /// A small relative for verification: same mesh, code, schedule and options, sizes and bucket
   /// thresholds scaled down together; its programs keep what they compute (observables).
   Request (*twin)(const Request& request);
-  /// Work per step over all ranks, in what `throughput_unit` counts: tokens, times the growth of the
-  /// work per token under weak scaling.
+  /// Work per step over all ranks, in what `throughput_unit` counts: tokens, times the growth of
+  /// the work per token under weak scaling.
   double (*work_per_step)(const Request& request);
   std::string_view throughput_unit;
 };

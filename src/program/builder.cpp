@@ -219,14 +219,15 @@ void Builder::State::verify_scales(const Payload& payload) const {
 
 Clock Builder::State::known_before(const Clock& need, const Clock& past) const {
   Clock known = past;
-  for (StreamId other = 0; other < program.streams.size(); ++other) {
+  const auto streams = static_cast<StreamId>(program.streams.size());
+  for (StreamId other = 0; other < streams; ++other) {
     if (need.done[other] > past.done[other]) known.join(streams[other].after(need.done[other]));
   }
   return known;
 }
 
 void Builder::State::add_waits(Op& op, const Clock& need, const Clock& past) {
-  const std::size_t total = program.streams.size();
+  const auto total = static_cast<StreamId>(program.streams.size());
   const auto open = [&](StreamId stream) {
     return stream != op.stream && need.done[stream] > past.done[stream];
   };

@@ -31,7 +31,7 @@ class Builder {
   [[nodiscard]] BufferId allocate(Buffer buffer);
   /// No later op uses the buffer: its storage may serve another, once its last users are known to
   /// have finished before that one's first.
-  void release(BufferId buffer);
+  void release(BufferId id);
 
   /// Ops emitted from now on belong to this section. Setup comes first; it has ended, streams
   /// drained, when the step begins.

@@ -19,10 +19,10 @@ struct Span {
 
 /// One play of a step on one rank: from its streams free to all of them drained.
 struct StepTrace {
-  int rank = 0;                      ///< in the point
-  std::uint32_t step = 0;            ///< number among all steps of the point
-  units::Nanoseconds begin, end;     ///< on the clock of rank 0 of the point, offset applied
-  std::vector<Span> spans;           ///< in program order, one per op
+  int rank = 0;                   ///< in the point
+  std::uint32_t step = 0;         ///< number among all steps of the point
+  units::Nanoseconds begin, end;  ///< on the clock of rank 0 of the point, offset applied
+  std::vector<Span> spans;        ///< in program order, one per op
 };
 
 /// One step on many ranks (not necessarily all).

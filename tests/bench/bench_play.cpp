@@ -20,20 +20,20 @@
 #include "program/builder.hpp"
 #include "workloads/workload.hpp"
 
+namespace isoscale {
 namespace {
 
-using namespace isoscale;
-
-constexpr int small = 8;     // GEMM of 8 x 8 x 8: about 100 ns
-constexpr int ops = 20'000;  // of the program of small GEMMs
+constexpr int small = 8;              // GEMM of 8 x 8 x 8: about 100 ns
+constexpr std::size_t elements = 64;  // of such a matrix
+constexpr int ops = 20'000;           // of the program of small GEMMs
 
 program::ProgramSet small_gemms() {
   program::Builder builder{{}};
   const auto matrix = [&] {
     const program::BufferId id =
-        builder.allocate({.role = program::Role::weight, .count = small * small});
+        builder.allocate({.role = program::Role::weight, .count = elements});
     builder.emit(0, program::Fill{.dst = builder.whole(id),
-                                  .shard = {.extents = {1, 1, small * small}, .local = {0, 0, 1}},
+                                  .shard = {.extents = {1, 1, elements}, .local = {0, 0, 1}},
                                   .key = id,
                                   .exponent = -7});
     return program::Matrix{.slice = builder.whole(id), .row_stride = small};
@@ -52,7 +52,7 @@ void bench_op(executor::Executor& executor, const comm::Communicator& self, int 
   const program::ProgramSet set = small_gemms();
   const auto session = executor.prepare(set, self);
   session->play(program::Section::setup, executor::Trace::off);
-  std::vector<float> a(small * small, 0.5F), b(small * small, 0.25F), d(small * small);
+  std::vector<float> a(elements, 0.5F), b(elements, 0.25F), d(elements);
   const auto by_hand = [&] {
     for (int i = 0; i < ops; ++i) {
       cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, small, small, small, 1.0F, a.data(),
@@ -199,9 +199,7 @@ void bench_step(executor::Executor& executor, const comm::Communicator& world, i
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   comm::Environment environment{&argc, &argv};
   const int rounds = bench::argument(argc, argv, 1, 11);
   const comm::Communicator world = comm::Communicator::world();
@@ -214,3 +212,8 @@ int main(int argc, char** argv) {
   bench_step(*executor, world, rounds);
   return 0;
 }
+
+}  // namespace
+}  // namespace isoscale
+
+int main(int argc, char** argv) { return isoscale::run(argc, argv); }

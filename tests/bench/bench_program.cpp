@@ -11,9 +11,8 @@
 #include "simulate/simulate.hpp"
 #include "workloads/workload.hpp"
 
+namespace isoscale {
 namespace {
-
-using namespace isoscale;
 
 /// A 1f1b stage of about `ops` ops.
 workloads::Request request_of(int layers, int microbatches, const mesh::Shape& mesh) {
@@ -75,12 +74,15 @@ void simulate_many(int rounds) {
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   const int rounds = bench::argument(argc, argv, 1, 11);
   build_large(rounds);
   build_and_check(rounds);
   simulate_many(rounds);
   return 0;
 }
+
+}  // namespace
+}  // namespace isoscale
+
+int main(int argc, char** argv) { return isoscale::run(argc, argv); }

@@ -21,7 +21,6 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing_support::fake_workloads;
 using testing_support::usage_error;
 

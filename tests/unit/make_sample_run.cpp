@@ -9,7 +9,8 @@
 #include "tests/unit/results_samples.hpp"
 
 int main(int argument_count, char** arguments) {
-  using namespace isoscale;
+  namespace results = isoscale::results;
+  namespace config = isoscale::config;
   if (argument_count != 2) {
     std::fputs("usage: make_sample_run FILE\n", stderr);
     return 2;

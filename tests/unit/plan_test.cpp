@@ -196,7 +196,7 @@ std::uint64_t need_of_dp(int ranks) {
 }
 
 /// Whether dp on `ranks` fits into nodes with so much free each.
-bool fits(int ranks, Site site, std::vector<std::uint64_t> free,
+bool fits(int ranks, Site site, const std::vector<std::uint64_t>& free,
           config::FillIdle fill = config::FillIdle::idle,
           mesh::Placement placement = mesh::Placement::packed) {
   RunConfig config = config_of("dp");
