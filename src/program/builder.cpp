@@ -219,8 +219,8 @@ void Builder::State::verify_scales(const Payload& payload) const {
 
 Clock Builder::State::known_before(const Clock& need, const Clock& past) const {
   Clock known = past;
-  const auto streams = static_cast<StreamId>(program.streams.size());
-  for (StreamId other = 0; other < streams; ++other) {
+  const auto count = static_cast<StreamId>(program.streams.size());
+  for (StreamId other = 0; other < count; ++other) {
     if (need.done[other] > past.done[other]) known.join(streams[other].after(need.done[other]));
   }
   return known;
