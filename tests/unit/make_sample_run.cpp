@@ -11,6 +11,7 @@
 int main(int argument_count, char** arguments) {
   namespace results = isoscale::results;
   namespace config = isoscale::config;
+  namespace units = isoscale::units;
   if (argument_count != 2) {
     std::fputs("usage: make_sample_run FILE\n", stderr);
     return 2;
