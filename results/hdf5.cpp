@@ -38,7 +38,7 @@ void silence() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
 PropertyId file_access() {
   PropertyId access{check(H5Pcreate(H5P_FILE_ACCESS))};
   // Locks off, and no complaint where the file system has none.
-  check(H5Pset_file_locking(access.get(), 0, 1));
+  check(H5Pset_file_locking(access.get(), false, true));
   // The format of 1.8: check-summed metadata, readable everywhere, and no flag in the file that a
   // killed writer could leave behind.
   check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_LATEST));

@@ -60,7 +60,7 @@ run_ctest() {
 # Our sources, as git would list them in a checkout; without git, by folder.
 sources() {
   (cd "$isoscale_root" && find src workloads results analysis tests \
-    -name '*.cpp' -o -name '*.hpp' | sort)
+    -name '*.cpp' -o -name '*.hpp' -o -name '*.cu' -o -name '*.cuh' | sort)
 }
 
 run_lint() {
@@ -71,9 +71,9 @@ run_lint() {
 
   start=$SECONDS status=0
   say "Checking the sources with clang-tidy (some minutes) ..."
-  # The generated sources of a build folder are nobody's style.
+  # The generated sources of a build folder are nobody's style, and clang does not read this CUDA.
   (cd "$isoscale_root" && run-clang-tidy-16 -quiet -p "$(build_folder release)" -j "$(nproc)" \
-    "^$isoscale_root/(src|workloads|results|analysis|tests)/") || status=$?
+    "^$isoscale_root/(src|workloads|results|analysis|tests)/.*\\.cpp$") || status=$?
   note "$status" "clang-tidy" $(( SECONDS - start ))
 }
 
