@@ -71,10 +71,8 @@ struct Execute {
 };
 
 }  // namespace
-}  // namespace isoscale
 
-int main(int argc, char** argv) {
-  using namespace isoscale;
+int run(int argc, char** argv) {
   try {
     // 1. Read what is asked for.  2. Do it.
     const config::Command command = config::parse_command_line(argc, argv);
@@ -96,3 +94,7 @@ int main(int argc, char** argv) {
     return static_cast<int>(base::ExitCode::failed);
   }
 }
+
+}  // namespace isoscale
+
+int main(int argc, char** argv) { return isoscale::run(argc, argv); }

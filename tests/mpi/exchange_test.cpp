@@ -24,7 +24,7 @@ Transfer receive(Axis axis, int offset, Slice slice) {
 }
 
 std::vector<double> values(int rank, int message) {
-  return whole_values<double>(count, static_cast<std::uint64_t>(rank * 100 + message));
+  return whole_values<double>(count, static_cast<std::uint64_t>(rank) * 100 + static_cast<std::uint64_t>(message));
 }
 
 /// On one line of ranks along pp.
@@ -143,7 +143,7 @@ TEST(ExchangesOnThreads, TwoStreamsToTheSamePeer) {
     out.push_back(sketch.buffer<double>(count));
     in.push_back(sketch.buffer<double>(count));
   }
-  for (std::size_t i = 0; i < 2 * rounds; i += 2) {
+  for (std::size_t i = 0; i < out.size(); i += 2) {
     sketch.emit(Exchange{{send(Axis::pp, 1, out[i]), receive(Axis::pp, -1, in[i])}}, 1);
     sketch.emit(Exchange{{send(Axis::pp, -1, out[i + 1]), receive(Axis::pp, 1, in[i + 1])}}, 2);
   }

@@ -165,8 +165,7 @@ TEST(CommandLine, HostileValuesAreEchoedShortAndClean) {
                                         std::string(1'000'000, ','),
                                         "\x1b]0;owned\x07",
                                         "\xff\xfe\xfd",
-                                        "\xc2\x9b"
-                                        "31m",
+                                        std::string{"\xc2\x9b"} + "31m",
                                         std::string{"a\0b", 3},
                                         std::string(1'000'000, '[')};
   const auto check = [](const Arguments& arguments) {

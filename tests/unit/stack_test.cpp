@@ -139,7 +139,7 @@ TEST(BucketTest, AreWholeTensorsOfAtLeastTheSizeAskedFor) {
     parameter.offset = offset;
     offset += 100;
   }
-  const auto buckets = stack::buckets_of(parameters, 150 * 4, 4);
+  const auto buckets = stack::buckets_of(parameters, 600, 4);
   ASSERT_EQ(buckets.size(), 3U);
   EXPECT_EQ(buckets[0].count, 200U);
   EXPECT_EQ(buckets[1].offset, 200U);

@@ -22,6 +22,21 @@ std::string link_name(const LinkKind& kind) {
                      kind.parity == 0 ? "even" : "odd");
 }
 
+std::set<MessageKind> messages_of(const program::RankProgram& program) {
+  std::set<MessageKind> messages;
+  for (const program::Program* section : {&program.setup, &program.step}) {
+    for (const program::Op& op : section->ops) {
+      const auto* const exchange = std::get_if<program::Exchange>(&op.payload);
+      if (exchange == nullptr) continue;
+      for (const program::Transfer& transfer : exchange->transfers) {
+        messages.insert(
+            {.axis = transfer.axis, .offset = transfer.offset, .direction = transfer.direction});
+      }
+    }
+  }
+  return messages;
+}
+
 }  // namespace
 
 LinkKind link_kind(const mesh::Shape& mesh, int rank, mesh::Axis axis, std::int32_t offset) {
@@ -33,26 +48,27 @@ LinkKind link_kind(const mesh::Shape& mesh, int rank, mesh::Axis axis, std::int3
   return {.axis = axis, .distance = distance, .parity = distance == 0 ? 0 : begin / distance % 2};
 }
 
-CommunicatorPlan communicator_plan(const CommunicationNeeds& needs, const mesh::Shape& mesh) {
+CommunicatorPlan communicator_plan(const program::ProgramSet& set) {
+  std::vector<std::set<MessageKind>> messages;  // by program
+  for (const program::RankProgram& program : set.programs) messages.push_back(messages_of(program));
   std::set<LinkKind> links;
-  for (const auto& [axis, offsets] : needs.exchanges) {
-    for (const std::int32_t offset : offsets) {
-      for (int rank = 0; rank < mesh.size(); ++rank) {
-        links.insert(link_kind(mesh, rank, axis, offset));
-      }
+  for (int rank = 0; rank < set.mesh.size(); ++rank) {
+    const std::uint32_t program = set.program_of_rank[static_cast<std::size_t>(rank)];
+    for (const MessageKind& message : messages[program]) {
+      links.insert(link_kind(set.mesh, rank, message.axis, message.offset));
     }
   }
-  return {.collectives = needs.collectives, .links = {links.begin(), links.end()}};
+  return {.collectives = communication_needs(set).collectives,
+          .links = {links.begin(), links.end()}};
 }
 
-Communicators::Communicators(const CommunicationNeeds& needs, const mesh::Shape& mesh,
-                             const comm::Communicator& point, std::span<const std::string> streams,
+Communicators::Communicators(const program::ProgramSet& set, const comm::Communicator& point,
                              units::Seconds limit)
-    : mesh_(mesh),
+    : mesh_(set.mesh),
       rank_(point.rank()),
       limit_(limit),
-      plan_(communicator_plan(needs, mesh)),
-      offsets_(needs.exchanges) {
+      plan_(communicator_plan(set)),
+      messages_(messages_of(set.of(point.rank()))) {
   if (plan_.collectives.empty() && plan_.links.empty()) return;
   const units::Nanoseconds before = comm::now();
   world_ = NcclCommunicator::world(point, limit);
@@ -60,6 +76,7 @@ Communicators::Communicators(const CommunicationNeeds& needs, const mesh::Shape&
                     .ranks = point.size(),
                     .creation = units::to_seconds(comm::now() - before),
                     .first_call = {}});
+  const std::vector<std::string>& streams = set.of(point.rank()).streams;
   for (const auto& [axes, stream] : plan_.collectives) {
     const std::string name = stream < streams.size() ? streams[stream] : std::to_string(stream);
     add(point, axes, fmt::format("{} on {}", mesh::to_string(axes), name));
@@ -112,15 +129,14 @@ void Communicators::connect_links(const LinkKind& kind, ncclComm_t communicator,
                                   cudaStream_t stream) const {
   auto* const bytes = static_cast<std::byte*>(scratch);
   NcclGroup group;
-  for (const std::int32_t sent : offsets_.at(kind.axis)) {
-    const auto peer = [&](std::int32_t offset) {
-      return mesh::group_index(mesh_, mesh::neighbour(mesh_, rank_, kind.axis, offset), kind.axis);
-    };
-    if (link_kind(mesh_, rank_, kind.axis, sent) == kind) {
-      check(ncclSend(bytes, 1, ncclFloat32, peer(sent), communicator, stream));
-    }
-    if (link_kind(mesh_, rank_, kind.axis, -sent) == kind) {
-      check(ncclRecv(bytes + sizeof(float), 1, ncclFloat32, peer(-sent), communicator, stream));
+  for (const MessageKind& message : messages_) {
+    if (link_kind(mesh_, rank_, message.axis, message.offset) != kind) continue;
+    const int neighbour = mesh::neighbour(mesh_, rank_, message.axis, message.offset);
+    const int peer = mesh::group_index(mesh_, neighbour, message.axis);
+    if (message.direction == program::Direction::send) {
+      check(ncclSend(bytes, 1, ncclFloat32, peer, communicator, stream));
+    } else {
+      check(ncclRecv(bytes + sizeof(float), 1, ncclFloat32, peer, communicator, stream));
     }
   }
   group.end();

@@ -2,10 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <map>
-#include <span>
+#include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -30,21 +28,27 @@ struct LinkKind {
 [[nodiscard]] LinkKind link_kind(const mesh::Shape& mesh, int rank, mesh::Axis axis,
                                  std::int32_t offset);
 
+/// Messages that a rank exchanges, apart from what they carry.
+struct MessageKind {
+  mesh::Axis axis = mesh::Axis::pp;
+  std::int32_t offset = 1;
+  program::Direction direction = program::Direction::send;
+
+  auto operator<=>(const MessageKind&) const = default;
+};
+
 /// What communicators a set of programs needs, in the order in which all ranks make them.
 struct CommunicatorPlan {
   std::vector<std::pair<mesh::AxisSet, program::StreamId>> collectives;
   std::vector<LinkKind> links;
 };
-[[nodiscard]] CommunicatorPlan communicator_plan(const CommunicationNeeds& needs,
-                                                 const mesh::Shape& mesh);
+[[nodiscard]] CommunicatorPlan communicator_plan(const program::ProgramSet& set);
 
 /// The NCCL communicators of one rank.
 class Communicators {
  public:
-  /// Collective over `point`; makes none at all when nothing is needed. `streams` are the names of
-  /// the program's streams. Throws NcclError.
-  Communicators(const CommunicationNeeds& needs, const mesh::Shape& mesh,
-                const comm::Communicator& point, std::span<const std::string> streams,
+  /// Collective over `point`; makes none at all when nothing is needed. Throws NcclError.
+  Communicators(const program::ProgramSet& set, const comm::Communicator& point,
                 units::Seconds limit);
 
   [[nodiscard]] ncclComm_t collective(mesh::AxisSet axes, program::StreamId stream) const;
@@ -67,7 +71,7 @@ class Communicators {
   int rank_;
   units::Seconds limit_;
   CommunicatorPlan plan_;
-  std::map<mesh::Axis, std::vector<std::int32_t>> offsets_;
+  std::set<MessageKind> messages_;  ///< of this rank
   NcclCommunicator world_;
   std::vector<NcclCommunicator> all_;  ///< those of plan_.collectives, then of plan_.links
   std::vector<CommunicatorFacts> facts_;

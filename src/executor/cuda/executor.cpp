@@ -104,8 +104,7 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
   const units::Nanoseconds before = comm::now();
   std::unique_ptr<Communicators> communicators;
   agreed(point, [&] {
-    communicators = std::make_unique<Communicators>(communication_needs(set), set.mesh, point,
-                                                    program.streams, options_.communicator_timeout);
+    communicators = std::make_unique<Communicators>(set, point, options_.communicator_timeout);
   });
   const units::Seconds creation = units::to_seconds(comm::now() - before);
   agreed(point, [&] { communicators->connect(); });

@@ -21,7 +21,7 @@ struct CollectiveCall {
   ncclDataType_t type = ncclUint8;
   ncclRedOp_t operation = ncclSum;
   int root = 0;
-  std::vector<std::uint64_t> send_counts, receive_counts;  ///< of an uneven all_to_all
+  std::vector<std::uint64_t> send_counts{}, receive_counts{};  ///< of an uneven all_to_all
 };
 /// Starts it on `stream`. Throws NcclError.
 void launch(const CollectiveCall& call, cudaStream_t stream);

@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "executor/cuda/check.hpp"
+#include "executor/cuda/device.hpp"
+#include "executor/cuda/kernels/kernels.hpp"
+#include "executor/cuda/nccl_call.hpp"
+#include "executor/cuda/nccl_versions.hpp"
+
+namespace isoscale::executor::cuda {
+namespace {
+
+using program::CollectiveKind;
+using program::DType;
+using testing::HasSubstr;
+
+template <class Error, class Status>
+void expect_error(Status status, const char* text) {
+  try {
+    check(status);
+    ADD_FAILURE() << "nothing was thrown for " << text;
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr(text));
+  }
+}
+
+TEST(Check, ThrowsTheLibrarysOwnWords) {
+  expect_error<CudaError>(cudaErrorInvalidValue, "cudaErrorInvalidValue");
+  expect_error<CublasError>(CUBLAS_STATUS_NOT_SUPPORTED, "CUBLAS_STATUS_NOT_SUPPORTED");
+  expect_error<NcclError>(ncclInvalidUsage, "NCCL: ");
+  EXPECT_NO_THROW(check(cudaSuccess));
+  EXPECT_NO_THROW(check(CUBLAS_STATUS_SUCCESS));
+  EXPECT_NO_THROW(check(ncclInProgress));
+}
+
+TEST(Check, NamesThePlaceOfTheCall) {
+  try {
+    check(cudaErrorInvalidValue);
+    FAIL();
+  } catch (const CudaError& error) {
+    EXPECT_THAT(error.where().file_name(), HasSubstr("cuda_device_test.cpp"));
+  }
+}
+
+TEST(Device, WithoutADriverItSaysSoAndWhatToDo) {
+  if (versions().driver != 0) GTEST_SKIP() << "this machine has an NVIDIA driver";
+  const std::string problem = device_problem();
+  EXPECT_THAT(problem, HasSubstr("driver"));
+  EXPECT_THAT(problem, HasSubstr("--device host"));
+}
+
+TEST(Versions, RuntimeAndNcclAreThoseOfTheHeaders) {
+  EXPECT_EQ(versions().runtime, CUDART_VERSION);
+  EXPECT_GE(versions().nccl, NCCL_VERSION(2, 18, 0));
+}
+
+TEST(Nccl, KnowsEveryTypeThatTravels) {
+  EXPECT_EQ(nccl_type(DType::f64), ncclFloat64);
+  EXPECT_EQ(nccl_type(DType::bf16), ncclBfloat16);
+  EXPECT_EQ(nccl_type(DType::u8), ncclUint8);
+  EXPECT_EQ(nccl_type(DType::i64), ncclInt64);
+  EXPECT_EQ(nccl_operation(program::Reduction::min), ncclMin);
+}
+
+/// A collective of four members whose buffers lie where the test says, in bytes.
+CollectiveCall call_of(CollectiveKind kind, std::size_t send, std::size_t receive) {
+  static std::array<std::byte, 1024> memory{};
+  CollectiveCall call{.kind = kind, .data = {.members = 4, .me = 2}};
+  call.data.count = 16;
+  call.data.sent = call.data.received = 64;
+  call.data.send = memory.data() + send;
+  call.data.receive = memory.data() + receive;
+  return call;
+}
+
+TEST(Nccl, InPlaceIsOneAddressAndNoOther) {
+  EXPECT_NO_THROW(require_possible(call_of(CollectiveKind::reduce_scatter, 0, 512)));
+  EXPECT_NO_THROW(require_possible(call_of(CollectiveKind::reduce_scatter, 0, 32)));
+  EXPECT_THROW(require_possible(call_of(CollectiveKind::reduce_scatter, 0, 0)), base::Error);
+  EXPECT_NO_THROW(require_possible(call_of(CollectiveKind::all_gather, 32, 0)));
+  EXPECT_THROW(require_possible(call_of(CollectiveKind::all_gather, 16, 0)), base::Error);
+  EXPECT_NO_THROW(require_possible(call_of(CollectiveKind::all_to_all, 0, 64)));
+  EXPECT_THROW(require_possible(call_of(CollectiveKind::all_to_all, 0, 0)), base::Error);
+}
+
+TEST(Kernels, AreThereForTheTypesThatProgramsUse) {
+  for (const DType type : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
+    EXPECT_TRUE(has_kernel(FillCall{.type = type}));
+    EXPECT_TRUE(has_kernel(AddCall{.type = type}));
+    EXPECT_TRUE(has_kernel(CastCall{.from = type, .to = DType::e4m3}));
+    EXPECT_TRUE(has_kernel(CastCall{.from = DType::f32, .to = type}));
+  }
+  EXPECT_FALSE(has_kernel(AddCall{.type = DType::e4m3}));
+  EXPECT_FALSE(has_kernel(FillCall{.type = DType::i32}));
+  EXPECT_FALSE(has_kernel(CastCall{.from = DType::e4m3, .to = DType::f32}));
+  const auto update = [](DType state, DType gradient, DType weight) {
+    return has_kernel(UpdateCall{.state = state, .gradient_type = gradient, .weight_type = weight});
+  };
+  EXPECT_TRUE(update(DType::f64, DType::f64, DType::f64));
+  EXPECT_TRUE(update(DType::f32, DType::f32, DType::bf16));
+  EXPECT_TRUE(update(DType::f32, DType::bf16, DType::f32));
+  EXPECT_FALSE(update(DType::bf16, DType::bf16, DType::bf16)) << "updates would round to nothing";
+  EXPECT_FALSE(update(DType::f64, DType::f32, DType::f64));
+}
+
+}  // namespace
+}  // namespace isoscale::executor::cuda

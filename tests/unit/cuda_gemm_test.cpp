@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "executor/cuda/gemm_choice.hpp"
+#include "executor/cuda/gemm_problem.hpp"
+
+namespace isoscale::executor::cuda {
+namespace {
+
+using program::DType;
+using program::Gemm;
+using program::Transpose;
+using testing::HasSubstr;
+
+/// A program of three buffers A, B and D, whose GEMMs are looked at and never played.
+class Gemms : public testing::Test {
+ protected:
+  static constexpr std::uint64_t most = 1 << 16;
+
+  Gemms() { set_types(DType::bf16, DType::bf16, DType::f32); }
+
+  void set_types(DType a, DType b, DType d, program::Space space = program::Space::device) {
+    table_.buffers.clear();
+    std::uint64_t end = 0;
+    for (const DType type : {a, b, d, DType::f32}) {
+      table_.buffers.push_back({.dtype = type, .space = space, .count = most, .offset = end});
+      end += most * program::element_size(type);
+    }
+    table_.arena_bytes = {};
+    table_.arena_bytes[static_cast<std::size_t>(space)] = end;
+    memory_.assign(end + 256, std::byte{});
+    ArenaPointers arenas{};
+    const auto start = reinterpret_cast<std::uintptr_t>(memory_.data());
+    arenas[static_cast<std::size_t>(space)] = memory_.data() + (256 - start % 256) % 256;
+    resolver_ = std::make_unique<Resolver>(table_, mesh::Shape{}, 0, arenas);
+  }
+
+  static program::Matrix matrix(program::BufferId buffer, std::uint64_t rows, std::uint64_t columns,
+                                std::uint64_t offset = 0) {
+    return {.slice = {.buffer = buffer, .offset = offset, .count = rows * columns},
+            .row_stride = columns};
+  }
+  static Gemm gemm(std::uint32_t m, std::uint32_t n, std::uint32_t k) {
+    return {
+        .m = m, .n = n, .k = k, .a = matrix(0, m, k), .b = matrix(1, k, n), .d = matrix(2, m, n)};
+  }
+
+  [[nodiscard]] GemmProblem problem(const Gemm& op) const { return gemm_problem(*resolver_, op); }
+  [[nodiscard]] std::string key(const Gemm& op) const { return problem(op).key("a GPU"); }
+
+  program::RankProgram table_;
+  std::vector<std::byte> memory_;
+  std::unique_ptr<Resolver> resolver_;
+};
+
+/// Row-major D = A * B is column-major D^T = B^T * A^T.
+TEST_F(Gemms, RowMajorBecomesColumnMajorWithOperandsExchanged) {
+  Gemm op = gemm(32, 64, 16);
+  op.transpose_a = Transpose::yes;
+  op.a = matrix(0, 16, 32);
+  const GemmProblem p = problem(op);
+  EXPECT_EQ(p.m, 64U);
+  EXPECT_EQ(p.n, 32U);
+  EXPECT_EQ(p.k, 16U);
+  EXPECT_EQ(p.first.data, resolver_->address(op.b.slice));
+  EXPECT_EQ(p.second.data, resolver_->address(op.a.slice));
+  EXPECT_EQ(p.transpose_first, CUBLAS_OP_N);
+  EXPECT_EQ(p.transpose_second, CUBLAS_OP_T);
+  // Stored column-major: rows are the program's columns.
+  EXPECT_EQ(p.first.rows, 64U);
+  EXPECT_EQ(p.first.columns, 16U);
+  EXPECT_EQ(p.first.leading, 64U);
+  EXPECT_EQ(p.second.rows, 32U);
+  EXPECT_EQ(p.second.columns, 16U);
+  EXPECT_EQ(p.d.leading, 64U);
+}
+
+TEST_F(Gemms, AccumulationIsAtLeastF32) {
+  EXPECT_EQ(compute_type(problem(gemm(16, 16, 16))), CUBLAS_COMPUTE_32F);
+  set_types(DType::f16, DType::f16, DType::f16);
+  EXPECT_EQ(compute_type(problem(gemm(16, 16, 16))), CUBLAS_COMPUTE_32F);
+  set_types(DType::f64, DType::f64, DType::f64);
+  EXPECT_EQ(compute_type(problem(gemm(16, 16, 16))), CUBLAS_COMPUTE_64F);
+  EXPECT_EQ(scale_type(problem(gemm(16, 16, 16))), CUDA_R_64F);
+  set_types(DType::f32, DType::f32, DType::f32);
+  EXPECT_EQ(compute_type(problem(gemm(16, 16, 16))), CUBLAS_COMPUTE_32F);
+  Gemm op = gemm(16, 16, 16);
+  op.mode = program::ComputeMode::tf32;
+  EXPECT_EQ(compute_type(problem(op)), CUBLAS_COMPUTE_32F_FAST_TF32);
+}
+
+TEST_F(Gemms, KeysDifferWhereAlgorithmsMay) {
+  const std::string plain = key(gemm(32, 64, 16));
+  EXPECT_EQ(plain, key(gemm(32, 64, 16)));
+  EXPECT_THAT(plain, HasSubstr("m=32 n=64 k=16"));
+  EXPECT_THAT(plain, HasSubstr("bf16*bf16->f32"));
+
+  EXPECT_NE(plain, key(gemm(64, 32, 16)));
+  Gemm shifted = gemm(32, 64, 16);
+  shifted.a = matrix(0, 32, 16, 1);  // aligned to 2 bytes only
+  EXPECT_NE(plain, key(shifted));
+  Gemm elsewhere = gemm(32, 64, 16);
+  elsewhere.a = matrix(0, 32, 16, 128);  // 256 bytes further: as well aligned
+  EXPECT_EQ(plain, key(elsewhere));
+  Gemm accumulating = gemm(32, 64, 16);
+  accumulating.beta = 1;
+  accumulating.c = accumulating.d;
+  EXPECT_NE(plain, key(accumulating));
+  Gemm strided = gemm(32, 64, 16);
+  strided.d = {.slice = {.buffer = 2, .count = 32 * 128}, .row_stride = 128};
+  EXPECT_NE(plain, key(strided));
+  Gemm scaled = gemm(32, 64, 16);
+  scaled.alpha = 0.5;
+  EXPECT_EQ(plain, key(scaled)) << "alpha changes no algorithm";
+}
+
+TEST_F(Gemms, Fp8NeedsContiguousKAndMultiplesOf16) {
+  set_types(DType::e4m3, DType::e5m2, DType::f32);
+  Gemm op = gemm(32, 64, 48);
+  op.b = matrix(1, 64, 48);
+  op.transpose_b = Transpose::yes;
+  op.descale_a = op.descale_b = 3;
+  EXPECT_TRUE(problem(op).is_fp8());
+  EXPECT_EQ(problem(op).transpose_first, CUBLAS_OP_T);
+  EXPECT_EQ(problem(op).transpose_second, CUBLAS_OP_N);
+  EXPECT_NE(problem(op).descale_first, nullptr);
+
+  Gemm plain_b = gemm(32, 64, 48);
+  EXPECT_THROW(std::ignore = problem(plain_b), base::Error);
+  Gemm odd = op;
+  odd.k = 40;
+  odd.a = matrix(0, 32, 40);
+  odd.b = matrix(1, 64, 40);
+  EXPECT_THROW(std::ignore = problem(odd), base::Error);
+  set_types(DType::e5m2, DType::e5m2, DType::f32);
+  EXPECT_THROW(std::ignore = problem(op), base::Error);
+}
+
+TEST_F(Gemms, MixedTypesAndHostMemoryAreRefused) {
+  set_types(DType::bf16, DType::f16, DType::f32);
+  EXPECT_THROW(std::ignore = problem(gemm(16, 16, 16)), base::Error);
+  set_types(DType::f32, DType::f32, DType::f64);
+  EXPECT_THROW(std::ignore = problem(gemm(16, 16, 16)), base::Error);
+  set_types(DType::bf16, DType::bf16, DType::f32, program::Space::pinned);
+  EXPECT_THROW(std::ignore = problem(gemm(16, 16, 16)), base::Error);
+}
+
+TEST(GemmChoices, AlgorithmsSurviveAsText) {
+  cublasLtMatmulAlgo_t algorithm{};
+  for (std::size_t i = 0; i < std::size(algorithm.data); ++i) {
+    algorithm.data[i] = 0x0123456789abcdefULL * (i + 1);
+  }
+  const cublasLtMatmulAlgo_t back = algorithm_of(to_text(algorithm));
+  EXPECT_THAT(back.data, testing::ElementsAreArray(algorithm.data));
+  EXPECT_THROW(std::ignore = algorithm_of("12"), base::Error);
+  EXPECT_THROW(std::ignore = algorithm_of(std::string(128, 'g')), base::Error);
+}
+
+TEST(GemmChoices, LinesSurviveTheWayToOtherRanks) {
+  const std::vector<GemmChoice> choices{{.shape = "m=1 n=2",
+                                         .algorithm = "00ff",
+                                         .workspace = units::Bytes{1U << 25U},
+                                         .time = units::Seconds{1.5e-5},
+                                         .candidates = 7},
+                                        {.shape = "m=3", .algorithm = "11"}};
+  const std::vector<GemmChoice> back = choices_of(to_lines(choices));
+  ASSERT_EQ(back.size(), 2U);
+  EXPECT_EQ(back[0].shape, "m=1 n=2");
+  EXPECT_EQ(back[0].workspace.value(), 1U << 25U);
+  EXPECT_DOUBLE_EQ(back[0].time.value(), 1.5e-5);
+  EXPECT_EQ(back[0].candidates, 7);
+  EXPECT_EQ(back[1].algorithm, "11");
+  EXPECT_THROW(std::ignore = choices_of("one\tfield\n"), base::Error);
+}
+
+}  // namespace
+}  // namespace isoscale::executor::cuda
