@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// bench_cuda_gemm DTYPE M N K: the rate of one GEMM as the CUDA executor plays it, on random data.
+// Measures a round whenever it reads a line, and answers with its TFLOP/s: so that a script can
+// alternate it with something else (bench_gpu.py does, with torch.matmul). Ends with its input.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <string>
+
+#include "base/error.hpp"
+#include "comm/world.hpp"
+#include "executor/plugin.hpp"
+#include "program/builder.hpp"
+
+namespace isoscale {
+namespace {
+
+struct Shape {
+  program::DType type = program::DType::bf16;
+  std::uint32_t m = 0, n = 0, k = 0;
+};
+
+program::DType type_of(const std::string& name) {
+  for (const program::DType type :
+       {program::DType::f64, program::DType::f32, program::DType::f16, program::DType::bf16}) {
+    if (program::name(type) == name) return type;
+  }
+  throw base::UsageError(fmt::format("'{}' is not one of f64, f32, f16, bf16", name));
+}
+
+/// A step of `count` multiplications of the same operands, one after another.
+program::ProgramSet program_of(const Shape& shape, int count) {
+  program::Builder builder{{}};
+  const auto matrix = [&](std::uint64_t rows, std::uint64_t columns) {
+    const program::BufferId id = builder.allocate(
+        {.dtype = shape.type, .role = program::Role::weight, .count = rows * columns});
+    constexpr int within_one = -7;
+    builder.emit(0, program::Fill{.dst = builder.whole(id),
+                                  .shard = {.extents = {1, 1, rows * columns},
+                                            .local = {0, 0, 1},
+                                            .global = {0, 0, 1}},
+                                  .key = id,
+                                  .exponent = within_one});
+    return program::Matrix{.slice = builder.whole(id), .row_stride = columns};
+  };
+  const program::Matrix a = matrix(shape.m, shape.k), b = matrix(shape.k, shape.n);
+  const program::Matrix d = matrix(shape.m, shape.n);
+  builder.begin(program::Section::step);
+  for (int i = 0; i < count; ++i) {
+    builder.emit(0,
+                 program::Gemm{.m = shape.m, .n = shape.n, .k = shape.k, .a = a, .b = b, .d = d});
+  }
+  program::ProgramSet set{.mesh = {}, .programs = {}, .program_of_rank = {0}};
+  set.programs.push_back(builder.finish());
+  return set;
+}
+
+/// The folder of this program's build: where the plugin is.
+std::filesystem::path build_folder() {
+  return std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path();
+}
+
+int run(int argc, char** argv) {
+  constexpr int arguments = 5, count = 20;
+  if (argc != arguments) {
+    fmt::print(stderr, "usage: bench_cuda_gemm DTYPE M N K\n");
+    return 2;
+  }
+  const comm::Environment environment{&argc, &argv};
+  const comm::Communicator world = comm::Communicator::world();
+  const auto size = [&](int i) { return static_cast<std::uint32_t>(std::stoul(argv[i])); };
+  const Shape shape{.type = type_of(argv[1]), .m = size(2), .n = size(3), .k = size(4)};
+
+  const executor::PluginSearch search =
+      executor::open_plugin("libisoscale_cuda.so", {build_folder()});
+  const std::string problem = search.plugin ? search.plugin->table->problem() : search.problem;
+  if (!problem.empty()) throw base::UsageError(problem);
+  const auto cuda = search.plugin->table->make({}, world);
+  const program::ProgramSet set = program_of(shape, count);
+  const auto session = cuda->prepare(set, world);
+  session->play(program::Section::setup, executor::Trace::off);
+  session->play(program::Section::step, executor::Trace::off);  // warm-up
+
+  const double flop = 2.0 * shape.m * shape.n * shape.k * count;
+  for (std::string line; std::getline(std::cin, line);) {
+    const executor::PlayTime time = session->play(program::Section::step, executor::Trace::off);
+    fmt::print("{:.2f}\n", flop / units::to_seconds(time.end - time.begin).value() * 1e-12);
+    std::fflush(stdout);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace isoscale
+
+int main(int argc, char** argv) {
+  try {
+    return isoscale::run(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "bench_cuda_gemm: {}\n", error.what());
+    return 2;
+  }
+}

@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+"""The figures that the CUDA executor is to reach, on one GPU, by one command.
+
+Usage: bench_gpu.py [--build BUILD] [--rounds N] [--launcher 'COMMAND WORDS']
+
+1. GEMMs in bf16 (8192^3 and those of gpt-13b) against torch.matmul, alternating round by round on
+   random data; the median ratio is to be at least 0.99. Without torch the rates stand alone.
+2. A one-rank gpt-1.3b step, with and without --graph: GEMM time as a share of the step (at least
+   97 %), gap (under 1 % with --graph, 3 % without), tracing overhead (at most 1 %).
+
+Prints one line a figure with its goal. Exit 0 when all could be measured, 2 when not.
+"""
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+TOKENS, HIDDEN, FFN = 2048, 5120, 20480  # gpt-13b, one sample of 2048 tokens
+SHAPES = [("8192^3", 8192, 8192, 8192),
+          ("gpt-13b qkv", TOKENS, 3 * HIDDEN, HIDDEN),
+          ("gpt-13b projection", TOKENS, HIDDEN, HIDDEN),
+          ("gpt-13b up", TOKENS, FFN, HIDDEN),
+          ("gpt-13b down", TOKENS, HIDDEN, FFN)]
+CALLS = 20  # multiplications a round, as in bench_cuda_gemm
+
+
+class Torch:
+    """torch.matmul on the same shapes; None-like when there is no torch."""
+
+    def __init__(self):
+        try:
+            import torch
+            self.torch = torch if torch.cuda.is_available() else None
+        except ImportError:
+            self.torch = None
+
+    def prepare(self, m, n, k):
+        torch = self.torch
+        make = lambda rows, columns: torch.rand(rows, columns, device="cuda",
+                                                dtype=torch.bfloat16) * 2 - 1
+        self.a, self.b = make(m, k), make(k, n)
+        self.out = torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
+        self.flop = 2 * m * n * k * CALLS
+        self.round()
+
+    def round(self):
+        begin, end = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        for _ in range(CALLS):
+            self.torch.matmul(self.a, self.b, out=self.out)
+        end.record()
+        end.synchronize()
+        return self.flop / (begin.elapsed_time(end) * 1e-3) * 1e-12
+
+
+def compare_gemms(build, launcher, rounds):
+    torch = Torch()
+    for name, m, n, k in SHAPES:
+        bench = subprocess.Popen(
+            [*launcher, str(build / "bench/bench_cuda_gemm"), "bf16", str(m), str(n), str(k)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        ours, theirs = [], []
+        if torch.torch:
+            torch.prepare(m, n, k)
+        for _ in range(rounds):
+            bench.stdin.write("\n")
+            bench.stdin.flush()
+            answer = bench.stdout.readline()
+            if not answer:
+                bench.wait()
+                sys.exit(2)
+            ours.append(float(answer))
+            if torch.torch:
+                theirs.append(torch.round())
+        bench.stdin.close()
+        bench.wait()
+        rate = statistics.median(ours)
+        if theirs:
+            ratio = statistics.median(a / b for a, b in zip(ours, theirs))
+            print(f"{name:20} {rate:7.1f} TFLOP/s, torch {statistics.median(theirs):7.1f}: "
+                  f"ratio {ratio:.3f} (goal 0.99)")
+        else:
+            print(f"{name:20} {rate:7.1f} TFLOP/s (no torch to compare with)")
+
+
+def measure_step(build, launcher, graph):
+    with tempfile.TemporaryDirectory() as folder:
+        file = str(Path(folder) / "step.h5")
+        command = [*launcher, str(build / "isoscale"), "run", "--device", "cuda", "--workload",
+                   "dp", "--model", "gpt-1.3b", "--dtype", "bf16", "--ranks", "1", "--max-time",
+                   "20s", "--output", file, "--quiet", *(["--graph"] if graph else [])]
+        subprocess.run(command, check=True)
+        report = subprocess.run([str(build / "isoscale"), "report", file, "--format", "json"],
+                                check=True, capture_output=True, text=True)
+        gemm_share = share_of_gemms(file)
+    point = json.loads(report.stdout)["runs"][0]["points"][0]
+    step, parts = point["traced_step"], point["breakdown"]
+    name = "with --graph" if graph else "without graph"
+    print(f"gpt-1.3b {name}: step {point['step_time']['median'] * 1e3:.2f} ms, "
+          f"{point['flops_per_rank'] * 1e-12:.1f} TFLOP/s")
+    print(f"  GEMMs {gemm_share:.2%} of the step (goal 97 %), gap {parts['gap'] / step:.2%} "
+          f"(goal {1 if graph else 3} %), tracing {percent(point['instrumentation_overhead'])} "
+          f"(goal 1 %)")
+
+
+def percent(ratio):
+    return "unknown" if ratio is None else f"{ratio:.2%}"
+
+
+def share_of_gemms(file):
+    """Time in GEMMs over the time of the traced steps of one rank; nan without h5py."""
+    try:
+        import h5py
+    except ImportError:
+        return float("nan")
+    with h5py.File(file) as run:
+        point = next(iter(run["points"].values()))
+        kind, traces = point["ops/kind"], point["traces"]
+        gemm = [str(value) for value in kind.attrs["values"]].index("gemm")
+        is_gemm = kind[:] == gemm
+        spans = traces["span_end"][:] - traces["span_start"][:]
+        steps = traces["end"][:] - traces["begin"][:]
+        return spans[is_gemm[traces["span_op"][:]]].sum() / steps.sum()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--build", type=Path, default=Path("build"))
+    parser.add_argument("--rounds", type=int, default=11)
+    parser.add_argument("--launcher", default="", help="words before each program, as 'mpirun -np 1'")
+    options = parser.parse_args()
+    launcher = options.launcher.split()
+    compare_gemms(options.build, launcher, options.rounds)
+    for graph in (False, True):
+        measure_step(options.build, launcher, graph)
+
+
+main()
