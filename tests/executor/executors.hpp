@@ -37,4 +37,13 @@ inline std::string name_of(const testing::TestParamInfo<Backend>& info) { return
 
 inline auto each_backend() { return testing::Values(Backend{.name = "host", .make = make_host}); }
 
+inline std::unique_ptr<Executor> make_emulating_host() {
+  return make_host_executor({.narrow = NarrowTypes::emulated});
+}
+
+/// Those that play programs in f16, bf16, tf32 and fp8.
+inline auto each_narrow_backend() {
+  return testing::Values(Backend{.name = "emulating_host", .make = make_emulating_host});
+}
+
 }  // namespace isoscale::executor

@@ -62,8 +62,9 @@ class Planted : public testing::TestWithParam<Precision> {
   }
 
   [[nodiscard]] Verdict verify(const program::ProgramSet& set, const workloads::Request& twin) {
-    return verify_programs(set, workloads::find_workload("hybrid"), twin, *ranks_.folded,
-                           ranks_.world);
+    const bool plain = GetParam() == Precision::f64 || GetParam() == Precision::f32;
+    return verify_programs(set, workloads::find_workload("hybrid"), twin,
+                           plain ? *ranks_.folded : *ranks_.emulating, ranks_.world);
   }
 
   Ranks ranks_;
@@ -86,6 +87,21 @@ TEST_P(Planted, ErrorsAreCaughtInGatheredOutputs) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Precisions, Planted, testing::Values(Precision::f64, Precision::f32),
+                         [](const auto& precision) {
+                           return std::string{workloads::name(precision.param)};
+                         });
+
+using PlantedCoarsely = Planted;
+
+TEST_P(PlantedCoarsely, MissingUpdatesAndMessagesAreCaught) {
+  expect_all_caught(coarse_plants, {});
+  expect_all_caught(coarse_plants, {{"optimizer", "adam"}});
+  EXPECT_GE(caught_, 2 * static_cast<int>(coarse_plants.size()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Precisions, PlantedCoarsely,
+                         testing::Values(Precision::tf32, Precision::f16, Precision::bf16,
+                                         Precision::fp8),
                          [](const auto& precision) {
                            return std::string{workloads::name(precision.param)};
                          });

@@ -240,7 +240,8 @@ inline int shifted_update(program::ProgramSet& set) {
 
 inline int update_one_short(program::ProgramSet& set) {
   Update& update = *updates(set.programs.front()).front();
-  for (Slice* slice : {&update.weight, &update.gradient, &update.moment1, &update.moment2}) {
+  for (Slice* slice :
+       {&update.weight, &update.master, &update.gradient, &update.moment1, &update.moment2}) {
     if (slice->buffer != program::no_buffer) slice->count -= 1;
   }
   return 1;
@@ -285,6 +286,17 @@ inline constexpr std::array plants{
     Plant{"update one element short", {}, plant::update_one_short},
     Plant{"update forgotten", {}, plant::forgotten_update},
     Plant{"gradient not accumulated", {}, plant::lost_accumulation},
+};
+/// What must be caught in types that round so much that one wrong element in a bucket is lost.
+inline constexpr std::array coarse_plants{
+    Plant{"every tp all-reduce skipped", mesh::Axis::tp, plant::skip_all<mesh::Axis::tp>},
+    Plant{"the last tp all-reduce skipped", mesh::Axis::tp, plant::skip_last<mesh::Axis::tp>},
+    Plant{"every dp all-reduce skipped", mesh::Axis::dp, plant::skip_all<mesh::Axis::dp>},
+    Plant{"one dp bucket skipped", mesh::Axis::dp, plant::skip_last<mesh::Axis::dp>},
+    Plant{"wrong microbatch sent", mesh::Axis::pp, plant::wrong_microbatch_in_exchange},
+    Plant{"two sends swapped", mesh::Axis::pp, plant::swapped_sends},
+    Plant{"update one element further on", {}, plant::shifted_update},
+    Plant{"update forgotten", {}, plant::forgotten_update},
 };
 /// For outputs that are gathered.
 inline constexpr Plant gathered_plant{"residual of the neighbour", mesh::Axis::tp,

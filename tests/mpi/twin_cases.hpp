@@ -119,6 +119,9 @@ struct Ranks {
       executor::make_host_executor({.streams = executor::HostStreams::folded});
   std::unique_ptr<executor::Executor> threads =
       executor::make_host_executor({.streams = executor::HostStreams::threads});
+  /// For the precisions that the host refuses to measure in.
+  std::unique_ptr<executor::Executor> emulating = executor::make_host_executor(
+      {.streams = executor::HostStreams::folded, .narrow = executor::NarrowTypes::emulated});
 };
 
 /// Far above what rounding gives in twins this small, far below what any mistake gives.

@@ -1,32 +1,46 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
 #include "workloads/hybrid/scale.hpp"
 #include "workloads/options.hpp"
 #include "workloads/stack/geometry.hpp"
+#include "workloads/stack/linear.hpp"
 #include "workloads/stack/options.hpp"
 #include "workloads/stack/parameters.hpp"
 
 namespace isoscale::workloads::hybrid {
 namespace {
 
-/// Widths scaled down to a few multiples of what tp must divide; at most two layers a stage.
-Model small_model(const Model& real, const mesh::Shape& mesh) {
+/// Whether QKV's weights are larger than 1/sqrt(fan in), as the nearest power of two may make them.
+/// Attention multiplies three such products, and the gradients magnify its rounding again.
+bool widens(int fan_in) {
+  const double wanted = 1 / std::sqrt(static_cast<double>(fan_in));
+  return stack::fill_deviation(stack::fill_exponent(wanted)) > wanted;
+}
+
+/// Widths scaled down to a few multiples of what tp must divide; at most two layers a stage. In fp8
+/// all that GEMMs see is a multiple of 16, also where a rank has a single head.
+Model small_model(const Request& request) {
+  const Model& real = request.model;
+  const mesh::Shape& mesh = request.mesh;
+  const bool fp8 = stack::types_of(request.precision).casts_operands();
   Model model = real;
   const auto width = [&](int least) {  // a multiple of 16 columns a rank
     const int unit = 16 * mesh.tp;
     return (least + unit - 1) / unit * unit;
   };
-  model.head_size = std::min(real.head_size, 8);
+  model.head_size = fp8 ? stack::fp8_multiple : std::min(real.head_size, 8);
   model.kv_heads = std::min(real.kv_heads, 2 * mesh.tp);
   model.heads = model.kv_heads * std::min(2, real.heads / real.kv_heads);
   model.hidden = width(32);
+  while (widens(model.hidden)) model.hidden += width(16);
   model.ffn = width(64);
   model.vocabulary = width(32);
-  model.sequence = std::min(real.sequence, 8);
+  model.sequence = fp8 ? stack::fp8_multiple : std::min(real.sequence, 8);
   model.layers = mesh.pp * std::min(2, real.layers / mesh.pp);
   return model;
 }
@@ -67,7 +81,7 @@ std::uint64_t small_bucket(const Request& small, std::size_t wanted) {
 Request twin(const Request& request) {
   const OptionReader options{stack::option_table(), request.options};
   Request small = request;
-  small.model = small_model(request.model, request.mesh);
+  small.model = small_model(request);
   small.keep = Keep::observables;
   const long long microbatches =
       std::max(2LL, std::min(options.integer("microbatches"), 2LL * request.mesh.pp + 1));

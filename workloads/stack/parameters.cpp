@@ -21,6 +21,14 @@ using program::Slice;
 
 constexpr std::size_t tp_axis = static_cast<std::size_t>(mesh::Axis::tp);
 
+constexpr double default_rate = 0.01, default_epsilon = 1e-8;
+constexpr double verification_epsilon = 100;
+
+/// A rate at which updates change the largest weights by some percent: far above the rounding of
+/// f32 masters, and little enough for the second step not to magnify what the first rounded.
+/// Gradients go with the residual gain, 0.5 / layers.
+double verification_rate(const Model& model) { return std::min(0.5, 0.005 * model.layers); }
+
 /// rows x columns here, out of a global matrix whose rows are `global_columns` apart; this rank's
 /// part begins `step` global elements further per tp coordinate.
 Parameter matrix(std::string name, std::uint64_t rows, std::uint64_t columns,
@@ -78,9 +86,12 @@ std::uint64_t fill_key(std::uint64_t seed, std::string_view tensor) {
 }
 
 int fill_exponent(double deviation) {
+  return static_cast<int>(std::lround(std::log2(deviation / fill_deviation(0))));
+}
+
+double fill_deviation(int exponent) {
   // Integers uniform on -127 ... 127 have variance (255^2 - 1) / 12.
-  const double of_integers = std::sqrt((255.0 * 255.0 - 1.0) / 12.0);
-  return static_cast<int>(std::lround(std::log2(deviation / of_integers)));
+  return std::ldexp(std::sqrt((255.0 * 255.0 - 1.0) / 12.0), exponent);
 }
 
 std::vector<Parameter> parameters_of(const Geometry& geometry) {
@@ -119,11 +130,18 @@ std::vector<Bucket> buckets_of(const std::vector<Parameter>& parameters, std::ui
 
 Parameters::Parameters(Builder& builder, const Geometry& geometry, const Request& request)
     : has_vocabulary_(geometry.vocabulary > 0),
-      epsilon_(request.keep == Keep::observables ? 1e-2 : 1e-8),
+      epsilon_(default_epsilon),
+      rate_(default_rate),
       parameters_(parameters_of(geometry)) {
   const OptionReader options{option_table(), request.options};
   const Types types = types_of(request.precision);
   optimizer_ = options.is("optimizer", "adam") ? program::Optimizer::adam : program::Optimizer::sgd;
+  if (request.keep == Keep::observables) {
+    // Adam's step is rate * m / (sqrt(v) + epsilon): with these, that of SGD but for some percent.
+    const bool adam = optimizer_ == program::Optimizer::adam;
+    epsilon_ = verification_epsilon;
+    rate_ = verification_rate(request.model) * (adam ? verification_epsilon : 1.0);
+  }
   buckets_ =
       buckets_of(parameters_, options.bytes("bucket"), program::element_size(types.accumulate));
   const std::uint64_t count = parameters_.back().offset + parameters_.back().count();
@@ -222,6 +240,7 @@ void Parameters::emit_updates(Builder& builder, double tokens) const {
                                     .moment2 = part(moment2_),
                                     .powers = slice(powers_, 2 * i, 2),
                                     .gradient_scale = 1.0 / tokens,
+                                    .rate = rate_,
                                     .epsilon = epsilon_});
   }
 }

@@ -67,10 +67,11 @@ class Parameters {
 
   bool has_vocabulary_;
   program::Optimizer optimizer_;
-  /// Adam divides by sqrt(v) + epsilon. Under verification epsilon is of the size of the gradients,
-  /// so that the update is smooth: else the sign of a gradient near 0 decides, and rounding decides
+  /// Adam divides by sqrt(v) + epsilon. Under verification epsilon is far above any gradient, so
+  /// that updates are smooth: else the sign of a gradient near 0 decides, and rounding decides
   /// that.
   double epsilon_;
+  double rate_;
   std::vector<Parameter> parameters_;
   std::vector<Bucket> buckets_;
   program::BufferId weights_, gradients_;
@@ -83,5 +84,7 @@ class Parameters {
 [[nodiscard]] std::uint64_t fill_key(std::uint64_t seed, std::string_view tensor);
 /// The power of two that brings Fill's integers (standard deviation 73.3) nearest to `deviation`.
 [[nodiscard]] int fill_exponent(double deviation);
+/// The standard deviation of what Fill writes with an exponent.
+[[nodiscard]] double fill_deviation(int exponent);
 
 }  // namespace isoscale::workloads::stack
