@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+
+#include "comm/world.hpp"
+#include "executor/cuda/cuda.hpp"
+#include "tests/cuda/standin.hpp"
+
+/// CUDA executors on stand-ins.
+namespace isoscale::standin {
+
+/// A healthy machine whose GPUs are one per rank of the launch.
+inline Settings healthy(const comm::Communicator& world, std::uint64_t seed) {
+  Settings settings;
+  settings.seed = seed + static_cast<std::uint64_t>(world.rank()) * 1'000'003U;
+  settings.first_gpu = world.rank();
+  return settings;
+}
+
+/// All ranks of this run, each with a GPU of its own.
+struct Gpus {
+  explicit Gpus(std::uint64_t seed = 1) { machine().reset(healthy(world, seed)); }
+
+  /// Collective.
+  [[nodiscard]] std::unique_ptr<executor::Executor> executor(
+      config::Graph graph = config::Graph::off) const {
+    executor::CudaOptions options;
+    options.gpu_bind = config::automatic_gpu_bind;
+    options.graph = graph;
+    return executor::make_cuda_executor(options, world);
+  }
+
+  comm::Communicator world = comm::Communicator::world();
+};
+
+}  // namespace isoscale::standin

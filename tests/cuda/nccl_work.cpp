@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "tests/cuda/nccl_work.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "tests/cuda/elements.hpp"
+
+namespace isoscale::standin {
+namespace {
+
+template <class Value>
+Value combine(ncclRedOp_t operation, Value a, Value b) {
+  switch (operation) {
+    case ncclMin:
+      return std::min(a, b);
+    case ncclMax:
+      return std::max(a, b);
+    default:
+      return static_cast<Value>(a + b);
+  }
+}
+
+/// into = into + from, each sum rounded to the type.
+void reduce(const Call& call, const std::byte* from, void* into) {
+  with_number(call.type, [&](auto element) {
+    using Element = decltype(element);
+    for (std::uint64_t i = 0; i < call.count; ++i) {
+      Element::store(into, i,
+                     combine(call.operation, Element::load(into, i), Element::load(from, i)));
+    }
+    return true;
+  });
+}
+
+/// The parts of all ranks, `stride` bytes apart, reduced.
+void reduce_all(const Call& call, const std::byte* parts, std::uint64_t stride) {
+  std::vector<std::byte> sum(parts, parts + call.bytes());
+  for (int rank = 1; rank < call.ring->size; ++rank) {
+    reduce(call, parts + static_cast<std::uint64_t>(rank) * stride, sum.data());
+  }
+  std::memcpy(call.receive, sum.data(), sum.size());
+}
+
+int count_of(std::uint64_t bytes) { return static_cast<int>(bytes); }
+
+}  // namespace
+
+std::optional<program::DType> type_of(ncclDataType_t type) {
+  using program::DType;
+  switch (type) {
+    case ncclFloat64:
+      return DType::f64;
+    case ncclFloat32:
+      return DType::f32;
+    case ncclFloat16:
+      return DType::f16;
+    case ncclBfloat16:
+      return DType::bf16;
+    case ncclFloat8e4m3:
+      return DType::e4m3;
+    case ncclFloat8e5m2:
+      return DType::e5m2;
+    case ncclInt64:
+      return DType::i64;
+    case ncclInt32:
+      return DType::i32;
+    case ncclInt8:
+      return DType::i8;
+    case ncclUint8:
+      return DType::u8;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Messages match in the order in which they are issued.
+void Kernel::issued() {
+  constexpr int tags = 1 << 14;
+  turn_ = ring_->issued++;
+  for (const Call& call : calls_) {
+    const bool receives = call.kind == CallKind::receive;
+    const bool is_message = receives || call.kind == CallKind::send;
+    int& count = (receives ? ring_->received : ring_->sent)[call.peer];
+    tags_.push_back(is_message ? count++ % tags : 0);
+  }
+}
+
+bool Kernel::run() {
+  if (ring_->aborted) return true;
+  if (ring_->failing || ring_->finished != turn_) return false;
+  if (!has_begun_) begin();
+  int done = 0;
+  MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE);
+  if (done == 0) return false;
+  for (std::size_t i = 0; i < calls_.size(); ++i) end(calls_[i], gathered_[i]);
+  ++ring_->finished;
+  return true;
+}
+
+void Kernel::begin() {
+  has_begun_ = true;
+  requests_.assign(calls_.size(), MPI_REQUEST_NULL);
+  gathered_.resize(calls_.size());
+  for (std::size_t i = 0; i < calls_.size(); ++i) begin(calls_[i], i);
+}
+
+void Kernel::begin(const Call& call, std::size_t index) {
+  const int bytes = count_of(call.bytes());
+  MPI_Request* const request = &requests_[index];
+  const auto size = static_cast<std::uint64_t>(ring_->size);
+  switch (call.kind) {
+    case CallKind::send:
+      // Waits for its receiver, as NCCL does with messages of any length.
+      MPI_Issend(call.send, bytes, MPI_BYTE, call.peer, tags_[index], ring_->mpi, request);
+      break;
+    case CallKind::receive:
+      MPI_Irecv(call.receive, bytes, MPI_BYTE, call.peer, tags_[index], ring_->mpi, request);
+      break;
+    case CallKind::broadcast:
+      if (ring_->rank == call.peer) std::memmove(call.receive, call.send, call.bytes());
+      MPI_Ibcast(call.receive, bytes, MPI_BYTE, call.peer, ring_->mpi, request);
+      break;
+    case CallKind::reduce_scatter:
+      gathered_[index].resize(size * size * call.bytes());
+      MPI_Iallgather(call.send, count_of(size * call.bytes()), MPI_BYTE, gathered_[index].data(),
+                     count_of(size * call.bytes()), MPI_BYTE, ring_->mpi, request);
+      break;
+    case CallKind::all_reduce:
+    case CallKind::reduce:
+    case CallKind::all_gather:
+      gathered_[index].resize(size * call.bytes());
+      MPI_Iallgather(call.send, bytes, MPI_BYTE, gathered_[index].data(), bytes, MPI_BYTE,
+                     ring_->mpi, request);
+      break;
+  }
+}
+
+void Kernel::end(const Call& call, const std::vector<std::byte>& gathered) const {
+  const auto size = static_cast<std::uint64_t>(ring_->size);
+  switch (call.kind) {
+    case CallKind::all_reduce:
+      return reduce_all(call, gathered.data(), call.bytes());
+    case CallKind::reduce:
+      if (ring_->rank == call.peer) reduce_all(call, gathered.data(), call.bytes());
+      return;
+    case CallKind::reduce_scatter:
+      return reduce_all(call,
+                        gathered.data() + static_cast<std::uint64_t>(ring_->rank) * call.bytes(),
+                        size * call.bytes());
+    case CallKind::all_gather:
+      std::memcpy(call.receive, gathered.data(), gathered.size());
+      return;
+    case CallKind::send:
+    case CallKind::receive:
+    case CallKind::broadcast:
+      return;
+  }
+}
+
+}  // namespace isoscale::standin

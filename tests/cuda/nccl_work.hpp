@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <mpi.h>
+#include <nccl.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "program/buffer.hpp"
+#include "tests/cuda/standin.hpp"
+
+/// What NCCL does on a GPU, over MPI.
+namespace isoscale::standin {
+
+/// What a communicator is.
+struct Ring {
+  MPI_Comm mpi = MPI_COMM_NULL;
+  int rank = 0, size = 1, children = 0;
+  int looks_until_ready = 0;
+  std::uint64_t number = 1;  ///< alike on all its ranks
+  std::string name;
+  bool failing = false, endless = false, aborted = false;
+  std::uint64_t issued = 0, finished = 0;  ///< kernels: they run in the order they were issued in
+  std::map<int, int> sent, received;       ///< messages to and from each rank
+};
+
+enum class CallKind : std::uint8_t {
+  send,
+  receive,
+  all_reduce,
+  reduce,
+  broadcast,
+  all_gather,
+  reduce_scatter
+};
+
+struct Call {
+  CallKind kind = CallKind::send;
+  const void* send = nullptr;
+  void* receive = nullptr;
+  std::uint64_t count = 0;  ///< as NCCL counts
+  int peer = 0;             ///< or root
+  ncclRedOp_t operation = ncclSum;
+  std::shared_ptr<Ring> ring{};
+  program::DType type = program::DType::u8;
+  cudaStream_t stream = nullptr;
+
+  [[nodiscard]] std::uint64_t bytes() const { return count * program::element_size(type); }
+};
+
+/// Calls of one group on one communicator: they begin together and end together.
+class Kernel final : public Work {
+ public:
+  Kernel(std::shared_ptr<Ring> ring, std::vector<Call> calls)
+      : ring_(std::move(ring)), calls_(std::move(calls)) {}
+  void issued() override;
+  bool run() override;
+  [[nodiscard]] WorkPointer again() const override {
+    return std::make_shared<Kernel>(ring_, calls_);
+  }
+
+ private:
+  void begin();
+  void begin(const Call& call, std::size_t index);
+  void end(const Call& call, const std::vector<std::byte>& gathered) const;
+
+  std::shared_ptr<Ring> ring_;
+  std::vector<Call> calls_;
+  std::vector<int> tags_;                         ///< of messages
+  std::vector<std::vector<std::byte>> gathered_;  ///< what all ranks sent, of each call
+  std::vector<MPI_Request> requests_;
+  std::uint64_t turn_ = 0;
+  bool has_begun_ = false;
+};
+
+[[nodiscard]] std::optional<program::DType> type_of(ncclDataType_t type);
+
+}  // namespace isoscale::standin

@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <mpi.h>
+#include <nccl.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+/// Stand-ins for the CUDA runtime, cuBLASLt, NCCL and our kernels, so that the whole host side of
+/// the CUDA executor runs where there is no GPU. What is started on a stream is done late, and in
+/// any order that streams and events allow: a wait that is missing shows as wrong numbers.
+namespace isoscale::standin {
+
+/// Order of the communicators of one group call: NCCL starts one kernel for each.
+enum class GroupOrder : std::uint8_t { by_communicator, as_called };
+
+/// What a test chooses; all at its default is a healthy machine.
+struct Settings {
+  std::uint64_t seed = 1;  ///< of the order of work; each rank should have its own
+  int gpus = 1;            ///< that this process sees
+  int first_gpu = 0;       ///< number of the first of them: equal numbers, same GPU
+  int driver = CUDART_VERSION, nccl = NCCL_VERSION_CODE;
+  cudaError_t count_status = cudaSuccess;  ///< what cudaGetDeviceCount returns
+  std::size_t gpu_memory = std::size_t{64} << 30U, pinned_memory = std::size_t{64} << 30U;
+  int fastest_algorithm = 1;             ///< of the three that cuBLASLt offers
+  int broken_algorithm = -1;             ///< one that is offered, but refuses to run
+  MPI_Comm nccl_world = MPI_COMM_WORLD;  ///< the ranks that make a communicator by unique id
+  std::string failing_communicator;      ///< by name: ncclRemoteError as soon as it has work
+  std::string endless_communicator;      ///< by name: its creation never ends
+  GroupOrder group_order = GroupOrder::by_communicator;
+};
+
+/// Something that a stream does. One that is captured is done once per replay, each by a copy.
+class Work {
+ public:
+  virtual ~Work() = default;
+  /// Its place among others is taken: called when it is issued, or its graph launched.
+  virtual void issued() {}
+  /// Starts or continues; true once done. Throws Fault.
+  virtual bool run() = 0;
+  [[nodiscard]] virtual std::shared_ptr<Work> again() const = 0;
+};
+using WorkPointer = std::shared_ptr<Work>;
+
+/// Work that is done at once.
+class Task final : public Work {
+ public:
+  explicit Task(std::function<void()> action) : action_(std::move(action)) {}
+  bool run() override {
+    action_();
+    return true;
+  }
+  [[nodiscard]] WorkPointer again() const override { return std::make_shared<Task>(action_); }
+
+ private:
+  std::function<void()> action_;
+};
+
+/// Work touched memory that it cannot reach.
+struct Fault {};
+
+/// Work and what must be done before it.
+struct Item {
+  WorkPointer work;
+  std::vector<std::shared_ptr<Item>> next;
+  std::size_t missing = 0;  ///< items before it that are not done
+  bool done = false;
+};
+using ItemPointer = std::shared_ptr<Item>;
+
+/// Work that was issued and is not done.
+class Queue {
+ public:
+  ItemPointer add(WorkPointer work, std::span<const ItemPointer> before);
+  /// Runs one that may run, drawn by `random`; false when there is none.
+  bool advance(std::mt19937_64& random);
+  [[nodiscard]] std::size_t size() const { return size_; }
+  /// Drops all, undone.
+  void clear();
+
+ private:
+  std::size_t pick(std::mt19937_64& random) const;
+
+  std::vector<ItemPointer> ready_;
+  std::size_t size_ = 0;
+};
+
+enum class Kind : std::uint8_t { device, managed, pinned };
+
+/// All memory that CUDA gave out, between guard bytes.
+class Allocations {
+ public:
+  [[nodiscard]] void* take(std::size_t bytes, Kind kind, std::size_t limit);
+  /// False when it was never given out.
+  bool give_back(void* pointer);
+  /// Whether the bytes lie in one piece that was given out.
+  [[nodiscard]] bool holds(const void* pointer, std::size_t bytes) const;
+  [[nodiscard]] std::size_t in_use(Kind kind) const;
+  [[nodiscard]] std::size_t count() const { return pieces_.size(); }
+  [[nodiscard]] int damaged() const { return damaged_; }
+
+ private:
+  struct Piece {
+    std::size_t bytes = 0;
+    Kind kind = Kind::device;
+  };
+  std::map<std::uintptr_t, Piece> pieces_;
+  int damaged_ = 0;
+};
+
+/// Objects that were made and not given back.
+struct Alive {
+  int streams = 0, events = 0, graphs = 0, executables = 0, communicators = 0, descriptions = 0;
+  bool operator==(const Alive&) const = default;
+};
+
+/// All state of the stand-ins in one process.
+struct Machine {
+  Settings settings;
+  std::mt19937_64 random{1};
+  Queue queue;
+  Allocations memory;
+  Alive alive;
+  cudaError_t last = cudaSuccess;    ///< what cudaGetLastError returns and clears
+  cudaError_t sticky = cudaSuccess;  ///< a fault that the GPU does not recover from
+  int captures = 0;                  ///< under way
+  std::int64_t skew = 0;             ///< ns that the GPU's clock is ahead of the host's
+  int matmuls = 0, graph_launches = 0;
+
+  /// A healthy machine with these settings and nothing under way; memory stays.
+  void reset(const Settings& chosen);
+  /// Runs some of what may run; false when nothing can.
+  bool advance();
+};
+[[nodiscard]] Machine& machine();
+
+/// Puts work on a stream, or into the capture that the stream takes part in.
+void submit(cudaStream_t stream, WorkPointer work);
+inline void submit(cudaStream_t stream, std::function<void()> action) {
+  submit(stream, std::make_shared<Task>(std::move(action)));
+}
+
+/// Throws Fault unless a GPU reaches these bytes.
+void require_reachable(const void* pointer, std::size_t bytes);
+
+}  // namespace isoscale::standin

@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// Devices, errors and memory of the CUDA runtime.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+
+#include "tests/cuda/streams.hpp"
+
+using namespace isoscale::standin;
+
+namespace {
+
+cudaError_t give(void** to, std::size_t bytes, Kind kind) {
+  if (const cudaError_t status = synchronous_call_status(); status != cudaSuccess) {
+    return outcome(status);
+  }
+  const Settings& settings = machine().settings;
+  *to = machine().memory.take(bytes, kind,
+                              kind == Kind::pinned ? settings.pinned_memory : settings.gpu_memory);
+  return outcome(*to == nullptr ? cudaErrorMemoryAllocation : cudaSuccess);
+}
+
+cudaError_t take_back(void* pointer) {
+  if (pointer == nullptr) return cudaSuccess;
+  if (machine().captures > 0) return outcome(cudaErrorStreamCaptureUnsupported);
+  const cudaError_t status = drain();  // as CUDA does before it frees
+  if (!machine().memory.give_back(pointer)) return outcome(cudaErrorInvalidValue);
+  return outcome(status);
+}
+
+struct Rows {
+  std::size_t bytes = 0, count = 1, from = 0, to = 0;  ///< bytes of one, and from one to the next
+};
+
+void copy(void* to, const void* from, const Rows& rows) {
+  for (std::size_t row = 0; row < rows.count; ++row) {
+    std::memmove(static_cast<std::byte*>(to) + row * rows.to,
+                 static_cast<const std::byte*>(from) + row * rows.from, rows.bytes);
+  }
+}
+
+/// Memory that CUDA did not give out is pageable: the call ends when the copy is done.
+cudaError_t copy_on(cudaStream_t stream, void* to, const void* from, const Rows& rows) {
+  if (machine().sticky != cudaSuccess) return outcome(machine().sticky);
+  submit(stream, [=] { copy(to, from, rows); });
+  const Allocations& memory = machine().memory;
+  if (stream_of(stream).capture != nullptr || (memory.holds(to, 1) && memory.holds(from, 1))) {
+    return cudaSuccess;
+  }
+  return cudaStreamSynchronize(stream);
+}
+
+}  // namespace
+
+cudaError_t cudaDriverGetVersion(int* version) {
+  *version = machine().settings.driver;
+  return cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int* version) {
+  *version = CUDART_VERSION;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceCount(int* count) {
+  *count = machine().settings.gpus;
+  if (machine().settings.count_status != cudaSuccess) {
+    return outcome(machine().settings.count_status);
+  }
+  return outcome(*count == 0 ? cudaErrorNoDevice : cudaSuccess);
+}
+
+cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int index) {
+  if (index < 0 || index >= machine().settings.gpus) return outcome(cudaErrorInvalidDevice);
+  *properties = {};
+  std::snprintf(properties->name, sizeof properties->name, "Stand-in GPU");
+  properties->major = 9;
+  properties->totalGlobalMem = machine().settings.gpu_memory;
+  properties->uuid.bytes[15] = static_cast<char>(machine().settings.first_gpu + index);
+  return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char* text, int size, int index) {
+  std::snprintf(text, static_cast<std::size_t>(size), "0000:%02x:00.0",
+                static_cast<unsigned>(machine().settings.first_gpu + index) & 0xFFU);
+  return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int index) {
+  return outcome(index >= 0 && index < machine().settings.gpus ? cudaSuccess
+                                                               : cudaErrorInvalidDevice);
+}
+
+cudaError_t cudaDeviceSynchronize() {
+  if (const cudaError_t status = synchronous_call_status(); status != cudaSuccess) {
+    return outcome(status);
+  }
+  return outcome(drain());
+}
+
+cudaError_t cudaGetLastError() {
+  if (machine().sticky != cudaSuccess) return machine().sticky;
+  return std::exchange(machine().last, cudaSuccess);
+}
+
+const char* cudaGetErrorName(cudaError_t error) {
+  switch (error) {
+    case cudaErrorMemoryAllocation:
+      return "cudaErrorMemoryAllocation";
+    case cudaErrorNoDevice:
+      return "cudaErrorNoDevice";
+    case cudaErrorIllegalAddress:
+      return "cudaErrorIllegalAddress";
+    default:
+      return "cudaError";
+  }
+}
+
+const char* cudaGetErrorString(cudaError_t error) {
+  switch (error) {
+    case cudaErrorMemoryAllocation:
+      return "out of memory";
+    case cudaErrorNoDevice:
+      return "no CUDA-capable device is detected";
+    case cudaErrorIllegalAddress:
+      return "an illegal memory access was encountered";
+    case cudaErrorSystemDriverMismatch:
+      return "system has unsupported display driver / cuda driver combination";
+    default:
+      return "an error of the stand-in";
+  }
+}
+
+cudaError_t cudaMemGetInfo(std::size_t* free, std::size_t* total) {
+  *total = machine().settings.gpu_memory;
+  *free = *total - std::min(*total, machine().memory.in_use(Kind::device));
+  return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void** to, std::size_t bytes) { return give(to, bytes, Kind::device); }
+cudaError_t cudaMallocManaged(void** to, std::size_t bytes, unsigned /*flags*/) {
+  return give(to, bytes, Kind::managed);
+}
+cudaError_t cudaMallocHost(void** to, std::size_t bytes) { return give(to, bytes, Kind::pinned); }
+cudaError_t cudaFree(void* pointer) { return take_back(pointer); }
+cudaError_t cudaFreeHost(void* pointer) { return take_back(pointer); }
+
+cudaError_t cudaMallocAsync(void** to, std::size_t bytes, cudaStream_t /*stream*/) {
+  return give(to, bytes, Kind::device);
+}
+cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
+  submit(stream, [pointer] { static_cast<void>(machine().memory.give_back(pointer)); });
+  return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void* to, int value, std::size_t bytes, cudaStream_t stream) {
+  submit(stream, [=] {
+    require_reachable(to, bytes);
+    std::memset(to, value, bytes);
+  });
+  return cudaSuccess;
+}
+cudaError_t cudaMemset(void* to, int value, std::size_t bytes) {
+  if (const cudaError_t status = synchronous_call_status(); status != cudaSuccess) {
+    return outcome(status);
+  }
+  return cudaMemsetAsync(to, value, bytes, nullptr);
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
+  if (kind != cudaMemcpyDefault) return outcome(cudaErrorInvalidMemcpyDirection);
+  return copy_on(stream, to, from, {.bytes = bytes});
+}
+
+cudaError_t cudaMemcpy2DAsync(void* to, std::size_t to_row, const void* from, std::size_t from_row,
+                              std::size_t bytes, std::size_t rows, cudaMemcpyKind kind,
+                              cudaStream_t stream) {
+  if (kind != cudaMemcpyDefault) return outcome(cudaErrorInvalidMemcpyDirection);
+  if (to_row < bytes || from_row < bytes) return outcome(cudaErrorInvalidPitchValue);
+  return copy_on(stream, to, from, {.bytes = bytes, .count = rows, .from = from_row, .to = to_row});
+}
+
+cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
+  if (const cudaError_t status = synchronous_call_status(); status != cudaSuccess) {
+    return outcome(status);
+  }
+  if (kind != cudaMemcpyDefault) return outcome(cudaErrorInvalidMemcpyDirection);
+  if (const cudaError_t status = copy_on(nullptr, to, from, {.bytes = bytes});
+      status != cudaSuccess) {
+    return status;
+  }
+  return cudaStreamSynchronize(nullptr);
+}

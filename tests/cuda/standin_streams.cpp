@@ -1,0 +1,309 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// Streams, events and graphs of the CUDA runtime.
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "tests/cuda/streams.hpp"
+
+namespace isoscale::standin {
+
+cudaError_t outcome(cudaError_t status) {
+  if (status != cudaSuccess && status != cudaErrorNotReady) machine().last = status;
+  return status;
+}
+
+CUstream_st& stream_of(cudaStream_t stream) {
+  static CUstream_st default_stream;
+  return stream == nullptr ? default_stream : *stream;
+}
+
+cudaError_t synchronous_call_status() {
+  if (machine().sticky != cudaSuccess) return machine().sticky;
+  return machine().captures > 0 ? cudaErrorStreamCaptureUnsupported : cudaSuccess;
+}
+
+cudaError_t wait_for(const ItemPointer& item) {
+  while (item != nullptr && !item->done) {
+    machine().advance();
+    if (machine().sticky != cudaSuccess) return machine().sticky;
+    std::this_thread::yield();
+  }
+  return cudaSuccess;
+}
+
+cudaError_t drain() {
+  while (machine().queue.size() > 0) {
+    machine().advance();
+    if (machine().sticky != cudaSuccess) return machine().sticky;
+    std::this_thread::yield();
+  }
+  return cudaSuccess;
+}
+
+std::int64_t gpu_clock() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count() + machine().skew;
+}
+
+void submit(cudaStream_t handle, WorkPointer work) {
+  CUstream_st& stream = stream_of(handle);
+  if (stream.capture != nullptr) {
+    stream.capture->nodes.push_back({std::move(work), stream.nodes_before});
+    stream.nodes_before = {stream.capture->nodes.size() - 1};
+    return;
+  }
+  work->issued();
+  stream.before = {machine().queue.add(std::move(work), stream.before)};
+}
+
+namespace {
+
+/// Notes the time when the work before it on its stream is done.
+void record(CUevent_st& event, CUstream_st& stream) {
+  auto reached = std::make_shared<std::int64_t>(0);
+  auto task = std::make_shared<Task>([reached] { *reached = gpu_clock(); });
+  event.latest = machine().queue.add(std::move(task), stream.before);
+  stream.before = {event.latest};
+  event.reached = std::move(reached);
+  event.capture = nullptr;
+}
+
+/// A record that is a node of a graph: each replay is a record of its own.
+class ExternalRecord final : public Work {
+ public:
+  explicit ExternalRecord(CUevent_st& event) : event_(event) {}
+  void issued() override {
+    reached_ = std::make_shared<std::int64_t>(0);
+    event_.latest = std::make_shared<Item>();
+    event_.reached = reached_;
+    event_.capture = nullptr;
+    item_ = event_.latest;
+  }
+  bool run() override {
+    *reached_ = gpu_clock();
+    item_->done = true;
+    return true;
+  }
+  [[nodiscard]] WorkPointer again() const override {
+    return std::make_shared<ExternalRecord>(event_);
+  }
+
+ private:
+  CUevent_st& event_;
+  ItemPointer item_;
+  std::shared_ptr<std::int64_t> reached_;
+};
+
+void unite(std::vector<std::size_t>& into, const std::vector<std::size_t>& from) {
+  into.insert(into.end(), from.begin(), from.end());
+}
+
+/// Whether every stream of the capture has been waited for by its origin.
+bool is_joined(const CUgraph_st& graph) {
+  std::set<std::size_t> reached;
+  std::vector<std::size_t> open = graph.origin->nodes_before;
+  while (!open.empty()) {
+    const std::size_t node = open.back();
+    open.pop_back();
+    if (reached.insert(node).second) unite(open, graph.nodes[node].before);
+  }
+  return std::ranges::all_of(graph.streams, [&](const CUstream_st* stream) {
+    return std::ranges::all_of(stream->nodes_before,
+                               [&](std::size_t node) { return reached.contains(node); });
+  });
+}
+
+cudaError_t wait_in_capture(CUstream_st& stream, const CUevent_st& event) {
+  if (event.capture == nullptr) return cudaErrorStreamCaptureIsolation;
+  if (stream.capture != nullptr && stream.capture != event.capture) {
+    return cudaErrorStreamCaptureMerge;
+  }
+  if (machine().captures == 0) return cudaErrorInvalidValue;  // its capture has ended
+  stream.capture = event.capture;
+  event.capture->streams.insert(&stream);
+  unite(stream.nodes_before, event.nodes_before);
+  return cudaSuccess;
+}
+
+}  // namespace
+}  // namespace isoscale::standin
+
+using namespace isoscale::standin;
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
+  *least = 0;
+  *greatest = -5;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
+  if (flags != cudaStreamNonBlocking || priority > 0 || priority < -5) {
+    return outcome(cudaErrorInvalidValue);
+  }
+  *stream = std::make_unique<CUstream_st>().release();
+  ++machine().alive.streams;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  if (stream->capture != nullptr) return outcome(cudaErrorStreamCaptureUnsupported);
+  const std::unique_ptr<CUstream_st> owned{stream};  // work under way goes on
+  --machine().alive.streams;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
+  if (const cudaError_t status = synchronous_call_status(); status != cudaSuccess) {
+    return outcome(status);
+  }
+  for (const ItemPointer& item : stream_of(stream).before) {
+    if (const cudaError_t status = wait_for(item); status != cudaSuccess) return outcome(status);
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned /*flags*/) {
+  CUstream_st& stream = stream_of(handle);
+  if (stream.capture != nullptr || event->capture != nullptr) {
+    return outcome(wait_in_capture(stream, *event));
+  }
+  if (event->latest != nullptr) stream.before.push_back(event->latest);
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  *event = std::make_unique<CUevent_st>().release();
+  (*event)->is_timed = (flags & cudaEventDisableTiming) == 0;
+  ++machine().alive.events;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  const std::unique_ptr<CUevent_st> owned{event};
+  --machine().alive.events;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t handle, unsigned flags) {
+  if (machine().sticky != cudaSuccess) return outcome(machine().sticky);
+  CUstream_st& stream = stream_of(handle);
+  if (stream.capture == nullptr) {
+    if (flags != cudaEventRecordDefault) return outcome(cudaErrorIllegalState);
+    record(*event, stream);
+  } else if (flags == cudaEventRecordExternal) {
+    submit(handle, std::make_shared<ExternalRecord>(*event));
+  } else {
+    event->capture = stream.capture;
+    event->nodes_before = stream.nodes_before;
+  }
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  return cudaEventRecordWithFlags(event, stream, cudaEventRecordDefault);
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  if (event->capture != nullptr) return outcome(cudaErrorCapturedEvent);
+  machine().advance();
+  if (machine().sticky != cudaSuccess) return outcome(machine().sticky);
+  return event->latest == nullptr || event->latest->done ? cudaSuccess : cudaErrorNotReady;
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event) {
+  if (event->capture != nullptr) return outcome(cudaErrorCapturedEvent);
+  return outcome(wait_for(event->latest));
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t start, cudaEvent_t end) {
+  for (const CUevent_st* event : {start, end}) {
+    if (event->capture != nullptr) return outcome(cudaErrorCapturedEvent);
+    if (!event->is_timed || event->latest == nullptr) {
+      return outcome(cudaErrorInvalidResourceHandle);
+    }
+    if (!event->latest->done) return cudaErrorNotReady;
+  }
+  *milliseconds = static_cast<float>(static_cast<double>(*end->reached - *start->reached) * 1e-6);
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode) {
+  if (stream == nullptr) return outcome(cudaErrorStreamCaptureUnsupported);
+  if (stream->capture != nullptr || mode != cudaStreamCaptureModeThreadLocal) {
+    return outcome(cudaErrorIllegalState);
+  }
+  stream->capture = std::make_unique<CUgraph_st>().release();
+  stream->capture->origin = stream;
+  stream->capture->streams = {stream};
+  stream->nodes_before.clear();
+  ++machine().captures;
+  ++machine().alive.graphs;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* result) {
+  *result = nullptr;
+  CUgraph_st* const graph = stream->capture;
+  if (graph == nullptr || graph->origin != stream) return outcome(cudaErrorIllegalState);
+  const bool joined = is_joined(*graph);
+  for (CUstream_st* const one : graph->streams) {
+    one->capture = nullptr;
+    one->nodes_before.clear();
+  }
+  --machine().captures;
+  if (!joined) {
+    --machine().alive.graphs;
+    const std::unique_ptr<CUgraph_st> dropped{graph};
+    return outcome(cudaErrorStreamCaptureUnjoined);
+  }
+  *result = graph;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph,
+                                 unsigned long long /*flags*/) {
+  auto made = std::make_unique<CUgraphExec_st>();
+  for (const CUgraph_st::Node& node : graph->nodes) {
+    made->nodes.push_back({node.work->again(), node.before});
+  }
+  *executable = made.release();
+  ++machine().alive.executables;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphUpload(cudaGraphExec_t /*executable*/, cudaStream_t /*stream*/) {
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t handle) {
+  CUstream_st& stream = stream_of(handle);
+  ++machine().graph_launches;
+  std::vector<ItemPointer> first = stream.before, items;
+  if (executable->last != nullptr) first.push_back(executable->last);
+  for (const CUgraph_st::Node& node : executable->nodes) {
+    std::vector<ItemPointer> before = first;
+    for (const std::size_t other : node.before) before.push_back(items[other]);
+    WorkPointer work = node.work->again();
+    work->issued();
+    items.push_back(machine().queue.add(std::move(work), before));
+  }
+  items.insert(items.end(), first.begin(), first.end());
+  executable->last = machine().queue.add(std::make_shared<Task>([] {}), items);
+  stream.before = {executable->last};
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
+  const std::unique_ptr<CUgraph_st> owned{graph};
+  --machine().alive.graphs;
+  return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+  const std::unique_ptr<CUgraphExec_st> owned{executable};
+  --machine().alive.executables;
+  return cudaSuccess;
+}
