@@ -7,78 +7,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
-#include <set>
 
 #include "base/error.hpp"
-#include "executor/host/host.hpp"
-#include "program/access.hpp"
 #include "program/check.hpp"
 #include "runner/elements.hpp"
 
 namespace isoscale::runner {
 namespace {
-
-constexpr const char* change_suffix = ".change";
-
-std::vector<double> read_slice(executor::Session& session, const program::RankProgram& program,
-                               const program::Slice& slice) {
-  const program::DType type = program.buffers[slice.buffer].dtype;
-  std::vector<std::byte> raw(slice.count * program::element_size(type));
-  session.read(slice, raw);
-  return to_doubles(raw, type);
-}
-
-/// Calls visit(local, global) for each element of a shard.
-template <class Visit>
-void for_each_element(const program::Shard& shard, const mesh::Coordinates& at,
-                      const Visit& visit) {
-  const std::uint64_t first = shard.first(at);
-  for (std::uint64_t i = 0; i < shard.extents[0]; ++i) {
-    for (std::uint64_t j = 0; j < shard.extents[1]; ++j) {
-      for (std::uint64_t k = 0; k < shard.extents[2]; ++k) {
-        visit(i * shard.local[0] + j * shard.local[1] + k * shard.local[2],
-              first + i * shard.global[0] + j * shard.global[1] + k * shard.global[2]);
-      }
-    }
-  }
-}
-
-/// Plays setup and steps. Returns what was in observables that setup wrote, by their place in the
-/// program; nothing for those that only steps write.
-Initial play_twin(executor::Session& session, const program::RankProgram& program) {
-  session.play(program::Section::setup, executor::Trace::off);
-  std::set<program::BufferId> filled;
-  for (const program::Op& op : program.setup.ops) {
-    program::for_each_slice(op.payload, [&](const program::Slice& slice, program::Mode) {
-      filled.insert(slice.buffer);
-    });
-  }
-  Initial initial;
-  for (const program::Observable& observable : program.observables) {
-    initial.emplace_back();
-    if (!filled.contains(observable.slice.buffer)) continue;
-    initial.back() = read_slice(session, program, observable.slice);
-  }
-  for (int step = 0; step < twin_steps; ++step) {
-    session.play(program::Section::step, executor::Trace::off);
-  }
-  return initial;
-}
-
-/// Calls visit(name, local elements) for each observable, and for what changed in it since setup.
-template <class Visit>
-void for_each_tensor(executor::Session& session, const program::RankProgram& program,
-                     const Initial& initial, const Visit& visit) {
-  for (std::size_t i = 0; i < program.observables.size(); ++i) {
-    const program::Observable& observable = program.observables[i];
-    std::vector<double> local = read_slice(session, program, observable.slice);
-    visit(observable, observable.name, local);
-    if (initial[i].empty()) continue;
-    for (std::size_t e = 0; e < local.size(); ++e) local[e] -= initial[i][e];
-    visit(observable, observable.name + change_suffix, local);
-  }
-}
 
 /// Rank 0's tensors on every rank.
 void broadcast(Tensors& tensors, const comm::Communicator& point) {
@@ -118,7 +53,8 @@ std::string missing_tensor(const program::RankProgram& program, const mesh::Coor
   }
   std::vector<double> held(total, 0.0);
   for (const program::Observable& observable : program.observables) {
-    for (const std::string& name : {observable.name, observable.name + change_suffix}) {
+    for (const std::string& name :
+         {observable.name, observable.name + std::string{change_suffix}}) {
       const auto found = first.find(name);
       if (found == first.end()) continue;
       for_each_element(observable.shard, at, [&](std::uint64_t /*from*/, std::uint64_t to) {
@@ -156,63 +92,6 @@ double tolerance(workloads::Precision precision) {
       break;
   }
   return 3e-1;
-}
-
-workloads::Request reference_of(const workloads::Request& twin) {
-  workloads::Request one = twin;
-  one.mesh = {};
-  one.precision = workloads::Precision::f64;
-  const long long microbatches = std::stoll(twin.options.at("microbatches"));
-  one.options["microbatches"] = std::to_string(microbatches * twin.mesh.dp);
-  return one;
-}
-
-Tensors reference_tensors(const workloads::Workload& workload, const workloads::Request& twin,
-                          const comm::Communicator& self) {
-  const program::ProgramSet set = workload.build(reference_of(twin));
-  const program::RankProgram& program = set.programs.front();
-  const auto host = executor::make_host_executor({.streams = executor::HostStreams::folded});
-  const auto session = host->prepare(set, self);
-  const Initial initial = play_twin(*session, program);
-  Tensors tensors;
-  for_each_tensor(*session, program, initial,
-                  [&](const program::Observable& observable, const std::string& name,
-                      const std::vector<double>& local) {
-                    std::vector<double>& whole = tensors[name];
-                    for_each_element(observable.shard, {},
-                                     [&](std::uint64_t from, std::uint64_t to) {
-                                       if (to >= whole.size()) whole.resize(to + 1, std::nan(""));
-                                       whole[to] = local[from];
-                                     });
-                  });
-  return tensors;
-}
-
-Difference compare(executor::Session& session, const program::RankProgram& program,
-                   const mesh::Coordinates& at, const Initial& initial, const Tensors& reference) {
-  Difference worst;
-  const auto compare_tensor = [&](const program::Observable& observable, const std::string& name,
-                                  const std::vector<double>& local) {
-    const auto found = reference.find(name);
-    if (found == reference.end()) {
-      throw base::Error(fmt::format("the reference has no tensor {}", name));
-    }
-    const std::vector<double>& whole = found->second;
-    double magnitude = 0;
-    for (const double value : whole) magnitude = std::max(magnitude, std::abs(value));
-    for_each_element(observable.shard, at, [&](std::uint64_t from, std::uint64_t to) {
-      const double expected = to < whole.size() ? whole[to] : std::nan("");
-      const double difference = std::abs(local[from] - expected) / magnitude;
-      ++worst.compared;
-      if (!(difference <= worst.relative)) {  // also when it is not a number
-        worst.relative =
-            std::isnan(difference) ? std::numeric_limits<double>::infinity() : difference;
-        worst.name = name;
-      }
-    });
-  };
-  for_each_tensor(session, program, initial, compare_tensor);
-  return worst;
 }
 
 Verdict verify_programs(const program::ProgramSet& set, const workloads::Workload& workload,

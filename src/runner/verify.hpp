@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "executor/executor.hpp"
@@ -24,10 +25,10 @@ struct Verdict {
 /// Steps of the twin that are compared: the second sees the weights that the first updated.
 inline constexpr int twin_steps = 2;
 
-/// Largest difference allowed, relative to the largest magnitude of the tensor: twice to eight times
-/// the worst of all meshes of 1, 2, 4 and 8 ranks with a covering set of options, on the host that
-/// emulates narrow types: f32 1.9e-5, tf32 1.1e-3, f16 4.7e-3, bf16 3.3e-2 (on 8 stages; half of
-/// that on 2), fp8 1.4e-1. A missing update or all-reduce gives 0.4 to 1.
+/// Largest difference allowed, relative to the largest magnitude of the tensor: twice to eight
+/// times the worst of all meshes of 1, 2, 4 and 8 ranks with a covering set of options, on the host
+/// that emulates narrow types: f32 1.9e-5, tf32 1.1e-3, f16 4.7e-3, bf16 3.3e-2 (on 8 stages; half
+/// of that on 2), fp8 1.4e-1. A missing update or all-reduce gives 0.4 to 1.
 [[nodiscard]] double tolerance(workloads::Precision precision);
 
 /// A global tensor by name, all elements in f64.
@@ -42,6 +43,10 @@ using Tensors = std::map<std::string, std::vector<double>>;
 
 /// What each observable of a program held after setup; empty for those that setup does not write.
 using Initial = std::vector<std::vector<double>>;
+/// Plays setup and `twin_steps` steps.
+[[nodiscard]] Initial play_twin(executor::Session& session, const program::RankProgram& program);
+/// What a tensor's change since setup is called, after the tensor.
+inline constexpr std::string_view change_suffix = ".change";
 
 /// Compares what this rank holds after `twin_steps` steps of its program with the global tensors,
 /// and how it changed since setup with how these did: an update that is missing is then all of the
