@@ -4,7 +4,8 @@
 // The programs of every precision compute what one rank computes in f64, the narrow ones emulated.
 #include <gtest/gtest.h>
 
-#include "program/check.hpp"
+#include "program/narrow.hpp"
+#include "tests/executor/sketch.hpp"
 #include "tests/mpi/twin_cases.hpp"
 
 namespace isoscale::runner {
@@ -43,6 +44,34 @@ INSTANTIATE_TEST_SUITE_P(Precisions, NarrowTwin,
                          [](const auto& precision) {
                            return std::string{workloads::name(precision.param)};
                          });
+
+TEST(Host, ReducesNarrowTypesAsTheirValues) {
+  const Ranks ranks;
+  const int size = ranks.world.size();
+  for (const program::DType type : {program::DType::f16, program::DType::bf16}) {
+    const program::NarrowFormat format = *program::narrow_format(type);
+    executor::Sketch sketch;
+    std::vector<program::Slice> results;
+    const program::Slice data = sketch.buffer(type, 2);
+    using program::Reduction;
+    for (const Reduction reduction : {Reduction::sum, Reduction::min, Reduction::max}) {
+      results.push_back(sketch.buffer(type, 2));
+      sketch.emit(program::Collective{
+          .reduction = reduction, .axes = mesh::Axis::dp, .send = data, .receive = results.back()});
+    }
+    const auto session = ranks.emulating->prepare(sketch.on({.dp = size}), ranks.world);
+    const double mine = ranks.world.rank() - 1.5;
+    executor::put<std::uint16_t>(*session, data, {encode(format, mine), encode(format, 2 * mine)});
+    session->play(program::Section::step, executor::Trace::off);
+    const double sum = size * (size - 1) / 2.0 - 1.5 * size;
+    const std::array expected{sum, -1.5, size - 2.5};
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const auto values = executor::get<std::uint16_t>(*session, results[i]);
+      EXPECT_EQ(static_cast<double>(decode(format, values[0])), expected[i]);
+      EXPECT_EQ(static_cast<double>(decode(format, values[1])), 2 * expected[i]);
+    }
+  }
+}
 
 TEST(Host, RefusesNarrowTypesUnlessItIsAskedToEmulate) {
   const Ranks ranks;
