@@ -138,11 +138,16 @@ Facts remarks(const Curve& curve) {
   Sentences labels;
   Sentences breakdown;
   Sentences folding;
+  Sentences graphs;
+  Sentences casts;
   std::vector<int> verified;
   for (const PointReport& point : curve.points) {
     if (point.data->verified == true) verified.push_back(point.data->ranks);
     if (point.data->verified == false) {
       verification.add(point, "the results do not verify: " + escape(point.data->verification));
+    }
+    if (has_label(point, "shared-gpu")) {
+      labels.add(point, "shared-gpu: ranks share a GPU, so only correctness was looked at");
     }
     if (point.data->status != results::PointStatus::ok) continue;
     intervals.add(point, no_interval(point));
@@ -160,6 +165,11 @@ Facts remarks(const Curve& curve) {
       const std::string reason = escape(point.data->folded_reason);
       folding.add(point, "all streams played as one" + (reason.empty() ? "" : ": " + reason));
     }
+    if (point.data->graph == "on") graphs.add(point, "steps replayed as one captured graph");
+    if (const auto cast = point.op_time.find("cast"); cast != point.op_time.end()) {
+      casts.add(point, percent(cast->second / *point.traced_step) +
+                           " of the step goes into casts and transposes");
+    }
   }
   Facts facts;
   if (curve.baseline.value_or(1) != 1) {
@@ -174,6 +184,8 @@ Facts remarks(const Curve& curve) {
   intervals.append_to(facts, "±95%");
   labels.append_to(facts, "label");
   folding.append_to(facts, "streams");
+  graphs.append_to(facts, "graph");
+  casts.append_to(facts, "casts");
   breakdown.append_to(facts, "traces");
   return facts;
 }

@@ -47,6 +47,17 @@ Json breakdown_json(const PointReport& point) {
   return parts;
 }
 
+Json communicators_json(const results::PointData& data) {
+  Json rows = Json::array();
+  for (const results::CommunicatorTime& made : data.communicators) {
+    rows.push_back({{"name", made.name},
+                    {"ranks", made.ranks},
+                    {"creation", made.creation},
+                    {"first_call", made.first_call}});
+  }
+  return rows;
+}
+
 Json point_json(const PointReport& point) {
   const results::PointData& data = *point.data;
   const auto& mean = point.breakdown.mean;
@@ -81,9 +92,12 @@ Json point_json(const PointReport& point) {
       {"memory_per_rank", number_or_null(point.memory_per_rank)},
       {"traced_step", number_or_null(point.traced_step)},
       {"breakdown", breakdown_json(point)},
+      {"op_time", Json(point.op_time)},
       {"hidden_communication", mean ? Json(mean->hidden_communication) : Json{}},
       {"communication_ratio", number_or_null(point.communication_ratio)},
       {"instrumentation_overhead", number_or_null(point.instrumentation_overhead)},
+      {"graph", data.graph},
+      {"communicators", communicators_json(data)},
       {"rows", Json::array()},
   };
 }

@@ -60,6 +60,7 @@ void add_breakdown(PointReport& report, const PointData& point, double limit) {
   if (!report.breakdown.mean) return;
   const Breakdown& parts = *report.breakdown.mean;
   report.traced_step = parts.step;
+  report.op_time = op_times(point);
   report.communication_ratio =
       (parts.transfer + parts.wait + parts.hidden_communication) / parts.step;
   if (report.breakdown.unaccounted > limit) report.labels.emplace_back("not-closed");

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/breakdown.hpp"
+#include "analysis/op_time.hpp"
 #include "analysis/statistics.hpp"
 #include "results/run_data.hpp"
 
@@ -24,6 +26,7 @@ struct PointReport {
   std::optional<double> memory_per_rank;      ///< bytes, largest rank
   std::optional<double> traced_step;          ///< seconds, what the breakdown sums to
   BreakdownResult breakdown;
+  std::map<std::string, double> op_time;           ///< seconds by kind of op, see op_times
   std::optional<double> communication_ratio;       ///< (transfer + wait + hidden) / step
   std::optional<double> instrumentation_overhead;  ///< traced / untraced - 1, like with like
   std::vector<std::string> labels;                 ///< of the data, plus not-closed

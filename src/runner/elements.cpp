@@ -24,7 +24,40 @@ std::vector<double> convert(std::span<const std::byte> raw, const Convert& to_do
   return values;
 }
 
+/// Whether no element has all bits of `mask` set: what infinities and NaN have in common in every
+/// type that has infinities.
+template <class Word>
+bool none_has_all(std::span<const std::byte> raw, Word mask) {
+  Word worst = 0;  // without a branch, so that the loop can be vectorised
+  for (std::size_t i = 0; i < raw.size() / sizeof(Word); ++i) {
+    Word word = 0;
+    std::memcpy(&word, raw.data() + i * sizeof(Word), sizeof(Word));
+    worst = static_cast<Word>(worst | static_cast<Word>((word & mask) == mask ? 1 : 0));
+  }
+  return worst == 0;
+}
+
 }  // namespace
+
+bool all_finite(std::span<const std::byte> raw, program::DType type) {
+  using program::DType;
+  switch (type) {
+    case DType::f64:
+      return none_has_all<std::uint64_t>(raw, 0x7FF0'0000'0000'0000ULL);
+    case DType::f32:
+      return none_has_all<std::uint32_t>(raw, 0x7F80'0000U);
+    case DType::bf16:
+      return none_has_all<std::uint16_t>(raw, 0x7F80U);
+    case DType::f16:
+      return none_has_all<std::uint16_t>(raw, 0x7C00U);
+    case DType::e5m2:
+      return none_has_all<std::uint8_t>(raw, 0x7CU);
+    case DType::e4m3:  // no infinities, and one NaN of either sign
+      return none_has_all<std::uint8_t>(raw, 0x7FU);
+    default:
+      throw base::Error(fmt::format("cannot read {} as floating point", program::name(type)));
+  }
+}
 
 std::vector<double> to_doubles(std::span<const std::byte> raw, program::DType type) {
   using program::DType;

@@ -30,4 +30,8 @@ void for_each_element(const program::Shard& shard, const mesh::Coordinates& at,
   }
 }
 
+/// Whether every raw element of a floating type is a finite number. Throws base::Error for a type
+/// that is not one.
+[[nodiscard]] bool all_finite(std::span<const std::byte> raw, program::DType type);
+
 }  // namespace isoscale::runner

@@ -163,9 +163,8 @@ Verdict verify_weights(executor::Session& session, const program::ProgramSet& se
         const std::uint64_t count = std::min(block, buffer.count - first);
         raw.resize(count * size);
         session.read({.buffer = id, .offset = first, .count = count}, raw);
-        for (const double value : to_doubles(raw, buffer.dtype)) {
-          if (!std::isfinite(value))
-            throw base::Error("a weight is not finite after the timed steps");
+        if (!all_finite(raw, buffer.dtype)) {
+          throw base::Error("a weight is not finite after the timed steps");
         }
         for (std::size_t i = 0; i + 8 <= raw.size(); i += 8) {
           std::uint64_t word = 0;

@@ -64,9 +64,12 @@ TEST(RenderJson, HasEveryKeyOfTheContract) {
                                  "memory_per_rank",
                                  "traced_step",
                                  "breakdown",
+                                 "op_time",
                                  "hidden_communication",
                                  "communication_ratio",
                                  "instrumentation_overhead",
+                                 "graph",
+                                 "communicators",
                                  "rows"}));
     EXPECT_EQ(keys(point["mesh"]), (Keys{"dp", "tp", "pp", "cp", "ep"}));
     EXPECT_EQ(keys(point["step_time"]), (Keys{"median", "lower", "upper", "min", "max", "steps"}));
