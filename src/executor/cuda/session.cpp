@@ -51,7 +51,10 @@ PlayTime CudaSession::play(program::Section section, Trace trace) {
 
 PlayTime CudaSession::play_checked(program::Section section, Trace trace) {
   const PreparedSection& prepared = parts_.program.section(section);
-  const bool replays = parts_.graph == config::Graph::on && section == program::Section::step;
+  // The first step is played as it is: libraries load kernels and make connections in it, which a
+  // capture may forbid.
+  const bool is_step = section == program::Section::step;
+  const bool replays = parts_.graph == config::Graph::on && is_step && step_was_played_;
   ExecutableGraph& graph = graphs_[static_cast<std::size_t>(trace)];
   if (replays && !graph) {
     graph = parts_.player.capture(
@@ -80,6 +83,7 @@ PlayTime CudaSession::play_checked(program::Section section, Trace trace) {
   if (trace == Trace::on) {
     parts_.player.read_spans(prepared.ops.size(), begin_.get(), anchor, spans_);
   }
+  step_was_played_ = step_was_played_ || is_step;
   const units::Nanoseconds elapsed{std::llround(static_cast<double>(milliseconds) * 1e6)};
   return {.begin = anchor, .end = anchor + elapsed};
 }

@@ -48,8 +48,10 @@ class CudaSession final : public Session {
 
   SessionParts parts_;
   Event begin_ = make_event(Timing::on), end_ = make_event(Timing::on);
-  std::array<ExecutableGraph, 2> graphs_;  ///< of the step, by Trace; made when first played
+  std::array<ExecutableGraph, 2>
+      graphs_;  ///< of the step, by Trace; made at the second play or later
   std::vector<timeline::Span> spans_;
+  bool step_was_played_ = false;
   bool failed_ = false;
 };
 
