@@ -6,6 +6,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <optional>
+
 #include "mesh/resolve.hpp"
 #include "runner/verify.hpp"
 #include "tests/cuda/devices.hpp"
@@ -16,18 +19,18 @@ namespace {
 
 using workloads::Precision;
 
-/// Divides by 2, 4 and 8 along every axis.
+/// Divides by 2, 4 and 8 along every axis, also in units of 16 elements.
 workloads::Model model() {
   return {.name = "small",
           .source = "test",
-          .hidden = 64,
-          .ffn = 128,
+          .hidden = 128,
+          .ffn = 256,
           .heads = 8,
           .kv_heads = 8,
-          .head_size = 8,
+          .head_size = 16,
           .layers = 8,
-          .sequence = 16,
-          .vocabulary = 64};
+          .sequence = 8,
+          .vocabulary = 128};
 }
 
 std::vector<mesh::Shape> meshes(int ranks) {
@@ -37,11 +40,26 @@ std::vector<mesh::Shape> meshes(int ranks) {
   return all;
 }
 
-workloads::Request request_of(const mesh::Shape& mesh, Precision precision,
-                              workloads::Options options) {
+/// Nothing when the mesh does not divide the model.
+std::optional<workloads::Request> request_of(const mesh::Shape& mesh, Precision precision,
+                                             workloads::Options options) {
   workloads::Request base{.model = model(), .precision = precision, .options = std::move(options)};
-  base.options.insert({{"microbatch", "2"}, {"microbatches", "16"}});
-  return workloads::find_workload("hybrid").scale(base, mesh, workloads::Scaling::strong);
+  base.options.insert({{"microbatch", "2"}, {"microbatches", "8"}});
+  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
+  if (mesh::violation(mesh, hybrid.limits(base, workloads::Scaling::strong))) return std::nullopt;
+  return hybrid.scale(base, mesh, workloads::Scaling::strong);
+}
+
+constexpr std::array precisions{Precision::f64, Precision::f32,  Precision::tf32,
+                                Precision::f16, Precision::bf16, Precision::fp8};
+
+/// Sets of options that take turns.
+std::vector<workloads::Options> option_sets() {
+  return {{{"schedule", "1f1b"}, {"tp_output", "gather"}, {"input", "pinned"}},
+          {{"schedule", "gpipe"}, {"input", "pageable"}, {"optimizer", "adam"}},
+          {{"vocabulary", "on"}, {"input", "pinned"}, {"overlap", "off"}},
+          {{"schedule", "gpipe"}, {"tp_output", "gather"}},
+          {{"optimizer", "adam"}, {"vocabulary", "on"}}};
 }
 
 /// Collective.
@@ -60,10 +78,62 @@ class Twins : public testing::TestWithParam<config::Graph> {};
 TEST_P(Twins, OfEveryMeshAndPrecision) {
   const Gpus gpus;
   const auto executor = gpus.executor(GetParam());
+  std::size_t turn = 0, played = 0;
   for (const mesh::Shape& mesh : meshes(gpus.world.size())) {
-    for (const Precision precision : {Precision::f64, Precision::f32}) {
-      expect_equal_to_one_rank(gpus.world, *executor, request_of(mesh, precision, {}));
+    for (const Precision precision : precisions) {
+      machine().settings = healthy(gpus.world, turn);
+      const auto options = option_sets();
+      const auto request = request_of(mesh, precision, options[turn++ % options.size()]);
+      if (!request) continue;
+      expect_equal_to_one_rank(gpus.world, *executor, *request);
+      ++played;
     }
+  }
+  EXPECT_GE(played, turn - 2);  // tp=8 leaves too little for fp8
+  EXPECT_EQ(machine().graph_launches > 0, GetParam() == config::Graph::on);
+  EXPECT_EQ(machine().memory.damaged(), 0);
+}
+
+TEST(Twin, GivesBackAllItTook) {
+  const Gpus gpus;
+  const Alive before = machine().alive;
+  const std::size_t pieces = machine().memory.count();
+  const mesh::Shape mesh{.dp = gpus.world.size()};
+  {
+    const auto executor = gpus.executor(config::Graph::on);
+    expect_equal_to_one_rank(gpus.world, *executor, request_of(mesh, Precision::bf16, {}).value());
+  }
+  EXPECT_EQ(machine().alive, before);
+  EXPECT_EQ(machine().memory.count(), pieces);
+  EXPECT_EQ(machine().queue.size(), 0U);
+}
+
+/// Without waits between streams, work overtakes what it needs.
+TEST(Twin, FindsAWaitThatIsMissing) {
+  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
+  const Gpus gpus;
+  const auto executor = gpus.executor();
+  const int ranks = gpus.world.size();
+  const std::vector<mesh::Shape> tried{{.dp = ranks}, {.pp = ranks}};
+  for (const mesh::Shape& mesh : tried) {
+    const workloads::Options options{{"input", "pinned"}};
+    const workloads::Request twin = hybrid.twin(request_of(mesh, Precision::f64, options).value());
+    const program::ProgramSet good = hybrid.build(twin);
+    program::ProgramSet bad = good;
+    for (program::RankProgram& program : bad.programs) {
+      for (program::Op& op : program.step.ops) op.wait_count = 0;
+    }
+    int found = 0;
+    for (std::uint64_t seed = 0; seed < 3; ++seed) {
+      machine().settings = healthy(gpus.world, seed);
+      const auto verify = [&](const program::ProgramSet& set) {
+        return runner::verify_programs(set, hybrid, twin, *executor, gpus.world);
+      };
+      found += verify(bad).ok ? 0 : 1;
+      const runner::Verdict still = verify(good);
+      EXPECT_TRUE(still.ok) << still.detail;
+    }
+    EXPECT_GT(found, 0) << mesh::to_string(mesh);
   }
 }
 
