@@ -31,7 +31,11 @@ __global__ void find_largest(const From* src, std::uint64_t rows, std::uint64_t 
 __device__ float scale_of(unsigned int largest_bits, double target) {
   const auto largest = static_cast<double>(__uint_as_float(largest_bits));
   if (!(largest > 0) || isinf(largest)) return 1;
-  return static_cast<float>(scalbn(1.0, ilogb(target / largest)));
+  constexpr int most = 126;  // so that the scale and its inverse are both normal in f32
+  const int exponent = ilogb(target / largest);
+  return static_cast<float>(scalbn(1.0, exponent < -most  ? -most
+                                        : exponent > most ? most
+                                                          : exponent));
 }
 
 /// The scale of a cast: given, or taken from what find_largest found, and then told to descale.
