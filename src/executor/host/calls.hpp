@@ -14,6 +14,7 @@
 
 #include "executor/host/waiting.hpp"
 #include "executor/host/wide.hpp"
+#include "executor/strided_copy.hpp"
 #include "program/op.hpp"
 
 /// Ops of a program with everything looked up: what is left is to call BLAS, MPI or a loop.
@@ -30,16 +31,8 @@ struct Player {
 /// Element types that the host computes in.
 enum class Element : std::uint8_t { f32, f64 };
 
-/// batch x rows pieces of row_bytes each; strides in bytes.
-struct CopyCall {
-  const std::byte* src = nullptr;
-  std::byte* dst = nullptr;
-  std::size_t row_bytes = 0, rows = 0, batch = 0;
-  std::size_t src_row = 0, src_batch = 0, dst_row = 0, dst_batch = 0;
-};
+using CopyCall = StridedCopy;
 void run(const CopyCall& call);
-/// The same copy in as few and as long pieces as its strides allow.
-[[nodiscard]] CopyCall merged(CopyCall call);
 
 /// Strides in elements.
 struct GemmCall {

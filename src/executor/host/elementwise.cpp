@@ -88,22 +88,6 @@ void run(const CopyCall& call) {
   }
 }
 
-CopyCall merged(CopyCall call) {
-  // Rows that follow each other on both sides are one row; so are matrices that do.
-  if (call.rows == 1 || (call.src_row == call.row_bytes && call.dst_row == call.row_bytes)) {
-    call.row_bytes *= call.rows;
-    call.rows = call.batch;
-    call.src_row = call.src_batch;
-    call.dst_row = call.dst_batch;
-    call.batch = 1;
-  }
-  if (call.batch == 1 && call.src_row == call.row_bytes && call.dst_row == call.row_bytes) {
-    call.row_bytes *= call.rows;
-    call.rows = 1;
-  }
-  return call;
-}
-
 void run(const AddCall& call) {
   if (call.element == Element::f32) {
     add<float>(call);

@@ -37,20 +37,6 @@ void require_same(Element a, Element b, const char* what) {
   if (a != b) throw base::Error(fmt::format("{} differ in type", what));
 }
 
-CopyCall strided_copy(const std::byte* src, const program::Matrix& from, std::byte* dst,
-                      const program::Matrix& to, std::uint64_t rows, std::uint64_t columns,
-                      std::uint64_t batch, std::size_t size) {
-  return merged({.src = src,
-                 .dst = dst,
-                 .row_bytes = columns * size,
-                 .rows = rows,
-                 .batch = batch,
-                 .src_row = from.row_stride * size,
-                 .src_batch = from.batch_stride * size,
-                 .dst_row = to.row_stride * size,
-                 .dst_batch = to.batch_stride * size});
-}
-
 bool same_layout(const program::Matrix& a, const program::Matrix& b, const program::Gemm& op) {
   return (op.m <= 1 || a.row_stride == b.row_stride) &&
          (op.batch <= 1 || a.batch_stride == b.batch_stride);
@@ -92,20 +78,15 @@ Call prepare_op(const Resolver& resolver, const program::Gemm& op) {
     require_same(element, resolver.element(op.c.slice, "C"), "C and D");
     const std::byte* const c = resolver.address(op.c, op.m, op.n, op.batch);
     if (c != call.d || !same_layout(op.c, op.d, op)) {
-      call.c_to_d = strided_copy(c, op.c, call.d, op.d, op.m, op.n, op.batch,
-                                 resolver.element_size(op.d.slice));
+      call.c_to_d = strided_copy(
+          resolver, {.rows = op.m, .columns = op.n, .batch = op.batch, .src = op.c, .dst = op.d});
     }
   }
   return call;
 }
 
 Call prepare_op(const Resolver& resolver, const program::Copy& op) {
-  if (resolver.dtype(op.src.slice) != resolver.dtype(op.dst.slice)) {
-    throw base::Error("source and destination of a copy differ in type: use a cast");
-  }
-  return strided_copy(resolver.address(op.src, op.rows, op.columns, op.batch), op.src,
-                      resolver.address(op.dst, op.rows, op.columns, op.batch), op.dst, op.rows,
-                      op.columns, op.batch, resolver.element_size(op.dst.slice));
+  return strided_copy(resolver, op);
 }
 
 Call prepare_op(const Resolver& resolver, const program::Add& op) {
