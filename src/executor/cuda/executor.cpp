@@ -119,7 +119,10 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
   say_what_was_chosen_anew(point);
 
   SessionFacts facts;
-  PreparedProgram prepared = cuda::prepare(memory->resolver, program, *communicators, choices_);
+  // Agreed upon too: where one rank cannot go on, all drop their communicators in the same way.
+  PreparedProgram prepared;
+  agreed(point,
+         [&] { prepared = cuda::prepare(memory->resolver, program, *communicators, choices_); });
   for (const std::uint64_t bytes : program.arena_bytes) facts.memory += units::Bytes{bytes};
   facts.memory += prepared.scratch.bytes;
   facts.graph = options_.graph == config::Graph::on;

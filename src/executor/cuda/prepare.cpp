@@ -145,6 +145,12 @@ class Preparer {
 
 }  // namespace
 
+void Scratch::abandon() noexcept {
+  for (DeviceMemory& workspace : workspaces) static_cast<void>(workspace.release());
+  static_cast<void>(largest.release());
+  static_cast<void>(barrier.release());
+}
+
 std::vector<GemmProblem> gemm_problems(const Resolver& resolver,
                                        const program::RankProgram& program) {
   std::vector<GemmProblem> problems;

@@ -38,6 +38,9 @@ struct Scratch {
   DeviceMemory largest;  ///< of casts that measure, one word each
   DeviceMemory barrier;  ///< what barriers reduce
   units::Bytes bytes;    ///< all of it
+
+  /// Forgets all without freeing: kernels may still use it, and freeing would wait for them.
+  void abandon() noexcept;
 };
 
 /// The GEMMs of a program, for the choice of algorithms. Throws base::Error that names the op.

@@ -27,9 +27,7 @@ CudaSession::~CudaSession() {
     // Kernels may wait for peers for ever: what they use must outlive us.
     parts_.communicators->abort();
     parts_.memory->arenas.abandon();
-    for (DeviceMemory& workspace : parts_.program.scratch.workspaces) {
-      static_cast<void>(workspace.release());
-    }
+    parts_.program.scratch.abandon();
     return;
   }
   try {
