@@ -89,7 +89,7 @@ void Kernel::issued() {
 
 bool Kernel::run() {
   if (ring_->aborted) return true;
-  if (ring_->failing || ring_->finished != turn_) return false;
+  if (ring_->is_stuck(turn_) || ring_->finished != turn_) return false;
   if (!has_begun_) begin();
   int done = 0;
   MPI_Testall(static_cast<int>(requests_.size()), requests_.data(), &done, MPI_STATUSES_IGNORE);

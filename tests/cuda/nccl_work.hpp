@@ -29,6 +29,11 @@ struct Ring {
   bool failing = false, endless = false, aborted = false;
   std::uint64_t issued = 0, finished = 0;  ///< kernels: they run in the order they were issued in
   std::map<int, int> sent, received;       ///< messages to and from each rank
+
+  /// Whether the kernel whose turn this is will never run.
+  [[nodiscard]] bool is_stuck(std::uint64_t turn) const {
+    return failing && issued > turn && turn >= machine().settings.failing_after;
+  }
 };
 
 enum class CallKind : std::uint8_t {

@@ -36,7 +36,8 @@ struct Settings {
   int fastest_algorithm = 1;             ///< of the three that cuBLASLt offers
   int broken_algorithm = -1;             ///< one that is offered, but refuses to run
   MPI_Comm nccl_world = MPI_COMM_WORLD;  ///< the ranks that make a communicator by unique id
-  std::string failing_communicator;      ///< by name: ncclRemoteError as soon as it has work
+  std::string failing_communicator;      ///< by name: does nothing more, and tells ncclRemoteError
+  std::uint64_t failing_after = 0;       ///< kernels that it does first
   std::string endless_communicator;      ///< by name: its creation never ends
   GroupOrder group_order = GroupOrder::by_communicator;
 };

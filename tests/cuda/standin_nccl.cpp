@@ -160,7 +160,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* state)
   if (ring.endless || ring.looks_until_ready > 0) {
     --ring.looks_until_ready;
     *state = ncclInProgress;
-  } else if (ring.failing && ring.issued > 0) {
+  } else if (ring.is_stuck(ring.finished)) {
     *state = ncclRemoteError;
   }
   return ncclSuccess;

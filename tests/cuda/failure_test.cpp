@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// What stands against playing on GPUs, and what happens when it fails on the way.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <functional>
+
+#include "base/error.hpp"
+#include "executor/cuda/device.hpp"
+#include "tests/cuda/devices.hpp"
+#include "tests/executor/sketch.hpp"
+
+namespace isoscale::standin {
+namespace {
+
+using executor::Sketch;
+using executor::Trace;
+using program::Collective;
+using program::CollectiveKind;
+using program::Section;
+using program::Slice;
+using testing::HasSubstr;
+
+/// The message of what `work` throws; "" when it throws nothing.
+std::string message_of(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const base::Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+Sketch reduction(std::uint64_t count) {
+  Sketch sketch;
+  const Slice all = sketch.buffer<float>(count);
+  sketch.emit(Collective{
+      .kind = CollectiveKind::all_reduce, .axes = mesh::Axis::dp, .send = all, .receive = all});
+  return sketch;
+}
+
+class Failures : public testing::Test {
+ protected:
+  [[nodiscard]] mesh::Shape mesh() const { return {.dp = gpus_.world.size()}; }
+
+  /// Collective: the machine is well again.
+  void expect_plays(executor::Executor& executor) {
+    const Sketch sketch = reduction(64);
+    const auto session = executor.prepare(sketch.on(mesh()), gpus_.world);
+    executor::put(*session, {.buffer = 0, .offset = 0, .count = 64}, std::vector<float>(64, 1));
+    session->play(Section::step, Trace::off);
+    const auto sum = executor::get<float>(*session, {.buffer = 0, .offset = 0, .count = 64});
+    EXPECT_EQ(sum, std::vector<float>(64, static_cast<float>(gpus_.world.size())));
+  }
+
+  Gpus gpus_;
+};
+
+TEST_F(Failures, OutOfMemoryNamesNeedAndFreeAndTheNextSessionPlays) {
+  machine().settings.gpu_memory = std::size_t{8} << 20U;
+  const auto executor = gpus_.executor();
+  const Alive before = machine().alive;
+  const std::size_t pieces = machine().memory.count();
+  const auto large = reduction(4U << 20U).on(mesh());  // 16 MiB
+  const std::string why =
+      message_of([&] { static_cast<void>(executor->prepare(large, gpus_.world)); });
+  EXPECT_THAT(why, HasSubstr("not enough GPU memory: this rank needs 16.0 MiB"));
+  EXPECT_THAT(why, HasSubstr("8.00 MiB of 8.00 MiB are free"));
+  EXPECT_EQ(machine().alive, before);
+  EXPECT_EQ(machine().memory.count(), pieces);
+  expect_plays(*executor);
+}
+
+TEST_F(Failures, OutOfPinnedMemoryOnOneRankFailsAll) {
+  if (gpus_.world.rank() == gpus_.world.size() - 1) machine().settings.pinned_memory = 100;
+  const auto executor = gpus_.executor();
+  Sketch sketch = reduction(64);
+  static_cast<void>(sketch.buffer(program::DType::f32, 100, program::Space::pinned));
+  const std::string why =
+      message_of([&] { static_cast<void>(executor->prepare(sketch.on(mesh()), gpus_.world)); });
+  EXPECT_THAT(why, HasSubstr(fmt::format("rank {}", gpus_.world.size() - 1)));
+  EXPECT_THAT(why, HasSubstr("not enough pinned host memory"));
+  expect_plays(*executor);
+}
+
+TEST_F(Failures, ABrokenCommunicatorEndsThePlay) {
+  for (const auto graph : {config::Graph::off, config::Graph::on}) {
+    const Gpus gpus;
+    const auto executor = gpus.executor(graph);
+    machine().settings.failing_communicator = "dp on stream1";
+    Sketch sketch;
+    const Slice all = sketch.buffer<float>(8);
+    sketch.emit(program::Fill{.dst = all, .shard = {}});
+    sketch.emit(Collective{.kind = CollectiveKind::all_reduce,
+                           .axes = mesh::Axis::dp,
+                           .send = all,
+                           .receive = all},
+                1);
+    // Its first call is made when the session is: let it pass.
+    machine().settings.failing_after = 1;
+    auto session = executor->prepare(sketch.on(mesh()), gpus.world);
+    const std::string why = message_of([&] { session->play(Section::step, Trace::off); });
+    EXPECT_THAT(why, HasSubstr("NCCL communicator dp on stream1 failed in the background: "
+                               "remote process exited"));
+    EXPECT_THAT(message_of([&] { session->play(Section::step, Trace::off); }),
+                HasSubstr("cannot play again"));
+    session.reset();
+    EXPECT_EQ(machine().alive.communicators, 0);
+    machine().settings.failing_communicator.clear();
+    expect_plays(*executor);
+  }
+}
+
+TEST_F(Failures, ACommunicatorThatIsNeverReadyEndsAtTheTimeout) {
+  for (const char* name : {"world", "dp on compute"}) {
+    machine().settings.endless_communicator = name;
+    executor::CudaOptions options;
+    options.gpu_bind = config::automatic_gpu_bind;
+    options.communicator_timeout = units::Seconds{0.05};
+    const auto executor = executor::make_cuda_executor(options, gpus_.world);
+    const std::string why = message_of(
+        [&] { static_cast<void>(executor->prepare(reduction(64).on(mesh()), gpus_.world)); });
+    EXPECT_THAT(why,
+                HasSubstr(fmt::format("NCCL communicator {} was not ready after 50 ms", name)));
+    machine().settings.endless_communicator.clear();
+    expect_plays(*executor);
+  }
+}
+
+TEST_F(Failures, AFaultOfTheGpuIsToldAndNotHidden) {
+  const auto executor = gpus_.executor();
+  Sketch sketch;
+  const Slice inside = sketch.buffer<float>(8);
+  sketch.emit(program::Fill{.dst = inside, .shard = {.extents = {1, 1, 8}, .local = {0, 0, 1}}});
+  const auto session = executor->prepare(sketch.on(mesh()), gpus_.world);
+  machine().sticky = cudaErrorIllegalAddress;
+  EXPECT_THAT(message_of([&] { session->play(Section::step, Trace::off); }),
+              HasSubstr("an illegal memory access was encountered"));
+  machine().reset(healthy(gpus_.world, 1));
+}
+
+TEST_F(Failures, WhyThereIsNoDevice) {
+  EXPECT_EQ(executor::cuda::device_problem(), "");
+  machine().settings.driver = 0;
+  EXPECT_THAT(executor::cuda::device_problem(), HasSubstr("no NVIDIA driver was found"));
+  machine().settings.driver = 11040;
+  EXPECT_THAT(executor::cuda::device_problem(),
+              HasSubstr("the NVIDIA driver serves CUDA up to 11.4"));
+  machine().settings.driver = CUDART_VERSION;
+  machine().settings.nccl = 21703;
+  EXPECT_THAT(executor::cuda::device_problem(), HasSubstr("NCCL 2.17.3 is too old"));
+  machine().settings.nccl = NCCL_VERSION_CODE;
+  machine().settings.gpus = 0;
+  EXPECT_THAT(executor::cuda::device_problem(), HasSubstr("CUDA shows no GPU"));
+  ::setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
+  EXPECT_THAT(executor::cuda::device_problem(), HasSubstr("(CUDA_VISIBLE_DEVICES is '-1')"));
+  ::unsetenv("CUDA_VISIBLE_DEVICES");
+  machine().settings.count_status = cudaErrorSystemDriverMismatch;
+  EXPECT_THAT(executor::cuda::device_problem(), HasSubstr("the CUDA driver does not answer"));
+  EXPECT_EQ(machine().last, cudaSuccess);  // no call after it finds an old error
+}
+
+TEST_F(Failures, SharedGpusAreRefusedUnlessAskedFor) {
+  ::unsetenv("NCCL_HOSTID");
+  machine().settings.first_gpu = 0;
+  EXPECT_THAT(message_of([&] { static_cast<void>(gpus_.executor()); }), HasSubstr("--share-gpu"));
+  EXPECT_EQ(std::getenv("NCCL_HOSTID"), nullptr);
+
+  executor::CudaOptions options;
+  options.gpu_bind = config::automatic_gpu_bind;
+  options.share = config::ShareGpu::yes;
+  const auto shared = executor::make_cuda_executor(options, gpus_.world);
+  EXPECT_TRUE(shared->describe().shared_device);
+  EXPECT_EQ(shared->describe().memory_pool, executor::MemoryPool::node);
+  const char* const id = std::getenv("NCCL_HOSTID");
+  EXPECT_THAT(id == nullptr ? "" : id, testing::EndsWith(fmt::format("-{}", gpus_.world.rank())));
+  expect_plays(*shared);
+  ::unsetenv("NCCL_HOSTID");
+}
+
+TEST_F(Failures, EachRankTakesItsOwnOfTheGpusThatAllSee) {
+  machine().settings.first_gpu = 0;
+  machine().settings.gpus = gpus_.world.size();
+  const auto executor = gpus_.executor();
+  EXPECT_FALSE(executor->describe().shared_device);
+  EXPECT_THAT(executor->describe().facts_text.at("gpu_uuid"),
+              testing::EndsWith(fmt::format("{:02x}", gpus_.world.rank())));
+  EXPECT_EQ(std::getenv("NCCL_HOSTID"), nullptr);
+}
+
+}  // namespace
+}  // namespace isoscale::standin

@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// Which algorithms multiply: alike on all ranks, and those that were given.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "base/error.hpp"
+#include "runner/verify.hpp"
+#include "tests/cuda/devices.hpp"
+#include "tests/mpi/small_points.hpp"
+
+namespace isoscale::standin {
+namespace {
+
+using executor::GemmChoice;
+
+class Choices : public testing::Test {
+ protected:
+  [[nodiscard]] std::unique_ptr<executor::Executor> executor_with(
+      std::vector<GemmChoice> known) const {
+    executor::CudaOptions options;
+    options.gpu_bind = config::automatic_gpu_bind;
+    options.known_algorithms = std::move(known);
+    return executor::make_cuda_executor(options, gpus_.world);
+  }
+
+  /// Collective: every rank's "shape, tab, algorithm" lines.
+  [[nodiscard]] std::map<std::string, std::set<std::string>> all_of(
+      const std::vector<GemmChoice>& mine) const {
+    std::string lines, all;
+    for (const GemmChoice& choice : mine) {
+      lines += fmt::format("{}\t{}\n", choice.shape, choice.algorithm);
+    }
+    for (const std::string& one : gpus_.world.gather(lines)) all += one;
+    std::istringstream stream{gpus_.world.broadcast(all)};
+    std::map<std::string, std::set<std::string>> algorithms;
+    for (std::string line; std::getline(stream, line);) {
+      const std::size_t tab = line.find('\t');
+      algorithms[line.substr(0, tab)].insert(line.substr(tab + 1));
+    }
+    return algorithms;
+  }
+
+  Gpus gpus_;
+  program::ProgramSet set_ =
+      runner::small_request_on("hybrid", {.tp = 2, .pp = gpus_.world.size() / 2}).second;
+};
+
+TEST_F(Choices, AreAlikeOnRanksThatWouldChooseOtherwise) {
+  machine().settings.fastest_algorithm = gpus_.world.rank() % 3;
+  const auto executor = executor_with({});
+  const auto session = executor->prepare(set_, gpus_.world);
+  const auto& mine = session->facts().gemm_choices;
+  EXPECT_FALSE(mine.empty());
+  for (const GemmChoice& choice : mine) EXPECT_EQ(choice.candidates, 3) << choice.shape;
+  for (const auto& [shape, algorithms] : all_of(mine)) {
+    EXPECT_EQ(algorithms.size(), 1U) << shape;
+  }
+  // A shape is decided once.
+  const int timed = machine().matmuls;
+  const auto again = executor->prepare(set_, gpus_.world);
+  EXPECT_EQ(machine().matmuls, timed);
+}
+
+TEST_F(Choices, PassOverAnAlgorithmThatRefusesToRun) {
+  machine().settings.broken_algorithm = machine().settings.fastest_algorithm;
+  const auto session = executor_with({})->prepare(set_, gpus_.world);
+  for (const GemmChoice& choice : session->facts().gemm_choices) {
+    EXPECT_EQ(choice.candidates, 2) << choice.shape;
+  }
+}
+
+TEST_F(Choices, ThatAreGivenAreUsed) {
+  machine().settings.fastest_algorithm = 2;
+  const auto first = executor_with({})->prepare(set_, gpus_.world)->facts().gemm_choices;
+  machine().settings.fastest_algorithm = 0;
+  const int timed = machine().matmuls;
+  const auto session = executor_with(first)->prepare(set_, gpus_.world);
+  EXPECT_EQ(machine().matmuls, timed);
+  const auto& now = session->facts().gemm_choices;
+  EXPECT_EQ(now.size(), first.size());
+  for (std::size_t i = 0; i < std::min(now.size(), first.size()); ++i) {
+    EXPECT_EQ(now[i].algorithm, first[i].algorithm);
+    EXPECT_EQ(now[i].workspace, first[i].workspace);
+    EXPECT_EQ(now[i].candidates, 0);
+  }
+}
+
+TEST_F(Choices, WithoutRoomForTheirWorkspaceOnOneRankFailAll) {
+  machine().settings.fastest_algorithm = 2;
+  const auto known = executor_with({})->prepare(set_, gpus_.world)->facts().gemm_choices;
+  const auto executor = executor_with(known);
+  const Alive before = machine().alive;
+  const int last = gpus_.world.size() - 1;
+  if (gpus_.world.rank() == last) {
+    // Room for the arena and what communicators take, and for no workspace.
+    machine().settings.gpu_memory =
+        set_.of(last).arena_bytes[static_cast<std::size_t>(program::Space::device)] + 256;
+  }
+  std::string why;
+  try {
+    static_cast<void>(executor->prepare(set_, gpus_.world));
+  } catch (const base::AgreedError& error) {
+    why = error.what();
+  }
+  EXPECT_THAT(why, testing::StartsWith(fmt::format("rank {}: not enough GPU memory", last)));
+  EXPECT_EQ(machine().alive, before);
+}
+
+TEST_F(Choices, OfAnotherMachineAreToldByTheLibrary) {
+  auto known = executor_with({})->prepare(set_, gpus_.world)->facts().gemm_choices;
+  for (GemmChoice& choice : known) choice.algorithm.assign(choice.algorithm.size(), '7');
+  const auto session = executor_with(known)->prepare(set_, gpus_.world);
+  std::string why;
+  try {
+    session->play(program::Section::step, executor::Trace::off);
+  } catch (const base::Error& error) {
+    why = error.what();
+  }
+  EXPECT_THAT(why, testing::HasSubstr("CUBLAS_STATUS_INVALID_VALUE"));
+}
+
+}  // namespace
+}  // namespace isoscale::standin
