@@ -29,6 +29,7 @@ class Case(unittest.TestCase):
         self.scratch = tempfile.TemporaryDirectory(prefix="isoscale-cli-")
         self.addCleanup(self.scratch.cleanup)
         self.dir = self.scratch.name
+        self.program = PROGRAM
 
     def path(self, name):
         return os.path.join(self.dir, name)
@@ -38,7 +39,7 @@ class Case(unittest.TestCase):
 
     def isoscale(self, *arguments, ranks=None, **environment):
         """Runs the program, under mpiexec when ranks are given; returns the finished process."""
-        command = [PROGRAM, *arguments]
+        command = [self.program, *arguments]
         if ranks is not None:
             command = [*MPIEXEC, str(ranks), *command]
         return subprocess.run(command, cwd=self.dir, env=clean_environment(**environment),

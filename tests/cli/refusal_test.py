@@ -35,7 +35,6 @@ class Usage(harness.Case):
         (["run", "--device", "host", "--gemm-algorithms", "old.h5"], ["--gemm-algorithms", "host"]),
         (["run", "--gpu-bind", "first"], ["--gpu-bind", "'first'", "index"]),
         (["run", "--dtype", "bf16", "--device", "host"], ["bf16", "f64, f32"]),
-        (["run", "--device", "cuda"], ["cuda", "plugin"]),
         (["run", "--model", "gpt-175b", "--workload", "dp"], ["gpt-175b", "TiB", "free"]),
         (["run", "--workload", "dp", "--set", "batch=25", "--set", "microbatch=8"],
          ["batch=25", "24 and 32"]),
@@ -56,7 +55,6 @@ class Usage(harness.Case):
 
     def test_one_rank_speaks_for_all(self):
         for arguments, needle in [(["run", "--nonsense"], "--nonsense"),
-                                  (["run", "--device", "cuda"], "cuda"),
                                   (["run", "--workload", "dp", "--ranks", "3"], "only 2"),
                                   (["run", "--workload", "tp", "--mesh", "tp=3"], "tp=3"),
                                   (["run", "--output", "/nonexistent/x.h5"], "/nonexistent")]:

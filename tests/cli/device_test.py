@@ -1,0 +1,162 @@
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+"""--device: which plugin is opened, what is said when there is none, and runs on GPUs.
+
+Environment, beside that of the harness: ISOSCALE_CORE = libisoscale.so; and, empty where they are
+not built, ISOSCALE_PLUGIN = libisoscale_cuda.so, ISOSCALE_PLUGIN_OTHER = one of another build,
+ISOSCALE_PLUGIN_STANDIN = one that plays on the host in place of GPUs.
+"""
+
+import json
+import os
+import shutil
+import unittest
+
+import harness
+
+QUICK = ["--max-time", "0.2s", "--model", "tiny", "--set", "batch=4", "--set", "microbatch=1"]
+
+
+class Case(harness.Case):
+    """An installation of its own: the program and its library, and the plugin that a test gives."""
+
+    def setUp(self):
+        super().setUp()
+        self.installation = self.path("bin")
+        os.mkdir(self.installation)
+        self.program = shutil.copy(harness.PROGRAM, self.installation)
+        shutil.copy(os.environ["ISOSCALE_CORE"], self.installation)
+        self.dir = self.path("work")
+        os.mkdir(self.dir)
+
+    def install(self, variable):
+        """Installs the plugin that an environment variable names."""
+        plugin = os.environ.get(variable, "")
+        if not plugin:
+            self.skipTest(f"{variable} is not built")
+        shutil.copy(plugin, os.path.join(self.installation, "libisoscale_cuda.so"))
+
+
+class Plugin(Case):
+    """Absent, broken, foreign, or without a GPU: one message with the fix, never another device."""
+
+    def test_absent(self):
+        self.assert_refused(self.isoscale("run", "--device", "cuda"), "there is no CUDA plugin",
+                            self.installation, "--device host")
+        self.assertEqual(self.files(), [])
+
+    def test_absent_on_all_ranks_is_one_message(self):
+        self.assert_refused(self.isoscale("run", "--device", "cuda", ranks=2),
+                            "there is no CUDA plugin")
+
+    def test_in_lib_beside_bin(self):
+        os.mkdir(self.path("../lib"))
+        with open(self.path("../lib/libisoscale_cuda.so"), "w", encoding="ascii") as file:
+            file.write("not a library\n")
+        self.assert_refused(self.isoscale("run", "--device", "cuda"), "lib/libisoscale_cuda.so",
+                            "cannot be opened")
+
+    def test_of_another_build(self):
+        self.install("ISOSCALE_PLUGIN_OTHER")
+        self.assert_refused(self.isoscale("run", "--device", "cuda"), "of another build",
+                            "from one build")
+
+    def test_without_a_driver(self):
+        if os.path.exists("/dev/nvidiactl"):
+            self.skipTest("this machine has an NVIDIA driver")
+        self.install("ISOSCALE_PLUGIN")
+        self.assert_refused(self.isoscale("run", "--device", "cuda"), "driver", "--device host")
+        self.assertEqual(self.files(), [])
+
+    def test_auto_says_what_it_took_and_why(self):
+        done = self.run_ok("run", "--workload", "dp", *QUICK)
+        self.assertIn("device: host", done.stdout)
+        self.assertIn("there is no CUDA plugin", done.stdout)
+
+    def test_auto_refuses_what_only_gpus_have(self):
+        for option in ["--graph", "--share-gpu"]:
+            with self.subTest(option=option):
+                self.assert_refused(self.isoscale("run", "--workload", "dp", option, *QUICK),
+                                    option, "there is no CUDA plugin")
+                self.assertEqual(self.files(), [])
+
+    def test_reports_need_none(self):
+        self.run_ok("run", "--workload", "dp", "--output", "a.h5", *QUICK)
+        self.run_ok("report", "a.h5")
+
+
+class Played(Case):
+    """The whole program on GPUs: stand-ins that compute on the host, so no time means anything."""
+
+    def setUp(self):
+        super().setUp()
+        self.install("ISOSCALE_PLUGIN_STANDIN")
+
+    def play(self, *arguments, ranks=2, **environment):
+        done = self.run_ok("run", "--device", "cuda", "--output", "run.h5", "--force", *QUICK,
+                           *arguments, ranks=ranks, **environment)
+        report = self.run_ok("report", "run.h5", "--format", "json")
+        return done, json.loads(report.stdout)["runs"][0]
+
+    def test_curves_of_every_workload_verify(self):
+        _, run = self.play("--workload", "dp,tp,pp,hybrid", "--dtype", "bf16")
+        self.assertEqual(run["device"], "cuda")
+        self.assertEqual(len(run["points"]), 8)
+        for point in run["points"]:
+            self.assertEqual((point["status"], point["verified"]), ("ok", True), point)
+            self.assertGreater(point["step_time"]["median"], 0)
+            self.assertGreater(point["op_time"]["gemm"], 0)
+            self.assertEqual(point["graph"], "off")
+
+    def test_facts_of_each_rank_name_its_gpu(self):
+        _, run = self.play("--workload", "dp", "--ranks", "2")
+        facts = [rank["text"] for rank in run["system"]["ranks"]]
+        self.assertEqual(len({fact["gpu_uuid"] for fact in facts}), 2)
+        for fact in facts:
+            for key in ["gpu_name", "gpu_pci", "cuda_runtime", "cublas", "nccl"]:
+                self.assertIn(key, fact)
+
+    def test_communicators_are_reported(self):
+        _, run = self.play("--workload", "tp", "--ranks", "2")
+        names = [made["name"] for made in run["points"][0]["communicators"]]
+        self.assertEqual(names, ["world", "tp on compute"])
+
+    def test_fp8_reports_the_time_of_its_casts(self):
+        _, run = self.play("--workload", "tp", "--dtype", "fp8", "--set", "microbatch=2")
+        for point in run["points"]:
+            self.assertEqual((point["status"], point["verified"]), ("ok", True), point)
+            self.assertGreater(point["op_time"]["cast"], 0)
+        self.assertIn("casts and transposes", self.run_ok("report", "run.h5").stdout)
+
+    def test_graphs(self):
+        _, run = self.play("--workload", "hybrid", "--ranks", "2", "--graph")
+        point = run["points"][0]
+        self.assertEqual((point["graph"], point["verified"]), ("on", True))
+        self.assertIsNotNone(point["traced_step"])
+
+    def test_a_later_run_uses_the_algorithms_of_an_earlier_one(self):
+        self.play("--workload", "dp", "--ranks", "1")
+        os.rename(self.path("run.h5"), self.path("first.h5"))
+        again, _ = self.play("--workload", "dp", "--ranks", "1", "--gemm-algorithms", "first.h5")
+        self.assertNotIn("chosen by timing", again.stderr)
+        other, _ = self.play("--workload", "dp", "--ranks", "1", "--dtype", "f16",
+                             "--gemm-algorithms", "first.h5")
+        self.assertIn("chosen by timing", other.stderr)
+
+    def test_ranks_that_share_a_gpu_are_refused_or_only_verified(self):
+        alone = {"ISOSCALE_STANDIN_GPUS": "1"}
+        self.assert_refused(self.isoscale("run", "--device", "cuda", "--workload", "dp", *QUICK,
+                                          ranks=2, **alone), "--share-gpu")
+        _, run = self.play("--workload", "dp", "--ranks", "2", "--share-gpu", **alone)
+        point = run["points"][0]
+        self.assertEqual((point["status"], point["verified"]), ("skipped", True))
+        self.assertEqual(point["labels"], ["shared-gpu"])
+        self.assertIsNone(point["step_time"]["median"])
+
+    def test_auto_takes_the_gpus(self):
+        done = self.run_ok("run", "--workload", "dp", "--ranks", "2", *QUICK, ranks=2)
+        self.assertIn("device: cuda", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
