@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+#include <cmath>
 #include <type_traits>
 
 #include "executor/cuda/kernels/elements.cuh"
@@ -27,24 +28,32 @@ __global__ void find_largest(const From* src, std::uint64_t rows, std::uint64_t 
   if (threadIdx.x % warpSize == 0) atomicMax(largest, mine);
 }
 
-/// 2^floor(log2(target / largest)); 1 where there is nothing to scale.
+/// As program::amax_scale has it.
 __device__ float scale_of(unsigned int largest_bits, double target) {
   const auto largest = static_cast<double>(__uint_as_float(largest_bits));
   if (!(largest > 0) || isinf(largest)) return 1;
-  constexpr int most = 126;  // so that the scale and its inverse are both normal in f32
+  constexpr int most = 126;  // so that the scale and its inverse are normal f32 numbers
   const int exponent = ilogb(target / largest);
   return static_cast<float>(scalbn(1.0, exponent < -most  ? -most
                                         : exponent > most ? most
                                                           : exponent));
 }
 
+/// How a cast scales; `is_exact`: by a power of two.
+struct Scaling {
+  program::CastScale kind;
+  bool is_exact;
+  double given, target;
+  const unsigned int* largest;
+  float* descale;
+};
+
 /// The scale of a cast: given, or taken from what find_largest found, and then told to descale.
-__device__ double scale_of_cast(program::CastScale scaling, double scale, double target,
-                                const unsigned int* largest, float* descale) {
-  if (scaling == program::CastScale::fixed) return scale;
-  const float found = scale_of(*largest, target);
+__device__ double scale_of_cast(const Scaling& scaling) {
+  if (scaling.kind == program::CastScale::fixed) return scaling.given;
+  const float found = scale_of(*scaling.largest, scaling.target);
   if (blockIdx.x == 0 && blockIdx.y == 0 && threadIdx.x == 0 && threadIdx.y == 0) {
-    *descale = 1 / found;
+    *scaling.descale = 1 / found;
   }
   return found;
 }
@@ -54,18 +63,23 @@ template <class From, class To>
 using Between =
     std::conditional_t<std::is_same_v<From, double> || std::is_same_v<To, double>, double, float>;
 
+/// scale * element, rounded once.
+template <class From, class To>
+__device__ To scaled(const From& element, double scale, bool is_exact) {
+  using Value = Between<From, To>;
+  if (is_exact) return rounded<To>(static_cast<Value>(load(element)) * static_cast<Value>(scale));
+  return rounded<To>(static_cast<double>(load(element)) * scale);
+}
+
 template <class From, class To>
 __global__ void cast_plain(const From* src, std::uint64_t src_row, To* dst, std::uint64_t dst_row,
-                           std::uint64_t rows, std::uint64_t columns, program::CastScale scaling,
-                           double given, double target, const unsigned int* largest,
-                           float* descale) {
-  using Value = Between<From, To>;
-  const auto scale = static_cast<Value>(scale_of_cast(scaling, given, target, largest, descale));
+                           std::uint64_t rows, std::uint64_t columns, Scaling scaling) {
+  const double scale = scale_of_cast(scaling);
   const std::uint64_t count = rows * columns;
   for (std::uint64_t e = first_element(); e < count; e += element_step()) {
     const std::uint64_t row = e / columns, column = e % columns;
     dst[row * dst_row + column] =
-        rounded<To>(static_cast<Value>(load(src[row * src_row + column])) * scale);
+        scaled<From, To>(src[row * src_row + column], scale, scaling.is_exact);
   }
 }
 
@@ -74,28 +88,25 @@ __global__ void cast_plain(const From* src, std::uint64_t src_row, To* dst, std:
 template <class From, class To>
 __global__ void cast_transpose(const From* src, std::uint64_t src_row, To* dst,
                                std::uint64_t dst_row, To* transposed, std::uint64_t transposed_row,
-                               std::uint64_t rows, std::uint64_t columns,
-                               program::CastScale scaling, double given, double target,
-                               const unsigned int* largest, float* descale) {
-  using Value = Between<From, To>;
-  __shared__ Value values[tile][tile + 1];  // one more, so that columns lie in different banks
-  const auto scale = static_cast<Value>(scale_of_cast(scaling, given, target, largest, descale));
+                               std::uint64_t rows, std::uint64_t columns, Scaling scaling) {
+  __shared__ To values[tile][tile + 1];  // one more: columns lie in different banks
+  const double scale = scale_of_cast(scaling);
   const std::uint64_t tiles_down = (rows + tile - 1) / tile;
   const std::uint64_t column = std::uint64_t{blockIdx.x} * tile + threadIdx.x;
   for (std::uint64_t down = blockIdx.y; down < tiles_down; down += gridDim.y) {
     for (unsigned r = threadIdx.y; r < tile; r += tile_rows) {
       const std::uint64_t row = down * tile + r;
       if (row >= rows || column >= columns) continue;
-      const Value value = static_cast<Value>(load(src[row * src_row + column])) * scale;
+      const To value = scaled<From, To>(src[row * src_row + column], scale, scaling.is_exact);
       values[r][threadIdx.x] = value;
-      if (dst != nullptr) dst[row * dst_row + column] = rounded<To>(value);
+      if (dst != nullptr) dst[row * dst_row + column] = value;
     }
     __syncthreads();
     for (unsigned c = threadIdx.y; c < tile; c += tile_rows) {
       const std::uint64_t out_row = std::uint64_t{blockIdx.x} * tile + c;
       const std::uint64_t out_column = down * tile + threadIdx.x;
       if (out_row >= columns || out_column >= rows) continue;
-      transposed[out_row * transposed_row + out_column] = rounded<To>(values[threadIdx.x][c]);
+      transposed[out_row * transposed_row + out_column] = values[threadIdx.x][c];
     }
     __syncthreads();
   }
@@ -113,10 +124,17 @@ cudaError_t start_to_find(const CastCall& call, const From* src, cudaStream_t st
 template <class From, class To>
 void start_typed(const CastCall& call, const From* src, cudaStream_t stream) {
   auto* const dst = static_cast<To*>(call.dst);
+  int exponent = 0;
+  const bool is_power = std::abs(std::frexp(call.scale, &exponent)) == 0.5;
+  const Scaling scaling{.kind = call.scaling,
+                        .is_exact = call.scaling == program::CastScale::amax || is_power,
+                        .given = call.scale,
+                        .target = call.target,
+                        .largest = call.largest,
+                        .descale = call.descale};
   if (call.transposed == nullptr) {
     cast_plain<From, To><<<blocks_for(call.rows * call.columns), block_threads, 0, stream>>>(
-        src, call.src_row, dst, call.dst_row, call.rows, call.columns, call.scaling, call.scale,
-        call.target, call.largest, call.descale);
+        src, call.src_row, dst, call.dst_row, call.rows, call.columns, scaling);
     return;
   }
   constexpr std::uint64_t most_down = 65535;  // a grid's limit
@@ -125,7 +143,7 @@ void start_typed(const CastCall& call, const From* src, cudaStream_t stream) {
                   static_cast<unsigned>(down < most_down ? down : most_down)};
   cast_transpose<From, To><<<grid, dim3{tile, tile_rows}, 0, stream>>>(
       src, call.src_row, dst, call.dst_row, static_cast<To*>(call.transposed), call.transposed_row,
-      call.rows, call.columns, call.scaling, call.scale, call.target, call.largest, call.descale);
+      call.rows, call.columns, scaling);
 }
 
 }  // namespace
