@@ -35,6 +35,16 @@ struct Narrow {
   }
 };
 
+/// Rounds once.
+template <class Element>
+void store_rounded(void* base, std::uint64_t i, double value) {
+  if constexpr (std::is_floating_point_v<typename Element::Stored>) {
+    Element::store(base, i, static_cast<typename Element::Stored>(value));
+  } else {
+    Element::store(base, i, value);
+  }
+}
+
 /// use(Plain<T>{}) or use(Narrow<type>{}) for floating types; false for others.
 template <class Use>
 bool with_floating(program::DType type, const Use& use) {

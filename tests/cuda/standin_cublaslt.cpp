@@ -175,16 +175,6 @@ void require_operand(const Layout& layout, const void* data) {
   require_reachable(data, elements * program::element_size(*type_of(layout.type)));
 }
 
-/// Rounds once.
-template <class Element>
-void store(void* base, std::uint64_t i, double value) {
-  if constexpr (std::is_floating_point_v<typename Element::Stored>) {
-    Element::store(base, i, static_cast<typename Element::Stored>(value));
-  } else {
-    Element::store(base, i, value);
-  }
-}
-
 void run_one(const Matmul& call, std::int32_t at, double scale) {
   const bool tf32 = call.how.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
   const std::vector<double> a = operand(call.a, call.a_data, call.how.first, at, tf32);
@@ -208,7 +198,7 @@ void run_one(const Matmul& call, std::int32_t at, double scale) {
         if (call.beta != 0) {
           value += call.beta * static_cast<double>(Element::load(call.c_data, first(call.c) + row));
         }
-        store<Element>(call.d_data, first(call.d) + row, value);
+        store_rounded<Element>(call.d_data, first(call.d) + row, value);
       }
     }
     return true;

@@ -16,6 +16,7 @@ namespace isoscale::executor::cuda {
 namespace {
 
 using standin::require_reachable;
+using standin::store_rounded;
 
 std::uint64_t extent(std::uint64_t rows, std::uint64_t columns, std::uint64_t row) {
   return rows == 0 || columns == 0 ? 0 : (rows - 1) * row + columns;
@@ -72,9 +73,13 @@ void run(const AddCall& call) {
 
 template <class From, class To>
 void run_typed(const CastCall& call) {
+  // A product by a power of two is exact in the wider of the two types; others are taken in f64.
   using Value = std::conditional_t<std::is_same_v<typename From::Value, double> ||
                                        std::is_same_v<typename To::Value, double>,
                                    double, float>;
+  int exponent = 0;
+  const bool is_exact = call.scaling == program::CastScale::amax ||
+                        std::abs(std::frexp(call.scale, &exponent)) == 0.5;
   double scale = call.scale;
   if (call.scaling == program::CastScale::amax) {
     float largest = 0;
@@ -89,12 +94,14 @@ void run_typed(const CastCall& call) {
   }
   for (std::uint64_t row = 0; row < call.rows; ++row) {
     for (std::uint64_t i = 0; i < call.columns; ++i) {
-      const Value value = static_cast<Value>(From::load(call.src, row * call.src_row + i)) *
-                          static_cast<Value>(scale);
-      const auto stored = static_cast<typename To::Value>(value);
-      if (call.dst != nullptr) To::store(call.dst, row * call.dst_row + i, stored);
+      const auto element = From::load(call.src, row * call.src_row + i);
+      const double exact = static_cast<double>(element) * scale;
+      const auto value =
+          is_exact ? static_cast<double>(static_cast<Value>(element) * static_cast<Value>(scale))
+                   : exact;
+      if (call.dst != nullptr) store_rounded<To>(call.dst, row * call.dst_row + i, value);
       if (call.transposed == nullptr) continue;
-      To::store(call.transposed, i * call.transposed_row + row, stored);
+      store_rounded<To>(call.transposed, i * call.transposed_row + row, value);
     }
   }
 }

@@ -6,20 +6,24 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "comm/world.hpp"
-#include "executor/host/host.hpp"
+#include "executor/executor.hpp"
 #include "tests/executor/sketch.hpp"
 
 namespace isoscale::executor {
 
-/// A back end that the tests of this folder run on. A new one is a new row of the table below.
+/// A back end that the tests of this folder run on.
 struct Backend {
   std::string name;
   std::unique_ptr<Executor> (*make)();
+  bool mixes_wide_types = true;  ///< has updates with f64 beside f32
 };
-
-inline std::unique_ptr<Executor> make_host() { return make_host_executor({}); }
+/// Those of a test program, which defines both functions.
+[[nodiscard]] std::vector<Backend> backends();
+/// Of these, those that play programs in f16, bf16, tf32 and fp8.
+[[nodiscard]] std::vector<Backend> narrow_backends();
 
 /// Parameter of all tests that every executor must pass.
 class EachExecutor : public testing::TestWithParam<Backend> {
@@ -35,15 +39,7 @@ class EachExecutor : public testing::TestWithParam<Backend> {
 
 inline std::string name_of(const testing::TestParamInfo<Backend>& info) { return info.param.name; }
 
-inline auto each_backend() { return testing::Values(Backend{.name = "host", .make = make_host}); }
-
-inline std::unique_ptr<Executor> make_emulating_host() {
-  return make_host_executor({.narrow = NarrowTypes::emulated});
-}
-
-/// Those that play programs in f16, bf16, tf32 and fp8.
-inline auto each_narrow_backend() {
-  return testing::Values(Backend{.name = "emulating_host", .make = make_emulating_host});
-}
+inline auto each_backend() { return testing::ValuesIn(backends()); }
+inline auto each_narrow_backend() { return testing::ValuesIn(narrow_backends()); }
 
 }  // namespace isoscale::executor
