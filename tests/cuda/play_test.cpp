@@ -183,7 +183,8 @@ program::Transfer receive(int offset, Slice slice) {
       .direction = program::Direction::receive, .axis = Axis::pp, .offset = offset, .slice = slice};
 }
 
-/// Messages with both neighbours, in one exchange and in two on streams of their own.
+/// Messages with both neighbours, in one exchange and in two on streams of their own. In a line of
+/// two, what is received first is what the peer sends last.
 std::vector<Sketch> exchanges() {
   std::vector<Sketch> all;
   for (const bool together : {true, false}) {
@@ -192,7 +193,7 @@ std::vector<Sketch> exchanges() {
     const Slice below = sketch.buffer<double>(part), above = sketch.buffer<double>(part);
     if (together) {
       sketch.emit(
-          program::Exchange{{receive(1, above), send(-1, down), send(1, up), receive(-1, below)}});
+          program::Exchange{{receive(-1, below), send(-1, down), receive(1, above), send(1, up)}});
     } else {
       for (int round = 0; round < 3; ++round) {
         sketch.emit(program::Exchange{{send(1, up), receive(-1, below)}}, 1);

@@ -191,7 +191,7 @@ cudaError_t start_any(const KernelCall& call, std::uint64_t elements, cudaStream
   if (elements == 0) return cudaSuccess;
   if (!has_kernel(call)) return cudaErrorNotSupported;
   standin::submit(stream, [call] { run(call); });
-  return cudaSuccess;
+  return cudaGetLastError();  // finds the error of an earlier call that nobody has cleared
 }
 
 bool is_floating(program::DType type) {
