@@ -115,7 +115,8 @@ void collect_communicators(const comm::Communicator& point,
   }
 }
 
-/// Those of all ranks, each shape once: they have agreed on its algorithm.
+}  // namespace
+
 void collect_gemm_choices(const comm::Communicator& point,
                           const std::vector<executor::GemmChoice>& mine, results::PointData& data) {
   nlohmann::json rows = nlohmann::json::array();
@@ -124,6 +125,7 @@ void collect_gemm_choices(const comm::Communicator& point,
                     choice.candidates});
   }
   std::map<std::string, results::GemmChoice> by_shape;
+  for (const results::GemmChoice& choice : data.gemm_choices) by_shape[choice.shape] = choice;
   for (const std::string& text : point.gather(rows.dump())) {
     for (const auto& row : nlohmann::json::parse(text)) {
       const auto shape = row.at(0).get<std::string>();
@@ -134,10 +136,9 @@ void collect_gemm_choices(const comm::Communicator& point,
                                                       .candidates = row.at(4).get<int>()});
     }
   }
+  data.gemm_choices.clear();
   for (auto& [shape, choice] : by_shape) data.gemm_choices.push_back(std::move(choice));
 }
-
-}  // namespace
 
 void collect(const comm::Communicator& point, const Record& record,
              const executor::SessionFacts& session, int trace_ranks, results::PointData& data) {

@@ -13,4 +13,9 @@ namespace isoscale::runner {
 void collect(const comm::Communicator& point, const Record& record,
              const executor::SessionFacts& session, int trace_ranks, results::PointData& data);
 
+/// Collective over the point: adds the choices of all ranks to `data` on rank 0, each shape once:
+/// the ranks have agreed on its algorithm.
+void collect_gemm_choices(const comm::Communicator& point,
+                          const std::vector<executor::GemmChoice>& mine, results::PointData& data);
+
 }  // namespace isoscale::runner

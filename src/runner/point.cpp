@@ -89,6 +89,8 @@ class PointRun {
         verify_twin(*point_.workload, point_.request, context_.executor, sub_world_);
     data.verified = twin.ok;
     data.verification = twin.detail;
+    // A later run that is given these chooses nothing anew, not even for its twin.
+    if (in_point()) collect_gemm_choices(sub_world_, twin.gemm_choices, data);
     return agreed(data, twin);
   }
 

@@ -132,7 +132,7 @@ Verdict verify_programs(const program::ProgramSet& set, const workloads::Workloa
           fmt::format("twin on mesh {}, {} steps: outputs, gradients and weights equal one "
                       "rank's in f64 within {:.1e} ({:.0e} allowed)",
                       mesh::to_string(set.mesh), twin_steps, worst, allowed),
-          worst};
+          worst, session->facts().gemm_choices};
 }
 
 Verdict verify_twin(const workloads::Workload& workload, const workloads::Request& request,

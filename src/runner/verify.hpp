@@ -20,6 +20,8 @@ struct Verdict {
   std::string detail;  ///< what was compared and how close it came, or what went wrong where
   /// Of a twin that was compared: the largest Difference::relative of all ranks.
   std::optional<double> difference{};
+  /// The algorithms that the twin's GEMMs were played with.
+  std::vector<executor::GemmChoice> gemm_choices{};
 };
 
 /// Steps of the twin that are compared: the second sees the weights that the first updated.

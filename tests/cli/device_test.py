@@ -14,7 +14,25 @@ import unittest
 
 import harness
 
-QUICK = ["--max-time", "0.2s", "--model", "tiny", "--set", "batch=4", "--set", "microbatch=1"]
+# Stand-ins are slow, and so are programs that are started many times.
+MODEL = """
+name = "small"
+source = "test"
+hidden = 64
+ffn = 128
+heads = 4
+kv_heads = 4
+head_size = 16
+gated_mlp = false
+layers = 4
+sequence = 16
+vocabulary = 64
+tied_embedding = true
+learned_positions = false
+published_parameters = 0
+"""
+QUICK = ["--max-time", "0.2s", "--model", "small.toml", "--set", "batch=4", "--set",
+         "microbatch=2"]
 
 
 class Case(harness.Case):
@@ -28,6 +46,8 @@ class Case(harness.Case):
         shutil.copy(os.environ["ISOSCALE_CORE"], self.installation)
         self.dir = self.path("work")
         os.mkdir(self.dir)
+        with open(self.path("small.toml"), "w", encoding="ascii") as file:
+            file.write(MODEL)
 
     def install(self, variable):
         """Installs the plugin that an environment variable names."""
@@ -43,7 +63,7 @@ class Plugin(Case):
     def test_absent(self):
         self.assert_refused(self.isoscale("run", "--device", "cuda"), "there is no CUDA plugin",
                             self.installation, "--device host")
-        self.assertEqual(self.files(), [])
+        self.assertEqual(self.files(), ["small.toml"])
 
     def test_absent_on_all_ranks_is_one_message(self):
         self.assert_refused(self.isoscale("run", "--device", "cuda", ranks=2),
@@ -66,7 +86,7 @@ class Plugin(Case):
             self.skipTest("this machine has an NVIDIA driver")
         self.install("ISOSCALE_PLUGIN")
         self.assert_refused(self.isoscale("run", "--device", "cuda"), "driver", "--device host")
-        self.assertEqual(self.files(), [])
+        self.assertEqual(self.files(), ["small.toml"])
 
     def test_auto_says_what_it_took_and_why(self):
         done = self.run_ok("run", "--workload", "dp", *QUICK)
@@ -78,7 +98,7 @@ class Plugin(Case):
             with self.subTest(option=option):
                 self.assert_refused(self.isoscale("run", "--workload", "dp", option, *QUICK),
                                     option, "there is no CUDA plugin")
-                self.assertEqual(self.files(), [])
+                self.assertEqual(self.files(), ["small.toml"])
 
     def test_reports_need_none(self):
         self.run_ok("run", "--workload", "dp", "--output", "a.h5", *QUICK)
@@ -122,7 +142,7 @@ class Played(Case):
         self.assertEqual(names, ["world", "tp on compute"])
 
     def test_fp8_reports_the_time_of_its_casts(self):
-        _, run = self.play("--workload", "tp", "--dtype", "fp8", "--set", "microbatch=2")
+        _, run = self.play("--workload", "tp", "--dtype", "fp8")
         for point in run["points"]:
             self.assertEqual((point["status"], point["verified"]), ("ok", True), point)
             self.assertGreater(point["op_time"]["cast"], 0)

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// A plugin like libisoscale_cuda.so whose GPUs are stand-ins, so that tests can run the whole
+// program. Environment: ISOSCALE_STANDIN_GPUS = how many GPUs the ranks of a node see, all the same
+// ones; unset: each rank sees one of its own.
+#include "executor/plugin.hpp"
+
+#include <cstdlib>
+#include <string>
+
+#include "executor/cuda/cuda.hpp"
+#include "executor/cuda/device.hpp"
+#include "executor/fingerprint.hpp"
+#include "tests/cuda/standin.hpp"
+
+namespace isoscale::standin {
+namespace {
+
+/// Tells the stand-in of NCCL which ranks make a communicator: its unique id does not.
+class OnPoints final : public executor::Executor {
+ public:
+  explicit OnPoints(std::unique_ptr<executor::Executor> cuda) : cuda_(std::move(cuda)) {}
+
+  [[nodiscard]] const executor::Description& describe() const override { return cuda_->describe(); }
+  [[nodiscard]] std::unique_ptr<executor::Session> prepare(
+      const program::ProgramSet& set, const comm::Communicator& point) override {
+    machine().settings.nccl_world = point.get();
+    return cuda_->prepare(set, point);
+  }
+
+ private:
+  std::unique_ptr<executor::Executor> cuda_;
+};
+
+std::unique_ptr<executor::Executor> make(const executor::CudaOptions& options,
+                                         const comm::Communicator& world) {
+  Settings settings;
+  settings.seed = static_cast<std::uint64_t>(world.rank()) + 1;
+  if (const char* const gpus = std::getenv("ISOSCALE_STANDIN_GPUS"); gpus != nullptr) {
+    settings.gpus = std::stoi(gpus);
+  } else {
+    settings.first_gpu = world.rank();
+  }
+  machine().reset(settings);
+  return std::make_unique<OnPoints>(executor::make_cuda_executor(options, world));
+}
+
+}  // namespace
+}  // namespace isoscale::standin
+
+extern "C" const isoscale::executor::PluginTable* isoscale_plugin() {
+  static constexpr isoscale::executor::PluginTable table{
+      .fingerprint = isoscale::executor::interface_fingerprint,
+      .problem = isoscale::executor::cuda::device_problem,
+      .make = isoscale::standin::make};
+  return &table;
+}
