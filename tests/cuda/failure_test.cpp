@@ -10,6 +10,7 @@
 #include <functional>
 
 #include "base/error.hpp"
+#include "executor/cuda/check.hpp"
 #include "executor/cuda/device.hpp"
 #include "tests/cuda/devices.hpp"
 #include "tests/executor/sketch.hpp"
@@ -141,6 +142,12 @@ TEST_F(Failures, AFaultOfTheGpuIsToldAndNotHidden) {
   EXPECT_THAT(message_of([&] { session->play(Section::step, Trace::off); }),
               HasSubstr("an illegal memory access was encountered"));
   machine().reset(healthy(gpus_.world, 1));
+}
+
+TEST_F(Failures, AnErrorThatWasToldIsNotFoundAgain) {
+  EXPECT_THROW(executor::cuda::check(cudaSetDevice(machine().settings.gpus)),
+               executor::cuda::CudaError);
+  EXPECT_EQ(cudaGetLastError(), cudaSuccess);
 }
 
 TEST_F(Failures, WhyThereIsNoDevice) {

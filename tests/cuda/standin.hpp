@@ -22,9 +22,6 @@
 /// any order that streams and events allow: a wait that is missing shows as wrong numbers.
 namespace isoscale::standin {
 
-/// Order of the communicators of one group call: NCCL starts one kernel for each.
-enum class GroupOrder : std::uint8_t { by_communicator, as_called };
-
 /// What a test chooses; all at its default is a healthy machine.
 struct Settings {
   std::uint64_t seed = 1;  ///< of the order of work; each rank should have its own
@@ -39,7 +36,6 @@ struct Settings {
   std::string failing_communicator;      ///< by name: does nothing more, and tells ncclRemoteError
   std::uint64_t failing_after = 0;       ///< kernels that it does first
   std::string endless_communicator;      ///< by name: its creation never ends
-  GroupOrder group_order = GroupOrder::by_communicator;
 };
 
 /// Something that a stream does. One that is captured is done once per replay, each by a copy.

@@ -27,16 +27,14 @@ Group& group() {
   return one;
 }
 
-/// One kernel per communicator of a group, in an order that all ranks agree on or in the order of
-/// the calls.
+/// One kernel per communicator of a group, one after the other where they share a stream; in an
+/// order that all ranks agree on, as NCCL has it by the hashes of communicators.
 ncclResult_t start(std::vector<Call> calls) {
   std::vector<std::shared_ptr<Ring>> rings;
   for (const Call& call : calls) {
     if (std::ranges::find(rings, call.ring) == rings.end()) rings.push_back(call.ring);
   }
-  if (machine().settings.group_order == GroupOrder::by_communicator) {
-    std::ranges::sort(rings, {}, [](const auto& ring) { return ring->number; });
-  }
+  std::ranges::sort(rings, {}, [](const auto& ring) { return ring->number; });
   for (const std::shared_ptr<Ring>& ring : rings) {
     std::vector<Call> mine;
     std::ranges::copy_if(calls, std::back_inserter(mine),
