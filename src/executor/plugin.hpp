@@ -19,7 +19,7 @@ namespace isoscale::executor {
 
 /// What the CUDA executor is told.
 struct CudaOptions {
-  std::string gpu_bind;  ///< as --gpu-bind gives it; "" or "auto" = by local rank
+  std::string gpu_bind{config::automatic_gpu_bind};  ///< as --gpu-bind gives it
   config::ShareGpu share = config::ShareGpu::no;
   config::Graph graph = config::Graph::off;
   units::Seconds communicator_timeout{120};  ///< to make one communicator

@@ -32,6 +32,7 @@ struct Layout {
   std::int32_t batch = 1;
 };
 struct Preference {
+  std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_MASK;  // all: also sums in a narrow type
   std::uint64_t workspace = 0;
   std::uint32_t alignment[4] = {256, 256, 256, 256};
 };
@@ -306,6 +307,8 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t t
   switch (attribute) {
     case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
       return set(preference.workspace, value, bytes);
+    case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
+      return set(preference.reductions, value, bytes);
     case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
       return set(preference.alignment[0], value, bytes);
     case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES:
@@ -326,6 +329,9 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t /*handle*/, cubla
                                               cublasLtMatmulHeuristicResult_t* results,
                                               int* count) {
   const auto& preference = in<Preference>(chosen);
+  // What no caller may ask for: programs are promised sums in f32.
+  constexpr std::uint32_t in_f32 = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  if ((preference.reductions & ~in_f32) != 0) return CUBLAS_STATUS_NOT_SUPPORTED;
   const Matmul call{.how = in<Description>(how),
                     .a = in<Layout>(a),
                     .b = in<Layout>(b),

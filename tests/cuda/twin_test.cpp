@@ -3,75 +3,15 @@
 
 // Every mesh and precision computes on GPUs what one rank computes on the host, whatever the order
 // in which the GPUs do what their streams and events leave open.
-#include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <array>
-#include <optional>
-
-#include "mesh/resolve.hpp"
-#include "runner/verify.hpp"
 #include "tests/cuda/devices.hpp"
-#include "workloads/workload.hpp"
+#include "tests/cuda/twin_requests.hpp"
 
 namespace isoscale::standin {
 namespace {
 
-using workloads::Precision;
-
-/// Divides by 2, 4 and 8 along every axis, also in units of 16 elements.
-workloads::Model model() {
-  return {.name = "small",
-          .source = "test",
-          .hidden = 128,
-          .ffn = 256,
-          .heads = 8,
-          .kv_heads = 8,
-          .head_size = 16,
-          .layers = 8,
-          .sequence = 8,
-          .vocabulary = 128};
-}
-
-std::vector<mesh::Shape> meshes(int ranks) {
-  std::vector<mesh::Shape> all{{.dp = ranks}, {.tp = ranks}, {.pp = ranks}};
-  if (ranks == 4) all.insert(all.end(), {{.tp = 2, .dp = 2}, {.dp = 2, .pp = 2}});
-  if (ranks == 8) all.push_back({.tp = 2, .dp = 2, .pp = 2});
-  return all;
-}
-
-/// Nothing when the mesh does not divide the model.
-std::optional<workloads::Request> request_of(const mesh::Shape& mesh, Precision precision,
-                                             workloads::Options options) {
-  workloads::Request base{.model = model(), .precision = precision, .options = std::move(options)};
-  base.options.insert({{"microbatch", "2"}, {"microbatches", "8"}});
-  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
-  if (mesh::violation(mesh, hybrid.limits(base, workloads::Scaling::strong))) return std::nullopt;
-  return hybrid.scale(base, mesh, workloads::Scaling::strong);
-}
-
-constexpr std::array precisions{Precision::f64, Precision::f32,  Precision::tf32,
-                                Precision::f16, Precision::bf16, Precision::fp8};
-
-/// Sets of options that take turns.
-std::vector<workloads::Options> option_sets() {
-  return {{{"schedule", "1f1b"}, {"tp_output", "gather"}, {"input", "pinned"}},
-          {{"schedule", "gpipe"}, {"input", "pageable"}, {"optimizer", "adam"}},
-          {{"vocabulary", "on"}, {"input", "pinned"}, {"overlap", "off"}},
-          {{"schedule", "gpipe"}, {"tp_output", "gather"}},
-          {{"optimizer", "adam"}, {"vocabulary", "on"}}};
-}
-
-/// Collective.
-void expect_equal_to_one_rank(const comm::Communicator& world, executor::Executor& executor,
-                              const workloads::Request& request) {
-  const runner::Verdict verdict =
-      runner::verify_twin(workloads::find_workload("hybrid"), request, executor, world);
-  std::string what =
-      fmt::format("{} {}", mesh::to_string(request.mesh), workloads::name(request.precision));
-  for (const auto& [key, value] : request.options) what += fmt::format(" {}={}", key, value);
-  EXPECT_TRUE(verdict.ok) << what << ": " << verdict.detail;
-}
+using namespace gpu_twins;  // NOLINT(google-build-using-namespace): what the tests are about
 
 class Twins : public testing::TestWithParam<config::Graph> {};
 

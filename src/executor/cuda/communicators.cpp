@@ -8,10 +8,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <set>
+#include <thread>
 
 #include "executor/cuda/check.hpp"
 #include "executor/cuda/handles.hpp"
-#include "executor/cuda/memory.hpp"
+#include "executor/cuda/nccl_versions.hpp"
+#include "units/text.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {
@@ -106,22 +108,38 @@ ncclComm_t Communicators::link(const LinkKind& kind) const {
       .get();
 }
 
-void Communicators::connect() {
+void Communicators::connect(void* scratch) {
   if (all_.empty()) return;
   const Stream stream = make_stream(Priority::high);
-  const DeviceMemory scratch = allocate_device(units::Bytes{2 * sizeof(float)});
   for (std::size_t i = 0; i < all_.size(); ++i) {
     const units::Nanoseconds before = comm::now();
     if (i < plan_.collectives.size()) {
-      check(ncclAllReduce(scratch.get(), scratch.get(), 1, ncclFloat32, ncclSum, all_[i].get(),
-                          stream.get()));
+      check(ncclAllReduce(scratch, scratch, 1, ncclFloat32, ncclSum, all_[i].get(), stream.get()));
     } else {
-      connect_links(plan_.links[i - plan_.collectives.size()], all_[i].get(), scratch.get(),
+      connect_links(plan_.links[i - plan_.collectives.size()], all_[i].get(), scratch,
                     stream.get());
     }
-    check(cudaStreamSynchronize(stream.get()));
-    all_[i].poll();
+    wait_for(all_[i], stream.get());
     facts_[i + 1].first_call = units::to_seconds(comm::now() - before);
+  }
+}
+
+void Communicators::wait_for(const NcclCommunicator& communicator, cudaStream_t stream) const {
+  const units::Nanoseconds end = comm::now() + units::to_nanoseconds(limit_);
+  const Event done = make_event(Timing::off);
+  check(cudaEventRecord(done.get(), stream));
+  while (true) {
+    const cudaError_t status = cudaEventQuery(done.get());
+    if (status != cudaErrorNotReady) check(status);
+    communicator.poll();
+    if (status == cudaSuccess) return;
+    if (comm::now() > end) {
+      throw NcclError(
+          fmt::format("the first call on NCCL communicator {} did not end within {}: "
+                      "a rank is missing, or the ranks cannot reach each other",
+                      communicator.name(), units::format(limit_)));
+    }
+    std::this_thread::yield();
   }
 }
 
@@ -152,8 +170,12 @@ void Communicators::close() {
 }
 
 void Communicators::abort() noexcept {
+  // At once, where NCCL can: an abort waits for the communicator's streams, and these may stand
+  // behind a kernel of another communicator that is to be aborted too.
+  begin_joint_abort();
   for (NcclCommunicator& communicator : all_) communicator.abort();
   world_.abort();
+  end_joint_abort();
 }
 
 }  // namespace isoscale::executor::cuda

@@ -53,17 +53,22 @@ class Communicators {
 
   [[nodiscard]] ncclComm_t collective(mesh::AxisSet axes, program::StreamId stream) const;
   [[nodiscard]] ncclComm_t link(const LinkKind& kind) const;
-  /// Collective: the first call on each, which makes its connections.
-  void connect();
+  /// Collective: the first call on each, which makes its connections. `scratch` is at least
+  /// connect_bytes of device memory. Throws NcclError when a call takes longer than the limit; what
+  /// NCCL itself waits for while it connects has no bound.
+  void connect(void* scratch);
+  static constexpr units::Bytes connect_bytes{2 * sizeof(float)};
   [[nodiscard]] const std::vector<CommunicatorFacts>& facts() const { return facts_; }
 
   /// Throws NcclError when one of them has failed in the background.
   void poll() const;
   void close();
+  /// Ends what is under way on all of them; for a session that has failed.
   void abort() noexcept;
 
  private:
   void add(const comm::Communicator& point, mesh::AxisSet axes, const std::string& name);
+  void wait_for(const NcclCommunicator& communicator, cudaStream_t stream) const;
   void connect_links(const LinkKind& kind, ncclComm_t communicator, void* scratch,
                      cudaStream_t stream) const;
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdlib>
 #include <sstream>
+#include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
@@ -47,6 +48,16 @@ std::vector<std::string> all_gather(const comm::Communicator& node, const std::s
   std::vector<std::string> result;
   for (std::string line; std::getline(stream, line);) result.push_back(line);
   return result;
+}
+
+/// What NCCL must be told before it is first used; what the user has set stays.
+void set_environment(const ChosenGpu& chosen, const std::string& own_host) {
+  // Communicators that are used side by side are launched in the order of the calls, on all ranks
+  // alike: they could block each other otherwise. NCCL 2.26 and newer.
+  ::setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);
+  if (!chosen.is_shared) return;
+  ::setenv("NCCL_HOSTID", own_host.c_str(), 1);
+  ::setenv("NCCL_NET", "Socket", 0);
 }
 
 /// Throws base::UsageError on every rank of `world` when `work` throws on one.
@@ -127,7 +138,15 @@ ChosenGpu take_gpu(const comm::Communicator& world, const std::string& bind,
   if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible != nullptr) {
     view.visible_devices = visible;
   }
-  together(world, [&] { view.visible = visible_gpus(); });
+  together(world, [&] {
+    const char* const blocking = std::getenv("NCCL_COMM_BLOCKING");
+    if (blocking != nullptr && std::string_view{blocking} == "0") {
+      throw base::UsageError(
+          "NCCL_COMM_BLOCKING=0 is set: NCCL would start work later than it says, and times would "
+          "be wrong; unset it");
+    }
+    view.visible = visible_gpus();
+  });
   std::vector<std::string> uuids;
   for (const system::VisibleGpu& gpu : view.visible) uuids.push_back(gpu.uuid);
   for (const std::string& line : all_gather(node, fmt::format("{}", fmt::join(uuids, " ")))) {
@@ -151,10 +170,7 @@ ChosenGpu take_gpu(const comm::Communicator& world, const std::string& bind,
     check(cudaFree(nullptr));  // makes the context, and finds out whether the GPU may be used
   });
   chosen.is_shared = world.all_max(system::share_a_gpu(uses) ? 1.0 : 0.0) > 0;
-  if (chosen.is_shared) {
-    const std::string id = fmt::format("{}-{}", view.host, world.rank());
-    ::setenv("NCCL_HOSTID", id.c_str(), 1);
-  }
+  set_environment(chosen, fmt::format("{}-{}", view.host, world.rank()));
   return chosen;
 }
 

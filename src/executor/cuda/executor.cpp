@@ -28,8 +28,8 @@ std::string cublas_text(std::size_t encoded) {  // 130001 = 13.0.1
   return fmt::format("{}.{}.{}", encoded / 10000, encoded % 10000 / 100, encoded % 100);
 }
 
-/// Runs `work`; when it throws on a rank, all throw base::AgreedError.
-template <class Work>
+/// Runs `work`; when it throws on a rank, all throw Error.
+template <class Error = base::AgreedError, class Work>
 void agreed(const comm::Communicator& point, const Work& work) {
   std::string problem;
   try {
@@ -38,7 +38,7 @@ void agreed(const comm::Communicator& point, const Work& work) {
     problem = error.what();
   }
   if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) {
-    throw base::AgreedError(vote.why);
+    throw Error(vote.why);
   }
 }
 
@@ -76,9 +76,9 @@ Description description_of(const ChosenGpu& chosen) {
 
 class CudaExecutor final : public Executor {
  public:
-  CudaExecutor(const CudaOptions& options, const comm::Communicator& world)
+  CudaExecutor(const CudaOptions& options, ChosenGpu chosen)
       : options_(options),
-        chosen_(take_gpu(world, options.gpu_bind, options.share)),
+        chosen_(std::move(chosen)),
         description_(description_of(chosen_)),
         choices_(fmt::format("{}, cuBLASLt {}", chosen_.gpu.name, cublasLtGetVersion()),
                  options.known_algorithms) {}
@@ -107,7 +107,9 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
     communicators = std::make_unique<Communicators>(set, point, options_.communicator_timeout);
   });
   const units::Seconds creation = units::to_seconds(comm::now() - before);
-  agreed(point, [&] { communicators->connect(); });
+  DeviceMemory scratch;
+  agreed(point, [&] { scratch = allocate_device(Communicators::connect_bytes); });
+  agreed(point, [&] { communicators->connect(scratch.get()); });
 
   std::unique_ptr<Memory> memory;
   std::vector<GemmProblem> problems;
@@ -152,7 +154,11 @@ void CudaExecutor::say_what_was_chosen_anew(const comm::Communicator& point) {
 
 std::unique_ptr<Executor> make_cuda_executor(const CudaOptions& options,
                                              const comm::Communicator& world) {
-  return std::make_unique<CudaExecutor>(options, world);
+  const ChosenGpu chosen = take_gpu(world, options.gpu_bind, options.share);
+  std::unique_ptr<Executor> executor;
+  agreed<base::UsageError>(world,
+                           [&] { executor = std::make_unique<CudaExecutor>(options, chosen); });
+  return executor;
 }
 
 }  // namespace isoscale::executor

@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <source_location>
 
 #include "base/handle.hpp"
 
@@ -20,7 +21,8 @@ struct ReleasedBy {
   using type = Pointer;
   static type null() { return nullptr; }
   static void free(type handle) noexcept {
-    log_release(__func__, static_cast<int>(release(handle)));
+    const char* const what = std::source_location::current().function_name();
+    log_release(what, static_cast<int>(release(handle)));
   }
 };
 

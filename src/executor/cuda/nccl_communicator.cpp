@@ -48,6 +48,9 @@ void wait_for(ncclComm_t communicator, const std::string& name, units::Seconds l
 
 }  // namespace
 
+NcclCommunicator::NcclCommunicator(std::string name)
+    : name_(std::make_unique<const std::string>(std::move(name))) {}
+
 NcclCommunicator NcclCommunicator::world(const comm::Communicator& point, units::Seconds limit) {
   ncclUniqueId id{};
   std::string problem;
@@ -61,12 +64,11 @@ NcclCommunicator NcclCommunicator::world(const comm::Communicator& point, units:
   if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) throw NcclError(vote.why);
   point.broadcast(std::as_writable_bytes(std::span{&id, 1}));
 
-  NcclCommunicator result;
-  result.name_ = "world";
+  NcclCommunicator result{"world"};
   result.size_ = point.size();
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
-  set_name(config, result.name_);
+  set_name(config, result.name());
   ncclComm_t communicator = nullptr;
   const ncclResult_t started =
       ncclCommInitRankConfig(&communicator, point.size(), id, point.rank(), &config);
@@ -77,14 +79,21 @@ NcclCommunicator NcclCommunicator::world(const comm::Communicator& point, units:
 
 NcclCommunicator NcclCommunicator::split(int colour, int key, const std::string& name,
                                          units::Seconds limit) const {
-  NcclCommunicator result;
-  result.name_ = name;
+  NcclCommunicator result{name};
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 1;
-  set_name(config, result.name_);
-  ncclComm_t communicator = nullptr;
-  const ncclResult_t started = ncclCommSplit(get(), colour, key, &communicator, &config);
-  settle(started, limit);  // on the parent: the child is not there before that
+  set_name(config, result.name());
+  // NCCL writes the child here when it is made, in the background, also after it has failed: then
+  // nobody may free the place.
+  auto place = std::make_unique<ncclComm_t>(nullptr);
+  try {
+    // On the parent: the child is not there before that.
+    settle(ncclCommSplit(get(), colour, key, place.get(), &config), limit);
+  } catch (...) {
+    static_cast<void>(place.release());
+    throw;
+  }
+  const ncclComm_t communicator = *place;
   result.handle_.reset(communicator);
   if (communicator == nullptr) {
     throw NcclError(fmt::format("NCCL made no communicator {} on this rank", name));
@@ -94,18 +103,18 @@ NcclCommunicator NcclCommunicator::split(int colour, int key, const std::string&
   return result;
 }
 
-void NcclCommunicator::poll() const { require_sound(get(), name_, "in the background"); }
+void NcclCommunicator::poll() const { require_sound(get(), name(), "in the background"); }
 
 void NcclCommunicator::settle(ncclResult_t result, units::Seconds limit) const {
   check(result);
-  if (get() != nullptr) wait_for(get(), name_, limit);
+  if (get() != nullptr) wait_for(get(), name(), limit);
 }
 
 void NcclCommunicator::close() {
   const ncclComm_t communicator = handle_.release();
   if (communicator == nullptr) return;
   check(ncclCommFinalize(communicator));
-  wait_for(communicator, name_, units::Seconds{30});
+  wait_for(communicator, name(), units::Seconds{30});
   check(ncclCommDestroy(communicator));
 }
 

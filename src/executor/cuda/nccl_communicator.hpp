@@ -5,6 +5,7 @@
 #include <nccl.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "base/handle.hpp"
@@ -29,7 +30,7 @@ class NcclCommunicator {
                                        units::Seconds limit) const;
 
   [[nodiscard]] ncclComm_t get() const { return handle_.get(); }
-  [[nodiscard]] const std::string& name() const { return name_; }
+  [[nodiscard]] const std::string& name() const { return *name_; }
   [[nodiscard]] int size() const { return size_; }
 
   /// Throws NcclError, with the name of the communicator, when it has failed in the background.
@@ -48,8 +49,10 @@ class NcclCommunicator {
     static void free(type communicator) noexcept;
   };
 
+  explicit NcclCommunicator(std::string name);
+
+  std::unique_ptr<const std::string> name_;  ///< NCCL keeps a pointer to it
   base::Handle<AbortTraits> handle_;
-  std::string name_;
   int size_ = 0;
 };
 

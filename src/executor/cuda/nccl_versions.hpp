@@ -48,7 +48,19 @@ static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0),
   }
 }
 
-/// `name` must outlive the creation of the communicator.
+/// Aborts between these two happen together. Before NCCL 2.22 they cannot.
+inline void begin_joint_abort() noexcept {
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 22, 0)
+  static_cast<void>(ncclGroupStart());
+#endif
+}
+inline void end_joint_abort() noexcept {
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 22, 0)
+  static_cast<void>(ncclGroupEnd());
+#endif
+}
+
+/// `name` must outlive the communicator.
 inline void set_name([[maybe_unused]] ncclConfig_t& config,
                      [[maybe_unused]] const std::string& name) {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 26, 0)

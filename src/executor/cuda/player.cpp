@@ -88,7 +88,7 @@ ExecutableGraph StreamPlayer::capture(const PreparedSection& section, Tracing tr
   check(cudaStreamEndCapture(main(), &raw));
   const CapturedGraph graph{raw};
   cudaGraphExec_t executable = nullptr;
-  check(cudaGraphInstantiate(&executable, graph.get(), 0));
+  check(cudaGraphInstantiate(&executable, graph.get(), cudaGraphInstantiateFlagUseNodePriority));
   ExecutableGraph result{executable};
   check(cudaGraphUpload(executable, main()));
   check(cudaStreamSynchronize(main()));

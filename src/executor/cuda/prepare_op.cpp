@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <initializer_list>
 #include <string>
+#include <vector>
 
 #include "base/error.hpp"
 #include "executor/cuda/device_slice.hpp"
@@ -85,10 +87,16 @@ Call prepare_op(const Resolver& resolver, const program::Collective& op, ncclCom
 
 Call prepare_op(const Resolver& resolver, const program::Exchange& op,
                 const Communicators& communicators) {
+  const auto kind_of = [&](const program::Transfer& transfer) {
+    return link_kind(resolver.mesh(), resolver.rank(), transfer.axis, transfer.offset);
+  };
+  // A group starts a kernel a communicator, in an order that all ranks must share: else they could
+  // wait for each other around a ring. NCCL takes its own order or that of the calls.
+  std::vector<program::Transfer> transfers = op.transfers;
+  std::ranges::stable_sort(transfers, {}, kind_of);
   ExchangeCall call;
-  for (const program::Transfer& transfer : op.transfers) {
-    const LinkKind kind =
-        link_kind(resolver.mesh(), resolver.rank(), transfer.axis, transfer.offset);
+  for (const program::Transfer& transfer : transfers) {
+    const LinkKind kind = kind_of(transfer);
     const int peer =
         mesh::neighbour(resolver.mesh(), resolver.rank(), transfer.axis, transfer.offset);
     call.messages.push_back({.direction = transfer.direction,

@@ -23,6 +23,8 @@ constexpr int looks_between_polls = 256;  // a look takes well under a microseco
 CudaSession::CudaSession(SessionParts parts) : parts_(std::move(parts)) {}
 
 CudaSession::~CudaSession() {
+  // Communicators wait until the last graph that they are part of is gone.
+  for (ExecutableGraph& graph : graphs_) graph.reset();
   if (failed_) {
     // Kernels may wait for peers for ever: what they use must outlive us.
     parts_.communicators->abort();
@@ -109,6 +111,8 @@ void CudaSession::read(const program::Slice& slice, std::span<std::byte> into) {
 
 void CudaSession::write(const program::Slice& slice, std::span<const std::byte> from) {
   check(cudaMemcpy(address(slice, from.size()), from.data(), from.size(), cudaMemcpyDefault));
+  // A copy from pageable memory may return before it is done, and our streams do not wait for it.
+  check(cudaDeviceSynchronize());
 }
 
 std::byte* CudaSession::address(const program::Slice& slice, std::size_t bytes) const {

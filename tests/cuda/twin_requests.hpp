@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mesh/resolve.hpp"
+#include "runner/verify.hpp"
+#include "workloads/workload.hpp"
+
+/// Twins that GPUs play, real ones and stand-ins: meshes x precisions, options taking turns.
+namespace isoscale::gpu_twins {
+
+using workloads::Precision;
+
+/// Divides by 2, 4 and 8 along every axis, also in units of 16 elements.
+inline workloads::Model model() {
+  return {.name = "small",
+          .source = "test",
+          .hidden = 128,
+          .ffn = 256,
+          .heads = 8,
+          .kv_heads = 8,
+          .head_size = 16,
+          .layers = 8,
+          .sequence = 8,
+          .vocabulary = 128};
+}
+
+inline std::vector<mesh::Shape> meshes(int ranks) {
+  std::vector<mesh::Shape> all{{.dp = ranks}, {.tp = ranks}, {.pp = ranks}};
+  if (ranks == 4) all.insert(all.end(), {{.tp = 2, .dp = 2}, {.dp = 2, .pp = 2}});
+  if (ranks == 8) all.push_back({.tp = 2, .dp = 2, .pp = 2});
+  return all;
+}
+
+/// Nothing when the mesh does not divide the model.
+inline std::optional<workloads::Request> request_of(const mesh::Shape& mesh, Precision precision,
+                                                    workloads::Options options) {
+  workloads::Request base{.model = model(), .precision = precision, .options = std::move(options)};
+  base.options.insert({{"microbatch", "2"}, {"microbatches", "8"}});
+  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
+  if (mesh::violation(mesh, hybrid.limits(base, workloads::Scaling::strong))) return std::nullopt;
+  return hybrid.scale(base, mesh, workloads::Scaling::strong);
+}
+
+inline constexpr std::array precisions{Precision::f64, Precision::f32,  Precision::tf32,
+                                       Precision::f16, Precision::bf16, Precision::fp8};
+
+/// Sets of options that take turns.
+inline std::vector<workloads::Options> option_sets() {
+  return {{{"schedule", "1f1b"}, {"tp_output", "gather"}, {"input", "pinned"}},
+          {{"schedule", "gpipe"}, {"input", "pageable"}, {"optimizer", "adam"}},
+          {{"vocabulary", "on"}, {"input", "pinned"}, {"overlap", "off"}},
+          {{"schedule", "gpipe"}, {"tp_output", "gather"}},
+          {{"optimizer", "adam"}, {"vocabulary", "on"}}};
+}
+
+/// Collective.
+inline void expect_equal_to_one_rank(const comm::Communicator& world, executor::Executor& executor,
+                                     const workloads::Request& request) {
+  const runner::Verdict verdict =
+      runner::verify_twin(workloads::find_workload("hybrid"), request, executor, world);
+  std::string what =
+      fmt::format("{} {}", mesh::to_string(request.mesh), workloads::name(request.precision));
+  for (const auto& [key, value] : request.options) what += fmt::format(" {}={}", key, value);
+  EXPECT_TRUE(verdict.ok) << what << ": " << verdict.detail;
+}
+
+}  // namespace isoscale::gpu_twins
