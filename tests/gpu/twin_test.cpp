@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// Every mesh and precision computes on GPUs what one rank computes on the host.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/cuda/twin_requests.hpp"
+#include "tests/gpu/gpus.hpp"
+
+namespace isoscale::gpu_tests {
+namespace {
+
+using workloads::Precision;
+
+class Twins : public testing::TestWithParam<config::Graph> {};
+
+TEST_P(Twins, OfEveryMeshAndPrecisionOfTheChip) {
+  const comm::Communicator world = comm::Communicator::world();
+  const auto cuda = make_executor(world, GetParam());
+  const std::vector<Precision>& able = cuda->describe().precisions;
+  std::size_t turn = 0, played = 0;
+  for (const mesh::Shape& mesh : gpu_twins::meshes(world.size())) {
+    for (const Precision precision : gpu_twins::precisions) {
+      const auto options = gpu_twins::option_sets();
+      workloads::Options set = options[turn++ % options.size()];
+      // A graph takes no copies from pageable memory.
+      if (GetParam() == config::Graph::on) set.erase("input");
+      const auto request = gpu_twins::request_of(mesh, precision, set);
+      const bool can = std::ranges::find(able, precision) != able.end();
+      if (!request || !can) continue;
+      gpu_twins::expect_equal_to_one_rank(world, *cuda, *request);
+      ++played;
+    }
+  }
+  EXPECT_GT(played, 0U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Plays, Twins, testing::Values(config::Graph::off, config::Graph::on),
+                         [](const auto& one) {
+                           return one.param == config::Graph::on ? "graph" : "plain";
+                         });
+
+}  // namespace
+}  // namespace isoscale::gpu_tests
