@@ -40,15 +40,12 @@ void launch(const CastCall& call, cudaStream_t stream) { check(start(call, strea
 void launch(const UpdateCall& call, cudaStream_t stream) { check(start(call, stream)); }
 
 void launch(const HostFillCall& call, cudaStream_t stream) {
-  void* staging = nullptr;
-  check(cudaMallocAsync(&staging, call.bytes, stream));
   FillCall fill = call.fill;
-  fill.dst = staging;
+  fill.dst = call.staging;
   // What the shard leaves out of the slice keeps its values.
-  check(cudaMemcpyAsync(staging, call.dst, call.bytes, cudaMemcpyDefault, stream));
+  check(cudaMemcpyAsync(call.staging, call.dst, call.bytes, cudaMemcpyDefault, stream));
   launch(fill, stream);
-  check(cudaMemcpyAsync(call.dst, staging, call.bytes, cudaMemcpyDefault, stream));
-  check(cudaFreeAsync(staging, stream));
+  check(cudaMemcpyAsync(call.dst, call.staging, call.bytes, cudaMemcpyDefault, stream));
 }
 
 }  // namespace isoscale::executor::cuda

@@ -24,11 +24,12 @@ void launch(const CastCall& call, cudaStream_t stream);
 void launch(const UpdateCall& call, cudaStream_t stream);
 
 /// A fill of host memory: by the same kernel into GPU memory, then copied, so that every element is
-/// what it would be there. For setup; takes GPU memory of the shard's size while it runs.
+/// what it would be there.
 struct HostFillCall {
   FillCall fill;  ///< its dst is given by the launch
   std::byte* dst = nullptr;
-  std::size_t bytes = 0;
+  std::byte* staging = nullptr;  ///< in GPU memory
+  std::size_t bytes = 0;         ///< of both
 };
 void launch(const HostFillCall& call, cudaStream_t stream);
 

@@ -30,6 +30,9 @@ Scratch take_scratch(const Resolver& resolver, const program::RankProgram& progr
     if (const auto* gemm = std::get_if<program::Gemm>(&op.payload)) {
       const std::uint64_t need = choices.of(gemm_problem(resolver, *gemm)).workspace.value();
       workspace[op.stream] = std::max(workspace[op.stream], need);
+    } else if (const auto* fill = std::get_if<program::Fill>(&op.payload)) {
+      const std::uint64_t need = host_fill_bytes(resolver, *fill).value();
+      workspace[op.stream] = std::max(workspace[op.stream], need);
     } else if (const auto* cast = std::get_if<program::Cast>(&op.payload)) {
       measured += cast->scaling == program::CastScale::amax ? 1 : 0;
     }
@@ -125,6 +128,10 @@ class Preparer {
     const bool measures = cast.scaling == program::CastScale::amax;
     auto* const words = static_cast<unsigned int*>(scratch_.largest.get());
     return prepare_op(resolver_, cast, measures ? words + measured_++ : nullptr);
+  }
+
+  Call call(const program::Op& op, const program::Fill& fill) {
+    return prepare_op(resolver_, fill, scratch_.workspaces[op.stream].get());
   }
 
   Call call(const program::Op& /*op*/, const program::Update& update) {

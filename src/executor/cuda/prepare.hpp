@@ -33,7 +33,8 @@ struct PreparedSection {
 
 /// Memory that calls need beside the program's buffers.
 struct Scratch {
-  std::vector<DeviceMemory> workspaces;  ///< of GEMMs, by stream: two of a stream never overlap
+  std::vector<DeviceMemory> workspaces;  ///< of GEMMs and fills of host memory, by
+                                         ///< stream: two ops of a stream never overlap
   std::vector<units::Bytes> workspace_bytes;
   DeviceMemory largest;  ///< of casts that measure, one word each
   DeviceMemory barrier;  ///< what barriers reduce

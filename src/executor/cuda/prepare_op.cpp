@@ -161,7 +161,13 @@ Call prepare_op(const Resolver& resolver, const program::Cast& op, unsigned int*
   return call;
 }
 
-Call prepare_op(const Resolver& resolver, const program::Fill& op) {
+units::Bytes host_fill_bytes(const Resolver& resolver, const program::Fill& op) {
+  const program::Space space = resolver.space(op.dst);
+  const bool is_host = space == program::Space::pinned || space == program::Space::pageable;
+  return units::Bytes{is_host ? op.dst.count * resolver.element_size(op.dst) : 0};
+}
+
+Call prepare_op(const Resolver& resolver, const program::Fill& op, void* staging) {
   const program::Shard& shard = op.shard;
   FillCall call{.type = resolver.dtype(op.dst),
                 .dst = resolver.address(op.dst),
@@ -183,11 +189,12 @@ Call prepare_op(const Resolver& resolver, const program::Fill& op) {
         fmt::format("a fill reaches element {} of a slice of {}", last, op.dst.count));
   }
   require_kernel(call, "fill", {call.type});
-  const program::Space space = resolver.space(op.dst);
-  if (space != program::Space::pinned && space != program::Space::pageable) return call;
+  const units::Bytes bytes = host_fill_bytes(resolver, op);
+  if (bytes.value() == 0) return call;
   return HostFillCall{.fill = call,
                       .dst = static_cast<std::byte*>(call.dst),
-                      .bytes = op.dst.count * resolver.element_size(op.dst)};
+                      .staging = static_cast<std::byte*>(staging),
+                      .bytes = bytes.value()};
 }
 
 Call prepare_op(const Resolver& resolver, const program::Update& op, Powers powers) {

@@ -20,7 +20,10 @@ namespace isoscale::executor::cuda {
 /// `largest` is a word of device memory of this op's own.
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Cast& op,
                               unsigned int* largest);
-[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Fill& op);
+/// `staging` is device memory of host_fill_bytes.
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Fill& op, void* staging);
+/// Device memory that a fill of host memory goes through; 0 for others.
+[[nodiscard]] units::Bytes host_fill_bytes(const Resolver& resolver, const program::Fill& op);
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Update& op, Powers powers);
 
 }  // namespace isoscale::executor::cuda
