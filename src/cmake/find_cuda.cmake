@@ -15,24 +15,60 @@ function(isoscale_no_cuda reason)
   endif()
 endfunction()
 
-macro(isoscale_find_cuda)
-  include(CheckLanguage)
-  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
-    find_program(isoscale_nvcc nvcc HINTS ENV CUDA_PATH ENV CUDA_HOME /usr/local/cuda
-      PATH_SUFFIXES bin)
-    if(isoscale_nvcc)
-      set(CMAKE_CUDA_COMPILER ${isoscale_nvcc})
+# Ampere, Hopper and Blackwell, as far as this nvcc knows them: machine code of each, and for
+# newer ones code that the driver compiles.
+function(isoscale_cuda_architectures nvcc result)
+  execute_process(COMMAND ${nvcc} --list-gpu-arch OUTPUT_VARIABLE known ERROR_QUIET)
+  set(architectures "")
+  foreach(architecture 80 90 100)
+    if(known MATCHES "compute_${architecture}")
+      list(TRANSFORM architectures REPLACE "^[0-9]+$" "\\0-real")
+      list(APPEND architectures ${architecture})
     endif()
+  endforeach()
+  set(${result} "${architectures}" PARENT_SCOPE)
+endfunction()
+
+macro(isoscale_find_cuda)
+  find_program(ISOSCALE_NVCC nvcc HINTS ENV CUDACXX ENV CUDA_PATH ENV CUDA_HOME /usr/local/cuda
+    PATH_SUFFIXES bin)
+  mark_as_advanced(ISOSCALE_NVCC)
+  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND ISOSCALE_NVCC)
+    set(CMAKE_CUDA_COMPILER ${ISOSCALE_NVCC})
   endif()
   if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
     isoscale_no_cuda("there is no nvcc: install the CUDA Toolkit, or set CUDACXX")
     return()
   endif()
-  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-    # Ampere, Hopper and Blackwell, each in its own machine code.
-    set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100-real)
+  if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND ISOSCALE_NVCC)
+    isoscale_cuda_architectures(${ISOSCALE_NVCC} CMAKE_CUDA_ARCHITECTURES)
+  endif()
+  if(NOT CMAKE_CUDA_ARCHITECTURES)
+    isoscale_no_cuda("this nvcc knows none of sm_80, sm_90 and sm_100: CUDA 12 or newer is needed")
+    return()
+  endif()
+  # Tried apart first: a compiler that does not work must not end the whole configuration.
+  if(ISOSCALE_CUDA STREQUAL "AUTO" AND NOT ISOSCALE_CUDA_WORKS)
+    set(trial ${PROJECT_BINARY_DIR}/cuda_trial)
+    file(WRITE ${trial}/CMakeLists.txt
+      "cmake_minimum_required(VERSION 3.25)\nproject(trial LANGUAGES CUDA)\n")
+    execute_process(
+      COMMAND ${CMAKE_COMMAND} -S ${trial} -B ${trial}/build
+        -DCMAKE_CUDA_COMPILER=${CMAKE_CUDA_COMPILER}
+        "-DCMAKE_CUDA_ARCHITECTURES=${CMAKE_CUDA_ARCHITECTURES}"
+      RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+    if(failed)
+      isoscale_no_cuda("${CMAKE_CUDA_COMPILER} does not work with this host compiler: see \
+${trial}/build/CMakeFiles/CMakeError.log")
+      return()
+    endif()
+    set(ISOSCALE_CUDA_WORKS ON CACHE INTERNAL "the CUDA compiler was tried")
   endif()
   enable_language(CUDA)
+  if(CMAKE_CUDA_COMPILER_VERSION VERSION_LESS 12)
+    isoscale_no_cuda("CUDA ${CMAKE_CUDA_COMPILER_VERSION} is too old: 12 or newer is needed")
+    return()
+  endif()
   if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
     # CMake 3.25 does not know yet that nvcc has C++20.
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)

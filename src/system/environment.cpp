@@ -125,6 +125,7 @@ constexpr std::array recorded_names = std::to_array<std::string_view>({
     "NCCL_DMABUF_ENABLE",
     "NCCL_IB_TC",
     "NCCL_IB_QPS_PER_CONNECTION",
+    "NCCL_LAUNCH_ORDER_IMPLICIT",
     "NCCL_NET",
     "NCCL_NET_PLUGIN",
     "NCCL_NET_GDR_LEVEL",

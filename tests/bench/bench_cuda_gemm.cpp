@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// bench_cuda_gemm DTYPE M N K: the rate of one GEMM as the CUDA executor plays it, on random data.
-// Measures a round whenever it reads a line, and answers with its TFLOP/s: so that a script can
-// alternate it with something else (bench_gpu.py does, with torch.matmul). Ends with its input.
+// bench_cuda_gemm DTYPE NN|NT|TN M N K: the rate of one GEMM as the CUDA executor plays it, on
+// random data; the letters say whether A and B are stored transposed. Measures a round whenever it
+// reads a line, and answers with its TFLOP/s: so that a script can alternate it with something else
+// (bench_gpu.py does, with torch.matmul). Ends with its input.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -21,6 +22,7 @@ namespace {
 
 struct Shape {
   program::DType type = program::DType::bf16;
+  program::Transpose a = program::Transpose::no, b = program::Transpose::no;
   std::uint32_t m = 0, n = 0, k = 0;
 };
 
@@ -47,12 +49,21 @@ program::ProgramSet program_of(const Shape& shape, int count) {
                                   .exponent = within_one});
     return program::Matrix{.slice = builder.whole(id), .row_stride = columns};
   };
-  const program::Matrix a = matrix(shape.m, shape.k), b = matrix(shape.k, shape.n);
+  const bool a_flips = shape.a == program::Transpose::yes;
+  const bool b_flips = shape.b == program::Transpose::yes;
+  const program::Matrix a = a_flips ? matrix(shape.k, shape.m) : matrix(shape.m, shape.k);
+  const program::Matrix b = b_flips ? matrix(shape.n, shape.k) : matrix(shape.k, shape.n);
   const program::Matrix d = matrix(shape.m, shape.n);
   builder.begin(program::Section::step);
   for (int i = 0; i < count; ++i) {
-    builder.emit(0,
-                 program::Gemm{.m = shape.m, .n = shape.n, .k = shape.k, .a = a, .b = b, .d = d});
+    builder.emit(0, program::Gemm{.m = shape.m,
+                                  .n = shape.n,
+                                  .k = shape.k,
+                                  .transpose_a = shape.a,
+                                  .transpose_b = shape.b,
+                                  .a = a,
+                                  .b = b,
+                                  .d = d});
   }
   program::ProgramSet set{.mesh = {}, .programs = {}, .program_of_rank = {0}};
   set.programs.push_back(builder.finish());
@@ -65,15 +76,24 @@ std::filesystem::path build_folder() {
 }
 
 int run(int argc, char** argv) {
-  constexpr int arguments = 5, count = 20;
+  constexpr int arguments = 6, count = 20;
   if (argc != arguments) {
-    fmt::print(stderr, "usage: bench_cuda_gemm DTYPE M N K\n");
+    fmt::print(stderr, "usage: bench_cuda_gemm DTYPE NN|NT|TN M N K\n");
     return 2;
   }
   const comm::Environment environment{&argc, &argv};
   const comm::Communicator world = comm::Communicator::world();
   const auto size = [&](int i) { return static_cast<std::uint32_t>(std::stoul(argv[i])); };
-  const Shape shape{.type = type_of(argv[1]), .m = size(2), .n = size(3), .k = size(4)};
+  const std::string letters = argv[2];
+  const auto transpose = [&](std::size_t operand) {
+    return letters.at(operand) == 'T' ? program::Transpose::yes : program::Transpose::no;
+  };
+  const Shape shape{.type = type_of(argv[1]),
+                    .a = transpose(0),
+                    .b = transpose(1),
+                    .m = size(3),
+                    .n = size(4),
+                    .k = size(5)};
 
   const executor::PluginSearch search =
       executor::open_plugin("libisoscale_cuda.so", {build_folder()});

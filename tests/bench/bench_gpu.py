@@ -5,7 +5,7 @@
 
 Usage: bench_gpu.py [--build BUILD] [--rounds N] [--launcher 'COMMAND WORDS']
 
-1. GEMMs in bf16 (8192^3 and those of gpt-13b) against torch.matmul, alternating round by round on
+1. GEMMs in bf16 (8192^3 and the linear layers of gpt-13b, forward and backward) against torch.matmul, alternating round by round on
    random data; the median ratio is to be at least 0.99. Without torch the rates stand alone.
 2. A one-rank gpt-1.3b step, with and without --graph: GEMM time as a share of the step (at least
    97 %), gap (under 1 % with --graph, 3 % without), tracing overhead (at most 1 %).
@@ -21,11 +21,14 @@ import tempfile
 from pathlib import Path
 
 TOKENS, HIDDEN, FFN = 2048, 5120, 20480  # gpt-13b, one sample of 2048 tokens
-SHAPES = [("8192^3", 8192, 8192, 8192),
-          ("gpt-13b qkv", TOKENS, 3 * HIDDEN, HIDDEN),
-          ("gpt-13b projection", TOKENS, HIDDEN, HIDDEN),
-          ("gpt-13b up", TOKENS, FFN, HIDDEN),
-          ("gpt-13b down", TOKENS, HIDDEN, FFN)]
+LAYERS = [("qkv", HIDDEN, 3 * HIDDEN), ("projection", HIDDEN, HIDDEN), ("up", HIDDEN, FFN),
+          ("down", FFN, HIDDEN)]  # inputs, outputs
+SHAPES = [("8192^3", "NN", 8192, 8192, 8192)] + [
+    (f"gpt-13b {name} {what}", *shape)
+    for name, inputs, outputs in LAYERS
+    for what, shape in [("forward", ("NN", TOKENS, outputs, inputs)),
+                        ("input gradient", ("NT", TOKENS, inputs, outputs)),
+                        ("weight gradient", ("TN", inputs, outputs, TOKENS))]]
 CALLS = 20  # multiplications a round, as in bench_cuda_gemm
 
 
@@ -39,11 +42,12 @@ class Torch:
         except ImportError:
             self.torch = None
 
-    def prepare(self, m, n, k):
+    def prepare(self, letters, m, n, k):
         torch = self.torch
         make = lambda rows, columns: torch.rand(rows, columns, device="cuda",
                                                 dtype=torch.bfloat16) * 2 - 1
-        self.a, self.b = make(m, k), make(k, n)
+        self.a = make(k, m).t() if letters[0] == "T" else make(m, k)
+        self.b = make(n, k).t() if letters[1] == "T" else make(k, n)
         self.out = torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
         self.flop = 2 * m * n * k * CALLS
         self.round()
@@ -60,13 +64,14 @@ class Torch:
 
 def compare_gemms(build, launcher, rounds):
     torch = Torch()
-    for name, m, n, k in SHAPES:
+    for name, letters, m, n, k in SHAPES:
         bench = subprocess.Popen(
-            [*launcher, str(build / "bench/bench_cuda_gemm"), "bf16", str(m), str(n), str(k)],
+            [*launcher, str(build / "bench/bench_cuda_gemm"), "bf16", letters, str(m),
+             str(n), str(k)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         ours, theirs = [], []
         if torch.torch:
-            torch.prepare(m, n, k)
+            torch.prepare(letters, m, n, k)
         for _ in range(rounds):
             bench.stdin.write("\n")
             bench.stdin.flush()
@@ -82,10 +87,10 @@ def compare_gemms(build, launcher, rounds):
         rate = statistics.median(ours)
         if theirs:
             ratio = statistics.median(a / b for a, b in zip(ours, theirs))
-            print(f"{name:20} {rate:7.1f} TFLOP/s, torch {statistics.median(theirs):7.1f}: "
+            print(f"{name:34} {rate:7.1f} TFLOP/s, torch {statistics.median(theirs):7.1f}: "
                   f"ratio {ratio:.3f} (goal 0.99)")
         else:
-            print(f"{name:20} {rate:7.1f} TFLOP/s (no torch to compare with)")
+            print(f"{name:34} {rate:7.1f} TFLOP/s (no torch to compare with)")
 
 
 def measure_step(build, launcher, graph):
@@ -100,12 +105,16 @@ def measure_step(build, launcher, graph):
         gemm_share = share_of_gemms(file)
     point = json.loads(report.stdout)["runs"][0]["points"][0]
     step, parts = point["traced_step"], point["breakdown"]
+    if point["status"] != "ok":
+        print(f"gpt-1.3b: {point['reason']}", file=sys.stderr)
+        sys.exit(2)
     name = "with --graph" if graph else "without graph"
     print(f"gpt-1.3b {name}: step {point['step_time']['median'] * 1e3:.2f} ms, "
           f"{point['flops_per_rank'] * 1e-12:.1f} TFLOP/s")
     print(f"  GEMMs {gemm_share:.2%} of the step (goal 97 %), gap {parts['gap'] / step:.2%} "
           f"(goal {1 if graph else 3} %), tracing {percent(point['instrumentation_overhead'])} "
           f"(goal 1 %)")
+    return point["step_time"]["median"]
 
 
 def percent(ratio):
@@ -136,8 +145,12 @@ def main():
     options = parser.parse_args()
     launcher = options.launcher.split()
     compare_gemms(options.build, launcher, options.rounds)
-    for graph in (False, True):
-        measure_step(options.build, launcher, graph)
+    plain, replayed = (measure_step(options.build, launcher, graph) for graph in (False, True))
+    print(f"launch gap, as what --graph saves: {(plain - replayed) / plain:.2%} of a step")
 
 
-main()
+try:
+    main()
+except subprocess.CalledProcessError as error:
+    print(error, file=sys.stderr)
+    sys.exit(2)
