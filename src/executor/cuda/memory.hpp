@@ -40,6 +40,7 @@ class Arenas {
 /// The storage of one rank's program, and the way from its slices to addresses.
 struct Memory {
   Memory(const program::RankProgram& program, const mesh::Shape& mesh, int rank);
+  ~Memory() = default;
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
 
