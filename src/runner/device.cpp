@@ -68,6 +68,17 @@ std::unique_ptr<executor::Executor> make_cuda(const config::RunConfig& config,
   return plugin.table->make(options, world);
 }
 
+/// The plugin and what speaks against using it.
+struct Gpus {
+  executor::PluginSearch search;
+  comm::Vote usable;  ///< on every rank
+};
+Gpus look_for_gpus(const comm::Communicator& world) {
+  executor::PluginSearch search = executor::open_cuda_plugin();
+  const std::string problem = search.plugin ? search.plugin->table->problem() : search.problem;
+  return {.search = std::move(search), .usable = comm::all_ok(world, problem)};
+}
+
 }  // namespace
 
 ChosenExecutor choose_executor(const config::RunConfig& config,
@@ -76,9 +87,7 @@ ChosenExecutor choose_executor(const config::RunConfig& config,
   if (config.device == config::Device::host) {
     return {.executor = make_host(config, environment, world), .reason = {}};
   }
-  const executor::PluginSearch search = executor::open_cuda_plugin();
-  const std::string problem = search.plugin ? search.plugin->table->problem() : search.problem;
-  const comm::Vote vote = comm::all_ok(world, problem);
+  const auto [search, vote] = look_for_gpus(world);
   const bool is_automatic = config.device == config::Device::automatic;
   if (vote.ok) {
     return {.executor = make_cuda(config, *search.plugin, world),
@@ -91,6 +100,23 @@ ChosenExecutor choose_executor(const config::RunConfig& config,
   }
   return {.executor = make_host(config, environment, world),
           .reason = fmt::format("no GPU: {}", vote.why)};
+}
+
+executor::Description planned_device(const config::RunConfig& config,
+                                     const comm::Environment& environment,
+                                     const comm::Communicator& world) {
+  if (config.device == config::Device::cuda && !look_for_gpus(world).usable.ok) {
+    using workloads::Precision;
+    return {.name = "cuda",
+            .detail = "no GPU was looked at",
+            .precisions = {Precision::f64, Precision::f32, Precision::tf32, Precision::f16,
+                           Precision::bf16, Precision::fp8},
+            .memory_free = std::nullopt,
+            .memory_pool = executor::MemoryPool::rank,
+            .facts_text = {},
+            .facts_number = {}};
+  }
+  return choose_executor(config, environment, world).executor->describe();
 }
 
 }  // namespace isoscale::runner

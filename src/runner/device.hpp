@@ -24,4 +24,10 @@ struct ChosenExecutor {
                                              const comm::Environment& environment,
                                              const comm::Communicator& world);
 
+/// Collective over `world`: what a plan is made for. Like choose_executor, but --device cuda needs
+/// no GPU: where there is none, nothing is known of its memory, and every type is taken to work.
+[[nodiscard]] executor::Description planned_device(const config::RunConfig& config,
+                                                   const comm::Environment& environment,
+                                                   const comm::Communicator& world);
+
 }  // namespace isoscale::runner

@@ -60,9 +60,12 @@ void require_precision(const config::Experiment& experiment, const Site& site) {
   if (std::find(known.begin(), known.end(), experiment.base.precision) != known.end()) return;
   std::vector<std::string_view> names;
   for (const workloads::Precision precision : known) names.push_back(workloads::name(precision));
-  throw base::UsageError(fmt::format("--dtype {}: the {} device computes in {} only",
+  throw base::UsageError(fmt::format("--dtype {}: the {} device computes in {} only{}",
                                      workloads::name(experiment.base.precision), site.device,
-                                     fmt::join(names, ", ")));
+                                     fmt::join(names, ", "),
+                                     site.device == "host" ? "; GPUs do more (--device cuda, also "
+                                                             "to plan with --dry-run without one)"
+                                                           : ""));
 }
 
 int nodes_of(const std::vector<int>& world_ranks, const Site& site) {

@@ -139,11 +139,6 @@ class Launch {
         plan_(make_plan(config, site_)),
         path_(output_path(config, facts.front().host)) {}
 
-  Outcome dry_run() const {
-    if (world_.rank() == 0) services_.print(describe(plan_, config_));
-    return {};
-  }
-
   Outcome measure() {
     results::RunData header;
     std::unique_ptr<results::RunWriter> writer;
@@ -194,6 +189,16 @@ class Launch {
   std::filesystem::path path_;
 };
 
+/// Prints the plan; nothing is measured, so no device need be there.
+Outcome dry_run(const config::RunConfig& config, const comm::Environment& environment,
+                const comm::Communicator& world, const Services& services) {
+  const executor::Description device = planned_device(config, environment, world);
+  const Site site = planned_site(make_site(world, device, gather_facts(world)), config);
+  const Plan plan = make_plan(config, site);
+  if (world.rank() == 0) services.print(describe(plan, config));
+  return {};
+}
+
 }  // namespace
 
 Outcome run(const config::RunConfig& config, const comm::Environment& environment,
@@ -201,13 +206,11 @@ Outcome run(const config::RunConfig& config, const comm::Environment& environmen
   if (const auto problem = system::singleton_problem(world.size(), system::process_environment())) {
     throw base::UsageError(*problem);
   }
+  if (config.mode == config::Mode::dry_run) return dry_run(config, environment, world, services);
   const auto [executor, reason] = choose_executor(config, environment, world);
   const std::vector<system::MachineFacts> facts = gather_facts(world);
-
-  Site site = make_site(world, *executor, facts);
-  if (config.mode == config::Mode::dry_run) site = planned_site(std::move(site), config);
-  Launch launch{config, services, world, *executor, facts, std::move(site)};
-  if (config.mode == config::Mode::dry_run) return launch.dry_run();
+  Launch launch{config,    services, world,
+                *executor, facts,    make_site(world, executor->describe(), facts)};
   if (world.rank() == 0 && !reason.empty() && config.verbosity == config::Verbosity::normal) {
     services.print(fmt::format("device: {} ({}); {}\n", executor->describe().name,
                                executor->describe().detail, reason));

@@ -141,9 +141,8 @@ bool share_cores(std::span<const int> ranks, std::span<const system::MachineFact
   });
 }
 
-Site make_site(const comm::Communicator& world, const executor::Executor& executor,
+Site make_site(const comm::Communicator& world, const executor::Description& device,
                std::span<const system::MachineFacts> facts) {
-  const executor::Description& device = executor.describe();
   Site site{.ranks = world.size(),
             .node_of_rank = comm::node_of_rank(world),
             .precisions = device.precisions,

@@ -28,7 +28,7 @@ namespace isoscale::runner {
                                std::span<const int> node_of_rank);
 
 /// Collective; the same on all ranks.
-[[nodiscard]] Site make_site(const comm::Communicator& world, const executor::Executor& executor,
+[[nodiscard]] Site make_site(const comm::Communicator& world, const executor::Description& device,
                              std::span<const system::MachineFacts> facts);
 
 /// What a rank computes and communicates with; may differ from node to node.

@@ -100,6 +100,13 @@ class Plugin(Case):
                                     option, "there is no CUDA plugin")
                 self.assertEqual(self.files(), ["small.toml"])
 
+    def test_a_plan_for_gpus_needs_none(self):
+        done = self.run_ok("run", "--device", "cuda", "--dry-run", "--workload", "hybrid",
+                           "--model", "gpt-13b", "--dtype", "bf16", "--ranks", "32", "--mesh",
+                           "tp=8,pp=4")
+        self.assertIn("tp=8,pp=4", done.stdout)
+        self.assertEqual(self.files(), ["small.toml"])
+
     def test_reports_need_none(self):
         self.run_ok("run", "--workload", "dp", "--output", "a.h5", *QUICK)
         self.run_ok("report", "a.h5")

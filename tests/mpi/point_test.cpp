@@ -70,7 +70,7 @@ class Point : public testing::Test {
   comm::Communicator world_ = comm::Communicator::world();
   ObservedExecutor executor_;
   std::vector<system::MachineFacts> facts_ = gather_facts(world_);
-  Site site_ = make_site(world_, executor_, facts_);
+  Site site_ = make_site(world_, executor_.describe(), facts_);
   Progress progress_{Progress::Style::silent, 1};
 };
 
