@@ -168,8 +168,10 @@ ncclResult_t ncclCommCount(ncclComm_t communicator, int* count) {
   return ncclSuccess;
 }
 ncclResult_t ncclCommFinalize(ncclComm_t communicator) {
-  return communicator->ring->issued == communicator->ring->finished ? ncclSuccess
-                                                                    : ncclInvalidUsage;
+  const auto& ring = communicator->ring;
+  // NCCL would wait for ever for a graph that holds kernels of the communicator to be destroyed.
+  const bool is_in_graph = ring.use_count() > 1;
+  return ring->issued == ring->finished && !is_in_graph ? ncclSuccess : ncclInvalidUsage;
 }
 ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
   const std::unique_ptr<ncclComm> owned{communicator};
