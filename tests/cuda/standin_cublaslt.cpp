@@ -170,6 +170,21 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t /*handle*/, cubla
   return CUBLAS_STATUS_SUCCESS;
 }
 
+cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t /*handle*/, cublasLtMatmulDesc_t how,
+                                       cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
+                                       cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
+                                       const cublasLtMatmulAlgo_t* algorithm,
+                                       cublasLtMatmulHeuristicResult_t* result) {
+  const Matmul call{.how = in<Description>(how),
+                    .a = in<Layout>(a),
+                    .b = in<Layout>(b),
+                    .c = in<Layout>(c),
+                    .d = in<Layout>(d)};
+  *result = {};
+  const bool is_ours = algorithm->data[0] == magic && algorithm->data[1] == problem_number(call);
+  return is_ours ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t /*handle*/, cublasLtMatmulDesc_t how,
                               const void* alpha, const void* a_data, cublasLtMatrixLayout_t a,
                               const void* b_data, cublasLtMatrixLayout_t b, const void* beta,

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "executor/cuda/gemm_plan.hpp"
 
+#include <fmt/format.h>
+
 #include "executor/cuda/check.hpp"
 
 namespace isoscale::executor::cuda {
@@ -47,6 +49,19 @@ GemmPlan::GemmPlan(const GemmProblem& problem)
       second_(layout_of(problem.second, problem.batch)),
       c_(layout_of(problem.c, problem.batch)),
       d_(layout_of(problem.d, problem.batch)) {}
+
+void require_algorithm(cublasLtHandle_t library, const GemmPlan& plan,
+                       const cublasLtMatmulAlgo_t& algorithm, const std::string& shape) {
+  cublasLtMatmulHeuristicResult_t result{};
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoCheck(library, plan.operation(), plan.first(), plan.second(), plan.c(),
+                              plan.d(), &algorithm, &result);
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw base::Error(
+      fmt::format("cuBLASLt refuses the algorithm that was given for the GEMM {} ({}): run without "
+                  "--gemm-algorithms",
+                  shape, cublasLtGetStatusName(status)));
+}
 
 void launch(const GemmCall& call, cudaStream_t stream) {
   const GemmProblem& p = call.problem;

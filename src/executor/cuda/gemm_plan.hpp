@@ -5,6 +5,7 @@
 #include <cublasLt.h>
 
 #include <cstddef>
+#include <string>
 
 #include "executor/cuda/gemm_problem.hpp"
 #include "executor/cuda/handles.hpp"
@@ -27,6 +28,11 @@ class GemmPlan {
   MatmulDescription operation_;
   MatrixLayout first_, second_, c_, d_;
 };
+
+/// Throws base::Error that names the shape when the library cannot multiply it with an algorithm:
+/// one that was given, and is not this library's.
+void require_algorithm(cublasLtHandle_t library, const GemmPlan& plan,
+                       const cublasLtMatmulAlgo_t& algorithm, const std::string& shape);
 
 /// One multiplication, ready to start.
 struct GemmCall {

@@ -106,10 +106,14 @@ class Preparer {
     const GemmChoice& choice = choices_.of(problem);
     in_use_.emplace(choice.shape, &choice);
     std::unique_ptr<GemmPlan>& plan = plans_[choice.shape];
-    if (!plan) plan = std::make_unique<GemmPlan>(problem);
+    const cublasLtMatmulAlgo_t algorithm = algorithm_of(choice.algorithm);
+    if (!plan) {
+      plan = std::make_unique<GemmPlan>(problem);
+      require_algorithm(choices_.handle(), *plan, algorithm, choice.shape);
+    }
     return GemmCall{.library = choices_.handle(),
                     .plan = plan.get(),
-                    .algorithm = algorithm_of(choice.algorithm),
+                    .algorithm = algorithm,
                     .problem = problem,
                     .workspace = scratch_.workspaces[op.stream].get(),
                     .workspace_bytes = scratch_.workspace_bytes[op.stream].value()};
