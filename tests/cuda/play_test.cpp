@@ -16,7 +16,6 @@
 namespace isoscale::standin {
 namespace {
 
-using executor::Session;
 using executor::Sketch;
 using executor::Trace;
 using mesh::Axis;

@@ -59,11 +59,12 @@ Matrix rows_of(const Slice& slice, std::uint64_t columns) { return {slice, colum
 
 TEST_P(Narrow, CastsScaleOnceRoundOnceAndTranspose) {
   constexpr std::uint32_t rows = 5, columns = 7;
+  constexpr std::uint64_t count = 35;
   for (const DType type : narrow_types) {
     Sketch sketch;
-    const Slice src = sketch.buffer<float>(rows * columns);
-    const Slice dst = sketch.buffer(type, rows * columns);
-    const Slice turned = sketch.buffer(type, rows * columns);
+    const Slice src = sketch.buffer<float>(count);
+    const Slice dst = sketch.buffer(type, count);
+    const Slice turned = sketch.buffer(type, count);
     sketch.emit(Cast{.rows = rows,
                      .columns = columns,
                      .src = rows_of(src, columns),
@@ -71,7 +72,7 @@ TEST_P(Narrow, CastsScaleOnceRoundOnceAndTranspose) {
                      .transposed = rows_of(turned, rows),
                      .scale = 1.0 / 3});
     const auto session = prepare(sketch);
-    std::vector<float> values = random_values<float>(rows * columns, 5);
+    std::vector<float> values = random_values<float>(count, 5);
     values[3] = 1e9F;  // fp8 saturates, f16 overflows
     values[4] = -1e9F;
     put<float>(*session, src, values);
@@ -150,9 +151,10 @@ TEST_P(Narrow, AddsAndFillsAsF32Does) {
 template <class Make>
 void multiply(const Make& make, DType type_a, DType type_b, DType type_d) {
   constexpr std::uint32_t m = 16, n = 32, k = 48;
+  constexpr std::uint64_t of_a = 768, of_b = 1536, of_d = 512;
   Sketch sketch;
-  const Slice a = sketch.buffer(type_a, m * k), b = sketch.buffer(type_b, n * k);
-  const Slice c = sketch.buffer(type_d, m * n), d = sketch.buffer(type_d, m * n);
+  const Slice a = sketch.buffer(type_a, of_a), b = sketch.buffer(type_b, of_b);
+  const Slice c = sketch.buffer(type_d, of_d), d = sketch.buffer(type_d, of_d);
   const Slice scale_a = sketch.buffer<float>(1), scale_b = sketch.buffer<float>(1);
   Gemm gemm{.m = m,
             .n = n,

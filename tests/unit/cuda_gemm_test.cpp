@@ -115,7 +115,7 @@ TEST_F(Gemms, KeysDifferWhereAlgorithmsMay) {
   accumulating.c = accumulating.d;
   EXPECT_NE(plain, key(accumulating));
   Gemm strided = gemm(32, 64, 16);
-  strided.d = {.slice = {.buffer = 2, .count = 32 * 128}, .row_stride = 128};
+  strided.d = {.slice = {.buffer = 2, .count = 4096}, .row_stride = 128};
   EXPECT_NE(plain, key(strided));
   Gemm scaled = gemm(32, 64, 16);
   scaled.alpha = 0.5;

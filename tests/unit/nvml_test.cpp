@@ -129,11 +129,13 @@ void* find_fake(const char* name) {
 }
 
 class Nvml : public testing::Test {
- protected:
+ public:
   Nvml() { fake = &state_; }
   ~Nvml() override { fake = nullptr; }
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
+
+ protected:
   [[nodiscard]] static std::optional<GpuFacts> facts(std::string_view uuid = "GPU-12ab") {
     return gpu_facts(NvmlLibrary{find_fake}, uuid);
   }
