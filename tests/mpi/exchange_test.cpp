@@ -24,7 +24,8 @@ Transfer receive(Axis axis, int offset, Slice slice) {
 }
 
 std::vector<double> values(int rank, int message) {
-  return whole_values<double>(count, static_cast<std::uint64_t>(rank) * 100 + static_cast<std::uint64_t>(message));
+  return whole_values<double>(
+      count, static_cast<std::uint64_t>(rank) * 100 + static_cast<std::uint64_t>(message));
 }
 
 /// On one line of ranks along pp.

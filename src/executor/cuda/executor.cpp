@@ -16,7 +16,22 @@
 namespace isoscale::executor {
 namespace {
 
-using namespace cuda;
+using cuda::allocate_device;
+using cuda::check;
+using cuda::ChosenGpu;
+using cuda::Communicators;
+using cuda::CudaSession;
+using cuda::DeviceMemory;
+using cuda::gemm_problems;
+using cuda::GemmChoices;
+using cuda::GemmProblem;
+using cuda::Memory;
+using cuda::PreparedProgram;
+using cuda::SessionParts;
+using cuda::StreamPlayer;
+using cuda::take_gpu;
+using cuda::Versions;
+using cuda::versions;
 
 std::string version_text(int encoded) {  // 13000 = 13.0
   return fmt::format("{}.{}", encoded / 1000, encoded % 1000 / 10);
