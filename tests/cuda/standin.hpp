@@ -98,6 +98,11 @@ enum class Kind : std::uint8_t { device, managed, pinned };
 /// All memory that CUDA gave out, between guard bytes.
 class Allocations {
  public:
+  Allocations() = default;
+  ~Allocations();  ///< frees what failed sessions have left behind on purpose
+  Allocations(const Allocations&) = delete;
+  Allocations& operator=(const Allocations&) = delete;
+
   [[nodiscard]] void* take(std::size_t bytes, Kind kind, std::size_t limit);
   /// False when it was never given out.
   bool give_back(void* pointer);

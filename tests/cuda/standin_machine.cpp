@@ -62,6 +62,10 @@ void Queue::clear() {
   size_ = 0;
 }
 
+Allocations::~Allocations() {
+  for (const auto& [at, piece] : pieces_) std::free(reinterpret_cast<void*>(at - guard));
+}
+
 void* Allocations::take(std::size_t bytes, Kind kind, std::size_t limit) {
   if (bytes > limit || in_use(kind) > limit - bytes) return nullptr;
   const std::size_t whole = (bytes + 3 * guard - 1) / guard * guard;
