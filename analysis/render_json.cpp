@@ -53,7 +53,7 @@ Json communicators_json(const results::PointData& data) {
     rows.push_back({{"name", made.name},
                     {"ranks", made.ranks},
                     {"creation", made.creation},
-                    {"first_call", made.first_call}});
+                    {"first_call", number_or_null(made.first_call)}});
   }
   return rows;
 }

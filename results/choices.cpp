@@ -5,7 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <initializer_list>
+#include <limits>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -22,6 +25,13 @@ void require_lengths(std::initializer_list<std::size_t> lengths, const char* wha
   }
 }
 
+/// What a column holds where there is nothing to tell.
+constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+
+std::optional<double> known(double value) {
+  return std::isnan(value) ? std::nullopt : std::optional{value};
+}
+
 }  // namespace
 
 GemmTable to_table(const std::vector<GemmChoice>& choices) {
@@ -30,7 +40,7 @@ GemmTable to_table(const std::vector<GemmChoice>& choices) {
     table.shape.push_back(choice.shape);
     table.algorithm.push_back(choice.algorithm);
     table.workspace.push_back(choice.workspace);
-    table.time.push_back(choice.time);
+    table.time.push_back(choice.time.value_or(unknown));
     table.candidates.push_back(choice.candidates);
   }
   return table;
@@ -45,7 +55,7 @@ std::vector<GemmChoice> to_choices(const GemmTable& t) {
     choices.push_back({.shape = t.shape[row],
                        .algorithm = t.algorithm[row],
                        .workspace = t.workspace[row],
-                       .time = t.time[row],
+                       .time = known(t.time[row]),
                        .candidates = t.candidates[row]});
   }
   return choices;
@@ -53,10 +63,10 @@ std::vector<GemmChoice> to_choices(const GemmTable& t) {
 
 std::vector<GemmChoice> choices_of_run(const RunData& run, const std::string& file) {
   std::vector<GemmChoice> choices;
-  std::set<std::string_view> known;
+  std::set<std::string_view> shapes;
   for (const PointData& point : run.points) {
     for (const GemmChoice& choice : point.gemm_choices) {
-      if (known.insert(choice.shape).second) choices.push_back(choice);
+      if (shapes.insert(choice.shape).second) choices.push_back(choice);
     }
   }
   if (!choices.empty()) return choices;
@@ -72,7 +82,7 @@ CommunicatorTable to_table(const std::vector<CommunicatorTime>& times) {
     table.name.push_back(time.name);
     table.ranks.push_back(time.ranks);
     table.creation.push_back(time.creation);
-    table.first_call.push_back(time.first_call);
+    table.first_call.push_back(time.first_call.value_or(unknown));
   }
   return table;
 }
@@ -85,7 +95,7 @@ std::vector<CommunicatorTime> to_communicators(const CommunicatorTable& t) {
     times.push_back({.name = t.name[row],
                      .ranks = t.ranks[row],
                      .creation = t.creation[row],
-                     .first_call = t.first_call[row]});
+                     .first_call = known(t.first_call[row])});
   }
   return times;
 }

@@ -118,7 +118,7 @@ void visit_gemm_choices(Visitor& visit, Gemms& gemms) {
   visit.column("algorithm", gemms.algorithm,
                {"text", "the library's own description of the algorithm, in hexadecimal"});
   visit.column("workspace", gemms.workspace, {"B", "memory that the algorithm works in"});
-  visit.column("time", gemms.time, {"s", "one call when it was chosen; 0 when it was given"});
+  visit.column("time", gemms.time, {"s", "one call when it was chosen; NaN when it was given"});
   visit.column("candidates", gemms.candidates,
                {"1", "algorithms that were timed; 0 when it was given"});
 }
@@ -129,7 +129,7 @@ void visit_communicators(Visitor& visit, Communicators& communicators) {
   visit.column("ranks", communicators.ranks, {"1", "ranks of the communicator"});
   visit.column("creation", communicators.creation, {"s", "time to make it, slowest rank"});
   visit.column("first_call", communicators.first_call,
-               {"s", "duration of the first communication on it, slowest rank"});
+               {"s", "duration of the first communication, slowest rank; NaN = there was none"});
 }
 
 template <class Visitor, class Ops>

@@ -27,11 +27,11 @@ enum class PointStatus : std::uint8_t { ok, failed, skipped };
 
 /// The algorithm that a library was told to multiply one shape with.
 struct GemmChoice {
-  std::string shape;           ///< the same problem gives the same text
-  std::string algorithm;       ///< opaque, in hexadecimal
-  std::int64_t workspace = 0;  ///< bytes
-  double time = 0;             ///< seconds of one call when it was chosen; 0 when it was given
-  int candidates = 0;          ///< how many were timed; 0 when it was given
+  std::string shape;             ///< the same problem gives the same text
+  std::string algorithm;         ///< opaque, in hexadecimal
+  std::int64_t workspace = 0;    ///< bytes
+  std::optional<double> time{};  ///< seconds of one call when it was chosen; absent: it was given
+  int candidates = 0;            ///< how many were timed; 0 when it was given
 
   bool operator==(const GemmChoice&) const = default;
 };
@@ -40,7 +40,8 @@ struct GemmChoice {
 struct CommunicatorTime {
   std::string name;  ///< "tp", "dp", "pp+"
   int ranks = 0;
-  double creation = 0, first_call = 0;  ///< seconds, slowest rank
+  double creation = 0;                 ///< seconds, slowest rank
+  std::optional<double> first_call{};  ///< seconds, slowest rank; absent: no call was made on it
 
   bool operator==(const CommunicatorTime&) const = default;
 };

@@ -42,7 +42,7 @@ struct CommunicatorFacts {
   std::string name{};  ///< "world", "tp on compute", "pp, even links"
   int ranks = 0;
   units::Seconds creation{};
-  units::Seconds first_call{};  ///< connections are made then
+  std::optional<units::Seconds> first_call{};  ///< connects; absent: no call is made on it
 };
 
 /// What an executor decided when it prepared a session; goes into the run file.

@@ -8,7 +8,6 @@
 
 #include <system_error>
 
-#include "base/build_info.hpp"
 #include "executor/fingerprint.hpp"
 
 namespace isoscale::executor {

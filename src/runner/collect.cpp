@@ -108,10 +108,11 @@ void collect_communicators(const comm::Communicator& point,
                            const std::vector<executor::CommunicatorFacts>& mine,
                            results::PointData& data) {
   for (const executor::CommunicatorFacts& facts : mine) {
-    data.communicators.push_back({.name = facts.name,
-                                  .ranks = facts.ranks,
-                                  .creation = point.all_max(facts.creation.value()),
-                                  .first_call = point.all_max(facts.first_call.value())});
+    results::CommunicatorTime made{.name = facts.name,
+                                   .ranks = facts.ranks,
+                                   .creation = point.all_max(facts.creation.value())};
+    if (facts.first_call) made.first_call = point.all_max(facts.first_call->value());
+    data.communicators.push_back(made);
   }
 }
 
@@ -129,11 +130,13 @@ void collect_gemm_choices(const comm::Communicator& point,
   for (const std::string& text : point.gather(rows.dump())) {
     for (const auto& row : nlohmann::json::parse(text)) {
       const auto shape = row.at(0).get<std::string>();
-      by_shape.try_emplace(shape, results::GemmChoice{.shape = shape,
-                                                      .algorithm = row.at(1).get<std::string>(),
-                                                      .workspace = row.at(2).get<std::int64_t>(),
-                                                      .time = row.at(3).get<double>(),
-                                                      .candidates = row.at(4).get<int>()});
+      const int candidates = row.at(4).get<int>();
+      results::GemmChoice choice{.shape = shape,
+                                 .algorithm = row.at(1).get<std::string>(),
+                                 .workspace = row.at(2).get<std::int64_t>(),
+                                 .candidates = candidates};
+      if (candidates > 0) choice.time = row.at(3).get<double>();
+      by_shape.try_emplace(shape, choice);
     }
   }
   data.gemm_choices.clear();

@@ -145,8 +145,10 @@ class Played(Case):
 
     def test_communicators_are_reported(self):
         _, run = self.play("--workload", "tp", "--ranks", "2")
-        names = [made["name"] for made in run["points"][0]["communicators"]]
-        self.assertEqual(names, ["world", "tp on compute"])
+        world, tp = run["points"][0]["communicators"]
+        self.assertEqual((world["name"], tp["name"]), ("world", "tp on compute"))
+        self.assertIsNone(world["first_call"])  # the others come from it; nothing is sent over it
+        self.assertGreater(tp["first_call"], 0)
 
     def test_fp8_reports_the_time_of_its_casts(self):
         _, run = self.play("--workload", "tp", "--dtype", "fp8")

@@ -77,7 +77,7 @@ Communicators::Communicators(const program::ProgramSet& set, const comm::Communi
   facts_.push_back({.name = "world",
                     .ranks = point.size(),
                     .creation = units::to_seconds(comm::now() - before),
-                    .first_call = {}});
+                    .first_call = std::nullopt});
   const std::vector<std::string>& streams = set.of(point.rank()).streams;
   for (const auto& [axes, stream] : plan_.collectives) {
     const std::string name = stream < streams.size() ? streams[stream] : std::to_string(stream);
@@ -94,7 +94,7 @@ void Communicators::add(const comm::Communicator& point, mesh::AxisSet axes,
   facts_.push_back({.name = name,
                     .ranks = all_.back().size(),
                     .creation = units::to_seconds(comm::now() - before),
-                    .first_call = {}});
+                    .first_call = std::nullopt});
 }
 
 ncclComm_t Communicators::collective(mesh::AxisSet axes, program::StreamId stream) const {
