@@ -10,7 +10,7 @@ CommunicationNeeds communication_needs(const program::ProgramSet& set) {
   std::set<std::pair<mesh::AxisSet, program::StreamId>> collectives;
   std::map<mesh::Axis, std::set<std::int32_t>> exchanges;
   for (const program::RankProgram& program : set.programs) {
-    for (const program::Program* section : {&program.setup, &program.step}) {
+    for (const program::Program* section : program.sections()) {
       for (const program::Op& op : section->ops) {
         if (const auto* collective = std::get_if<program::Collective>(&op.payload)) {
           collectives.emplace(collective->axes, op.stream);

@@ -9,10 +9,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/error.hpp"
 #include "comm/world.hpp"
 #include "program/program.hpp"
+#include "program/session_options.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 #include "workloads/workload.hpp"
@@ -27,6 +30,27 @@ enum class Trace : std::uint8_t { off, on };
 struct PlayTime {
   units::Nanoseconds begin, end;  ///< this rank's steady clock
 };
+
+/// What is played: a section, `times` times over. Streams are free when the first pass begins and
+/// have drained when the last has ended; between passes a rank waits for nothing but its own
+/// streams' order. A traced play makes one pass.
+struct Play {
+  program::Section section = program::Section::step;
+  Trace trace = Trace::off;
+  std::uint32_t times = 1;
+};
+
+/// What an executor, its library or this machine cannot do: that is no failure of a point, it is
+/// skipped with this reason.
+class Unsupported : public base::Error {
+ public:
+  using Error::Error;
+};
+
+using program::Registration;
+using program::SessionOptions;
+/// Throws Unsupported when `options` ask for anything beyond the usual of the device `name`.
+void require_usual(const SessionOptions& options, std::string_view name);
 
 /// The algorithm that a library was told to multiply one shape with.
 struct GemmChoice {
@@ -62,9 +86,12 @@ class Session {
  public:
   virtual ~Session() = default;
 
-  /// Plays a section once, from streams free to all of them drained, on the calling thread (and on
-  /// threads of the session). Every rank of the point plays the same sections in the same order.
-  virtual PlayTime play(program::Section section, Trace trace) = 0;
+  /// Plays from streams free to all of them drained, on the calling thread (and on threads of the
+  /// session). Every rank of the point plays the same sections in the same order, equally often.
+  virtual PlayTime play(const Play& what) = 0;
+  PlayTime play(program::Section section, Trace trace) {
+    return play(Play{.section = section, .trace = trace});
+  }
   /// Of the last play with Trace::on, in program order, this rank's steady clock.
   [[nodiscard]] virtual std::span<const timeline::Span> spans() const = 0;
   /// Copies raw elements out of (into) a slice; no play may be under way.
@@ -101,7 +128,12 @@ class Executor {
   /// that all make the same communicators in the same order. Throws base::Error (out of memory:
   /// need and free); the caller agrees with the other ranks before it plays.
   [[nodiscard]] virtual std::unique_ptr<Session> prepare(const program::ProgramSet& set,
-                                                         const comm::Communicator& point) = 0;
+                                                         const comm::Communicator& point,
+                                                         const SessionOptions& options) = 0;
+  [[nodiscard]] std::unique_ptr<Session> prepare(const program::ProgramSet& set,
+                                                 const comm::Communicator& point) {
+    return prepare(set, point, SessionOptions{});
+  }
 };
 
 }  // namespace isoscale::executor

@@ -54,12 +54,12 @@ struct Builder::State {
   std::array<StreamState, max_streams> streams;
 
   [[nodiscard]] Program& current() {
-    return section == Section::setup ? program.setup : program.step;
+    return section == Section::setup ? program.setup : program.steps.back();
   }
   [[nodiscard]] std::string where() const {
     return fmt::format(
         "op {} ({}, layer {}, microbatch {})",
-        section == Section::setup ? program.setup.ops.size() : program.step.ops.size(),
+        section == Section::setup ? program.setup.ops.size() : program.steps.back().ops.size(),
         name(place.phase), place.layer, place.microbatch);
   }
   void verify_shape(const Payload& payload) const;
@@ -109,11 +109,11 @@ void Builder::release(BufferId id) {
 }
 
 void Builder::begin(Section section) {
-  if (section == Section::setup && state_->section == Section::step) {
-    throw std::logic_error("setup comes before the step");
-  }
-  if (section != state_->section) state_->drain();
+  if (section == state_->section) return;
+  if (section < state_->section) throw std::logic_error("sections are written in order");
+  state_->drain();
   state_->section = section;
+  state_->program.steps.resize(static_cast<std::size_t>(section));
 }
 
 void Builder::State::drain() {

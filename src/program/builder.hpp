@@ -33,8 +33,9 @@ class Builder {
   /// have finished before that one's first.
   void release(BufferId id);
 
-  /// Ops emitted from now on belong to this section. Setup comes first; it has ended, streams
-  /// drained, when the step begins.
+  /// Ops emitted from now on belong to this section. Sections come in order, setup first; each has
+  /// ended, streams drained, when the next begins. Where there are several steps, what one of them
+  /// reads must have been written in setup or in that step.
   void begin(Section section);
   /// Ops emitted from now on stand here in the model.
   void at(Place place);

@@ -75,7 +75,14 @@ void check_counts(const ProgramSet& set, Section section) {
 
 void check(const ProgramSet& set) {
   for (const RankProgram& program : set.programs) check_races(program, set.mesh);
-  for (const Section section : {Section::setup, Section::step}) {
+  const std::size_t sections = set.programs.front().section_count();
+  for (const RankProgram& program : set.programs) {
+    if (program.section_count() == sections) continue;
+    throw base::Error(
+        fmt::format("some ranks have {} sections, others {}", sections, program.section_count()));
+  }
+  for (std::size_t i = 0; i < sections; ++i) {
+    const auto section = static_cast<Section>(i);
     check_matching(outline(set, section));
     check_counts(set, section);
   }

@@ -14,21 +14,21 @@ namespace {
 
 constexpr std::uint32_t never = ~std::uint32_t{0};
 
-/// First and last op of the step that touches each buffer; buffers that setup touches live on.
+/// First and last op of a step that touches each buffer; buffers that setup touches live on.
 struct Life {
   std::uint32_t first = never, last = 0;
 };
 
-std::vector<Life> lives(const RankProgram& program) {
+std::vector<Life> lives(const RankProgram& program, const Program& step) {
   std::vector<Life> result(program.buffers.size());
-  const auto ops = static_cast<std::uint32_t>(program.step.ops.size());
+  const auto ops = static_cast<std::uint32_t>(step.ops.size());
   for (const Op& op : program.setup.ops) {
     for_each_slice(op.payload, [&](const Slice& slice, Mode) {
       result[slice.buffer] = {.first = 0, .last = ops};
     });
   }
   for (std::uint32_t i = 0; i < ops; ++i) {
-    for_each_slice(program.step.ops[i].payload, [&](const Slice& slice, Mode) {
+    for_each_slice(step.ops[i].payload, [&](const Slice& slice, Mode) {
       Life& life = result[slice.buffer];
       life.first = std::min(life.first, i);
       life.last = std::max(life.last, i);
@@ -37,10 +37,10 @@ std::vector<Life> lives(const RankProgram& program) {
   return result;
 }
 
-/// Walks the step in program order and keeps the account of what is alive.
-void account_memory(const RankProgram& program, Facts& result) {
-  const std::vector<Life> life = lives(program);
-  const std::size_t ops = program.step.ops.size();
+/// Walks a step in program order and keeps the account of what is alive.
+void account_memory(const RankProgram& program, const Program& step, Facts& result) {
+  const std::vector<Life> life = lives(program, step);
+  const std::size_t ops = step.ops.size();
   std::vector<std::vector<BufferId>> born(ops + 1), dead(ops + 2);
   for (BufferId id = 0; id < life.size(); ++id) {
     if (life[id].first == never) continue;
@@ -111,25 +111,27 @@ units::Bytes sent_by(const Outline& step, const OutlineOp& op, const mesh::Shape
 
 Facts facts(const RankProgram& program, const mesh::Shape& mesh) {
   Facts result{};
-  const Outline step = outline(program, Section::step, mesh);
   std::map<std::pair<std::uint8_t, OpKind>, Traffic> traffic;
-  for (const OutlineOp& op : step.ops) {
-    result.flop += units::Flops{op.flop};
-    result.flop_of_phase[static_cast<std::size_t>(op.place.phase)] += units::Flops{op.flop};
-    if (op.kind == OpKind::copy) result.copied += units::Bytes{op.bytes};
-    if (!communicates(op.kind)) continue;
-    Traffic& entry = traffic[{op.axes.bits(), op.kind}];
-    entry.axes = op.axes;
-    entry.kind = op.kind;
-    ++entry.calls;
-    entry.bytes += units::Bytes{op.bytes};
-    entry.sent += sent_by(step, op, mesh);
+  for (std::size_t i = 0; i < program.steps.size(); ++i) {
+    const Outline step = outline(program, step_section(i), mesh);
+    for (const OutlineOp& op : step.ops) {
+      result.flop += units::Flops{op.flop};
+      result.flop_of_phase[static_cast<std::size_t>(op.place.phase)] += units::Flops{op.flop};
+      if (op.kind == OpKind::copy) result.copied += units::Bytes{op.bytes};
+      if (!communicates(op.kind)) continue;
+      Traffic& entry = traffic[{op.axes.bits(), op.kind}];
+      entry.axes = op.axes;
+      entry.kind = op.kind;
+      ++entry.calls;
+      entry.bytes += units::Bytes{op.bytes};
+      entry.sent += sent_by(step, op, mesh);
+    }
+    account_memory(program, program.steps[i], result);
   }
   for (const auto& [key, entry] : traffic) result.traffic.push_back(entry);
   for (std::size_t s = 0; s < space_count; ++s) {
     result.memory[s] = units::Bytes{program.arena_bytes[s]};
   }
-  account_memory(program, result);
   return result;
 }
 

@@ -11,7 +11,8 @@
 
 namespace isoscale::program {
 
-/// What a program does and needs, derived from its ops and buffers, never declared.
+/// What a program does and needs, derived from its ops and buffers, never declared. Where it has
+/// several steps, work and traffic are those of all of them, each played once.
 struct Traffic {
   mesh::AxisSet axes;
   OpKind kind = OpKind::all_reduce;
@@ -25,9 +26,9 @@ struct Traffic {
 };
 
 struct Facts {
-  units::Flops flop;                                    ///< of one step on this rank
+  units::Flops flop;                                    ///< of the steps on this rank
   std::array<units::Flops, phase_count> flop_of_phase;  ///< indexed by Phase
-  std::vector<Traffic> traffic;                         ///< of one step, by (axes, kind)
+  std::vector<Traffic> traffic;                         ///< of the steps, by (axes, kind)
   units::Bytes copied;                                  ///< by Copy ops, read + written
   std::array<units::Bytes, space_count> memory;         ///< arena need per Space
   std::array<units::Bytes, space_count> peak_live;      ///< peak of live bytes per Space

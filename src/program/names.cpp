@@ -6,8 +6,13 @@
 
 #include "program/buffer.hpp"
 #include "program/op.hpp"
+#include "program/session_options.hpp"
 
 namespace isoscale::program {
+
+std::string_view name(Registration registration) {
+  return registration == Registration::local ? "local" : "none";
+}
 
 std::string_view name(DType type) {
   static constexpr std::array<std::string_view, 10> names{"f64",  "f32", "f16", "bf16", "e4m3",

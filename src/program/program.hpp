@@ -24,7 +24,11 @@ struct Program {
   }
 };
 
-enum class Section : std::uint8_t { setup, step };
+/// Which of a rank's programs: 0 is setup, 1 + i is steps[i].
+enum class Section : std::uint32_t { setup, step };
+[[nodiscard]] constexpr Section step_section(std::size_t i) {
+  return static_cast<Section>(1 + static_cast<std::uint32_t>(i));
+}
 
 /// Elements that every mesh of one model must agree on: an output, a gradient, an updated weight.
 struct Observable {
@@ -33,16 +37,28 @@ struct Observable {
   Shard shard;
 };
 
-/// What one rank plays: `setup` once, then `step` again and again, over one buffer table.
+/// What one rank plays over one buffer table: `setup` once, then its steps, each again and again
+/// and in any order. A training workload has one step, a micro-benchmark one for each thing it
+/// times.
 struct RankProgram {
   std::vector<Buffer> buffers;
   std::array<std::uint64_t, space_count> arena_bytes{};  ///< per space
   std::vector<std::string> streams;                      ///< names; stream 0 is "compute"
-  Program setup, step;
+  Program setup;
+  std::vector<Program> steps = std::vector<Program>(1);  ///< at least one
   std::vector<Observable> observables;
 
+  [[nodiscard]] Program& step() { return steps.front(); }
+  [[nodiscard]] const Program& step() const { return steps.front(); }
+  [[nodiscard]] std::size_t section_count() const { return 1 + steps.size(); }
   [[nodiscard]] const Program& section(Section which) const {
-    return which == Section::setup ? setup : step;
+    return which == Section::setup ? setup : steps.at(static_cast<std::size_t>(which) - 1);
+  }
+  /// Setup and the steps, in order.
+  [[nodiscard]] std::vector<const Program*> sections() const {
+    std::vector<const Program*> all{&setup};
+    for (const Program& step : steps) all.push_back(&step);
+    return all;
   }
 };
 

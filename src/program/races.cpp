@@ -138,8 +138,7 @@ void check_section(const RankProgram& whole, const Program& program, const mesh:
 }  // namespace
 
 void check_races(const RankProgram& program, const mesh::Shape& mesh) {
-  check_section(program, program.setup, mesh);
-  check_section(program, program.step, mesh);
+  for (const Program* section : program.sections()) check_section(program, *section, mesh);
 }
 
 }  // namespace isoscale::program

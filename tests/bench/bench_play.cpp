@@ -117,7 +117,7 @@ class ByHand {
     for (std::size_t i = 0; i < floats_; ++i) {
       arena_.get()[i] = 0.01F * static_cast<float>(i % 17) - 0.08F;
     }
-    for (const program::Op& op : program_.step.ops) {
+    for (const program::Op& op : program_.step().ops) {
       if (const auto* gemm = std::get_if<program::Gemm>(&op.payload)) add(*gemm);
       if (const auto* collective = std::get_if<program::Collective>(&op.payload)) {
         calls_.push_back({.kind = Call::Kind::all_reduce,

@@ -25,7 +25,7 @@ workloads::Request request_of(int layers, int microbatches, const mesh::Shape& m
 
 std::size_t op_count(const program::ProgramSet& set) {
   std::size_t ops = 0;
-  for (const program::RankProgram& program : set.programs) ops += program.step.ops.size();
+  for (const program::RankProgram& program : set.programs) ops += program.step().ops.size();
   return ops;
 }
 
@@ -48,7 +48,7 @@ void build_and_check(int rounds) {
   const double build = bench::median_time(rounds, [&] { set = hybrid.build(request); });
   const double check = bench::median_time(rounds, [&] { program::check(set); });
   std::size_t ops = 0;
-  for (int rank = 0; rank < request.mesh.size(); ++rank) ops += set.of(rank).step.ops.size();
+  for (int rank = 0; rank < request.mesh.size(); ++rank) ops += set.of(rank).step().ops.size();
   fmt::print("64 ranks      {:>9} ops: build {:.3f} s + check {:.3f} s = {:.3f} s (goal 0.5 s)\n",
              ops, build, check, build + check);
 }

@@ -267,7 +267,7 @@ Sketch chain() {
 
 TEST_P(Plays, SpansLieWithinThePlayAndAfterWhatTheyWaitFor) {
   const Sketch sketch = chain();
-  const program::Program& step = sketch.program().step;
+  const program::Program& step = sketch.program().step();
   const auto session = gpu_->prepare(sketch.on(shape_), gpus_.world);
   EXPECT_EQ(session->facts().graph, GetParam().graph == config::Graph::on);
   session->play(Section::step, Trace::off);

@@ -23,10 +23,12 @@ class OnPoints final : public executor::Executor {
   explicit OnPoints(std::unique_ptr<executor::Executor> cuda) : cuda_(std::move(cuda)) {}
 
   [[nodiscard]] const executor::Description& describe() const override { return cuda_->describe(); }
+  using Executor::prepare;
   [[nodiscard]] std::unique_ptr<executor::Session> prepare(
-      const program::ProgramSet& set, const comm::Communicator& point) override {
+      const program::ProgramSet& set, const comm::Communicator& point,
+      const executor::SessionOptions& options) override {
     machine().settings.nccl_world = point.get();
-    return cuda_->prepare(set, point);
+    return cuda_->prepare(set, point, options);
   }
 
  private:

@@ -64,7 +64,7 @@ TEST(Twin, FindsAWaitThatIsMissing) {
     const program::ProgramSet good = hybrid.build(twin);
     program::ProgramSet bad = good;
     for (program::RankProgram& program : bad.programs) {
-      for (program::Op& op : program.step.ops) op.wait_count = 0;
+      for (program::Op& op : program.step().ops) op.wait_count = 0;
     }
     int found = 0;
     for (std::uint64_t seed = 0; seed < 3; ++seed) {

@@ -49,7 +49,7 @@ class Sketch {
   /// stream has then: what others may wait for.
   std::uint32_t emit(program::Payload payload, program::StreamId stream = 0,
                      std::vector<program::Wait> waits = {}) {
-    program::Program& step = program_.step;
+    program::Program& step = program_.step();
     for (const program::Wait& wait : waits) mark_awaited(wait);
     while (program_.streams.size() <= stream) {
       program_.streams.push_back("stream" + std::to_string(program_.streams.size()));
@@ -75,7 +75,7 @@ class Sketch {
  private:
   void mark_awaited(const program::Wait& wait) {
     std::uint32_t count = 0;
-    for (program::Op& op : program_.step.ops) {
+    for (program::Op& op : program_.step().ops) {
       if (op.stream == wait.stream && ++count == wait.count) op.awaited = true;
     }
   }

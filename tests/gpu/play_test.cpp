@@ -69,7 +69,7 @@ program::ProgramSet step_of(workloads::Precision precision) {
 
 TEST_F(OneRank, SpansLieInsideTheStepAndFollowEachOtherOnAStream) {
   const program::ProgramSet set = step_of(workloads::Precision::bf16);
-  const program::Program& step = set.programs.front().step;
+  const program::Program& step = set.programs.front().step();
   for (const config::Graph graph : {config::Graph::off, config::Graph::on}) {
     const auto cuda = make_executor(self_, graph);
     const auto session = cuda->prepare(set, self_);

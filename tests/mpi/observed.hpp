@@ -22,9 +22,10 @@ class ObservedSession final : public executor::Session {
   ObservedSession(std::unique_ptr<executor::Session> inner, Observed& observed)
       : inner_(std::move(inner)), observed_(observed) {}
 
-  executor::PlayTime play(program::Section section, executor::Trace trace) override {
-    if (section == program::Section::step) ++observed_.steps;
-    return inner_->play(section, trace);
+  using Session::play;
+  executor::PlayTime play(const executor::Play& what) override {
+    if (what.section == program::Section::step) ++observed_.steps;
+    return inner_->play(what);
   }
   [[nodiscard]] std::span<const timeline::Span> spans() const override { return inner_->spans(); }
   void read(const program::Slice& slice, std::span<std::byte> into) override {
@@ -46,10 +47,12 @@ class ObservedExecutor final : public executor::Executor {
   [[nodiscard]] const executor::Description& describe() const override {
     return inner_->describe();
   }
+  using Executor::prepare;
   [[nodiscard]] std::unique_ptr<executor::Session> prepare(
-      const program::ProgramSet& set, const comm::Communicator& point) override {
+      const program::ProgramSet& set, const comm::Communicator& point,
+      const executor::SessionOptions& options) override {
     // Collective first, as the interface asks: a rank that throws leaves nobody waiting.
-    auto session = inner_->prepare(set, point);
+    auto session = inner_->prepare(set, point, options);
     ++observed.prepared;
     if (fail_at == observed.prepared) throw base::Error("no memory is left, says the test");
     return std::make_unique<ObservedSession>(std::move(session), observed);

@@ -49,7 +49,7 @@ std::vector<Op*> ops_with(std::vector<Op>& ops) {
 /// The all-reduces of a step whose group varies along `axis`.
 inline std::vector<Collective*> all_reduces(RankProgram& program, Axis axis) {
   std::vector<Collective*> found;
-  for (Op* op : ops_with<Collective>(program.step.ops)) {
+  for (Op* op : ops_with<Collective>(program.step().ops)) {
     auto& collective = std::get<Collective>(op->payload);
     if (program::kind_of(op->payload) == OpKind::all_reduce && collective.axes.contains(axis)) {
       found.push_back(&collective);
@@ -60,7 +60,8 @@ inline std::vector<Collective*> all_reduces(RankProgram& program, Axis axis) {
 
 inline std::vector<Update*> updates(RankProgram& program) {
   std::vector<Update*> found;
-  for (Op* op : ops_with<Update>(program.step.ops)) found.push_back(&std::get<Update>(op->payload));
+  for (Op* op : ops_with<Update>(program.step().ops))
+    found.push_back(&std::get<Update>(op->payload));
   return found;
 }
 
@@ -138,10 +139,10 @@ inline int wrong_microbatch_in_gemm(program::ProgramSet& set) {
     return op.place.phase == Phase::backward &&
            std::get<Gemm>(op.payload).transpose_a == program::Transpose::yes;
   };
-  for (Op* op : ops_with<Gemm>(program.step.ops)) {
+  for (Op* op : ops_with<Gemm>(program.step().ops)) {
     if (!is_weight_gradient(*op)) continue;
     Slice& mine = std::get<Gemm>(op->payload).a.slice;
-    for (Op* other : ops_with<Gemm>(program.step.ops)) {
+    for (Op* other : ops_with<Gemm>(program.step().ops)) {
       if (!is_weight_gradient(*other) || other->place.layer != op->place.layer ||
           other->place.microbatch != op->place.microbatch + 1) {
         continue;
@@ -162,7 +163,7 @@ inline int wrong_microbatch_in_gemm(program::ProgramSet& set) {
 /// The sends of the first stage to the next.
 inline std::vector<Slice*> sends_of_first_stage(program::ProgramSet& set) {
   std::vector<Slice*> sends;
-  for (Op* op : ops_with<Exchange>(set.programs.front().step.ops)) {
+  for (Op* op : ops_with<Exchange>(set.programs.front().step().ops)) {
     for (program::Transfer& transfer : std::get<Exchange>(op->payload).transfers) {
       if (transfer.direction == program::Direction::send) sends.push_back(&transfer.slice);
     }
@@ -207,7 +208,7 @@ inline int weight_of_the_neighbour(program::ProgramSet& set) {
 /// A forward GEMM reads its weight matrix from one row further on.
 inline int shifted_weight_in_gemm(program::ProgramSet& set) {
   RankProgram& program = set.programs.front();
-  for (Op* op : ops_with<Gemm>(program.step.ops)) {
+  for (Op* op : ops_with<Gemm>(program.step().ops)) {
     auto& b = std::get<Gemm>(op->payload).b;
     const program::Buffer& buffer = program.buffers[b.slice.buffer];
     if (op->place.phase != Phase::forward || buffer.role != Role::weight ||
@@ -222,7 +223,7 @@ inline int shifted_weight_in_gemm(program::ProgramSet& set) {
 
 /// Each rank continues the residual from the first tp rank's columns (gathered outputs only).
 inline int residual_of_the_neighbour(program::ProgramSet& set) {
-  for (Op* op : ops_with<Gemm>(set.programs.front().step.ops)) {
+  for (Op* op : ops_with<Gemm>(set.programs.front().step().ops)) {
     Slice& c = std::get<Gemm>(op->payload).c.slice;
     if (c.step == 0) continue;
     c.step = 0;
@@ -254,7 +255,7 @@ inline int forgotten_update(program::ProgramSet& set) {
 
 /// A microbatch's weight gradient replaces those before it.
 inline int lost_accumulation(program::ProgramSet& set) {
-  for (Op* op : ops_with<Gemm>(set.programs.front().step.ops)) {
+  for (Op* op : ops_with<Gemm>(set.programs.front().step().ops)) {
     auto& gemm = std::get<Gemm>(op->payload);
     if (op->place.phase != Phase::backward || op->place.microbatch == 0 || gemm.beta != 1 ||
         gemm.transpose_a == program::Transpose::no) {

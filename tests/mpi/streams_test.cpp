@@ -128,7 +128,7 @@ TEST(Streams, SpansAreOrderly) {
     layers.put_values(*session, point.world.rank());
     for (int play = 0; play < 3; ++play) {
       const PlayTime time = session->play(Section::step, Trace::on);
-      expect_orderly(layers.sketch.program().step, session->spans(), time);
+      expect_orderly(layers.sketch.program().step(), session->spans(), time);
       session->play(Section::step, Trace::off);
     }
   }

@@ -83,9 +83,9 @@ TEST(CommunicationNeeds, AreTheUnionOverAllProgramsInOneOrder) {
   const program::Exchange up{{{program::Direction::send, Axis::pp, 1, {}}}};
   const program::Exchange from_above{{{program::Direction::receive, Axis::pp, 1, {}}}};
   program::RankProgram first, second;
-  first.step.ops = {op(over_dp, 1), op(over_tp, 0), op(over_dp, 1), op(up, 2)};
+  first.step().ops = {op(over_dp, 1), op(over_tp, 0), op(over_dp, 1), op(up, 2)};
   second.setup.ops = {op(over_dp, 0)};
-  second.step.ops = {op(over_tp, 0), op(from_above, 3)};
+  second.step().ops = {op(over_tp, 0), op(from_above, 3)};
   const auto needs =
       communication_needs({.mesh = {}, .programs = {first, second}, .program_of_rank = {}});
   const auto swapped =

@@ -57,7 +57,7 @@ RankProgram& own_program(ProgramSet& set, int rank) {
 template <class Payload>
 std::vector<Payload*> step_ops(RankProgram& program) {
   std::vector<Payload*> found;
-  for (Op& op : program.step.ops) {
+  for (Op& op : program.step().ops) {
     if (auto* payload = std::get_if<Payload>(&op.payload)) found.push_back(payload);
   }
   return found;
@@ -98,18 +98,18 @@ struct Waits {
 Waits remove_each_wait(const RankProgram& good, const mesh::Shape& mesh) {
   Waits result;
   RankProgram program = good;
-  for (std::size_t i = 0; i < good.step.ops.size(); ++i) {
-    for (std::uint32_t w = 0; w < good.step.ops[i].wait_count; ++w) {
-      remove_wait(program.step, program.step.ops[i], w);
+  for (std::size_t i = 0; i < good.step().ops.size(); ++i) {
+    for (std::uint32_t w = 0; w < good.step().ops[i].wait_count; ++w) {
+      remove_wait(program.step(), program.step().ops[i], w);
       ++result.removed;
       if (!has_race(program, mesh)) {
-        const Wait& wait = good.step.waits_of(good.step.ops[i])[w];
+        const Wait& wait = good.step().waits_of(good.step().ops[i])[w];
         result.unnoticed.push_back(fmt::format("op {} on {}: first {} of {}", i,
-                                               good.streams[good.step.ops[i].stream], wait.count,
+                                               good.streams[good.step().ops[i].stream], wait.count,
                                                good.streams[wait.stream]));
       }
-      program.step.waits = good.step.waits;
-      program.step.ops[i].wait_count = good.step.ops[i].wait_count;
+      program.step().waits = good.step().waits;
+      program.step().ops[i].wait_count = good.step().ops[i].wait_count;
     }
   }
   return result;

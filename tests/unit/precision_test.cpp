@@ -52,7 +52,7 @@ program::ProgramSet build(const Request& base, const mesh::Shape& mesh,
 template <class Payload>
 std::vector<std::pair<const Op*, const Payload*>> all_of(const program::RankProgram& program) {
   std::vector<std::pair<const Op*, const Payload*>> found;
-  for (const Op& op : program.step.ops) {
+  for (const Op& op : program.step().ops) {
     if (const auto* payload = std::get_if<Payload>(&op.payload)) found.emplace_back(&op, payload);
   }
   return found;

@@ -49,9 +49,9 @@ TEST(BuilderTest, DerivesAWaitFromAReadAfterAWriteOnAnotherStream) {
   builder.emit(side, copy(builder.whole(a), builder.whole(b)));
   const RankProgram program = builder.finish();
 
-  ASSERT_EQ(program.step.ops.size(), 2U);
-  EXPECT_TRUE(program.step.ops[0].awaited);
-  const auto waits = program.step.waits_of(program.step.ops[1]);
+  ASSERT_EQ(program.step().ops.size(), 2U);
+  EXPECT_TRUE(program.step().ops[0].awaited);
+  const auto waits = program.step().waits_of(program.step().ops[1]);
   ASSERT_EQ(waits.size(), 1U);
   EXPECT_EQ(waits[0].stream, 0);
   EXPECT_EQ(waits[0].count, 1U);
@@ -66,8 +66,8 @@ TEST(BuilderTest, DisjointSlicesOfOneBufferAreIndependent) {
   builder.emit(side, fill({.buffer = a, .offset = 50, .count = 50}));
   builder.emit(side, fill({.buffer = a, .offset = 49, .count = 1}));
   const RankProgram program = builder.finish();
-  EXPECT_EQ(program.step.ops[1].wait_count, 0);
-  EXPECT_EQ(program.step.ops[2].wait_count, 1);
+  EXPECT_EQ(program.step().ops[1].wait_count, 0);
+  EXPECT_EQ(program.step().ops[2].wait_count, 1);
 }
 
 TEST(BuilderTest, LeavesOutWhatAnotherWaitImplies) {
@@ -85,7 +85,7 @@ TEST(BuilderTest, LeavesOutWhatAnotherWaitImplies) {
                         .b = {.slice = builder.whole(y), .row_stride = 10},
                         .dst = {.slice = builder.whole(z), .row_stride = 10}});
   const RankProgram program = builder.finish();
-  const auto waits = program.step.waits_of(program.step.ops[3]);
+  const auto waits = program.step().waits_of(program.step().ops[3]);
   ASSERT_EQ(waits.size(), 1U);
   EXPECT_EQ(waits[0].stream, one);
   EXPECT_EQ(waits[0].count, 2U);
@@ -113,7 +113,7 @@ TEST(BuilderTest, DoesNotReuseStorageThatAnotherStreamMayStillUse) {
   builder.emit(0, fill(builder.whole(b)));  // knows nothing of `side`
   const RankProgram program = builder.finish();
   EXPECT_EQ(program.arena_bytes[0], 2U * 1024 * 4);
-  EXPECT_EQ(program.step.ops[1].wait_count, 0);
+  EXPECT_EQ(program.step().ops[1].wait_count, 0);
   EXPECT_NO_THROW(check_races(program, {}));
 }
 
@@ -132,7 +132,7 @@ TEST(BuilderTest, SecondUserOfReusedStorageAlsoComesAfterItsFormerUsers) {
   builder.emit(other, fill({.buffer = b, .offset = 512, .count = 512}));
   const RankProgram program = builder.finish();
   EXPECT_EQ(program.buffers[b].offset, program.buffers[a].offset);
-  EXPECT_EQ(program.step.ops[3].wait_count, 1);
+  EXPECT_EQ(program.step().ops[3].wait_count, 1);
   EXPECT_NO_THROW(check_races(program, {}));
 }
 
@@ -187,10 +187,10 @@ TEST(BuilderTest, FollowsTheScaleOfACastToTheGemmThatReadsIt) {
                           .descale_b = descale});
   builder.emit(0, fill(builder.whole(descale)));
   const RankProgram program = builder.finish();
-  const auto waits = program.step.waits_of(program.step.ops[3]);
+  const auto waits = program.step().waits_of(program.step().ops[3]);
   ASSERT_EQ(waits.size(), 1U);
   EXPECT_EQ(waits[0].count, 3U) << "the GEMM comes after the cast, for its scale alone";
-  const auto after = program.step.waits_of(program.step.ops[4]);
+  const auto after = program.step().waits_of(program.step().ops[4]);
   ASSERT_EQ(after.size(), 1U) << "the scale is not written again while the GEMM may read it";
   EXPECT_EQ(after[0].stream, side);
   EXPECT_NO_THROW(check_races(program, {}));
@@ -374,7 +374,7 @@ TEST(CheckTest, FindsADependencyThatWasRemoved) {
   builder.emit(side, copy(builder.whole(a), builder.whole(b)));
   RankProgram program = builder.finish();
   EXPECT_NO_THROW(check_races(program, {}));
-  program.step.ops[1].wait_count = 0;
+  program.step().ops[1].wait_count = 0;
   EXPECT_THAT(error_of([&] { check_races(program, {}); }), HasSubstr("race: op 0 (fill"));
 }
 

@@ -331,7 +331,7 @@ TEST(TwinTest, KeepsMeshScheduleAndTheNumberOfBuckets) {
       const program::ProgramSet set = hybrid.build(twin);
       program::check(set);
       int reductions = 0;
-      for (const program::Op& op : set.of(mesh.size() - 1).step.ops) {
+      for (const program::Op& op : set.of(mesh.size() - 1).step().ops) {
         reductions += op.place.phase == program::Phase::gradient_reduction ? 1 : 0;
       }
       if (mesh.dp > 1) {

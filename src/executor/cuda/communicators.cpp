@@ -26,7 +26,7 @@ std::string link_name(const LinkKind& kind) {
 
 std::set<MessageKind> messages_of(const program::RankProgram& program) {
   std::set<MessageKind> messages;
-  for (const program::Program* section : {&program.setup, &program.step}) {
+  for (const program::Program* section : program.sections()) {
     for (const program::Op& op : section->ops) {
       const auto* const exchange = std::get_if<program::Exchange>(&op.payload);
       if (exchange == nullptr) continue;

@@ -100,8 +100,10 @@ class CudaExecutor final : public Executor {
 
   [[nodiscard]] const Description& describe() const override { return description_; }
 
+  using Executor::prepare;
   [[nodiscard]] std::unique_ptr<Session> prepare(const program::ProgramSet& set,
-                                                 const comm::Communicator& point) override;
+                                                 const comm::Communicator& point,
+                                                 const SessionOptions& options) override;
 
  private:
   void say_what_was_chosen_anew(const comm::Communicator& point);
@@ -114,7 +116,9 @@ class CudaExecutor final : public Executor {
 };
 
 std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
-                                               const comm::Communicator& point) {
+                                               const comm::Communicator& point,
+                                               const SessionOptions& options) {
+  require_usual(options, "cuda");
   const program::RankProgram& program = set.of(point.rank());
   const units::Nanoseconds before = comm::now();
   std::unique_ptr<Communicators> communicators;

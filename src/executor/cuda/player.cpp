@@ -11,7 +11,7 @@ namespace isoscale::executor::cuda {
 namespace {
 
 bool communicates(const program::RankProgram& program, std::size_t stream) {
-  for (const program::Program* section : {&program.setup, &program.step}) {
+  for (const program::Program* section : program.sections()) {
     for (const program::Op& op : section->ops) {
       if (op.stream == stream && program::communicates(program::kind_of(op.payload))) return true;
     }

@@ -17,7 +17,7 @@ namespace {
 /// visit(op, its number) for every op of a program, setup first.
 template <class Visit>
 void for_each_op(const program::RankProgram& program, const Visit& visit) {
-  for (const program::Program* section : {&program.setup, &program.step}) {
+  for (const program::Program* section : program.sections()) {
     for (std::uint32_t i = 0; i < section->ops.size(); ++i) visit(section->ops[i], i);
   }
 }
@@ -178,8 +178,9 @@ PreparedProgram prepare(const Resolver& resolver, const program::RankProgram& pr
   PreparedProgram result;
   result.scratch = take_scratch(resolver, program, choices);
   Preparer preparer{resolver, communicators, choices, result.scratch};
-  result.setup = preparer.section(program.setup);
-  result.step = preparer.section(program.step);
+  for (const program::Program* section : program.sections()) {
+    result.sections.push_back(preparer.section(*section));
+  }
   result.plans = preparer.take_plans();
   result.choices = preparer.choices_in_use();
   return result;

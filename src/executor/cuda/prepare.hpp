@@ -50,13 +50,13 @@ struct Scratch {
 
 /// One rank's program with everything looked up.
 struct PreparedProgram {
-  PreparedSection setup, step;
+  std::vector<PreparedSection> sections;  ///< by program::Section
   Scratch scratch;
   std::vector<std::unique_ptr<GemmPlan>> plans;  ///< what the GEMMs point to
   std::vector<GemmChoice> choices;               ///< the algorithms in use, by shape
 
   [[nodiscard]] const PreparedSection& section(program::Section which) const {
-    return which == program::Section::setup ? setup : step;
+    return sections.at(static_cast<std::size_t>(which));
   }
 };
 /// Throws base::Error that names the op when the device cannot play it. `choices` knows every GEMM.

@@ -24,7 +24,7 @@ CudaSession::CudaSession(SessionParts parts) : parts_(std::move(parts)) {}
 
 CudaSession::~CudaSession() {
   // Communicators wait until the last graph that they are part of is gone.
-  for (ExecutableGraph& graph : graphs_) graph.reset();
+  graphs_.clear();
   if (failed_) {
     // Kernels may wait for peers for ever: what they use must outlive us.
     parts_.communicators->abort();
@@ -39,59 +39,64 @@ CudaSession::~CudaSession() {
   }
 }
 
-PlayTime CudaSession::play(program::Section section, Trace trace) {
+PlayTime CudaSession::play(const Play& what) {
   if (failed_) throw base::Error("a session whose play has failed cannot play again");
   try {
-    return play_checked(section, trace);
+    return play_checked(what);
   } catch (...) {
     failed_ = true;
     throw;
   }
 }
 
-PlayTime CudaSession::play_checked(program::Section section, Trace trace) {
-  const PreparedSection& prepared = parts_.program.section(section);
-  // The first step is played as it is: libraries load kernels and make connections in it, which a
-  // capture may forbid.
-  const bool is_step = section == program::Section::step;
-  const bool replays = parts_.graph == config::Graph::on && is_step && step_was_played_;
-  ExecutableGraph& graph = graphs_[static_cast<std::size_t>(trace)];
-  if (replays && !graph) {
-    graph = parts_.player.capture(
-        prepared, trace == Trace::on ? StreamPlayer::Tracing::on : StreamPlayer::Tracing::off);
-  }
+PlayTime CudaSession::play_checked(const Play& what) {
+  const PreparedSection& prepared = parts_.program.section(what.section);
+  const bool is_traced = what.trace == Trace::on;
+  const StreamPlayer::Tracing tracing =
+      is_traced ? StreamPlayer::Tracing::on : StreamPlayer::Tracing::off;
+  // The first play of a step is issued as it is: libraries load kernels and make connections in it,
+  // which a capture may forbid.
+  const bool replays = parts_.graph == config::Graph::on &&
+                       what.section != program::Section::setup && played_.contains(what.section);
+  const cudaGraphExec_t graph = replays ? graph_of(what.section, what.trace) : nullptr;
 
   const cudaStream_t stream = parts_.player.main();
   const units::Nanoseconds before = comm::now();
   check(cudaEventRecord(begin_.get(), stream));
   units::Nanoseconds anchor = before;
-  if (trace == Trace::on) {
+  if (is_traced) {
     // The stream is free, so the event happened between these two looks at the clock.
     wait_for(begin_.get());
     anchor = before + (comm::now() - before) / 2;
   }
-  if (replays) {
-    check(cudaGraphLaunch(graph.get(), stream));
-  } else {
-    issue(section, trace);
+  for (std::uint32_t pass = 0; pass < (is_traced ? 1 : what.times); ++pass) {
+    if (replays) {
+      check(cudaGraphLaunch(graph, stream));
+    } else {
+      parts_.player.issue(prepared, tracing, EventMode::plain);
+    }
   }
   check(cudaEventRecord(end_.get(), stream));
   wait_for(end_.get());
 
   float milliseconds = 0;
   check(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()));
-  if (trace == Trace::on) {
+  if (is_traced) {
     parts_.player.read_spans(prepared.ops.size(), begin_.get(), anchor, spans_);
   }
-  step_was_played_ = step_was_played_ || is_step;
+  played_.insert(what.section);
   const units::Nanoseconds elapsed{std::llround(static_cast<double>(milliseconds) * 1e6)};
   return {.begin = anchor, .end = anchor + elapsed};
 }
 
-void CudaSession::issue(program::Section section, Trace trace) {
-  parts_.player.issue(parts_.program.section(section),
-                      trace == Trace::on ? StreamPlayer::Tracing::on : StreamPlayer::Tracing::off,
-                      EventMode::plain);
+cudaGraphExec_t CudaSession::graph_of(program::Section section, Trace trace) {
+  ExecutableGraph& graph = graphs_[{section, trace}];
+  if (!graph) {
+    graph = parts_.player.capture(
+        parts_.program.section(section),
+        trace == Trace::on ? StreamPlayer::Tracing::on : StreamPlayer::Tracing::off);
+  }
+  return graph.get();
 }
 
 void CudaSession::wait_for(cudaEvent_t event) const {

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <array>
+#include <map>
 #include <memory>
+#include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "executor/cuda/player.hpp"
@@ -32,15 +34,17 @@ class CudaSession final : public Session {
 
   /// The time is that between two events of the GPU, the first of which happens when this is
   /// called: the streams are free.
-  PlayTime play(program::Section section, Trace trace) override;
+  using Session::play;
+  PlayTime play(const Play& what) override;
   [[nodiscard]] std::span<const timeline::Span> spans() const override { return spans_; }
   void read(const program::Slice& slice, std::span<std::byte> into) override;
   void write(const program::Slice& slice, std::span<const std::byte> from) override;
   [[nodiscard]] const SessionFacts& facts() const override { return parts_.facts; }
 
  private:
-  [[nodiscard]] PlayTime play_checked(program::Section section, Trace trace);
-  void issue(program::Section section, Trace trace);
+  [[nodiscard]] PlayTime play_checked(const Play& what);
+  /// The captured graph of a section, made when it is first asked for.
+  [[nodiscard]] cudaGraphExec_t graph_of(program::Section section, Trace trace);
   /// Waits until `event` has happened, and looks at the communicators meanwhile. Throws NcclError
   /// or CudaError when it never will.
   void wait_for(cudaEvent_t event) const;
@@ -48,10 +52,10 @@ class CudaSession final : public Session {
 
   SessionParts parts_;
   Event begin_ = make_event(Timing::on), end_ = make_event(Timing::on);
-  std::array<ExecutableGraph, 2>
-      graphs_;  ///< of the step, by Trace; made at the second play or later
+  /// Of steps; made at the second play or later.
+  std::map<std::pair<program::Section, Trace>, ExecutableGraph> graphs_;
+  std::set<program::Section> played_;
   std::vector<timeline::Span> spans_;
-  bool step_was_played_ = false;
   bool failed_ = false;
 };
 

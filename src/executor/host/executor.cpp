@@ -25,7 +25,7 @@ using host::Waiting;
 
 std::size_t stream_count(const program::RankProgram& program) {
   std::set<program::StreamId> used;
-  for (const program::Program* section : {&program.setup, &program.step}) {
+  for (const program::Program* section : program.sections()) {
     for (const program::Op& op : section->ops) used.insert(op.stream);
   }
   return used.size();
@@ -80,8 +80,10 @@ class HostExecutor final : public Executor {
 
   [[nodiscard]] const Description& describe() const override { return description_; }
 
+  using Executor::prepare;
   [[nodiscard]] std::unique_ptr<Session> prepare(const program::ProgramSet& set,
-                                                 const comm::Communicator& point) override;
+                                                 const comm::Communicator& point,
+                                                 const SessionOptions& options) override;
 
  private:
   [[nodiscard]] std::string reason_to_fold(std::size_t streams) const;
@@ -92,7 +94,9 @@ class HostExecutor final : public Executor {
 };
 
 std::unique_ptr<Session> HostExecutor::prepare(const program::ProgramSet& set,
-                                               const comm::Communicator& point) {
+                                               const comm::Communicator& point,
+                                               const SessionOptions& options) {
+  require_usual(options, "host");
   // What is collective comes first: a rank that throws then leaves nobody waiting.
   const units::Nanoseconds before = comm::now();
   Communicators communicators{communication_needs(set), set.mesh, point};

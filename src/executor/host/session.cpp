@@ -24,7 +24,7 @@ program::RankProgram table_of(const program::RankProgram& program) {
           .arena_bytes = program.arena_bytes,
           .streams = program.streams,
           .setup = {},
-          .step = {},
+          .steps = {},
           .observables = {}};
 }
 
@@ -35,9 +35,9 @@ HostSession::HostSession(const program::ProgramSet& set, int rank, SessionParts 
       table_(table_of(set.of(rank))),
       resolver_(table_, set.mesh, rank, pointers(parts_.arenas)) {
   std::size_t lanes = 1;
-  for (const program::Section which : {program::Section::setup, program::Section::step}) {
-    PreparedSection& section = sections_[static_cast<std::size_t>(which)];
-    section = prepare(resolver_, set.of(rank).section(which), parts_.communicators, parts_.options);
+  for (const program::Program* program : set.of(rank).sections()) {
+    const PreparedSection& section =
+        sections_.emplace_back(prepare(resolver_, *program, parts_.communicators, parts_.options));
     lanes = std::max(lanes, section.lanes.size());
     parts_.facts.memory += units::Bytes{scratch_bytes(section)};
   }
@@ -54,17 +54,17 @@ HostSession::~HostSession() {
   for (Storage& arena : parts_.arenas) static_cast<void>(arena.release());
 }
 
-PlayTime HostSession::play(program::Section section, Trace trace) {
+PlayTime HostSession::play(const Play& what) {
   if (failed_) throw base::Error("a session whose play has failed cannot play again");
-  const PreparedSection& prepared = sections_[static_cast<std::size_t>(section)];
+  const PreparedSection& prepared = sections_.at(static_cast<std::size_t>(what.section));
   Spans spans;
-  if (trace == Trace::on) {
+  if (what.trace == Trace::on) {
     spans_.resize(prepared.op_count);
     spans = spans_;
   }
   const units::Nanoseconds begin = comm::now();
   try {
-    play_section(prepared, spans, begin);
+    play_section(prepared, what.trace == Trace::on ? 1 : what.times, spans, begin);
   } catch (...) {
     failed_ = true;
     throw;
@@ -72,12 +72,14 @@ PlayTime HostSession::play(program::Section section, Trace trace) {
   return {.begin = begin, .end = comm::now()};
 }
 
-void HostSession::play_section(const PreparedSection& section, Spans spans,
+void HostSession::play_section(const PreparedSection& section, std::uint32_t times, Spans spans,
                                units::Nanoseconds begin) {
-  if (threads_) {
-    threads_->play(section, spans);
-  } else {
-    play_inline(section, player_, spans, begin);
+  for (std::uint32_t pass = 0; pass < times; ++pass) {
+    if (threads_ && section.lanes.size() > 1) {
+      threads_->play(section, spans);
+    } else {
+      play_inline(section, player_, spans, begin);
+    }
   }
 }
 

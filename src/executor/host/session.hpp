@@ -33,7 +33,8 @@ class HostSession final : public Session {
   HostSession(const HostSession&) = delete;
   HostSession& operator=(const HostSession&) = delete;
 
-  PlayTime play(program::Section section, Trace trace) override;
+  using Session::play;
+  PlayTime play(const Play& what) override;
   [[nodiscard]] std::span<const timeline::Span> spans() const override { return spans_; }
   void read(const program::Slice& slice, std::span<std::byte> into) override;
   void write(const program::Slice& slice, std::span<const std::byte> from) override;
@@ -41,12 +42,13 @@ class HostSession final : public Session {
 
  private:
   [[nodiscard]] std::byte* address(const program::Slice& slice, std::size_t bytes) const;
-  void play_section(const PreparedSection& section, Spans spans, units::Nanoseconds begin);
+  void play_section(const PreparedSection& section, std::uint32_t times, Spans spans,
+                    units::Nanoseconds begin);
 
   SessionParts parts_;
   program::RankProgram table_;  ///< buffers and arena sizes; its sections are left empty
   Resolver resolver_;
-  std::array<PreparedSection, 2> sections_;  ///< by program::Section
+  std::vector<PreparedSection> sections_;  ///< by program::Section
   std::vector<timeline::Span> spans_;
   Player player_;                           ///< of inline play
   std::atomic<bool> never_stopped_{false};  ///< inline play has no other threads
