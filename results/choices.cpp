@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <set>
@@ -14,16 +13,10 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "results/columns.hpp"
 
 namespace isoscale::results {
 namespace {
-
-void require_lengths(std::initializer_list<std::size_t> lengths, const char* what) {
-  const auto first = *lengths.begin();
-  if (std::any_of(lengths.begin(), lengths.end(), [&](std::size_t l) { return l != first; })) {
-    throw base::Error(what);
-  }
-}
 
 /// What a column holds where there is nothing to tell.
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();

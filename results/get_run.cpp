@@ -10,6 +10,7 @@
 #include "results/choices.hpp"
 #include "results/get_fields.hpp"
 #include "results/layout.hpp"
+#include "results/row_table.hpp"
 #include "results/validate.hpp"
 
 namespace isoscale::results {
@@ -75,6 +76,17 @@ void get_choices(const hdf5::Group& group, int minor, PointData& point) {
   point.communicators = to_communicators(communicators);
 }
 
+std::vector<RowData> get_rows(const hdf5::Group& group, int minor, int ranks) {
+  RowTable table;
+  GetFields get{group, minor};
+  visit_rows(get, table);
+  const hdf5::Group text = group.open_group("text");
+  for (const std::string& key : text.names()) table.text[key] = text.read_texts(key);
+  const hdf5::Group number = group.open_group("number");
+  for (const std::string& key : number.names()) table.number[key] = number.read<double>(key);
+  return to_rows(table, ranks);
+}
+
 }  // namespace
 
 RunData get_header(const hdf5::Group& root, int minor) {
@@ -108,6 +120,10 @@ PointData get_point(const hdf5::Group& group, int minor) {
   point.traces = to_timelines(traces);
   get_choices(group, minor, point);
   validate(point);
+  if (minor >= 2) {
+    point.rows = get_rows(group.open_group("rows"), minor, point.ranks);  // by its checked ranks
+    validate_rows(point);
+  }
   return point;
 }
 

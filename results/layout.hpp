@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "results/hdf5.hpp"
+#include "results/row_table.hpp"
 #include "results/run_data.hpp"
 #include "results/tables.hpp"
 
@@ -30,6 +31,7 @@ inline constexpr std::string_view part_format_name = "isoscale-run-part";
 [[nodiscard]] std::vector<std::string> phase_names();
 [[nodiscard]] std::vector<std::string> axis_names();
 [[nodiscard]] std::vector<std::string> direction_names();
+[[nodiscard]] std::vector<std::string> status_names();
 
 /// Name of a point's group under /points.
 [[nodiscard]] std::string point_group_name(int index);
@@ -37,6 +39,10 @@ inline constexpr std::string_view part_format_name = "isoscale-run-part";
 /// Unit of a rank's number by its key: Hz where it holds _clock, W where _power, B where memory_, s
 /// where it ends in _seconds, else "1"; the first that fits.
 [[nodiscard]] std::string_view unit_of_fact(std::string_view key);
+
+/// Unit of a row's number by its key: B for bytes, FLOP for flop, s for estimate and what ends in
+/// _seconds, else "1".
+[[nodiscard]] std::string_view unit_of_number(std::string_view key);
 
 inline constexpr hdf5::About warnings_about{
     .unit = "text", .description = "what a reader of the results should know, one sentence each"};
@@ -130,6 +136,27 @@ void visit_communicators(Visitor& visit, Communicators& communicators) {
   visit.column("creation", communicators.creation, {"s", "time to make it, slowest rank"});
   visit.column("first_call", communicators.first_call,
                {"s", "duration of the first communication, slowest rank; NaN = there was none"});
+}
+
+/// All of a point's rows but the groups `text` and `number`.
+template <class Visitor, class Rows>
+void visit_rows(Visitor& visit, Rows& rows) {
+  visit.codes("status", rows.status, status_names(),
+              {"1", "ok, failed or skipped; index into `values`"});
+  visit.column("reason", rows.reason, {"text", "why not ok"});
+  visit.column("wrong", rows.wrong,
+               {"1", "elements that were not what they must be; -1 = not checked"});
+  visit.column("calls", rows.calls, {"1", "calls that one play makes, one after the other"});
+  visit.column("ranks_begin", rows.ranks_begin,
+               {"1", "ranks of row i are ranks[ranks_begin[i]:ranks_begin[i+1]]; none = all"});
+  visit.column("ranks", rows.ranks, {"1", "ranks of the point that took part"});
+  visit.column("plays", rows.plays, {"1", "how often each row was played"});
+  visit.column("time_begin", rows.time_begin,
+               {"1", "times of row i are time[time_begin[i]:time_begin[i+1]], play after play"});
+  visit.column("time", rows.time, {"s", "a whole play on one rank, in the order of the ranks"});
+  visit.column("call_time_begin", rows.call_time_begin,
+               {"1", "single calls of row i are rows call_time_begin[i] to call_time_begin[i+1]"});
+  visit.column("call_time", rows.call_time, {"s", "one call, slowest rank, from traced plays"});
 }
 
 template <class Visitor, class Ops>

@@ -85,6 +85,23 @@ void put_environment(hdf5::Group& root,
   put.column("value", values, {"text", "their values, in the same order"});
 }
 
+void put_rows(hdf5::Group& point, const RowTable& table) {
+  hdf5::Group group = point.create_group("rows");
+  PutFields put{group};
+  visit_rows(put, table);
+  hdf5::Group text = group.create_group("text");
+  PutFields put_text{text};
+  for (const auto& [key, column] : table.text) {
+    put_text.column(key, column, {"text", "what was measured; empty = does not apply"});
+  }
+  hdf5::Group number = group.create_group("number");
+  PutFields put_number{number};
+  for (const auto& [key, column] : table.number) {
+    put_number.column(key, column,
+                      {unit_of_number(key), "size or place of what was measured; NaN = none"});
+  }
+}
+
 }  // namespace
 
 std::uint64_t room_for(const PointData& point, const PointTables& tables) {
@@ -98,7 +115,7 @@ std::uint64_t room_for(const PointData& point, const PointTables& tables) {
                         traces.rank.size() * trace_row + traces.span_op.size() * span_row +
                         static_cast<std::uint64_t>(point.ranks) * rank_row + point.reason.size() +
                         point.verification.size();
-  bytes += room_for_texts(point);
+  bytes += room_for_texts(point) + room_for(tables.rows);
   for (const auto& times : point.step_times) bytes += times.size() * sizeof(double) + 2;
   return bytes;
 }
@@ -143,6 +160,7 @@ void put_point(hdf5::Group& points, const PointData& point, const PointTables& t
   PutFields put_communicators{communicator_group};
   const CommunicatorTable communicators = to_table(point.communicators);
   visit_communicators(put_communicators, communicators);
+  put_rows(group, tables.rows);
 }
 
 }  // namespace isoscale::results

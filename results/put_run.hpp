@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "results/hdf5.hpp"
+#include "results/row_table.hpp"
 #include "results/run_data.hpp"
 #include "results/tables.hpp"
 
@@ -16,6 +17,7 @@ namespace isoscale::results {
 struct PointTables {
   OpTable ops;
   TraceTable traces;
+  RowTable rows;
 };
 
 /// Bytes that a point needs at most, text and structure by a generous guess.

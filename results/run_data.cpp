@@ -39,6 +39,21 @@ std::vector<std::string> axis_names() {
 
 std::vector<std::string> direction_names() { return {"send", "receive"}; }
 
+std::vector<std::string> status_names() {
+  std::vector<std::string> names;
+  for (const PointStatus status : {PointStatus::ok, PointStatus::failed, PointStatus::skipped}) {
+    names.emplace_back(name(status));
+  }
+  return names;
+}
+
+std::string_view unit_of_number(std::string_view key) {
+  if (key == "bytes") return "B";
+  if (key == "flop") return "FLOP";
+  if (key == "estimate" || key.ends_with("_seconds")) return "s";
+  return "1";
+}
+
 std::string_view unit_of_fact(std::string_view key) {
   const auto holds = [&](std::string_view part) { return key.find(part) != key.npos; };
   if (holds("_clock")) return "Hz";

@@ -20,7 +20,7 @@
 namespace isoscale::results {
 
 inline constexpr int schema_major = 1;
-inline constexpr int schema_minor = 1;
+inline constexpr int schema_minor = 2;
 
 enum class PointStatus : std::uint8_t { ok, failed, skipped };
 [[nodiscard]] std::string_view name(PointStatus status);
@@ -44,6 +44,27 @@ struct CommunicatorTime {
   std::optional<double> first_call{};  ///< seconds, slowest rank; absent: no call was made on it
 
   bool operator==(const CommunicatorTime&) const = default;
+};
+
+/// One measured tuple of a micro-benchmark. The time of one call is the largest entry of a play
+/// divided by `calls`.
+struct RowData {
+  /// What was measured: op, dtype, reduction, in_place ("yes", "no"), kind, cache, class, ... An
+  /// empty text says no more than an absent one, and is stored as absent.
+  std::map<std::string, std::string> text{};
+  /// Its sizes and places: bytes, count, m, n, k, batch, flop, src, dst, root, ... NaN = absent.
+  std::map<std::string, double> number{};
+  std::vector<int> ranks{};  ///< ranks of the point that took part; empty = all
+  std::int64_t calls = 1;    ///< calls that one play makes, one after the other
+  /// [play][i]: seconds of a whole play on ranks[i] (on rank i when `ranks` is empty).
+  std::vector<std::vector<double>> times{};
+  std::vector<double> call_times{};      ///< seconds of single calls, slowest rank; traced plays
+  PointStatus status = PointStatus::ok;  ///< of this row
+  std::string reason{};                  ///< why not ok
+  /// Elements that were not what they must be; absent: not checked.
+  std::optional<std::int64_t> wrong{};
+
+  bool operator==(const RowData&) const = default;
 };
 
 /// One measured configuration.
@@ -88,6 +109,7 @@ struct PointData {
   std::vector<timeline::Timeline> traces;  ///< traced steps that were kept
   /// Per rank of the point: clock offset against rank 0 applied to traces, and its error, seconds.
   std::vector<double> clock_offset, clock_error;
+  std::vector<RowData> rows;   ///< of a micro-benchmark, in the order measured
   std::string started, ended;  ///< UTC, ISO 8601
 };
 

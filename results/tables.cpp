@@ -3,28 +3,11 @@
 #include "results/tables.hpp"
 
 #include <algorithm>
-#include <initializer_list>
 
-#include "base/error.hpp"
+#include "results/columns.hpp"
 
 namespace isoscale::results {
 namespace {
-
-void require(bool holds, const char* what) {
-  if (!holds) throw base::Error(what);
-}
-
-void require_lengths(std::initializer_list<std::size_t> lengths, const char* what) {
-  for (const std::size_t length : lengths) require(length == *lengths.begin(), what);
-}
-
-/// Offsets of `count` parts: from 0 to `total`, never falling.
-void require_offsets(const std::vector<std::uint64_t>& offsets, std::size_t total,
-                     const char* what) {
-  require(!offsets.empty() && offsets.front() == 0 && offsets.back() == total &&
-              std::is_sorted(offsets.begin(), offsets.end()),
-          what);
-}
 
 void append(OpTable& table, const program::Outline& outline) {
   table.stream_names.insert(table.stream_names.end(), outline.streams.begin(),

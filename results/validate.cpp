@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <set>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -70,6 +71,33 @@ void check_traces(const PointData& point) {
   }
 }
 
+/// A key names a dataset.
+void check_key(std::string_view key) {
+  if (key.empty() || key == "." || key.find('/') != key.npos || key.find('\0') != key.npos) {
+    throw base::Error(fmt::format("a row has the impossible key '{}'", key));
+  }
+}
+
+void check_row(const PointData& point, const RowData& row) {
+  for (const auto& [key, value] : row.text) check_key(key);
+  for (const auto& [key, value] : row.number) check_key(key);
+  std::set<int> seen;
+  for (const int rank : row.ranks) {
+    if (rank < 0 || rank >= point.ranks) {
+      throw base::Error(fmt::format("a row is of rank {} of {}", rank, point.ranks));
+    }
+    if (!seen.insert(rank).second)
+      throw base::Error(fmt::format("a row names rank {} twice", rank));
+  }
+  const std::size_t width =
+      row.ranks.empty() ? static_cast<std::size_t>(point.ranks) : row.ranks.size();
+  for (const auto& play : row.times) require_length(play.size(), width, "a play of a row");
+  if (row.calls < 1) throw base::Error(fmt::format("a row makes {} calls a play", row.calls));
+  if (row.wrong && *row.wrong < 0) {
+    throw base::Error(fmt::format("a row has {} wrong elements", *row.wrong));
+  }
+}
+
 }  // namespace
 
 void validate(const PointData& point) {
@@ -89,6 +117,11 @@ void validate(const PointData& point) {
     }
   }
   check_traces(point);
+  validate_rows(point);
+}
+
+void validate_rows(const PointData& point) {
+  for (const RowData& row : point.rows) check_row(point, row);
 }
 
 }  // namespace isoscale::results

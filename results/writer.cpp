@@ -117,7 +117,9 @@ void RunWriter::commit(const PointData& point) {
   if (committed_.contains(point.index)) {
     throw base::Error(fmt::format("point {} has been written already", point.index));
   }
-  const PointTables tables{.ops = to_table(point.outline), .traces = to_table(point.traces)};
+  const PointTables tables{.ops = to_table(point.outline),
+                           .traces = to_table(point.traces),
+                           .rows = to_table(point.rows)};
   const std::uint64_t room = room_for(point, tables);
   if ((published_ ? size_of(published_) : 0) + room > part_limit_) {
     commit_as_part(point, tables);

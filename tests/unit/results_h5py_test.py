@@ -27,7 +27,7 @@ except ImportError as error:
 
 MAKE_SAMPLE_RUN, SCHEMA = sys.argv[1:3]
 H5DUMP = sys.argv[3] if len(sys.argv) > 3 else None
-TABLES = ("ops", "traces", "gemm_choices", "communicators")
+TABLES = ("ops", "traces", "gemm_choices", "communicators", "rows")
 TYPES = {"f64": "<f8", "i64": "<i8", "i32": "<i4", "u64": "<u8", "u32": "<u4", "u8": "|u1"}
 
 
@@ -62,7 +62,7 @@ class RunFile(unittest.TestCase):
         with open(SCHEMA, encoding="utf-8") as page:
             cls.page = page.read()
         cls.sections = read_schema(cls.page)
-        cls.fact_units = dict(re.findall(r"^\| ((?:text|number)/\w+) \| (\w+) \|", cls.page, re.M))
+        cls.fact_units = dict(re.findall(r"^\| ((?:rows/)?(?:text|number)/\w+) \| (\w+) \|", cls.page, re.M))
 
     def check_group(self, group, section, inner=()):
         """The group's attributes and datasets are those of the section, `inner` groups apart."""
@@ -97,7 +97,7 @@ class RunFile(unittest.TestCase):
         self.assertEqual(dataset.ndim, dims, dataset.name)
         self.assertGreater(len(dataset.attrs["description"]), 4, dataset.name)
         if unit == "by name":
-            unit = self.fact_units[dataset.name.removeprefix("/ranks/")]
+            unit = self.fact_units[re.sub("^/(ranks|points/[0-9]+)/", "", dataset.name)]
         self.assertEqual(dataset.attrs["unit"], unit, dataset.name)
         if kind == "text":
             info = h5py.check_string_dtype(dataset.dtype)
@@ -117,6 +117,9 @@ class RunFile(unittest.TestCase):
             self.check_group(point, "/points/NNNN", inner=TABLES)
             for table in TABLES:
                 self.check_group(point[table], table)
+            for kind in ("text", "number"):
+                for name in point["rows"][kind]:
+                    self.assertIn(f"rows/{kind}/{name}", self.fact_units)
 
     def test_values(self):
         f = self.file
@@ -145,6 +148,17 @@ class RunFile(unittest.TestCase):
         self.assertEqual(first_call[:2], [0.25, 2])
         self.assertTrue(math.isnan(first_call[2]))
         self.assertEqual(point.attrs["graph"], "on")
+        rows = point["rows"]
+        self.assertEqual(list(rows["text/op"].asstr()[:]), ["all_reduce", "p2p", "p2p", ""])
+        self.assertEqual(list(rows["number/bytes"][:2]), [1024, 8])
+        self.assertTrue(math.isnan(rows["number/bytes"][2]))
+        status = rows["status"].attrs["values"][rows["status"][:]]
+        self.assertEqual(list(status), ["ok", "ok", "failed", "skipped"])
+        self.assertEqual(list(rows["wrong"][:]), [0, 5, -1, -1])
+        first = rows["time"][slice(*rows["time_begin"][:2])].reshape(rows["plays"][0], 4)
+        self.assertEqual(list(first.max(axis=1) / rows["calls"][0]), [4e-5, 8e-5])
+        self.assertEqual(list(rows["ranks"][slice(*rows["ranks_begin"][1:3])]), [3, 1])
+        self.assertEqual(list(f["points/0002/rows/ranks_begin"]), [0])
         self.assertEqual(f["ranks/number/gpu_sm_clock"].attrs["unit"], "Hz")
         traces = point["traces"]
         self.assertEqual(traces["span_end"][0] - traces["span_start"][0], 39)

@@ -67,6 +67,27 @@ inline timeline::StepTrace trace(int rank, std::uint32_t step) {
                     {.op = 2, .start = Nanoseconds{start + 50}, .end = Nanoseconds{start + 99}}}};
 }
 
+/// Rows of a point of 4 ranks: measured, failed with nothing, skipped.
+inline std::vector<RowData> rows() {
+  return {{.text = {{"op", "all_reduce"}, {"dtype", "f32"}, {"in_place", "yes"}},
+           .number = {{"bytes", 1024}, {"count", 256}, {"root", -1}, {"estimate", 1e-6}},
+           .ranks = {},
+           .calls = 100,
+           .times = {{1e-3, 2e-3, 3e-3, 4e-3}, {5e-3, 6e-3, 7e-3, 8e-3}},
+           .call_times = {1e-5, 2e-5, 3e-5},
+           .wrong = 0},
+          {.text = {{"op", "p2p"}, {"kind", "latency"}, {"class", "nvlink"}},
+           .number = {{"src", 3}, {"dst", 1}, {"bytes", 8}, {"flop", 2}},
+           .ranks = {3, 1},
+           .times = {{1e-6, 2e-6}},
+           .wrong = 5},
+          {.text = {{"op", "p2p"}},
+           .ranks = {0, 2},
+           .status = PointStatus::failed,
+           .reason = "rank 0 (node0) and rank 2 (node0) timed out"},
+          {.status = PointStatus::skipped, .reason = "größer than memory"}};
+}
+
 /// A point of 4 ranks, dp=2 x pp=2, `steps` steps of about a millisecond.
 inline PointData point(int index, int steps = 3) {
   PointData point{.index = index,
@@ -115,6 +136,7 @@ inline PointData point(int index, int steps = 3) {
                   .traces = {},
                   .clock_offset = {0, 1e-6, -1e-6, 0},
                   .clock_error = {0, 1e-7, 1e-7, 0},
+                  .rows = rows(),
                   .started = "2026-01-02T03:04:05Z",
                   .ended = "2026-01-02T03:04:06Z"};
   for (int step = 0; step < steps; ++step) {

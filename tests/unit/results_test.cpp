@@ -111,6 +111,7 @@ TEST_F(RunFile, KeepsAPoint) {
   EXPECT_EQ(point.graph, "on");
   EXPECT_EQ(point.gemm_choices, samples::point(7).gemm_choices);
   EXPECT_EQ(point.communicators, samples::point(7).communicators);
+  EXPECT_EQ(point.rows, samples::rows());
   EXPECT_EQ(point.warm_up_steps, 1);
   EXPECT_EQ(point.stopped_because, "precision");
   EXPECT_EQ(point.started, "2026-01-02T03:04:05Z");
@@ -161,6 +162,7 @@ TEST_F(RunFile, OfSchema10IsReadWithoutWhat11Added) {
     point.set("graph", std::int64_t{1});
     point.remove("gemm_choices");
     point.remove("communicators");
+    point.remove("rows");
   }
   open.close();
   const RunData run = read_run(file());
@@ -169,6 +171,7 @@ TEST_F(RunFile, OfSchema10IsReadWithoutWhat11Added) {
   EXPECT_EQ(run.points[0].graph, "off");
   EXPECT_TRUE(run.points[0].gemm_choices.empty());
   EXPECT_TRUE(run.points[0].communicators.empty());
+  EXPECT_TRUE(run.points[0].rows.empty());
 }
 
 TEST_F(RunFile, KeepsOpsWithWaitsAndTransfers) {
