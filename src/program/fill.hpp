@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 /// The values that Fill writes: a function of key and global index alone, so that every mesh and
 /// every executor has the same data. Plain constexpr functions: a device kernel may call them too.
@@ -22,10 +23,43 @@ namespace isoscale::program {
   return scatter_bits(key + 0x9e3779b97f4a7c15ULL);
 }
 
-/// An integer in -127 ... 127, each as likely as any other to within 2^-24.
-[[nodiscard]] constexpr int fill_integer(std::uint64_t origin, std::uint64_t global_index) {
-  const std::uint64_t random = scatter_bits(origin + global_index * 0x9e3779b97f4a7c15ULL) >> 32;
-  return static_cast<int>((random * 255) >> 32) - 127;
+/// What random values are drawn from; see Fill.
+struct FillGrid {
+  std::uint64_t origin = 0;  ///< fill_origin of the key
+  std::int32_t range = 127;
+  std::uint32_t one_in = 1;
+};
+
+/// An integer in -range ... range, each as likely as any other to within 2^-24; 0 for all but one
+/// in `one_in` elements. The halves of one word decide which and whether: they are unrelated.
+[[nodiscard]] constexpr int fill_integer(const FillGrid& grid, std::uint64_t global_index) {
+  const std::uint64_t word = scatter_bits(grid.origin + global_index * 0x9e3779b97f4a7c15ULL);
+  const std::uint64_t low = word & 0xffffffffULL, high = word >> 32;
+  if ((low * grid.one_in) >> 32 != 0) return 0;
+  const auto values = static_cast<std::uint64_t>(2 * grid.range + 1);
+  return static_cast<int>((high * values) >> 32) - grid.range;
+}
+
+/// What a type that computes stores of a random value: fill_integer times a power of two. Integers
+/// wrap modulo 2^bits; their scale is at least 1 and at most 2^56.
+template <class T>
+[[nodiscard]] constexpr T fill_value(int integer, double scale) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(integer * static_cast<std::int64_t>(scale));
+  } else {
+    return static_cast<T>(integer) * static_cast<T>(scale);
+  }
+}
+
+/// A constant as a type that computes stores it; for integers a whole number within +-2^62, which
+/// wraps modulo 2^bits.
+template <class T>
+[[nodiscard]] constexpr T fill_constant(double value) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(static_cast<std::int64_t>(value));
+  } else {
+    return static_cast<T>(value);
+  }
 }
 
 /// 2^exponent, exactly; exponent in -1022 ... 1023.

@@ -112,9 +112,11 @@ struct Cast {
 
 enum class FillSource : std::uint8_t { random, constant };
 
-/// Fills a shard's elements. random: draws from (key, global index) a value on a grid that is exact
-/// in bf16, an integer in -127 ... 127 times 2^exponent; the same element gets the same value on
-/// every mesh and executor. constant: `value`.
+/// Fills a shard's elements, of any type. random: draws from (key, global index) a value on a grid
+/// that is exact in bf16, an integer in -range ... range times 2^exponent; the same element gets
+/// the same value on every mesh and executor. constant: `value`. Integer types take whole numbers,
+/// modulo 2^bits. A small range and few elements that are not 0 keep sums over many ranks exact in
+/// types of few digits.
 struct Fill {
   Slice dst{};
   Shard shard{};
@@ -122,6 +124,8 @@ struct Fill {
   std::uint64_t key = 0;
   std::int32_t exponent = 0;
   double value = 0;
+  std::int32_t range = 127;  ///< random: 1 ... 127
+  std::uint32_t one_in = 1;  ///< random: on average one of so many elements is drawn, others are 0
 };
 
 enum class Optimizer : std::uint8_t { sgd, adam };

@@ -38,6 +38,8 @@ std::vector<std::byte> content(DType type, std::uint64_t count, std::uint64_t se
   if (type == DType::f64) return bytes_of(double{});
   if (type == DType::i64) return bytes_of(std::int64_t{});
   if (type == DType::i32) return bytes_of(std::int32_t{});
+  if (type == DType::i8) return bytes_of(std::int8_t{});
+  if (type == DType::u8) return bytes_of(std::uint8_t{});
   return bytes_of(float{});
 }
 
@@ -141,7 +143,8 @@ TEST_P(Plays, EveryCollective) {
        {AxisSet{Axis::tp}, AxisSet{Axis::dp}, AxisSet{Axis::tp, Axis::pp}, mesh::every_axis}) {
     const auto members = mesh::group_members(shape_, rank, axes).size();
     const auto me = static_cast<std::uint64_t>(mesh::group_index(shape_, rank, axes));
-    for (const DType type : {DType::f32, DType::f64, DType::i64}) {
+    for (const DType type :
+         {DType::f32, DType::f64, DType::i64, DType::i32, DType::i8, DType::u8}) {
       int number = 0;
       for (const Sketch& sketch : collectives(axes, type, members, me)) {
         expect_like_host(sketch, shape_, gpus_.world,

@@ -8,7 +8,6 @@
 #include <type_traits>
 
 #include "executor/cuda/kernels/kernels.hpp"
-#include "program/fill.hpp"
 #include "tests/cuda/elements.hpp"
 #include "tests/cuda/standin.hpp"
 
@@ -32,7 +31,7 @@ void run(const FillCall& call) {
   std::uint64_t last = 0;
   for (std::size_t d = 0; d < 3; ++d) last += (call.extents[d] - 1) * call.local[d];
   require_reachable(call.dst, (last + 1) * program::element_size(call.type));
-  standin::with_floating(call.type, [&](auto element) {
+  standin::with_number(call.type, [&](auto element) {
     using Element = decltype(element);
     using Value = typename Element::Value;
     for (std::uint64_t i = 0; i < call.extents[0]; ++i) {
@@ -41,12 +40,11 @@ void run(const FillCall& call) {
           const std::uint64_t at = i * call.local[0] + j * call.local[1] + k * call.local[2];
           const std::uint64_t index =
               call.first + i * call.global[0] + j * call.global[1] + k * call.global[2];
-          const auto random = static_cast<Value>(program::fill_integer(call.origin, index)) *
-                              static_cast<Value>(call.scale);
+          const int whole = program::fill_integer(call.grid, index);
           Element::store(call.dst, at,
                          call.source == program::FillSource::constant
-                             ? static_cast<Value>(call.value)
-                             : static_cast<Value>(random));
+                             ? program::fill_constant<Value>(call.value)
+                             : program::fill_value<Value>(whole, call.scale));
         }
       }
     }
@@ -200,7 +198,9 @@ bool is_floating(program::DType type) {
 
 }  // namespace
 
-bool has_kernel(const FillCall& call) { return is_floating(call.type); }
+bool has_kernel(const FillCall& call) {
+  return standin::with_number(call.type, [](auto) { return true; });
+}
 bool has_kernel(const AddCall& call) {
   return is_floating(call.type) && !standin::is_fp8(call.type);
 }

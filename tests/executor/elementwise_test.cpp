@@ -265,7 +265,7 @@ TEST_P(Elementwise, FillDependsOnTheKey) {
 TEST(FillValues, AreFixed) {
   std::vector<int> values;
   for (std::uint64_t i = 0; i < 6; ++i) {
-    values.push_back(program::fill_integer(program::fill_origin(1), i));
+    values.push_back(program::fill_integer({.origin = program::fill_origin(1)}, i));
   }
   EXPECT_EQ(program::power_of_two(-3), 0.125);
   EXPECT_EQ(program::power_of_two(4), 16);

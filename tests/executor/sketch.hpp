@@ -24,6 +24,10 @@ template <>
 inline constexpr program::DType dtype_of<std::int64_t> = program::DType::i64;
 template <>
 inline constexpr program::DType dtype_of<std::int32_t> = program::DType::i32;
+template <>
+inline constexpr program::DType dtype_of<std::int8_t> = program::DType::i8;
+template <>
+inline constexpr program::DType dtype_of<std::uint8_t> = program::DType::u8;
 
 /// A program written op by op, storage and waits included: what a test plays owes nothing to
 /// Builder.

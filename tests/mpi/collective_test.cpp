@@ -77,7 +77,7 @@ class Collectives : public testing::TestWithParam<Variant> {
     for (std::size_t i = 1; i < size_; ++i) {
       const auto other = values_of<T>(i, count);
       std::ranges::transform(result, other, result.begin(), [how](T a, T b) {
-        return how == Reduction::sum   ? a + b
+        return how == Reduction::sum   ? static_cast<T>(a + b)
                : how == Reduction::min ? std::min(a, b)
                                        : std::max(a, b);
       });
@@ -138,18 +138,25 @@ TEST_P(Collectives, AllReduceInPlace) {
   expect_same(got, reduced<double>(part, Reduction::sum));
 }
 
-TEST_P(Collectives, AllReduceMinAndMaxOfIntegers) {
-  for (const Reduction how : {Reduction::min, Reduction::max}) {
-    Sketch fresh;
-    sketch_ = fresh;
-    const Slice both = sketch_.buffer<std::int64_t>(part);
-    if (GetParam().stream != 0) {
-      sketch_.emit(program::Fill{.dst = sketch_.buffer<float>(1), .shard = {}});
+TEST_P(Collectives, EveryReductionOfEveryTypeThatMpiHas) {
+  const auto run = [&]<class T>(T /*type*/) {
+    for (const Reduction how : {Reduction::sum, Reduction::min, Reduction::max}) {
+      sketch_ = Sketch{};
+      const Slice both = sketch_.buffer<T>(part);
+      if (GetParam().stream != 0) {
+        sketch_.emit(program::Fill{.dst = sketch_.buffer<float>(1), .shard = {}});
+      }
+      Collective op = collective(CollectiveKind::all_reduce, both, both);
+      op.reduction = how;
+      expect_same(play(op, values_of<T>(me_, part)), reduced<T>(part, how));
     }
-    Collective op = collective(CollectiveKind::all_reduce, both, both);
-    op.reduction = how;
-    expect_same(play(op, values_of<std::int64_t>(me_, part)), reduced<std::int64_t>(part, how));
-  }
+  };
+  run(double{});
+  run(float{});
+  run(std::int64_t{});
+  run(std::int32_t{});
+  run(std::int8_t{});
+  run(std::uint8_t{});
 }
 
 TEST_P(Collectives, ReduceToTheLast) {

@@ -94,7 +94,10 @@ TEST(Kernels, AreThereForTheTypesThatProgramsUse) {
     EXPECT_TRUE(has_kernel(CastCall{.from = DType::f32, .to = type}));
   }
   EXPECT_FALSE(has_kernel(AddCall{.type = DType::e4m3}));
-  EXPECT_FALSE(has_kernel(FillCall{.type = DType::i32}));
+  for (const DType type :
+       {DType::e4m3, DType::e5m2, DType::i64, DType::i32, DType::i8, DType::u8}) {
+    EXPECT_TRUE(has_kernel(FillCall{.type = type}));
+  }
   EXPECT_FALSE(has_kernel(CastCall{.from = DType::e4m3, .to = DType::f32}));
   const auto update = [](DType state, DType gradient, DType weight) {
     return has_kernel(UpdateCall{.state = state, .gradient_type = gradient, .weight_type = weight});

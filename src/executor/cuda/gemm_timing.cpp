@@ -68,7 +68,7 @@ void randomize(const Operand& operand, std::uint64_t batch, std::uint64_t key,
                   .extents = {1, 1, operand.extent(batch)},
                   .local = {0, 0, 1},
                   .global = {0, 0, 1},
-                  .origin = program::fill_origin(key),
+                  .grid = {.origin = program::fill_origin(key)},
                   .scale = program::power_of_two(to_one)},
          stream);
 }

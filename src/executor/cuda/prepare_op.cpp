@@ -12,7 +12,7 @@
 #include "base/error.hpp"
 #include "executor/cuda/device_slice.hpp"
 #include "executor/cuda/nccl_versions.hpp"
-#include "program/fill.hpp"
+#include "executor/fill.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {
@@ -168,27 +168,17 @@ units::Bytes host_fill_bytes(const Resolver& resolver, const program::Fill& op) 
 }
 
 Call prepare_op(const Resolver& resolver, const program::Fill& op, void* staging) {
-  const program::Shard& shard = op.shard;
-  FillCall call{.type = resolver.dtype(op.dst),
-                .dst = resolver.address(op.dst),
-                .extents = shard.extents,
-                .local = shard.local,
-                .global = shard.global,
-                .first = shard.first(resolver.coordinates()),
-                .origin = program::fill_origin(op.key),
-                .source = op.source,
-                .scale = program::power_of_two(op.exponent),
-                .value = op.value};
-  std::uint64_t last = 0;
-  for (std::size_t d = 0; d < shard.extents.size(); ++d) {
-    if (shard.extents[d] == 0) return call;  // nothing to fill
-    last += (shard.extents[d] - 1) * shard.local[d];
-  }
-  if (last >= op.dst.count) {
-    throw base::Error(
-        fmt::format("a fill reaches element {} of a slice of {}", last, op.dst.count));
-  }
-  require_kernel(call, "fill", {call.type});
+  require_fill(resolver, op);
+  const FillCall call{.type = resolver.dtype(op.dst),
+                      .dst = resolver.address(op.dst),
+                      .extents = op.shard.extents,
+                      .local = op.shard.local,
+                      .global = op.shard.global,
+                      .first = op.shard.first(resolver.coordinates()),
+                      .grid = grid_of(op),
+                      .source = op.source,
+                      .scale = program::power_of_two(op.exponent),
+                      .value = op.value};
   const units::Bytes bytes = host_fill_bytes(resolver, op);
   if (bytes.value() == 0) return call;
   return HostFillCall{.fill = call,

@@ -15,6 +15,7 @@
 #include "executor/host/waiting.hpp"
 #include "executor/host/wide.hpp"
 #include "executor/strided_copy.hpp"
+#include "program/fill.hpp"
 #include "program/op.hpp"
 
 /// Ops of a program with everything looked up: what is left is to call BLAS, MPI or a loop.
@@ -68,13 +69,14 @@ struct CastCall {
 };
 void run(const CastCall& call);
 
+/// For all types.
 struct FillCall {
-  Element element = Element::f32;
+  program::DType type = program::DType::f32;
   std::byte* dst = nullptr;
   std::array<std::uint64_t, 3> extents{}, local{}, global{};
-  std::uint64_t first = 0;   ///< global index of local element (0, 0, 0) on this rank
-  std::uint64_t origin = 0;  ///< program::fill_origin of the key
-  double scale = 1;
+  std::uint64_t first = 0;  ///< global index of local element (0, 0, 0) on this rank
+  program::FillGrid grid{};
+  double scale = 1;  ///< a power of two
   program::FillSource source = program::FillSource::random;
   double value = 0;  ///< of every element when the source is constant
 };
@@ -151,20 +153,14 @@ struct EmulatedAddCall {
 };
 void run(const EmulatedAddCall& call);
 
-struct EmulatedFillCall {
-  FillCall wide;     ///< in f64; its destination is not set
-  StoredMatrix dst;  ///< the whole slice: elements between the shard's stay as they are
-};
-void run(const EmulatedFillCall& call);
-
 struct EmulatedUpdateCall {
   UpdateCall wide;  ///< weight and gradient point to what is stored, of the types below
   program::DType weight = program::DType::f32, gradient = program::DType::f32;
 };
 void run(const EmulatedUpdateCall& call);
 
-using Call = std::variant<GemmCall, CollectiveCall, ExchangeCall, CopyCall, AddCall, CastCall,
-                          FillCall, UpdateCall, EmulatedGemmCall, EmulatedAddCall, EmulatedFillCall,
-                          EmulatedUpdateCall>;
+using Call =
+    std::variant<GemmCall, CollectiveCall, ExchangeCall, CopyCall, AddCall, CastCall, FillCall,
+                 UpdateCall, EmulatedGemmCall, EmulatedAddCall, EmulatedUpdateCall>;
 
 }  // namespace isoscale::executor::host

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+#include <array>
 #include <cstring>
 
 #include "executor/host/calls.hpp"
-#include "program/fill.hpp"
+#include "program/narrow.hpp"
 
 namespace isoscale::executor::host {
 namespace {
@@ -66,13 +67,29 @@ void fill_shard(const FillCall& call, const ValueOf& value_of) {
 template <class T>
 void fill(const FillCall& call) {
   if (call.source == program::FillSource::constant) {
-    fill_shard<T>(call,
-                  [value = static_cast<T>(call.value)](std::uint64_t /*index*/) { return value; });
-    return;
+    const T value = program::fill_constant<T>(call.value);
+    return fill_shard<T>(call, [value](std::uint64_t /*index*/) { return value; });
   }
-  const auto scale = static_cast<T>(call.scale);
   fill_shard<T>(call, [&](std::uint64_t index) {
-    return static_cast<T>(program::fill_integer(call.origin, index)) * scale;
+    return program::fill_value<T>(program::fill_integer(call.grid, index), call.scale);
+  });
+}
+
+/// Rounded once from f64. There are at most 255 values: each is encoded once.
+template <class Code>
+void fill_narrow(const FillCall& call, const program::NarrowFormat& format) {
+  const auto code = [&](double value) { return static_cast<Code>(program::encode(format, value)); };
+  if (call.source == program::FillSource::constant) {
+    return fill_shard<Code>(call,
+                            [value = code(call.value)](std::uint64_t /*index*/) { return value; });
+  }
+  std::array<Code, 255> codes{};
+  const int range = call.grid.range;
+  for (int i = -range; i <= range; ++i) {
+    codes[static_cast<std::size_t>(i + range)] = code(program::fill_value<double>(i, call.scale));
+  }
+  fill_shard<Code>(call, [&](std::uint64_t index) {
+    return codes[static_cast<std::size_t>(program::fill_integer(call.grid, index) + range)];
   });
 }
 
@@ -97,10 +114,26 @@ void run(const AddCall& call) {
 }
 
 void run(const FillCall& call) {
-  if (call.element == Element::f32) {
-    fill<float>(call);
-  } else {
-    fill<double>(call);
+  using program::DType;
+  switch (call.type) {
+    case DType::f64:
+      return fill<double>(call);
+    case DType::f32:
+      return fill<float>(call);
+    case DType::f16:
+    case DType::bf16:
+      return fill_narrow<std::uint16_t>(call, *program::narrow_format(call.type));
+    case DType::e4m3:
+    case DType::e5m2:
+      return fill_narrow<std::uint8_t>(call, *program::narrow_format(call.type));
+    case DType::i64:
+      return fill<std::int64_t>(call);
+    case DType::i32:
+      return fill<std::int32_t>(call);
+    case DType::i8:
+      return fill<std::int8_t>(call);
+    case DType::u8:
+      return fill<std::uint8_t>(call);
   }
 }
 

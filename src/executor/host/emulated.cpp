@@ -99,14 +99,6 @@ void run(const EmulatedAddCall& call) {
   narrow(sum, call.operands[2]);
 }
 
-void run(const EmulatedFillCall& call) {
-  std::vector<double> values = widen<double>(call.dst);
-  FillCall wide = call.wide;
-  wide.dst = bytes(values);
-  run(wide);
-  narrow(values, call.dst);
-}
-
 void run(const EmulatedUpdateCall& call) {
   UpdateCall wide = call.wide;
   std::vector<float> gradient, weight;

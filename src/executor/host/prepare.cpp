@@ -43,7 +43,11 @@ class SectionPreparer {
     return emulates(op) ? prepare_emulated(resolver_, payload) : prepare_op(resolver_, payload);
   }
 
+  // These move and write types that the host does not compute with.
   Call call(const program::Op& /*op*/, const program::Copy& payload) {
+    return prepare_op(resolver_, payload);
+  }
+  Call call(const program::Op& /*op*/, const program::Fill& payload) {
     return prepare_op(resolver_, payload);
   }
 

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "base/error.hpp"
+#include "executor/fill.hpp"
 #include "executor/host/prepare_ops.hpp"
-#include "program/fill.hpp"
 
 namespace isoscale::executor::host {
 namespace {
@@ -120,35 +120,17 @@ Call prepare_op(const Resolver& resolver, const program::Cast& op) {
 }
 
 Call prepare_op(const Resolver& resolver, const program::Fill& op) {
-  return prepare_fill(resolver, op, resolver.element(op.dst, "the destination"));
-}
-
-FillCall prepare_fill(const Resolver& resolver, const program::Fill& op, Element element) {
-  const program::Shard& shard = op.shard;
-  std::uint64_t last = 0;
-  bool is_empty = false;
-  for (std::size_t d = 0; d < shard.extents.size(); ++d) {
-    is_empty = is_empty || shard.extents[d] == 0;
-    if (!is_empty) last += (shard.extents[d] - 1) * shard.local[d];
-  }
-  if (!is_empty && last >= op.dst.count) {
-    throw base::Error(fmt::format("a fill reaches local element {} of a slice of {} elements", last,
-                                  op.dst.count));
-  }
-  constexpr std::int32_t least_normal = -1022, greatest = 1016;  // 127 * 2^1016 is finite
-  if (op.exponent < least_normal || op.exponent > greatest) {
-    throw base::Error(fmt::format("a fill with exponent {} is not representable", op.exponent));
-  }
-  return {.element = element,
-          .dst = resolver.address(op.dst),
-          .extents = shard.extents,
-          .local = shard.local,
-          .global = shard.global,
-          .first = shard.first(resolver.coordinates()),
-          .origin = program::fill_origin(op.key),
-          .scale = program::power_of_two(op.exponent),
-          .source = op.source,
-          .value = op.value};
+  require_fill(resolver, op);
+  return FillCall{.type = resolver.dtype(op.dst),
+                  .dst = resolver.address(op.dst),
+                  .extents = op.shard.extents,
+                  .local = op.shard.local,
+                  .global = op.shard.global,
+                  .first = op.shard.first(resolver.coordinates()),
+                  .grid = grid_of(op),
+                  .scale = program::power_of_two(op.exponent),
+                  .source = op.source,
+                  .value = op.value};
 }
 
 Call prepare_op(const Resolver& resolver, const program::Update& op, Powers powers_mode) {

@@ -125,14 +125,6 @@ Call prepare_emulated(const Resolver& resolver, const program::Cast& op) {
   return prepare_cast(resolver, op);
 }
 
-Call prepare_emulated(const Resolver& resolver, const program::Fill& op) {
-  return EmulatedFillCall{.wide = prepare_fill(resolver, op, Element::f64),
-                          .dst = {.type = resolver.dtype(op.dst),
-                                  .data = resolver.address(op.dst),
-                                  .rows = 1,
-                                  .columns = op.dst.count}};
-}
-
 Call prepare_emulated(const Resolver& resolver, const program::Update& op, Powers powers_mode) {
   const UpdateElements elements{.weight = wide_element(resolver, op.weight, "the weight"),
                                 .gradient = wide_element(resolver, op.gradient, "the gradient")};

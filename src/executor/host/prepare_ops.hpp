@@ -25,10 +25,6 @@ namespace isoscale::executor::host {
 /// A cast between any floating types.
 [[nodiscard]] CastCall prepare_cast(const Resolver& resolver, const program::Cast& op);
 
-/// `element` is what is written at `dst`.
-[[nodiscard]] FillCall prepare_fill(const Resolver& resolver, const program::Fill& op,
-                                    Element element);
-
 /// What an update reads and writes its weight and its gradient as.
 struct UpdateElements {
   Element weight, gradient;
@@ -38,11 +34,10 @@ struct UpdateElements {
 
 /// Whether an op needs types or rounding that the functions above refuse.
 [[nodiscard]] bool needs_emulation(const Resolver& resolver, const program::Payload& payload);
-/// Gemm, Add, Cast, Fill and Update in any floating types; the same errors as above.
+/// Gemm, Add, Cast and Update in any floating types; the same errors as above.
 [[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Gemm& op);
 [[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Add& op);
 [[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Cast& op);
-[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Fill& op);
 [[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Update& op,
                                     Powers powers_mode);
 

@@ -26,7 +26,6 @@ void play_call(const Call& call, Player& player) {
     void operator()(const UpdateCall& c) const { run(c); }
     void operator()(const EmulatedGemmCall& c) const { run(c); }
     void operator()(const EmulatedAddCall& c) const { run(c); }
-    void operator()(const EmulatedFillCall& c) const { run(c); }
     void operator()(const EmulatedUpdateCall& c) const { run(c); }
   };
   std::visit(Visitor{player}, call);

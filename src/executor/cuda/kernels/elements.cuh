@@ -8,6 +8,7 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
+#include <type_traits>
 
 #include "program/buffer.hpp"
 
@@ -19,10 +20,10 @@ struct Type {
   using type = T;
 };
 
-/// What an element is computed in: f64 for f64, else f32.
+/// What an element is computed in: f64 for f64, integers for integers, else f32.
 template <class T>
 struct ComputeIn {
-  using type = float;
+  using type = std::conditional_t<std::is_integral_v<T>, T, float>;
 };
 template <>
 struct ComputeIn<double> {
@@ -83,6 +84,23 @@ bool with_float_or_fp8(program::DType type, const Use& use) {
       return use(Type<__nv_fp8_e5m2>{});
     default:
       return with_float(type, use);
+  }
+}
+
+/// Every type that a program can name.
+template <class Use>
+bool with_any(program::DType type, const Use& use) {
+  switch (type) {
+    case program::DType::i64:
+      return use(Type<std::int64_t>{});
+    case program::DType::i32:
+      return use(Type<std::int32_t>{});
+    case program::DType::i8:
+      return use(Type<std::int8_t>{});
+    case program::DType::u8:
+      return use(Type<std::uint8_t>{});
+    default:
+      return with_float_or_fp8(type, use);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "program/fill.hpp"
 #include "program/op.hpp"
 
 /// The few ops that no library has, one kernel (or two) each. All pointers are reachable from the
@@ -15,13 +16,13 @@
 namespace isoscale::executor::cuda {
 
 /// The elements of a shard; the same function of (key, global index) as on the host, bit by bit.
-/// Types f64, f32, f16, bf16, e4m3 and e5m2.
+/// For all types.
 struct FillCall {
   program::DType type = program::DType::f32;
   void* dst = nullptr;
   std::array<std::uint64_t, 3> extents{}, local{}, global{};
-  std::uint64_t first = 0;   ///< global index of local element (0, 0, 0)
-  std::uint64_t origin = 0;  ///< program::fill_origin of the key
+  std::uint64_t first = 0;  ///< global index of local element (0, 0, 0)
+  program::FillGrid grid{};
   program::FillSource source = program::FillSource::random;
   double scale = 1;  ///< a power of two
   double value = 0;  ///< of every element when the source is constant
