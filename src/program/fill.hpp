@@ -51,10 +51,10 @@ template <class T>
   }
 }
 
-/// A constant as a type that computes stores it; for integers a whole number within +-2^62, which
-/// wraps modulo 2^bits.
+/// A constant as a type that computes stores it, in a fill or as a factor; for integers a whole
+/// number within +-2^62, which wraps modulo 2^bits.
 template <class T>
-[[nodiscard]] constexpr T fill_constant(double value) {
+[[nodiscard]] constexpr T constant_as(double value) {
   if constexpr (std::is_integral_v<T>) {
     return static_cast<T>(static_cast<std::int64_t>(value));
   } else {

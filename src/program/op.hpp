@@ -86,10 +86,12 @@ struct Copy {
   Matrix src{}, dst{};
 };
 
-/// dst = a + b, over rows x columns.
+/// dst = a + scale * b, over rows x columns; the product may be rounded or not before the sum is.
+/// dst may be an operand. Integers wrap, and their scale is a whole number.
 struct Add {
   std::uint32_t rows = 0, columns = 0;
   Matrix a{}, b{}, dst{};
+  double scale = 1;
 };
 
 /// How a cast is scaled. fixed: by `scale`. amax: by 2^floor(log2(target / max|src|)), so that the

@@ -43,7 +43,7 @@ void run(const FillCall& call) {
           const int whole = program::fill_integer(call.grid, index);
           Element::store(call.dst, at,
                          call.source == program::FillSource::constant
-                             ? program::fill_constant<Value>(call.value)
+                             ? program::constant_as<Value>(call.value)
                              : program::fill_value<Value>(whole, call.scale));
         }
       }
@@ -56,13 +56,15 @@ void run(const AddCall& call) {
   require_matrix(call.a, call.type, call.rows, call.columns, call.a_row);
   require_matrix(call.b, call.type, call.rows, call.columns, call.b_row);
   require_matrix(call.dst, call.type, call.rows, call.columns, call.dst_row);
-  standin::with_floating(call.type, [&](auto element) {
+  standin::with_number(call.type, [&](auto element) {
     using Element = decltype(element);
+    using Value = typename Element::Value;
+    const auto scale = program::constant_as<Value>(call.scale);
     for (std::uint64_t row = 0; row < call.rows; ++row) {
       for (std::uint64_t i = 0; i < call.columns; ++i) {
-        Element::store(call.dst, row * call.dst_row + i,
-                       Element::load(call.a, row * call.a_row + i) +
-                           Element::load(call.b, row * call.b_row + i));
+        const Value a = Element::load(call.a, row * call.a_row + i);
+        const Value b = Element::load(call.b, row * call.b_row + i);
+        Element::store(call.dst, row * call.dst_row + i, static_cast<Value>(a + scale * b));
       }
     }
     return true;
@@ -202,7 +204,7 @@ bool has_kernel(const FillCall& call) {
   return standin::with_number(call.type, [](auto) { return true; });
 }
 bool has_kernel(const AddCall& call) {
-  return is_floating(call.type) && !standin::is_fp8(call.type);
+  return standin::with_number(call.type, [](auto) { return true; }) && !standin::is_fp8(call.type);
 }
 bool has_kernel(const CastCall& call) {
   return is_floating(call.from) && !standin::is_fp8(call.from) && is_floating(call.to);

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 
+#include "base/error.hpp"
 #include "program/fill.hpp"
 #include "tests/executor/executors.hpp"
 
@@ -102,27 +103,35 @@ TEST_P(Elementwise, CopyFromAShardPicksThisRanksPart) {
   EXPECT_THAT(get<double>(*session, part), testing::ElementsAre(4, 5));
 }
 
+struct Addition {
+  Matrix a, b, dst;
+  double scale = 1;
+};
+
+/// Small whole numbers: exact also where the product is not rounded.
 template <class T>
 void test_add(Sketch& sketch, const std::function<std::unique_ptr<Session>(const Sketch&)>& prepare,
-              const Matrix& a, const Matrix& b, const Matrix& dst) {
+              const Addition& add) {
   constexpr std::uint32_t rows = 6, columns = 9;
-  sketch.emit(Add{.rows = rows, .columns = columns, .a = a, .b = b, .dst = dst});
+  const auto& [a, b, dst, scale] = add;
+  sketch.emit(Add{.rows = rows, .columns = columns, .a = a, .b = b, .dst = dst, .scale = scale});
   const auto session = prepare(sketch);
-  put(*session, a.slice, random_values<T>(a.slice.count, 1));
-  put(*session, b.slice, random_values<T>(b.slice.count, 2));
+  put(*session, a.slice, whole_values<T>(a.slice.count, 1));
+  put(*session, b.slice, whole_values<T>(b.slice.count, 2));
   const auto va = get<T>(*session, a.slice), vb = get<T>(*session, b.slice);
   auto expected = get<T>(*session, dst.slice);
   session->play(program::Section::step, Trace::off);
   for (std::uint64_t r = 0; r < rows; ++r) {
     for (std::uint64_t c = 0; c < columns; ++c) {
-      expected[r * dst.row_stride + c] = va[r * a.row_stride + c] + vb[r * b.row_stride + c];
+      const auto product = static_cast<T>(vb[r * b.row_stride + c] * static_cast<T>(scale));
+      expected[r * dst.row_stride + c] = static_cast<T>(va[r * a.row_stride + c] + product);
     }
   }
-  EXPECT_EQ(get<T>(*session, dst.slice), expected);
+  EXPECT_EQ(get<T>(*session, dst.slice), expected) << "scale " << scale;
 }
 
 TEST_P(Elementwise, AddsDenseStridedAndInPlace) {
-  const auto run = [&]<class T>(T /*type*/) {
+  const auto run = [&]<class T>(T /*type*/, double scale) {
     const auto ready = [&](const Sketch& sketch) { return prepare(sketch); };
     for (const std::uint64_t stride : {9U, 12U}) {
       const auto matrix = [&](Sketch& sketch) {
@@ -130,17 +139,32 @@ TEST_P(Elementwise, AddsDenseStridedAndInPlace) {
       };
       Sketch apart, onto_a, onto_b, twice;
       const Matrix a = matrix(apart), b = matrix(apart), dst = matrix(apart);
-      test_add<T>(apart, ready, a, b, dst);
+      test_add<T>(apart, ready, {a, b, dst, scale});
       const Matrix c = matrix(onto_a), d = matrix(onto_a);
-      test_add<T>(onto_a, ready, c, d, c);
+      test_add<T>(onto_a, ready, {c, d, c, scale});
       const Matrix e = matrix(onto_b), f = matrix(onto_b);
-      test_add<T>(onto_b, ready, e, f, f);
+      test_add<T>(onto_b, ready, {e, f, f, scale});
       const Matrix g = matrix(twice);
-      test_add<T>(twice, ready, g, g, g);
+      test_add<T>(twice, ready, {g, g, g, scale});
     }
   };
-  run(float{});
-  run(double{});
+  for (const double scale : {1.0, 3.0, -0.25}) {
+    run(float{}, scale);
+    run(double{}, scale);
+    if (scale != std::trunc(scale)) continue;
+    run(std::int64_t{}, scale);
+    run(std::int32_t{}, scale);
+    run(std::int8_t{}, scale);
+    run(std::uint8_t{}, scale);
+  }
+}
+
+TEST_P(Elementwise, AddsRefuseAFactorThatIntegersDoNotHave) {
+  Sketch sketch;
+  const Slice a = sketch.buffer<std::int32_t>(4);
+  const Matrix row{.slice = a, .row_stride = 4};
+  sketch.emit(Add{.rows = 1, .columns = 4, .a = row, .b = row, .dst = row, .scale = 0.5});
+  EXPECT_THROW(static_cast<void>(prepare(sketch)), base::Error);
 }
 
 Cast cast(const Slice& src, const Slice& dst, double scale = 1) {

@@ -12,7 +12,7 @@
 #include "base/error.hpp"
 #include "executor/cuda/device_slice.hpp"
 #include "executor/cuda/nccl_versions.hpp"
-#include "executor/fill.hpp"
+#include "executor/elementwise.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {
@@ -122,9 +122,9 @@ Call prepare_op(const Resolver& resolver, const program::Add& op) {
                .dst = on_device(resolver, op.dst, op.rows, op.columns, "the sum"),
                .a_row = op.a.row_stride,
                .b_row = op.b.row_stride,
-               .dst_row = op.dst.row_stride};
-  require_same(resolver.dtype(op.a.slice), call.type, "addend and sum");
-  require_same(resolver.dtype(op.b.slice), call.type, "addend and sum");
+               .dst_row = op.dst.row_stride,
+               .scale = op.scale};
+  require_add(resolver, op);
   require_kernel(call, "add", {call.type});
   return call;
 }

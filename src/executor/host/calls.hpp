@@ -50,13 +50,14 @@ struct GemmCall {
 };
 void run(const GemmCall& call);
 
-/// Strides in elements.
+/// Strides in elements. For f64, f32 and integers.
 struct AddCall {
-  Element element = Element::f32;
+  program::DType type = program::DType::f32;
   std::size_t rows = 0, columns = 0;
   const std::byte *a = nullptr, *b = nullptr;
   std::byte* dst = nullptr;
   std::size_t a_row = 0, b_row = 0, dst_row = 0;
+  double scale = 1;  ///< of b
 };
 void run(const AddCall& call);
 
@@ -150,6 +151,7 @@ void run(const EmulatedGemmCall& call);
 
 struct EmulatedAddCall {
   std::vector<StoredMatrix> operands;  ///< a, b, dst
+  float scale = 1;                     ///< of b
 };
 void run(const EmulatedAddCall& call);
 

@@ -9,20 +9,28 @@
 namespace isoscale::executor::host {
 namespace {
 
+// Long rows are bound by memory: what is read and written once is all that these loops do. The sum
+// of integers is taken in their unsigned type, where it wraps.
+
 template <class T>
 void add_row(const T* __restrict__ a, const T* __restrict__ b, T* __restrict__ dst,
-             std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) dst[i] = a[i] + b[i];
+             std::size_t count, T scale) {
+  for (std::size_t i = 0; i < count; ++i) dst[i] = static_cast<T>(a[i] + scale * b[i]);
 }
 
 template <class T>
-void add_row_in_place(const T* __restrict__ addend, T* __restrict__ dst, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) dst[i] += addend[i];
+void add_onto_a(const T* __restrict__ b, T* __restrict__ dst, std::size_t count, T scale) {
+  for (std::size_t i = 0; i < count; ++i) dst[i] = static_cast<T>(dst[i] + scale * b[i]);
 }
 
 template <class T>
-void double_row(T* dst, std::size_t count) {
-  for (std::size_t i = 0; i < count; ++i) dst[i] += dst[i];
+void add_onto_b(const T* __restrict__ a, T* __restrict__ dst, std::size_t count, T scale) {
+  for (std::size_t i = 0; i < count; ++i) dst[i] = static_cast<T>(a[i] + scale * dst[i]);
+}
+
+template <class T>
+void add_onto_both(T* dst, std::size_t count, T scale) {
+  for (std::size_t i = 0; i < count; ++i) dst[i] = static_cast<T>(dst[i] + scale * dst[i]);
 }
 
 /// dst may be either operand, or both: told apart so that each loop can be vectorised.
@@ -31,15 +39,16 @@ void add(const AddCall& call) {
   const auto* a = reinterpret_cast<const T*>(call.a);
   const auto* b = reinterpret_cast<const T*>(call.b);
   auto* dst = reinterpret_cast<T*>(call.dst);
+  const auto scale = program::constant_as<T>(call.scale);
   for (std::size_t row = 0; row < call.rows; ++row) {
     if (dst == a && dst == b) {
-      double_row(dst, call.columns);
+      add_onto_both(dst, call.columns, scale);
     } else if (dst == a) {
-      add_row_in_place(b, dst, call.columns);
+      add_onto_a(b, dst, call.columns, scale);
     } else if (dst == b) {
-      add_row_in_place(a, dst, call.columns);
+      add_onto_b(a, dst, call.columns, scale);
     } else {
-      add_row(a, b, dst, call.columns);
+      add_row(a, b, dst, call.columns, scale);
     }
     a += call.a_row;
     b += call.b_row;
@@ -67,7 +76,7 @@ void fill_shard(const FillCall& call, const ValueOf& value_of) {
 template <class T>
 void fill(const FillCall& call) {
   if (call.source == program::FillSource::constant) {
-    const T value = program::fill_constant<T>(call.value);
+    const T value = program::constant_as<T>(call.value);
     return fill_shard<T>(call, [value](std::uint64_t /*index*/) { return value; });
   }
   fill_shard<T>(call, [&](std::uint64_t index) {
@@ -106,10 +115,24 @@ void run(const CopyCall& call) {
 }
 
 void run(const AddCall& call) {
-  if (call.element == Element::f32) {
-    add<float>(call);
-  } else {
-    add<double>(call);
+  using program::DType;
+  switch (call.type) {
+    case DType::f64:
+      return add<double>(call);
+    case DType::f32:
+      return add<float>(call);
+    case DType::i64:
+      return add<std::uint64_t>(call);
+    case DType::i32:
+      return add<std::uint32_t>(call);
+    case DType::i8:
+    case DType::u8:
+      return add<std::uint8_t>(call);
+    case DType::f16:
+    case DType::bf16:
+    case DType::e4m3:
+    case DType::e5m2:
+      return;  // emulated or refused
   }
 }
 

@@ -95,7 +95,7 @@ void run(const EmulatedGemmCall& call) {
 void run(const EmulatedAddCall& call) {
   const std::vector<float> a = widen<float>(call.operands[0]);
   std::vector<float> sum = widen<float>(call.operands[1]);
-  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += a[i];
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] = a[i] + call.scale * sum[i];
   narrow(sum, call.operands[2]);
 }
 

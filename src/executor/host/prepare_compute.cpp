@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "base/error.hpp"
-#include "executor/fill.hpp"
+#include "executor/elementwise.hpp"
 #include "executor/host/prepare_ops.hpp"
 
 namespace isoscale::executor::host {
@@ -90,10 +90,10 @@ Call prepare_op(const Resolver& resolver, const program::Copy& op) {
 }
 
 Call prepare_op(const Resolver& resolver, const program::Add& op) {
-  const Element element = resolver.element(op.dst.slice, "the sum");
-  require_same(element, resolver.element(op.a.slice, "the first addend"), "addend and sum");
-  require_same(element, resolver.element(op.b.slice, "the second addend"), "addend and sum");
-  AddCall call{.element = element,
+  const program::DType type = resolver.dtype(op.dst.slice);
+  if (!is_integer(type)) static_cast<void>(resolver.element(op.dst.slice, "the sum"));
+  require_add(resolver, op);
+  AddCall call{.type = type,
                .rows = op.rows,
                .columns = op.columns,
                .a = resolver.address(op.a, op.rows, op.columns, 1),
@@ -101,7 +101,8 @@ Call prepare_op(const Resolver& resolver, const program::Add& op) {
                .dst = resolver.address(op.dst, op.rows, op.columns, 1),
                .a_row = op.a.row_stride,
                .b_row = op.b.row_stride,
-               .dst_row = op.dst.row_stride};
+               .dst_row = op.dst.row_stride,
+               .scale = op.scale};
   const bool is_dense =
       call.a_row == call.columns && call.b_row == call.columns && call.dst_row == call.columns;
   if (is_dense) {

@@ -112,7 +112,8 @@ Call prepare_emulated(const Resolver& resolver, const program::Gemm& op) {
 Call prepare_emulated(const Resolver& resolver, const program::Add& op) {
   EmulatedAddCall call{.operands = {stored(resolver, op.a, op.rows, op.columns),
                                     stored(resolver, op.b, op.rows, op.columns),
-                                    stored(resolver, op.dst, op.rows, op.columns)}};
+                                    stored(resolver, op.dst, op.rows, op.columns)},
+                       .scale = static_cast<float>(op.scale)};
   for (const StoredMatrix& operand : call.operands) {
     if (operand.type != call.operands.back().type) {
       throw base::Error("addend and sum differ in type");

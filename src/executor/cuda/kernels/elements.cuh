@@ -87,9 +87,8 @@ bool with_float_or_fp8(program::DType type, const Use& use) {
   }
 }
 
-/// Every type that a program can name.
 template <class Use>
-bool with_any(program::DType type, const Use& use) {
+bool with_integer(program::DType type, const Use& use) {
   switch (type) {
     case program::DType::i64:
       return use(Type<std::int64_t>{});
@@ -100,8 +99,14 @@ bool with_any(program::DType type, const Use& use) {
     case program::DType::u8:
       return use(Type<std::uint8_t>{});
     default:
-      return with_float_or_fp8(type, use);
+      return false;
   }
+}
+
+/// Every type that a program can name.
+template <class Use>
+bool with_any(program::DType type, const Use& use) {
+  return with_float_or_fp8(type, use) || with_integer(type, use);
 }
 
 /// What a launch reports when a call's types have no kernel.

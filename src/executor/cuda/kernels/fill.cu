@@ -56,7 +56,7 @@ cudaError_t start(const FillCall& call, cudaStream_t stream) {
     if (call.source == program::FillSource::constant) {
       T value{};
       if constexpr (std::is_integral_v<T>) {
-        value = program::fill_constant<T>(call.value);
+        value = program::constant_as<T>(call.value);
       } else {
         value = T(call.value);  // rounded once, also to the narrow types
       }

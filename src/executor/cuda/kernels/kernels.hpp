@@ -29,13 +29,14 @@ struct FillCall {
 };
 [[nodiscard]] cudaError_t start(const FillCall& call, cudaStream_t stream);
 
-/// dst = a + b, rounded once; dst may be an operand. Types f64, f32, f16 and bf16.
+/// program::Add, in f32 for narrow types. Types f64, f32, f16, bf16 and integers.
 struct AddCall {
   program::DType type = program::DType::f32;
   std::uint64_t rows = 0, columns = 0;
   const void *a = nullptr, *b = nullptr;
   void* dst = nullptr;
   std::uint64_t a_row = 0, b_row = 0, dst_row = 0;
+  double scale = 1;  ///< of b
 };
 [[nodiscard]] cudaError_t start(const AddCall& call, cudaStream_t stream);
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/fill.hpp"
+#include "executor/elementwise.hpp"
 
 #include <fmt/format.h>
 
@@ -12,9 +12,9 @@
 namespace isoscale::executor {
 namespace {
 
-bool is_integer(program::DType type) {
-  using program::DType;
-  return type == DType::i64 || type == DType::i32 || type == DType::i8 || type == DType::u8;
+bool is_whole(double value) {
+  constexpr double most = 4611686018427387904.0;  // 2^62
+  return std::trunc(value) == value && std::abs(value) <= most;
 }
 
 void require_inside(const program::Fill& op) {
@@ -41,12 +41,27 @@ void require_exponent(const program::Fill& op, program::DType type) {
 
 }  // namespace
 
+bool is_integer(program::DType type) {
+  using program::DType;
+  return type == DType::i64 || type == DType::i32 || type == DType::i8 || type == DType::u8;
+}
+
+void require_add(const Resolver& resolver, const program::Add& op) {
+  const program::DType type = resolver.dtype(op.dst.slice);
+  if (resolver.dtype(op.a.slice) != type || resolver.dtype(op.b.slice) != type) {
+    throw base::Error("addend and sum differ in type");
+  }
+  if (is_integer(type) && !is_whole(op.scale)) {
+    throw base::Error(
+        fmt::format("an add of {} with scale {}: no whole number", program::name(type), op.scale));
+  }
+}
+
 void require_fill(const Resolver& resolver, const program::Fill& op) {
   const program::DType type = resolver.dtype(op.dst);
   require_inside(op);
   if (op.source == program::FillSource::constant) {
-    constexpr double most = 4611686018427387904.0;  // 2^62
-    if (is_integer(type) && !(std::trunc(op.value) == op.value && std::abs(op.value) <= most)) {
+    if (is_integer(type) && !is_whole(op.value)) {
       throw base::Error(
           fmt::format("a fill of {} with {}: no whole number", program::name(type), op.value));
     }
