@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "units/text.hpp"
+#include "workloads/bench/sizes.hpp"
 
 namespace isoscale::workloads {
 namespace {
@@ -74,15 +75,21 @@ std::string accepted(const OptionSpec& spec) {
       return "a whole number" + range_text(spec);
     case OptionType::bytes:
       return fmt::format("a size in bytes{}, such as 25MiB", range_text(spec));
+    case OptionType::list:
+      return fmt::format("a list of {}", fmt::join(spec.choices, ","));
+    case OptionType::text:
+      return "text, as its help says";
   }
   throw std::logic_error("an option of a type that does not exist");
 }
 
 void validate(const OptionSpec& spec, std::string_view value) {
   // Foreign text may be any size; no value with a meaning is longer than this, or is not plain.
-  constexpr std::size_t longest = 64;
+  constexpr std::size_t longest = 64, longest_list = 4096;
+  const bool is_long = spec.type == OptionType::list || spec.type == OptionType::text;
   if (value.empty()) refuse(spec, value, "empty");
-  if (value.size() > longest || !base::is_plain(value)) refuse(spec, value, "without meaning");
+  if (value.size() > (is_long ? longest_list : longest) || !base::is_plain(value))
+    refuse(spec, value, "without meaning");
   switch (spec.type) {
     case OptionType::choice:
       return validate_choice(spec, value);
@@ -90,6 +97,11 @@ void validate(const OptionSpec& spec, std::string_view value) {
       return validate_integer(spec, value);
     case OptionType::bytes:
       return validate_bytes(spec, value);
+    case OptionType::list:
+      for (const std::string& part : parse_list(spec.key, value)) validate_choice(spec, part);
+      return;
+    case OptionType::text:
+      return;
   }
 }
 

@@ -12,13 +12,15 @@
 /// the experiment file, the run file and the documentation.
 namespace isoscale::workloads {
 
-enum class OptionType : unsigned char { choice, integer, bytes };
+/// list: some of the choices, separated by commas. text: what the workload checks when a point is
+/// planned.
+enum class OptionType : unsigned char { choice, integer, bytes, list, text };
 
 struct OptionSpec {
   std::string_view key;
   OptionType type = OptionType::choice;
   std::string_view default_value{};            ///< "" = derived, as the help says
-  std::vector<std::string_view> choices = {};  ///< for a choice
+  std::vector<std::string_view> choices = {};  ///< for a choice or a list
   long long minimum = 0, maximum = 0;          ///< for integers and bytes; maximum 0 = no limit
   std::string_view help{};
 };

@@ -9,6 +9,8 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "workloads/collectives/cases.hpp"
+#include "workloads/collectives/collectives.hpp"
 #include "workloads/hybrid/hybrid.hpp"
 #include "workloads/hybrid/scale.hpp"
 #include "workloads/stack/options.hpp"
@@ -33,6 +35,31 @@ Workload training(std::string_view name, std::string_view description, mesh::Axi
           .throughput_unit = "tokens/s"};
 }
 
+/// A micro-benchmark: any mesh, all ranks in one row unless the user says otherwise.
+Workload micro(std::string_view name, std::string_view description,
+               std::span<const OptionSpec> options, const BenchHooks& hooks) {
+  return {.name = name,
+          .description = description,
+          .options = options,
+          .axes = mesh::every_axis,
+          .natural_mesh =
+              [](int ranks) {
+                return mesh::Request{{mesh::Axis::dp, ranks}};
+              },
+          .limits = [](const Request&, Scaling) { return std::vector<mesh::Constraint>{}; },
+          .scale =
+              [](const Request& base, const mesh::Shape& mesh, Scaling) {
+                Request request = base;
+                request.mesh = mesh;
+                return request;
+              },
+          .build = nullptr,
+          .twin = nullptr,
+          .work_per_step = nullptr,
+          .throughput_unit = "",
+          .bench = hooks};
+}
+
 template <mesh::Axis axis>
 mesh::Request along(int ranks) {
   return {{axis, ranks}};
@@ -51,6 +78,8 @@ std::span<const Workload> registry() {
                along<Axis::pp>),
       training("hybrid", "any mesh of dp x tp x pp", {Axis::dp, Axis::tp, Axis::pp},
                hybrid::balanced_mesh),
+      micro("collectives", "collective operations: time, algbw, busbw by size, checked bit for bit",
+            collectives::option_table(), collectives::hooks()),
   };
   return table;
 }

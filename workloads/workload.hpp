@@ -11,6 +11,7 @@
 #include "mesh/mesh.hpp"
 #include "mesh/resolve.hpp"
 #include "program/program.hpp"
+#include "workloads/bench/bench.hpp"
 #include "workloads/model.hpp"
 #include "workloads/options.hpp"
 
@@ -69,6 +70,11 @@ struct Workload {
   /// the work per token under weak scaling.
   double (*work_per_step)(const Request& request);
   std::string_view throughput_unit;
+  /// Of a micro-benchmark, which has rows instead of steps: build, twin and work_per_step are null
+  /// then, limits are none.
+  BenchHooks bench{};
+
+  [[nodiscard]] bool is_bench() const { return bench.build != nullptr; }
 };
 
 [[nodiscard]] std::span<const Workload> registry();

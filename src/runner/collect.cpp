@@ -143,8 +143,8 @@ void collect_gemm_choices(const comm::Communicator& point,
   for (auto& [shape, choice] : by_shape) data.gemm_choices.push_back(std::move(choice));
 }
 
-void collect(const comm::Communicator& point, const Record& record,
-             const executor::SessionFacts& session, int trace_ranks, results::PointData& data) {
+void collect_session(const comm::Communicator& point, const executor::SessionFacts& session,
+                     results::PointData& data) {
   const std::array<double, 1> memory{static_cast<double>(session.memory.value())};
   data.memory_of_rank.clear();
   for (const auto& part : point.gather(std::as_bytes(std::span{memory}))) {
@@ -153,6 +153,14 @@ void collect(const comm::Communicator& point, const Record& record,
   data.communicator_creation = point.all_max(session.communicator_creation.value());
   collect_communicators(point, session.communicators, data);
   collect_gemm_choices(point, session.gemm_choices, data);
+  data.folded = session.folded;
+  data.folded_reason = session.folded_reason;
+  data.graph = session.graph ? "on" : "off";
+}
+
+void collect(const comm::Communicator& point, const Record& record,
+             const executor::SessionFacts& session, int trace_ranks, results::PointData& data) {
+  collect_session(point, session, data);
   const comm::ClockOffset clock = comm::measure_clock_offset(point);
   const std::array<double, 2> mine{units::to_seconds(clock.offset).value(),
                                    units::to_seconds(clock.error).value()};

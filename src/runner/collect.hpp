@@ -8,6 +8,11 @@
 
 namespace isoscale::runner {
 
+/// Collective over the point: what one of its sessions took and decided, into `data` on rank 0.
+/// Communicators and choices are added to those of earlier sessions.
+void collect_session(const comm::Communicator& point, const executor::SessionFacts& session,
+                     results::PointData& data);
+
 /// Collective over the point: what its sessions took, every rank's step times, and the spans of its
 /// first `trace_ranks` ranks on the clock of its rank 0, into `data` on rank 0.
 void collect(const comm::Communicator& point, const Record& record,

@@ -13,6 +13,7 @@
 #include "runner/needs.hpp"
 #include "runner/players.hpp"
 #include "units/text.hpp"
+#include "workloads/bench/elements.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -55,17 +56,35 @@ void require_axes(const workloads::Workload& workload, const mesh::Request& mesh
   }
 }
 
-void require_precision(const config::Experiment& experiment, const Site& site) {
+/// `what` asks for `precision`: "--dtype bf16".
+void require_precision(workloads::Precision precision, std::string_view what, const Site& site) {
   const auto& known = site.precisions;
-  if (std::find(known.begin(), known.end(), experiment.base.precision) != known.end()) return;
+  if (std::find(known.begin(), known.end(), precision) != known.end()) return;
   std::vector<std::string_view> names;
-  for (const workloads::Precision precision : known) names.push_back(workloads::name(precision));
-  throw base::UsageError(fmt::format("--dtype {}: the {} device computes in {} only{}",
-                                     workloads::name(experiment.base.precision), site.device,
+  for (const workloads::Precision one : known) names.push_back(workloads::name(one));
+  throw base::UsageError(fmt::format("{}: the {} device computes in {} only{}", what, site.device,
                                      fmt::join(names, ", "),
                                      site.device == "host" ? "; GPUs do more (--device cuda, also "
                                                              "to plan with --dry-run without one)"
                                                            : ""));
+}
+
+/// What does not depend on ranks: the device, and the types it must know.
+void require_device(const config::Experiment& experiment, const Site& site) {
+  const workloads::Workload& workload = workloads::find_workload(experiment.workload);
+  const workloads::BenchHooks& bench = workload.bench;
+  if (!bench.only_on.empty() && bench.only_on != site.device) {
+    throw base::UsageError(fmt::format("workload {} is about the {} device; this run is on {}",
+                                       workload.name, bench.only_on, site.device));
+  }
+  require_precision(experiment.base.precision,
+                    fmt::format("--dtype {}", workloads::name(experiment.base.precision)), site);
+  if (bench.types == nullptr) return;
+  for (const program::DType type : bench.types(experiment.base)) {
+    const auto precision = workloads::precision_of(type);
+    if (precision)
+      require_precision(*precision, fmt::format("types={}", program::name(type)), site);
+  }
 }
 
 int nodes_of(const std::vector<int>& world_ranks, const Site& site) {
@@ -109,10 +128,10 @@ void require_memory(const PlannedPoint& point, const std::vector<units::Bytes>& 
   }
 }
 
-/// Builds the programs for what they say about work and memory; throws base::UsageError when they
+/// Adds what the programs say about work and memory to the point; throws base::UsageError when they
 /// do not fit.
-void measure_programs(PlannedPoint& point, config::FillIdle fill, const Site& site) {
-  const program::ProgramSet set = point.workload->build(point.request);
+void measure_programs(const program::ProgramSet& set, PlannedPoint& point, config::FillIdle fill,
+                      const Site& site) {
   const std::vector<program::Facts> facts = facts_of_programs(set);
   double flop = 0;
   units::Bytes memory{0}, sent{0};
@@ -123,10 +142,22 @@ void measure_programs(PlannedPoint& point, config::FillIdle fill, const Site& si
     sent += sent_total(facts[program]);
     need_of_position.push_back(memory_from(site.memory_pool, facts[program]));
   }
-  point.flop_per_step = flop;
-  point.memory_per_rank = memory;
-  point.sent_per_step = sent;
+  point.flop_per_step = point.flop_per_step.value_or(0) + flop;
+  point.memory_per_rank = std::max(point.memory_per_rank.value_or(units::Bytes{0}), memory);
+  point.sent_per_step = point.sent_per_step.value_or(units::Bytes{0}) + sent;
   require_memory(point, need_of_position, fill, site);
+}
+
+/// The sessions of a micro-benchmark follow each other: each needs its memory alone.
+void measure_programs(PlannedPoint& point, config::FillIdle fill, const Site& site) {
+  const workloads::Workload& workload = *point.workload;
+  if (!workload.is_bench()) {
+    return measure_programs(workload.build(point.request), point, fill, site);
+  }
+  const int batches = workload.bench.batches(point.request);
+  for (int batch = 0; batch < batches; ++batch) {
+    measure_programs(workload.bench.build(point.request, batch).set, point, fill, site);
+  }
 }
 
 PlannedPoint plan_point(const config::Experiment& experiment, Count count, config::FillIdle fill,
@@ -167,7 +198,7 @@ Plan make_plan(const config::RunConfig& config, const Site& site) {
   const std::vector<Count> counts = counts_of(config, site);
   Plan plan;
   for (const config::Experiment& experiment : config.experiments) {
-    require_precision(experiment, site);
+    require_device(experiment, site);
     require_axes(workloads::find_workload(experiment.workload), experiment.mesh);
     for (const Count count : counts) {
       PlannedPoint point = plan_point(experiment, count, config.fill, site);

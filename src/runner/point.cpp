@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "program/check.hpp"
+#include "runner/bench_point.hpp"
 #include "runner/collect.hpp"
 #include "runner/needs.hpp"
 #include "runner/players.hpp"
@@ -42,6 +43,7 @@ class PointRun {
 
   /// Collective over the ranks that play; fills `data` on rank 0 of the point, its status on all.
   void run(PointData& data) {
+    if (point_.workload->is_bench()) return run_as_bench(data);
     if (!verified(data)) return;
     if (context_.executor.describe().shared_device) {
       data.status = PointStatus::skipped;
@@ -67,6 +69,14 @@ class PointRun {
 
  private:
   [[nodiscard]] bool in_point() const { return player_.replica == 0; }
+
+  void run_as_bench(PointData& data) {
+    run_bench(point_, context_,
+              {.sub_world = sub_world_,
+               .active = active_,
+               .share = in_point() ? Share::in_point : Share::replica},
+              data);
+  }
 
   /// A rank that found a problem says so; the same answer on every rank that plays, replicas
   /// included.
@@ -121,9 +131,6 @@ class PointRun {
       data.peak_live_microbatches.push_back(facts[program].peak_live_microbatches);
     }
     data.outline = program::outline(set_, program::Section::step);
-    data.folded = session_->facts().folded;
-    data.folded_reason = session_->facts().folded_reason;
-    data.graph = session_->facts().graph ? "on" : "off";
   }
 
   const PlannedPoint& point_;
@@ -147,7 +154,10 @@ PointData describe_point(const PlannedPoint& point) {
   PointData data;
   data.index = point.index;
   data.workload = point.workload->name;
-  data.model = request.model.name;
+  const workloads::BenchHooks& bench = point.workload->bench;
+  const bool has_model =
+      !point.workload->is_bench() || (bench.uses_model != nullptr && bench.uses_model(request));
+  data.model = has_model ? request.model.name : "none";
   data.dtype = workloads::name(request.precision);
   data.mesh = request.mesh;
   data.ranks = point.ranks;
@@ -177,7 +187,7 @@ PointData describe_point(const PlannedPoint& point) {
     data.mesh = {};
     return data;
   }
-  data.work_per_step = point.workload->work_per_step(request);
+  if (!point.workload->is_bench()) data.work_per_step = point.workload->work_per_step(request);
   return data;
 }
 

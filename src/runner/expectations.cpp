@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/expectations.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "workloads/bench/pattern.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+using workloads::pattern_period;
+
+constexpr std::uint64_t bytes_at_once = std::uint64_t{4} << 20U;
+constexpr std::size_t most_tables = 256;  // 128 KiB to 1 MiB each
+
+/// Compares a stretch element by element; `begin` is its first element's place in the slice.
+void count_wrong(std::span<const std::byte> got, std::span<const std::byte> expected,
+                 std::uint64_t element, std::uint64_t begin, Comparison& result) {
+  for (std::uint64_t at = 0; at < got.size(); at += element) {
+    if (std::memcmp(got.data() + at, expected.data() + at, element) == 0) continue;
+    ++result.wrong;
+    if (result.first.empty()) result.first = fmt::format("element {}", begin + at / element);
+  }
+}
+
+}  // namespace
+
+const std::vector<std::byte>& Expectations::table(const workloads::Expectation& expected) {
+  const program::DType type = buffers_.at(expected.slice.buffer).dtype;
+  if (tables_.size() >= most_tables) tables_.clear();
+  std::vector<std::byte>& table = tables_[{type, expected.sources, expected.reduction}];
+  if (table.empty()) {
+    table = workloads::pattern_table(type, ranks_, expected.sources, expected.reduction);
+    const std::size_t period = table.size();
+    table.resize(2 * period);
+    std::copy_n(table.begin(), period, table.begin() + static_cast<std::ptrdiff_t>(period));
+  }
+  return table;
+}
+
+Comparison Expectations::compare(executor::Session& session,
+                                 std::span<const workloads::Expectation> expected) {
+  Comparison result;
+  std::vector<std::byte> got;
+  for (const workloads::Expectation& one : expected) {
+    const std::uint64_t element = program::element_size(buffers_.at(one.slice.buffer).dtype);
+    const std::span<const std::byte> truth{table(one)};
+    // Blocks of at most a period, so that the truth of each is one stretch of the doubled table.
+    const std::uint64_t block = std::min(pattern_period, bytes_at_once / element);
+    for (std::uint64_t done = 0; done < one.slice.count; done += block) {
+      program::Slice slice = one.slice;
+      slice.offset += done;
+      slice.count = std::min(block, one.slice.count - done);
+      got.resize(slice.count * element);
+      session.read(slice, got);
+      const auto stretch = truth.subspan((one.first + done) % pattern_period * element, got.size());
+      result.compared += slice.count;
+      if (std::memcmp(got.data(), stretch.data(), got.size()) != 0) {
+        count_wrong(got, stretch, element, done, result);
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace isoscale::runner

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "program/program.hpp"
+#include "program/session_options.hpp"
+
+/// What a micro-benchmark is made of: programs with a step for each thing that is timed, and what
+/// the time of each step says.
+namespace isoscale::workloads {
+
+/// One measured tuple, without its times: what was measured, by name ("op" = "all_reduce"), and its
+/// sizes and places ("bytes" = 1024).
+struct RowSpec {
+  std::map<std::string, std::string> text{};
+  std::map<std::string, double> number{};
+  std::vector<int> ranks{};  ///< of the point, that take part; empty = all
+};
+
+/// When a case's restore section is played: before its plays begin, or before each of them because
+/// a play spoils its own input.
+enum class Restore : std::uint8_t { never, once, every_play };
+
+/// One step of a bench's programs, timed by itself; one time on each rank, for one row or several.
+struct Case {
+  program::Section section{};
+  Restore when = Restore::never;
+  program::Section restore{};    ///< makes memory ready, is not timed
+  std::uint64_t calls = 1;       ///< calls, one after the other, that one pass makes
+  std::uint64_t most_times = 1;  ///< passes in one play, at most; 1 when a pass spoils its input
+  std::size_t row_begin = 0, row_end = 0;  ///< into Bench::rows
+};
+
+/// What is played in one session, on communicators of its own.
+struct Bench {
+  program::ProgramSet set{};
+  program::SessionOptions session{};
+  std::vector<Case> cases{};
+  std::vector<RowSpec> rows{};
+};
+
+/// Memory of one rank that must hold known values when a case has been played. Element i of `slice`
+/// is the reduction over `sources`, or the one source, of element first + i of their patterns; see
+/// pattern.hpp.
+struct Expectation {
+  program::Slice slice{};
+  std::vector<int> sources{};  ///< ranks of the point
+  program::Reduction reduction = program::Reduction::sum;
+  std::uint64_t first = 0;
+};
+
+struct Request;
+
+/// How a micro-benchmark is built: pure functions, as those of Workload.
+struct BenchHooks {
+  /// Sessions that it takes, one after the other.
+  int (*batches)(const Request& request) = nullptr;
+  /// Throws base::UsageError when options exclude each other or the mesh.
+  Bench (*build)(const Request& request, int batch) = nullptr;
+  /// What `rank` must hold after each case has been played, one list per case of the batch. Null:
+  /// nothing can be said.
+  std::vector<std::vector<Expectation>> (*expect)(const Request& request, int batch,
+                                                  int rank) = nullptr;
+  /// Types that buffers have, for the executor must know them. Null: those of the precision.
+  std::vector<program::DType> (*types)(const Request& request) = nullptr;
+  std::string_view only_on{};  ///< the one device it is about; "" = any
+  /// Whether the model matters to it.
+  bool (*uses_model)(const Request& request) = nullptr;
+};
+
+}  // namespace isoscale::workloads

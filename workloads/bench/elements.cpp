@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "workloads/bench/elements.hpp"
+
+#include <array>
+#include <stdexcept>
+
+#include "workloads/bench/sizes.hpp"
+
+namespace isoscale::workloads {
+namespace {
+
+using program::DType;
+
+constexpr std::array every_type{DType::f64,  DType::f32, DType::f16, DType::bf16, DType::e4m3,
+                                DType::e5m2, DType::i64, DType::i32, DType::i8,   DType::u8};
+
+}  // namespace
+
+DType stored_type(Precision precision) {
+  switch (precision) {
+    case Precision::f64:
+      return DType::f64;
+    case Precision::f16:
+      return DType::f16;
+    case Precision::bf16:
+      return DType::bf16;
+    case Precision::fp8:
+      return DType::e4m3;
+    default:
+      return DType::f32;
+  }
+}
+
+std::optional<Precision> precision_of(DType type) {
+  switch (type) {
+    case DType::f64:
+      return Precision::f64;
+    case DType::f32:
+      return Precision::f32;
+    case DType::f16:
+      return Precision::f16;
+    case DType::bf16:
+      return Precision::bf16;
+    case DType::e4m3:
+    case DType::e5m2:
+      return Precision::fp8;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::vector<DType> element_types(const Request& request, std::string_view list) {
+  if (list.empty()) return {stored_type(request.precision)};
+  std::vector<DType> types;
+  for (const std::string& text : parse_list("types", list)) {
+    for (const DType type : every_type) {
+      if (program::name(type) == text) types.push_back(type);
+    }
+  }
+  return types;
+}
+
+}  // namespace isoscale::workloads

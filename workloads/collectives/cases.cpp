@@ -1,0 +1,256 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "workloads/collectives/cases.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "base/error.hpp"
+#include "workloads/bench/elements.hpp"
+#include "workloads/bench/sizes.hpp"
+
+namespace isoscale::workloads::collectives {
+namespace {
+
+using program::Reduction;
+
+constexpr std::array operation_names{
+    std::string_view{"all_reduce"}, std::string_view{"reduce_scatter"},
+    std::string_view{"all_gather"}, std::string_view{"broadcast"},
+    std::string_view{"reduce"},     std::string_view{"all_to_all"},
+    std::string_view{"gather"},     std::string_view{"scatter"},
+    std::string_view{"sendrecv"},   std::string_view{"barrier"}};
+constexpr std::array implementation_names{std::string_view{"library"}, std::string_view{"ring"},
+                                          std::string_view{"tree"},
+                                          std::string_view{"recursive-doubling"}};
+
+/// nccl-tests rounds parts down to whole multiples of this many bytes (peers align their loads).
+constexpr std::uint64_t part_alignment = 16;
+/// Bytes that one play moves through, as far as there are as many calls.
+constexpr std::uint64_t bytes_of_play = std::uint64_t{64} << 20U;
+constexpr std::uint64_t most_calls = 1024, most_ops = 64, most_spoiled = 256;
+
+template <class Names>
+std::size_t place_of(const Names& names, std::string_view name) {
+  return static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
+}
+
+std::vector<Place> places_of(const OptionReader& options, Operation operation) {
+  const bool only_out = operation == Operation::all_to_all || operation == Operation::sendrecv ||
+                        operation == Operation::barrier;
+  const std::string asked = options.text("in_place");
+  if (asked == "no" || (asked == "both" && only_out)) return {Place::out_of_place};
+  if (only_out) return {};
+  if (asked == "yes") return {Place::in_place};
+  return {Place::out_of_place, Place::in_place};
+}
+
+std::vector<std::optional<Reduction>> reductions_of(const OptionReader& options,
+                                                    Operation operation) {
+  if (!reduces(operation)) return {std::nullopt};
+  std::vector<std::optional<Reduction>> result;
+  for (const std::string& name : parse_list("reduction", options.text("reduction"))) {
+    result.emplace_back(name == "sum"   ? Reduction::sum
+                        : name == "min" ? Reduction::min
+                                        : Reduction::max);
+  }
+  return result;
+}
+
+/// Textbook algorithms add, and leave what was sent alone.
+bool exists(Implementation implementation, Operation operation, Place place,
+            std::optional<Reduction> reduction, int members) {
+  if (implementation == Implementation::library) return true;
+  if (place == Place::in_place || reduction.value_or(Reduction::sum) != Reduction::sum) {
+    return false;
+  }
+  const bool is_power = std::has_single_bit(static_cast<unsigned>(members));
+  switch (implementation) {
+    case Implementation::ring:
+      return operation == Operation::all_reduce || operation == Operation::all_gather ||
+             operation == Operation::reduce_scatter;
+    case Implementation::tree:
+      return operation == Operation::all_reduce;
+    default:
+      return is_power &&
+             (operation == Operation::all_reduce || operation == Operation::all_gather ||
+              operation == Operation::reduce_scatter);
+  }
+}
+
+/// The size as nccl-tests would realise it; count 0 when nothing is left.
+void realise(CollectiveCase& one, std::uint64_t asked, int members) {
+  const std::uint64_t element = program::element_size(one.type);
+  if (!has_parts(one.operation)) {
+    one.count = one.stride = asked / element;
+    one.bytes = one.count * element;
+    return;
+  }
+  const auto n = static_cast<std::uint64_t>(members);
+  const std::uint64_t aligned = std::max<std::uint64_t>(1, part_alignment / element);
+  one.count = asked / element / n / aligned * aligned;
+  one.stride = one.count * n;
+  one.bytes = one.stride * element;
+}
+
+void plan_calls(CollectiveCase& one, std::uint64_t rotate) {
+  const std::uint64_t bytes = std::max<std::uint64_t>(one.bytes, 1);
+  const std::uint64_t wanted = std::clamp<std::uint64_t>(bytes_of_play / bytes, 1, most_calls);
+  const std::uint64_t slots = std::max<std::uint64_t>(1, rotate / bytes);
+  one.calls = std::min({wanted, slots, one.spoils_input() ? most_spoiled : most_ops});
+  one.most_times = one.spoils_input() ? 1 : std::max<std::uint64_t>(1, wanted / one.calls);
+}
+
+class Lister {
+ public:
+  Lister(const Request& request, const Setting& setting)
+      : request_(request),
+        setting_(setting),
+        options_(option_table(), request.options),
+        sizes_(parse_sizes("sizes", options_.text("sizes"))),
+        rotate_(options_.bytes("rotate")) {}
+
+  std::vector<CollectiveCase> list() {
+    for (const Groups groups : groups_of()) {
+      for (const std::string& op : parse_list("op", options_.text("op"))) {
+        list_operation(groups, static_cast<Operation>(place_of(operation_names, op)));
+      }
+    }
+    return std::move(cases_);
+  }
+
+ private:
+  [[nodiscard]] std::vector<Groups> groups_of() const {
+    const std::string asked = options_.text("groups");
+    if (asked == "both") return {Groups::all, Groups::one};
+    return {asked == "one" ? Groups::one : Groups::all};
+  }
+
+  void list_operation(Groups groups, Operation operation) {
+    if (operation == Operation::barrier) {
+      cases_.push_back({.operation = operation, .groups = groups});
+      cases_.back().calls = most_ops;
+      cases_.back().most_times = most_calls / most_ops;
+      return;
+    }
+    for (const program::DType type : element_types(request_, options_.text("types"))) {
+      for (const auto& reduction : reductions_of(options_, operation)) {
+        for (const std::string& name :
+             parse_list("implementation", options_.text("implementation"))) {
+          const auto implementation =
+              static_cast<Implementation>(place_of(implementation_names, name));
+          for (const Place place : places_of(options_, operation)) {
+            if (!exists(implementation, operation, place, reduction, setting_.members)) continue;
+            list_sizes({.operation = operation,
+                        .type = type,
+                        .reduction = reduction,
+                        .place = place,
+                        .implementation = implementation,
+                        .groups = groups});
+          }
+        }
+      }
+    }
+  }
+
+  void list_sizes(CollectiveCase one) {
+    std::uint64_t last = 0;  // two sizes may be realised as one
+    for (const std::uint64_t asked : sizes_) {
+      realise(one, asked, setting_.members);
+      // Textbook algorithms cut a whole into as many parts as there are ranks.
+      const bool cuts =
+          one.implementation != Implementation::library && one.operation == Operation::all_reduce;
+      if (one.count == 0 || one.bytes == last ||
+          (cuts && one.count < static_cast<std::uint64_t>(setting_.members))) {
+        continue;
+      }
+      last = one.bytes;
+      plan_calls(one, rotate_);
+      cases_.push_back(one);
+    }
+  }
+
+  const Request& request_;
+  const Setting& setting_;
+  OptionReader options_;
+  std::vector<std::uint64_t> sizes_;
+  std::uint64_t rotate_;
+  std::vector<CollectiveCase> cases_;
+};
+
+}  // namespace
+
+std::string_view name(Operation operation) {
+  return operation_names[static_cast<std::size_t>(operation)];
+}
+
+std::string_view name(Implementation implementation) {
+  return implementation_names[static_cast<std::size_t>(implementation)];
+}
+
+bool reduces(Operation operation) {
+  return operation == Operation::all_reduce || operation == Operation::reduce_scatter ||
+         operation == Operation::reduce;
+}
+
+bool has_parts(Operation operation) {
+  return operation == Operation::reduce_scatter || operation == Operation::all_gather ||
+         operation == Operation::all_to_all || operation == Operation::gather ||
+         operation == Operation::scatter;
+}
+
+bool has_root(Operation operation) {
+  return operation == Operation::broadcast || operation == Operation::reduce ||
+         operation == Operation::gather || operation == Operation::scatter;
+}
+
+Setting setting_of(const Request& request) {
+  const OptionReader options{option_table(), request.options};
+  Setting setting{.axis_name = options.text("axis")};
+  std::vector<mesh::Axis> wide;
+  for (const mesh::Axis axis : mesh::all_axes) {
+    if (request.mesh[axis] > 1) wide.push_back(axis);
+  }
+  if (setting.axis_name == "world") {
+    if (wide.size() > 1) {
+      throw base::UsageError(fmt::format(
+          "axis=world means all ranks in one row, not the mesh {}; leave --mesh out, or name an "
+          "axis of it",
+          mesh::to_string(request.mesh)));
+    }
+    if (!wide.empty()) setting.axis = wide.front();
+  } else {
+    const auto found = std::ranges::find(mesh::all_axes, std::string_view{setting.axis_name},
+                                         [](mesh::Axis axis) { return mesh::name(axis); });
+    setting.axis = *found;
+    if (request.mesh[setting.axis] == 1 && request.mesh.size() > 1) {
+      throw base::UsageError(
+          fmt::format("axis={0}: the mesh {1} has no axis {0}; give it one, such as --mesh {0}=2",
+                      setting.axis_name, mesh::to_string(request.mesh)));
+    }
+  }
+  setting.members = request.mesh[setting.axis];
+  setting.root = static_cast<int>(options.integer("root"));
+  if (setting.root >= setting.members) {
+    throw base::UsageError(fmt::format("root={}: a group has {} rank{}, counted from 0",
+                                       setting.root, setting.members,
+                                       setting.members == 1 ? "" : "s"));
+  }
+  return setting;
+}
+
+std::vector<CollectiveCase> cases_of(const Request& request, const Setting& setting) {
+  std::vector<CollectiveCase> cases = Lister{request, setting}.list();
+  if (cases.empty()) {
+    throw base::UsageError(fmt::format(
+        "nothing to measure on {} ranks: no size of sizes={} leaves a rank 16 bytes, or the "
+        "implementation and in_place asked for do not go with the operations",
+        setting.members, OptionReader{option_table(), request.options}.text("sizes")));
+  }
+  return cases;
+}
+
+}  // namespace isoscale::workloads::collectives
