@@ -9,10 +9,13 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "workloads/calibrate/calibrate.hpp"
 #include "workloads/collectives/cases.hpp"
 #include "workloads/collectives/collectives.hpp"
+#include "workloads/gemm/gemm.hpp"
 #include "workloads/hybrid/hybrid.hpp"
 #include "workloads/hybrid/scale.hpp"
+#include "workloads/overlap/overlap.hpp"
 #include "workloads/stack/options.hpp"
 #include "workloads/workload.hpp"
 
@@ -80,6 +83,13 @@ std::span<const Workload> registry() {
                hybrid::balanced_mesh),
       micro("collectives", "collective operations: time, algbw, busbw by size, checked bit for bit",
             collectives::option_table(), collectives::hooks()),
+      micro("gemm",
+            "matrix multiplications: rate by shape, and the ceiling that MFU is read against",
+            gemm::option_table(), gemm::hooks()),
+      micro("overlap", "a multiplication and a collective, each alone and both at once",
+            overlap::option_table(), overlap::hooks()),
+      micro("calibrate", "what a calibration needs of collectives and gemm, in seconds",
+            calibrate::option_table(), calibrate::hooks()),
   };
   return table;
 }

@@ -5,12 +5,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <optional>
 
 #include "program/check.hpp"
 #include "runner/bench_case.hpp"
+#include "runner/bench_rows.hpp"
 #include "runner/collect.hpp"
 #include "runner/expectations.hpp"
 #include "units/text.hpp"
@@ -23,26 +23,6 @@ using results::PointStatus;
 using results::RowData;
 using workloads::Bench;
 using workloads::Case;
-
-std::string title_of(const workloads::RowSpec& row) {
-  const auto find = [&](const char* key) {
-    const auto found = row.text.find(key);
-    return found == row.text.end() ? std::string{} : " " + found->second;
-  };
-  std::string text = find("op") + find("kind") + find("part") + find("dtype");
-  const auto bytes = row.number.find("bytes");
-  if (bytes != row.number.end() && bytes->second > 0) {
-    text += " " + units::format(units::Bytes{static_cast<std::uint64_t>(bytes->second)});
-  }
-  return text.empty() ? text : text.substr(1);
-}
-
-RowData row_of(const workloads::RowSpec& spec) {
-  return {.text = spec.text, .number = spec.number, .ranks = spec.ranks};
-}
-
-/// What one rank says of a case, as it is gathered: wrong elements (-1 = not compared), then plays.
-constexpr std::size_t places_before_plays = 1;
 
 class BenchRun {
  public:
@@ -144,64 +124,44 @@ class BenchRun {
   void run_case(std::size_t index, Expectations& expectations) {
     const Case& one = bench_.cases[index];
     context_.progress.doing(title_of(bench_.rows[one.row_begin]));
+    const bool is_apart =
+        std::any_of(bench_.rows.begin() + static_cast<std::ptrdiff_t>(one.row_begin),
+                    bench_.rows.begin() + static_cast<std::ptrdiff_t>(one.row_end),
+                    [](const workloads::RowSpec& row) { return row.stream.has_value(); });
     const CaseRecord record =
-        play_case(*session_, one, place_.active, place_.share, context_.effort, budget(index));
-    std::vector<double> mine{-1};
+        play_case({.session = *session_,
+                   .one = one,
+                   .section = bench_.set.of(place_.sub_world.rank()).section(one.section),
+                   .streams = is_apart ? Streams::apart : Streams::joined},
+                  place_.active, place_.share, context_.effort, budget(index));
+    RankReport mine{.plays = record.plays, .stream_times = record.stream_times};
     if (!expected_.empty() && !expected_[index].empty()) {
       const Comparison found = expectations.compare(*session_, expected_[index]);
-      mine.front() = static_cast<double>(found.wrong);
+      mine.wrong = found.wrong;
       if (found.wrong > 0 && first_wrong_.empty()) {
-        first_wrong_ = fmt::format(
-            "{}: {} wrong, first {}", title_of(bench_.rows[one.row_begin]),
-            units::format_count(static_cast<double>(found.wrong), "elements"), found.first);
+        first_wrong_ = fmt::format("{}: {} wrong elements, the first is {}",
+                                   title_of(bench_.rows[one.row_begin]), found.wrong, found.first);
       }
     }
-    mine.insert(mine.end(), record.plays.begin(), record.plays.end());
     if (place_.share == Share::in_point) add_rows(one, record, mine);
   }
 
-  void add_rows(const Case& one, const CaseRecord& record, const std::vector<double>& mine) {
-    const auto parts = place_.sub_world.gather(std::as_bytes(std::span{mine}));
+  void add_rows(const Case& one, const CaseRecord& record, const RankReport& mine) {
+    const std::vector<double> packed = pack(mine);
+    std::vector<RankReport> reports;
+    for (const auto& part : place_.sub_world.gather(std::as_bytes(std::span{packed}))) {
+      reports.push_back(unpack(part));
+    }
     if (place_.sub_world.rank() != 0) return;
-    std::vector<std::vector<double>> of_rank;
-    for (const auto& part : parts) {
-      std::vector<double>& values = of_rank.emplace_back(part.size() / sizeof(double));
-      std::memcpy(values.data(), part.data(), part.size());
-    }
     for (std::size_t i = one.row_begin; i < one.row_end; ++i) {
-      add_row(bench_.rows[i], one, record, of_rank);
-    }
-  }
-
-  void add_row(const workloads::RowSpec& spec, const Case& one, const CaseRecord& record,
-               const std::vector<std::vector<double>>& of_rank) {
-    RowData& row = data_.rows.emplace_back(row_of(spec));
-    row.calls = static_cast<std::int64_t>(one.calls * record.times);
-    row.call_times = record.call_times;
-    row.number["first_call"] = record.first_call;
-    std::vector<std::size_t> ranks{spec.ranks.begin(), spec.ranks.end()};
-    if (ranks.empty()) {
-      for (std::size_t rank = 0; rank < of_rank.size(); ++rank) ranks.push_back(rank);
-    }
-    row.times.assign(record.plays.size(), {});
-    for (const std::size_t rank : ranks) {
-      const std::vector<double>& values = of_rank[rank];
-      for (std::size_t play = 0; play < record.plays.size(); ++play) {
-        row.times[play].push_back(values[places_before_plays + play]);
-      }
-      if (values.front() >= 0) {
-        row.wrong = row.wrong.value_or(0) + static_cast<std::int64_t>(values.front());
-      }
-    }
-    if (context_.executor.describe().shared_device) {
+      RowData& row = data_.rows.emplace_back(row_of(bench_.rows[i], one, record, reports));
+      if (!context_.executor.describe().shared_device) continue;
       row.times.clear();
       row.call_times.clear();
-      row.status = PointStatus::skipped;
-      row.reason = "ranks share a GPU: verified, not measured";
-    }
-    if (row.wrong.value_or(0) > 0) {
-      row.status = PointStatus::failed;
-      row.reason = fmt::format("{} wrong elements", *row.wrong);
+      if (row.status == PointStatus::ok) {
+        row.status = PointStatus::skipped;
+        row.reason = "ranks share a GPU: verified, not measured";
+      }
     }
   }
 

@@ -22,6 +22,9 @@ struct RowSpec {
   std::map<std::string, std::string> text{};
   std::map<std::string, double> number{};
   std::vector<int> ranks{};  ///< of the point, that take part; empty = all
+  /// The row is about what happens on this stream alone, while others are busy too: its times are
+  /// those of traced plays, from the stream's first start to its last end.
+  std::optional<program::StreamId> stream{};
 };
 
 /// When a case's restore section is played: before its plays begin, or before each of them because

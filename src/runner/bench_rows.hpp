@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "results/run_data.hpp"
+#include "runner/bench_case.hpp"
+#include "workloads/bench/bench.hpp"
+
+/// From what the ranks say of a case to its rows; pure.
+namespace isoscale::runner {
+
+/// What one rank says of a case.
+struct RankReport {
+  std::optional<std::uint64_t> wrong{};  ///< elements; absent: this rank had nothing to compare
+  std::vector<double> plays{};           ///< seconds
+  std::vector<std::vector<double>> stream_times{};  ///< see CaseRecord
+
+  bool operator==(const RankReport&) const = default;
+};
+[[nodiscard]] std::vector<double> pack(const RankReport& report);
+[[nodiscard]] RankReport unpack(std::span<const std::byte> packed);
+
+/// The row without times, for one that is not measured.
+[[nodiscard]] results::RowData row_of(const workloads::RowSpec& spec);
+
+/// The row with the times of its ranks, or of its stream on them, and what they found wrong.
+/// `reports` are by rank of the point; `record` says what all ranks know.
+[[nodiscard]] results::RowData row_of(const workloads::RowSpec& spec, const workloads::Case& one,
+                                      const CaseRecord& record,
+                                      std::span<const RankReport> reports);
+
+/// What a row is about, for people: "all_reduce f32 1.00 MiB".
+[[nodiscard]] std::string title_of(const workloads::RowSpec& row);
+
+}  // namespace isoscale::runner
