@@ -23,8 +23,10 @@ int batches(const Request& request) { return request.mesh.size() > 1 ? 2 : 1; }
 Request collectives_of(const Request& request) {
   const OptionReader options{option_table(), request.options};
   Request part = request;
-  part.options = {
-      {"op", std::string{operations}}, {"sizes", options.text("sizes")}, {"in_place", "no"}};
+  part.options = {{"op", std::string{operations}},
+                  {"sizes", options.text("sizes")},
+                  {"in_place", "no"},
+                  {"rotate", "16MiB"}};
   if (!options.is("axis", "world")) part.options["axis"] = options.text("axis");
   return part;
 }
@@ -32,8 +34,10 @@ Request collectives_of(const Request& request) {
 Request multiplications_of(const Request& request) {
   const OptionReader options{option_table(), request.options};
   Request part = request;
-  part.options = {
-      {"shapes", options.text("shapes")}, {"largest", options.text("largest")}, {"cache", "cold"}};
+  part.options = {{"shapes", options.text("shapes")},
+                  {"largest", options.text("largest")},
+                  {"cache", "cold"},
+                  {"rotate", options.text("rotate")}};
   return part;
 }
 
@@ -68,6 +72,11 @@ std::span<const OptionSpec> option_table() {
           .minimum = 128,
           .maximum = 65536,
           .help = "largest extent of powers; accelerators need 16384 to reach their ceiling"},
+      OptionSpec{.key = "rotate",
+                 .type = OptionType::bytes,
+                 .default_value = "64MiB",
+                 .help = "memory that multiplications go through, at least, so that caches do not "
+                         "hold it"},
       OptionSpec{.key = "axis",
                  .default_value = "world",
                  .choices = {"world", "tp", "cp", "ep", "dp", "pp"},
