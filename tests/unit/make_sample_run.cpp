@@ -26,6 +26,7 @@ int main(int argument_count, char** arguments) {
     writer.commit(results::samples::skipped_point(2));
     run.ended = "2026-01-02T03:05:00Z";
     run.complete = true;
+    run.calibration = results::samples::calibration();
     writer.finish(run);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "make_sample_run: %s\n", error.what());

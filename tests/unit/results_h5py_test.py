@@ -28,6 +28,7 @@ except ImportError as error:
 MAKE_SAMPLE_RUN, SCHEMA = sys.argv[1:3]
 H5DUMP = sys.argv[3] if len(sys.argv) > 3 else None
 TABLES = ("ops", "traces", "gemm_choices", "communicators", "rows")
+PARTS = ("curves", "growth", "gemms", "ceilings")
 TYPES = {"f64": "<f8", "i64": "<i8", "i32": "<i4", "u64": "<u8", "u32": "<u4", "u8": "|u1"}
 
 
@@ -107,7 +108,10 @@ class RunFile(unittest.TestCase):
             self.assertEqual(dataset.dtype.str, TYPES[kind], dataset.name)
 
     def test_every_field_is_as_documented(self):
-        self.check_group(self.file, "Root group", inner=("ranks", "points"))
+        self.check_group(self.file, "Root group", inner=("ranks", "points", "calibration"))
+        self.check_group(self.file["calibration"], "/calibration", inner=PARTS)
+        for part in PARTS:
+            self.check_group(self.file["calibration"][part], part)
         self.check_group(self.file["ranks"], "/ranks")
         for kind in ("text", "number"):
             for name in self.file["ranks"][kind]:
