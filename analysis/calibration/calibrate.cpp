@@ -16,6 +16,7 @@
 #include "analysis/calibration/curve.hpp"
 #include "analysis/calibration/gemm_rate.hpp"
 #include "analysis/calibration/growth.hpp"
+#include "analysis/rank_facts.hpp"
 #include "analysis/rows/row.hpp"
 #include "analysis/statistics.hpp"
 
@@ -195,15 +196,8 @@ class Collector {
 int nodes_of(const RunData& run, const PointData& point, const std::vector<int>& ranks) {
   std::set<int> nodes;
   for (const int rank : ranks) {
-    const auto at = static_cast<std::size_t>(rank);
-    const int world = at < point.world_rank.size() ? point.world_rank[at] : rank;
-    // Ranks are stored in their order; a file may say otherwise.
-    const auto place = static_cast<std::size_t>(world);
-    const bool in_order = place < run.rank_facts.size() && run.rank_facts[place].rank == world;
-    const auto known = in_order
-                           ? run.rank_facts.begin() + world
-                           : std::ranges::find(run.rank_facts, world, &results::RankFacts::rank);
-    if (known == run.rank_facts.end()) return 0;
+    const results::RankFacts* const known = facts_of(run.rank_facts, point, rank);
+    if (known == nullptr) return 0;
     nodes.insert(known->node);
   }
   return static_cast<int>(nodes.size());

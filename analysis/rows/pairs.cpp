@@ -10,6 +10,7 @@
 #include <map>
 #include <utility>
 
+#include "analysis/rank_facts.hpp"
 #include "analysis/statistics.hpp"
 
 namespace isoscale::analysis {
@@ -123,10 +124,8 @@ std::vector<ClassReport> classes_of(std::span<const PairReport> pairs) {
 std::string rank_name(const results::PointData& point, int rank,
                       std::span<const results::RankFacts> facts) {
   std::string name = fmt::format("rank {}", rank);
-  const auto at = static_cast<std::size_t>(rank);
-  const int world = at < point.world_rank.size() ? point.world_rank[at] : rank;
-  const auto known = std::ranges::find(facts, world, &results::RankFacts::rank);
-  if (known == facts.end()) return name;
+  const results::RankFacts* const known = facts_of(facts, point, rank);
+  if (known == nullptr) return name;
   if (!known->host.empty()) name += " on " + known->host;
   const auto text = [&](const char* key) {
     const auto found = known->text.find(key);

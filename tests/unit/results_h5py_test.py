@@ -116,7 +116,7 @@ class RunFile(unittest.TestCase):
         for kind in ("text", "number"):
             for name in self.file["ranks"][kind]:
                 self.assertIn(f"{kind}/{name}", self.fact_units)
-        for name in ("0000", "0002"):
+        for name in ("0000", "0002", "0003", "0005"):
             point = self.file["points"][name]
             self.check_group(point, "/points/NNNN", inner=TABLES)
             for table in TABLES:
@@ -178,10 +178,10 @@ class RunFile(unittest.TestCase):
             point = part["points/0001"]
             self.check_group(point, "/points/NNNN", inner=TABLES)
             times = point["step_times"]
-            self.assertEqual(times.shape, (20000, 4))
+            self.assertEqual(times.shape, (120000, 4))
             self.assertEqual(times.compression, "gzip")
             self.assertTrue(times.fletcher32)
-            expected = 1e-3 + np.arange(20000)[:, None] * 1e-6 + np.arange(4) * 1e-9
+            expected = 1e-3 + np.arange(120000)[:, None] * 1e-6 + np.arange(4) * 1e-9
             np.testing.assert_allclose(times[:], expected, rtol=1e-12)
 
     def test_the_example_of_the_page_runs(self):
