@@ -9,10 +9,12 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "workloads/algorithms/algorithms.hpp"
 #include "workloads/collectives/cases.hpp"
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/hybrid/hybrid.hpp"
 #include "workloads/hybrid/scale.hpp"
+#include "workloads/memory/memory.hpp"
 #include "workloads/stack/options.hpp"
 #include "workloads/workload.hpp"
 
@@ -80,6 +82,11 @@ std::span<const Workload> registry() {
                hybrid::balanced_mesh),
       micro("collectives", "collective operations: time, algbw, busbw by size, checked bit for bit",
             collectives::option_table(), collectives::hooks()),
+      micro("algorithms",
+            "NCCL's algorithms, protocols and registered memory, beside its own choice",
+            algorithms::option_table(), algorithms::hooks()),
+      micro("memory", "memory bandwidth: host to device, within each, managed, by NUMA node",
+            memory::option_table(), memory::hooks()),
   };
   return table;
 }

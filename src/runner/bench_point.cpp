@@ -146,6 +146,8 @@ class BenchRun {
     context_.progress.doing(title_of(bench_.rows[one.row_begin]));
     const CaseRecord record =
         play_case(*session_, one, place_.active, place_.share, context_.effort, budget(index));
+    estimate_.reset();
+    if (one.wants_estimate) estimate_ = session_->estimate(one.section);
     std::vector<double> mine{-1};
     if (!expected_.empty() && !expected_[index].empty()) {
       const Comparison found = expectations.compare(*session_, expected_[index]);
@@ -179,6 +181,7 @@ class BenchRun {
     row.calls = static_cast<std::int64_t>(one.calls * record.times);
     row.call_times = record.call_times;
     row.number["first_call"] = record.first_call;
+    if (estimate_) row.number["estimate"] = estimate_->value() / static_cast<double>(one.calls);
     std::vector<std::size_t> ranks{spec.ranks.begin(), spec.ranks.end()};
     if (ranks.empty()) {
       for (std::size_t rank = 0; rank < of_rank.size(); ++rank) ranks.push_back(rank);
@@ -239,7 +242,8 @@ class BenchRun {
   Bench bench_;
   std::vector<std::vector<workloads::Expectation>> expected_;
   std::unique_ptr<executor::Session> session_;
-  std::string first_wrong_;  ///< on this rank
+  std::optional<units::Seconds> estimate_;  ///< of the last case, by the executor's library
+  std::string first_wrong_;                 ///< on this rank
 };
 
 }  // namespace
