@@ -9,12 +9,14 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "workloads/algorithms/algorithms.hpp"
 #include "workloads/calibrate/calibrate.hpp"
 #include "workloads/collectives/cases.hpp"
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/gemm/gemm.hpp"
 #include "workloads/hybrid/hybrid.hpp"
 #include "workloads/hybrid/scale.hpp"
+#include "workloads/memory/memory.hpp"
 #include "workloads/overlap/overlap.hpp"
 #include "workloads/stack/options.hpp"
 #include "workloads/workload.hpp"
@@ -90,6 +92,11 @@ std::span<const Workload> registry() {
             overlap::option_table(), overlap::hooks()),
       micro("calibrate", "what a calibration needs of collectives and gemm, in seconds",
             calibrate::option_table(), calibrate::hooks()),
+      micro("algorithms",
+            "NCCL's algorithms, protocols and registered memory, beside its own choice",
+            algorithms::option_table(), algorithms::hooks()),
+      micro("memory", "memory bandwidth: host to device, within each, managed, by NUMA node",
+            memory::option_table(), memory::hooks()),
   };
   return table;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "comm/world.hpp"
@@ -21,6 +22,7 @@ struct CaseRecord {
   std::vector<double> call_times;  ///< of single calls in traced passes, seconds, slowest rank
   /// [stream][traced pass]: from the stream's first start to its last end, this rank's seconds.
   std::vector<std::vector<double>> stream_times;
+  std::optional<units::Seconds> estimate;  ///< of one pass, by the executor's library
 };
 
 /// Whether a case has rows about single streams: it is traced as often as it is played then.

@@ -128,12 +128,13 @@ class BenchRun {
         std::any_of(bench_.rows.begin() + static_cast<std::ptrdiff_t>(one.row_begin),
                     bench_.rows.begin() + static_cast<std::ptrdiff_t>(one.row_end),
                     [](const workloads::RowSpec& row) { return row.stream.has_value(); });
-    const CaseRecord record =
+    CaseRecord record =
         play_case({.session = *session_,
                    .one = one,
                    .section = bench_.set.of(place_.sub_world.rank()).section(one.section),
                    .streams = is_apart ? Streams::apart : Streams::joined},
                   place_.active, place_.share, context_.effort, budget(index));
+    if (one.wants_estimate) record.estimate = session_->estimate(one.section);
     RankReport mine{.plays = record.plays, .stream_times = record.stream_times};
     if (!expected_.empty() && !expected_[index].empty()) {
       const Comparison found = expectations.compare(*session_, expected_[index]);

@@ -75,6 +75,9 @@ RowData row_of(const workloads::RowSpec& spec, const workloads::Case& one, const
   row.calls = static_cast<std::int64_t>(spec.stream ? one.calls : one.calls * record.times);
   if (!spec.stream) row.call_times = record.call_times;
   row.number["first_call"] = record.first_call;
+  if (record.estimate) {
+    row.number["estimate"] = record.estimate->value() / static_cast<double>(one.calls);
+  }
   const std::vector<std::size_t> ranks = ranks_of(spec, reports.size());
   std::size_t plays = SIZE_MAX;
   for (const std::size_t rank : ranks) {

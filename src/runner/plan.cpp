@@ -181,6 +181,10 @@ PlannedPoint plan_point(const config::Experiment& experiment, Count count, confi
                                          point.workload->name, count.ranks));
     }
     point.request = point.workload->scale(experiment.base, mesh, experiment.scaling);
+    if (const auto on_machine = point.workload->bench.on_machine; on_machine != nullptr) {
+      point.request =
+          on_machine(point.request, {.device = site.device, .numa_nodes = site.numa_nodes});
+    }
     measure_programs(point, fill, site);
   } catch (const base::UsageError& error) {
     if (count.origin == Origin::named) {

@@ -23,6 +23,7 @@ struct Site {
   /// By node, the least that one of its ranks sees in its pool; absent: unknown. May be empty.
   std::vector<std::optional<units::Bytes>> memory_free;
   executor::MemoryPool memory_pool = executor::MemoryPool::node;
+  int numa_nodes = 1;  ///< of the node that has the fewest
   /// Ranks of this world that share cores with another rank.
   bool oversubscribed = false;
 };

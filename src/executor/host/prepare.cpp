@@ -51,6 +51,12 @@ class SectionPreparer {
     return prepare_op(resolver_, payload);
   }
 
+  /// The host has one kind of memory; the slice must lie within its buffer all the same.
+  Call call(const program::Op& /*op*/, const program::Advise& payload) {
+    static_cast<void>(resolver_.address(payload.slice));
+    return NoCall{};
+  }
+
   Call call(const program::Op& op, const program::Collective& payload) {
     NarrowReductions* const narrow =
         options_.narrow == NarrowTypes::emulated ? &reductions_ : nullptr;
