@@ -13,6 +13,8 @@
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/hybrid/hybrid.hpp"
 #include "workloads/hybrid/scale.hpp"
+#include "workloads/p2p/p2p.hpp"
+#include "workloads/p2p/setting.hpp"
 #include "workloads/stack/options.hpp"
 #include "workloads/workload.hpp"
 
@@ -80,6 +82,8 @@ std::span<const Workload> registry() {
                hybrid::balanced_mesh),
       micro("collectives", "collective operations: time, algbw, busbw by size, checked bit for bit",
             collectives::option_table(), collectives::hooks()),
+      micro("p2p", "messages between pairs of ranks: latency and bandwidth of every link",
+            p2p::option_table(), p2p::hooks()),
   };
   return table;
 }

@@ -7,10 +7,13 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "program/program.hpp"
 #include "program/session_options.hpp"
+#include "units/quantity.hpp"
 
 /// What a micro-benchmark is made of: programs with a step for each thing that is timed, and what
 /// the time of each step says.
@@ -22,11 +25,16 @@ struct RowSpec {
   std::map<std::string, std::string> text{};
   std::map<std::string, double> number{};
   std::vector<int> ranks{};  ///< of the point, that take part; empty = all
+  /// Two ranks that do not answer each other, for which the row is not played: Request says which.
+  std::optional<std::pair<int, int>> silent{};
 };
 
 /// When a case's restore section is played: before its plays begin, or before each of them because
 /// a play spoils its own input.
 enum class Restore : std::uint8_t { never, once, every_play };
+
+/// Whether the spans of a traced pass, dealt out in order, are those of its calls.
+enum class CallsAreSpans : std::uint8_t { no, yes };
 
 /// One step of a bench's programs, timed by itself; one time on each rank, for one row or several.
 struct Case {
@@ -36,6 +44,7 @@ struct Case {
   std::uint64_t calls = 1;       ///< calls, one after the other, that one pass makes
   std::uint64_t most_times = 1;  ///< passes in one play, at most; 1 when a pass spoils its input
   std::size_t row_begin = 0, row_end = 0;  ///< into Bench::rows
+  CallsAreSpans calls_are_spans = CallsAreSpans::yes;
 };
 
 /// What is played in one session, on communicators of its own.
@@ -73,6 +82,12 @@ struct BenchHooks {
   std::string_view only_on{};  ///< the one device it is about; "" = any
   /// Whether the model matters to it.
   bool (*uses_model)(const Request& request) = nullptr;
+  /// How long ranks wait for a message before the pair has failed; the rest is still measured.
+  /// Null: for ever.
+  units::Seconds (*timeout)(const Request& request) = nullptr;
+  /// What the median bandwidth of each pair must reach, in each direction; absent: anything. Null:
+  /// nothing is asked for.
+  std::optional<units::BytesPerSecond> (*expected_bandwidth)(const Request& request) = nullptr;
 };
 
 }  // namespace isoscale::workloads
