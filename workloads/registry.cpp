@@ -18,6 +18,8 @@
 #include "workloads/hybrid/scale.hpp"
 #include "workloads/memory/memory.hpp"
 #include "workloads/overlap/overlap.hpp"
+#include "workloads/p2p/p2p.hpp"
+#include "workloads/p2p/setting.hpp"
 #include "workloads/stack/options.hpp"
 #include "workloads/workload.hpp"
 
@@ -97,6 +99,8 @@ std::span<const Workload> registry() {
             algorithms::option_table(), algorithms::hooks()),
       micro("memory", "memory bandwidth: host to device, within each, managed, by NUMA node",
             memory::option_table(), memory::hooks()),
+      micro("p2p", "messages between pairs of ranks: latency and bandwidth of every link",
+            p2p::option_table(), p2p::hooks()),
   };
   return table;
 }

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "mesh/mesh.hpp"
@@ -41,6 +42,11 @@ struct Request {
   Keep keep = Keep::nothing;
   /// Under weak scaling, how many times the work per token has grown over the base mesh.
   double growth = 1;
+  /// Of a micro-benchmark: the node of each rank, as far as known; empty = all on one.
+  std::vector<int> node_of_rank{};
+  /// Of a micro-benchmark: pairs of ranks (the lower first) that did not answer each other, and are
+  /// left in peace.
+  std::vector<std::pair<int, int>> silent_pairs{};
 
   bool operator==(const Request&) const = default;
 };

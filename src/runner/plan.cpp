@@ -185,6 +185,11 @@ PlannedPoint plan_point(const config::Experiment& experiment, Count count, confi
       point.request =
           on_machine(point.request, {.device = site.device, .numa_nodes = site.numa_nodes});
     }
+    if (point.workload->is_bench()) {
+      for (const int rank : point.world_ranks) {
+        point.request.node_of_rank.push_back(site.node_of_rank[static_cast<std::size_t>(rank)]);
+      }
+    }
     measure_programs(point, fill, site);
   } catch (const base::UsageError& error) {
     if (count.origin == Origin::named) {

@@ -7,10 +7,13 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "program/program.hpp"
 #include "program/session_options.hpp"
+#include "units/quantity.hpp"
 
 /// What a micro-benchmark is made of: programs with a step for each thing that is timed, and what
 /// the time of each step says.
@@ -25,11 +28,16 @@ struct RowSpec {
   /// The row is about what happens on this stream alone, while others are busy too: its times are
   /// those of traced plays, from the stream's first start to its last end.
   std::optional<program::StreamId> stream{};
+  /// Two ranks that do not answer each other, for which the row is not played: Request says which.
+  std::optional<std::pair<int, int>> silent{};
 };
 
 /// When a case's restore section is played: before its plays begin, or before each of them because
 /// a play spoils its own input.
 enum class Restore : std::uint8_t { never, once, every_play };
+
+/// Whether the spans of a traced pass, dealt out in order, are those of its calls.
+enum class CallsAreSpans : std::uint8_t { no, yes };
 
 /// One step of a bench's programs, timed by itself; one time on each rank, for one row or several.
 struct Case {
@@ -42,6 +50,7 @@ struct Case {
   /// its rows, seconds a call.
   bool wants_estimate = false;
   std::size_t row_begin = 0, row_end = 0;  ///< into Bench::rows
+  CallsAreSpans calls_are_spans = CallsAreSpans::yes;
 };
 
 /// What is played in one session, on communicators of its own.
@@ -88,6 +97,12 @@ struct BenchHooks {
   std::string_view only_on{};  ///< the one device it is about; "" = any
   /// Whether the model matters to it.
   bool (*uses_model)(const Request& request) = nullptr;
+  /// How long ranks wait for a message before the pair has failed; the rest is still measured.
+  /// Null: for ever.
+  units::Seconds (*timeout)(const Request& request) = nullptr;
+  /// What the median bandwidth of each pair must reach, in each direction; absent: anything. Null:
+  /// nothing is asked for.
+  std::optional<units::BytesPerSecond> (*expected_bandwidth)(const Request& request) = nullptr;
 };
 
 }  // namespace isoscale::workloads

@@ -1,0 +1,349 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// Rounds of pairs, and the programs that play them.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "base/error.hpp"
+#include "program/check.hpp"
+#include "program/facts.hpp"
+#include "workloads/p2p/p2p.hpp"
+#include "workloads/p2p/rounds.hpp"
+#include "workloads/p2p/setting.hpp"
+
+namespace isoscale::workloads::p2p {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::UnorderedElementsAre;
+
+/// Whether no rank is in two pairs of a round, and each pair is of two ranks, the lower first.
+void expect_disjoint(const std::vector<Round>& rounds, int ranks) {
+  for (const Round& round : rounds) {
+    std::set<int> seen;
+    for (const Pair& pair : round) {
+      EXPECT_LT(pair.low, pair.high);
+      EXPECT_GE(pair.low, 0);
+      EXPECT_LT(pair.high, ranks);
+      EXPECT_TRUE(seen.insert(pair.low).second) << pair.low;
+      EXPECT_TRUE(seen.insert(pair.high).second) << pair.high;
+    }
+  }
+}
+
+std::map<Pair, int> times_met(const std::vector<Round>& rounds) {
+  std::map<Pair, int> met;
+  for (const Round& round : rounds) {
+    for (const Pair& pair : round) ++met[pair];
+  }
+  return met;
+}
+
+void expect_every_pair_once(const std::vector<Round>& rounds, int ranks) {
+  const std::map<Pair, int> met = times_met(rounds);
+  EXPECT_THAT(met, SizeIs(static_cast<std::size_t>(ranks * (ranks - 1) / 2)));
+  for (const auto& [pair, times] : met) EXPECT_EQ(times, 1) << pair.low << " " << pair.high;
+}
+
+TEST(Rounds, OfAllPairsAreDisjointAndComplete) {
+  for (int ranks = 2; ranks <= 33; ++ranks) {
+    SCOPED_TRACE(ranks);
+    const std::vector<Round> rounds = all_pairs(ranks);
+    EXPECT_THAT(rounds, SizeIs(static_cast<std::size_t>(ranks % 2 == 0 ? ranks - 1 : ranks)));
+    for (const Round& round : rounds)
+      EXPECT_THAT(round, SizeIs(static_cast<std::size_t>(ranks / 2)));
+    expect_disjoint(rounds, ranks);
+    expect_every_pair_once(rounds, ranks);
+  }
+  EXPECT_THAT(all_pairs(1), IsEmpty());
+}
+
+TEST(Rounds, OfNeighboursCloseARing) {
+  for (int ranks = 2; ranks <= 33; ++ranks) {
+    SCOPED_TRACE(ranks);
+    const std::vector<Round> rounds = neighbours(ranks);
+    EXPECT_LE(rounds.size(), 3U);
+    expect_disjoint(rounds, ranks);
+    std::set<Pair> ring;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const int next = (rank + 1) % ranks;
+      ring.insert({.low = std::min(rank, next), .high = std::max(rank, next)});
+    }
+    const std::map<Pair, int> met = times_met(rounds);
+    EXPECT_EQ(met.size(), ring.size());
+    for (const auto& [pair, times] : met) {
+      EXPECT_EQ(times, 1);
+      EXPECT_TRUE(ring.contains(pair)) << pair.low << " " << pair.high;
+    }
+  }
+}
+
+TEST(Rounds, OfASampleAreSomeOfAllAndDependOnTheSeed) {
+  const std::vector<Round> all = all_pairs(16);
+  const std::vector<Round> few = sample(16, 4, 1);
+  EXPECT_THAT(few, SizeIs(4));
+  for (const Round& round : few) EXPECT_THAT(all, testing::Contains(round));
+  expect_disjoint(few, 16);
+  EXPECT_EQ(few, sample(16, 4, 1));
+  std::set<std::vector<Round>> drawn;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) drawn.insert(sample(16, 4, seed));
+  EXPECT_GT(drawn.size(), 15U);
+  EXPECT_EQ(sample(16, 15, 1), all);
+  EXPECT_EQ(sample(16, 1000, 7), all);
+}
+
+TEST(Rounds, IsolatedHaveOnePairOfANodeAtATime) {
+  const std::vector<std::vector<int>> sites{{0, 0, 0, 0},          {0, 0, 1, 1},
+                                            {0, 1, 2, 3, 4},       {0, 0, 0, 1},
+                                            {5, 5, 3, 3, 9, 9, 9}, {0, 1, 0, 1, 0, 1, 2, 2, 2}};
+  for (const std::vector<int>& nodes : sites) {
+    const int ranks = static_cast<int>(nodes.size());
+    const std::vector<Round> rounds = isolated(nodes);
+    expect_disjoint(rounds, ranks);
+    expect_every_pair_once(rounds, ranks);
+    for (const Round& round : rounds) {
+      EXPECT_THAT(round, testing::Not(IsEmpty()));
+      std::set<int> busy;
+      for (const Pair& pair : round) {
+        const int low = nodes[static_cast<std::size_t>(pair.low)];
+        const int high = nodes[static_cast<std::size_t>(pair.high)];
+        EXPECT_TRUE(busy.insert(low).second) << low;
+        if (high != low) {
+          EXPECT_TRUE(busy.insert(high).second) << high;
+        }
+      }
+    }
+  }
+  // Two nodes of two: their own pairs at once, then the four across one by one.
+  EXPECT_THAT(isolated(std::vector{0, 0, 1, 1}), SizeIs(5));
+}
+
+TEST(Rounds, OfABisectionCrossTheMiddle) {
+  EXPECT_THAT(bisection(4), ElementsAre(Pair{0, 2}, Pair{1, 3}));
+  EXPECT_THAT(bisection(5), ElementsAre(Pair{0, 2}, Pair{1, 3}));
+  EXPECT_THAT(bisection(2), ElementsAre(Pair{0, 1}));
+}
+
+Request request_of(int ranks, Options options = {}) {
+  return {.mesh = {.dp = ranks}, .options = std::move(options)};
+}
+
+/// What ranks put on links in one section, from the ops themselves.
+std::uint64_t sent_by(const program::ProgramSet& set, int rank, program::Section section) {
+  std::uint64_t sent = 0;
+  const program::RankProgram& program = set.of(rank);
+  for (const program::Op& op : program.section(section).ops) {
+    if (const auto* exchange = std::get_if<program::Exchange>(&op.payload)) {
+      for (const program::Transfer& transfer : exchange->transfers) {
+        if (transfer.direction == program::Direction::send) sent += transfer.slice.count;
+      }
+    } else if (const auto* collective = std::get_if<program::Collective>(&op.payload)) {
+      sent += collective->send.count -
+              collective->send.count / static_cast<std::uint64_t>(set.mesh.size());
+    }
+  }
+  return sent;
+}
+
+/// The rows of a case say what its programs move.
+void expect_rows_to_tell(const Bench& bench, const Case& one) {
+  std::map<int, std::uint64_t> left;  // by rank, what no row has told of
+  for (int rank = 0; rank < bench.set.mesh.size(); ++rank) {
+    left[rank] = sent_by(bench.set, rank, one.section);
+  }
+  for (std::size_t i = one.row_begin; i < one.row_end; ++i) {
+    const RowSpec& row = bench.rows[i];
+    const std::string& kind = row.text.at("kind");
+    const auto bytes = static_cast<std::uint64_t>(row.number.at("bytes"));
+    if (row.silent) continue;
+    if (kind == "all_to_all") {
+      for (auto& [rank, bytes_left] : left) {
+        EXPECT_EQ(bytes_left, bytes * one.calls);
+        bytes_left = 0;
+      }
+      continue;
+    }
+    std::uint64_t moved = 0;
+    for (const int rank : row.ranks) {
+      moved += left[rank];
+      if (kind == "bandwidth" && rank == row.ranks.back()) {
+        EXPECT_EQ(left[rank], 0U);
+      }
+      left[rank] = 0;
+    }
+    EXPECT_EQ(moved, bytes * one.calls) << kind;
+    if (row.number.contains("src")) {
+      EXPECT_EQ(row.number.at("src"), row.ranks.front());
+      EXPECT_EQ(row.number.at("dst"), row.ranks.back());
+    }
+  }
+  for (const auto& [rank, bytes] : left) EXPECT_EQ(bytes, 0U) << rank;
+}
+
+/// Every batch is proven, and says what it does; returns the rows of all.
+std::vector<RowSpec> prove(const Request& request) {
+  std::vector<RowSpec> rows;
+  for (int batch = 0; batch < batches(request); ++batch) {
+    const Bench bench = build(request, batch);
+    program::check(bench.set);
+    std::size_t next = 0;
+    for (const Case& one : bench.cases) {
+      EXPECT_EQ(one.row_begin, next);
+      next = one.row_end;
+      expect_rows_to_tell(bench, one);
+    }
+    EXPECT_EQ(next, bench.rows.size());
+    for (int rank = 0; rank < request.mesh.size(); ++rank) {
+      EXPECT_THAT(expect(request, batch, rank), SizeIs(bench.cases.size()));
+    }
+    rows.insert(rows.end(), bench.rows.begin(), bench.rows.end());
+  }
+  return rows;
+}
+
+std::multiset<std::pair<int, int>> ends_of(const std::vector<RowSpec>& rows,
+                                           std::string_view kind) {
+  std::multiset<std::pair<int, int>> ends;
+  for (const RowSpec& row : rows) {
+    if (row.text.at("kind") == kind) {
+      ends.emplace(static_cast<int>(row.number.at("src")), static_cast<int>(row.number.at("dst")));
+    }
+  }
+  return ends;
+}
+
+TEST(P2p, ProgramsAreProvenAndCompleteOnAnyNumberOfRanks) {
+  for (int ranks = 2; ranks <= 9; ++ranks) {
+    SCOPED_TRACE(ranks);
+    const std::vector<RowSpec> rows = prove(request_of(ranks));
+    std::multiset<std::pair<int, int>> once, both_ways;
+    for (int low = 0; low < ranks; ++low) {
+      for (int high = low + 1; high < ranks; ++high) {
+        once.emplace(low, high);
+        both_ways.emplace(low, high);
+        both_ways.emplace(high, low);
+      }
+    }
+    EXPECT_EQ(ends_of(rows, "latency"), once);
+    EXPECT_EQ(ends_of(rows, "bandwidth"), both_ways);
+    EXPECT_EQ(ends_of(rows, "bidirectional"), once);
+    EXPECT_EQ(rows.size(), 2 * once.size() + both_ways.size() + 2);
+    EXPECT_EQ(rows[rows.size() - 2].text.at("kind"), "bisection");
+    EXPECT_EQ(rows.back().text.at("kind"), "all_to_all");
+  }
+}
+
+TEST(P2p, EveryOptionIsProven) {
+  for (int ranks = 2; ranks <= 9; ++ranks) {
+    for (const char* pairs : {"all", "neighbours", "isolated", "sample:1", "sample:3"}) {
+      for (const char* renew : {"1", "3"}) {
+        SCOPED_TRACE(fmt::format("{} ranks, pairs={}, renew={}", ranks, pairs, renew));
+        Request request = request_of(ranks, {{"pairs", pairs}, {"renew", renew}, {"size", "1000"}});
+        for (int rank = 0; rank < ranks; ++rank) request.node_of_rank.push_back(rank / 3);
+        prove(request);
+      }
+    }
+    for (const char* kind : {"latency", "bandwidth", "bidirectional", "bisection", "all_to_all"}) {
+      SCOPED_TRACE(kind);
+      const auto rows = prove(request_of(ranks, {{"kinds", kind}, {"size", "9"}}));
+      EXPECT_FALSE(rows.empty());
+      for (const RowSpec& row : rows) EXPECT_EQ(row.text.at("kind"), kind);
+    }
+  }
+}
+
+TEST(P2p, CommunicatorsAreRenewedAfterSoManyRounds) {
+  EXPECT_EQ(batches(request_of(16)), 3);  // 15 rounds by 8, and the last
+  EXPECT_EQ(batches(request_of(17)), 4);  // 17 by 8, and the last
+  EXPECT_EQ(batches(request_of(17, {{"renew", "17"}})), 2);
+  EXPECT_EQ(batches(request_of(16, {{"kinds", "latency"}})), 2);
+  EXPECT_EQ(batches(request_of(16, {{"kinds", "bisection"}})), 1);
+}
+
+TEST(P2p, CountsLatencyOneWay) {
+  const Bench bench = build(request_of(2, {{"kinds", "latency"}}), 0);
+  ASSERT_THAT(bench.cases, SizeIs(1));
+  EXPECT_EQ(bench.cases[0].calls, 2U);
+  EXPECT_EQ(bench.rows[0].number.at("bytes"), 8);
+  // There and back, one after the other.
+  EXPECT_EQ(bench.set.of(0).section(bench.cases[0].section).ops.size(), 2U);
+}
+
+TEST(P2p, RanksThatAreAlikeShareAProgram) {
+  EXPECT_THAT(build(request_of(64, {{"kinds", "bisection"}}), 0).set.programs, SizeIs(2));
+  EXPECT_THAT(build(request_of(64, {{"kinds", "all_to_all"}}), 0).set.programs, SizeIs(1));
+  EXPECT_LE(build(request_of(64, {{"pairs", "neighbours"}}), 0).set.programs.size(), 4U);
+}
+
+TEST(P2p, ReceivesWhatItsPartnerHolds) {
+  const Request request = request_of(4, {{"kinds", "bandwidth"}, {"size", "1MiB"}});
+  const Bench bench = build(request, 0);
+  for (std::size_t i = 0; i < bench.cases.size(); ++i) {
+    for (std::size_t r = bench.cases[i].row_begin; r < bench.cases[i].row_end; ++r) {
+      const int src = bench.rows[r].ranks.front(), dst = bench.rows[r].ranks.back();
+      EXPECT_THAT(expect(request, 0, src)[i], IsEmpty());
+      const auto held = expect(request, 0, dst)[i];
+      ASSERT_THAT(held, SizeIs(1));
+      EXPECT_THAT(held[0].sources, ElementsAre(src));
+      EXPECT_EQ(held[0].slice.count, bench.cases[i].calls << 20U);
+    }
+  }
+}
+
+TEST(P2p, LeavesSilentPairsInPeace) {
+  for (int ranks = 2; ranks <= 7; ++ranks) {
+    SCOPED_TRACE(ranks);
+    Request request = request_of(ranks, {{"size", "1KiB"}});
+    const std::size_t rows_of_all = prove(request).size();
+    request.silent_pairs = {{0, 1}};
+    const auto rows = prove(request);
+    EXPECT_EQ(rows.size(), rows_of_all);  // they are there, and say so
+    for (const RowSpec& row : rows) {
+      const bool has_both =
+          std::ranges::count(row.ranks, 0) + std::ranges::count(row.ranks, 1) == 2;
+      const bool is_of_all =
+          row.text.at("kind") == "bisection" || row.text.at("kind") == "all_to_all";
+      EXPECT_EQ(row.silent.has_value(), has_both || is_of_all);
+    }
+  }
+}
+
+void expect_refusal(const Request& request, std::string_view what) {
+  try {
+    static_cast<void>(build(request, 0));
+    ADD_FAILURE() << "not refused: " << what;
+  } catch (const base::UsageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr(what));
+  }
+}
+
+TEST(P2p, RefusesWhatMeansNothing) {
+  expect_refusal(request_of(1), "2 ranks");
+  expect_refusal({.mesh = {.tp = 2, .dp = 2}}, "dp=2,tp=2");
+  for (const char* pairs : {"sample:0", "sample:", "sample:2x", "sample:-1", "every", "Sample:2"}) {
+    expect_refusal(request_of(2, {{"pairs", pairs}}), pairs);
+  }
+  expect_refusal(request_of(2, {{"timeout", "0s"}}), "timeout");
+  expect_refusal(request_of(2, {{"timeout", "soon"}}), "timeout");
+  expect_refusal(request_of(4, {{"size", "3"}}), "all_to_all");
+  EXPECT_NO_THROW(build(request_of(4, {{"size", "3"}, {"kinds", "bandwidth"}}), 0));
+}
+
+TEST(P2p, UnderstandsWhatIsExpected) {
+  const BenchHooks known = hooks();
+  EXPECT_FALSE(known.expected_bandwidth(request_of(2)).has_value());
+  EXPECT_EQ(known.expected_bandwidth(request_of(2, {{"expect", "2GB"}}))->value(), 2e9);
+  EXPECT_EQ(known.timeout(request_of(2)).value(), 30);
+  EXPECT_EQ(known.timeout(request_of(2, {{"timeout", "250ms"}})).value(), 0.25);
+}
+
+}  // namespace
+}  // namespace isoscale::workloads::p2p
