@@ -43,6 +43,9 @@ struct PlannedPoint {
   std::optional<units::Bytes> sent_per_step{};    ///< put on links, all ranks: Traffic::sent
 };
 
+/// False for a micro-benchmark that has nothing to do with a model.
+[[nodiscard]] bool uses_model(const PlannedPoint& point);
+
 struct Plan {
   std::vector<PlannedPoint> points;
 };

@@ -67,6 +67,8 @@ class HostExecutor final : public Executor {
         fmt::format("{}, {} thread{}", host::blas_name(),
                     blas_threads_ == 0 ? "unknown number of" : std::to_string(blas_threads_),
                     blas_threads_ == 1 ? "" : "s");
+    const std::string warning = host::blas_warning();
+    if (!warning.empty()) description_.facts_text["blas_warning"] = warning;
     using workloads::Precision;
     description_.precisions = {Precision::f64, Precision::f32};
     if (options.narrow == NarrowTypes::emulated) {
