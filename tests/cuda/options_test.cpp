@@ -119,6 +119,18 @@ TEST_F(Options, WhatNcclRefusesIsUnsupportedWithItsWords) {
   expect_nothing_left();
 }
 
+TEST_F(Options, ATypeThatTheAlgorithmDoesNotHaveIsFoundBeforeItIsPlayed) {
+  machine().settings.refused_algorithm = "NVLS";
+  machine().settings.refused_type = program::DType::i8;
+  Sketch bytes;
+  const Slice all = bytes.buffer<std::int8_t>(64);
+  bytes.emit(Collective{
+      .kind = CollectiveKind::all_reduce, .axes = mesh::Axis::dp, .send = all, .receive = all});
+  EXPECT_THAT(unsupported(bytes, {.collective_algorithm = "nvls"}), HasSubstr("nvls"));
+  expect_plays(reduction(), {.collective_algorithm = "nvls"});
+  expect_nothing_left();
+}
+
 /// PAT does no all_reduce: its first call must be one of the program's.
 TEST_F(Options, FirstCallsAreThoseThatTheAlgorithmDoes) {
   Sketch sketch;

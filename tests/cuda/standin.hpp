@@ -11,12 +11,15 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
 #include <set>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "program/buffer.hpp"
 
 /// Stand-ins for the CUDA runtime, cuBLASLt, NCCL and our kernels, so that the whole host side of
 /// the CUDA executor runs where there is no GPU. What is started on a stream is done late, and in
@@ -38,8 +41,9 @@ struct Settings {
   std::uint64_t failing_after = 0;       ///< kernels that it does first
   std::string endless_communicator;      ///< by name: its creation never ends
   std::string refused_algorithm;         ///< communicators made under an NCCL_ALGO with this text
-  bool makes_windows = true;             ///< NCCL has symmetric windows here
-  bool moves_pages = true;               ///< managed memory does on its own
+  std::optional<program::DType> refused_type;  ///< then of this type alone; absent: of all
+  bool makes_windows = true;                   ///< NCCL has symmetric windows here
+  bool moves_pages = true;                     ///< managed memory does on its own
 };
 
 /// Something that a stream does. One that is captured is done once per replay, each by a copy.

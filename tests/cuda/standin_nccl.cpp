@@ -86,8 +86,10 @@ bool is_collective(const Call& call) {
 }
 
 /// NCCL looks whether the choice was the user's.
-ncclResult_t refusal_of(const Ring& ring) {
-  const std::string& refused = machine().settings.refused_algorithm;
+ncclResult_t refusal_of(const Ring& ring, program::DType type) {
+  const Settings& settings = machine().settings;
+  if (settings.refused_type.value_or(type) != type) return ncclSuccess;
+  const std::string& refused = settings.refused_algorithm;
   if (refused.empty() || ring.algorithm.find(refused) == std::string::npos) return ncclSuccess;
   return std::getenv("NCCL_ALGO") != nullptr ? ncclInvalidUsage : ncclInternalError;
 }
@@ -116,7 +118,8 @@ ncclResult_t issue(ncclComm_t communicator, Call call, ncclDataType_t type, cuda
   if (call.peer < 0 || call.peer >= call.ring->size || !is_valid(call)) return ncclInvalidArgument;
   if (is_collective(call)) {
     const Ring& ring = *call.ring;
-    if (const ncclResult_t refusal = refusal_of(ring); refusal != ncclSuccess) return refusal;
+    if (const ncclResult_t refusal = refusal_of(ring, call.type); refusal != ncclSuccess)
+      return refusal;
     machine().all_reduces += call.kind == CallKind::all_reduce ? 1 : 0;
     machine().choices.insert(ring.algorithm + "|" + ring.protocol);
   }

@@ -12,11 +12,14 @@
 
 #include "executor/cuda/check.hpp"
 #include "executor/cuda/handles.hpp"
+#include "executor/cuda/nccl_call.hpp"
 #include "executor/cuda/nccl_versions.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {
+
+constexpr std::size_t largest_element = 8;  // bytes
 
 std::string link_name(const LinkKind& kind) {
   return fmt::format("{}{}, {} links", mesh::name(kind.axis),
@@ -51,20 +54,25 @@ std::set<MessageKind> messages_of(const program::RankProgram& program) {
 }
 
 /// What the programs of all ranks do over each of the plan's groups.
-std::vector<std::set<program::CollectiveKind>> kinds_of(const program::ProgramSet& set,
-                                                        const CommunicatorPlan& plan) {
-  std::vector<std::set<program::CollectiveKind>> kinds(plan.collectives.size());
+std::vector<std::set<CollectiveUse>> uses_of(const program::ProgramSet& set,
+                                             const CommunicatorPlan& plan) {
+  std::vector<std::set<CollectiveUse>> uses(plan.collectives.size());
   for (const program::RankProgram& program : set.programs) {
     for_each_communication(
         program,
         [&](const program::Op& op, const program::Collective& collective) {
           const auto at =
               std::ranges::lower_bound(plan.collectives, std::pair{collective.axes, op.stream});
-          kinds[static_cast<std::size_t>(at - plan.collectives.begin())].insert(collective.kind);
+          const program::BufferId buffer = collective.send.buffer != program::no_buffer
+                                               ? collective.send.buffer
+                                               : collective.receive.buffer;
+          CollectiveUse use{.kind = collective.kind, .reduction = collective.reduction};
+          if (buffer != program::no_buffer) use.type = program.buffers[buffer].dtype;
+          uses[static_cast<std::size_t>(at - plan.collectives.begin())].insert(use);
         },
         [](const program::Transfer& /*transfer*/) {});
   }
-  return kinds;
+  return uses;
 }
 
 }  // namespace
@@ -99,7 +107,7 @@ Communicators::Communicators(const program::ProgramSet& set, const comm::Communi
       limit_(limit),
       plan_(communicator_plan(set)),
       messages_(messages_of(set.of(point.rank()))),
-      kinds_(kinds_of(set, plan_)) {
+      uses_(uses_of(set, plan_)) {
   if (plan_.collectives.empty() && plan_.links.empty()) return;
   const units::Nanoseconds before = comm::now();
   world_ = NcclCommunicator::world(point, limit);
@@ -139,7 +147,7 @@ ncclComm_t Communicators::link(const LinkKind& kind) const {
 
 units::Bytes Communicators::connect_bytes(int ranks) {
   // What all ranks send or receive together, and one part more.
-  return units::Bytes{(static_cast<std::uint64_t>(ranks) + 1) * sizeof(float)};
+  return units::Bytes{(static_cast<std::uint64_t>(ranks) + 1) * largest_element};
 }
 
 void Communicators::connect(void* scratch, FirstCalls calls) {
@@ -161,26 +169,28 @@ void Communicators::connect(void* scratch, FirstCalls calls) {
 void Communicators::connect_collectives(std::size_t index, ncclComm_t communicator, void* scratch,
                                         cudaStream_t stream, FirstCalls calls) const {
   using program::CollectiveKind;
-  auto* const parts = static_cast<float*>(scratch);
-  float* const one = parts + all_[index].size();  // behind a part for each rank
-  std::set<CollectiveKind> kinds{CollectiveKind::all_reduce};
-  if (calls == FirstCalls::each_kind) kinds = kinds_[index];
-  for (const CollectiveKind kind : kinds) {
-    switch (kind) {
+  auto* const parts = static_cast<std::byte*>(scratch);  // an element for each rank
+  std::byte* const one = parts + static_cast<std::size_t>(all_[index].size()) * largest_element;
+  std::set<CollectiveUse> uses{CollectiveUse{}};
+  if (calls == FirstCalls::each_kind) uses = uses_[index];
+  for (const CollectiveUse& use : uses) {
+    const ncclDataType_t type = nccl_type(use.type);
+    const ncclRedOp_t operation = nccl_operation(use.reduction);
+    switch (use.kind) {
       case CollectiveKind::reduce_scatter:
-        check(ncclReduceScatter(parts, one, 1, ncclFloat32, ncclSum, communicator, stream));
+        check(ncclReduceScatter(parts, one, 1, type, operation, communicator, stream));
         break;
       case CollectiveKind::all_gather:
-        check(ncclAllGather(one, parts, 1, ncclFloat32, communicator, stream));
+        check(ncclAllGather(one, parts, 1, type, communicator, stream));
         break;
       case CollectiveKind::broadcast:
-        check(ncclBroadcast(one, one, 1, ncclFloat32, 0, communicator, stream));
+        check(ncclBroadcast(one, one, 1, type, 0, communicator, stream));
         break;
       case CollectiveKind::reduce:
-        check(ncclReduce(one, one, 1, ncclFloat32, ncclSum, 0, communicator, stream));
+        check(ncclReduce(one, one, 1, type, operation, 0, communicator, stream));
         break;
       default:  // barriers are all_reduces; those that are messages connect when they are used
-        check(ncclAllReduce(one, one, 1, ncclFloat32, ncclSum, communicator, stream));
+        check(ncclAllReduce(one, one, 1, type, operation, communicator, stream));
     }
   }
 }

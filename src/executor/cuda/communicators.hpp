@@ -44,10 +44,19 @@ struct CommunicatorPlan {
 };
 [[nodiscard]] CommunicatorPlan communicator_plan(const program::ProgramSet& set);
 
+/// A collective as programs use it, apart from its size.
+struct CollectiveUse {
+  program::CollectiveKind kind = program::CollectiveKind::all_reduce;
+  program::DType type = program::DType::f32;
+  program::Reduction reduction = program::Reduction::sum;
+
+  auto operator<=>(const CollectiveUse&) const = default;
+};
+
 /// What is called to connect the ranks of a communicator for collectives.
 enum class FirstCalls : std::uint8_t {
   one,        ///< an all_reduce
-  each_kind,  ///< each collective that the programs use: finds out what NCCL refuses
+  each_kind,  ///< each collective, type and reduction that is used: finds out what NCCL refuses
 };
 
 /// The NCCL communicators of one rank.
@@ -89,8 +98,8 @@ class Communicators {
   int rank_;
   units::Seconds limit_;
   CommunicatorPlan plan_;
-  std::set<MessageKind> messages_;                        ///< of this rank
-  std::vector<std::set<program::CollectiveKind>> kinds_;  ///< by plan_.collectives, of all ranks
+  std::set<MessageKind> messages_;             ///< of this rank
+  std::vector<std::set<CollectiveUse>> uses_;  ///< by plan_.collectives, of all ranks
   NcclCommunicator world_;
   std::vector<NcclCommunicator> all_;  ///< those of plan_.collectives, then of plan_.links
   std::vector<CommunicatorFacts> facts_;

@@ -27,7 +27,7 @@ class LinkSequence {
 class SectionPreparer {
  public:
   SectionPreparer(const Resolver& resolver, const Communicators& communicators,
-                  const PrepareOptions& options, NarrowReductions& reductions)
+                  const PrepareOptions& options, OwnReductions& reductions)
       : resolver_(resolver),
         communicators_(communicators),
         options_(options),
@@ -58,10 +58,8 @@ class SectionPreparer {
   }
 
   Call call(const program::Op& op, const program::Collective& payload) {
-    NarrowReductions* const narrow =
-        options_.narrow == NarrowTypes::emulated ? &reductions_ : nullptr;
     return prepare_op(resolver_, payload, op.stream, communicators_, options_.elements_per_call,
-                      narrow);
+                      reductions_, options_.narrow);
   }
 
   Call call(const program::Op& op, const program::Update& payload) {
@@ -100,7 +98,7 @@ class SectionPreparer {
   const Resolver& resolver_;
   const Communicators& communicators_;
   PrepareOptions options_;
-  NarrowReductions& reductions_;
+  OwnReductions& reductions_;
   LinkSequence sequence_;
   std::set<const std::byte*> advanced_;  ///< powers that an earlier update of the section advances
 };
