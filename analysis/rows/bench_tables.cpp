@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <iterator>
 #include <utility>
 
 #include "analysis/text_escape.hpp"
@@ -190,6 +190,26 @@ std::vector<BenchTable> overlap_tables(const BenchReport& bench) {
   return {table};
 }
 
+/// Without the columns in which no row has anything to say.
+BenchTable without_empty_columns(BenchTable table) {
+  for (std::size_t column = table.columns.size(); column-- > 0;) {
+    bool empty = !table.rows.empty();
+    bool any = false;
+    for (const Row& row : table.rows) {
+      if (column >= row.cells.size()) continue;
+      any = true;
+      empty = empty && (row.cells[column] == undefined || row.cells[column].empty());
+    }
+    if (!empty || !any) continue;
+    const auto at = static_cast<std::ptrdiff_t>(column);
+    table.columns.erase(table.columns.begin() + at);
+    for (Row& row : table.rows) {
+      if (column < row.cells.size()) row.cells.erase(row.cells.begin() + at);
+    }
+  }
+  return table;
+}
+
 }  // namespace
 
 std::string time_cell(std::optional<double> seconds) {
@@ -245,11 +265,11 @@ std::vector<BenchTable> bench_tables(const PointReport& point) {
   std::vector<BenchTable> tables;
   if (!point.bench) return tables;
   const auto add = [&](std::vector<BenchTable> more) {
-    std::ranges::move(more, std::back_inserter(tables));
+    for (BenchTable& table : more) tables.push_back(without_empty_columns(std::move(table)));
   };
   add(gemm_tables(*point.bench));
   for (const CollectiveGroup& group : collective_groups(*point.bench)) {
-    tables.push_back(collective_table(group));
+    tables.push_back(without_empty_columns(collective_table(group)));
   }
   add(pair_tables(point));
   add(memory_tables(*point.bench));
