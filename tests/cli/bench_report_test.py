@@ -73,7 +73,7 @@ class Formats(harness.Case):
                 if row["workload"] == "overlap"]
         self.assertEqual(len(rows), 8)
         self.assertEqual({row["part"] for row in rows},
-                         {"gemm", "collective", "together", "gemm_together", "collective_together"})
+                         {"gemm", "collective", "together", "gemm together", "collective together"})
 
     def test_text_names_slow_pairs_and_wrong_elements(self):
         text = self.report("text")

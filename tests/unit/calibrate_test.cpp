@@ -158,6 +158,7 @@ TEST(Calibrate, LeavesOutWhatProgramsDoNotMeet) {
   EXPECT_EQ(changed([](auto& row) { row.wrong = 1; }), 0U);
   EXPECT_EQ(changed([](auto& row) { row.status = results::PointStatus::skipped; }), 0U);
   EXPECT_EQ(changed([](auto& row) { row.text["algorithm"] = "RING"; }), 0U);
+  EXPECT_EQ(changed([](auto& row) { row.text["algorithm"] = "library"; }), 3U);
   EXPECT_EQ(changed([](auto& row) { row.text["registration"] = "local"; }), 0U);
   EXPECT_EQ(changed([](auto& row) { row.text["registration"] = "none"; }), 3U);
   EXPECT_EQ(changed([](auto& row) { row.text["reduction"] = "max"; }), 0U);

@@ -76,7 +76,6 @@ TEST(Row, ThatIsNotOkHasNoRates) {
   results::RowData row = samples::collective("all_reduce", 1024, 1e-3);
   row.status = results::PointStatus::failed;
   EXPECT_FALSE(reported(row).algbw);
-  row.status = results::PointStatus::ok;
   row.wrong = 3;  // shown beside, see the reports
   EXPECT_TRUE(reported(row).algbw);
 }
