@@ -53,7 +53,7 @@ std::string decimal(std::optional<double> value, double unit) {
 /// Time in us, algbw and busbw in GB/s of 10^9, and wrong elements of one placement.
 std::string placement(const RowReport* row) {
   constexpr double micro = 1e-6, giga = 1e9;
-  const bool ok = row != nullptr && row->data->status == results::PointStatus::ok && row->time;
+  const bool ok = row != nullptr && has_rates(*row->data) && row->time;
   const std::string wrong =
       ok && row->data->wrong ? std::to_string(*row->data->wrong) : std::string{"N/A"};
   return fmt::format("  {:>7}  {:>6}  {:>6}  {:>5}",
@@ -71,14 +71,19 @@ std::string size_line(const PlacePair& pair) {
       placement(pair.out_of_place), placement(pair.in_place));
 }
 
+std::string without_blanks(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + "\n";
+}
+
 std::string heading() {
   const auto line = [](const std::array<std::string_view, 5>& what, std::string_view time,
                        std::string_view algbw, std::string_view busbw, std::string_view wrong) {
     const std::string half = fmt::format("  {:>7}  {:>6}  {:>6}  {:>5}", time, algbw, busbw, wrong);
-    return fmt::format("#{:>11}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", what[0], what[1], what[2],
-                       what[3], what[4], half, half);
+    return without_blanks(fmt::format("#{:>11}  {:>12}  {:>8}  {:>6}  {:>6}{}{}", what[0], what[1],
+                                      what[2], what[3], what[4], half, half));
   };
-  return fmt::format("#{:>52}  {:^30}  {:^30}\n", "", "out-of-place", "in-place") +
+  return without_blanks(fmt::format("#{:>52}  {:^30}  {:^30}", "", "out-of-place", "in-place")) +
          line({"size", "count", "type", "redop", "root"}, "time", "algbw", "busbw", "#wrong") +
          line({"(B)", "(elements)", "", "", ""}, "(us)", "(GB/s)", "(GB/s)", "");
 }

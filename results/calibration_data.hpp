@@ -28,8 +28,7 @@ struct CurveSample {
   bool operator==(const CurveSample&) const = default;
 };
 
-/// Time of one call against size, of one kind of communication among like ranks. Between the sizes
-/// it is a straight line in log time over log size.
+/// Time of one call against size, of one kind of communication among like ranks.
 struct CalibrationCurve {
   std::string op{}, dtype{}, link_class{}, implementation{};
   int members = 0, nodes = 0;         ///< ranks of a group, and nodes that these are on
@@ -38,6 +37,8 @@ struct CalibrationCurve {
   /// A time t that the curve predicts between its sizes is promised to lie within t / (1 + error)
   /// and t * (1 + error); absent below 5 sizes.
   std::optional<double> error{};
+  /// What is straight between the sizes: "log" time over log size, or "linear" time over size.
+  std::string form = "log";
   std::string labels{};                ///< "oversubscribed" where ranks shared cores; else ""
   std::vector<CurveSample> samples{};  ///< ascending
 

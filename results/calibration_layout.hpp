@@ -20,6 +20,8 @@ template <class Visitor, class Table>
 void visit_curves(Visitor& visit, Table& table) {
   visit_kind(visit, table);
   visit.column("labels", table.labels, {"text", "labels of the points it rests on"});
+  visit.column("form", table.form,
+               {"text", "what is straight between sizes: log (time over size) or linear"});
   visit.column("members", table.members, {"1", "ranks of a group"});
   visit.column("nodes", table.nodes, {"1", "nodes that a group is on; 0 = not known"});
   visit.column("latency", table.latency, {"s", "of the smallest sizes; NaN = not in sight"});

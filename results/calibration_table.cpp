@@ -57,6 +57,7 @@ CurveTable to_table(const std::vector<CalibrationCurve>& curves) {
   for (const CalibrationCurve& curve : curves) {
     put_kind(table, curve);
     table.labels.push_back(curve.labels);
+    table.form.push_back(curve.form);
     table.members.push_back(curve.members);
     table.nodes.push_back(curve.nodes);
     put_fitted(curve.latency, table.latency, table.latency_lower, table.latency_upper);
@@ -89,6 +90,7 @@ std::vector<CalibrationCurve> to_curves(const CurveTable& t) {
   for (std::size_t at = 0; at < count; ++at) {
     auto& curve = curves.emplace_back(get_kind<CalibrationCurve>(t, at));
     curve.labels = t.labels[at];
+    curve.form = t.form[at];
     curve.members = t.members[at];
     curve.nodes = t.nodes[at];
     curve.latency = get_fitted(t.latency[at], t.latency_lower[at], t.latency_upper[at]);

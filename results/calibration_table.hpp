@@ -14,7 +14,7 @@ namespace isoscale::results {
 
 /// Samples [sample_begin[i], sample_begin[i+1]) are those of curve i.
 struct CurveTable {
-  std::vector<std::string> op, dtype, link_class, implementation, labels;
+  std::vector<std::string> op, dtype, link_class, implementation, labels, form;
   std::vector<std::int32_t> members, nodes;
   std::vector<double> latency, latency_lower, latency_upper;
   std::vector<double> bandwidth, bandwidth_lower, bandwidth_upper, error;

@@ -117,10 +117,10 @@ struct PointData {
 /// Facts of one rank of the world, as text and numbers; what could not be found out is absent.
 struct RankFacts {
   int rank = 0;
-  std::string host;
+  std::string host{};
   int node = 0;
-  std::map<std::string, std::string> text;  ///< cpu_model, os, device, cpu_quota, ...
-  std::map<std::string, double> number;     ///< cores, memory_total, gpu_sm_clock, ...
+  std::map<std::string, std::string> text{};  ///< cpu_model, os, device, cpu_quota, ...
+  std::map<std::string, double> number{};     ///< cores, memory_total, gpu_sm_clock, ...
 };
 
 struct RunData {

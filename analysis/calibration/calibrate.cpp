@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <initializer_list>
 #include <map>
 #include <numeric>
 #include <set>
@@ -65,11 +66,12 @@ std::string labels_of(const PointData& point) {
 
 /// Whether a collective's row is of what programs call: the library as it comes.
 bool is_plain(const RowData& row) {
-  const std::string reduction = text_of(row, "reduction"),
-                    registration = text_of(row, "registration");
-  return (reduction.empty() || reduction == "none" || reduction == "sum") &&
-         (registration.empty() || registration == "none") && text_of(row, "algorithm").empty() &&
-         text_of(row, "protocol").empty();
+  const auto is = [&](const char* key, std::initializer_list<std::string_view> plain) {
+    const std::string said = text_of(row, key);
+    return said.empty() || std::ranges::find(plain, said) != plain.end();
+  };
+  return is("reduction", {"none", "sum"}) && is("registration", {"none"}) &&
+         is("algorithm", {"library"}) && is("protocol", {"library"});
 }
 
 /// The first group along the axis that a row names; all ranks of the point for the world.

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <span>
+#include <string_view>
 
 #include "analysis/robust.hpp"
 #include "analysis/statistics.hpp"
@@ -40,22 +42,36 @@ std::vector<double> monotone(std::span<const SizeTime> sizes) {
   return isotonic(logs);
 }
 
+/// What is straight between sizes.
+enum class Form : std::uint8_t { log, linear };
+constexpr std::string_view linear_name = "linear";
+
 /// log time at `bytes`, which lies between the first and the last size.
-double interpolated(std::span<const SizeTime> sizes, std::span<const double> logs, double bytes) {
+double interpolated(std::span<const SizeTime> sizes, std::span<const double> logs, double bytes,
+                    Form form) {
   const auto above = std::ranges::lower_bound(sizes, bytes, {}, &SizeTime::bytes);
   const auto at = static_cast<std::size_t>(above - sizes.begin());
   if (at == 0 || above->bytes == bytes) return logs[at];
+  if (form == Form::linear) {
+    const double share = (bytes - sizes[at - 1].bytes) / (above->bytes - sizes[at - 1].bytes);
+    return std::log(std::lerp(std::exp(logs[at - 1]), std::exp(logs[at]), share));
+  }
   const double left = log_size(sizes[at - 1].bytes);
   const double width = log_size(above->bytes) - left;
   if (!(width > 0)) return logs[at];
   return logs[at - 1] + (logs[at] - logs[at - 1]) * (log_size(bytes) - left) / width;
 }
 
-/// log of what the curve without size `at` predicts for it over what was measured.
-double held_out_error(const std::vector<SizeTime>& sizes, std::size_t at) {
-  std::vector<SizeTime> rest = sizes;
-  rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(at));
-  return interpolated(rest, monotone(rest), sizes[at].bytes) - std::log(sizes[at].time);
+/// For each interior size, log of what the curve without it predicts over what was measured.
+std::vector<double> held_out_errors(const std::vector<SizeTime>& sizes, Form form) {
+  std::vector<double> errors;
+  for (std::size_t at = 1; at + 1 < sizes.size(); ++at) {
+    std::vector<SizeTime> rest = sizes;
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(at));
+    errors.push_back(interpolated(rest, monotone(rest), sizes[at].bytes, form) -
+                     std::log(sizes[at].time));
+  }
+  return errors;
 }
 
 std::vector<Point2> points_of(std::span<const CurveSample> samples) {
@@ -159,15 +175,23 @@ CalibrationCurve fit_curve(std::vector<SizeTime> samples) {
   CalibrationCurve curve;
   if (sizes.empty()) return curve;
   const std::vector<double> logs = monotone(sizes);
-  std::vector<double> errors;
+  std::vector<double> errors = held_out_errors(sizes, Form::log);
+  auto error = promised_error(errors);
+  constexpr double clearly = 0.5;
+  const std::vector<double> linear_errors = held_out_errors(sizes, Form::linear);
+  if (const auto other = promised_error(linear_errors); other && *other <= clearly * *error) {
+    errors = linear_errors;
+    error = other;
+    curve.form = linear_name;
+  }
+  if (error) curve.error = std::expm1(*error);
   for (std::size_t at = 0; at < sizes.size(); ++at) {
     curve.samples.push_back(
         {.bytes = sizes[at].bytes, .time = sizes[at].time, .fitted = std::exp(logs[at])});
-    if (at == 0 || at + 1 == sizes.size()) continue;
-    errors.push_back(held_out_error(sizes, at));
-    curve.samples.back().held_out = std::expm1(errors.back());
+    if (at > 0 && at + 1 < sizes.size()) {
+      curve.samples.back().held_out = std::expm1(errors[at - 1]);
+    }
   }
-  if (const auto error = promised_error(errors)) curve.error = std::expm1(*error);
   curve.latency = latency_of(curve.samples);
   curve.bandwidth = bandwidth_of(curve.samples, curve.latency ? curve.latency->value : 0);
   return curve;
@@ -184,7 +208,8 @@ std::optional<Prediction> predict(const CalibrationCurve& curve, double bytes) {
     sizes.push_back({.bytes = at.bytes, .time = at.time});
     logs.push_back(std::log(at.fitted));
   }
-  Prediction result{.time = std::exp(interpolated(sizes, logs, bytes))};
+  const Form form = curve.form == linear_name ? Form::linear : Form::log;
+  Prediction result{.time = std::exp(interpolated(sizes, logs, bytes, form))};
   if (curve.error) {
     result.lower = result.time / (1 + *curve.error);
     result.upper = result.time * (1 + *curve.error);

@@ -17,7 +17,9 @@ struct SizeTime {
 
 /// Fits samples, several of a size or in any order; those without a finite time above 0 are left
 /// out. The result has everything but its names.
-///   curve      medians per size, made monotone in log time, straight in between over log size
+///   curve      medians per size, made monotone in log time. In between it is straight in log time
+///              over log size; in time over size where that at least halves the error, as where
+///              latency and bandwidth alone make the curve and sizes are far apart
 ///   latency    of the leading sizes within 1.5 of the smallest's time: what is left without their
 ///              own slope (Theil-Sen), in the centre (Hodges-Lehmann)
 ///   bandwidth  of the sizes within 64 of the largest and of at least 4 times the latency: size /

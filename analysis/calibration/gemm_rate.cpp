@@ -28,17 +28,19 @@ bool same_kind(const GemmRate& a, std::string_view dtype, std::string_view cache
   return a.dtype == dtype && a.cache == cache;
 }
 
-/// Rate of the nearest shape; of several as near, their geometric mean. Shapes at `but` are passed
-/// over.
+constexpr double same = 1e-9;  ///< of a distance: at one place
+
+/// Rate of the nearest shape; of several as near, their geometric mean. Shapes at the place of
+/// `but` are passed over: (m, k) and (k, m) are at one, and would speak for each other.
 std::optional<double> nearest_rate(std::span<const GemmRate> gemms, const GemmRate& shape,
                                    const GemmRate* but) {
   double least = std::numeric_limits<double>::infinity();
   double log_sum = 0;
   int count = 0;
   for (const GemmRate& at : gemms) {
-    if (&at == but || !same_kind(at, shape.dtype, shape.cache)) continue;
+    if (!same_kind(at, shape.dtype, shape.cache)) continue;
     const double away = distance(at, shape);
-    constexpr double same = 1e-9;
+    if (but != nullptr && (&at == but || away < same)) continue;
     if (away > least + same) continue;
     if (away < least - same) {
       least = away;

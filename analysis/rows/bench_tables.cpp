@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <iterator>
 #include <utility>
 
 #include "analysis/text_escape.hpp"
@@ -58,7 +58,8 @@ BenchTable collective_table(const CollectiveGroup& group) {
     Row row{.cells = {size_cell(number_of(data, "bytes"))}, .tail = ""};
     if (typed) row.cells.push_back(escape(text_of(data, "dtype")));
     if (reduced) row.cells.push_back(escape(text_of(data, "reduction")));
-    if (const std::string why = row_excuse(pair.any()); !why.empty()) {
+    if (const std::string why = row_excuse(pair.any());
+        !why.empty() && !has_rates(*pair.any().data)) {
       row.tail = why;
       table.rows.push_back(std::move(row));
       continue;
@@ -73,7 +74,8 @@ BenchTable collective_table(const CollectiveGroup& group) {
                       bandwidth_cell(out.algbw), bandwidth_cell(out.busbw), time_cell(in),
                       interval_cell(in), bandwidth_cell(in.busbw), wrong_cell(pair)});
     if (estimated) row.cells.push_back(time_cell(number_of(data, "estimate")));
-    if (pair.out_of_place && pair.in_place) row.tail = row_excuse(in);
+    row.tail = row_excuse(pair.any());
+    if (row.tail.empty()) row.tail = row_excuse(in);
     table.rows.push_back(std::move(row));
   }
   return table;
@@ -130,6 +132,11 @@ std::vector<BenchTable> gemm_tables(const BenchReport& bench) {
                    fill);
 }
 
+std::string numa_cell(const results::RowData& row) {
+  const auto node = number_of(row, "numa");  // below 0: wherever the system puts it
+  return node && *node >= 0 ? count_cell(node) : std::string{undefined};
+}
+
 std::vector<BenchTable> memory_tables(const BenchReport& bench) {
   const auto title = [](const results::RowData& row) {
     const std::string together = text_of(row, "together");
@@ -139,10 +146,9 @@ std::vector<BenchTable> memory_tables(const BenchReport& bench) {
     return "memory" + who;
   };
   const auto fill = [](BenchTable& table, const RowReport& row) {
-    Row cells{
-        .cells = {escape(text_of(*row.data, "kind")), count_cell(number_of(*row.data, "numa")),
-                  size_cell(number_of(*row.data, "bytes"))},
-        .tail = row_excuse(row)};
+    Row cells{.cells = {escape(text_of(*row.data, "kind")), numa_cell(*row.data),
+                        size_cell(number_of(*row.data, "bytes"))},
+              .tail = row_excuse(row)};
     if (cells.tail.empty()) {
       cells.cells.insert(cells.cells.end(),
                          {time_cell(row), interval_cell(row), bandwidth_cell(row.bandwidth),
@@ -188,6 +194,26 @@ std::vector<BenchTable> overlap_tables(const BenchReport& bench) {
     table.rows.push_back(std::move(row));
   }
   return {table};
+}
+
+/// Without the columns in which no row has anything to say.
+BenchTable without_empty_columns(BenchTable table) {
+  for (std::size_t column = table.columns.size(); column-- > 0;) {
+    bool empty = !table.rows.empty();
+    bool any = false;
+    for (const Row& row : table.rows) {
+      if (column >= row.cells.size()) continue;
+      any = true;
+      empty = empty && (row.cells[column] == undefined || row.cells[column].empty());
+    }
+    if (!empty || !any) continue;
+    const auto at = static_cast<std::ptrdiff_t>(column);
+    table.columns.erase(table.columns.begin() + at);
+    for (Row& row : table.rows) {
+      if (column < row.cells.size()) row.cells.erase(row.cells.begin() + at);
+    }
+  }
+  return table;
 }
 
 }  // namespace
@@ -245,11 +271,11 @@ std::vector<BenchTable> bench_tables(const PointReport& point) {
   std::vector<BenchTable> tables;
   if (!point.bench) return tables;
   const auto add = [&](std::vector<BenchTable> more) {
-    std::ranges::move(more, std::back_inserter(tables));
+    for (BenchTable& table : more) tables.push_back(without_empty_columns(std::move(table)));
   };
   add(gemm_tables(*point.bench));
   for (const CollectiveGroup& group : collective_groups(*point.bench)) {
-    tables.push_back(collective_table(group));
+    tables.push_back(without_empty_columns(collective_table(group)));
   }
   add(pair_tables(point));
   add(memory_tables(*point.bench));

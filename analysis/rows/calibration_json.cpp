@@ -84,6 +84,7 @@ Json calibration_json(const results::CalibrationData& calibration) {
     curve["latency"] = fitted_json(at.latency);
     curve["bandwidth"] = fitted_json(at.bandwidth);
     curve["error"] = number(at.error);
+    curve["form"] = at.form;
     curve["samples"] = samples_json(at.samples);
     curves.push_back(curve);
   }

@@ -68,7 +68,8 @@ BenchTable growth_table(const results::CalibrationData& calibration) {
     std::string latency{undefined};
     if (!at.law.empty()) {
       latency = fmt::format("{} + {} x {}", time_cell(at.base), time_cell(at.slope), at.law);
-    } else if (std::isfinite(at.latency.front()) && std::isfinite(at.latency.back())) {
+    } else if (!at.latency.empty() && std::isfinite(at.latency.front()) &&
+               std::isfinite(at.latency.back())) {
       latency =
           fmt::format("{} to {}", time_cell(at.latency.front()), time_cell(at.latency.back()));
     }

@@ -37,8 +37,8 @@ void add_part(OverlapReport& report, const RowReport& row) {
   if (part == "collective") report.communication = time;
   if (part == "together") report.together = time;
   // Held as times until both are known.
-  if (part == "gemm_together") report.gemm_slowdown = time;
-  if (part == "collective_together") report.communication_slowdown = time;
+  if (part == "gemm together") report.gemm_slowdown = time;
+  if (part == "collective together") report.communication_slowdown = time;
 }
 
 void conclude(OverlapReport& report) {

@@ -19,7 +19,7 @@ struct OverlapReport {
   std::optional<double> gemm, communication;  ///< alone
   std::optional<double> together;             ///< until both have ended
   /// How much longer each part takes beside the other, 1.0 = as long as alone. Absent where the
-  /// parts were not timed within the whole (parts gemm_together and collective_together).
+  /// parts were not timed within the whole (parts "gemm together" and "collective together").
   std::optional<double> gemm_slowdown, communication_slowdown;
   /// (gemm + collective - together) / the shorter of the two alone: 1 when it is hidden wholly, 0
   /// when nothing is, negative when together takes longer than one after the other.

@@ -129,6 +129,12 @@ Facts bench_remarks(const PointReport& point) {
   if (!point.bench) return facts;
   for (const std::string& label : point.labels) facts.emplace_back("label", escape(label));
   if (point.data->verified == false) facts.emplace_back("WRONG", escape(point.data->verification));
+  const auto wrong = std::ranges::count_if(
+      point.bench->rows, [](const RowReport& row) { return row.data->wrong.value_or(0) > 0; });
+  if (wrong > 0) {
+    facts.emplace_back("WRONG", fmt::format("{} row{} came out with wrong elements", wrong,
+                                            wrong == 1 ? "" : "s"));
+  }
   std::size_t said = 0;
   for (const PairReport& pair : point.bench->pairs) {
     if (pair.failure.empty() || ++said > most) continue;
@@ -141,8 +147,8 @@ Facts bench_remarks(const PointReport& point) {
     const SlowPair& at = slow[i];
     facts.emplace_back(
         "SLOW",
-        fmt::format("{} to {} ({}): {} {}, {} of the {} typical of its class", escape(at.from),
-                    escape(at.to), escape(at.link_class), at.quantity, bandwidth_cell(at.value),
+        fmt::format("{} to {} ({}): {} {}, {} of its class's {}", escape(at.from), escape(at.to),
+                    escape(at.link_class), at.quantity, bandwidth_cell(at.value),
                     percent(at.value / at.typical), bandwidth_cell(at.typical)));
   }
   if (slow.size() > most) {

@@ -16,11 +16,11 @@ namespace isoscale::analysis {
 
 struct PairReport {
   int src = 0, dst = 0;  ///< ranks of the point
-  std::string link_class;
-  std::optional<double> latency;        ///< seconds, one way
-  std::optional<double> bandwidth;      ///< bytes/s from src to dst
-  std::optional<double> bidirectional;  ///< bytes/s of both directions at once, together
-  std::string failure;                  ///< why something of it is missing; "" when nothing is
+  std::string link_class{};
+  std::optional<double> latency{};        ///< seconds, one way
+  std::optional<double> bandwidth{};      ///< bytes/s from src to dst
+  std::optional<double> bidirectional{};  ///< bytes/s of both directions at once, together
+  std::string failure{};                  ///< why something of it is missing; "" when nothing is
 };
 
 /// The pairs of kinds latency, bandwidth and bidirectional, ordered by src and dst. Latency (half

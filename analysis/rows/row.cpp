@@ -80,13 +80,17 @@ bool is_collective(std::string_view op) {
   return std::ranges::find(collectives, op) != collectives.end();
 }
 
+bool has_rates(const RowData& row) {
+  return row.status == results::PointStatus::ok || row.wrong.value_or(0) > 0;
+}
+
 RowReport report_row(const RowData& row, const RowReference& reference) {
   RowReport report;
   report.data = &row;
   report.time = estimate(call_times(row));
   constexpr double p99 = 0.99;
   report.p99 = quantile(row.call_times, p99);
-  if (row.status != results::PointStatus::ok) return report;
+  if (!has_rates(row)) return report;
   const std::string op = text_of(row, "op");
   const std::optional<double> bytes = number_of(row, "bytes");
   if (op == "gemm") {

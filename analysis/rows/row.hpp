@@ -48,7 +48,11 @@ struct RowReference {
   const Datasheet* datasheet = nullptr;
 };
 
-/// Rates are of rows that are ok; wrong elements do not take them away, they stand beside.
+/// Whether a row's times stand for what it names: it is ok, or failed for its wrong elements alone,
+/// which then stand beside.
+[[nodiscard]] bool has_rates(const results::RowData& row);
+
+/// Rates are of rows that have them by has_rates.
 [[nodiscard]] RowReport report_row(const results::RowData& row, const RowReference& reference);
 
 }  // namespace isoscale::analysis

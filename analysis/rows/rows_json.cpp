@@ -83,7 +83,8 @@ Json moved_json(const RowReport& row) {
   object["time"] = time_json(row);
   if (text_of(data, "op") == "memory") {
     object["together"] = text(text_of(data, "together"));
-    object["numa"] = count(number_of(data, "numa"));
+    const auto node = number_of(data, "numa");
+    object["numa"] = node && *node >= 0 ? count(node) : Json{};
     object["of_peak"] = number(row.of_memory_peak);
   } else {
     object["class"] = text(text_of(data, "class"));

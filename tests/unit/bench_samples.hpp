@@ -86,6 +86,8 @@ inline results::PointData collectives(int index, int ranks = 4) {
   }
   for (int i = 0; i < 200; ++i) point.rows[0].call_times.push_back(2e-6 + i * 1e-9);
   point.rows[3].wrong = 7;
+  point.rows[3].status = results::PointStatus::failed;
+  point.rows[3].reason = "7 wrong elements";
   for (double bytes = 64; bytes <= mib; bytes *= 128) {
     point.rows.push_back(collective("all_gather", bytes, 1e-6 + bytes / 8e9, ranks));
   }
@@ -167,8 +169,8 @@ inline results::PointData overlaps(int index) {
   add("0", "gemm", 4e-3);
   add("0", "collective", 2e-3);
   add("0", "together", 5e-3);
-  add("0", "gemm_together", 5e-3);
-  add("0", "collective_together", 3e-3);
+  add("0", "gemm together", 5e-3);
+  add("0", "collective together", 3e-3);
   add("1", "gemm", 4e-3);
   add("1", "collective", 1e-3);
   add("1", "together", 5.5e-3);

@@ -141,6 +141,20 @@ TEST(CalibrationCurve, FollowsWhereOnePairOfLatencyAndBandwidthDoesNot) {
   EXPECT_NEAR(curve.bandwidth->value / 274.3e9, 1, 0.01);
 }
 
+TEST(CalibrationCurve, IsStraightInTimeOverSizeWhereThatIsClearlyBetter) {
+  EXPECT_EQ(fit_curve(published()).form, "log");
+  // Latency and bandwidth and nothing else, at sizes far apart: exact.
+  const auto coarse = fit_curve(synthetic(10e-6, 5e9, 0, 1, 8));
+  EXPECT_EQ(coarse.form, "linear");
+  EXPECT_LT(coarse.error.value(), 1e-9);
+  EXPECT_NEAR(predict(coarse, 100e3)->time, 10e-6 + 100e3 / 5e9, 1e-12);
+  // A power law is straight in logarithms.
+  std::vector<SizeTime> power;
+  for (double bytes = 8; bytes <= gib; bytes *= 8) power.push_back({bytes, std::sqrt(bytes)});
+  EXPECT_EQ(fit_curve(power).form, "log");
+  EXPECT_NEAR(predict(fit_curve(power), 1e6)->time, 1e3, 1e-6);
+}
+
 TEST(CalibrationCurve, SaysWhatItsSamplesDoNotShow) {
   EXPECT_TRUE(fit_curve({}).samples.empty());
   EXPECT_FALSE(predict(fit_curve({}), 8));

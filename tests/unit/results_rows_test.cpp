@@ -194,6 +194,7 @@ TEST(UnitOfNumber, FollowsFromItsName) {
   for (const auto& [name, unit] : {std::pair{"bytes", "B"},
                                    {"flop", "FLOP"},
                                    {"estimate", "s"},
+                                   {"first_call", "s"},
                                    {"best_seconds", "s"},
                                    {"count", "1"},
                                    {"m", "1"}}) {
