@@ -17,43 +17,65 @@ constexpr double traced_share = 0.3;       // of the budget, at most
 class Loop {
  public:
   Loop(executor::Session& session, const workloads::Case& one, const comm::Communicator& active,
-       Share share, const Effort& effort, units::Seconds budget)
+       Share share, const Effort& effort, const CaseLimits& limits)
       : session_(session),
         case_(one),
         active_(active),
         share_(share),
         effort_(effort),
-        budget_(budget.value()),
+        timeout_(limits.timeout),
+        budget_(limits.budget.value()),
         begin_(comm::now()) {}
 
   CaseRecord run() {
+    try {
+      measure();
+    } catch (const GivenUp&) {
+      return {.end = has_timed_out_ ? CaseEnd::timed_out : CaseEnd::peer_timed_out};
+    }
+    return std::move(record_);
+  }
+
+ private:
+  /// Thrown on all ranks alike, once they have agreed on it.
+  struct GivenUp {};
+
+  void measure() {
     if (case_.when != workloads::Restore::never) restore();
     warm_up();
     if (case_.when == workloads::Restore::once) restore();
     do {
       play();
     } while (!finished());
-    trace();
-    return std::move(record_);
+    if (case_.calls_are_spans == workloads::CallsAreSpans::yes) trace();
   }
 
- private:
   void restore() { session_.play({.section = case_.restore}); }
 
-  /// This rank's seconds.
+  /// This rank's seconds; 0 when it had no answer, which agree() tells the others.
   double play_once(executor::Trace trace, std::uint64_t times) {
     if (case_.when == workloads::Restore::every_play) restore();
     active_.barrier();
-    const executor::PlayTime time = session_.play(
-        {.section = case_.section, .trace = trace, .times = static_cast<std::uint32_t>(times)});
-    return units::to_seconds(time.end - time.begin).value();
+    try {
+      const executor::PlayTime time = session_.play({.section = case_.section,
+                                                     .trace = trace,
+                                                     .times = static_cast<std::uint32_t>(times),
+                                                     .timeout = timeout_});
+      return units::to_seconds(time.end - time.begin).value();
+    } catch (const executor::TimedOut&) {
+      has_timed_out_ = true;
+      return 0;
+    }
   }
 
-  /// The slowest rank's seconds; all ranks learn them, and how long the case has taken.
+  /// The slowest rank's seconds; all ranks learn them, and how long the case has taken. Throws
+  /// GivenUp when one of them has timed out.
   double agree(double mine) {
-    std::array<double, 2> values{share_ == Share::replica ? 0 : mine,
-                                 units::to_seconds(comm::now() - begin_).value()};
+    std::array<double, 3> values{share_ == Share::replica ? 0 : mine,
+                                 units::to_seconds(comm::now() - begin_).value(),
+                                 has_timed_out_ ? 1.0 : 0.0};
     active_.all_max(values);
+    if (values[2] > 0) throw GivenUp{};
     elapsed_ = values[1];
     return values[0];
   }
@@ -91,7 +113,7 @@ class Loop {
     while (calls < calls_traced) {
       play_once(executor::Trace::on, 1);
       std::vector<double> times(case_.calls, 0.0);
-      const auto spans = session_.spans();
+      const auto spans = has_timed_out_ ? std::span<const timeline::Span>{} : session_.spans();
       const std::size_t ops = spans.size() / case_.calls;
       for (std::size_t i = 0; i < case_.calls && ops > 0 && share_ == Share::in_point; ++i) {
         const auto of_call = spans.subspan(i * ops, ops);
@@ -112,9 +134,11 @@ class Loop {
   const comm::Communicator& active_;
   Share share_;
   const Effort& effort_;
+  units::Seconds timeout_;
   double budget_;
   units::Nanoseconds begin_;
   double elapsed_ = 0;
+  bool has_timed_out_ = false;  ///< this rank
   std::vector<double> slowest_;
   CaseRecord record_;
 };
@@ -123,8 +147,8 @@ class Loop {
 
 CaseRecord play_case(executor::Session& session, const workloads::Case& one,
                      const comm::Communicator& active, Share share, const Effort& effort,
-                     units::Seconds budget) {
-  return Loop{session, one, active, share, effort, budget}.run();
+                     const CaseLimits& limits) {
+  return Loop{session, one, active, share, effort, limits}.run();
 }
 
 }  // namespace isoscale::runner

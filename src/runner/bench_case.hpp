@@ -13,20 +13,34 @@
 /// Playing one case of a micro-benchmark until enough is known.
 namespace isoscale::runner {
 
+/// How long a case may take, and a wait for another rank in it (0 = for ever).
+struct CaseLimits {
+  units::Seconds budget{}, timeout{};
+};
+
+/// How a case ended on one rank.
+enum class CaseEnd : std::uint8_t {
+  complete,
+  timed_out,      ///< this rank had no answer from another one
+  peer_timed_out  ///< another rank had none
+};
+
 /// One rank's record of a case.
 struct CaseRecord {
-  double first_call = 0;           ///< seconds a call of the very first pass, slowest rank
-  std::uint64_t times = 1;         ///< passes in each play
-  std::vector<double> plays;       ///< this rank's, seconds
-  std::vector<double> call_times;  ///< of single calls in traced passes, seconds, slowest rank
+  CaseEnd end = CaseEnd::complete;   ///< otherwise there is nothing else
+  double first_call = 0;             ///< seconds a call of the very first pass, slowest rank
+  std::uint64_t times = 1;           ///< passes in each play
+  std::vector<double> plays{};       ///< this rank's, seconds
+  std::vector<double> call_times{};  ///< of single calls in traced passes, seconds, slowest rank
 };
 
 /// Collective over `active`. Each play starts from a barrier, after which ranks run free, and all
 /// ranks make as many: six at least, if there is time for more than one; then until the interval
 /// of the slowest rank's times is as narrow as `effort` asks, or `budget` is used up. A few traced
-/// passes follow, for the times of single calls. Setup has been played.
+/// passes follow, for the times of single calls. Setup has been played. When a rank times out all
+/// of them end there, and the session must be abandoned.
 [[nodiscard]] CaseRecord play_case(executor::Session& session, const workloads::Case& one,
                                    const comm::Communicator& active, Share share,
-                                   const Effort& effort, units::Seconds budget);
+                                   const Effort& effort, const CaseLimits& limits);
 
 }  // namespace isoscale::runner

@@ -5,14 +5,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <optional>
 
 #include "program/check.hpp"
 #include "runner/bench_case.hpp"
+#include "runner/bench_rows.hpp"
 #include "runner/collect.hpp"
 #include "runner/expectations.hpp"
+#include "runner/pairs.hpp"
 #include "units/text.hpp"
 #include "workloads/bench/bench.hpp"
 
@@ -24,26 +25,6 @@ using results::RowData;
 using workloads::Bench;
 using workloads::Case;
 
-std::string title_of(const workloads::RowSpec& row) {
-  const auto find = [&](const char* key) {
-    const auto found = row.text.find(key);
-    return found == row.text.end() ? std::string{} : " " + found->second;
-  };
-  std::string text = find("op") + find("kind") + find("part") + find("dtype");
-  const auto bytes = row.number.find("bytes");
-  if (bytes != row.number.end() && bytes->second > 0) {
-    text += " " + units::format(units::Bytes{static_cast<std::uint64_t>(bytes->second)});
-  }
-  return text.empty() ? text : text.substr(1);
-}
-
-RowData row_of(const workloads::RowSpec& spec) {
-  return {.text = spec.text, .number = spec.number, .ranks = spec.ranks};
-}
-
-/// What one rank says of a case, as it is gathered: wrong elements (-1 = not compared), then plays.
-constexpr std::size_t places_before_plays = 1;
-
 class BenchRun {
  public:
   BenchRun(const PlannedPoint& point, const PointContext& context, const BenchPlace& place,
@@ -53,10 +34,16 @@ class BenchRun {
         hooks_(point.workload->bench),
         place_(place),
         data_(data),
-        begin_(comm::now()) {}
+        request_(point.request),
+        begin_(comm::now()) {
+    for (const int rank : point.world_ranks) {
+      hosts_.push_back(context.facts[static_cast<std::size_t>(rank)].host);
+    }
+    if (hooks_.timeout != nullptr) timeout_ = hooks_.timeout(request_);
+  }
 
   void run() {
-    batches_ = hooks_.batches(point_.request);
+    batches_ = hooks_.batches(request_);
     for (batch_ = 0; batch_ < batches_ && data_.status != PointStatus::failed; ++batch_) {
       run_batch();
     }
@@ -75,28 +62,85 @@ class BenchRun {
     data_.reason = std::move(reason);
   }
 
+  /// In one session, or in several where ranks time out: each is the end of one.
   void run_batch() {
-    session_.reset();  // its memory and communicators go before the next one's come
-    if (!built()) return;
-    const std::optional<std::string> unsupported = prepared();
-    if (data_.status == PointStatus::failed) return;
-    if (unsupported) return skip_rows(*unsupported);
-    if (place_.share == Share::in_point) {
-      collect_session(place_.sub_world, session_->facts(), data_);
-    }
+    std::size_t next_case = 0;
+    do {
+      session_.reset();  // its memory and communicators go before the next one's come
+      if (!built()) return;
+      const std::optional<std::string> unsupported = prepared();
+      if (data_.status == PointStatus::failed) return;
+      if (unsupported) return skip_rows(*unsupported, bench_.cases[next_case].row_begin);
+      if (place_.share == Share::in_point && next_case == 0) {
+        collect_session(place_.sub_world, session_->facts(), data_);
+      }
+      next_case = run_session(next_case);
+    } while (next_case < bench_.cases.size());
+  }
+
+  /// Returns the case that the next session is to begin with.
+  std::size_t run_session(std::size_t next_case) {
     session_->play(program::Section::setup, executor::Trace::off);
     Expectations expectations{bench_.set.of(place_.sub_world.rank()), bench_.set.mesh.size()};
-    for (std::size_t i = 0; i < bench_.cases.size(); ++i) run_case(i, expectations);
+    for (; next_case < bench_.cases.size(); ++next_case) {
+      if (is_silent(bench_.cases[next_case])) {
+        add_rows(bench_.cases[next_case], {}, {});
+        continue;
+      }
+      const CaseEnd end = run_case(next_case, expectations);
+      if (end == CaseEnd::complete) continue;
+      session_->abandon();
+      return take_note(bench_.cases[next_case], end) ? next_case : next_case + 1;
+    }
+    return next_case;
+  }
+
+  [[nodiscard]] std::span<const workloads::RowSpec> rows_of(const Case& one) const {
+    return std::span{bench_.rows}.subspan(one.row_begin, one.row_end - one.row_begin);
+  }
+  [[nodiscard]] bool is_silent(const Case& one) const {
+    return std::ranges::all_of(rows_of(one),
+                               [](const auto& row) { return row.silent.has_value(); });
+  }
+
+  /// Finds out whose answer did not come. Pairs are left in peace from now on and the case can be
+  /// played again, without them: true. What was not of pairs has failed as a whole: false.
+  bool take_note(const Case& one, CaseEnd end) {
+    constexpr std::int64_t nobody = -1;
+    const std::int64_t mine = end == CaseEnd::timed_out ? place_.sub_world.rank() : nobody;
+    std::vector<int> waiting;  // in vain; alike on all, copies of the point included
+    for (const std::int64_t rank : place_.active.all_gather(mine)) {
+      if (rank != nobody) waiting.push_back(static_cast<int>(rank));
+    }
+    bool has_pairs = false;
+    for (const workloads::RowSpec& row : rows_of(one)) {
+      const bool is_pair = row.number.contains("src") && row.number.contains("dst");
+      const bool waits = std::ranges::any_of(
+          row.ranks, [&](int rank) { return std::ranges::find(waiting, rank) != waiting.end(); });
+      if (!is_pair || !waits || row.silent) continue;
+      const auto [low, high] = std::ranges::minmax(row.ranks);
+      request_.silent_pairs.emplace_back(low, high);
+      has_pairs = true;
+    }
+    if (!has_pairs && place_.sub_world.rank() == 0) {
+      for (const workloads::RowSpec& row : rows_of(one)) {
+        data_.rows.push_back(
+            row_of(row, PointStatus::failed,
+                   fmt::format("no answer within {} on {}", units::format(timeout_),
+                               rank_name(waiting.front(), hosts_))));
+      }
+    }
+    return has_pairs;
   }
 
   bool built() {
     context_.progress.doing("preparing");
     std::string problem;
     try {
-      bench_ = hooks_.build(point_.request, batch_);
+      bench_ = hooks_.build(request_, batch_);
       expected_.clear();
       if (hooks_.expect != nullptr) {
-        expected_ = hooks_.expect(point_.request, batch_, place_.sub_world.rank());
+        expected_ = hooks_.expect(request_, batch_, place_.sub_world.rank());
       }
       if (place_.sub_world.rank() == 0) program::check(bench_.set);
     } catch (const std::exception& error) {
@@ -122,11 +166,9 @@ class BenchRun {
     return unsupported.empty() ? vote.why : unsupported;
   }
 
-  void skip_rows(const std::string& reason) {
-    for (const workloads::RowSpec& spec : bench_.rows) {
-      RowData& row = data_.rows.emplace_back(row_of(spec));
-      row.status = PointStatus::skipped;
-      row.reason = reason;
+  void skip_rows(const std::string& reason, std::size_t first) {
+    for (const workloads::RowSpec& spec : std::span{bench_.rows}.subspan(first)) {
+      data_.rows.push_back(row_of(spec, PointStatus::skipped, reason));
     }
   }
 
@@ -141,67 +183,46 @@ class BenchRun {
     return units::Seconds{std::max((total - spent) / left, 0.2 * fair)};
   }
 
-  void run_case(std::size_t index, Expectations& expectations) {
+  CaseEnd run_case(std::size_t index, Expectations& expectations) {
     const Case& one = bench_.cases[index];
     context_.progress.doing(title_of(bench_.rows[one.row_begin]));
     const CaseRecord record =
-        play_case(*session_, one, place_.active, place_.share, context_.effort, budget(index));
-    std::vector<double> mine{-1};
+        play_case(*session_, one, place_.active, place_.share, context_.effort,
+                  {.budget = budget(index), .timeout = timeout_});
+    if (record.end != CaseEnd::complete) return record.end;
+    RankRecord mine{.wrong = std::nullopt, .plays = record.plays};
     if (!expected_.empty() && !expected_[index].empty()) {
       const Comparison found = expectations.compare(*session_, expected_[index]);
-      mine.front() = static_cast<double>(found.wrong);
+      mine.wrong = static_cast<double>(found.wrong);
       if (found.wrong > 0 && first_wrong_.empty()) {
         first_wrong_ = fmt::format(
             "{}: {} wrong, first {}", title_of(bench_.rows[one.row_begin]),
             units::format_count(static_cast<double>(found.wrong), "elements"), found.first);
       }
     }
-    mine.insert(mine.end(), record.plays.begin(), record.plays.end());
-    if (place_.share == Share::in_point) add_rows(one, record, mine);
+    if (place_.share == Share::in_point) {
+      add_rows(one, record, gather_records(place_.sub_world, mine));
+    }
+    return CaseEnd::complete;
   }
 
-  void add_rows(const Case& one, const CaseRecord& record, const std::vector<double>& mine) {
-    const auto parts = place_.sub_world.gather(std::as_bytes(std::span{mine}));
+  void add_rows(const Case& one, const CaseRecord& record, const std::vector<RankRecord>& of_rank) {
     if (place_.sub_world.rank() != 0) return;
-    std::vector<std::vector<double>> of_rank;
-    for (const auto& part : parts) {
-      std::vector<double>& values = of_rank.emplace_back(part.size() / sizeof(double));
-      std::memcpy(values.data(), part.data(), part.size());
-    }
-    for (std::size_t i = one.row_begin; i < one.row_end; ++i) {
-      add_row(bench_.rows[i], one, record, of_rank);
-    }
-  }
-
-  void add_row(const workloads::RowSpec& spec, const Case& one, const CaseRecord& record,
-               const std::vector<std::vector<double>>& of_rank) {
-    RowData& row = data_.rows.emplace_back(row_of(spec));
-    row.calls = static_cast<std::int64_t>(one.calls * record.times);
-    row.call_times = record.call_times;
-    row.number["first_call"] = record.first_call;
-    std::vector<std::size_t> ranks{spec.ranks.begin(), spec.ranks.end()};
-    if (ranks.empty()) {
-      for (std::size_t rank = 0; rank < of_rank.size(); ++rank) ranks.push_back(rank);
-    }
-    row.times.assign(record.plays.size(), {});
-    for (const std::size_t rank : ranks) {
-      const std::vector<double>& values = of_rank[rank];
-      for (std::size_t play = 0; play < record.plays.size(); ++play) {
-        row.times[play].push_back(values[places_before_plays + play]);
+    for (const workloads::RowSpec& spec : rows_of(one)) {
+      if (spec.silent) {
+        const auto [low, high] = *spec.silent;
+        data_.rows.push_back(
+            row_of(spec, PointStatus::failed, silence(low, high, timeout_, hosts_)));
+        continue;
       }
-      if (values.front() >= 0) {
-        row.wrong = row.wrong.value_or(0) + static_cast<std::int64_t>(values.front());
+      RowData& row = data_.rows.emplace_back(measured_row(spec, one, record, of_rank));
+      if (context_.executor.describe().shared_device) {
+        row.times.clear();
+        row.call_times.clear();
+        if (row.status != PointStatus::ok) continue;  // what is wrong is wrong
+        row.status = PointStatus::skipped;
+        row.reason = "ranks share a GPU: verified, not measured";
       }
-    }
-    if (context_.executor.describe().shared_device) {
-      row.times.clear();
-      row.call_times.clear();
-      row.status = PointStatus::skipped;
-      row.reason = "ranks share a GPU: verified, not measured";
-    }
-    if (row.wrong.value_or(0) > 0) {
-      row.status = PointStatus::failed;
-      row.reason = fmt::format("{} wrong elements", *row.wrong);
     }
   }
 
@@ -227,6 +248,18 @@ class BenchRun {
       data_.reason = data_.rows.front().reason;
     }
     data_.stopped_because = "";
+    judge();
+  }
+
+  /// On rank 0, which alone has the rows; the others learn how it went when the point ends.
+  void judge() {
+    if (hooks_.expected_bandwidth != nullptr) {
+      if (const auto least = hooks_.expected_bandwidth(request_)) {
+        judge_bandwidth(data_.rows, *least, hosts_);
+      }
+    }
+    const std::string reason = reason_of_failed(data_.rows);
+    if (!reason.empty() && data_.status != PointStatus::failed) fail(reason);
   }
 
   const PlannedPoint& point_;
@@ -234,6 +267,9 @@ class BenchRun {
   const workloads::BenchHooks& hooks_;
   const BenchPlace& place_;
   results::PointData& data_;
+  workloads::Request request_;  ///< the point's, with the pairs that proved silent
+  Hosts hosts_;                 ///< by rank of the point
+  units::Seconds timeout_{};
   units::Nanoseconds begin_;
   int batches_ = 0, batch_ = 0;
   Bench bench_;
