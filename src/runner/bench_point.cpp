@@ -13,6 +13,7 @@
 #include "runner/bench_rows.hpp"
 #include "runner/collect.hpp"
 #include "runner/expectations.hpp"
+#include "runner/link_class.hpp"
 #include "runner/pairs.hpp"
 #include "units/text.hpp"
 #include "workloads/bench/bench.hpp"
@@ -248,6 +249,9 @@ class BenchRun {
       data_.reason = data_.rows.front().reason;
     }
     data_.stopped_because = "";
+    if (!context_.rank_facts.empty()) {
+      classify_rows(LinkClasses{context_.rank_facts}, data_);
+    }
     judge();
   }
 
