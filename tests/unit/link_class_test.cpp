@@ -150,7 +150,7 @@ TEST(Pairs, BelowWhatIsExpectedFailWithBothEnds) {
   EXPECT_EQ(reason_of_failed(rows), rows[2].reason);
   rows[4].status = PointStatus::failed;
   EXPECT_THAT(reason_of_failed(rows), HasSubstr("1 more row failed"));
-  rows[0].status = PointStatus::failed;
+  rows[3].status = PointStatus::failed;
   EXPECT_THAT(reason_of_failed(rows), HasSubstr("2 more rows failed"));
   EXPECT_EQ(reason_of_failed({}), "");
 }
