@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -33,22 +32,6 @@ struct Notes {
   std::string no_replay;
   double worst_clock = 0;  ///< seconds
 };
-
-/// Whether the times of `rank` can be set against those of other ranks.
-bool aligned(const results::PointData& point, int rank) {
-  if (point.ranks == 1) return true;
-  const auto at = static_cast<std::size_t>(rank);
-  return at < point.clock_offset.size() && std::isfinite(point.clock_offset[at]) &&
-         at < point.clock_error.size() && std::isfinite(point.clock_error[at]) &&
-         point.clock_error[at] >= 0;
-}
-
-bool counts(const results::PointData& point, const timeline::Timeline& step) {
-  return std::ranges::none_of(step.ranks, [&point](const timeline::StepTrace& trace) {
-    return std::cmp_less(trace.step, point.warm_up_steps) ||
-           (trace.step < point.dropped.size() && point.dropped[trace.step] != 0);
-  });
-}
 
 /// The usable traces of one step.
 TraceOfRank select(const results::PointData& point, const timeline::Timeline& step, Notes& notes) {
@@ -212,7 +195,7 @@ BreakdownResult breakdown(const results::PointData& point) {
   Notes notes;
   Steps steps;
   for (const timeline::Timeline& step : point.traces) {
-    if (counts(point, step)) add_step(point, step, steps, notes);
+    if (step_counts(point, step)) add_step(point, step, steps, notes);
   }
   for (const auto& [rank, parts] : steps.of_rank) {
     result.ranks.push_back(rank);

@@ -55,6 +55,19 @@ std::string no_interval(const PointReport& point) {
   return "no interval: the times of successive steps depend on each other, and there are too few";
 }
 
+/// How the point did against what the run's own parts reach alone.
+void add_to_calibration(const PointReport& point, Sentences& mfu, Sentences& links) {
+  if (point.mfu) {
+    mfu.add(point, percent(point.mfu) + " of the best multiplication of this run");
+  }
+  std::string text;
+  for (const LinkShare& at : point.link_shares) {
+    text += fmt::format("{}{} on {} ran at {} of what the link gives alone",
+                        text.empty() ? "" : "; ", at.op, at.axes, percent(at.share));
+  }
+  links.add(point, text);
+}
+
 bool has_label(const PointReport& point, std::string_view label) {
   return std::ranges::find(point.labels, label) != point.labels.end();
 }
@@ -140,6 +153,8 @@ Facts remarks(const Curve& curve) {
   Sentences folding;
   Sentences graphs;
   Sentences casts;
+  Sentences mfu;
+  Sentences links;
   std::vector<int> verified;
   for (const PointReport& point : curve.points) {
     if (point.data->verified == true) verified.push_back(point.data->ranks);
@@ -170,6 +185,7 @@ Facts remarks(const Curve& curve) {
       casts.add(point, percent(cast->second / *point.traced_step) +
                            " of the step goes into casts and transposes");
     }
+    add_to_calibration(point, mfu, links);
   }
   Facts facts;
   if (curve.baseline.value_or(1) != 1) {
@@ -186,6 +202,8 @@ Facts remarks(const Curve& curve) {
   folding.append_to(facts, "streams");
   graphs.append_to(facts, "graph");
   casts.append_to(facts, "casts");
+  mfu.append_to(facts, "MFU");
+  links.append_to(facts, "links");
   breakdown.append_to(facts, "traces");
   return facts;
 }

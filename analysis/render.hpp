@@ -14,5 +14,8 @@ namespace isoscale::analysis {
 [[nodiscard]] std::string render_json(std::span<const RunReport> reports);
 [[nodiscard]] std::string render_csv(std::span<const RunReport> reports);
 [[nodiscard]] std::string render_markdown(std::span<const RunReport> reports);
+/// The rows of collectives in the columns of nccl-tests, which tools read that know these; other
+/// lines begin with #.
+[[nodiscard]] std::string render_nccl_tests(std::span<const RunReport> reports);
 
 }  // namespace isoscale::analysis

@@ -101,7 +101,7 @@ std::vector<Cell> what_came_out(const PointReport& point) {
       {"efficiency", number_cell(point.efficiency)},
       {"flop_per_step", number_cell(point.flop_per_step)},
       {"flops_per_rank", number_cell(point.flops_per_rank)},
-      {"mfu", ""},
+      {"mfu", number_cell(point.mfu)},
       {"memory_per_rank", number_cell(point.memory_per_rank)},
       {"traced_step", number_cell(point.traced_step)},
   };
@@ -114,9 +114,53 @@ std::vector<Cell> what_came_out(const PointReport& point) {
   return cells;
 }
 
-std::vector<Cell> cells_of(const RunReport& report, const PointReport& point) {
+/// Of a row of a micro-benchmark; all empty for the points of curves.
+std::vector<Cell> of_row(const RowReport& row) {
+  const results::RowData none;
+  const bool is_row = row.data != nullptr;
+  const results::RowData& data = is_row ? *row.data : none;
+  std::vector<Cell> cells{
+      {"row_status", is_row ? std::string{results::name(data.status)} : ""},
+      {"row_reason", text_cell(data.reason)},
+      {"row_dtype", text_cell(text_of(data, "dtype"))},
+  };
+  for (const char* key : {"op", "reduction", "in_place", "implementation", "axis", "groups",
+                          "algorithm", "protocol", "registration", "class", "cache", "origin",
+                          "kind", "together", "part", "collective", "pair"}) {
+    cells.emplace_back(key, text_cell(text_of(data, key)));
+  }
+  for (const char* key : {"bytes", "count", "root", "members", "m", "n", "k", "batch", "flop",
+                          "src", "dst", "numa", "estimate"}) {
+    cells.emplace_back(key, number_cell(number_of(data, key)));
+  }
+  const auto& time = row.time;
+  const auto of_time = [&time](double Estimate::*member) {
+    return time ? number_cell(*time.*member) : "";
+  };
+  const std::vector<Cell> measured{
+      {"plays", time ? std::to_string(time->samples) : ""},
+      {"calls", is_row ? std::to_string(data.calls) : ""},
+      {"time_median", of_time(&Estimate::median)},
+      {"time_lower", number_cell(time ? time->lower : std::nullopt)},
+      {"time_upper", number_cell(time ? time->upper : std::nullopt)},
+      {"time_min", of_time(&Estimate::minimum)},
+      {"time_max", of_time(&Estimate::maximum)},
+      {"time_p99", number_cell(row.p99 ? std::optional{row.p99->value} : std::nullopt)},
+      {"algbw", number_cell(row.algbw)},
+      {"busbw", number_cell(row.busbw)},
+      {"flops", number_cell(row.flops)},
+      {"bandwidth", number_cell(row.bandwidth)},
+      {"wrong", data.wrong ? std::to_string(*data.wrong) : ""},
+  };
+  cells.insert(cells.end(), measured.begin(), measured.end());
+  return cells;
+}
+
+std::vector<Cell> cells_of(const RunReport& report, const PointReport& point,
+                           const RowReport& row) {
   std::vector<Cell> cells = what_ran(report, point);
   for (Cell& cell : what_came_out(point)) cells.push_back(std::move(cell));
+  for (Cell& cell : of_row(row)) cells.push_back(std::move(cell));
   return cells;
 }
 
@@ -130,21 +174,30 @@ std::string line(const std::vector<Cell>& cells, Projection projection) {
   return text + "\n";
 }
 
+std::string value_line(const RunReport& report, const PointReport& point, const RowReport& row) {
+  return line(cells_of(report, point, row), [](const Cell& cell) { return cell.second; });
+}
+
 }  // namespace
 
 std::string render_csv(std::span<const RunReport> reports) {
   // The heading comes from a point without values, so that it is there when there are no points.
   const results::RunData no_run;
   const results::PointData no_data;
-  const RunReport nothing{.data = &no_run, .file = "", .curves = {}};
+  const RunReport nothing{.data = &no_run};
   PointReport no_point;
   no_point.data = &no_data;
-  std::string text = line(cells_of(nothing, no_point), [](const Cell& cell) { return cell.first; });
+  std::string text =
+      line(cells_of(nothing, no_point, {}), [](const Cell& cell) { return cell.first; });
   for (const RunReport& report : reports) {
     for (const Curve& curve : report.curves) {
       for (const PointReport& point : curve.points) {
-        text += line(cells_of(report, point), [](const Cell& cell) { return cell.second; });
+        text += value_line(report, point, {});
       }
+    }
+    for (const PointReport& point : report.benches) {
+      for (const RowReport& row : point.bench->rows) text += value_line(report, point, row);
+      if (point.bench->rows.empty()) text += value_line(report, point, {});
     }
   }
   return text;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/cells.hpp"
+#include "analysis/rows/rows_json.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -88,7 +89,7 @@ Json point_json(const PointReport& point) {
       {"efficiency", number_or_null(point.efficiency)},
       {"flop_per_step", number_or_null(point.flop_per_step)},
       {"flops_per_rank", number_or_null(point.flops_per_rank)},
-      {"mfu", nullptr},
+      {"mfu", number_or_null(point.mfu)},
       {"memory_per_rank", number_or_null(point.memory_per_rank)},
       {"traced_step", number_or_null(point.traced_step)},
       {"breakdown", breakdown_json(point)},
@@ -98,7 +99,9 @@ Json point_json(const PointReport& point) {
       {"instrumentation_overhead", number_or_null(point.instrumentation_overhead)},
       {"graph", data.graph},
       {"communicators", communicators_json(data)},
-      {"rows", Json::array()},
+      {"link_share", link_shares_json(point)},
+      {"rows", point.bench ? rows_json(*point.bench) : Json::array()},
+      {"slow_pairs", point.bench ? slow_pairs_json(*point.bench) : Json::array()},
   };
 }
 
@@ -129,6 +132,7 @@ Json run_json(const RunReport& report) {
   for (const Curve& curve : report.curves) {
     for (const PointReport& point : curve.points) points.push_back(&point);
   }
+  for (const PointReport& point : report.benches) points.push_back(&point);
   std::ranges::stable_sort(points, {}, [](const PointReport* at) { return at->data->index; });
   Json rows = Json::array();
   for (const PointReport* const point : points) rows.push_back(point_json(*point));
@@ -143,7 +147,7 @@ Json run_json(const RunReport& report) {
           {"warnings", Json(run.warnings)},
           {"system", system_json(run)},
           {"points", rows},
-          {"calibration", Json::object()}};
+          {"calibration", calibration_json(report.calibration)}};
 }
 
 }  // namespace

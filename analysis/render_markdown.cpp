@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/cells.hpp"
+#include "analysis/rows/bench_tables.hpp"
 #include "analysis/text_escape.hpp"
 
 namespace isoscale::analysis {
@@ -100,6 +101,41 @@ std::string curve_text(const Curve& curve) {
   return text;
 }
 
+std::string tables_text(const std::vector<BenchTable>& tables) {
+  std::string text;
+  for (const BenchTable& part : tables) {
+    Cells names;
+    std::vector<std::size_t> left;
+    for (std::size_t i = 0; i < part.columns.size(); ++i) {
+      names.push_back(part.columns[i].heading);
+      if (part.columns[i].align == Align::left) left.push_back(i);
+    }
+    const bool remarked =
+        std::ranges::any_of(part.rows, [](const Row& at) { return !at.tail.empty(); });
+    if (remarked) {
+      left.push_back(names.size());
+      names.emplace_back("notes");
+    }
+    text += fmt::format("\n{}:\n\n", literal(part.title)) + heading(names, left);
+    for (const Row& at : part.rows) {
+      Cells cells = at.cells;
+      cells.resize(part.columns.size(), std::string{undefined});
+      if (remarked) cells.push_back(at.tail);
+      text += row(cells);
+    }
+  }
+  return text;
+}
+
+std::string bench_text(const PointReport& point) {
+  std::string text = fmt::format("\n### {}\n", literal(bench_title(point)));
+  if (const std::string why = excuse(point); !why.empty()) text += "\n" + literal(why) + "\n";
+  text += tables_text(bench_tables(point));
+  const Facts facts = bench_remarks(point);
+  if (!facts.empty()) text += "\n" + list(facts);
+  return text;
+}
+
 }  // namespace
 
 std::string render_markdown(std::span<const RunReport> reports) {
@@ -107,8 +143,11 @@ std::string render_markdown(std::span<const RunReport> reports) {
   for (const RunReport& report : reports) {
     if (!text.empty()) text += "\n";
     text += fmt::format("## {}\n\n", literal(headline(report))) + list(header(report));
-    if (report.curves.empty()) text += "\nNo point was measured.\n";
+    if (report.curves.empty() && report.benches.empty()) text += "\nNo point was measured.\n";
     for (const Curve& curve : report.curves) text += curve_text(curve);
+    for (const PointReport& point : report.benches) text += bench_text(point);
+    const std::vector<BenchTable> calibration = calibration_tables(report);
+    if (!calibration.empty()) text += "\n### calibration\n" + tables_text(calibration);
   }
   return text;
 }

@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "analysis/cells.hpp"
+#include "analysis/rows/bench_tables.hpp"
 #include "analysis/text_escape.hpp"
 #include "analysis/text_table.hpp"
 
@@ -114,15 +115,48 @@ std::string breakdown_table(const Curve& curve) {
   return table(columns, rows);
 }
 
-std::string curve_text(const Curve& curve) {
-  const std::string title = escape(curve.title);
+std::string heading(const std::string& title) {
   std::string text = fmt::format("\n{}\n", title);
   for (std::size_t i = display_width(title); i > 0; --i) text += "─";
-  text += "\n" + scaling_table(curve);
+  return text + "\n";
+}
+
+std::string curve_text(const Curve& curve) {
+  std::string text = heading(escape(curve.title)) + scaling_table(curve);
   if (std::ranges::any_of(curve.points, has_breakdown)) text += "\n" + breakdown_table(curve);
   const Facts facts = remarks(curve);
   if (!facts.empty()) text += "\n" + lines(facts);
   return text;
+}
+
+std::string tables_text(const std::vector<BenchTable>& tables) {
+  std::string text;
+  for (const BenchTable& part : tables) {
+    if (&part != &tables.front()) text += "\n";
+    text += part.title + "\n" + table(part.columns, part.rows);
+  }
+  return text;
+}
+
+std::string bench_text(const PointReport& point) {
+  std::string text = heading(bench_title(point));
+  const std::string why = excuse(point);
+  if (!why.empty()) text += "  " + why + "\n";
+  text += tables_text(bench_tables(point));
+  if (const Facts facts = bench_remarks(point); !facts.empty()) text += "\n" + lines(facts);
+  return text;
+}
+
+std::string bench_key() {
+  return "\nTime of one call: median over plays, each as long as its slowest rank, and 95% "
+         "interval;"
+         " p99 of single calls.\n"
+         "algbw and busbw as nccl-tests defines them; of ceiling: of the best of this run;"
+         " hidden: share of the shorter part.\n"
+         "Slow pairs: below their class's median by 3.5 scaled median deviations and 10%; of fewer"
+         " than 4, 25% below the best.\n"
+         "Calibration: error is what a time between the sizes is promised to keep to, from leaving"
+         " out each size in turn.\n";
 }
 
 std::string key() {
@@ -142,15 +176,21 @@ std::string key() {
 
 std::string render_text(std::span<const RunReport> reports) {
   std::string text;
-  bool explained = false;
+  bool explained = false, explained_bench = false;
   for (const RunReport& report : reports) {
     if (!text.empty()) text += "\n\n";
     text += headline(report) + "\n" + lines(header(report));
-    if (report.curves.empty()) text += "\nNo point was measured.\n";
+    if (report.curves.empty() && report.benches.empty()) text += "\nNo point was measured.\n";
     for (const Curve& curve : report.curves) text += curve_text(curve);
+    for (const PointReport& point : report.benches) text += bench_text(point);
+    const std::vector<BenchTable> calibration = calibration_tables(report);
+    if (!calibration.empty()) text += heading("calibration") + tables_text(calibration);
     explained = explained || !report.curves.empty();
+    explained_bench = explained_bench || !report.benches.empty() || !calibration.empty();
   }
-  return explained ? text + key() : text;
+  if (explained) text += key();
+  if (explained_bench) text += bench_key();
+  return text;
 }
 
 }  // namespace isoscale::analysis

@@ -9,6 +9,8 @@
 #include <numeric>
 #include <utility>
 
+#include "analysis/calibration/calibrate.hpp"
+#include "analysis/calibration/gemm_rate.hpp"
 #include "analysis/curves.hpp"
 
 namespace isoscale::analysis {
@@ -66,15 +68,25 @@ void add_breakdown(PointReport& report, const PointData& point, double limit) {
   if (report.breakdown.unaccounted > limit) report.labels.emplace_back("not-closed");
 }
 
-PointReport report_point(const results::RunData& run, const PointData& point) {
+PointReport report_point(const results::RunData& run, const PointData& point,
+                         const results::CalibrationData& calibration) {
   PointReport report;
   report.data = &point;
   report.labels = point.labels;
+  if (is_bench(point)) {
+    report.bench = report_bench(run, point, calibration);
+    return report;
+  }
   report.step_time = estimate(step_times(point, Steps::untraced));
   report.flop_per_step = flop_per_step(point);
   if (!point.memory_of_rank.empty())
     report.memory_per_rank = std::ranges::max(point.memory_of_rank);
   add_rates(report, point);
+  if (const auto* const ceiling = ceiling_of(calibration, point.dtype);
+      ceiling != nullptr && report.flops_per_rank && ceiling->rate > 0) {
+    report.mfu = *report.flops_per_rank / ceiling->rate;
+  }
+  report.link_shares = link_shares(run, point, calibration);
   add_breakdown(report, point, closure_limit(run));
   const auto traced = median(step_times(point, Steps::traced));
   const auto untraced = median(step_times(point, Steps::untraced));
@@ -89,10 +101,17 @@ PointReport report_point(const results::RunData& run, const PointData& point) {
 }  // namespace
 
 RunReport make_report(const results::RunData& run, std::string file, const ReportOptions& options) {
+  RunReport report{.data = &run, .file = std::move(file)};
+  report.calibration = run.calibration ? *run.calibration : calibrate(run);
   std::vector<PointReport> points;
-  points.reserve(run.points.size());
-  for (const PointData& point : run.points) points.push_back(report_point(run, point));
-  return {.data = &run, .file = std::move(file), .curves = make_curves(std::move(points), options)};
+  for (const PointData& point : run.points) {
+    PointReport of_point = report_point(run, point, report.calibration);
+    (of_point.bench ? report.benches : points).push_back(std::move(of_point));
+  }
+  std::ranges::stable_sort(report.benches, {},
+                           [](const PointReport& at) { return at.data->index; });
+  report.curves = make_curves(std::move(points), options);
+  return report;
 }
 
 }  // namespace isoscale::analysis

@@ -8,8 +8,11 @@
 #include <vector>
 
 #include "analysis/breakdown.hpp"
+#include "analysis/link_share.hpp"
 #include "analysis/op_time.hpp"
+#include "analysis/rows/bench.hpp"
 #include "analysis/statistics.hpp"
+#include "results/calibration_data.hpp"
 #include "results/run_data.hpp"
 
 /// From run files to what a report says; a pure function. The renderers only print it.
@@ -23,13 +26,18 @@ struct PointReport {
   std::optional<double> speedup, efficiency;  ///< against the curve's baseline (see make_report)
   std::optional<double> flop_per_step;        ///< over all ranks
   std::optional<double> flops_per_rank;       ///< FLOP/s per rank, mean
-  std::optional<double> memory_per_rank;      ///< bytes, largest rank
-  std::optional<double> traced_step;          ///< seconds, what the breakdown sums to
+  /// flops_per_rank over the best that a multiplication of this element type reached in the same
+  /// run; absent where none was measured.
+  std::optional<double> mfu;
+  std::optional<double> memory_per_rank;  ///< bytes, largest rank
+  std::optional<double> traced_step;      ///< seconds, what the breakdown sums to
   BreakdownResult breakdown;
   std::map<std::string, double> op_time;           ///< seconds by kind of op, see op_times
   std::optional<double> communication_ratio;       ///< (transfer + wait + hidden) / step
   std::optional<double> instrumentation_overhead;  ///< traced / untraced - 1, like with like
-  std::vector<std::string> labels;                 ///< of the data, plus not-closed
+  std::vector<LinkShare> link_shares;  ///< against the same collectives alone; with traces
+  std::optional<BenchReport> bench;    ///< of a micro-benchmark; it has nothing of steps
+  std::vector<std::string> labels;     ///< of the data, plus not-closed
 };
 
 /// Points of one workload, model, dtype, scaling, options and placement over rank counts,
@@ -42,8 +50,10 @@ struct Curve {
 
 struct RunReport {
   const results::RunData* data = nullptr;
-  std::string file;
-  std::vector<Curve> curves;
+  std::string file{};
+  std::vector<Curve> curves{};
+  std::vector<PointReport> benches{};      ///< points of micro-benchmarks, by index
+  results::CalibrationData calibration{};  ///< as stored, or fitted to the rows of a run without
 };
 
 struct ReportOptions {

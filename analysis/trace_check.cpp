@@ -3,6 +3,7 @@
 #include "analysis/trace_check.hpp"
 
 #include <fmt/format.h>
+#include <cmath>
 
 #include <algorithm>
 #include <cstddef>
@@ -75,6 +76,21 @@ TraceState check_trace(const results::PointData& point, const timeline::StepTrac
     }
   }
   return TraceState::usable;
+}
+
+bool aligned(const results::PointData& point, int rank) {
+  if (point.ranks == 1) return true;
+  const auto at = static_cast<std::size_t>(rank);
+  return at < point.clock_offset.size() && std::isfinite(point.clock_offset[at]) &&
+         at < point.clock_error.size() && std::isfinite(point.clock_error[at]) &&
+         point.clock_error[at] >= 0;
+}
+
+bool step_counts(const results::PointData& point, const timeline::Timeline& step) {
+  return std::ranges::none_of(step.ranks, [&point](const timeline::StepTrace& trace) {
+    return std::cmp_less(trace.step, point.warm_up_steps) ||
+           (trace.step < point.dropped.size() && point.dropped[trace.step] != 0);
+  });
 }
 
 std::string rank_list(const std::set<int>& ranks) {

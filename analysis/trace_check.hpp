@@ -20,6 +20,12 @@ enum class TraceState : std::uint8_t { usable, broken };
 [[nodiscard]] TraceState check_trace(const results::PointData& point,
                                      const timeline::StepTrace& trace);
 
+/// Whether the times of `rank` can be set against those of other ranks.
+[[nodiscard]] bool aligned(const results::PointData& point, int rank);
+
+/// Whether a traced step is neither warm-up nor the first of its block.
+[[nodiscard]] bool step_counts(const results::PointData& point, const timeline::Timeline& step);
+
 /// "rank 3", "ranks 0-3, 8 and 12 more".
 [[nodiscard]] std::string rank_list(const std::set<int>& ranks);
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "results/calibration_table.hpp"
 #include "results/choices.hpp"
 #include "results/get_fields.hpp"
 #include "results/layout.hpp"
@@ -101,6 +102,9 @@ RunData get_header(const hdf5::Group& root, int minor) {
   if (run.ranks < 1 || run.nodes < 1) throw base::Error("the run has no ranks or nodes");
   run.rank_facts = get_rank_facts(root);
   run.environment = get_environment(root);
+  if (minor >= 2 && root.has("calibration")) {
+    run.calibration = get_calibration(root.open_group("calibration"), minor);
+  }
   return run;
 }
 

@@ -40,8 +40,8 @@ inline constexpr std::string_view part_format_name = "isoscale-run-part";
 /// where it ends in _seconds, else "1"; the first that fits.
 [[nodiscard]] std::string_view unit_of_fact(std::string_view key);
 
-/// Unit of a row's number by its key: B for bytes, FLOP for flop, s for estimate and what ends in
-/// _seconds, else "1".
+/// Unit of a row's number by its key: B for bytes and what ends in _bytes, FLOP for flop, s for
+/// estimate, first_call and what ends in _seconds, else "1".
 [[nodiscard]] std::string_view unit_of_number(std::string_view key);
 
 inline constexpr hdf5::About warnings_about{

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "results/calibration_table.hpp"
 #include "results/choices.hpp"
 #include "results/layout.hpp"
 #include "results/put_fields.hpp"
@@ -140,6 +141,10 @@ void put_end(hdf5::Group& root, const RunData& run) {
   root.set("status", run.complete ? "complete" : "partial");
   root.remove("warnings");
   PutFields{root}.column("warnings", run.warnings, warnings_about);
+  if (root.has("calibration")) root.remove("calibration");
+  if (!run.calibration) return;
+  hdf5::Group group = root.create_group("calibration");
+  put_calibration(group, *run.calibration);
 }
 
 void put_point(hdf5::Group& points, const PointData& point, const PointTables& tables) {

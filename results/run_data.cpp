@@ -48,9 +48,9 @@ std::vector<std::string> status_names() {
 }
 
 std::string_view unit_of_number(std::string_view key) {
-  if (key == "bytes") return "B";
+  if (key == "bytes" || key.ends_with("_bytes")) return "B";
   if (key == "flop") return "FLOP";
-  if (key == "estimate" || key.ends_with("_seconds")) return "s";
+  if (key == "estimate" || key == "first_call" || key.ends_with("_seconds")) return "s";
   return "1";
 }
 

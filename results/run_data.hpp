@@ -12,6 +12,7 @@
 
 #include "mesh/mesh.hpp"
 #include "program/outline.hpp"
+#include "results/calibration_data.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
@@ -109,17 +110,17 @@ struct PointData {
   std::vector<timeline::Timeline> traces;  ///< traced steps that were kept
   /// Per rank of the point: clock offset against rank 0 applied to traces, and its error, seconds.
   std::vector<double> clock_offset, clock_error;
-  std::vector<RowData> rows;   ///< of a micro-benchmark, in the order measured
-  std::string started, ended;  ///< UTC, ISO 8601
+  std::vector<RowData> rows{};  ///< of a micro-benchmark, in the order measured
+  std::string started, ended;   ///< UTC, ISO 8601
 };
 
 /// Facts of one rank of the world, as text and numbers; what could not be found out is absent.
 struct RankFacts {
   int rank = 0;
-  std::string host;
+  std::string host{};
   int node = 0;
-  std::map<std::string, std::string> text;  ///< cpu_model, os, device, cpu_quota, ...
-  std::map<std::string, double> number;     ///< cores, memory_total, gpu_sm_clock, ...
+  std::map<std::string, std::string> text{};  ///< cpu_model, os, device, cpu_quota, ...
+  std::map<std::string, double> number{};     ///< cores, memory_total, gpu_sm_clock, ...
 };
 
 struct RunData {
@@ -134,6 +135,8 @@ struct RunData {
   std::vector<std::pair<std::string, std::string>> environment;
   std::vector<RankFacts> rank_facts;
   std::vector<PointData> points;
+  /// Fitted to the rows of the points; absent where nothing was, or before the run's end.
+  std::optional<CalibrationData> calibration{};
 };
 
 }  // namespace isoscale::results

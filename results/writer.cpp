@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "results/calibration_table.hpp"
 #include "results/layout.hpp"
 #include "results/output.hpp"
 #include "results/put_run.hpp"
@@ -157,7 +158,8 @@ void RunWriter::commit_as_part(const PointData& point, const PointTables& tables
 }
 
 void RunWriter::finish(const RunData& last) {
-  commit_change(room_for_reference, [&](hdf5::Group& root) { put_end(root, last); });
+  const std::uint64_t room = last.calibration ? room_for(*last.calibration) : 0;
+  commit_change(room_for_reference + room, [&](hdf5::Group& root) { put_end(root, last); });
 }
 
 }  // namespace isoscale::results

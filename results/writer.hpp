@@ -32,8 +32,8 @@ class RunWriter {
   /// was before, when the point contradicts itself, has the index of another, or finds no room.
   void commit(const PointData& point);
 
-  /// Writes the end time, completeness and warnings of `last`, and the file itself if it has no
-  /// points. May be called when a run ends early, with `complete` false.
+  /// Writes the end time, completeness, warnings and calibration of `last`, and the file itself if
+  /// it has no points. May be called when a run ends early, with `complete` false.
   void finish(const RunData& last);
 
  private:

@@ -35,6 +35,8 @@ std::string render(std::span<const analysis::RunReport> reports, config::ReportF
       return analysis::render_csv(reports);
     case config::ReportFormat::markdown:
       return analysis::render_markdown(reports);
+    case config::ReportFormat::nccl_tests:
+      return analysis::render_nccl_tests(reports);
     case config::ReportFormat::text:
       break;
   }

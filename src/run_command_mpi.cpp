@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "analysis/calibration/calibrate.hpp"
 #include "analysis/statistics.hpp"
 #include "base/log.hpp"
 #include "comm/world.hpp"
@@ -43,7 +44,8 @@ base::ExitCode run_command(const config::RunConfig& config, int argc, char** arg
   try {
     if (world.size() == 1 && alone) throw base::UsageError(*alone);
     const runner::Outcome outcome =
-        runner::run(config, environment, world, {.half_width = half_width, .print = print});
+        runner::run(config, environment, world,
+                    {.half_width = half_width, .calibrate = analysis::calibrate, .print = print});
     if (world.rank() == 0 && !outcome.file.empty() &&
         config.verbosity == config::Verbosity::normal) {
       print(fmt::format("wrote {0}\nread it with: isoscale report {0}\n", outcome.file.string()));

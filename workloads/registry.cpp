@@ -9,10 +9,15 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "workloads/algorithms/algorithms.hpp"
+#include "workloads/calibrate/calibrate.hpp"
 #include "workloads/collectives/cases.hpp"
 #include "workloads/collectives/collectives.hpp"
+#include "workloads/gemm/gemm.hpp"
 #include "workloads/hybrid/hybrid.hpp"
 #include "workloads/hybrid/scale.hpp"
+#include "workloads/memory/memory.hpp"
+#include "workloads/overlap/overlap.hpp"
 #include "workloads/p2p/p2p.hpp"
 #include "workloads/p2p/setting.hpp"
 #include "workloads/stack/options.hpp"
@@ -82,6 +87,18 @@ std::span<const Workload> registry() {
                hybrid::balanced_mesh),
       micro("collectives", "collective operations: time, algbw, busbw by size, checked bit for bit",
             collectives::option_table(), collectives::hooks()),
+      micro("gemm",
+            "matrix multiplications: rate by shape, and the ceiling that MFU is read against",
+            gemm::option_table(), gemm::hooks()),
+      micro("overlap", "a multiplication and a collective, each alone and both at once",
+            overlap::option_table(), overlap::hooks()),
+      micro("calibrate", "what a calibration needs of collectives and gemm, in seconds",
+            calibrate::option_table(), calibrate::hooks()),
+      micro("algorithms",
+            "NCCL's algorithms, protocols and registered memory, beside its own choice",
+            algorithms::option_table(), algorithms::hooks()),
+      micro("memory", "memory bandwidth: host to device, within each, managed, by NUMA node",
+            memory::option_table(), memory::hooks()),
       micro("p2p", "messages between pairs of ranks: latency and bandwidth of every link",
             p2p::option_table(), p2p::hooks()),
   };

@@ -58,7 +58,7 @@ void add_report(CLI::App& app) {
       ->allow_extra_args()
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->option_text("...");
-  add(report, "--format", "text|json|csv|markdown", "how to print", "text");
+  add(report, "--format", "text|json|csv|nccl-tests|markdown", "how to print", "text");
   add(report, "--baseline", "N", "rank count that efficiency refers to", "first point that is ok");
 }
 

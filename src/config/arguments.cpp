@@ -21,7 +21,7 @@
 namespace isoscale::config {
 
 std::string_view name(ReportFormat format) {
-  constexpr std::array<std::string_view, 4> names{"text", "json", "csv", "markdown"};
+  constexpr std::array<std::string_view, 5> names{"text", "json", "csv", "markdown", "nccl-tests"};
   return names[static_cast<std::size_t>(format)];
 }
 std::string_view name(ListCommand::What what) {
@@ -169,7 +169,7 @@ ReportCommand interpret_report(const CLI::App& command) {
   if (const std::string* const text = value_of(command, "--format")) {
     report.format = with_place("--format", *text, [](std::string_view value) {
       using enum ReportFormat;
-      return parse_choice(value, {ReportFormat::text, json, csv, markdown});
+      return parse_choice(value, {ReportFormat::text, json, csv, nccl_tests, markdown});
     });
   }
   if (const std::string* const text = value_of(command, "--baseline")) {

@@ -14,7 +14,7 @@
 
 namespace isoscale::config {
 
-enum class ReportFormat : std::uint8_t { text, json, csv, markdown };
+enum class ReportFormat : std::uint8_t { text, json, csv, markdown, nccl_tests };
 [[nodiscard]] std::string_view name(ReportFormat format);
 
 struct ReportCommand {

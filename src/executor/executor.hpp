@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -58,8 +59,12 @@ class TimedOut : public base::Error {
 
 using program::Registration;
 using program::SessionOptions;
-/// Throws Unsupported when `options` ask for anything beyond the usual of the device `name`.
-void require_usual(const SessionOptions& options, std::string_view name);
+/// Throws Unsupported when `options` ask for anything about communication beyond the usual of the
+/// device `name`.
+void require_usual_communication(const SessionOptions& options, std::string_view name);
+/// Calls `work` while host memory is taken where the options have it. Throws Unsupported when that
+/// cannot be.
+void on_numa_node(const SessionOptions& options, const std::function<void()>& work);
 
 /// The algorithm that a library was told to multiply one shape with.
 struct GemmChoice {
@@ -103,6 +108,11 @@ class Session {
   }
   /// Of the last play with Trace::on, in program order, this rank's steady clock.
   [[nodiscard]] virtual std::span<const timeline::Span> spans() const = 0;
+  /// What the library itself expects the communication of a section to take, one call after the
+  /// other; nullopt when it does not say. Every rank of the point asks for the same sections.
+  [[nodiscard]] virtual std::optional<units::Seconds> estimate(program::Section /*section*/) {
+    return std::nullopt;
+  }
   /// Copies raw elements out of (into) a slice; no play may be under way.
   virtual void read(const program::Slice& slice, std::span<std::byte> into) = 0;
   virtual void write(const program::Slice& slice, std::span<const std::byte> from) = 0;

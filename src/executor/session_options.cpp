@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include "executor/executor.hpp"
+#include "system/memory_policy.hpp"
 
 namespace isoscale::executor {
 
-void require_usual(const SessionOptions& options, std::string_view name) {
+void require_usual_communication(const SessionOptions& options, std::string_view name) {
   if (!options.collective_algorithm.empty() || !options.collective_protocol.empty()) {
     throw Unsupported(
         fmt::format("the {} device cannot be told which algorithm or protocol to use", name));
@@ -14,9 +15,17 @@ void require_usual(const SessionOptions& options, std::string_view name) {
   if (options.registration != Registration::none) {
     throw Unsupported(fmt::format("the {} device registers no memory", name));
   }
-  if (options.numa_node) {
-    throw Unsupported(fmt::format("the {} device does not choose where host memory lies", name));
+}
+
+void on_numa_node(const SessionOptions& options, const std::function<void()>& work) {
+  if (!options.numa_node) return work();
+  std::optional<system::MemoryOnNode> placed;
+  try {
+    placed.emplace(*options.numa_node);
+  } catch (const system::PlacementError& error) {
+    throw Unsupported(error.what());
   }
+  work();
 }
 
 }  // namespace isoscale::executor

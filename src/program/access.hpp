@@ -83,6 +83,7 @@ void for_each_slice(const Payload& payload, const Visit& visit) {
       w(scalar(op.descale));
     }
     void operator()(const Fill& op) const { w(op.dst); }
+    void operator()(const Advise& op) const { r(op.slice); }
     void operator()(const Update& op) const {
       r(op.gradient);
       for (const Slice* slice : {&op.weight, &op.master, &op.moment1, &op.moment2, &op.powers}) {

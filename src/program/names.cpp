@@ -41,7 +41,7 @@ std::string_view name(OpKind kind) {
   static constexpr std::array<std::string_view, op_kind_count> names{
       "gemm",   "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce",
       "gather", "scatter",    "all_to_all",     "barrier",    "exchange",  "copy",
-      "add",    "cast",       "fill",           "update"};
+      "add",    "cast",       "fill",           "update",     "advise"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -63,6 +63,7 @@ OpKind kind_of(const Payload& payload) {
     OpKind operator()(const Cast&) const { return OpKind::cast; }
     OpKind operator()(const Fill&) const { return OpKind::fill; }
     OpKind operator()(const Update&) const { return OpKind::update; }
+    OpKind operator()(const Advise&) const { return OpKind::advise; }
   };
   return std::visit(Visitor{}, payload);
 }

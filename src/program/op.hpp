@@ -145,7 +145,27 @@ struct Update {
   double rate = 0.01, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
 };
 
-using Payload = std::variant<Gemm, Collective, Exchange, Copy, Add, Cast, Fill, Update>;
+/// What is done about the pages of managed memory, which lie with the host or with the device. A
+/// prefetch moves them there, in stream order; advice takes effect when it is issued. read_mostly:
+/// both keep copies; prefer: pages stay there when the other side touches them.
+enum class Advice : std::uint8_t {
+  prefetch_device,
+  prefetch_host,
+  read_mostly,
+  unset_read_mostly,
+  prefer_device,
+  prefer_host,
+  unset_preferred,
+};
+
+/// Advice about a slice of managed memory: it changes no element. Nothing on devices whose memory
+/// is the host's.
+struct Advise {
+  Slice slice{};
+  Advice advice = Advice::prefetch_device;
+};
+
+using Payload = std::variant<Gemm, Collective, Exchange, Copy, Add, Cast, Fill, Update, Advise>;
 
 /// What an op is, for tables and cost models: collectives one by one, the rest by payload.
 enum class OpKind : std::uint8_t {
@@ -165,11 +185,12 @@ enum class OpKind : std::uint8_t {
   cast,
   fill,
   update,
+  advise,
 };
-inline constexpr std::size_t op_kind_count = 16;
+inline constexpr std::size_t op_kind_count = 17;
 [[nodiscard]] std::string_view name(OpKind kind);
 [[nodiscard]] OpKind kind_of(const Payload& payload);
-/// gemm, add, cast, fill and update compute; copy copies; the rest communicates.
+/// gemm, add, cast, fill and update compute; copy and advise copy; the rest communicates.
 [[nodiscard]] constexpr bool communicates(OpKind kind) {
   return kind >= OpKind::all_reduce && kind <= OpKind::exchange;
 }

@@ -47,6 +47,11 @@ std::uint32_t signature_of(const RankProgram& program, const Collective& op) {
 }
 
 std::uint64_t local_bytes(const RankProgram& program, const Payload& payload) {
+  if (const auto* advise = std::get_if<Advise>(&payload)) {
+    const bool moves =
+        advise->advice == Advice::prefetch_device || advise->advice == Advice::prefetch_host;
+    return moves ? slice_bytes(program, advise->slice) : 0;
+  }
   std::uint64_t bytes = 0;
   for_each_slice(payload, [&](const Slice& slice, Mode) { bytes += slice_bytes(program, slice); });
   return bytes;

@@ -13,13 +13,16 @@ constexpr double plays_wanted = 20;  // that the budget should hold
 constexpr std::size_t least_plays = 6, most_plays = 200;
 constexpr std::size_t calls_traced = 256;  // for a 99th percentile
 constexpr double traced_share = 0.3;       // of the budget, at most
+constexpr double warm_share = 0.1;  // of the budget: a first pass below it is followed by one
 
 class Loop {
  public:
-  Loop(executor::Session& session, const workloads::Case& one, const comm::Communicator& active,
-       Share share, const Effort& effort, const CaseLimits& limits)
-      : session_(session),
-        case_(one),
+  Loop(const CasePlay& what, const comm::Communicator& active, Share share, const Effort& effort,
+       const CaseLimits& limits)
+      : session_(what.session),
+        case_(what.one),
+        section_(what.section),
+        streams_(what.streams),
         active_(active),
         share_(share),
         effort_(effort),
@@ -82,10 +85,12 @@ class Loop {
 
   /// The first pass makes connections and loads code, the second tells how long a pass takes.
   void warm_up() {
-    record_.first_call =
-        agree(play_once(executor::Trace::off, 1)) / static_cast<double>(case_.calls);
-    const double pass = std::max(agree(play_once(executor::Trace::off, 1)), 1e-9);
-    const double fit = std::max(1.0, std::floor(budget_ / plays_wanted / pass));
+    pass_ = agree(play_once(executor::Trace::off, 1));
+    record_.first_call = pass_ / static_cast<double>(case_.calls);
+    // What takes that long is warm.
+    if (pass_ < warm_share * budget_) pass_ = agree(play_once(executor::Trace::off, 1));
+    pass_ = std::max(pass_, 1e-9);
+    const double fit = std::max(1.0, std::floor(budget_ / plays_wanted / pass_));
     record_.times = static_cast<std::uint64_t>(
         std::min(fit, static_cast<double>(std::max<std::uint64_t>(1, case_.most_times))));
     if (record_.times > 1) agree(play_once(executor::Trace::off, record_.times));
@@ -100,37 +105,69 @@ class Loop {
   [[nodiscard]] bool finished() const {
     if (slowest_.size() >= most_plays) return true;
     const bool is_late = elapsed_ >= budget_;
-    // Six plays give an interval; three budgets are the price of it at most.
-    if (slowest_.size() < least_plays) return elapsed_ >= 3 * budget_ && slowest_.size() > 1;
+    // Six plays give an interval; twice the budget is the price of it at most.
+    if (slowest_.size() < least_plays) return elapsed_ + pass_ >= 2 * budget_;
     const std::optional<double> width = effort_.half_width(slowest_);
     return is_late || (width && *width <= effort_.precision);
   }
 
+  /// Between the first start and the last end of some spans, seconds.
+  static double duration(std::span<const timeline::Span> spans) {
+    const auto first = std::ranges::min_element(spans, {}, &timeline::Span::start);
+    const auto last = std::ranges::max_element(spans, {}, &timeline::Span::end);
+    return units::to_seconds(last->end - first->start).value();
+  }
+
+  /// What the streams did in the last traced pass.
+  void note_streams() {
+    std::vector<std::vector<timeline::Span>> of_stream;
+    const auto spans = session_.spans();
+    for (const timeline::Span& span : spans) {
+      const std::size_t stream = section_.ops[span.op].stream;
+      if (of_stream.size() <= stream) of_stream.resize(stream + 1);
+      of_stream[stream].push_back(span);
+    }
+    if (record_.stream_times.size() < of_stream.size()) {
+      record_.stream_times.resize(of_stream.size());
+    }
+    for (std::size_t stream = 0; stream < of_stream.size(); ++stream) {
+      if (!of_stream[stream].empty()) {
+        record_.stream_times[stream].push_back(duration(of_stream[stream]));
+      }
+    }
+  }
+
+  /// Enough for a high percentile of single calls, or for a median of streams.
+  [[nodiscard]] bool traced_enough(std::size_t passes, std::size_t calls) const {
+    return streams_ == Streams::apart ? passes >= record_.plays.size() : calls >= calls_traced;
+  }
+
   /// Times of single calls: between the first start and the last end of a call's ops.
   void trace() {
-    const double limit = elapsed_ + traced_share * budget_;
-    std::size_t calls = 0;
-    while (calls < calls_traced) {
+    const double limit = elapsed_ + (streams_ == Streams::apart ? 1 : traced_share) * budget_;
+    std::size_t calls = 0, passes = 0;
+    while (!traced_enough(passes, calls) &&
+           (elapsed_ + pass_ < limit || (streams_ == Streams::apart && passes == 0))) {
       play_once(executor::Trace::on, 1);
+      ++passes;
+      if (streams_ == Streams::apart && !has_timed_out_) note_streams();
       std::vector<double> times(case_.calls, 0.0);
       const auto spans = has_timed_out_ ? std::span<const timeline::Span>{} : session_.spans();
       const std::size_t ops = spans.size() / case_.calls;
       for (std::size_t i = 0; i < case_.calls && ops > 0 && share_ == Share::in_point; ++i) {
-        const auto of_call = spans.subspan(i * ops, ops);
-        const auto first = std::ranges::min_element(of_call, {}, &timeline::Span::start);
-        const auto last = std::ranges::max_element(of_call, {}, &timeline::Span::end);
-        times[i] = units::to_seconds(last->end - first->start).value();
+        times[i] = duration(spans.subspan(i * ops, ops));
       }
       active_.all_max(times);
       record_.call_times.insert(record_.call_times.end(), times.begin(), times.end());
       calls += times.size();
       static_cast<void>(agree(0));
-      if (elapsed_ >= limit) break;
     }
   }
 
   executor::Session& session_;
   const workloads::Case& case_;
+  const program::Program& section_;
+  Streams streams_;
   const comm::Communicator& active_;
   Share share_;
   const Effort& effort_;
@@ -139,16 +176,16 @@ class Loop {
   units::Nanoseconds begin_;
   double elapsed_ = 0;
   bool has_timed_out_ = false;  ///< this rank
+  double pass_ = 0;             ///< seconds of one pass, slowest rank
   std::vector<double> slowest_;
   CaseRecord record_;
 };
 
 }  // namespace
 
-CaseRecord play_case(executor::Session& session, const workloads::Case& one,
-                     const comm::Communicator& active, Share share, const Effort& effort,
-                     const CaseLimits& limits) {
-  return Loop{session, one, active, share, effort, limits}.run();
+CaseRecord play_case(const CasePlay& what, const comm::Communicator& active, Share share,
+                     const Effort& effort, const CaseLimits& limits) {
+  return Loop{what, active, share, effort, limits}.run();
 }
 
 }  // namespace isoscale::runner

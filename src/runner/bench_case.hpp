@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "comm/world.hpp"
@@ -32,15 +33,28 @@ struct CaseRecord {
   std::uint64_t times = 1;           ///< passes in each play
   std::vector<double> plays{};       ///< this rank's, seconds
   std::vector<double> call_times{};  ///< of single calls in traced passes, seconds, slowest rank
+  /// [stream][traced pass]: from the stream's first start to its last end, this rank's seconds.
+  std::vector<std::vector<double>> stream_times{};
+  std::optional<units::Seconds> estimate{};  ///< of one pass, by the executor's library
+};
+
+/// Whether a case has rows about single streams: it is traced as often as it is played then.
+enum class Streams : std::uint8_t { joined, apart };
+
+/// What is played, on this rank.
+struct CasePlay {
+  executor::Session& session;  ///< whose setup has been played
+  const workloads::Case& one;
+  const program::Program& section;  ///< that is timed
+  Streams streams = Streams::joined;
 };
 
 /// Collective over `active`. Each play starts from a barrier, after which ranks run free, and all
-/// ranks make as many: six at least, if there is time for more than one; then until the interval
+/// ranks make as many: six at least, if twice the budget allows; then until the interval
 /// of the slowest rank's times is as narrow as `effort` asks, or `budget` is used up. A few traced
-/// passes follow, for the times of single calls. Setup has been played. When a rank times out all
-/// of them end there, and the session must be abandoned.
-[[nodiscard]] CaseRecord play_case(executor::Session& session, const workloads::Case& one,
-                                   const comm::Communicator& active, Share share,
-                                   const Effort& effort, const CaseLimits& limits);
+/// passes follow, for the times of single calls. When a rank times out all of them end there, and
+/// the session must be abandoned.
+[[nodiscard]] CaseRecord play_case(const CasePlay& what, const comm::Communicator& active,
+                                   Share share, const Effort& effort, const CaseLimits& limits);
 
 }  // namespace isoscale::runner

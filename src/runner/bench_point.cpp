@@ -187,27 +187,40 @@ class BenchRun {
   CaseEnd run_case(std::size_t index, Expectations& expectations) {
     const Case& one = bench_.cases[index];
     context_.progress.doing(title_of(bench_.rows[one.row_begin]));
-    const CaseRecord record =
-        play_case(*session_, one, place_.active, place_.share, context_.effort,
+    const bool is_apart = std::ranges::any_of(
+        rows_of(one), [](const workloads::RowSpec& row) { return row.stream.has_value(); });
+    CaseRecord record =
+        play_case({.session = *session_,
+                   .one = one,
+                   .section = bench_.set.of(place_.sub_world.rank()).section(one.section),
+                   .streams = is_apart ? Streams::apart : Streams::joined},
+                  place_.active, place_.share, context_.effort,
                   {.budget = budget(index), .timeout = timeout_});
     if (record.end != CaseEnd::complete) return record.end;
-    RankRecord mine{.wrong = std::nullopt, .plays = record.plays};
+    if (one.wants_estimate) record.estimate = session_->estimate(one.section);
+    RankReport mine{.plays = record.plays, .stream_times = record.stream_times};
     if (!expected_.empty() && !expected_[index].empty()) {
       const Comparison found = expectations.compare(*session_, expected_[index]);
-      mine.wrong = static_cast<double>(found.wrong);
+      mine.wrong = found.wrong;
       if (found.wrong > 0 && first_wrong_.empty()) {
-        first_wrong_ = fmt::format(
-            "{}: {} wrong, first {}", title_of(bench_.rows[one.row_begin]),
-            units::format_count(static_cast<double>(found.wrong), "elements"), found.first);
+        first_wrong_ = fmt::format("{}: {} wrong elements, the first is {}",
+                                   title_of(bench_.rows[one.row_begin]), found.wrong, found.first);
       }
     }
-    if (place_.share == Share::in_point) {
-      add_rows(one, record, gather_records(place_.sub_world, mine));
-    }
+    if (place_.share == Share::in_point) gather_rows(one, record, mine);
     return CaseEnd::complete;
   }
 
-  void add_rows(const Case& one, const CaseRecord& record, const std::vector<RankRecord>& of_rank) {
+  void gather_rows(const Case& one, const CaseRecord& record, const RankReport& mine) {
+    const std::vector<double> packed = pack(mine);
+    std::vector<RankReport> reports;
+    for (const auto& part : place_.sub_world.gather(std::as_bytes(std::span{packed}))) {
+      reports.push_back(unpack(part));
+    }
+    add_rows(one, record, reports);
+  }
+
+  void add_rows(const Case& one, const CaseRecord& record, std::span<const RankReport> reports) {
     if (place_.sub_world.rank() != 0) return;
     for (const workloads::RowSpec& spec : rows_of(one)) {
       if (spec.silent) {
@@ -216,14 +229,13 @@ class BenchRun {
             row_of(spec, PointStatus::failed, silence(low, high, timeout_, hosts_)));
         continue;
       }
-      RowData& row = data_.rows.emplace_back(measured_row(spec, one, record, of_rank));
-      if (context_.executor.describe().shared_device) {
-        row.times.clear();
-        row.call_times.clear();
-        if (row.status != PointStatus::ok) continue;  // what is wrong is wrong
-        row.status = PointStatus::skipped;
-        row.reason = "ranks share a GPU: verified, not measured";
-      }
+      RowData& row = data_.rows.emplace_back(row_of(spec, one, record, reports));
+      if (!context_.executor.describe().shared_device) continue;
+      row.times.clear();
+      row.call_times.clear();
+      if (row.status != PointStatus::ok) continue;  // what is wrong is wrong
+      row.status = PointStatus::skipped;
+      row.reason = "ranks share a GPU: verified, not measured";
     }
   }
 

@@ -4,10 +4,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
-#include <span>
+#include <initializer_list>
+#include <string_view>
 #include <utility>
 
+#include "base/error.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {
@@ -16,22 +19,51 @@ namespace {
 using results::PointStatus;
 using results::RowData;
 
-/// As it is gathered: wrong elements (-1 = not compared), then plays.
-constexpr std::size_t places_before_plays = 1;
+constexpr double nothing_compared = -1;
+
+/// The ranks of a row, by name.
+std::vector<std::size_t> ranks_of(const workloads::RowSpec& spec, std::size_t all) {
+  std::vector<std::size_t> ranks{spec.ranks.begin(), spec.ranks.end()};
+  if (!ranks.empty()) return ranks;
+  for (std::size_t rank = 0; rank < all; ++rank) ranks.push_back(rank);
+  return ranks;
+}
+
+const std::vector<double>& times_of(const workloads::RowSpec& spec, const RankReport& report) {
+  static const std::vector<double> none;
+  if (!spec.stream) return report.plays;
+  return *spec.stream < report.stream_times.size() ? report.stream_times[*spec.stream] : none;
+}
 
 }  // namespace
 
-std::string title_of(const workloads::RowSpec& row) {
-  const auto find = [&](const char* key) {
-    const auto found = row.text.find(key);
-    return found == row.text.end() ? std::string{} : " " + found->second;
+std::vector<double> pack(const RankReport& report) {
+  std::vector<double> packed{report.wrong ? static_cast<double>(*report.wrong) : nothing_compared};
+  const auto put = [&](const std::vector<double>& values) {
+    packed.push_back(static_cast<double>(values.size()));
+    packed.insert(packed.end(), values.begin(), values.end());
   };
-  std::string text = find("op") + find("kind") + find("part") + find("dtype");
-  const auto bytes = row.number.find("bytes");
-  if (bytes != row.number.end() && bytes->second > 0) {
-    text += " " + units::format(units::Bytes{static_cast<std::uint64_t>(bytes->second)});
-  }
-  return text.empty() ? text : text.substr(1);
+  put(report.plays);
+  for (const std::vector<double>& times : report.stream_times) put(times);
+  return packed;
+}
+
+RankReport unpack(std::span<const std::byte> packed) {
+  std::vector<double> values(packed.size() / sizeof(double));
+  std::memcpy(values.data(), packed.data(), values.size() * sizeof(double));
+  if (values.empty()) throw base::Error("a rank reports nothing of a case");
+  RankReport report;
+  if (values.front() != nothing_compared) report.wrong = static_cast<std::uint64_t>(values.front());
+  std::span<const double> rest{values.data() + 1, values.size() - 1};
+  const auto get = [&] {
+    const auto count = static_cast<std::size_t>(rest.front());
+    const auto part = rest.subspan(1, count);
+    rest = rest.subspan(1 + count);
+    return std::vector<double>{part.begin(), part.end()};
+  };
+  report.plays = get();
+  while (!rest.empty()) report.stream_times.push_back(get());
+  return report;
 }
 
 RowData row_of(const workloads::RowSpec& spec) {
@@ -45,43 +77,45 @@ RowData row_of(const workloads::RowSpec& spec, PointStatus status, std::string r
   return row;
 }
 
-std::vector<RankRecord> gather_records(const comm::Communicator& point, const RankRecord& mine) {
-  std::vector<double> values{mine.wrong.value_or(-1)};
-  values.insert(values.end(), mine.plays.begin(), mine.plays.end());
-  std::vector<RankRecord> of_rank;
-  for (const auto& part : point.gather(std::as_bytes(std::span{values}))) {
-    values.resize(part.size() / sizeof(double));
-    std::memcpy(values.data(), part.data(), part.size());
-    RankRecord& record = of_rank.emplace_back();
-    if (values.front() >= 0) record.wrong = values.front();
-    record.plays.assign(values.begin() + places_before_plays, values.end());
-  }
-  return of_rank;
-}
-
-RowData measured_row(const workloads::RowSpec& spec, const workloads::Case& one,
-                     const CaseRecord& record, const std::vector<RankRecord>& of_rank) {
+RowData row_of(const workloads::RowSpec& spec, const workloads::Case& one, const CaseRecord& record,
+               std::span<const RankReport> reports) {
   RowData row = row_of(spec);
-  row.calls = static_cast<std::int64_t>(one.calls * record.times);
-  row.call_times = record.call_times;
+  row.calls = static_cast<std::int64_t>(spec.stream ? one.calls : one.calls * record.times);
+  if (!spec.stream) row.call_times = record.call_times;
   row.number["first_call"] = record.first_call;
-  std::vector<std::size_t> ranks{spec.ranks.begin(), spec.ranks.end()};
-  if (ranks.empty()) {
-    for (std::size_t rank = 0; rank < of_rank.size(); ++rank) ranks.push_back(rank);
+  if (record.estimate) {
+    row.number["estimate"] = record.estimate->value() / static_cast<double>(one.calls);
   }
-  row.times.assign(record.plays.size(), {});
+  const std::vector<std::size_t> ranks = ranks_of(spec, reports.size());
+  std::size_t plays = SIZE_MAX;
   for (const std::size_t rank : ranks) {
-    const RankRecord& mine = of_rank[rank];
-    for (std::size_t play = 0; play < record.plays.size(); ++play) {
-      row.times[play].push_back(mine.plays[play]);
+    plays = std::min(plays, times_of(spec, reports[rank]).size());
+    if (const auto wrong = reports[rank].wrong) {
+      row.wrong = row.wrong.value_or(0) + static_cast<std::int64_t>(*wrong);
     }
-    if (mine.wrong) row.wrong = row.wrong.value_or(0) + static_cast<std::int64_t>(*mine.wrong);
+  }
+  for (std::size_t play = 0; play < plays; ++play) {
+    std::vector<double>& times = row.times.emplace_back();
+    for (const std::size_t rank : ranks) times.push_back(times_of(spec, reports[rank])[play]);
   }
   if (row.wrong.value_or(0) > 0) {
     row.status = PointStatus::failed;
     row.reason = fmt::format("{} wrong elements", *row.wrong);
   }
   return row;
+}
+
+std::string title_of(const workloads::RowSpec& row) {
+  std::string text;
+  for (const char* const key : {"op", "kind", "part", "dtype"}) {
+    const auto found = row.text.find(key);
+    if (found != row.text.end()) text += (text.empty() ? "" : " ") + found->second;
+  }
+  const auto bytes = row.number.find("bytes");
+  if (bytes != row.number.end() && bytes->second > 0) {
+    text += " " + units::format(units::Bytes{static_cast<std::uint64_t>(bytes->second)});
+  }
+  return text;
 }
 
 }  // namespace isoscale::runner

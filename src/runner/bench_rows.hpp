@@ -2,40 +2,43 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "comm/world.hpp"
 #include "results/run_data.hpp"
 #include "runner/bench_case.hpp"
 #include "workloads/bench/bench.hpp"
 
-/// From what ranks recorded of a case to the rows of a run file.
+/// From what the ranks say of a case to its rows; pure.
 namespace isoscale::runner {
 
-/// For people: "all_reduce f32 4 MiB".
-[[nodiscard]] std::string title_of(const workloads::RowSpec& row);
+/// What one rank says of a case.
+struct RankReport {
+  std::optional<std::uint64_t> wrong{};  ///< elements; absent: this rank had nothing to compare
+  std::vector<double> plays{};           ///< seconds
+  std::vector<std::vector<double>> stream_times{};  ///< see CaseRecord
 
-/// A row without times.
+  bool operator==(const RankReport&) const = default;
+};
+[[nodiscard]] std::vector<double> pack(const RankReport& report);
+[[nodiscard]] RankReport unpack(std::span<const std::byte> packed);
+
+/// The row without times, for one that is not measured.
 [[nodiscard]] results::RowData row_of(const workloads::RowSpec& spec);
-/// A row that has none because of `reason`.
+/// The same, and why.
 [[nodiscard]] results::RowData row_of(const workloads::RowSpec& spec, results::PointStatus status,
                                       std::string reason);
 
-/// What one rank says of a case.
-struct RankRecord {
-  std::optional<double> wrong;  ///< elements; absent: not compared
-  std::vector<double> plays;    ///< seconds
-};
+/// The row with the times of its ranks, or of its stream on them, and what they found wrong.
+/// `reports` are by rank of the point; `record` says what all ranks know.
+[[nodiscard]] results::RowData row_of(const workloads::RowSpec& spec, const workloads::Case& one,
+                                      const CaseRecord& record,
+                                      std::span<const RankReport> reports);
 
-/// Collective over `point`: every rank's, by rank, on rank 0; empty elsewhere.
-[[nodiscard]] std::vector<RankRecord> gather_records(const comm::Communicator& point,
-                                                     const RankRecord& mine);
-
-/// The row of a case that was played; failed when elements were wrong.
-[[nodiscard]] results::RowData measured_row(const workloads::RowSpec& spec,
-                                            const workloads::Case& one, const CaseRecord& record,
-                                            const std::vector<RankRecord>& of_rank);
+/// What a row is about, for people: "all_reduce f32 1.00 MiB".
+[[nodiscard]] std::string title_of(const workloads::RowSpec& row);
 
 }  // namespace isoscale::runner

@@ -181,6 +181,10 @@ PlannedPoint plan_point(const config::Experiment& experiment, Count count, confi
                                          point.workload->name, count.ranks));
     }
     point.request = point.workload->scale(experiment.base, mesh, experiment.scaling);
+    if (const auto on_machine = point.workload->bench.on_machine; on_machine != nullptr) {
+      point.request =
+          on_machine(point.request, {.device = site.device, .numa_nodes = site.numa_nodes});
+    }
     if (point.workload->is_bench()) {
       for (const int rank : point.world_ranks) {
         point.request.node_of_rank.push_back(site.node_of_rank[static_cast<std::size_t>(rank)]);
@@ -198,6 +202,12 @@ PlannedPoint plan_point(const config::Experiment& experiment, Count count, confi
 }
 
 }  // namespace
+
+bool uses_model(const PlannedPoint& point) {
+  const workloads::BenchHooks& bench = point.workload->bench;
+  return !point.workload->is_bench() ||
+         (bench.uses_model != nullptr && bench.uses_model(point.request));
+}
 
 Plan make_plan(const config::RunConfig& config, const Site& site) {
   const std::vector<Count> counts = counts_of(config, site);
@@ -222,13 +232,13 @@ Plan make_plan(const config::RunConfig& config, const Site& site) {
 }
 
 std::string describe(const Plan& plan, const config::RunConfig& config) {
-  std::string text = fmt::format("{:>5}  {:<8} {:<10} {:>5} {:<16} {:>11} {:>12} {:>11} {:>12}\n",
+  std::string text = fmt::format("{:>5}  {:<11} {:<10} {:>5} {:<16} {:>11} {:>12} {:>11} {:>12}\n",
                                  "point", "workload", "model", "ranks", "mesh", "stops after",
                                  "memory/rank", "FLOP/step", "sent/step");
   units::Seconds total{0};
   for (const PlannedPoint& point : plan.points) {
-    text += fmt::format("{:>5}  {:<8} {:<10} {:>5} ", point.index + 1, point.workload->name,
-                        point.request.model.name, point.ranks);
+    text += fmt::format("{:>5}  {:<11} {:<10} {:>5} ", point.index + 1, point.workload->name,
+                        uses_model(point) ? point.request.model.name : "-", point.ranks);
     if (!point.skip_reason.empty()) {
       text += fmt::format("skipped: {}\n", point.skip_reason);
       continue;

@@ -23,6 +23,7 @@ struct Site {
   /// By node, the least that one of its ranks sees in its pool; absent: unknown. May be empty.
   std::vector<std::optional<units::Bytes>> memory_free;
   executor::MemoryPool memory_pool = executor::MemoryPool::node;
+  int numa_nodes = 1;  ///< of the node that has the fewest
   /// Ranks of this world that share cores with another rank.
   bool oversubscribed = false;
 };
@@ -41,6 +42,9 @@ struct PlannedPoint {
   std::optional<units::Bytes> memory_per_rank{};  ///< of the rank that needs most
   std::optional<units::Bytes> sent_per_step{};    ///< put on links, all ranks: Traffic::sent
 };
+
+/// False for a micro-benchmark that has nothing to do with a model.
+[[nodiscard]] bool uses_model(const PlannedPoint& point);
 
 struct Plan {
   std::vector<PlannedPoint> points;

@@ -154,10 +154,7 @@ PointData describe_point(const PlannedPoint& point) {
   PointData data;
   data.index = point.index;
   data.workload = point.workload->name;
-  const workloads::BenchHooks& bench = point.workload->bench;
-  const bool has_model =
-      !point.workload->is_bench() || (bench.uses_model != nullptr && bench.uses_model(request));
-  data.model = has_model ? request.model.name : "none";
+  data.model = uses_model(point) ? request.model.name : "none";
   data.dtype = workloads::name(request.precision);
   data.mesh = request.mesh;
   data.ranks = point.ranks;

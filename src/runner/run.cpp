@@ -95,6 +95,10 @@ results::RunData make_header(const config::RunConfig& config, const Site& site,
     data.warnings.emplace_back(
         "ranks share cores: points labelled oversubscribed give no scaling result");
   }
+  if (const auto warning = device.facts_text.find("blas_warning");
+      warning != device.facts_text.end()) {
+    data.warnings.push_back(warning->second);
+  }
   if (data.build_type != "Release" && data.build_type != "RelWithDebInfo") {
     data.warnings.push_back(fmt::format(
         "this is a {} build: its own overhead is not that of a release", data.build_type));
@@ -103,11 +107,15 @@ results::RunData make_header(const config::RunConfig& config, const Site& site,
 }
 
 std::string point_title(const PlannedPoint& point) {
-  return fmt::format("{} {} on {} rank{} ({})", point.workload->name, point.request.model.name,
-                     point.ranks, point.ranks == 1 ? "" : "s", mesh::to_string(point.request.mesh));
+  const std::string model = uses_model(point) ? " " + point.request.model.name : "";
+  return fmt::format("{}{} on {} rank{} ({})", point.workload->name, model, point.ranks,
+                     point.ranks == 1 ? "" : "s", mesh::to_string(point.request.mesh));
 }
 
 std::string outcome_text(const results::PointData& data) {
+  if (data.status == results::PointStatus::ok && !data.rows.empty()) {
+    return fmt::format("{} rows", data.rows.size());
+  }
   if (data.status == results::PointStatus::ok) {
     return fmt::format("{} steps, stopped by {}", data.step_times.size(), data.stopped_because);
   }
@@ -163,15 +171,18 @@ class Launch {
                                .progress = progress,
                                .rank_facts = header.rank_facts};
     bool all_ok = true;
+    results::RunData measured = header;  // the points that calibrate
     for (const PlannedPoint& point : plan_.points) {
       progress.begin_point(point.index, point_title(point));
-      const results::PointData data = run_point(point, context);
+      results::PointData data = run_point(point, context);
       on_root(world_, [&] { writer->commit(data); });
       progress.end_point(outcome_text(data));
       all_ok = all_ok && data.status != results::PointStatus::failed;
+      if (!data.rows.empty()) measured.points.push_back(std::move(data));
     }
     progress.finish();
     on_root(world_, [&] {
+      if (!measured.points.empty()) header.calibration = services_.calibrate(measured);
       header.ended = utc_now();
       header.complete = true;
       writer->finish(header);

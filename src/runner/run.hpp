@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "comm/world.hpp"
 #include "config/run_config.hpp"
+#include "results/run_data.hpp"
 
 /// One launch, from plan to file.
 namespace isoscale::runner {
@@ -19,6 +20,8 @@ namespace isoscale::runner {
 struct Services {
   /// Relative half-width of the median's 95% interval; absent while there is none.
   std::function<std::optional<double>(std::span<const double>)> half_width;
+  /// What the rows of a run's micro-benchmarks tell of the machine.
+  std::function<results::CalibrationData(const results::RunData&)> calibrate;
   /// Shows text to the user; called on world rank 0 only.
   std::function<void(const std::string&)> print;
 };

@@ -154,6 +154,10 @@ Site make_site(const comm::Communicator& world, const executor::Description& dev
   std::vector<int> everyone(static_cast<std::size_t>(world.size()));
   for (std::size_t r = 0; r < everyone.size(); ++r) everyone[r] = static_cast<int>(r);
   site.oversubscribed = share_cores(everyone, facts, site.node_of_rank);
+  if (!facts.empty()) site.numa_nodes = facts.front().numa_nodes.value_or(1);
+  for (const system::MachineFacts& of_rank : facts) {
+    site.numa_nodes = std::min(site.numa_nodes, of_rank.numa_nodes.value_or(1));
+  }
   return site;
 }
 

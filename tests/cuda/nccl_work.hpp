@@ -19,6 +19,17 @@
 /// What NCCL does on a GPU, over MPI.
 namespace isoscale::standin {
 
+/// Memory that a communicator was told of.
+struct Range {
+  std::byte* begin = nullptr;
+  std::size_t bytes = 0;
+
+  [[nodiscard]] bool holds(const void* data, std::size_t count) const {
+    const auto* const at = static_cast<const std::byte*>(data);
+    return at >= begin && at + count <= begin + bytes;
+  }
+};
+
 /// What a communicator is.
 struct Ring {
   MPI_Comm mpi = MPI_COMM_NULL;
@@ -29,6 +40,8 @@ struct Ring {
   bool failing = false, endless = false, aborted = false;
   std::uint64_t issued = 0, finished = 0;  ///< kernels: they run in the order they were issued in
   std::map<int, int> sent, received;       ///< messages to and from each rank
+  std::string algorithm, protocol;         ///< NCCL_ALGO and NCCL_PROTO when it was made
+  std::map<void*, Range> windows, buffers;
 
   /// Whether the kernel whose turn this is will never run.
   [[nodiscard]] bool is_stuck(std::uint64_t turn) const {
@@ -85,6 +98,13 @@ class Kernel final : public Work {
   bool has_begun_ = false;
 };
 
+/// As if each had been taken back.
+void forget_registrations(Ring& ring);
+
 [[nodiscard]] std::optional<program::DType> type_of(ncclDataType_t type);
 
 }  // namespace isoscale::standin
+
+struct ncclComm {
+  std::shared_ptr<isoscale::standin::Ring> ring;
+};

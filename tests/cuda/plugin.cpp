@@ -3,7 +3,8 @@
 
 // A plugin like libisoscale_cuda.so whose GPUs are stand-ins, so that tests can run the whole
 // program. Environment: ISOSCALE_STANDIN_GPUS = how many GPUs the ranks of a node see, all the same
-// ones; unset: each rank sees one of its own.
+// ones; unset: each rank sees one of its own. ISOSCALE_STANDIN_REFUSES = what NCCL_ALGO must not
+// hold.
 #include "executor/plugin.hpp"
 
 #include <cstdlib>
@@ -43,6 +44,9 @@ std::unique_ptr<executor::Executor> make(const executor::CudaOptions& options,
     settings.gpus = std::stoi(gpus);
   } else {
     settings.first_gpu = world.rank();
+  }
+  if (const char* const refused = std::getenv("ISOSCALE_STANDIN_REFUSES"); refused != nullptr) {
+    settings.refused_algorithm = refused;
   }
   machine().reset(settings);
   return std::make_unique<OnPoints>(executor::make_cuda_executor(options, world));

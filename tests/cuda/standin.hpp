@@ -11,11 +11,15 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <random>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "program/buffer.hpp"
 
 /// Stand-ins for the CUDA runtime, cuBLASLt, NCCL and our kernels, so that the whole host side of
 /// the CUDA executor runs where there is no GPU. What is started on a stream is done late, and in
@@ -36,6 +40,10 @@ struct Settings {
   std::string failing_communicator;      ///< by name: does nothing more, and tells ncclRemoteError
   std::uint64_t failing_after = 0;       ///< kernels that it does first
   std::string endless_communicator;      ///< by name: its creation never ends
+  std::string refused_algorithm;         ///< communicators made under an NCCL_ALGO with this text
+  std::optional<program::DType> refused_type;  ///< then of this type alone; absent: of all
+  bool makes_windows = true;                   ///< NCCL has symmetric windows here
+  bool moves_pages = true;                     ///< managed memory does on its own
 };
 
 /// Something that a stream does. One that is captured is done once per replay, each by a copy.
@@ -93,7 +101,7 @@ class Queue {
   std::size_t size_ = 0;
 };
 
-enum class Kind : std::uint8_t { device, managed, pinned };
+enum class Kind : std::uint8_t { device, managed, pinned, nccl };
 
 /// All memory that CUDA gave out, between guard bytes.
 class Allocations {
@@ -108,6 +116,8 @@ class Allocations {
   bool give_back(void* pointer);
   /// Whether the bytes lie in one piece that was given out.
   [[nodiscard]] bool holds(const void* pointer, std::size_t bytes) const;
+  /// Whether they lie in one piece of that kind.
+  [[nodiscard]] bool holds(const void* pointer, std::size_t bytes, Kind kind) const;
   [[nodiscard]] std::size_t in_use(Kind kind) const;
   [[nodiscard]] std::size_t count() const { return pieces_.size(); }
   [[nodiscard]] int damaged() const { return damaged_; }
@@ -124,6 +134,7 @@ class Allocations {
 /// Objects that were made and not given back.
 struct Alive {
   int streams = 0, events = 0, graphs = 0, executables = 0, communicators = 0, descriptions = 0;
+  int registrations = 0;  ///< windows and buffers that communicators know
   bool operator==(const Alive&) const = default;
 };
 
@@ -139,6 +150,12 @@ struct Machine {
   int captures = 0;                  ///< under way
   std::int64_t skew = 0;             ///< ns that the GPU's clock is ahead of the host's
   int matmuls = 0, graph_launches = 0;
+  std::set<std::string> choices;  ///< "NCCL_ALGO|NCCL_PROTO" of communicators that were used
+  int all_reduces = 0;            ///< that were called
+  int symmetric_calls = 0;        ///< calls whose memory lies in a window of their communicator
+  int registered_calls = 0;       ///< or in a buffer that it knows
+  std::vector<std::string>
+      advice;  ///< what was done about managed memory, in the order it was done
 
   /// A healthy machine with these settings and nothing under way; memory stays.
   void reset(const Settings& chosen);

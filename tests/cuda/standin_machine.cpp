@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 
 #include "tests/cuda/standin.hpp"
 
@@ -95,6 +96,11 @@ bool Allocations::holds(const void* pointer, std::size_t bytes) const {
   return at + bytes <= begin + piece.bytes;
 }
 
+bool Allocations::holds(const void* pointer, std::size_t bytes, Kind kind) const {
+  const auto next = pieces_.upper_bound(reinterpret_cast<std::uintptr_t>(pointer));
+  return holds(pointer, bytes) && std::prev(next)->second.kind == kind;
+}
+
 std::size_t Allocations::in_use(Kind kind) const {
   const auto pool = [](Kind one) { return one == Kind::pinned; };
   std::size_t bytes = 0;
@@ -108,7 +114,9 @@ void Machine::reset(const Settings& chosen) {
   queue.clear();
   last = sticky = cudaSuccess;
   captures = 0;
-  matmuls = graph_launches = 0;
+  matmuls = graph_launches = symmetric_calls = registered_calls = 0;
+  choices.clear();
+  advice.clear();
 }
 
 bool Machine::advance() {

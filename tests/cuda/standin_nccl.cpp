@@ -5,14 +5,11 @@
 #include <nccl.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 
 #include "tests/cuda/nccl_work.hpp"
-
-struct ncclComm {
-  std::shared_ptr<isoscale::standin::Ring> ring;
-};
 
 namespace isoscale::standin {
 namespace {
@@ -84,6 +81,33 @@ bool is_valid(const Call& call) {
   return false;
 }
 
+bool is_collective(const Call& call) {
+  return call.kind != CallKind::send && call.kind != CallKind::receive;
+}
+
+/// NCCL looks whether the choice was the user's.
+ncclResult_t refusal_of(const Ring& ring, program::DType type) {
+  const Settings& settings = machine().settings;
+  if (settings.refused_type.value_or(type) != type) return ncclSuccess;
+  const std::string& refused = settings.refused_algorithm;
+  if (refused.empty() || ring.algorithm.find(refused) == std::string::npos) return ncclSuccess;
+  return std::getenv("NCCL_ALGO") != nullptr ? ncclInvalidUsage : ncclInternalError;
+}
+
+/// Counts calls on memory that the communicator was told of.
+void note_memory(const Call& call) {
+  const auto within = [&](const std::map<void*, Range>& ranges) {
+    return std::ranges::any_of(ranges, [&](const auto& one) {
+      const auto holds = [&](const void* data) {
+        return data == nullptr || one.second.holds(data, 1);
+      };
+      return holds(call.send) && holds(call.receive);
+    });
+  };
+  machine().symmetric_calls += within(call.ring->windows) ? 1 : 0;
+  machine().registered_calls += within(call.ring->buffers) ? 1 : 0;
+}
+
 ncclResult_t issue(ncclComm_t communicator, Call call, ncclDataType_t type, cudaStream_t stream) {
   if (communicator == nullptr || communicator->ring->endless) return ncclInvalidArgument;
   const std::optional<program::DType> known = type_of(type);
@@ -92,6 +116,14 @@ ncclResult_t issue(ncclComm_t communicator, Call call, ncclDataType_t type, cuda
   call.type = *known;
   call.stream = stream;
   if (call.peer < 0 || call.peer >= call.ring->size || !is_valid(call)) return ncclInvalidArgument;
+  if (is_collective(call)) {
+    const Ring& ring = *call.ring;
+    if (const ncclResult_t refusal = refusal_of(ring, call.type); refusal != ncclSuccess)
+      return refusal;
+    machine().all_reduces += call.kind == CallKind::all_reduce ? 1 : 0;
+    machine().choices.insert(ring.algorithm + "|" + ring.protocol);
+  }
+  note_memory(call);
   if (group().depth > 0) {
     group().calls.push_back(std::move(call));
     return ncclSuccess;
@@ -105,6 +137,12 @@ ncclResult_t publish(ncclComm_t* to, std::shared_ptr<Ring> ring, const ncclConfi
   ring->failing = ring->name == settings.failing_communicator && !ring->name.empty();
   ring->endless = ring->name == settings.endless_communicator && !ring->name.empty();
   ring->looks_until_ready = 2;
+  const auto variable = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return std::string{value == nullptr ? "" : value};
+  };
+  ring->algorithm = variable("NCCL_ALGO");
+  ring->protocol = variable("NCCL_PROTO");
   const bool blocking = config == nullptr || config->blocking != 0;
   *to = std::make_unique<ncclComm>(ncclComm{std::move(ring)}).release();
   ++machine().alive.communicators;
@@ -171,7 +209,9 @@ ncclResult_t ncclCommFinalize(ncclComm_t communicator) {
   const auto& ring = communicator->ring;
   // NCCL would wait for ever for a graph that holds kernels of the communicator to be destroyed.
   const bool is_in_graph = ring.use_count() > 1;
-  return ring->issued == ring->finished && !is_in_graph ? ncclSuccess : ncclInvalidUsage;
+  const bool knows_memory = !ring->windows.empty() || !ring->buffers.empty();
+  return ring->issued == ring->finished && !is_in_graph && !knows_memory ? ncclSuccess
+                                                                         : ncclInvalidUsage;
 }
 ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
   const std::unique_ptr<ncclComm> owned{communicator};
@@ -182,6 +222,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
 ncclResult_t ncclCommAbort(ncclComm_t communicator) {
   const std::unique_ptr<ncclComm> owned{communicator};
   --machine().alive.communicators;
+  forget_registrations(*owned->ring);
   owned->ring->aborted = true;  // its kernels end; MPI's communicator is left as it is
   return ncclSuccess;
 }
@@ -194,6 +235,19 @@ ncclResult_t ncclGroupEnd() {
   if (group().depth == 0) return ncclInvalidUsage;
   if (--group().depth > 0) return ncclSuccess;
   return start(std::exchange(group().calls, {}));
+}
+
+/// 10 us a call and 1 GB/s; NCCL says nothing about messages.
+ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* info) {
+  if (group().depth != 1) return ncclInvalidUsage;
+  --group().depth;
+  const std::vector<Call> calls = std::exchange(group().calls, {});
+  if (!std::ranges::all_of(calls, is_collective)) return ncclSuccess;
+  info->estimatedTime = 0;
+  for (const Call& call : calls) {
+    info->estimatedTime += 10.0F + static_cast<float>(call.bytes()) * 1e-3F;
+  }
+  return ncclSuccess;
 }
 
 ncclResult_t ncclSend(const void* data, std::size_t count, ncclDataType_t type, int peer,

@@ -232,6 +232,10 @@ TEST(CommandLine, Report) {
       parse({"report", "a.h5", "b.h5", "--format", "json", "--baseline", "2"}));
   EXPECT_THAT(report.files, ElementsAre("a.h5", "b.h5"));
   EXPECT_EQ(report.format, ReportFormat::json);
+  const auto as_table =
+      std::get<ReportCommand>(parse({"report", "a.h5", "--format", "nccl-tests"}));
+  EXPECT_EQ(as_table.format, ReportFormat::nccl_tests);
+  EXPECT_EQ(name(as_table.format), "nccl-tests");
   EXPECT_EQ(report.baseline, 2);
   const auto plain = std::get<ReportCommand>(parse({"report", "--", "-odd.h5"}));
   EXPECT_THAT(plain.files, ElementsAre("-odd.h5"));

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "executor/host/blas.hpp"
 #include "executor/host/calls.hpp"
 #include "executor/host/communicators.hpp"
 #include "executor/host/cores.hpp"
@@ -118,6 +119,17 @@ TEST(HostExecutor, RefusesImpossibleOptions) {
   EXPECT_THROW(std::ignore = make_host_executor({.elements_per_call = 0}), base::UsageError);
   EXPECT_THROW(std::ignore = make_host_executor({.elements_per_call = std::uint64_t{1} << 31}),
                base::UsageError);
+}
+
+TEST(Blas, KernelsThatAreOlderThanTheCpuAreSaid) {
+  using host::kernel_warning, host::Vectors;
+  EXPECT_EQ(kernel_warning("SkylakeX", Vectors::avx512), "");
+  EXPECT_EQ(kernel_warning("Haswell", Vectors::avx2), "");
+  EXPECT_EQ(kernel_warning("Prescott", Vectors::unknown), "");
+  EXPECT_NE(kernel_warning("Prescott", Vectors::avx512).find("OPENBLAS_CORETYPE=SkylakeX"),
+            std::string::npos);
+  EXPECT_NE(kernel_warning("Nehalem", Vectors::avx2).find("OPENBLAS_CORETYPE=Haswell"),
+            std::string::npos);
 }
 
 }  // namespace

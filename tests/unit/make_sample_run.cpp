@@ -1,11 +1,13 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // make_sample_run FILE: writes a run with something in every field; point 1 is in a part file,
-// point 2 was skipped. For tests of the file by tools that are not ours.
+// point 2 was skipped, points 3 to 7 are micro-benchmarks. For tests of the file by tools that are
+// not ours.
 #include <cstdio>
 #include <exception>
 
 #include "results/writer.hpp"
+#include "tests/unit/bench_samples.hpp"
 #include "tests/unit/results_samples.hpp"
 
 int main(int argument_count, char** arguments) {
@@ -17,15 +19,21 @@ int main(int argument_count, char** arguments) {
     return 2;
   }
   try {
-    constexpr units::Bytes room_for_small_points{600'000};
-    constexpr int few_steps = 5, many_steps = 20'000;
+    constexpr units::Bytes room_for_small_points{4'000'000};
+    constexpr int few_steps = 5, many_steps = 120'000;
     results::RunData run = results::samples::header();
     results::RunWriter writer{arguments[1], run, config::IfExists::refuse, room_for_small_points};
     writer.commit(results::samples::point(0, few_steps));
     writer.commit(results::samples::point(1, many_steps));
     writer.commit(results::samples::skipped_point(2));
+    writer.commit(isoscale::samples::collectives(3));
+    writer.commit(isoscale::samples::gemms(4));
+    writer.commit(isoscale::samples::pairs(5));
+    writer.commit(isoscale::samples::memory(6));
+    writer.commit(isoscale::samples::overlaps(7));
     run.ended = "2026-01-02T03:05:00Z";
     run.complete = true;
+    run.calibration = results::samples::calibration();
     writer.finish(run);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "make_sample_run: %s\n", error.what());

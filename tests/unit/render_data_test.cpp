@@ -70,7 +70,9 @@ TEST(RenderJson, HasEveryKeyOfTheContract) {
                                  "instrumentation_overhead",
                                  "graph",
                                  "communicators",
-                                 "rows"}));
+                                 "link_share",
+                                 "rows",
+                                 "slow_pairs"}));
     EXPECT_EQ(keys(point["mesh"]), (Keys{"dp", "tp", "pp", "cp", "ep"}));
     EXPECT_EQ(keys(point["step_time"]), (Keys{"median", "lower", "upper", "min", "max", "steps"}));
     EXPECT_EQ(keys(point["throughput"]), (Keys{"value", "unit"}));

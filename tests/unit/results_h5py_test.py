@@ -28,6 +28,7 @@ except ImportError as error:
 MAKE_SAMPLE_RUN, SCHEMA = sys.argv[1:3]
 H5DUMP = sys.argv[3] if len(sys.argv) > 3 else None
 TABLES = ("ops", "traces", "gemm_choices", "communicators", "rows")
+PARTS = ("curves", "growth", "gemms", "ceilings")
 TYPES = {"f64": "<f8", "i64": "<i8", "i32": "<i4", "u64": "<u8", "u32": "<u4", "u8": "|u1"}
 
 
@@ -107,12 +108,15 @@ class RunFile(unittest.TestCase):
             self.assertEqual(dataset.dtype.str, TYPES[kind], dataset.name)
 
     def test_every_field_is_as_documented(self):
-        self.check_group(self.file, "Root group", inner=("ranks", "points"))
+        self.check_group(self.file, "Root group", inner=("ranks", "points", "calibration"))
+        self.check_group(self.file["calibration"], "/calibration", inner=PARTS)
+        for part in PARTS:
+            self.check_group(self.file["calibration"][part], part)
         self.check_group(self.file["ranks"], "/ranks")
         for kind in ("text", "number"):
             for name in self.file["ranks"][kind]:
                 self.assertIn(f"{kind}/{name}", self.fact_units)
-        for name in ("0000", "0002"):
+        for name in ("0000", "0002", "0003", "0005"):
             point = self.file["points"][name]
             self.check_group(point, "/points/NNNN", inner=TABLES)
             for table in TABLES:
@@ -174,10 +178,10 @@ class RunFile(unittest.TestCase):
             point = part["points/0001"]
             self.check_group(point, "/points/NNNN", inner=TABLES)
             times = point["step_times"]
-            self.assertEqual(times.shape, (20000, 4))
+            self.assertEqual(times.shape, (120000, 4))
             self.assertEqual(times.compression, "gzip")
             self.assertTrue(times.fletcher32)
-            expected = 1e-3 + np.arange(20000)[:, None] * 1e-6 + np.arange(4) * 1e-9
+            expected = 1e-3 + np.arange(120000)[:, None] * 1e-6 + np.arange(4) * 1e-9
             np.testing.assert_allclose(times[:], expected, rtol=1e-12)
 
     def test_the_example_of_the_page_runs(self):

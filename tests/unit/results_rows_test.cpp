@@ -152,10 +152,49 @@ TEST_F(Rows, OfAFileAreRefusedWhenTheyContradictThemselves) {
       "rows/number differ in length");
 }
 
+TEST_F(Rows, LeaveACalibrationThatIsKept) {
+  RunData last = samples::header();
+  RunWriter writer{file(), last, config::IfExists::refuse};
+  writer.commit(samples::point(0));
+  EXPECT_EQ(read_run(file()).calibration, std::nullopt);
+  last.calibration = samples::calibration();
+  writer.finish(last);
+  EXPECT_EQ(read_run(file()).calibration, samples::calibration());
+  last.calibration = CalibrationData{};  // nothing was fitted
+  writer.finish(last);
+  EXPECT_EQ(read_run(file()).calibration, CalibrationData{});
+  last.calibration.reset();
+  writer.finish(last);
+  EXPECT_EQ(read_run(file()).calibration, std::nullopt);
+}
+
+TEST_F(Rows, LeaveACalibrationThatIsRefusedWhenItContradictsItself) {
+  RunData last = samples::header();
+  last.calibration = samples::calibration();
+  RunWriter{file(), last, config::IfExists::refuse}.finish(last);
+  const auto refused = [&](const char* table, const char* column, const std::vector<double>& values,
+                           const char* why) {
+    hdf5::File open = hdf5::File::open_to_change(file());
+    {
+      hdf5::Group group = open.root().open_group("calibration").open_group(table);
+      group.remove(column);
+      group.write(column, std::span<const double>{values}, {"1", "wrong"});
+    }
+    open.close();
+    EXPECT_THAT([&] { (void)read_run(file()); }, ThrowsMessage<base::UsageError>(HasSubstr(why)));
+  };
+  refused("ceilings", "error", {1}, "calibration/ceilings differ in length");
+  refused("gemms", "m", {1}, "calibration/gemms differ in length");
+  refused("growth", "base", {1}, "calibration/growth differ in length");
+  refused("curves", "sample_bytes", {8, 4096, 1024}, "samples of a curve are out of order");
+  refused("curves", "latency", {1}, "calibration/curves differ in length");
+}
+
 TEST(UnitOfNumber, FollowsFromItsName) {
   for (const auto& [name, unit] : {std::pair{"bytes", "B"},
                                    {"flop", "FLOP"},
                                    {"estimate", "s"},
+                                   {"first_call", "s"},
                                    {"best_seconds", "s"},
                                    {"count", "1"},
                                    {"m", "1"}}) {

@@ -164,6 +164,48 @@ inline PointData skipped_point(int index) {
   return point;
 }
 
+inline CalibrationData calibration() {
+  return {.device = "host",
+          .curves =
+              {{.op = "all_reduce",
+                .dtype = "f32",
+                .link_class = "same node",
+                .implementation = "library",
+                .members = 4,
+                .nodes = 1,
+                .latency = Fitted{.value = 1e-6, .lower = 0.9e-6, .upper = 1.1e-6},
+                .bandwidth = Fitted{.value = 5e9},
+                .error = 0.07,
+                .samples = {{.bytes = 8, .time = 1.1e-6, .fitted = 1e-6},
+                            {.bytes = 1024, .time = 2e-6, .fitted = 2e-6, .held_out = -0.1},
+                            {.bytes = 4096, .time = 3e-6, .fitted = 3e-6}}},
+               {.op = "p2p", .link_class = "nvlink", .form = "linear", .labels = "oversubscribed"}},
+          .growth = {{.op = "all_reduce",
+                      .dtype = "f32",
+                      .link_class = "same node",
+                      .implementation = "library",
+                      .members = {2, 4},
+                      .latency = {1e-6, 2e-6},
+                      .bandwidth = {5e9, 4e9},
+                      .law = "log2 n",
+                      .base = 1e-7,
+                      .slope = 1e-6,
+                      .bandwidth_factor = 0.8},
+                     {.op = "barrier"}},
+          .gemms = {{.dtype = "f32",
+                     .cache = "cold",
+                     .m = 64,
+                     .n = 32,
+                     .k = 16,
+                     .batch = 2,
+                     .rate = 1e9,
+                     .labels = "shared-gpu",
+                     .held_out = 0.25},
+                    {.dtype = "f64"}},
+          .ceilings = {{.dtype = "f32", .cache = "cold", .rate = 1e9, .m = 64, .error = 0.3},
+                       {.dtype = "f64"}}};
+}
+
 inline RunData header() {
   RunData run{.id = "0123456789abcdef",
               .created = "2026-01-02T03:04:00Z",

@@ -25,6 +25,9 @@ struct RowSpec {
   std::map<std::string, std::string> text{};
   std::map<std::string, double> number{};
   std::vector<int> ranks{};  ///< of the point, that take part; empty = all
+  /// The row is about what happens on this stream alone, while others are busy too: its times are
+  /// those of traced plays, from the stream's first start to its last end.
+  std::optional<program::StreamId> stream{};
   /// Two ranks that do not answer each other, for which the row is not played: Request says which.
   std::optional<std::pair<int, int>> silent{};
 };
@@ -43,6 +46,9 @@ struct Case {
   program::Section restore{};    ///< makes memory ready, is not timed
   std::uint64_t calls = 1;       ///< calls, one after the other, that one pass makes
   std::uint64_t most_times = 1;  ///< passes in one play, at most; 1 when a pass spoils its input
+  /// Whether the executor is asked what its library expects of the section: number "estimate" of
+  /// its rows, seconds a call.
+  bool wants_estimate = false;
   std::size_t row_begin = 0, row_end = 0;  ///< into Bench::rows
   CallsAreSpans calls_are_spans = CallsAreSpans::yes;
 };
@@ -67,6 +73,12 @@ struct Expectation {
 
 struct Request;
 
+/// What a plan knows of the machine that a bench may depend on.
+struct Machine {
+  std::string_view device;  ///< "host", "cuda"
+  int numa_nodes = 1;       ///< of a node, the least
+};
+
 /// How a micro-benchmark is built: pure functions, as those of Workload.
 struct BenchHooks {
   /// Sessions that it takes, one after the other.
@@ -79,6 +91,9 @@ struct BenchHooks {
                                                   int rank) = nullptr;
   /// Types that buffers have, for the executor must know them. Null: those of the precision.
   std::vector<program::DType> (*types)(const Request& request) = nullptr;
+  /// The request of a point on a machine: options that are derived from it are filled in. Null:
+  /// none are.
+  Request (*on_machine)(const Request& request, const Machine& machine) = nullptr;
   std::string_view only_on{};  ///< the one device it is about; "" = any
   /// Whether the model matters to it.
   bool (*uses_model)(const Request& request) = nullptr;

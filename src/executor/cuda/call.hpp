@@ -8,6 +8,7 @@
 
 #include "executor/cuda/gemm_plan.hpp"
 #include "executor/cuda/kernels/kernels.hpp"
+#include "executor/cuda/memory_advice.hpp"
 #include "executor/cuda/nccl_call.hpp"
 #include "executor/strided_copy.hpp"
 
@@ -34,6 +35,6 @@ struct HostFillCall {
 void launch(const HostFillCall& call, cudaStream_t stream);
 
 using Call = std::variant<GemmCall, CollectiveCall, ExchangeCall, StridedCopy, AddCall, CastCall,
-                          FillCall, HostFillCall, UpdateCall>;
+                          FillCall, HostFillCall, UpdateCall, AdviseCall>;
 
 }  // namespace isoscale::executor::cuda

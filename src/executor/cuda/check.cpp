@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <string>
 #include <string_view>
 
 namespace isoscale::executor::cuda {
@@ -22,13 +23,18 @@ void check(cublasStatus_t status, std::source_location where) {
                     where);
 }
 
+bool is_refusal(ncclResult_t result) {
+  return result == ncclInvalidArgument || result == ncclInvalidUsage;
+}
+
 void check(ncclResult_t result, std::source_location where) {
   if (result == ncclSuccess || result == ncclInProgress) return;
   const char* const last = ncclGetLastError(nullptr);
   const std::string_view detail = last == nullptr ? "" : last;
-  throw NcclError(
-      fmt::format("NCCL: {}{}{}", ncclGetErrorString(result), detail.empty() ? "" : ": ", detail),
-      where);
+  const std::string text =
+      fmt::format("NCCL: {}{}{}", ncclGetErrorString(result), detail.empty() ? "" : ": ", detail);
+  if (is_refusal(result)) throw NcclRefusal(text, where);
+  throw NcclError(text, where);
 }
 
 }  // namespace isoscale::executor::cuda

@@ -25,6 +25,12 @@ class NcclError : public base::Error {
  public:
   using Error::Error;
 };
+/// NCCL does not do what it was asked for: no failure of a machine.
+class NcclRefusal : public NcclError {
+ public:
+  using NcclError::NcclError;
+};
+[[nodiscard]] bool is_refusal(ncclResult_t result);
 
 /// Also clears the error, unless it is one that the device cannot recover from.
 void check(cudaError_t status, std::source_location where = std::source_location::current());

@@ -12,11 +12,14 @@
 
 #include "executor/cuda/check.hpp"
 #include "executor/cuda/handles.hpp"
+#include "executor/cuda/nccl_call.hpp"
 #include "executor/cuda/nccl_versions.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {
+
+constexpr std::size_t largest_element = 8;  // bytes
 
 std::string link_name(const LinkKind& kind) {
   return fmt::format("{}{}, {} links", mesh::name(kind.axis),
@@ -24,19 +27,52 @@ std::string link_name(const LinkKind& kind) {
                      kind.parity == 0 ? "even" : "odd");
 }
 
-std::set<MessageKind> messages_of(const program::RankProgram& program) {
-  std::set<MessageKind> messages;
+/// on_collective(op, collective) and on_transfer(transfer) for all communication of a program.
+template <class OnCollective, class OnTransfer>
+void for_each_communication(const program::RankProgram& program, const OnCollective& on_collective,
+                            const OnTransfer& on_transfer) {
   for (const program::Program* section : program.sections()) {
     for (const program::Op& op : section->ops) {
-      const auto* const exchange = std::get_if<program::Exchange>(&op.payload);
-      if (exchange == nullptr) continue;
-      for (const program::Transfer& transfer : exchange->transfers) {
-        messages.insert(
-            {.axis = transfer.axis, .offset = transfer.offset, .direction = transfer.direction});
+      if (const auto* collective = std::get_if<program::Collective>(&op.payload)) {
+        on_collective(op, *collective);
+      } else if (const auto* exchange = std::get_if<program::Exchange>(&op.payload)) {
+        for (const program::Transfer& transfer : exchange->transfers) on_transfer(transfer);
       }
     }
   }
+}
+
+std::set<MessageKind> messages_of(const program::RankProgram& program) {
+  std::set<MessageKind> messages;
+  for_each_communication(
+      program, [](const program::Op& /*op*/, const program::Collective& /*collective*/) {},
+      [&](const program::Transfer& transfer) {
+        messages.insert(
+            {.axis = transfer.axis, .offset = transfer.offset, .direction = transfer.direction});
+      });
   return messages;
+}
+
+/// What the programs of all ranks do over each of the plan's groups.
+std::vector<std::set<CollectiveUse>> uses_of(const program::ProgramSet& set,
+                                             const CommunicatorPlan& plan) {
+  std::vector<std::set<CollectiveUse>> uses(plan.collectives.size());
+  for (const program::RankProgram& program : set.programs) {
+    for_each_communication(
+        program,
+        [&](const program::Op& op, const program::Collective& collective) {
+          const auto at =
+              std::ranges::lower_bound(plan.collectives, std::pair{collective.axes, op.stream});
+          const program::BufferId buffer = collective.send.buffer != program::no_buffer
+                                               ? collective.send.buffer
+                                               : collective.receive.buffer;
+          CollectiveUse use{.kind = collective.kind, .reduction = collective.reduction};
+          if (buffer != program::no_buffer) use.type = program.buffers[buffer].dtype;
+          uses[static_cast<std::size_t>(at - plan.collectives.begin())].insert(use);
+        },
+        [](const program::Transfer& /*transfer*/) {});
+  }
+  return uses;
 }
 
 }  // namespace
@@ -70,7 +106,8 @@ Communicators::Communicators(const program::ProgramSet& set, const comm::Communi
       rank_(point.rank()),
       limit_(limit),
       plan_(communicator_plan(set)),
-      messages_(messages_of(set.of(point.rank()))) {
+      messages_(messages_of(set.of(point.rank()))),
+      uses_(uses_of(set, plan_)) {
   if (plan_.collectives.empty() && plan_.links.empty()) return;
   const units::Nanoseconds before = comm::now();
   world_ = NcclCommunicator::world(point, limit);
@@ -108,13 +145,18 @@ ncclComm_t Communicators::link(const LinkKind& kind) const {
       .get();
 }
 
-void Communicators::connect(void* scratch) {
+units::Bytes Communicators::connect_bytes(int ranks) {
+  // What all ranks send or receive together, and one part more.
+  return units::Bytes{(static_cast<std::uint64_t>(ranks) + 1) * largest_element};
+}
+
+void Communicators::connect(void* scratch, FirstCalls calls) {
   if (all_.empty()) return;
   const Stream stream = make_stream(Priority::high);
   for (std::size_t i = 0; i < all_.size(); ++i) {
     const units::Nanoseconds before = comm::now();
     if (i < plan_.collectives.size()) {
-      check(ncclAllReduce(scratch, scratch, 1, ncclFloat32, ncclSum, all_[i].get(), stream.get()));
+      connect_collectives(i, all_[i].get(), scratch, stream.get(), calls);
     } else {
       connect_links(plan_.links[i - plan_.collectives.size()], all_[i].get(), scratch,
                     stream.get());
@@ -122,6 +164,70 @@ void Communicators::connect(void* scratch) {
     wait_for(all_[i], stream.get());
     facts_[i + 1].first_call = units::to_seconds(comm::now() - before);
   }
+}
+
+void Communicators::connect_collectives(std::size_t index, ncclComm_t communicator, void* scratch,
+                                        cudaStream_t stream, FirstCalls calls) const {
+  using program::CollectiveKind;
+  auto* const parts = static_cast<std::byte*>(scratch);  // an element for each rank
+  std::byte* const one = parts + static_cast<std::size_t>(all_[index].size()) * largest_element;
+  std::set<CollectiveUse> uses{CollectiveUse{}};
+  if (calls == FirstCalls::each_kind) uses = uses_[index];
+  for (const CollectiveUse& use : uses) {
+    const ncclDataType_t type = nccl_type(use.type);
+    const ncclRedOp_t operation = nccl_operation(use.reduction);
+    switch (use.kind) {
+      case CollectiveKind::reduce_scatter:
+        check(ncclReduceScatter(parts, one, 1, type, operation, communicator, stream));
+        break;
+      case CollectiveKind::all_gather:
+        check(ncclAllGather(one, parts, 1, type, communicator, stream));
+        break;
+      case CollectiveKind::broadcast:
+        check(ncclBroadcast(one, one, 1, type, 0, communicator, stream));
+        break;
+      case CollectiveKind::reduce:
+        check(ncclReduce(one, one, 1, type, operation, 0, communicator, stream));
+        break;
+      default:  // barriers are all_reduces; those that are messages connect when they are used
+        check(ncclAllReduce(one, one, 1, type, operation, communicator, stream));
+    }
+  }
+}
+
+std::vector<ncclComm_t> Communicators::all() const {
+  std::vector<ncclComm_t> result;
+  for (const NcclCommunicator& communicator : all_) result.push_back(communicator.get());
+  return result;
+}
+
+std::vector<ncclComm_t> Communicators::touching(const program::ProgramSet& set,
+                                                program::Space space) const {
+  std::set<std::size_t> found;
+  for (int rank = 0; rank < set.mesh.size(); ++rank) {
+    const program::RankProgram& program = set.of(rank);
+    const auto lies_there = [&](const program::Slice& slice) {
+      return slice.buffer != program::no_buffer && program.buffers[slice.buffer].space == space;
+    };
+    for_each_communication(
+        program,
+        [&](const program::Op& op, const program::Collective& collective) {
+          if (!lies_there(collective.send) && !lies_there(collective.receive)) return;
+          const auto at =
+              std::ranges::lower_bound(plan_.collectives, std::pair{collective.axes, op.stream});
+          found.insert(static_cast<std::size_t>(at - plan_.collectives.begin()));
+        },
+        [&](const program::Transfer& transfer) {
+          if (!lies_there(transfer.slice)) return;
+          const LinkKind kind = link_kind(set.mesh, rank, transfer.axis, transfer.offset);
+          const auto at = std::ranges::lower_bound(plan_.links, kind);
+          found.insert(plan_.collectives.size() +
+                       static_cast<std::size_t>(at - plan_.links.begin()));
+        });
+  }
+  std::vector<ncclComm_t> result;
+  for (const std::size_t index : found) result.push_back(all_[index].get());
+  return result;
 }
 
 void Communicators::wait_for(const NcclCommunicator& communicator, cudaStream_t stream) const {

@@ -44,6 +44,21 @@ struct CommunicatorPlan {
 };
 [[nodiscard]] CommunicatorPlan communicator_plan(const program::ProgramSet& set);
 
+/// A collective as programs use it, apart from its size.
+struct CollectiveUse {
+  program::CollectiveKind kind = program::CollectiveKind::all_reduce;
+  program::DType type = program::DType::f32;
+  program::Reduction reduction = program::Reduction::sum;
+
+  auto operator<=>(const CollectiveUse&) const = default;
+};
+
+/// What is called to connect the ranks of a communicator for collectives.
+enum class FirstCalls : std::uint8_t {
+  one,        ///< an all_reduce
+  each_kind,  ///< each collective, type and reduction that is used: finds out what NCCL refuses
+};
+
 /// The NCCL communicators of one rank.
 class Communicators {
  public:
@@ -56,8 +71,13 @@ class Communicators {
   /// Collective: the first call on each, which makes its connections. `scratch` is at least
   /// connect_bytes of device memory. Throws NcclError when a call takes longer than the limit; what
   /// NCCL itself waits for while it connects has no bound.
-  void connect(void* scratch);
-  static constexpr units::Bytes connect_bytes{2 * sizeof(float)};
+  void connect(void* scratch, FirstCalls calls);
+  [[nodiscard]] static units::Bytes connect_bytes(int ranks);
+  /// Those that carry the programs' communication, in the order in which all ranks made them.
+  [[nodiscard]] std::vector<ncclComm_t> all() const;
+  /// Of these, those whose ops touch buffers of a space on some rank.
+  [[nodiscard]] std::vector<ncclComm_t> touching(const program::ProgramSet& set,
+                                                 program::Space space) const;
   [[nodiscard]] const std::vector<CommunicatorFacts>& facts() const { return facts_; }
 
   /// Throws NcclError when one of them has failed in the background.
@@ -69,6 +89,8 @@ class Communicators {
  private:
   void add(const comm::Communicator& point, mesh::AxisSet axes, const std::string& name);
   void wait_for(const NcclCommunicator& communicator, cudaStream_t stream) const;
+  void connect_collectives(std::size_t index, ncclComm_t communicator, void* scratch,
+                           cudaStream_t stream, FirstCalls calls) const;
   void connect_links(const LinkKind& kind, ncclComm_t communicator, void* scratch,
                      cudaStream_t stream) const;
 
@@ -76,7 +98,8 @@ class Communicators {
   int rank_;
   units::Seconds limit_;
   CommunicatorPlan plan_;
-  std::set<MessageKind> messages_;  ///< of this rank
+  std::set<MessageKind> messages_;             ///< of this rank
+  std::vector<std::set<CollectiveUse>> uses_;  ///< by plan_.collectives, of all ranks
   NcclCommunicator world_;
   std::vector<NcclCommunicator> all_;  ///< those of plan_.collectives, then of plan_.links
   std::vector<CommunicatorFacts> facts_;

@@ -16,7 +16,10 @@ namespace isoscale::executor::cuda {
 inline void require_on_device(const Resolver& resolver, const program::Slice& slice,
                               std::string_view role) {
   const program::Space space = resolver.space(slice);
-  if (space == program::Space::device || space == program::Space::managed) return;
+  if (space == program::Space::device || space == program::Space::managed ||
+      space == program::Space::symmetric) {
+    return;
+  }
   throw base::Error(fmt::format("{} lies in {} memory; only copies and fills may use that", role,
                                 program::name(space)));
 }

@@ -7,6 +7,7 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "executor/cuda/check.hpp"
+#include "executor/cuda/collective_choice.hpp"
 #include "executor/cuda/cuda.hpp"
 #include "executor/cuda/device.hpp"
 #include "executor/cuda/session.hpp"
@@ -18,15 +19,21 @@ namespace {
 
 using cuda::allocate_device;
 using cuda::check;
+using cuda::chooses;
 using cuda::ChosenGpu;
+using cuda::CollectiveChoice;
 using cuda::Communicators;
 using cuda::CudaSession;
 using cuda::DeviceMemory;
+using cuda::FirstCalls;
 using cuda::gemm_problems;
 using cuda::GemmChoices;
 using cuda::GemmProblem;
+using cuda::gives_advice;
 using cuda::Memory;
+using cuda::moves_pages;
 using cuda::PreparedProgram;
+using cuda::Registrations;
 using cuda::SessionParts;
 using cuda::StreamPlayer;
 using cuda::take_gpu;
@@ -43,17 +50,38 @@ std::string cublas_text(std::size_t encoded) {  // 130001 = 13.0.1
   return fmt::format("{}.{}.{}", encoded / 10000, encoded % 10000 / 100, encoded % 100);
 }
 
-/// Runs `work`; when it throws on a rank, all throw Error.
+/// Runs `work`; when it throws on a rank, all throw: Unsupported when nothing else was thrown, or
+/// Error.
 template <class Error = base::AgreedError, class Work>
 void agreed(const comm::Communicator& point, const Work& work) {
   std::string problem;
+  bool fails = false;
   try {
     work();
+  } catch (const Unsupported& error) {
+    problem = error.what();
   } catch (const std::exception& error) {
     problem = error.what();
+    fails = true;
   }
   if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) {
+    if (point.all_max(fails ? 1.0 : 0.0) == 0) throw Unsupported(vote.why);
     throw Error(vote.why);
+  }
+}
+
+/// Runs `work`; what NCCL refuses when it was told what to use is nothing that has failed.
+template <class Work>
+void as_chosen(const SessionOptions& options, const Work& work) {
+  try {
+    work();
+  } catch (const cuda::NcclRefusal& refusal) {
+    if (!chooses(options)) throw;
+    throw Unsupported(fmt::format(
+        "with algorithm {}, protocol {}: {}",
+        options.collective_algorithm.empty() ? "of NCCL's choice" : options.collective_algorithm,
+        options.collective_protocol.empty() ? "of NCCL's choice" : options.collective_protocol,
+        refusal.what()));
   }
 }
 
@@ -106,6 +134,10 @@ class CudaExecutor final : public Executor {
                                                  const SessionOptions& options) override;
 
  private:
+  /// Makes the communicators and the first call on each; the time that making them took.
+  units::Seconds connect(const program::ProgramSet& set, const comm::Communicator& point,
+                         const SessionOptions& options,
+                         std::unique_ptr<Communicators>& communicators) const;
   void say_what_was_chosen_anew(const comm::Communicator& point);
 
   CudaOptions options_;
@@ -115,26 +147,51 @@ class CudaExecutor final : public Executor {
   int said_ = 0;
 };
 
-std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
-                                               const comm::Communicator& point,
-                                               const SessionOptions& options) {
-  require_usual(options, "cuda");
-  const program::RankProgram& program = set.of(point.rank());
+units::Seconds CudaExecutor::connect(const program::ProgramSet& set,
+                                     const comm::Communicator& point, const SessionOptions& options,
+                                     std::unique_ptr<Communicators>& communicators) const {
   const units::Nanoseconds before = comm::now();
-  std::unique_ptr<Communicators> communicators;
+  std::optional<CollectiveChoice> choice;  // until the first calls are made: NCCL looks again then
+  agreed(point, [&] { choice.emplace(options, set); });
   agreed(point, [&] {
-    communicators = std::make_unique<Communicators>(set, point, options_.communicator_timeout);
+    as_chosen(options, [&] {
+      communicators = std::make_unique<Communicators>(set, point, options_.communicator_timeout);
+    });
   });
   const units::Seconds creation = units::to_seconds(comm::now() - before);
   DeviceMemory scratch;
-  agreed(point, [&] { scratch = allocate_device(Communicators::connect_bytes); });
-  agreed(point, [&] { communicators->connect(scratch.get()); });
+  agreed(point, [&] { scratch = allocate_device(Communicators::connect_bytes(point.size())); });
+  agreed(point, [&] {
+    as_chosen(options, [&] {
+      communicators->connect(scratch.get(),
+                             chooses(options) ? FirstCalls::each_kind : FirstCalls::one);
+    });
+  });
+  return creation;
+}
 
+std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
+                                               const comm::Communicator& point,
+                                               const SessionOptions& options) {
+  const program::RankProgram& program = set.of(point.rank());
+  // Declared in this order: memory must outlive the communicators that know it.
   std::unique_ptr<Memory> memory;
+  std::unique_ptr<Communicators> communicators;
+  const units::Seconds creation = connect(set, point, options, communicators);
+
+  Registrations registrations;
   std::vector<GemmProblem> problems;
   agreed(point, [&] {
-    memory = std::make_unique<Memory>(program, set.mesh, point.rank());
+    if (gives_advice(program) && !moves_pages()) {
+      throw Unsupported("managed memory does not move between this GPU and the host on its own");
+    }
+    on_numa_node(options, [&] {
+      memory = std::make_unique<Memory>(set, point.rank(), options.registration);
+    });
     problems = gemm_problems(memory->resolver, program);
+  });
+  agreed(point, [&] {
+    registrations = Registrations{set, *communicators, memory->arenas, options.registration};
   });
   choices_.decide(problems, point);
   say_what_was_chosen_anew(point);
@@ -150,8 +207,9 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
   facts.communicator_creation = creation;
   facts.gemm_choices = prepared.choices;
   facts.communicators = communicators->facts();
-  return std::make_unique<CudaSession>(SessionParts{.communicators = std::move(communicators),
-                                                    .memory = std::move(memory),
+  return std::make_unique<CudaSession>(SessionParts{.memory = std::move(memory),
+                                                    .communicators = std::move(communicators),
+                                                    .registrations = std::move(registrations),
                                                     .program = std::move(prepared),
                                                     .player = StreamPlayer{program},
                                                     .graph = options_.graph,

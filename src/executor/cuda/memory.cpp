@@ -4,11 +4,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 
 #include "base/error.hpp"
 #include "executor/cuda/check.hpp"
+#include "executor/cuda/nccl_versions.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::executor::cuda {
@@ -54,14 +56,44 @@ DeviceMemory allocate_device(units::Bytes bytes) {
   return memory;
 }
 
-Arenas::Arenas(const std::array<std::uint64_t, program::space_count>& bytes) {
+Arenas::NcclMemory Arenas::allocate_nccl(units::Bytes bytes) {
+  if (bytes.value() == 0) return {};
+  void* memory = nullptr;
+  const ncclResult_t result = take_memory(&memory, bytes.value());
+  if (result != ncclSuccess) {
+    static_cast<void>(cudaGetLastError());
+    std::size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total));
+    if (free < bytes.value()) refuse(bytes, "GPU");
+    check(result);
+  }
+  NcclMemory owned{memory};
+  check(cudaMemset(memory, 0, bytes.value()));
+  check(cudaDeviceSynchronize());
+  return owned;
+}
+
+Arenas::Arenas(const std::array<std::uint64_t, program::space_count>& bytes,
+               Registration registration) {
   const auto of = [&](program::Space space) {
     return units::Bytes{bytes[static_cast<std::size_t>(space)]};
   };
-  if (of(program::Space::symmetric).value() != 0) {
-    throw base::Error("symmetric buffers need a transport that this executor does not have");
+  if (!has_windows && of(program::Space::symmetric).value() != 0) {
+    throw Unsupported("symmetric windows came with NCCL 2.27: this one is older");
   }
-  device_ = allocate_device(of(program::Space::device));
+  if (!has_registration && registration != Registration::none) {
+    throw Unsupported("registered memory came with NCCL 2.19: this one is older");
+  }
+  symmetric_ = allocate_nccl(of(program::Space::symmetric));
+  symmetric_area_ = {.memory = symmetric_.get(), .bytes = of(program::Space::symmetric).value()};
+  const units::Bytes of_device = of(program::Space::device);
+  if (registration == Registration::local) {
+    registered_ = allocate_nccl(of_device);
+  } else {
+    device_ = allocate_device(of_device);
+  }
+  device_area_ = {.memory = registered_ ? registered_.get() : device_.get(),
+                  .bytes = of_device.value()};
   managed_.reset(allocate(of(program::Space::managed), "managed",
                           [](void** to, std::size_t size) { return cudaMallocManaged(to, size); }));
   pinned_.reset(allocate(of(program::Space::pinned), "pinned host",
@@ -78,7 +110,8 @@ ArenaPointers Arenas::pointers() const {
   const auto set = [&](program::Space space, void* pointer) {
     result[static_cast<std::size_t>(space)] = static_cast<std::byte*>(pointer);
   };
-  set(program::Space::device, device_.get());
+  set(program::Space::device, device_area_.memory);
+  set(program::Space::symmetric, symmetric_area_.memory);
   set(program::Space::managed, managed_.get());
   set(program::Space::pinned, pinned_.get());
   set(program::Space::pageable, pageable_.get());
@@ -88,14 +121,40 @@ ArenaPointers Arenas::pointers() const {
 void Arenas::abandon() noexcept {
   static_cast<void>(device_.release());
   static_cast<void>(managed_.release());
+  static_cast<void>(registered_.release());
+  static_cast<void>(symmetric_.release());
   static_cast<void>(pinned_.release());
   static_cast<void>(pageable_.release());
 }
 
 void Arenas::FreeTraits::free(type pointer) noexcept { std::free(pointer); }
 
-Memory::Memory(const program::RankProgram& program, const mesh::Shape& mesh, int rank)
-    : arenas(program.arena_bytes), resolver(table, mesh, rank, arenas.pointers()) {
+void Arenas::NcclTraits::free(type memory) noexcept {
+  log_release("memory of NCCL", static_cast<int>(give_memory_back(memory)));
+}
+
+namespace {
+
+/// Those of a rank, and of the symmetric arena as much as any rank needs: windows are alike on all.
+std::array<std::uint64_t, program::space_count> arena_bytes(const program::ProgramSet& set,
+                                                            int rank) {
+  constexpr std::uint64_t alignment = 4096;  // of windows, and so of their sizes
+  auto bytes = set.of(rank).arena_bytes;
+  std::uint64_t& symmetric = bytes[static_cast<std::size_t>(program::Space::symmetric)];
+  for (const program::RankProgram& program : set.programs) {
+    symmetric = std::max(symmetric,
+                         program.arena_bytes[static_cast<std::size_t>(program::Space::symmetric)]);
+  }
+  symmetric = (symmetric + alignment - 1) / alignment * alignment;
+  return bytes;
+}
+
+}  // namespace
+
+Memory::Memory(const program::ProgramSet& set, int rank, Registration registration)
+    : arenas(arena_bytes(set, rank), registration),
+      resolver(table, set.mesh, rank, arenas.pointers()) {
+  const program::RankProgram& program = set.of(rank);
   table.buffers = program.buffers;
   table.arena_bytes = program.arena_bytes;
 }

@@ -82,6 +82,11 @@ ncclRedOp_t nccl_operation(program::Reduction reduction) {
   return ncclSum;
 }
 
+bool is_made_of_messages(CollectiveKind kind) {
+  return kind == CollectiveKind::gather || kind == CollectiveKind::scatter ||
+         kind == CollectiveKind::all_to_all;
+}
+
 void launch(const CollectiveCall& call, cudaStream_t stream) {
   const CollectiveData& d = call.data;
   const ncclComm_t communicator = call.communicator;

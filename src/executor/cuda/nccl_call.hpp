@@ -25,6 +25,8 @@ struct CollectiveCall {
 };
 /// Starts it on `stream`. Throws NcclError.
 void launch(const CollectiveCall& call, cudaStream_t stream);
+/// Whether NCCL has no call for it.
+[[nodiscard]] bool is_made_of_messages(program::CollectiveKind kind);
 /// Throws base::Error where NCCL cannot do in place what MPI can.
 void require_possible(const CollectiveCall& call);
 

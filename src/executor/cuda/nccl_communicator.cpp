@@ -23,9 +23,11 @@ void require_sound(ncclComm_t communicator, const std::string& name, const char*
   check(ncclCommGetAsyncError(communicator, &state));
   if (state == ncclSuccess || state == ncclInProgress) return;
   const char* const detail = ncclGetLastError(communicator);
-  throw NcclError(fmt::format("NCCL communicator {} failed {}: {}{}{}", name, when,
-                              ncclGetErrorString(state), detail == nullptr ? "" : ": ",
-                              detail == nullptr ? "" : detail));
+  const std::string text =
+      fmt::format("NCCL communicator {} failed {}: {}{}{}", name, when, ncclGetErrorString(state),
+                  detail == nullptr ? "" : ": ", detail == nullptr ? "" : detail);
+  if (is_refusal(state)) throw NcclRefusal(text);
+  throw NcclError(text);
 }
 
 /// Looks at the calls under way on `communicator` until they are done.
@@ -129,6 +131,14 @@ NcclGroup::~NcclGroup() {
 void NcclGroup::end() {
   state_ = State::ended;
   check(ncclGroupEnd());
+}
+
+std::optional<units::Seconds> NcclGroup::end_estimated() {
+  state_ = State::ended;
+  double microseconds = -1;
+  check(end_group_estimated(microseconds));
+  if (microseconds < 0) return std::nullopt;
+  return units::Seconds{microseconds * 1e-6};
 }
 
 void NcclCommunicator::AbortTraits::free(type communicator) noexcept {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/handle.hpp"
@@ -64,6 +65,8 @@ class NcclGroup {
   NcclGroup(const NcclGroup&) = delete;
   NcclGroup& operator=(const NcclGroup&) = delete;
   void end();
+  /// Ends it without starting anything: what NCCL expects it to take; nullopt when it does not say.
+  [[nodiscard]] std::optional<units::Seconds> end_estimated();
 
  private:
   enum class State : std::uint8_t { open, ended } state_ = State::open;

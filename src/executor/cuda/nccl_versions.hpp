@@ -6,10 +6,14 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <cstddef>
 #include <string>
+#include <utility>
 
 #include "base/error.hpp"
 #include "program/buffer.hpp"
+#include "workloads/collective_algorithms.hpp"
 
 /// All that differs between versions of NCCL; no other file asks for the version.
 namespace isoscale::executor::cuda {
@@ -57,6 +61,83 @@ inline void begin_joint_abort() noexcept {
 inline void end_joint_abort() noexcept {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 22, 0)
   static_cast<void>(ncclGroupEnd());
+#endif
+}
+
+/// Ends an open group without starting it: microseconds that NCCL expects it to take, negative when
+/// it does not say. 2.22 and newer.
+[[nodiscard]] inline ncclResult_t end_group_estimated([[maybe_unused]] double& microseconds) {
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 22, 0)
+  ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
+  const ncclResult_t result = ncclGroupSimulateEnd(&info);
+  microseconds = static_cast<double>(info.estimatedTime);
+  return result;
+#else
+  return ncclInvalidUsage;
+#endif
+}
+inline constexpr bool has_estimates = NCCL_VERSION_CODE >= NCCL_VERSION(2, 22, 0);
+
+// Memory that NCCL knows, 2.19 and newer; and windows on it that are alike on all ranks, 2.27.
+inline constexpr bool has_registration = NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0);
+inline constexpr bool has_windows = NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0);
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
+using NcclWindow = ncclWindow_t;
+[[nodiscard]] inline ncclResult_t add_window(ncclComm_t communicator, void* memory,
+                                             std::size_t bytes, NcclWindow& window) {
+  return ncclCommWindowRegister(communicator, memory, bytes, &window, NCCL_WIN_COLL_SYMMETRIC);
+}
+[[nodiscard]] inline ncclResult_t remove_window(ncclComm_t communicator, NcclWindow window) {
+  return ncclCommWindowDeregister(communicator, window);
+}
+#else
+using NcclWindow = void*;
+[[nodiscard]] inline ncclResult_t add_window(ncclComm_t, void*, std::size_t, NcclWindow&) {
+  return ncclInvalidUsage;
+}
+[[nodiscard]] inline ncclResult_t remove_window(ncclComm_t, NcclWindow) { return ncclSuccess; }
+#endif
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
+[[nodiscard]] inline ncclResult_t take_memory(void** to, std::size_t bytes) {
+  return ncclMemAlloc(to, bytes);
+}
+[[nodiscard]] inline ncclResult_t give_memory_back(void* memory) { return ncclMemFree(memory); }
+[[nodiscard]] inline ncclResult_t add_memory(ncclComm_t communicator, void* memory,
+                                             std::size_t bytes, void*& handle) {
+  return ncclCommRegister(communicator, memory, bytes, &handle);
+}
+[[nodiscard]] inline ncclResult_t remove_memory(ncclComm_t communicator, void* handle) {
+  return ncclCommDeregister(communicator, handle);
+}
+#else
+[[nodiscard]] inline ncclResult_t take_memory(void**, std::size_t) { return ncclInvalidUsage; }
+[[nodiscard]] inline ncclResult_t give_memory_back(void*) { return ncclSuccess; }
+[[nodiscard]] inline ncclResult_t add_memory(ncclComm_t, void*, std::size_t, void*&) {
+  return ncclInvalidUsage;
+}
+[[nodiscard]] inline ncclResult_t remove_memory(ncclComm_t, void*) { return ncclSuccess; }
+#endif
+
+/// What NCCL_ALGO must be for the collectives that an algorithm does, and for no others where NCCL
+/// can tell them apart.
+[[nodiscard]] inline std::string algorithm_setting(
+    const workloads::CollectiveAlgorithm& algorithm) {
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 24, 0)
+  using program::CollectiveKind;
+  static constexpr std::array<std::pair<CollectiveKind, const char*>, 5> functions{
+      {{CollectiveKind::all_reduce, "AllReduce"},
+       {CollectiveKind::reduce_scatter, "ReduceScatter"},
+       {CollectiveKind::all_gather, "AllGather"},
+       {CollectiveKind::broadcast, "Broadcast"},
+       {CollectiveKind::reduce, "Reduce"}}};
+  std::string text;
+  for (const auto& [kind, function] : functions) {
+    if (!algorithm.does(kind)) continue;
+    text += fmt::format("{}{}:{}", text.empty() ? "" : ";", function, algorithm.nccl_name);
+  }
+  return text;
+#else
+  return std::string{algorithm.nccl_name};
 #endif
 }
 

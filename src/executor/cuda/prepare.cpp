@@ -78,6 +78,8 @@ class Preparer {
       for (const program::Wait& wait : section.waits_of(op)) {
         result.waits.push_back(result.ops[of_stream[wait.stream].at(wait.count - 1)].done);
       }
+      result.can_be_captured =
+          result.can_be_captured && !std::holds_alternative<AdviseCall>(prepared.call);
       result.ops.push_back(std::move(prepared));
     }
     result.streams.assign(used.begin(), used.end());

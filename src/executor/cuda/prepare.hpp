@@ -29,6 +29,7 @@ struct PreparedSection {
   std::vector<std::uint32_t> waits;        ///< numbers of events
   std::vector<program::StreamId> streams;  ///< those that are used, ascending
   std::uint32_t event_count = 0;
+  bool can_be_captured = true;  ///< advice about memory is no work of a graph
 };
 
 /// Memory that calls need beside the program's buffers.

@@ -28,12 +28,14 @@ CudaSession::~CudaSession() {
   graphs_.clear();
   if (failed_) {
     // Kernels may wait for peers for ever: what they use must outlive us.
+    parts_.registrations.abandon();
     parts_.communicators->abort();
     parts_.memory->arenas.abandon();
     parts_.program.scratch.abandon();
     return;
   }
   try {
+    parts_.registrations.close();
     parts_.communicators->close();
   } catch (const base::Error& error) {
     base::warn(fmt::format("while a session was closed: {}", error.what()));
@@ -57,7 +59,7 @@ PlayTime CudaSession::play_checked(const Play& what) {
       is_traced ? StreamPlayer::Tracing::on : StreamPlayer::Tracing::off;
   // The first play of a step is issued as it is: libraries load kernels and make connections in it,
   // which a capture may forbid.
-  const bool replays = parts_.graph == config::Graph::on &&
+  const bool replays = parts_.graph == config::Graph::on && prepared.can_be_captured &&
                        what.section != program::Section::setup && played_.contains(what.section);
   const cudaGraphExec_t graph = replays ? graph_of(what.section, what.trace) : nullptr;
 
@@ -115,6 +117,24 @@ void CudaSession::wait_for(cudaEvent_t event, units::Seconds timeout) const {
     // No nap: a rank that wakes late would make its peers wait in their next step.
     std::this_thread::yield();
   }
+}
+
+std::optional<units::Seconds> CudaSession::estimate(program::Section section) {
+  if (!has_estimates || failed_) return std::nullopt;
+  std::optional<units::Seconds> sum;
+  for (const PreparedOp& op : parts_.program.section(section).ops) {
+    if (std::holds_alternative<ExchangeCall>(op.call)) return std::nullopt;
+    const auto* const call = std::get_if<CollectiveCall>(&op.call);
+    if (call == nullptr) continue;
+    // NCCL has no model of messages.
+    if (is_made_of_messages(call->kind)) return std::nullopt;
+    NcclGroup group;
+    launch(*call, parts_.player.main());
+    const auto time = group.end_estimated();
+    if (!time) return std::nullopt;
+    sum = units::Seconds{(sum ? sum->value() : 0.0) + time->value()};
+  }
+  return sum;
 }
 
 void CudaSession::read(const program::Slice& slice, std::span<std::byte> into) {

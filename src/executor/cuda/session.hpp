@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "executor/cuda/player.hpp"
+#include "executor/cuda/registration.hpp"
 #include "executor/executor.hpp"
 #include "executor/plugin.hpp"
 
@@ -17,8 +18,9 @@ namespace isoscale::executor::cuda {
 
 /// What a session is made from.
 struct SessionParts {
-  std::unique_ptr<Communicators> communicators;
   std::unique_ptr<Memory> memory;
+  std::unique_ptr<Communicators> communicators;
+  Registrations registrations;
   PreparedProgram program;
   StreamPlayer player;
   config::Graph graph = config::Graph::off;
@@ -37,6 +39,8 @@ class CudaSession final : public Session {
   using Session::play;
   PlayTime play(const Play& what) override;
   [[nodiscard]] std::span<const timeline::Span> spans() const override { return spans_; }
+  /// By ncclGroupSimulateEnd, each op as a group of its own.
+  [[nodiscard]] std::optional<units::Seconds> estimate(program::Section section) override;
   void read(const program::Slice& slice, std::span<std::byte> into) override;
   void write(const program::Slice& slice, std::span<const std::byte> from) override;
   [[nodiscard]] const SessionFacts& facts() const override { return parts_.facts; }

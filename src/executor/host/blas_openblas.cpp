@@ -8,6 +8,21 @@
 #include "executor/host/blas.hpp"
 
 namespace isoscale::executor::host {
+namespace {
+
+Vectors vectors_of_this_cpu() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx512f") != 0) return Vectors::avx512;
+  if (__builtin_cpu_supports("avx2") != 0) return Vectors::avx2;
+#endif
+  return Vectors::unknown;
+}
+
+}  // namespace
+
+std::string blas_warning() {
+  return kernel_warning(openblas_get_corename(), vectors_of_this_cpu());
+}
 
 int set_blas_threads(int threads) {
   openblas_set_num_threads(threads);

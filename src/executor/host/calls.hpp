@@ -163,8 +163,11 @@ struct EmulatedUpdateCall {
 };
 void run(const EmulatedUpdateCall& call);
 
+/// An op that means nothing here.
+struct NoCall {};
+
 using Call =
     std::variant<GemmCall, CollectiveCall, ExchangeCall, CopyCall, AddCall, CastCall, FillCall,
-                 UpdateCall, EmulatedGemmCall, EmulatedAddCall, EmulatedUpdateCall>;
+                 UpdateCall, EmulatedGemmCall, EmulatedAddCall, EmulatedUpdateCall, NoCall>;
 
 }  // namespace isoscale::executor::host

@@ -67,6 +67,8 @@ class HostExecutor final : public Executor {
         fmt::format("{}, {} thread{}", host::blas_name(),
                     blas_threads_ == 0 ? "unknown number of" : std::to_string(blas_threads_),
                     blas_threads_ == 1 ? "" : "s");
+    const std::string warning = host::blas_warning();
+    if (!warning.empty()) description_.facts_text["blas_warning"] = warning;
     using workloads::Precision;
     description_.precisions = {Precision::f64, Precision::f32};
     if (options.narrow == NarrowTypes::emulated) {
@@ -96,7 +98,7 @@ class HostExecutor final : public Executor {
 std::unique_ptr<Session> HostExecutor::prepare(const program::ProgramSet& set,
                                                const comm::Communicator& point,
                                                const SessionOptions& options) {
-  require_usual(options, "host");
+  require_usual_communication(options, "host");
   // What is collective comes first: a rank that throws then leaves nobody waiting.
   const units::Nanoseconds before = comm::now();
   Communicators communicators{communication_needs(set), set.mesh, point};
@@ -123,9 +125,11 @@ std::unique_ptr<Session> HostExecutor::prepare(const program::ProgramSet& set,
       // rank: MPI itself gives the core away when it knows that ranks share it.
       .waiting = folds || description_.cores >= static_cast<int>(streams) ? Waiting::blocking
                                                                           : Waiting::ladder};
-  for (std::size_t space = 0; space < program::space_count; ++space) {
-    parts.arenas[space] = host::allocate(units::Bytes{program.arena_bytes[space]});
-  }
+  on_numa_node(options, [&] {
+    for (std::size_t space = 0; space < program::space_count; ++space) {
+      parts.arenas[space] = host::allocate(units::Bytes{program.arena_bytes[space]});
+    }
+  });
   return std::make_unique<host::HostSession>(set, point.rank(), std::move(parts));
 }
 

@@ -11,9 +11,13 @@ namespace isoscale::executor::host {
 
 using program::DType;
 
-MPI_Op mpi_operation(program::Reduction reduction, DType type, NarrowReductions* narrow) {
-  if (narrow != nullptr && (type == DType::f16 || type == DType::bf16)) {
-    return narrow->operation(reduction, type);
+MPI_Op mpi_operation(program::Reduction reduction, DType type, OwnReductions& own,
+                     NarrowTypes narrow) {
+  const bool is_byte = type == DType::i8 || type == DType::u8;
+  const bool is_short_float = type == DType::f16 || type == DType::bf16;
+  if ((is_byte && reduction == program::Reduction::sum) ||
+      (is_short_float && narrow == NarrowTypes::emulated)) {
+    return own.operation(reduction, type);
   }
   if (type == DType::f16 || type == DType::bf16 || type == DType::e4m3 || type == DType::e5m2) {
     throw base::Error(fmt::format(

@@ -27,7 +27,7 @@ class LinkSequence {
 class SectionPreparer {
  public:
   SectionPreparer(const Resolver& resolver, const Communicators& communicators,
-                  const PrepareOptions& options, NarrowReductions& reductions)
+                  const PrepareOptions& options, OwnReductions& reductions)
       : resolver_(resolver),
         communicators_(communicators),
         options_(options),
@@ -51,11 +51,15 @@ class SectionPreparer {
     return prepare_op(resolver_, payload);
   }
 
+  /// The host has one kind of memory; the slice must lie within its buffer all the same.
+  Call call(const program::Op& /*op*/, const program::Advise& payload) {
+    static_cast<void>(resolver_.address(payload.slice));
+    return NoCall{};
+  }
+
   Call call(const program::Op& op, const program::Collective& payload) {
-    NarrowReductions* const narrow =
-        options_.narrow == NarrowTypes::emulated ? &reductions_ : nullptr;
     return prepare_op(resolver_, payload, op.stream, communicators_, options_.elements_per_call,
-                      narrow);
+                      reductions_, options_.narrow);
   }
 
   Call call(const program::Op& op, const program::Update& payload) {
@@ -94,7 +98,7 @@ class SectionPreparer {
   const Resolver& resolver_;
   const Communicators& communicators_;
   PrepareOptions options_;
-  NarrowReductions& reductions_;
+  OwnReductions& reductions_;
   LinkSequence sequence_;
   std::set<const std::byte*> advanced_;  ///< powers that an earlier update of the section advances
 };

@@ -30,7 +30,7 @@ struct PreparedSection {
   std::vector<std::vector<PreparedOp>> lanes;
   std::vector<program::Wait> waits;
   std::uint32_t op_count = 0;
-  NarrowReductions reductions;  ///< that the collectives of its calls name
+  OwnReductions reductions;  ///< that the collectives of its calls name
 
   [[nodiscard]] std::span<const program::Wait> waits_of(const PreparedOp& op) const {
     return std::span{waits}.subspan(op.wait_begin, op.wait_count);

@@ -7,6 +7,7 @@
 
 #include "executor/host/calls.hpp"
 #include "executor/host/communicators.hpp"
+#include "executor/host/host.hpp"
 #include "executor/host/reductions.hpp"
 #include "executor/host/resolve.hpp"
 #include "program/op.hpp"
@@ -42,10 +43,11 @@ struct UpdateElements {
                                     Powers powers_mode);
 
 /// `stream` is the one that the op was written for, folded or not: it picks the communicator.
-/// `narrow` makes the reductions of types that MPI has none for; null when these are refused.
+/// `own` makes the reductions that MPI has not.
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Collective& op,
                               program::StreamId stream, const Communicators& communicators,
-                              std::uint64_t elements_per_call, NarrowReductions* narrow);
+                              std::uint64_t elements_per_call, OwnReductions& own,
+                              NarrowTypes narrow);
 
 /// Appends `count` elements as messages of at most `elements_per_call`; a message of none is one.
 void append_messages(std::vector<Message>& messages, Message whole, std::uint64_t count,
@@ -53,8 +55,8 @@ void append_messages(std::vector<Message>& messages, Message whole, std::uint64_
 
 /// MPI's name for what is stored; types that MPI does not know travel as integers of their size.
 [[nodiscard]] MPI_Datatype mpi_type(program::DType type);
-/// Throws base::Error for types that MPI cannot reduce, unless `narrow` can.
+/// Throws base::Error for types that neither MPI nor `own` can reduce.
 [[nodiscard]] MPI_Op mpi_operation(program::Reduction reduction, program::DType type,
-                                   NarrowReductions* narrow);
+                                   OwnReductions& own, NarrowTypes narrow);
 
 }  // namespace isoscale::executor::host

@@ -37,6 +37,13 @@ void reduce(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
   }
 }
 
+/// Bytes, signed or not, added modulo 256.
+void add_bytes(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
+  const auto* const a = static_cast<const std::uint8_t*>(from);
+  auto* const b = static_cast<std::uint8_t*>(into);
+  for (int i = 0; i < *count; ++i) b[i] = static_cast<std::uint8_t>(a[i] + b[i]);
+}
+
 template <DType type>
 MPI_User_function* function_of(Reduction reduction) {
   switch (reduction) {
@@ -50,18 +57,22 @@ MPI_User_function* function_of(Reduction reduction) {
   return nullptr;
 }
 
+MPI_User_function* function_of(Reduction reduction, DType type) {
+  if (type == DType::f16) return function_of<DType::f16>(reduction);
+  if (type == DType::bf16) return function_of<DType::bf16>(reduction);
+  return &add_bytes;
+}
+
 }  // namespace
 
 void OperationTraits::free(type operation) noexcept { static_cast<void>(MPI_Op_free(&operation)); }
 
-MPI_Op NarrowReductions::operation(Reduction reduction, DType type) {
+MPI_Op OwnReductions::operation(Reduction reduction, DType type) {
   base::Handle<OperationTraits>& made = made_[{reduction, type}];
   if (!made) {
     constexpr int commutes = 1;
     MPI_Op operation = MPI_OP_NULL;
-    comm::check(MPI_Op_create(type == DType::f16 ? function_of<DType::f16>(reduction)
-                                                 : function_of<DType::bf16>(reduction),
-                              commutes, &operation));
+    comm::check(MPI_Op_create(function_of(reduction, type), commutes, &operation));
     made.reset(operation);
   }
   return made.get();

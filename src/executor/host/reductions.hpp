@@ -18,9 +18,11 @@ struct OperationTraits {
   static void free(type operation) noexcept;
 };
 
-/// Reductions of f16 and bf16, which MPI has no types for: they travel as 16-bit integers and are
-/// added in f32, each sum rounded to the type, as NCCL does.
-class NarrowReductions {
+/// Reductions that MPI does not have, or not as they must be. f16 and bf16 travel as 16-bit
+/// integers and are added in f32, each sum rounded to the type, as NCCL does. Sums of 8-bit
+/// integers wrap, as MPI's and NCCL's should: Open MPI 4.1 saturates them where it has vector
+/// instructions, and wraps what is left over at the end.
+class OwnReductions {
  public:
   /// Makes the operation when it is asked for first; it lives as long as this object.
   [[nodiscard]] MPI_Op operation(program::Reduction reduction, program::DType type);

@@ -27,6 +27,7 @@ void play_call(const Call& call, Player& player) {
     void operator()(const EmulatedGemmCall& c) const { run(c); }
     void operator()(const EmulatedAddCall& c) const { run(c); }
     void operator()(const EmulatedUpdateCall& c) const { run(c); }
+    void operator()(const NoCall& /*c*/) const {}
   };
   std::visit(Visitor{player}, call);
 }

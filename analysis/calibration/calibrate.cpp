@@ -1,0 +1,222 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/calibration/calibrate.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <initializer_list>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "analysis/calibration/curve.hpp"
+#include "analysis/calibration/gemm_rate.hpp"
+#include "analysis/calibration/growth.hpp"
+#include "analysis/rank_facts.hpp"
+#include "analysis/rows/row.hpp"
+#include "analysis/statistics.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using results::CalibrationCurve;
+using results::GemmRate;
+using results::PointData;
+using results::RowData;
+using results::RunData;
+
+/// Everything that tells curves apart.
+struct Key {
+  std::string op, dtype, link_class, implementation;
+  int members = 0, nodes = 0;
+  auto operator<=>(const Key&) const = default;
+};
+
+/// What is counted in place of what: the first kind that there is; of_labelled_point adds to both.
+constexpr std::size_t all_groups = 0, one_group = 1, of_labelled_point = 2;
+
+struct Samples {
+  std::array<std::vector<SizeTime>, 4> by_preference;
+  std::string labels;  ///< of labelled points
+};
+
+struct Rates {
+  std::vector<double> plain, labelled;
+  std::string labels;
+};
+
+bool counts(const RowData& row) {
+  return row.status == results::PointStatus::ok && row.wrong.value_or(0) == 0;
+}
+
+/// What keeps a point's times from being those of the machine, "oversubscribed"; "" = nothing.
+std::string labels_of(const PointData& point) {
+  std::string labels;
+  for (const std::string_view label : {"oversubscribed", "shared-gpu"}) {
+    if (std::ranges::find(point.labels, label) == point.labels.end()) continue;
+    labels += (labels.empty() ? "" : ", ") + std::string{label};
+  }
+  return labels;
+}
+
+/// Whether a collective's row is of what programs call: the library as it comes.
+bool is_plain(const RowData& row) {
+  const auto is = [&](const char* key, std::initializer_list<std::string_view> plain) {
+    const std::string said = text_of(row, key);
+    return said.empty() || std::ranges::find(plain, said) != plain.end();
+  };
+  return is("reduction", {"none", "sum"}) && is("registration", {"none"}) &&
+         is("algorithm", {"library"}) && is("protocol", {"library"});
+}
+
+/// The first group along the axis that a row names; all ranks of the point for the world.
+std::vector<int> group_of(const PointData& point, const RowData& row) {
+  if (!row.ranks.empty() && text_of(row, "groups") == "one") return row.ranks;
+  const std::string name = text_of(row, "axis");
+  for (const mesh::Axis axis : mesh::all_axes) {
+    if (name == mesh::name(axis)) return mesh::group_members(point.mesh, 0, axis);
+  }
+  if (!row.ranks.empty()) return row.ranks;
+  std::vector<int> all(static_cast<std::size_t>(point.ranks));
+  std::iota(all.begin(), all.end(), 0);
+  return all;
+}
+
+class Collector {
+ public:
+  explicit Collector(const RunData& run) : run_(run) {}
+
+  void add(const PointData& point, const RowData& row) {
+    const auto time = median(call_times(row));
+    if (!time || !(*time > 0)) return;
+    const std::string op = text_of(row, "op");
+    if (op == "gemm") {
+      add_gemm(point, row, *time);
+    } else if (is_collective(op) && is_plain(row)) {
+      add_collective(point, row, *time);
+    } else if (op == "p2p") {
+      add_pair(point, row, *time);
+    }
+  }
+
+  [[nodiscard]] std::vector<CalibrationCurve> curves() const {
+    std::vector<CalibrationCurve> result;
+    for (const auto& [key, samples] : samples_) {
+      const auto chosen =
+          std::ranges::find_if(samples.by_preference, [](const auto& of) { return !of.empty(); });
+      CalibrationCurve curve = fit_curve(*chosen);
+      if (curve.samples.empty()) continue;
+      const auto preference = static_cast<std::size_t>(chosen - samples.by_preference.begin());
+      if (preference >= of_labelled_point) curve.labels = samples.labels;
+      curve.op = key.op;
+      curve.dtype = key.dtype;
+      curve.link_class = key.link_class;
+      curve.implementation = key.implementation;
+      curve.members = key.members;
+      curve.nodes = key.nodes;
+      result.push_back(std::move(curve));
+    }
+    return result;
+  }
+  [[nodiscard]] std::vector<GemmRate> gemms() const {
+    std::vector<GemmRate> result;
+    for (const auto& [key, rates] : gemms_) {
+      const auto& [dtype, cache, sizes] = key;
+      result.push_back({.dtype = dtype,
+                        .cache = cache,
+                        .m = sizes[0],
+                        .n = sizes[1],
+                        .k = sizes[2],
+                        .batch = sizes[3],
+                        .rate = *median(rates.plain.empty() ? rates.labelled : rates.plain),
+                        .labels = rates.plain.empty() ? rates.labels : ""});
+    }
+    return result;
+  }
+
+ private:
+  void add_gemm(const PointData& point, const RowData& row, double time) {
+    const auto number = [&](const char* key) { return number_of(row, key).value_or(0); };
+    const std::array sizes{number("m"), number("n"), number("k"),
+                           number_of(row, "batch").value_or(1)};
+    const double flop = number("flop");
+    if (std::ranges::min(sizes) <= 0 || !(flop > 0)) return;
+    Rates& rates = gemms_[{text_of(row, "dtype"), text_of(row, "cache"), sizes}];
+    const std::string labels = labels_of(point);
+    (labels.empty() ? rates.plain : rates.labelled).push_back(flop / time);
+    if (!labels.empty()) rates.labels = labels;
+  }
+
+  void add_collective(const PointData& point, const RowData& row, double time) {
+    const std::string implementation = text_of(row, "implementation");
+    const auto members = static_cast<int>(number_of(row, "members").value_or(0));
+    if (members < 2) return;
+    const Key key{.op = text_of(row, "op"),
+                  .dtype = text_of(row, "dtype"),
+                  .link_class = text_of(row, "class"),
+                  .implementation = implementation.empty() ? "library" : implementation,
+                  .members = members,
+                  .nodes = nodes_of(run_, point, group_of(point, row))};
+    add_sample(point, key, text_of(row, "groups") == "one" ? one_group : all_groups,
+               {.bytes = number_of(row, "bytes").value_or(0), .time = time});
+  }
+
+  void add_pair(const PointData& point, const RowData& row, double time) {
+    const std::string kind = text_of(row, "kind");
+    const auto bytes = number_of(row, "bytes"), src = number_of(row, "src"),
+               dst = number_of(row, "dst");
+    if ((kind != "latency" && kind != "bandwidth") || !bytes || !src || !dst) return;
+    const Key key{.op = "p2p",
+                  .dtype = "",
+                  .link_class = text_of(row, "class"),
+                  .implementation = "library",
+                  .members = 2,
+                  .nodes = nodes_of(run_, point, {static_cast<int>(*src), static_cast<int>(*dst)})};
+    add_sample(point, key, all_groups, {.bytes = *bytes, .time = time});
+  }
+
+  void add_sample(const PointData& point, const Key& key, std::size_t preference, SizeTime sample) {
+    Samples& samples = samples_[key];
+    const std::string labels = labels_of(point);
+    const std::size_t at = preference + (labels.empty() ? 0 : of_labelled_point);
+    samples.by_preference[at].push_back(sample);
+    if (!labels.empty()) samples.labels = labels;
+  }
+
+  const RunData& run_;
+  std::map<Key, Samples> samples_;
+  std::map<std::tuple<std::string, std::string, std::array<double, 4>>, Rates> gemms_;
+};
+
+}  // namespace
+
+int nodes_of(const RunData& run, const PointData& point, const std::vector<int>& ranks) {
+  std::set<int> nodes;
+  for (const int rank : ranks) {
+    const results::RankFacts* const known = facts_of(run.rank_facts, point, rank);
+    if (known == nullptr) return 0;
+    nodes.insert(known->node);
+  }
+  return static_cast<int>(nodes.size());
+}
+
+results::CalibrationData calibrate(const RunData& run) {
+  Collector collector{run};
+  for (const PointData& point : run.points) {
+    for (const RowData& row : point.rows) {
+      if (counts(row)) collector.add(point, row);
+    }
+  }
+  results::CalibrationData result{.device = run.device, .curves = collector.curves()};
+  result.growth = growth_of(result.curves);
+  result.gemms = collector.gemms();
+  result.ceilings = rate_gemms(result.gemms);
+  return result;
+}
+
+}  // namespace isoscale::analysis

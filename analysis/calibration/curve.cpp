@@ -1,0 +1,220 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/calibration/curve.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string_view>
+
+#include "analysis/robust.hpp"
+#include "analysis/statistics.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using results::CalibrationCurve;
+using results::CurveSample;
+using results::Fitted;
+
+/// A barrier moves nothing, and has a place on a logarithmic axis nevertheless.
+double log_size(double bytes) { return std::log(std::max(bytes, 1.0)); }
+
+std::vector<SizeTime> medians(const std::vector<SizeTime>& samples) {
+  std::map<double, std::vector<double>> times;
+  for (const SizeTime& sample : samples) {
+    const bool known = std::isfinite(sample.time) && sample.time > 0 && sample.bytes >= 0;
+    if (known) times[sample.bytes].push_back(sample.time);
+  }
+  std::vector<SizeTime> result;
+  for (const auto& [bytes, of_size] : times) {
+    result.push_back({.bytes = bytes, .time = *median(of_size)});
+  }
+  return result;
+}
+
+std::vector<double> monotone(std::span<const SizeTime> sizes) {
+  std::vector<double> logs(sizes.size());
+  std::ranges::transform(sizes, logs.begin(), [](const SizeTime& at) { return std::log(at.time); });
+  return isotonic(logs);
+}
+
+/// What is straight between sizes.
+enum class Form : std::uint8_t { log, linear };
+constexpr std::string_view linear_name = "linear";
+
+/// log time at `bytes`, which lies between the first and the last size.
+double interpolated(std::span<const SizeTime> sizes, std::span<const double> logs, double bytes,
+                    Form form) {
+  const auto above = std::ranges::lower_bound(sizes, bytes, {}, &SizeTime::bytes);
+  const auto at = static_cast<std::size_t>(above - sizes.begin());
+  if (at == 0 || above->bytes == bytes) return logs[at];
+  if (form == Form::linear) {
+    const double share = (bytes - sizes[at - 1].bytes) / (above->bytes - sizes[at - 1].bytes);
+    return std::log(std::lerp(std::exp(logs[at - 1]), std::exp(logs[at]), share));
+  }
+  const double left = log_size(sizes[at - 1].bytes);
+  const double width = log_size(above->bytes) - left;
+  if (!(width > 0)) return logs[at];
+  return logs[at - 1] + (logs[at] - logs[at - 1]) * (log_size(bytes) - left) / width;
+}
+
+/// For each interior size, log of what the curve without it predicts over what was measured.
+std::vector<double> held_out_errors(const std::vector<SizeTime>& sizes, Form form) {
+  std::vector<double> errors;
+  for (std::size_t at = 1; at + 1 < sizes.size(); ++at) {
+    std::vector<SizeTime> rest = sizes;
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(at));
+    errors.push_back(interpolated(rest, monotone(rest), sizes[at].bytes, form) -
+                     std::log(sizes[at].time));
+  }
+  return errors;
+}
+
+std::vector<Point2> points_of(std::span<const CurveSample> samples) {
+  std::vector<Point2> points;
+  for (const CurveSample& at : samples) points.push_back({.x = at.bytes, .y = at.time});
+  return points;
+}
+
+Fitted fitted(const Located& at) {
+  return {.value = at.value, .lower = at.lower, .upper = at.upper};
+}
+
+std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
+  constexpr double flat = 1.5;          // beyond this, size matters
+  constexpr double widest_share = 0.1;  // of a time that its bytes may take if it stands alone
+  constexpr double span_of_plateau = 4;
+  const auto end = std::ranges::find_if(
+      samples, [&](const CurveSample& at) { return at.fitted > flat * samples.front().fitted; });
+  auto plateau = samples.first(static_cast<std::size_t>(end - samples.begin()));
+  const double span = std::max(plateau.back().bytes, 1.0) / std::max(plateau.front().bytes, 1.0);
+  auto line = robust_line(points_of(plateau));
+  if (plateau.size() < 2 || span < span_of_plateau) {
+    plateau = samples.first(1);
+    line = robust_line(points_of(samples.first(std::min<std::size_t>(samples.size(), 3))));
+    const double slope = line ? line->slope : 0;
+    const bool small =
+        line ? slope * plateau[0].bytes <= widest_share * plateau[0].time : plateau[0].bytes == 0;
+    if (!small) return std::nullopt;
+  }
+  // A slope below 0 is noise: more bytes do not take less time.
+  const double slope = line ? std::max(line->slope, 0.0) : 0;
+  // The error of the slope would sit in all larger ones alike.
+  constexpr double little = 0.2;
+  std::vector<double> left;
+  for (const CurveSample& at : plateau) {
+    const double moving = slope * at.bytes;
+    if (left.empty() || moving <= little * at.time) left.push_back(at.time - moving);
+  }
+  const auto middle = centre(left);
+  if (!middle || !(middle->value > 0)) return std::nullopt;
+  return fitted(*middle);
+}
+
+/// What the large sizes take apart from their bytes: the latency, unless they tell otherwise by
+/// more than noise does.
+double fixed_part(std::span<const CurveSample> large, const Line& line, double latency) {
+  constexpr double within_noise = 0.05;  // of the smallest of their times
+  const double off = std::abs(line.intercept - latency);
+  return latency > 0 && off <= within_noise * large.front().time ? latency : line.intercept;
+}
+
+std::optional<Fitted> bandwidth_of(std::span<const CurveSample> samples, double latency) {
+  constexpr double range = 64;             // below the largest size
+  constexpr double bound_by_bytes = 4;     // times the latency
+  constexpr double least_log_slope = 0.7;  // else the asymptote is not in sight
+  const double largest = samples.back().bytes;
+  const auto begin = std::ranges::find_if(samples, [&](const CurveSample& at) {
+    return at.bytes > 0 && at.bytes * range >= largest && at.fitted >= bound_by_bytes * latency;
+  });
+  const auto large = samples.subspan(static_cast<std::size_t>(begin - samples.begin()));
+  if (large.size() == 1 && latency > 0) {
+    return Fitted{.value = large.front().bytes / (large.front().time - latency)};
+  }
+  if (large.size() < 2) return std::nullopt;
+  const double rise = std::log(large.back().fitted / large.front().fitted) /
+                      (log_size(large.back().bytes) - log_size(large.front().bytes));
+  const auto line = robust_line(points_of(large));
+  if (rise < least_log_slope || !line || !(line->slope > 0)) return std::nullopt;
+  const double fixed = fixed_part(large, *line, latency);
+  std::vector<double> logs;
+  for (const CurveSample& at : large) {
+    const double moving = at.time - fixed;
+    if (moving > 0) logs.push_back(std::log(at.bytes / moving));
+  }
+  const auto middle = centre(logs);
+  if (!middle) return std::nullopt;
+  const auto back = [](double value) { return std::exp(value); };
+  return Fitted{.value = back(middle->value),
+                .lower = middle->lower ? std::optional{back(*middle->lower)} : std::nullopt,
+                .upper = middle->upper ? std::optional{back(*middle->upper)} : std::nullopt};
+}
+
+std::optional<Prediction> beyond(const CalibrationCurve& curve, double bytes) {
+  const CurveSample& first = curve.samples.front();
+  const CurveSample& last = curve.samples.back();
+  if (bytes > last.bytes) {
+    if (!curve.bandwidth) return std::nullopt;
+    return Prediction{.time = last.fitted + (bytes - last.bytes) / curve.bandwidth->value};
+  }
+  const double fewer = curve.bandwidth ? (first.bytes - bytes) / curve.bandwidth->value : 0;
+  // Without a latency in sight: at least in proportion.
+  const double floor = curve.latency ? std::min(curve.latency->value, first.fitted)
+                                     : first.fitted * bytes / first.bytes;
+  return Prediction{.time = std::max(first.fitted - fewer, floor)};
+}
+
+}  // namespace
+
+CalibrationCurve fit_curve(std::vector<SizeTime> samples) {
+  const std::vector<SizeTime> sizes = medians(samples);
+  CalibrationCurve curve;
+  if (sizes.empty()) return curve;
+  const std::vector<double> logs = monotone(sizes);
+  std::vector<double> errors = held_out_errors(sizes, Form::log);
+  auto error = promised_error(errors);
+  constexpr double clearly = 0.5;
+  const std::vector<double> linear_errors = held_out_errors(sizes, Form::linear);
+  if (const auto other = promised_error(linear_errors); other && *other <= clearly * *error) {
+    errors = linear_errors;
+    error = other;
+    curve.form = linear_name;
+  }
+  if (error) curve.error = std::expm1(*error);
+  for (std::size_t at = 0; at < sizes.size(); ++at) {
+    curve.samples.push_back(
+        {.bytes = sizes[at].bytes, .time = sizes[at].time, .fitted = std::exp(logs[at])});
+    if (at > 0 && at + 1 < sizes.size()) {
+      curve.samples.back().held_out = std::expm1(errors[at - 1]);
+    }
+  }
+  curve.latency = latency_of(curve.samples);
+  curve.bandwidth = bandwidth_of(curve.samples, curve.latency ? curve.latency->value : 0);
+  return curve;
+}
+
+std::optional<Prediction> predict(const CalibrationCurve& curve, double bytes) {
+  if (curve.samples.empty()) return std::nullopt;
+  if (bytes < curve.samples.front().bytes || bytes > curve.samples.back().bytes) {
+    return beyond(curve, bytes);
+  }
+  std::vector<SizeTime> sizes;
+  std::vector<double> logs;
+  for (const CurveSample& at : curve.samples) {
+    sizes.push_back({.bytes = at.bytes, .time = at.time});
+    logs.push_back(std::log(at.fitted));
+  }
+  const Form form = curve.form == linear_name ? Form::linear : Form::log;
+  Prediction result{.time = std::exp(interpolated(sizes, logs, bytes, form))};
+  if (curve.error) {
+    result.lower = result.time / (1 + *curve.error);
+    result.upper = result.time * (1 + *curve.error);
+  }
+  return result;
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/link_share.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "analysis/calibration/calibrate.hpp"
+#include "analysis/calibration/curve.hpp"
+#include "analysis/matching.hpp"
+#include "analysis/trace_check.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using program::OpKind;
+using results::CalibrationCurve;
+
+/// A kind of collective along some axes, as one rank's group sees it.
+struct Kind {
+  OpKind op = OpKind::all_reduce;
+  mesh::AxisSet axes;
+  auto operator<=>(const Kind&) const = default;
+};
+
+struct Sums {
+  double alone = 0, measured = 0;
+  bool known = true;
+  std::string link_class;
+};
+
+bool has_transfer(OpKind op) {
+  return program::communicates(op) && op != OpKind::exchange && op != OpKind::barrier;
+}
+
+TraceOfRank comparable(const results::PointData& point, const timeline::Timeline& step) {
+  TraceOfRank traces(static_cast<std::size_t>(point.ranks), nullptr);
+  for (const timeline::StepTrace& trace : step.ranks) {
+    if (check_trace(point, trace) == TraceState::usable && aligned(point, trace.rank)) {
+      traces[static_cast<std::size_t>(trace.rank)] = &trace;
+    }
+  }
+  return traces;
+}
+
+/// Finds the curve that stands for a group, once for each.
+class Curves {
+ public:
+  Curves(const results::RunData& run, const results::PointData& point,
+         const results::CalibrationData& calibration)
+      : run_(run), point_(point), calibration_(calibration) {}
+
+  /// Null where none does, or several link classes do. Not owned.
+  const CalibrationCurve* find(OpKind op, mesh::AxisSet axes, int rank) {
+    const int colour = mesh::group_colour(point_.mesh, rank, axes);
+    const auto [place, added] = found_.try_emplace({op, axes, colour}, nullptr);
+    if (added) place->second = search(op, mesh::group_members(point_.mesh, rank, axes));
+    return place->second;
+  }
+
+ private:
+  const CalibrationCurve* search(OpKind op, const std::vector<int>& members) const {
+    const int nodes = nodes_of(run_, point_, members);
+    const CalibrationCurve* best = nullptr;
+    std::set<std::string> classes;
+    for (const CalibrationCurve& at : calibration_.curves) {
+      const bool fits = at.op == program::name(op) && at.implementation == "library" &&
+                        std::cmp_equal(at.members, members.size()) && at.nodes == nodes;
+      if (!fits) continue;
+      classes.insert(at.link_class);
+      if (best == nullptr || at.dtype == point_.dtype) best = &at;
+    }
+    return classes.size() == 1 ? best : nullptr;
+  }
+
+  const results::RunData& run_;
+  const results::PointData& point_;
+  const results::CalibrationData& calibration_;
+  std::map<std::tuple<OpKind, mesh::AxisSet, int>, const CalibrationCurve*> found_;
+};
+
+void add_rank(const results::PointData& point, const timeline::StepTrace& trace,
+              const std::vector<units::Nanoseconds>& last_arrival, Curves& curves,
+              std::map<Kind, Sums>& sums) {
+  const program::Outline& outline = point.outline.of(trace.rank);
+  for (std::size_t at = 0; at < outline.ops.size(); ++at) {
+    const program::OutlineOp& op = outline.ops[at];
+    if (!has_transfer(op.kind) || mesh::group_size(point.mesh, op.axes) < 2) continue;
+    Sums& sum = sums[{.op = op.kind, .axes = op.axes}];
+    const timeline::Span& span = trace.spans[at];
+    const units::Nanoseconds arrival =
+        at < last_arrival.size() ? std::clamp(last_arrival[at], span.start, span.end) : span.start;
+    sum.measured += units::to_seconds(span.end - arrival).value();
+    const CalibrationCurve* const curve = curves.find(op.kind, op.axes, trace.rank);
+    const auto alone = curve == nullptr ? std::optional<Prediction>{}
+                                        : predict(*curve, static_cast<double>(op.bytes));
+    sum.known = sum.known && alone;
+    if (!alone) continue;
+    sum.alone += alone->time;
+    sum.link_class = curve->link_class;
+  }
+}
+
+}  // namespace
+
+std::vector<LinkShare> link_shares(const results::RunData& run, const results::PointData& point,
+                                   const results::CalibrationData& calibration) {
+  if (point.traces.empty() || calibration.curves.empty() || !outline_problem(point).empty()) {
+    return {};
+  }
+  Curves curves{run, point, calibration};
+  std::map<Kind, Sums> sums;
+  double steps = 0;  // of all ranks
+  for (const timeline::Timeline& step : point.traces) {
+    if (!step_counts(point, step)) continue;
+    const TraceOfRank traces = comparable(point, step);
+    const Arrivals arrivals = last_arrivals(point.outline, traces);
+    for (const timeline::StepTrace* const trace : traces) {
+      if (trace == nullptr) continue;
+      add_rank(point, *trace, arrivals.last[static_cast<std::size_t>(trace->rank)], curves, sums);
+      ++steps;
+    }
+  }
+  std::vector<LinkShare> shares;
+  for (const auto& [kind, sum] : sums) {
+    if (!sum.known || !(sum.measured > 0)) continue;
+    shares.push_back({.op = std::string{program::name(kind.op)},
+                      .axes = mesh::to_string(kind.axes),
+                      .link_class = sum.link_class,
+                      .alone = sum.alone / steps,
+                      .measured = sum.measured / steps,
+                      .share = sum.alone / sum.measured});
+  }
+  return shares;
+}
+
+}  // namespace isoscale::analysis

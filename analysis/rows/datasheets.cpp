@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/rows/datasheets.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+namespace isoscale::analysis {
+namespace {
+
+constexpr std::string_view open_book =
+    "github.com/stas00/ml-engineering at 744d01e, compute/accelerator and network (bf16 dense, "
+    "fp8, "
+    "memory, NVLink per direction; f16 runs at the rate of bf16 on these)";
+constexpr double tera = 1e12, giga = 1e9;
+
+/// Longer names stand before those that they contain. A name without figures is one whose model is
+/// known to differ from the entry that it would else meet.
+constexpr std::array<Datasheet, 13> table{{
+    {.gpu = "GB200",
+     .peak_16bit = 2500 * tera,
+     .peak_8bit = 5000 * tera,
+     .memory = 8.0 * tera,
+     .link = 900 * giga,
+     .source = open_book},
+    {.gpu = "GB300"},
+    {.gpu = "B200",
+     .peak_16bit = 2250 * tera,
+     .peak_8bit = 4500 * tera,
+     .memory = 8.0 * tera,
+     .link = 900 * giga,
+     .source = open_book},
+    {.gpu = "B300",
+     .peak_16bit = 2250 * tera,
+     .peak_8bit = 4500 * tera,
+     .memory = 8.0 * tera,
+     .link = 900 * giga,
+     .source = open_book},
+    // Its memory depends on the variant (4.0 or 4.8 TB/s), which the name does not tell.
+    {.gpu = "GH200",
+     .peak_16bit = 989 * tera,
+     .peak_8bit = 1979 * tera,
+     .link = 450 * giga,
+     .source = open_book},
+    {.gpu = "H200 NVL"},
+    {.gpu = "H200",
+     .peak_16bit = 989 * tera,
+     .peak_8bit = 1979 * tera,
+     .memory = 4.8 * tera,
+     .link = 450 * giga,
+     .source = open_book},
+    {.gpu = "H100 NVL"},
+    {.gpu = "H100 PCIe", .peak_16bit = 756 * tera, .source = open_book},
+    {.gpu = "H100 80GB HBM3",
+     .peak_16bit = 989.4 * tera,
+     .peak_8bit = 1979 * tera,
+     .memory = 3.35 * tera,
+     .link = 450 * giga,
+     .source = open_book},
+    {.gpu = "H100 SXM",
+     .peak_16bit = 989.4 * tera,
+     .peak_8bit = 1979 * tera,
+     .memory = 3.35 * tera,
+     .link = 450 * giga,
+     .source = open_book},
+    {.gpu = "A100-SXM4-80GB",
+     .peak_16bit = 312 * tera,
+     .memory = 2.0 * tera,
+     .link = 300 * giga,
+     .source = open_book},
+    {.gpu = "A100", .peak_16bit = 312 * tera, .source = open_book},
+}};
+
+}  // namespace
+
+std::optional<double> Datasheet::peak(std::string_view dtype) const {
+  if (dtype == "f16" || dtype == "bf16") return peak_16bit;
+  if (dtype == "fp8" || dtype == "e4m3" || dtype == "e5m2") return peak_8bit;
+  return std::nullopt;
+}
+
+std::span<const Datasheet> datasheets() { return table; }
+
+const Datasheet* datasheet_of(std::string_view gpu_name) {
+  const auto found = std::ranges::find_if(
+      table, [&](const Datasheet& at) { return gpu_name.find(at.gpu) != gpu_name.npos; });
+  return found == table.end() ? nullptr : &*found;
+}
+
+const Datasheet* datasheet_of(const results::RankFacts& facts) {
+  const auto name = facts.text.find("gpu_name");
+  const auto parts = facts.text.find("gpu_mig");
+  if (name == facts.text.end() || (parts != facts.text.end() && parts->second == "on")) {
+    return nullptr;
+  }
+  return datasheet_of(name->second);
+}
+
+}  // namespace isoscale::analysis

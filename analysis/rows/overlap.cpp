@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/rows/overlap.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace isoscale::analysis {
+namespace {
+
+std::optional<double> time_of(const RowReport& row) {
+  if (row.data->status != results::PointStatus::ok || !row.time) return std::nullopt;
+  return row.time->median;
+}
+
+/// Fills in what is not known yet: a part may leave out what another part says.
+template <class T>
+void keep(T& known, T told) {
+  if (known == T{}) known = std::move(told);
+}
+
+void add_part(OverlapReport& report, const RowReport& row) {
+  const results::RowData& data = *row.data;
+  keep(report.collective, text_of(data, "collective"));
+  keep(report.dtype, text_of(data, "dtype"));
+  keep(report.bytes, number_of(data, "bytes"));
+  keep(report.m, number_of(data, "m"));
+  keep(report.n, number_of(data, "n"));
+  keep(report.k, number_of(data, "k"));
+  const std::string part = text_of(data, "part");
+  if (data.status != results::PointStatus::ok) {
+    keep(report.failure, fmt::format("{} {}: {}", part, results::name(data.status), data.reason));
+  }
+  const auto time = time_of(row);
+  if (part == "gemm") report.gemm = time;
+  if (part == "collective") report.communication = time;
+  if (part == "together") report.together = time;
+  // Held as times until both are known.
+  if (part == "gemm together") report.gemm_slowdown = time;
+  if (part == "collective together") report.communication_slowdown = time;
+}
+
+void conclude(OverlapReport& report) {
+  const auto against = [](std::optional<double> beside, std::optional<double> alone) {
+    return beside && alone && *alone > 0 ? std::optional{*beside / *alone} : std::nullopt;
+  };
+  report.gemm_slowdown = against(report.gemm_slowdown, report.gemm);
+  report.communication_slowdown = against(report.communication_slowdown, report.communication);
+  if (!report.gemm || !report.communication || !report.together) return;
+  const double shorter = std::min(*report.gemm, *report.communication);
+  if (shorter > 0) {
+    report.hidden = (*report.gemm + *report.communication - *report.together) / shorter;
+  }
+}
+
+}  // namespace
+
+std::vector<OverlapReport> merge_overlaps(std::span<const RowReport> rows) {
+  std::vector<OverlapReport> reports;
+  for (const RowReport& row : rows) {
+    if (text_of(*row.data, "op") != "overlap") continue;
+    const std::string pair = text_of(*row.data, "pair");
+    auto place = std::ranges::find(reports, pair, &OverlapReport::pair);
+    if (place == reports.end()) {
+      OverlapReport& added = reports.emplace_back();
+      added.pair = pair;
+      place = reports.end() - 1;
+    }
+    add_part(*place, row);
+  }
+  for (OverlapReport& report : reports) conclude(report);
+  return reports;
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "analysis/rows/row.hpp"
+
+namespace isoscale::analysis {
+
+/// A multiplication and a collective, each alone and then at once; seconds of one call.
+struct OverlapReport {
+  std::string pair;  ///< number of the pair
+  std::string collective, dtype;
+  std::optional<double> bytes, m, n, k;
+  std::optional<double> gemm, communication;  ///< alone
+  std::optional<double> together;             ///< until both have ended
+  /// How much longer each part takes beside the other, 1.0 = as long as alone. Absent where the
+  /// parts were not timed within the whole (parts "gemm together" and "collective together").
+  std::optional<double> gemm_slowdown, communication_slowdown;
+  /// (gemm + collective - together) / the shorter of the two alone: 1 when it is hidden wholly, 0
+  /// when nothing is, negative when together takes longer than one after the other.
+  std::optional<double> hidden;
+  std::string failure;  ///< why something of it is missing; "" when nothing is
+};
+
+/// One entry for each pair, in the order of their first rows.
+[[nodiscard]] std::vector<OverlapReport> merge_overlaps(std::span<const RowReport> rows);
+
+}  // namespace isoscale::analysis

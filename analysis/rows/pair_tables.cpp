@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "analysis/rows/bench_tables.hpp"
+#include "analysis/text_escape.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+constexpr std::size_t largest_matrix = 16;  ///< ranks
+
+/// Values that a matrix shows in one unit.
+struct Quantity {
+  const char* title;
+  std::optional<double> PairReport::*value;
+  double unit;  ///< what the cells count in
+};
+
+std::vector<BenchTable> matrices(const BenchReport& bench) {
+  constexpr Quantity quantities[] = {
+      {"one-way latency in us, from (row) to (column)", &PairReport::latency, 1e-6},
+      {"bandwidth in GB/s, from (row) to (column)", &PairReport::bandwidth, 1e9},
+      {"bandwidth of both directions at once in GB/s", &PairReport::bidirectional, 1e9}};
+  std::set<int> ranks;
+  std::map<std::pair<int, int>, const PairReport*> pairs;
+  for (const PairReport& pair : bench.pairs) {
+    ranks.insert({pair.src, pair.dst});
+    pairs[{pair.src, pair.dst}] = &pair;
+  }
+  if (ranks.size() > largest_matrix) return {};
+  std::vector<BenchTable> tables;
+  for (const Quantity& quantity : quantities) {
+    const bool measured = std::ranges::any_of(
+        bench.pairs, [&](const PairReport& pair) { return (pair.*quantity.value).has_value(); });
+    if (!measured) continue;
+    BenchTable table{.title = quantity.title, .columns = {{"rank"}}, .rows = {}};
+    for (const int dst : ranks) table.columns.push_back({std::to_string(dst)});
+    for (const int src : ranks) {
+      Row row{.cells = {std::to_string(src)}, .tail = ""};
+      for (const int dst : ranks) {
+        const auto pair = pairs.find({src, dst});
+        const auto value = pair == pairs.end() ? std::nullopt : pair->second->*quantity.value;
+        const bool failed = pair != pairs.end() && !pair->second->failure.empty();
+        row.cells.push_back(src == dst ? ""
+                            : value    ? fmt::format("{:.2f}", *value / quantity.unit)
+                            : failed   ? "failed"
+                                       : std::string{undefined});
+      }
+      table.rows.push_back(std::move(row));
+    }
+    tables.push_back(std::move(table));
+  }
+  return tables;
+}
+
+BenchTable class_table(const BenchReport& bench) {
+  BenchTable table{.title = "link classes: medians over ordered pairs, the fastest first",
+                   .columns = {{"class", Align::left},
+                               {"pairs"},
+                               {"latency"},
+                               {"bandwidth"},
+                               {"lowest"},
+                               {"highest"},
+                               {"both directions"},
+                               {"of the fastest"}},
+                   .rows = {}};
+  const auto fastest = bench.classes.front().bandwidth;
+  for (const ClassReport& at : bench.classes) {
+    const auto share =
+        fastest && at.bandwidth ? std::optional{*at.bandwidth / *fastest} : std::nullopt;
+    table.rows.push_back(
+        {.cells = {at.name.empty() ? std::string{undefined} : escape(at.name),
+                   std::to_string(at.pairs), time_cell(at.latency), bandwidth_cell(at.bandwidth),
+                   bandwidth_cell(at.lowest), bandwidth_cell(at.highest),
+                   bandwidth_cell(at.bidirectional), percent(share)},
+         .tail = ""});
+  }
+  return table;
+}
+
+bool is_pair_kind(const std::string& kind) {
+  return kind == "latency" || kind == "bandwidth" || kind == "bidirectional";
+}
+
+}  // namespace
+
+std::vector<BenchTable> pair_tables(const PointReport& point) {
+  const BenchReport& bench = *point.bench;
+  std::vector<BenchTable> tables;
+  if (!bench.pairs.empty()) {
+    tables = matrices(bench);
+    tables.push_back(class_table(bench));
+  }
+  BenchTable rest{.title = "ranks at once",
+                  .columns = {{"pattern", Align::left},
+                              {"class", Align::left},
+                              {"moved"},
+                              {"time"},
+                              {"±95%"},
+                              {"bandwidth"}},
+                  .rows = {}};
+  for (const RowReport& row : bench.rows) {
+    const std::string kind = text_of(*row.data, "kind");
+    if (text_of(*row.data, "op") != "p2p" || is_pair_kind(kind)) continue;
+    Row cells{.cells = {escape(kind), escape(text_of(*row.data, "class")),
+                        size_cell(number_of(*row.data, "bytes"))},
+              .tail = row_excuse(row)};
+    if (cells.tail.empty()) {
+      cells.cells.insert(cells.cells.end(),
+                         {time_cell(row), interval_cell(row), bandwidth_cell(row.bandwidth)});
+    }
+    rest.rows.push_back(std::move(cells));
+  }
+  if (!rest.rows.empty()) tables.push_back(std::move(rest));
+  return tables;
+}
+
+Facts bench_remarks(const PointReport& point) {
+  constexpr std::size_t most = 20;  // lines of one kind
+  Facts facts;
+  if (!point.bench) return facts;
+  for (const std::string& label : point.labels) facts.emplace_back("label", escape(label));
+  if (point.data->verified == false) facts.emplace_back("WRONG", escape(point.data->verification));
+  const auto wrong = std::ranges::count_if(
+      point.bench->rows, [](const RowReport& row) { return row.data->wrong.value_or(0) > 0; });
+  if (wrong > 0) {
+    facts.emplace_back("WRONG", fmt::format("{} row{} came out with wrong elements", wrong,
+                                            wrong == 1 ? "" : "s"));
+  }
+  std::size_t said = 0;
+  for (const PairReport& pair : point.bench->pairs) {
+    if (pair.failure.empty() || ++said > most) continue;
+    facts.emplace_back(
+        "failed", fmt::format("rank {} to rank {}: {}", pair.src, pair.dst, escape(pair.failure)));
+  }
+  if (said > most) facts.emplace_back("failed", fmt::format("and {} more pairs", said - most));
+  const auto& slow = point.bench->slow;
+  for (std::size_t i = 0; i < std::min(slow.size(), most); ++i) {
+    const SlowPair& at = slow[i];
+    facts.emplace_back(
+        "SLOW",
+        fmt::format("{} to {} ({}): {} {}, {} of its class's {}", escape(at.from), escape(at.to),
+                    escape(at.link_class), at.quantity, bandwidth_cell(at.value),
+                    percent(at.value / at.typical), bandwidth_cell(at.typical)));
+  }
+  if (slow.size() > most) {
+    facts.emplace_back("SLOW", fmt::format("and {} more pairs", slow.size() - most));
+  }
+  return facts;
+}
+
+}  // namespace isoscale::analysis

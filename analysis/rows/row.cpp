@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/rows/row.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "analysis/calibration/gemm_rate.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using results::RowData;
+
+constexpr std::array<std::string_view, 10> collectives{
+    "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce",
+    "all_to_all", "gather",         "scatter",    "sendrecv",  "barrier"};
+
+/// amount / time, where both are there and above 0.
+std::optional<double> rate(std::optional<double> amount, const std::optional<Estimate>& time) {
+  if (!amount || !(*amount > 0) || !time || !(time->median > 0)) return std::nullopt;
+  return *amount / time->median;
+}
+
+std::optional<double> share(std::optional<double> value, std::optional<double> whole) {
+  if (!value || !whole || !(*whole > 0)) return std::nullopt;
+  return *value / *whole;
+}
+
+/// Whether both ends of a memory row are the device's own memory.
+bool within_device(const std::string& kind) {
+  return kind == "d2d" || kind == "copy" || kind == "triad";
+}
+
+void add_gemm(RowReport& report, const RowReference& reference) {
+  const std::string dtype = text_of(*report.data, "dtype");
+  report.flops = rate(number_of(*report.data, "flop"), report.time);
+  if (reference.calibration != nullptr) {
+    const auto* const ceiling = ceiling_of(*reference.calibration, dtype);
+    if (ceiling != nullptr) report.of_ceiling = share(report.flops, ceiling->rate);
+  }
+  if (reference.datasheet != nullptr) {
+    report.of_peak = share(report.flops, reference.datasheet->peak(dtype));
+  }
+}
+
+}  // namespace
+
+std::string text_of(const RowData& row, const std::string& key) {
+  const auto found = row.text.find(key);
+  return found == row.text.end() ? "" : found->second;
+}
+
+std::optional<double> number_of(const RowData& row, const std::string& key) {
+  const auto found = row.number.find(key);
+  if (found == row.number.end() || std::isnan(found->second)) return std::nullopt;
+  return found->second;
+}
+
+std::vector<double> call_times(const RowData& row) {
+  std::vector<double> times;
+  times.reserve(row.times.size());
+  for (const std::vector<double>& play : row.times) {
+    const bool known =
+        !play.empty() && std::ranges::all_of(play, [](double time) { return std::isfinite(time); });
+    if (known) times.push_back(std::ranges::max(play) / static_cast<double>(row.calls));
+  }
+  return times;
+}
+
+std::optional<double> bus_factor(std::string_view op, double members) {
+  if (!(members >= 1) || op == "barrier" || !is_collective(op)) return std::nullopt;
+  if (op == "all_reduce") return 2 * (members - 1) / members;
+  if (op == "broadcast" || op == "reduce" || op == "sendrecv") return 1;
+  return (members - 1) / members;
+}
+
+bool is_collective(std::string_view op) {
+  return std::ranges::find(collectives, op) != collectives.end();
+}
+
+bool has_rates(const RowData& row) {
+  return row.status == results::PointStatus::ok || row.wrong.value_or(0) > 0;
+}
+
+RowReport report_row(const RowData& row, const RowReference& reference) {
+  RowReport report;
+  report.data = &row;
+  report.time = estimate(call_times(row));
+  constexpr double p99 = 0.99;
+  report.p99 = quantile(row.call_times, p99);
+  if (!has_rates(row)) return report;
+  const std::string op = text_of(row, "op");
+  const std::optional<double> bytes = number_of(row, "bytes");
+  if (op == "gemm") {
+    add_gemm(report, reference);
+  } else if (is_collective(op) && op != "barrier") {
+    report.algbw = rate(bytes, report.time);
+    const auto factor = bus_factor(op, number_of(row, "members").value_or(0));
+    if (report.algbw && factor) report.busbw = *report.algbw * *factor;
+  } else if (op == "p2p" || op == "memory") {
+    report.bandwidth = rate(bytes, report.time);
+    if (op == "memory" && reference.datasheet != nullptr && within_device(text_of(row, "kind"))) {
+      report.of_memory_peak = share(report.bandwidth, reference.datasheet->memory);
+    }
+  }
+  return report;
+}
+
+}  // namespace isoscale::analysis

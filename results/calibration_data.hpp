@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+/// What one run measured of the parts under its curves, fitted: plain data. The analysis makes it,
+/// the writer stores it, the reader gives it back.
+namespace isoscale::results {
+
+/// A fitted value with its 95% interval; the bounds are absent where it rests on too few sizes.
+struct Fitted {
+  double value = 0;
+  std::optional<double> lower{}, upper{};
+
+  bool operator==(const Fitted&) const = default;
+};
+
+/// One size of a curve. Its residual is time / fitted - 1.
+struct CurveSample {
+  double bytes = 0, time = 0;  ///< seconds, median
+  double fitted = 0;           ///< seconds, of the curve at this size; never falls with size
+  /// What the curve without this size predicts for it, over `time`, minus 1; absent at both ends.
+  std::optional<double> held_out{};
+
+  bool operator==(const CurveSample&) const = default;
+};
+
+/// Time of one call against size, of one kind of communication among like ranks.
+struct CalibrationCurve {
+  std::string op{}, dtype{}, link_class{}, implementation{};
+  int members = 0, nodes = 0;         ///< ranks of a group, and nodes that these are on
+  std::optional<Fitted> latency{};    ///< seconds; absent where no size is small enough
+  std::optional<Fitted> bandwidth{};  ///< bytes/s of algbw towards infinite size; absent likewise
+  /// A time t that the curve predicts between its sizes is promised to lie within t / (1 + error)
+  /// and t * (1 + error); absent below 5 sizes.
+  std::optional<double> error{};
+  /// What is straight between the sizes: "log" time over log size, or "linear" time over size.
+  std::string form = "log";
+  std::string labels{};                ///< "oversubscribed" where ranks shared cores; else ""
+  std::vector<CurveSample> samples{};  ///< ascending
+
+  bool operator==(const CalibrationCurve&) const = default;
+};
+
+/// How latency and bandwidth of like curves change with the ranks of a group.
+struct CalibrationGrowth {
+  std::string op{}, dtype{}, link_class{}, implementation{};
+  std::vector<int> members{};                  ///< ascending
+  std::vector<double> latency{}, bandwidth{};  ///< of each; NaN = not known
+  /// "log2 n" or "n", whichever follows the latencies better; "" when that cannot be said.
+  std::string law{};
+  double base = 0, slope = 0;                ///< seconds: latency = base + slope * law
+  std::optional<double> bandwidth_factor{};  ///< of the most ranks over that of the fewest
+
+  bool operator==(const CalibrationGrowth&) const = default;
+};
+
+/// What one shape of a matrix multiplication reached on one rank, the slowest.
+struct GemmRate {
+  std::string dtype{}, cache{};  ///< cache: "cold" or "warm"
+  double m = 0, n = 0, k = 0, batch = 1;
+  double rate = 0;       ///< FLOP/s, median
+  std::string labels{};  ///< as of a curve
+  /// What the other shapes predict for it, over `rate`, minus 1; absent where it is the only one.
+  std::optional<double> held_out{};
+
+  bool operator==(const GemmRate&) const = default;
+};
+
+/// The best rate of one element type: what MFU is read against.
+struct GemmCeiling {
+  std::string dtype{}, cache{};  ///< cold shapes, unless only warm ones were measured
+  double rate = 0;               ///< FLOP/s of one rank
+  double m = 0, n = 0, k = 0, batch = 1;
+  std::optional<double> error{};  ///< of a predicted rate, as of a curve
+  std::string labels{};
+
+  bool operator==(const GemmCeiling&) const = default;
+};
+
+struct CalibrationData {
+  std::string device{};  ///< executor
+  std::vector<CalibrationCurve> curves{};
+  std::vector<CalibrationGrowth> growth{};
+  std::vector<GemmRate> gemms{};
+  std::vector<GemmCeiling> ceilings{};
+
+  [[nodiscard]] bool empty() const { return curves.empty() && gemms.empty(); }
+  bool operator==(const CalibrationData&) const = default;
+};
+
+}  // namespace isoscale::results

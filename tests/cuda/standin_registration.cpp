@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// Memory that NCCL gives and that its communicators are told of.
+#include <algorithm>
+
+#include "tests/cuda/nccl_work.hpp"
+#include "tests/cuda/streams.hpp"
+
+using namespace isoscale::standin;
+
+namespace {
+
+/// How many communicators know a piece of memory; it must not be freed while one does.
+std::map<const void*, int>& known() {
+  static std::map<const void*, int> one;
+  return one;
+}
+
+void* add(std::map<void*, Range>& ranges, const Range& range) {
+  ++known()[range.begin];
+  ++machine().alive.registrations;
+  static std::uintptr_t last = 0;
+  void* const handle = reinterpret_cast<void*>(++last);
+  ranges[handle] = range;
+  return handle;
+}
+
+ncclResult_t remove(std::map<void*, Range>& ranges, void* handle) {
+  const auto found = ranges.find(handle);
+  if (found == ranges.end()) return ncclInvalidArgument;
+  --known()[found->second.begin];
+  --machine().alive.registrations;
+  ranges.erase(found);
+  return ncclSuccess;
+}
+
+}  // namespace
+
+namespace isoscale::standin {
+
+void forget_registrations(Ring& ring) {
+  while (!ring.windows.empty()) remove(ring.windows, ring.windows.begin()->first);
+  while (!ring.buffers.empty()) remove(ring.buffers, ring.buffers.begin()->first);
+}
+
+}  // namespace isoscale::standin
+
+ncclResult_t ncclMemAlloc(void** to, std::size_t bytes) {
+  *to = machine().memory.take(bytes, Kind::nccl, machine().settings.gpu_memory);
+  return *to == nullptr ? ncclUnhandledCudaError : ncclSuccess;
+}
+
+ncclResult_t ncclMemFree(void* memory) {
+  if (!machine().memory.holds(memory, 1, Kind::nccl)) return ncclInvalidArgument;
+  if (known()[memory] > 0) return ncclInvalidUsage;
+  static_cast<void>(drain());
+  return machine().memory.give_back(memory) ? ncclSuccess : ncclInvalidArgument;
+}
+
+ncclResult_t ncclCommRegister(ncclComm_t communicator, void* memory, std::size_t bytes,
+                              void** handle) {
+  if (!machine().memory.holds(memory, bytes)) return ncclInvalidArgument;
+  *handle = add(communicator->ring->buffers, {static_cast<std::byte*>(memory), bytes});
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommDeregister(ncclComm_t communicator, void* handle) {
+  return remove(communicator->ring->buffers, handle);
+}
+
+/// Collective: all ranks give as much.
+ncclResult_t ncclCommWindowRegister(ncclComm_t communicator, void* memory, std::size_t bytes,
+                                    ncclWindow_t* window, int flags) {
+  Ring& ring = *communicator->ring;
+  const bool is_sound = machine().memory.holds(memory, bytes, Kind::nccl) &&
+                        bytes % NCCL_WIN_REQUIRED_ALIGNMENT == 0 &&
+                        flags == NCCL_WIN_COLL_SYMMETRIC;
+  std::array<unsigned long, 2> extremes{bytes, ~bytes};
+  MPI_Allreduce(MPI_IN_PLACE, extremes.data(), 2, MPI_UNSIGNED_LONG, MPI_MAX, ring.mpi);
+  if (!is_sound || extremes[0] != ~extremes[1]) return ncclInvalidArgument;
+  *window = nullptr;
+  if (!machine().settings.makes_windows) return ncclSuccess;
+  *window = static_cast<ncclWindow_t>(add(ring.windows, {static_cast<std::byte*>(memory), bytes}));
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommWindowDeregister(ncclComm_t communicator, ncclWindow_t window) {
+  return remove(communicator->ring->windows, window);
+}

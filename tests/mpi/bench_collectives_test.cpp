@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// Collectives do what their rows say, bit for bit; and a bit that is not right is found.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "executor/host/host.hpp"
+#include "runner/expectations.hpp"
+#include "workloads/collectives/collectives.hpp"
+#include "workloads/workload.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+using executor::Trace;
+using workloads::Bench;
+using workloads::Case;
+using workloads::Expectation;
+
+class Collectives : public testing::Test {
+ protected:
+  /// Builds and prepares, and plays setup.
+  void prepare(workloads::Options options) {
+    request_.mesh.dp = world_.size();
+    request_.options = std::move(options);
+    bench_ = workloads::collectives::build(request_, 0);
+    expected_ = workloads::collectives::expect(request_, 0, world_.rank());
+    session_ = executor_->prepare(bench_.set, world_);
+    session_->play(program::Section::setup, Trace::off);
+  }
+
+  void play(const Case& one, std::uint32_t times = 1) {
+    if (one.when != workloads::Restore::never) session_->play({.section = one.restore});
+    session_->play({.section = one.section, .times = times});
+  }
+
+  [[nodiscard]] Comparison compare(std::size_t index) {
+    Expectations expectations{bench_.set.of(world_.rank()), bench_.set.mesh.size()};
+    return expectations.compare(*session_, expected_[index]);
+  }
+
+  [[nodiscard]] std::string title(std::size_t index) const {
+    const workloads::RowSpec& row = bench_.rows[bench_.cases[index].row_begin];
+    std::string text;
+    for (const auto& [key, value] : row.text) text += value + " ";
+    return fmt::format("{}{} bytes", text, row.number.at("bytes"));
+  }
+
+  comm::Communicator world_ = comm::Communicator::world();
+  std::unique_ptr<executor::Executor> executor_ =
+      executor::make_host_executor({.narrow = executor::NarrowTypes::emulated});
+  workloads::Request request_;
+  Bench bench_;
+  std::vector<std::vector<Expectation>> expected_;
+  std::unique_ptr<executor::Session> session_;
+};
+
+constexpr const char* all_types = "f64,f32,f16,bf16,i64,i32,i8,u8";
+
+TEST_F(Collectives, AreRightOfEveryOperationTypeAndPlace) {
+  prepare({{"sizes", "16..64KiB*16,100KiB"},
+           {"types", all_types},
+           {"reduction", "sum,min,max"},
+           {"rotate", "128KiB"},
+           {"root", std::to_string(world_.size() - 1)}});
+  for (std::size_t i = 0; i < bench_.cases.size(); ++i) {
+    play(bench_.cases[i]);
+    const Comparison found = compare(i);
+    EXPECT_EQ(found.wrong, 0U) << title(i) << ": " << found.first;
+  }
+}
+
+TEST_F(Collectives, TextbookAlgorithmsAreRight) {
+  prepare({{"sizes", "64..64KiB*16,100KiB"},
+           {"types", "f64,f32,i32"},
+           {"op", "all_reduce,all_gather,reduce_scatter"},
+           {"in_place", "no"},
+           {"rotate", "64KiB"},
+           {"implementation", "ring,tree,recursive-doubling"}});
+  for (std::size_t i = 0; i < bench_.cases.size(); ++i) {
+    play(bench_.cases[i], 2);
+    const Comparison found = compare(i);
+    EXPECT_GT(found.compared, 0U) << title(i);
+    EXPECT_EQ(found.wrong, 0U) << title(i) << ": " << found.first;
+  }
+}
+
+/// One bit of one element on one rank, in each slice that is compared: the first, a middle and the
+/// last element, the lowest and the highest bit.
+TEST_F(Collectives, AFlippedBitIsFound) {
+  prepare(
+      {{"sizes", "256"}, {"types", all_types}, {"reduction", "sum,min,max"}, {"rotate", "512"}});
+  const auto& buffers = bench_.set.of(world_.rank()).buffers;
+  for (std::size_t i = 0; i < bench_.cases.size(); ++i) {
+    play(bench_.cases[i]);
+    std::size_t flipped = 0;
+    for (const Expectation& one : expected_[i]) {
+      const std::uint64_t size = program::element_size(buffers[one.slice.buffer].dtype);
+      for (const std::uint64_t at : {std::uint64_t{0}, one.slice.count / 2, one.slice.count - 1}) {
+        for (const std::size_t bit : {std::size_t{0}, size * 8 - 1}) {
+          program::Slice element = one.slice;
+          element.offset += at;
+          element.count = 1;
+          std::vector<std::byte> right(size);
+          session_->read(element, right);
+          std::vector<std::byte> spoilt = right;
+          spoilt[bit / 8] ^= std::byte{1} << (bit % 8);
+          session_->write(element, spoilt);
+          EXPECT_EQ(compare(i).wrong, 1U) << title(i) << ": element " << at << ", bit " << bit;
+          session_->write(element, right);
+          ++flipped;
+        }
+      }
+    }
+    EXPECT_EQ(compare(i).wrong, 0U) << title(i);
+    const auto& row = bench_.rows[bench_.cases[i].row_begin];
+    if (row.text.at("op") == "all_reduce") EXPECT_GT(flipped, 0U);
+  }
+}
+
+/// Data that was never received is no accident of what was there before.
+TEST_F(Collectives, WithoutThePlayEveryOperationIsWrong) {
+  if (world_.size() == 1) GTEST_SKIP() << "one rank";
+  prepare({{"sizes", "4KiB"},
+           {"rotate", "4KiB"},
+           {"op", "all_reduce,all_gather,all_to_all,sendrecv"},
+           {"in_place", "no"}});
+  for (std::size_t i = 0; i < bench_.cases.size(); ++i) {
+    session_->play({.section = bench_.cases[i].restore});
+    const Comparison found = compare(i);
+    EXPECT_GT(found.wrong, found.compared / 4) << title(i);
+  }
+}
+
+}  // namespace
+}  // namespace isoscale::runner

@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// The programs of the memory benchmark: what each case plays, and that its bytes are those of its
+// ops.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "program/check.hpp"
+#include "program/outline.hpp"
+#include "workloads/memory/memory.hpp"
+
+namespace isoscale::workloads::memory {
+namespace {
+
+using program::Advice;
+using program::OpKind;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+constexpr const char* every_kind =
+    "h2d-pinned,d2h-pinned,h2d-pageable,d2h-pageable,d2d,copy,triad,explicit,managed,"
+    "managed-prefetch,managed-read-mostly,managed-preferred-device";
+
+Request request_of(int ranks, Options options) {
+  return {.mesh = {.dp = ranks}, .options = std::move(options)};
+}
+
+std::vector<OpKind> kinds_in(const program::RankProgram& program, program::Section section) {
+  std::vector<OpKind> kinds;
+  for (const program::Op& op : program.section(section).ops) kinds.push_back(kind_of(op.payload));
+  return kinds;
+}
+
+TEST(MemoryBench, EveryKindIsAProgramThatHoldsTogether) {
+  for (const int ranks : {1, 2, 5}) {
+    const Request request = request_of(ranks, {{"kinds", every_kind}, {"sizes", "4,1000,1MiB"}});
+    const Bench bench = build(request, 0);
+    EXPECT_NO_THROW(program::check(bench.set));
+    const std::size_t together = ranks == 1 ? 1 : 2;
+    EXPECT_EQ(bench.cases.size(), kind_count * 3 * together);
+    EXPECT_EQ(bench.rows.size(), bench.cases.size());
+    const auto expected = expect(request, 0, ranks - 1);
+    EXPECT_EQ(expected.size(), bench.cases.size());
+  }
+}
+
+/// What a copy moves is counted once between memories, twice within one; a triad moves three
+/// arrays.
+TEST(MemoryBench, BytesOfARowAreThoseOfItsOps) {
+  const Bench bench = build(request_of(1, {{"kinds", every_kind}, {"sizes", "1MiB"}}), 0);
+  for (std::size_t i = 0; i < bench.cases.size(); ++i) {
+    const std::string& kind = bench.rows[i].text.at("kind");
+    SCOPED_TRACE(kind);
+    const program::Outline outline =
+        program::outline(bench.set.of(0), bench.cases[i].section, bench.set.mesh);
+    const double moved = static_cast<double>(outline.ops.back().bytes);  // read and written
+    const double bytes = bench.rows[i].number.at("bytes");
+    EXPECT_EQ(bench.rows[i].number.at("array_bytes"), 1 << 20);
+    if (kind == "copy" || kind == "d2d" || kind == "triad") {
+      EXPECT_EQ(bytes, moved);
+    } else {
+      EXPECT_EQ(bytes, 1 << 20);
+    }
+  }
+}
+
+TEST(MemoryBench, ManagedDataLiesWithTheHostBeforeEachPlay) {
+  const Bench bench =
+      build(request_of(1, {{"kinds", "managed,managed-prefetch,managed-read-mostly,explicit"},
+                           {"sizes", "64KiB"}}),
+            0);
+  const program::RankProgram& program = bench.set.of(0);
+  const std::vector<std::vector<OpKind>> timed{{OpKind::add},
+                                               {OpKind::advise, OpKind::add},
+                                               {OpKind::advise, OpKind::add},
+                                               {OpKind::copy, OpKind::add}};
+  for (std::size_t i = 0; i < timed.size(); ++i) {
+    EXPECT_EQ(kinds_in(program, bench.cases[i].section), timed[i]);
+    if (i == 3) continue;
+    EXPECT_EQ(bench.cases[i].when, Restore::every_play);
+    EXPECT_EQ(bench.cases[i].most_times, 1U) << "a second pass would find the pages there";
+    const auto& restore = program.section(bench.cases[i].restore).ops;
+    std::vector<Advice> advice;
+    for (const program::Op& op : restore) {
+      advice.push_back(std::get<program::Advise>(op.payload).advice);
+    }
+    EXPECT_THAT(advice, ElementsAre(Advice::unset_read_mostly, Advice::unset_preferred,
+                                    Advice::prefetch_host));
+  }
+}
+
+TEST(MemoryBench, OneRankAloneLeavesTheOthersIdle) {
+  const Bench bench =
+      build(request_of(3, {{"kinds", "triad"}, {"sizes", "4KiB"}, {"together", "both"}}), 0);
+  ASSERT_EQ(bench.cases.size(), 2U);
+  EXPECT_THAT(bench.rows[0].ranks, ElementsAre(0));
+  EXPECT_TRUE(bench.rows[1].ranks.empty());
+  EXPECT_TRUE(kinds_in(bench.set.of(2), bench.cases[0].section).empty());
+  EXPECT_THAT(kinds_in(bench.set.of(0), bench.cases[0].section), ElementsAre(OpKind::add));
+  EXPECT_THAT(kinds_in(bench.set.of(2), bench.cases[1].section), ElementsAre(OpKind::add));
+}
+
+TEST(MemoryBench, HasABatchForEachNumaNode) {
+  const Request request = request_of(1, {{"numa", "0,3"}, {"sizes", "4KiB"}});
+  EXPECT_EQ(hooks().batches(request), 2);
+  EXPECT_EQ(build(request, 1).session.numa_node, 3);
+  EXPECT_EQ(build(request, 1).rows.front().number.at("numa"), 3);
+  EXPECT_EQ(build(request_of(1, {}), 0).session, program::SessionOptions{});
+}
+
+TEST(MemoryBench, WhatIsNotNamedComesFromTheMachine) {
+  const Request host =
+      on_machine(request_of(1, {{"numa", "all"}}), {.device = "host", .numa_nodes = 2});
+  EXPECT_EQ(host.options.at("kinds"), "copy,triad");
+  EXPECT_EQ(host.options.at("numa"), "0,1");
+  const Request cuda = on_machine(request_of(1, {}), {.device = "cuda"});
+  EXPECT_THAT(cuda.options.at("kinds"), HasSubstr("h2d-pinned,"));
+  EXPECT_THAT(cuda.options.at("kinds"), HasSubstr(",managed-preferred-device"));
+  const Request named = on_machine(request_of(1, {{"kinds", "d2d"}}), {.device = "host"});
+  EXPECT_EQ(named.options.at("kinds"), "d2d");
+}
+
+TEST(MemoryBench, RefusesWhatItCannotMeasure) {
+  EXPECT_THROW(static_cast<void>(cases_of(request_of(1, {{"sizes", "2"}}))), base::UsageError);
+  EXPECT_THROW(static_cast<void>(cases_of(request_of(1, {{"sizes", "32GiB"}}))), base::UsageError);
+  for (const char* numa : {"some", "-1", "0,,1", "1.5"}) {
+    EXPECT_THROW(static_cast<void>(numa_nodes_of(request_of(1, {{"numa", numa}}))),
+                 base::UsageError)
+        << numa;
+  }
+}
+
+}  // namespace
+}  // namespace isoscale::workloads::memory

@@ -1,0 +1,272 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/calibration/calibrate.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "analysis/calibration/curve.hpp"
+#include "analysis/calibration/gemm_rate.hpp"
+#include "analysis/calibration/growth.hpp"
+#include "analysis/report.hpp"
+#include "bench_samples.hpp"
+#include "report_samples.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using results::CalibrationCurve;
+using results::CalibrationData;
+using results::RunData;
+using testing::ElementsAre;
+
+const CalibrationCurve* curve_of(const CalibrationData& calibration, const std::string& op,
+                                 int members) {
+  for (const CalibrationCurve& at : calibration.curves) {
+    if (at.op == op && at.members == members) return &at;
+  }
+  return nullptr;
+}
+
+TEST(Growth, NamesTheLawThatLatencyFollows) {
+  const auto named = [](const std::function<double(double)>& latency) {
+    std::vector<CalibrationCurve> curves;
+    for (const int members : {16, 2, 8, 4}) {
+      curves.push_back({.op = "all_reduce",
+                        .members = members,
+                        .latency = results::Fitted{.value = latency(members)},
+                        .bandwidth = results::Fitted{.value = 10e9 - 0.5e9 * members}});
+    }
+    return growth_of(curves).at(0);
+  };
+  const auto tree = named([](double n) { return 3e-6 + 2e-6 * std::log2(n); });
+  EXPECT_EQ(tree.law, "log2 n");
+  EXPECT_NEAR(tree.base, 3e-6, 1e-12);
+  EXPECT_NEAR(tree.slope, 2e-6, 1e-12);
+  EXPECT_THAT(tree.members, ElementsAre(2, 4, 8, 16));
+  EXPECT_NEAR(tree.bandwidth_factor.value(), 2.0 / 9, 1e-12);
+  const auto ring = named([](double n) { return 1e-6 + 0.7e-6 * n; });
+  EXPECT_EQ(ring.law, "n");
+  EXPECT_NEAR(ring.base, 1e-6, 1e-12);
+  EXPECT_NEAR(ring.slope, 0.7e-6, 1e-12);
+}
+
+TEST(Growth, OfTwoCountsIsNoLawAndOfOneNothing) {
+  std::vector<CalibrationCurve> curves{
+      {.op = "barrier", .members = 2, .latency = results::Fitted{.value = 1e-6}},
+      {.op = "barrier", .members = 4, .latency = results::Fitted{.value = 2e-6}},
+      {.op = "reduce", .members = 4, .latency = results::Fitted{.value = 2e-6}}};
+  const auto growth = growth_of(curves);
+  ASSERT_EQ(growth.size(), 1U);
+  EXPECT_EQ(growth[0].law, "");
+  EXPECT_NEAR(growth[0].slope, 1e-6, 1e-12);
+  EXPECT_FALSE(growth[0].bandwidth_factor);
+}
+
+TEST(GemmRate, CeilingIsTheBestColdShapeOrElseTheBestWarmOne) {
+  CalibrationData data;
+  data.gemms = {{.dtype = "f32", .cache = "cold", .m = 64, .n = 64, .k = 64, .rate = 1e9},
+                {.dtype = "f32", .cache = "cold", .m = 512, .n = 512, .k = 512, .rate = 4e9},
+                {.dtype = "f32", .cache = "warm", .m = 512, .n = 512, .k = 512, .rate = 9e9},
+                {.dtype = "f64", .cache = "warm", .m = 8, .n = 8, .k = 8, .rate = 2e9}};
+  data.ceilings = rate_gemms(data.gemms);
+  ASSERT_EQ(data.ceilings.size(), 2U);
+  EXPECT_EQ(ceiling_of(data, "f32")->rate, 4e9);
+  EXPECT_EQ(ceiling_of(data, "f32")->cache, "cold");
+  EXPECT_EQ(ceiling_of(data, "f32")->m, 512);
+  EXPECT_EQ(ceiling_of(data, "f64")->cache, "warm");
+  EXPECT_EQ(ceiling_of(data, "bf16"), nullptr);
+  EXPECT_NEAR(data.gemms[0].held_out.value(), 3, 1e-12);  // 512 cubed is the only other cold one
+  EXPECT_FALSE(data.gemms[3].held_out);
+}
+
+TEST(GemmRate, PredictsByTheNearestShapeWithinItsStatedError) {
+  // 60e9 at most, less where an extent is small, with a ripple of 5%.
+  const auto rate = [](double m, double n, double k) {
+    const double least = std::min({m, n, k});
+    return 60e9 * least / (least + 100) * (1 + 0.05 * std::sin(m + n + k));
+  };
+  CalibrationData data;
+  for (double m = 64; m <= 4096; m *= 2) {
+    for (double k = 64; k <= 4096; k *= 2) {
+      data.gemms.push_back(
+          {.dtype = "f32", .cache = "cold", .m = m, .n = 1024, .k = k, .rate = rate(m, 1024, k)});
+    }
+  }
+  data.ceilings = rate_gemms(data.gemms);
+  const auto exact = predict_rate(data, {.dtype = "f32", .m = 256, .n = 1024, .k = 512});
+  EXPECT_NEAR(exact->rate / rate(256, 1024, 512), 1, 0.15);  // (512, 256) is as near
+  int within = 0, all = 0;
+  for (double m = 90; m <= 3000; m *= 1.7) {
+    for (double k = 90; k <= 3000; k *= 1.7) {
+      const auto at = predict_rate(data, {.dtype = "f32", .m = m, .n = 1024, .k = k});
+      ASSERT_TRUE(at && at->lower && at->upper);
+      const double truth = rate(m, 1024, k);
+      within += *at->lower <= truth && truth <= *at->upper ? 1 : 0;
+      ++all;
+    }
+  }
+  EXPECT_GE(within, all * 90 / 100) << all;
+  EXPECT_FALSE(predict_rate(data, {.dtype = "f64", .m = 64, .n = 64, .k = 64}));
+}
+
+RunData bench_run() {
+  RunData run = samples::run();
+  run.points = {samples::collectives(0, 2), samples::collectives(1, 4), samples::gemms(2),
+                samples::pairs(3)};
+  return run;
+}
+
+TEST(Calibrate, FitsEveryKindOfRow) {
+  const CalibrationData data = calibrate(bench_run());
+  EXPECT_EQ(data.device, "host");
+  const CalibrationCurve* const reduce = curve_of(data, "all_reduce", 4);
+  ASSERT_NE(reduce, nullptr);
+  EXPECT_EQ(reduce->link_class, "same node");
+  EXPECT_EQ(reduce->implementation, "library");
+  EXPECT_EQ(reduce->nodes, 1);
+  EXPECT_EQ(reduce->samples.size(), 8U);
+  EXPECT_NEAR(reduce->latency->value, 2e-6, 2e-8);
+  EXPECT_NEAR(reduce->bandwidth->value, 4e9, 4e7);
+  EXPECT_TRUE(reduce->error);
+  const CalibrationCurve* const barrier = curve_of(data, "barrier", 4);
+  ASSERT_NE(barrier, nullptr);
+  EXPECT_NEAR(barrier->latency->value, 3e-6, 1e-9);
+  const CalibrationCurve* const pair = curve_of(data, "p2p", 2);
+  ASSERT_NE(pair, nullptr);
+  EXPECT_NEAR(pair->latency->value, 1.15e-6, 1e-8);  // median over pairs
+  EXPECT_NEAR(pair->bandwidth->value, 5.03e9, 0.02e9);
+  EXPECT_EQ(curve_of(data, "sendrecv", 4), nullptr);  // it failed
+  ASSERT_EQ(data.growth.size(), 3U);                  // all_gather, all_reduce, barrier
+  EXPECT_THAT(data.growth[1].members, ElementsAre(2, 4));
+  ASSERT_NE(ceiling_of(data, "f32"), nullptr);
+  EXPECT_NEAR(ceiling_of(data, "f32")->rate, 50e9, 1);
+  EXPECT_TRUE(calibrate(samples::two_curves()).empty());
+}
+
+TEST(Calibrate, LeavesOutWhatProgramsDoNotMeet) {
+  const auto changed = [](const std::function<void(results::RowData&)>& change) {
+    RunData run = samples::run();
+    run.points = {samples::collectives(0)};
+    for (results::RowData& row : run.points[0].rows) change(row);
+    return calibrate(run).curves.size();
+  };
+  EXPECT_EQ(changed([](auto&) {}), 3U);
+  EXPECT_EQ(changed([](auto& row) { row.wrong = 1; }), 0U);
+  EXPECT_EQ(changed([](auto& row) { row.status = results::PointStatus::skipped; }), 0U);
+  EXPECT_EQ(changed([](auto& row) { row.text["algorithm"] = "RING"; }), 0U);
+  EXPECT_EQ(changed([](auto& row) { row.text["algorithm"] = "library"; }), 3U);
+  EXPECT_EQ(changed([](auto& row) { row.text["registration"] = "local"; }), 0U);
+  EXPECT_EQ(changed([](auto& row) { row.text["registration"] = "none"; }), 3U);
+  EXPECT_EQ(changed([](auto& row) { row.text["reduction"] = "max"; }), 0U);
+}
+
+TEST(Calibrate, PrefersGroupsAtOnceAndRanksThatShareNothing) {
+  RunData run = samples::run();
+  run.points = {samples::collectives(0), samples::collectives(1)};
+  const auto slowed = [](results::PointData& point) {
+    for (results::RowData& row : point.rows) row.calls = 1;  // ten times the time of a call
+  };
+  slowed(run.points[0]);
+  for (results::RowData& row : run.points[0].rows) row.text["groups"] = "one";
+  EXPECT_NEAR(curve_of(calibrate(run), "all_reduce", 4)->latency->value, 2e-6, 2e-8);
+  for (results::RowData& row : run.points[0].rows) row.text["groups"] = "all";
+  run.points[0].labels = {"oversubscribed"};
+  EXPECT_NEAR(curve_of(calibrate(run), "all_reduce", 4)->latency->value, 2e-6, 2e-8);
+  EXPECT_EQ(curve_of(calibrate(run), "all_reduce", 4)->labels, "");
+  run.points.pop_back();
+  EXPECT_NEAR(curve_of(calibrate(run), "all_reduce", 4)->latency->value, 20e-6, 2e-7);
+  EXPECT_EQ(curve_of(calibrate(run), "all_reduce", 4)->labels, "oversubscribed");
+}
+
+TEST(Calibrate, KeepsGroupsOnOneNodeApartFromThoseOnTwo) {
+  RunData run = samples::run();
+  run.points = {samples::collectives(0), samples::collectives(1)};
+  for (int rank = 4; rank < 8; ++rank) run.rank_facts[static_cast<std::size_t>(rank)].node = 1;
+  run.points[0].world_rank = {0, 1, 2, 3};
+  run.points[1].world_rank = {2, 3, 4, 5};
+  int one = 0, two = 0;
+  for (const CalibrationCurve& at : calibrate(run).curves) (at.nodes == 1 ? one : two) += 1;
+  EXPECT_EQ(one, 3);
+  EXPECT_EQ(two, 3);
+}
+
+/// A dp curve whose 2-rank point all-reduces 64 B, and what was measured of its parts.
+RunData curve_with_parts() {
+  RunData run = samples::run();
+  samples::add_dp_curve(run);
+  results::PointData parts = samples::bench_point(9, "calibrate", 2);
+  // 64 B take 160 ns among 2; samples of other sizes lie on a line through it.
+  for (const double bytes : {8.0, 64.0, 512.0}) {
+    parts.rows.push_back(samples::collective("all_reduce", bytes, 160e-9 * bytes / 64, 2));
+  }
+  parts.rows.push_back(samples::gemm("f32", "cold", 512, 100e9, 2));
+  run.points.push_back(parts);
+  return run;
+}
+
+TEST(Report, GivesMfuOfTheMeasuredCeiling) {
+  const RunData run = curve_with_parts();
+  const RunReport report = make_report(run, "", {});
+  ASSERT_EQ(report.curves.size(), 1U);
+  ASSERT_EQ(report.benches.size(), 1U);
+  const PointReport& two = report.curves[0].points[1];
+  ASSERT_TRUE(two.flops_per_rank);
+  EXPECT_NEAR(two.mfu.value(), *two.flops_per_rank / 100e9, 1e-12);
+  EXPECT_FALSE(report.benches[0].step_time || report.benches[0].throughput ||
+               report.benches[0].mfu || report.benches[0].efficiency);
+  const RunData bare = samples::two_curves();
+  EXPECT_FALSE(make_report(bare, "", {}).curves[0].points[1].mfu);
+  RunData other = curve_with_parts();
+  other.points[1].dtype = "f64";
+  for (const Curve& curve : make_report(other, "", {}).curves) {
+    if (curve.points[0].data->dtype == "f64") {
+      EXPECT_FALSE(curve.points[0].mfu);
+    }
+  }
+}
+
+TEST(Report, SetsCollectivesOfAStepAgainstTheSameAlone) {
+  const RunData run = curve_with_parts();
+  const PointReport two = make_report(run, "", {}).curves[0].points[1];
+  ASSERT_EQ(two.link_shares.size(), 1U);
+  const LinkShare& share = two.link_shares[0];
+  EXPECT_EQ(share.op, "all_reduce");
+  EXPECT_EQ(share.axes, "dp");
+  EXPECT_EQ(share.link_class, "same node");
+  // The all-reduce of the 2-rank point spans 500 to 950 ns on both ranks: nothing of it is waiting.
+  EXPECT_NEAR(share.measured, 450e-9, 1e-15);
+  EXPECT_NEAR(share.alone, 160e-9, 1e-12);
+  EXPECT_NEAR(share.share, 160.0 / 450, 1e-6);
+  // Nothing was measured among 4, and one rank has no link.
+  EXPECT_TRUE(make_report(run, "", {}).curves[0].points[2].link_shares.empty());
+  EXPECT_TRUE(make_report(run, "", {}).curves[0].points[0].link_shares.empty());
+}
+
+TEST(Report, DoesNotGuessAmongLinkClassesNodesAndMembers) {
+  RunData run = curve_with_parts();
+  results::PointData other = run.points.back();
+  other.index = 10;
+  for (results::RowData& row : other.rows) row.text["class"] = "rail";
+  run.points.push_back(other);
+  EXPECT_TRUE(make_report(run, "", {}).curves[0].points[1].link_shares.empty());
+  run = curve_with_parts();
+  run.rank_facts[1].node = 1;  // the parts' ranks 0 and 1 are on two nodes, as the point's are
+  EXPECT_EQ(make_report(run, "", {}).curves[0].points[1].link_shares.size(), 1U);
+  run.points[1].world_rank = {2, 3};  // now the point's are on one
+  EXPECT_TRUE(make_report(run, "", {}).curves[0].points[1].link_shares.empty());
+}
+
+TEST(Report, TakesTheStoredCalibration) {
+  RunData run = curve_with_parts();
+  run.calibration = CalibrationData{.device = "host"};
+  run.calibration->ceilings = {{.dtype = "f32", .cache = "cold", .rate = 400e9}};
+  const PointReport two = make_report(run, "", {}).curves[0].points[1];
+  EXPECT_NEAR(two.mfu.value(), *two.flops_per_rank / 400e9, 1e-12);
+}
+
+}  // namespace
+}  // namespace isoscale::analysis

@@ -1,0 +1,235 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "analysis/calibration/curve.hpp"
+#include "analysis/robust.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+constexpr double kib = 1024, mib = 1024 * kib, gib = 1024 * mib;
+
+/// All-reduce on 8 H100 in one node, as NVIDIA publishes it (dgxc-benchmarking, nccl/README.md).
+std::vector<SizeTime> published() {
+  std::vector<SizeTime> curve{
+      {8, 13.67},          {128, 15.87},      {kib, 16.94},       {8 * kib, 17.40},
+      {32 * kib, 19.33},   {64 * kib, 19.54}, {256 * kib, 20.43}, {512 * kib, 20.66},
+      {mib, 27.37},        {2 * mib, 42.21},  {4 * mib, 54.19},   {8 * mib, 83.04},
+      {16 * mib, 123.8},   {32 * mib, 199.3}, {64 * mib, 324.7},  {128 * mib, 586.4},
+      {256 * mib, 1112.5}, {512 * mib, 2151}, {gib, 4029},        {2 * gib, 7939},
+      {4 * gib, 15749},    {8 * gib, 31307},  {16 * gib, 62648}};
+  for (SizeTime& at : curve) at.time *= 1e-6;
+  return curve;
+}
+
+/// 8 B to 1 GiB by `factor`: latency + bytes / bandwidth, with normal relative noise.
+std::vector<SizeTime> synthetic(double latency, double bandwidth, double noise, unsigned seed,
+                                double factor = 2) {
+  std::mt19937 random{seed};
+  std::normal_distribution<double> normal{1, noise};
+  std::vector<SizeTime> curve;
+  for (double bytes = 8; bytes <= gib; bytes *= factor) {
+    const double time = latency + bytes / bandwidth;
+    curve.push_back({bytes, noise > 0 ? time * normal(random) : time});
+  }
+  return curve;
+}
+
+TEST(CalibrationCurve, RecoversLatencyAndBandwidthUnderNoise) {
+  constexpr int seeds = 200;
+  for (const auto& [latency, bandwidth] :
+       {std::pair{1e-6, 5e9}, {15e-6, 274e9}, {200e-6, 25e9}, {20e-6, 0.12e9}}) {
+    int latency_covered = 0, bandwidth_covered = 0;
+    for (unsigned seed = 1; seed <= seeds; ++seed) {
+      SCOPED_TRACE(testing::Message() << latency << " s, " << bandwidth << " B/s, seed " << seed);
+      const auto curve = fit_curve(synthetic(latency, bandwidth, 0.01, seed));
+      ASSERT_TRUE(curve.latency && curve.latency->lower);
+      ASSERT_TRUE(curve.bandwidth && curve.bandwidth->lower);
+      EXPECT_NEAR(curve.latency->value / latency, 1, 0.02);
+      EXPECT_NEAR(curve.bandwidth->value / bandwidth, 1, 0.02);
+      const auto covers = [](const results::Fitted& at, double truth) {
+        return *at.lower <= truth && truth <= *at.upper ? 1 : 0;
+      };
+      latency_covered += covers(*curve.latency, latency);
+      bandwidth_covered += covers(*curve.bandwidth, bandwidth);
+    }
+    EXPECT_GT(latency_covered, seeds * 85 / 100) << latency;
+    EXPECT_GT(bandwidth_covered, seeds * 85 / 100) << bandwidth;
+  }
+}
+
+TEST(CalibrationCurve, RecoversThemFromAFewSizesToo) {
+  for (unsigned seed = 1; seed <= 100; ++seed) {
+    const auto curve = fit_curve(synthetic(2e-6, 5e9, 0.01, seed, 8));  // 8 B, 64 B, ... 1 GiB
+    ASSERT_TRUE(curve.latency && curve.bandwidth) << seed;
+    EXPECT_NEAR(curve.latency->value / 2e-6, 1, 0.03) << seed;
+    EXPECT_NEAR(curve.bandwidth->value / 5e9, 1, 0.03) << seed;
+  }
+}
+
+TEST(CalibrationCurve, IsNotMovedByAnOutlier) {
+  auto samples = synthetic(15e-6, 100e9, 0.01, 3);
+  samples[2].time *= 5;     // a plateau size
+  samples[24].time *= 1.4;  // and a large one
+  const auto curve = fit_curve(samples);
+  EXPECT_NEAR(curve.latency->value / 15e-6, 1, 0.04);
+  EXPECT_NEAR(curve.bandwidth->value / 100e9, 1, 0.04);
+}
+
+TEST(CalibrationCurve, NeverFalls) {
+  const auto curve = fit_curve(synthetic(15e-6, 274e9, 0.10, 7));
+  double last = 0;
+  for (double bytes = 1; bytes < 8 * gib; bytes *= 1.1) {
+    const auto at = predict(curve, bytes);
+    ASSERT_TRUE(at) << bytes;
+    EXPECT_GE(at->time, last) << bytes;
+    last = at->time;
+  }
+}
+
+/// Fits the curve without each interior size in turn: how often the size lies in the interval that
+/// is stated for it.
+int held_out_within(const std::vector<SizeTime>& sizes) {
+  int within = 0;
+  for (std::size_t at = 1; at + 1 < sizes.size(); ++at) {
+    std::vector<SizeTime> rest = sizes;
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(at));
+    const auto predicted = predict(fit_curve(rest), sizes[at].bytes);
+    within += *predicted->lower <= sizes[at].time && sizes[at].time <= *predicted->upper ? 1 : 0;
+  }
+  return within;
+}
+
+TEST(CalibrationCurve, HoldsEverySizeOfAPublishedCurveThatItHasNotSeen) {
+  EXPECT_EQ(held_out_within(published()), 21);
+}
+
+TEST(CalibrationCurve, KeepsItsPromiseUnderNoise) {
+  int within = 0, all = 0;
+  for (unsigned seed = 1; seed <= 60; ++seed) {
+    const auto sizes = synthetic(15e-6, 274e9, 0.01, seed);
+    within += held_out_within(sizes);
+    all += static_cast<int>(sizes.size()) - 2;
+  }
+  EXPECT_GE(within, all * 94 / 100);
+}
+
+TEST(CalibrationCurve, FollowsWhereOnePairOfLatencyAndBandwidthDoesNot) {
+  // The pair that fits the ends of the published curve: 16.9 us and 274.3 GB/s.
+  const auto curve = fit_curve(published());
+  double worst_of_pair = 0, worst_of_curve = 0, worst_held_out = 0;
+  for (const SizeTime& at : published()) {
+    const double pair = 16.9e-6 + at.bytes / 274.3e9;
+    worst_of_pair = std::max(worst_of_pair, 1 - pair / at.time);
+    const double off = std::abs(predict(curve, at.bytes)->time / at.time - 1);
+    worst_of_curve = std::max(worst_of_curve, off);
+  }
+  for (const auto& at : curve.samples) {
+    worst_held_out = std::max(worst_held_out, std::abs(at.held_out.value_or(0)));
+  }
+  EXPECT_NEAR(worst_of_pair, 0.43, 0.01);
+  EXPECT_LT(worst_of_curve, 1e-9);  // it rises all along: the curve goes through all of it
+  EXPECT_LT(worst_held_out, 0.15);
+  EXPECT_NEAR(*curve.error, 0.145, 0.001);
+  EXPECT_NEAR(curve.latency->value / 16.9e-6, 1, 0.05);
+  EXPECT_NEAR(curve.bandwidth->value / 274.3e9, 1, 0.01);
+}
+
+TEST(CalibrationCurve, IsStraightInTimeOverSizeWhereThatIsClearlyBetter) {
+  EXPECT_EQ(fit_curve(published()).form, "log");
+  // Latency and bandwidth and nothing else, at sizes far apart: exact.
+  const auto coarse = fit_curve(synthetic(10e-6, 5e9, 0, 1, 8));
+  EXPECT_EQ(coarse.form, "linear");
+  EXPECT_LT(coarse.error.value(), 1e-9);
+  EXPECT_NEAR(predict(coarse, 100e3)->time, 10e-6 + 100e3 / 5e9, 1e-12);
+  // A power law is straight in logarithms.
+  std::vector<SizeTime> power;
+  for (double bytes = 8; bytes <= gib; bytes *= 8) power.push_back({bytes, std::sqrt(bytes)});
+  EXPECT_EQ(fit_curve(power).form, "log");
+  EXPECT_NEAR(predict(fit_curve(power), 1e6)->time, 1e3, 1e-6);
+}
+
+TEST(CalibrationCurve, SaysWhatItsSamplesDoNotShow) {
+  EXPECT_TRUE(fit_curve({}).samples.empty());
+  EXPECT_FALSE(predict(fit_curve({}), 8));
+  EXPECT_TRUE(fit_curve({{8, 0}, {8, -1}, {16, std::nan("")}}).samples.empty());
+
+  const auto barrier = fit_curve({{0, 3e-6}});
+  EXPECT_NEAR(barrier.latency->value, 3e-6, 1e-18);
+  EXPECT_FALSE(barrier.bandwidth || barrier.error);
+  EXPECT_NEAR(predict(barrier, 0)->time, 3e-6, 1e-18);
+  EXPECT_FALSE(predict(barrier, 8));
+
+  const auto two = fit_curve({{8, 1e-6}, {mib, 101e-6}});
+  EXPECT_NEAR(two.latency->value, 1e-6, 1e-8);
+  EXPECT_NEAR(two.bandwidth->value / (mib / 100e-6), 1, 1e-4);
+  EXPECT_FALSE(two.error || two.latency->lower);
+
+  std::vector<SizeTime> small_only, large_only;
+  for (const SizeTime& at : synthetic(10e-6, 100e9, 0, 1)) {
+    (at.bytes <= 64 * kib ? small_only : large_only).push_back(at);
+  }
+  EXPECT_TRUE(fit_curve(small_only).latency);
+  EXPECT_FALSE(fit_curve(small_only).bandwidth);
+  large_only.erase(large_only.begin(), large_only.begin() + 5);  // from 4 MiB on
+  EXPECT_FALSE(fit_curve(large_only).latency);
+  EXPECT_NEAR(fit_curve(large_only).bandwidth->value / 100e9, 1, 0.01);
+}
+
+TEST(CalibrationCurve, GoesOnBeyondItsSizes) {
+  const auto curve = fit_curve(synthetic(10e-6, 100e9, 0, 1));
+  EXPECT_NEAR(predict(curve, 1)->time, 10e-6, 1e-9);
+  EXPECT_NEAR(predict(curve, 4 * gib)->time, 10e-6 + 4 * gib / 100e9, 1e-5);
+  EXPECT_FALSE(predict(curve, 4 * gib)->upper);
+  EXPECT_TRUE(predict(curve, 3 * mib)->upper);
+}
+
+TEST(Robust, CentreIsTheMedianOfPairMeans) {
+  // Walsh averages of 1, 2, 9: 1 1.5 2 5 5.5 9.
+  EXPECT_DOUBLE_EQ(centre(std::vector{1.0, 2.0, 9.0})->value, 3.5);
+  EXPECT_FALSE(centre(std::vector{1.0, 2.0, 3.0, 4.0, 5.0})->lower);
+  // Of 6 the exact test leaves only the extremes: P(V = 0) = 1/64 <= 2.5% < P(V <= 1).
+  const auto six = *centre(std::vector{1.0, 2.0, 3.0, 4.0, 5.0, 6.0});
+  EXPECT_DOUBLE_EQ(*six.lower, 1);
+  EXPECT_DOUBLE_EQ(*six.upper, 6);
+  EXPECT_FALSE(centre(std::vector<double>{}));
+}
+
+TEST(Robust, QuantileIsOfNearestRankWithItsInterval) {
+  std::vector<double> samples(1000);
+  for (std::size_t i = 0; i < samples.size(); ++i) samples[i] = static_cast<double>(i + 1);
+  std::ranges::shuffle(samples, std::mt19937{1});
+  const auto p99 = quantile(samples, 0.99);
+  ASSERT_TRUE(p99 && p99->lower && p99->upper);
+  EXPECT_EQ(p99->value, 990);
+  // Binomial(1000, 0.99): 2.5% lie at or below 983, 97.5% at or below 996.
+  EXPECT_NEAR(*p99->lower, 984, 1);
+  EXPECT_NEAR(*p99->upper, 996, 1);
+  EXPECT_FALSE(quantile(std::span{samples}.first(99), 0.99));
+  const auto hundred = quantile(std::span{samples}.first(100), 0.99);
+  ASSERT_TRUE(hundred);
+  EXPECT_FALSE(hundred->upper);  // the largest of 100 does not bound it with 97.5%
+}
+
+TEST(Robust, IsotonicPoolsWhatFalls) {
+  EXPECT_THAT(isotonic(std::vector{1.0, 3.0, 2.0, 4.0, 0.0}),
+              testing::ElementsAre(1, 2.25, 2.25, 2.25, 2.25));
+  EXPECT_TRUE(isotonic({}).empty());
+}
+
+TEST(Robust, PromisedErrorIsTheLargestOfFew) {
+  EXPECT_FALSE(promised_error(std::vector{0.1, 0.2}));
+  EXPECT_EQ(promised_error(std::vector{0.1, -0.4, 0.2}), 0.4);
+  std::vector<double> errors(39);
+  for (std::size_t i = 0; i < errors.size(); ++i) errors[i] = static_cast<double>(i + 1);
+  EXPECT_EQ(promised_error(errors), 38);
+}
+
+}  // namespace
+}  // namespace isoscale::analysis

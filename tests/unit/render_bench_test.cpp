@@ -1,0 +1,298 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "analysis/render.hpp"
+#include "analysis/text_escape.hpp"
+#include "bench_samples.hpp"
+#include "report_samples.hpp"
+
+/// Reports of micro-benchmarks.
+namespace isoscale::analysis {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+results::RunData bench_run() {
+  results::RunData run = samples::run();
+  run.command_line = "isoscale run --workload collectives,gemm,p2p,memory,overlap --ranks 4";
+  run.points = {samples::collectives(0), samples::gemms(1), samples::pairs(2), samples::memory(3),
+                samples::overlaps(4)};
+  results::PointData skipped = samples::bench_point(5, "p2p", 1);
+  skipped.status = results::PointStatus::skipped;
+  skipped.reason = "one rank has no pair";
+  run.points.push_back(skipped);
+  return run;
+}
+
+std::string rendered(const results::RunData& run,
+                     std::string (*render)(std::span<const RunReport>)) {
+  const RunReport report = make_report(run, "bench.h5", {});
+  return render({&report, 1});
+}
+
+std::string content(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream{path}.rdbuf();
+  return text.str();
+}
+
+TEST(RenderBench, IsTheGoldenOne) {
+  using Golden = std::pair<std::string, std::string (*)(std::span<const RunReport>)>;
+  for (const auto& [name, render] :
+       {Golden{"bench.txt", render_text}, Golden{"bench.md", render_markdown},
+        Golden{"bench.nccl-tests", render_nccl_tests}}) {
+    const std::string text = rendered(bench_run(), render);
+    if (text == content(std::string{ISOSCALE_GOLDEN} + "/" + name)) continue;
+    const std::string copy = testing::TempDir() + name;
+    std::ofstream{copy} << text;
+    ADD_FAILURE() << "differs from tests/golden/" << name << "; what was rendered is in " << copy
+                  << ":\n"
+                  << text;
+  }
+}
+
+TEST(RenderBench, SaysNothingOfStepsThatThereAreNot) {
+  for (const auto& render : {render_text, render_markdown}) {
+    const std::string text = rendered(bench_run(), render);
+    for (const char* const word : {"efficiency", "step time", "speed-up", "baseline", "nan"}) {
+      EXPECT_THAT(text, Not(HasSubstr(word)));
+    }
+  }
+  std::istringstream lines{rendered(bench_run(), render_text)};
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(display_width(line), 120U) << line;
+    EXPECT_TRUE(line.empty() || line.back() != ' ') << "blanks at the end of: " << line;
+  }
+}
+
+TEST(RenderBench, SummarisesPairsOfMoreThan16Ranks) {
+  results::RunData run = samples::run();
+  results::PointData point = samples::bench_point(0, "p2p", 17);
+  for (int src = 0; src < 17; ++src) {
+    for (int dst = 0; dst < 17; ++dst) {
+      if (src == dst) continue;
+      const bool slow = src == 4 && dst == 16;
+      auto row = samples::row({{"op", "p2p"}, {"kind", "bandwidth"}, {"class", "other node"}},
+                              {{"src", src}, {"dst", dst}, {"bytes", 1e6}}, slow ? 1e-3 : 1e-4, 2);
+      row.ranks = {src, dst};
+      point.rows.push_back(row);
+    }
+  }
+  run.points = {point};
+  const std::string text = rendered(run, render_text);
+  EXPECT_THAT(text, Not(HasSubstr("from (row) to (column)")));
+  EXPECT_THAT(text, HasSubstr("other node    272"));
+  EXPECT_THAT(text,
+              HasSubstr("SLOW     rank 4 on node17 to rank 16 (other node): bandwidth 1 GB/s, "
+                        "10.0% of its class's 10 GB/s"));
+}
+
+TEST(RenderBench, SaysHowCurvesDidAgainstTheirParts) {
+  results::RunData run = samples::run();
+  samples::add_dp_curve(run);
+  results::PointData parts = samples::bench_point(9, "calibrate", 2);
+  for (const double bytes : {8.0, 64.0, 512.0}) {
+    parts.rows.push_back(samples::collective("all_reduce", bytes, 160e-9 * bytes / 64, 2));
+  }
+  parts.rows.push_back(samples::gemm("f32", "cold", 512, 100e9, 2));
+  run.points.push_back(parts);
+  const std::string text = rendered(run, render_text);
+  EXPECT_THAT(text, HasSubstr("links    2 ranks: all_reduce on dp ran at 35.6% of what the link "
+                              "gives alone"));
+  EXPECT_THAT(text, HasSubstr("MFU      2 ranks: "));
+  const json document = json::parse(rendered(run, render_json));
+  const json& two = document["runs"][0]["points"][1];
+  EXPECT_NEAR(two["mfu"].get<double>(), two["flops_per_rank"].get<double>() / 100e9, 1e-12);
+  ASSERT_EQ(two["link_share"].size(), 1U);
+  EXPECT_EQ(two["link_share"][0]["op"], "all_reduce");
+  EXPECT_NEAR(two["link_share"][0]["share"].get<double>(), 160.0 / 450, 1e-6);
+}
+
+/// The lines of the report that are not remarks, cut at blanks.
+std::vector<std::vector<std::string>> data_lines(const std::string& text) {
+  std::vector<std::vector<std::string>> result;
+  std::istringstream lines{text};
+  for (std::string line; std::getline(lines, line);) {
+    if (line.empty() || line.front() == '#') continue;
+    std::istringstream words{line};
+    result.emplace_back(std::istream_iterator<std::string>{words},
+                        std::istream_iterator<std::string>{});
+  }
+  return result;
+}
+
+TEST(RenderNcclTests, HasItsColumnsInItsOrder) {
+  const std::string text = rendered(bench_run(), render_nccl_tests);
+  const auto lines = data_lines(text);
+  ASSERT_EQ(lines.size(), 8U + 3 + 1 + 1);  // all_reduce, all_gather, barrier, sendrecv
+  for (const auto& line : lines) EXPECT_EQ(line.size(), 13U);
+  // size count type redop root | time algbw busbw #wrong, out of place and in place.
+  double bytes = 8;
+  for (std::size_t i = 0; i < 8; ++i, bytes *= 8) {
+    const auto& line = lines[i];
+    EXPECT_EQ(std::stod(line[0]), bytes);
+    EXPECT_EQ(std::stod(line[1]), bytes / 4);
+    EXPECT_EQ(line[2], "float");
+    EXPECT_EQ(line[3], "sum");
+    EXPECT_EQ(line[4], "-1");
+    const double time = 2e-6 + bytes / 4e9;
+    for (const std::size_t first : {5U, 9U}) {
+      EXPECT_NEAR(std::stod(line[first]), time * 1e6, 0.006 + time * 1e2);
+      EXPECT_NEAR(std::stod(line[first + 1]), bytes / time / 1e9, 0.006);
+      EXPECT_NEAR(std::stod(line[first + 2]), 1.5 * bytes / time / 1e9, 0.006);
+    }
+    EXPECT_EQ(line[8], "0");
+    EXPECT_EQ(line[12], i == 1 ? "7" : "0");
+  }
+  // all_gather counts per rank and sums nothing; it was not measured in place.
+  EXPECT_EQ(lines[9][0], "8192");
+  EXPECT_EQ(lines[9][1], "512");
+  EXPECT_EQ(lines[9][3], "none");
+  for (std::size_t column = 9; column < 13; ++column) EXPECT_EQ(lines[9][column], "N/A");
+  EXPECT_EQ(lines[12][5], "N/A");  // failed
+  EXPECT_THAT(text, AllOf(HasSubstr("# failed: rank 2 sent no answer in 5 s\n"),
+                          HasSubstr("# Out of bounds values : 1 FAILED\n"),
+                          HasSubstr("# Out of bounds values : 0 OK\n"), Not(HasSubstr("Avg"))));
+}
+
+TEST(RenderNcclTests, MakesATableOfEveryGroupAndImplementation) {
+  results::RunData run = samples::run();
+  results::PointData point = samples::bench_point(0, "collectives", 4);
+  for (const char* implementation : {"library", "ring"}) {
+    for (const char* dtype : {"bf16", "i32"}) {
+      point.rows.push_back(samples::collective("all_reduce", 1024, 1e-6));
+      point.rows.back().text["implementation"] = implementation;
+      point.rows.back().text["dtype"] = dtype;
+    }
+  }
+  run.points = {point};
+  const std::string text = rendered(run, render_nccl_tests);
+  EXPECT_THAT(text, AllOf(HasSubstr("all_reduce among 4 on world, library\n"),
+                          HasSubstr("all_reduce among 4 on world, ring\n")));
+  const auto lines = data_lines(text);
+  ASSERT_EQ(lines.size(), 4U);
+  EXPECT_EQ(lines[0][2], "bfloat16");
+  EXPECT_EQ(lines[1][2], "int32");
+  EXPECT_THAT(rendered(samples::two_curves(), render_nccl_tests),
+              HasSubstr("# no collective was measured\n"));
+}
+
+TEST(RenderJson, HasTheRowsOfTheContract) {
+  const json run = json::parse(rendered(bench_run(), render_json))["runs"][0];
+  const auto row = [&](int point, int index) { return run["points"][point]["rows"][index]; };
+  const json reduce = row(0, 3);
+  EXPECT_EQ(reduce["op"], "all_reduce");
+  EXPECT_EQ(reduce["dtype"], "f32");
+  EXPECT_EQ(reduce["in_place"], true);
+  EXPECT_EQ(reduce["bytes"], 64);
+  EXPECT_EQ(reduce["count"], 16);
+  EXPECT_EQ(reduce["wrong"], 7);
+  const double time = 2e-6 + 64 / 4e9;
+  EXPECT_NEAR(reduce["time"]["median"].get<double>(), time, 1e-12);
+  EXPECT_NEAR(reduce["algbw"].get<double>(), 64 / time, 1);
+  EXPECT_NEAR(reduce["busbw"].get<double>(), 96 / time, 1);
+  for (const char* key : {"median", "lower", "upper", "min", "p99"}) {
+    EXPECT_TRUE(reduce["time"].contains(key)) << key;
+    EXPECT_TRUE(row(0, 0)["time"][key].is_number()) << key;
+  }
+  EXPECT_TRUE(reduce["time"]["p99"].is_null());
+  const json failed = run["points"][0]["rows"].back();
+  EXPECT_EQ(failed["status"], "failed");
+  EXPECT_TRUE(failed["algbw"].is_null() && failed["time"]["median"].is_null());
+  const json gemm = row(1, 4);
+  EXPECT_EQ((std::vector{gemm["m"], gemm["n"], gemm["k"], gemm["batch"]}),
+            (std::vector<json>{2048, 2048, 2048, 1}));
+  EXPECT_NEAR(gemm["flops"].get<double>(), 50e9, 1);
+  EXPECT_NEAR(gemm["of_ceiling"].get<double>(), 1, 1e-12);
+  EXPECT_TRUE(gemm["of_peak"].is_null());
+  const json pair = row(2, 1);  // after the bisection
+  EXPECT_EQ(pair["src"], 0);
+  EXPECT_EQ(pair["dst"], 1);
+  EXPECT_EQ(pair["class"], "same node");
+  EXPECT_NEAR(pair["latency"].get<double>(), 1.1e-6, 1e-12);
+  EXPECT_NEAR(pair["bandwidth"].get<double>(), 5.01e9, 1);
+  EXPECT_NEAR(pair["bidirectional"].get<double>(), 8e9, 1);
+  EXPECT_EQ(run["points"][2]["slow_pairs"].size(), 1U);
+  const json memory = row(3, 0);
+  EXPECT_EQ(memory["kind"], "copy");
+  EXPECT_EQ(memory["bytes"], 48 << 20);
+  EXPECT_NEAR(memory["bandwidth"].get<double>(), 12e9, 1);
+  EXPECT_NEAR(row(4, 1)["hidden"].get<double>(), -0.5, 1e-9);
+  EXPECT_EQ(run["points"][5]["rows"], json::array());
+  const json& curves = run["calibration"]["curves"];
+  EXPECT_EQ(curves.size(), 4U);
+  EXPECT_EQ(run["calibration"]["ceilings"][0]["flops"], run["calibration"]["gemms"][2]["flops"]);
+}
+
+TEST(RenderCsv, HasALineForEveryRow) {
+  const results::RunData run = bench_run();
+  std::istringstream lines{rendered(run, render_csv)};
+  std::string line;
+  std::getline(lines, line);
+  std::vector<std::string> names;
+  std::istringstream cells{line};
+  for (std::string cell; std::getline(cells, cell, ',');) names.push_back(cell);
+  std::size_t rows = 0, wanted = 1;  // the skipped point has one too
+  for (const results::PointData& point : run.points) wanted += point.rows.size();
+  std::map<std::string, std::string> second;
+  while (std::getline(lines, line)) {
+    if (++rows != 2) continue;
+    std::size_t at = 0;
+    // Of this line only the point's reason and options could be quoted, and they are empty.
+    std::istringstream all{line};
+    for (std::string cell; std::getline(all, cell, ',') && at < names.size(); ++at) {
+      second[names[at]] = cell;
+    }
+  }
+  EXPECT_EQ(rows, wanted);
+  EXPECT_EQ(second.size(), names.size());  // no name twice
+  EXPECT_EQ(second["op"], "all_reduce");
+  EXPECT_EQ(second["in_place"], "yes");
+  EXPECT_EQ(second["bytes"], "8");
+  EXPECT_NEAR(std::stod(second["time_median"]), 2.002e-6, 1e-12);
+  EXPECT_NEAR(std::stod(second["busbw"]), 12 / 2.002e-6, 1);
+  EXPECT_EQ(second["step_time_median"], "");
+}
+
+TEST(RenderBench, LetsNoControlCharactersThrough) {
+  results::RunData run = bench_run();
+  for (results::PointData& point : run.points) {
+    point.labels = {samples::hostile};
+    for (results::RowData& row : point.rows) {
+      for (auto& [key, value] : row.text) {
+        if (key != "op" && key != "kind" && key != "part") value = samples::hostile;
+      }
+      row.text[samples::hostile] = samples::hostile;
+      row.reason = samples::hostile;
+    }
+    point.rows.push_back({.text = {{"op", samples::hostile}}});
+    point.rows.push_back(
+        {.text = {{"op", "gemm"}}, .number = {{"m", 1e300}, {"bytes", -5}, {"flop", INFINITY}}});
+  }
+  for (const auto& render :
+       {render_text, render_json, render_csv, render_markdown, render_nccl_tests}) {
+    const std::string text = rendered(run, render);
+    for (const char* const bad : {"\x1b", "\r", "\xc2\x9b", "\xe2\x80\xae", "\xff"}) {
+      EXPECT_THAT(text, Not(HasSubstr(bad)));
+    }
+  }
+  for (const auto& line : data_lines(rendered(run, render_nccl_tests))) EXPECT_EQ(line.size(), 13U);
+  EXPECT_THAT(rendered(run, render_markdown), Not(HasSubstr("<b>")));
+}
+
+}  // namespace
+}  // namespace isoscale::analysis

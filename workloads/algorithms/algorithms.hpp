@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "workloads/bench/bench.hpp"
+#include "workloads/workload.hpp"
+
+/// What a library of collectives could have chosen: each of its algorithms and protocols in a
+/// session of its own, beside its own choice; and small messages with memory that it knows
+/// beforehand or not.
+namespace isoscale::workloads::algorithms {
+
+[[nodiscard]] std::span<const OptionSpec> option_table();
+[[nodiscard]] BenchHooks hooks();
+
+/// Which memory a session communicates from: as it is; registered by each rank; or in windows that
+/// are alike on all ranks.
+enum class Registered : std::uint8_t { none, local, symmetric };
+[[nodiscard]] std::string_view name(Registered registered);
+
+/// One session: a choice, and what is measured under it, as options of the collectives benchmark.
+struct Choice {
+  std::string algorithm{}, protocol{};  ///< "" = the library's own choice
+  Registered registered = Registered::none;
+  Options measured{};
+};
+/// The library's own choice first, then pairs of algorithm and protocol that exist, then small
+/// messages by registration. Throws base::UsageError when nothing is left.
+[[nodiscard]] std::vector<Choice> choices_of(const Request& request);
+
+[[nodiscard]] Bench build(const Request& request, int batch);
+[[nodiscard]] std::vector<std::vector<Expectation>> expect(const Request& request, int batch,
+                                                           int rank);
+
+}  // namespace isoscale::workloads::algorithms

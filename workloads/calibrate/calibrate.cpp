@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "workloads/calibrate/calibrate.hpp"
+
+#include <array>
+
+#include "workloads/collectives/collectives.hpp"
+#include "workloads/gemm/gemm.hpp"
+
+namespace isoscale::workloads::calibrate {
+namespace {
+
+/// What training workloads communicate with.
+constexpr std::string_view operations = "all_reduce,reduce_scatter,all_gather,sendrecv";
+
+/// The sessions, in order. Alone, a rank has nothing to communicate with.
+enum class Part : std::uint8_t { multiplications, collectives };
+
+Part part_of(int batch) { return static_cast<Part>(batch); }
+
+int batches(const Request& request) { return request.mesh.size() > 1 ? 2 : 1; }
+
+Request collectives_of(const Request& request) {
+  const OptionReader options{option_table(), request.options};
+  Request part = request;
+  part.options = {{"op", std::string{operations}},
+                  {"sizes", options.text("sizes")},
+                  {"in_place", "no"},
+                  {"rotate", "16MiB"}};
+  if (!options.is("axis", "world")) part.options["axis"] = options.text("axis");
+  return part;
+}
+
+Request multiplications_of(const Request& request) {
+  const OptionReader options{option_table(), request.options};
+  Request part = request;
+  part.options = {{"shapes", options.text("shapes")},
+                  {"largest", options.text("largest")},
+                  {"cache", "cold"},
+                  {"rotate", options.text("rotate")}};
+  return part;
+}
+
+Bench build(const Request& request, int batch) {
+  return part_of(batch) == Part::collectives ? collectives::build(collectives_of(request), 0)
+                                             : gemm::build(multiplications_of(request), 0);
+}
+
+std::vector<std::vector<Expectation>> expect(const Request& request, int batch, int rank) {
+  if (part_of(batch) == Part::collectives) {
+    return collectives::expect(collectives_of(request), 0, rank);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::span<const OptionSpec> option_table() {
+  static const std::array table{
+      OptionSpec{.key = "sizes",
+                 .type = OptionType::text,
+                 .default_value = "8..16MiB*4",
+                 .help = "message sizes that curves are fitted to, as in workload collectives"},
+      OptionSpec{.key = "shapes",
+                 .type = OptionType::text,
+                 .default_value = "powers,1024x1024x256,256x256x1024,2048x2048x512",
+                 .help = "what is multiplied, as in workload gemm"},
+      OptionSpec{
+          .key = "largest",
+          .type = OptionType::integer,
+          .default_value = "2048",
+          .minimum = 128,
+          .maximum = 65536,
+          .help = "largest extent of powers; accelerators need 16384 to reach their ceiling"},
+      OptionSpec{.key = "rotate",
+                 .type = OptionType::bytes,
+                 .default_value = "64MiB",
+                 .help = "memory that multiplications go through, at least, so that caches do not "
+                         "hold it"},
+      OptionSpec{.key = "axis",
+                 .default_value = "world",
+                 .choices = {"world", "tp", "cp", "ep", "dp", "pp"},
+                 .help = "ranks that communicate: all of them, or those along an axis of --mesh"},
+  };
+  return table;
+}
+
+BenchHooks hooks() {
+  return {.batches = batches,
+          .build = build,
+          .expect = expect,
+          .uses_model = [](const Request& request) {
+            const OptionReader options{option_table(), request.options};
+            return options.text("shapes").find("model") != std::string::npos;
+          }};
+}
+
+}  // namespace isoscale::workloads::calibrate

@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "workloads/bench/bench.hpp"
+#include "workloads/workload.hpp"
+
+/// The parts of other micro-benchmarks that a calibration needs, and no more.
+namespace isoscale::workloads::calibrate {
+
+[[nodiscard]] std::span<const OptionSpec> option_table();
+[[nodiscard]] BenchHooks hooks();
+
+}  // namespace isoscale::workloads::calibrate

@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+#include "program/op.hpp"
+
+/// Which of NCCL's algorithms and protocols there are for which collective. Pure data: a plan is
+/// made of it where there is no NCCL. Whether a machine has what an algorithm needs (NVLink SHARP,
+/// a CollNet network, several nodes) only NCCL can tell, when a communicator is used.
+///
+/// Sources: NCCL user guide, environment variables NCCL_ALGO and NCCL_PROTO; NCCL 2.28,
+/// src/graph/tuning.cc, where a pair that does not exist is given no bandwidth.
+namespace isoscale::workloads {
+
+struct CollectiveAlgorithm {
+  std::string_view name;       ///< as options and rows have it
+  std::string_view nccl_name;  ///< as NCCL_ALGO has it
+  std::uint16_t kinds;         ///< bit k: it does program::CollectiveKind k
+  bool every_protocol;         ///< else `simple` alone
+
+  [[nodiscard]] constexpr bool does(program::CollectiveKind kind) const {
+    return (kinds >> static_cast<unsigned>(kind) & 1U) != 0;
+  }
+};
+
+[[nodiscard]] constexpr std::uint16_t kind_bits(
+    std::initializer_list<program::CollectiveKind> kinds) {
+  unsigned bits = 0;
+  for (const program::CollectiveKind kind : kinds) bits |= 1U << static_cast<unsigned>(kind);
+  return static_cast<std::uint16_t>(bits);
+}
+
+inline constexpr std::array<CollectiveAlgorithm, 7> collective_algorithms{{
+    {"ring", "Ring",
+     kind_bits({program::CollectiveKind::all_reduce, program::CollectiveKind::reduce_scatter,
+                program::CollectiveKind::all_gather, program::CollectiveKind::broadcast,
+                program::CollectiveKind::reduce}),
+     true},
+    {"tree", "Tree", kind_bits({program::CollectiveKind::all_reduce}), true},
+    {"nvls", "NVLS",
+     kind_bits({program::CollectiveKind::all_reduce, program::CollectiveKind::reduce_scatter,
+                program::CollectiveKind::all_gather}),
+     false},
+    {"nvlstree", "NVLSTree", kind_bits({program::CollectiveKind::all_reduce}), false},
+    {"collnetdirect", "CollnetDirect",
+     kind_bits({program::CollectiveKind::all_reduce, program::CollectiveKind::reduce_scatter,
+                program::CollectiveKind::all_gather}),
+     false},
+    {"collnetchain", "CollnetChain", kind_bits({program::CollectiveKind::all_reduce}), false},
+    {"pat", "PAT",
+     kind_bits({program::CollectiveKind::reduce_scatter, program::CollectiveKind::all_gather}),
+     false},
+}};
+
+struct CollectiveProtocol {
+  std::string_view name;       ///< as options and rows have it
+  std::string_view nccl_name;  ///< as NCCL_PROTO has it
+};
+inline constexpr std::array<CollectiveProtocol, 3> collective_protocols{
+    {{"ll", "LL"}, {"ll128", "LL128"}, {"simple", "Simple"}}};
+
+/// Null for a name that is none.
+[[nodiscard]] constexpr const CollectiveAlgorithm* find_collective_algorithm(
+    std::string_view name) {
+  for (const CollectiveAlgorithm& algorithm : collective_algorithms) {
+    if (algorithm.name == name) return &algorithm;
+  }
+  return nullptr;
+}
+
+[[nodiscard]] constexpr const CollectiveProtocol* find_collective_protocol(std::string_view name) {
+  for (const CollectiveProtocol& protocol : collective_protocols) {
+    if (protocol.name == name) return &protocol;
+  }
+  return nullptr;
+}
+
+/// Whether the two go together.
+[[nodiscard]] constexpr bool has_protocol(const CollectiveAlgorithm& algorithm,
+                                          std::string_view protocol) {
+  return algorithm.every_protocol || protocol == "simple";
+}
+
+}  // namespace isoscale::workloads

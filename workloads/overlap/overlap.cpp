@@ -1,0 +1,220 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "workloads/overlap/overlap.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.hpp"
+#include "workloads/bench/elements.hpp"
+#include "workloads/bench/pattern.hpp"
+#include "workloads/bench/sizes.hpp"
+#include "workloads/gemm/gemm.hpp"
+
+namespace isoscale::workloads::overlap {
+namespace {
+
+using program::BufferId;
+using program::CollectiveKind;
+using program::Slice;
+
+constexpr program::StreamId compute = 0;
+
+struct Pair {
+  gemm::Shape shape;
+  std::uint64_t part = 0;  ///< elements that each rank contributes or receives
+};
+
+struct Plan {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  std::string collective;
+  program::DType type = program::DType::f32;
+  int ranks = 1;
+  std::uint64_t multiplications = 1;
+  std::vector<Pair> pairs{};
+
+  /// Elements of the whole, as nccl-tests counts its size.
+  [[nodiscard]] std::uint64_t whole(const Pair& pair) const {
+    return has_parts() ? pair.part * static_cast<std::uint64_t>(ranks) : pair.part;
+  }
+  [[nodiscard]] bool has_parts() const { return kind != CollectiveKind::all_reduce; }
+};
+
+Plan plan_of(const Request& request) {
+  const OptionReader options{option_table(), request.options};
+  Plan plan{.collective = options.text("op"),
+            .type = stored_type(request.precision),
+            .ranks = request.mesh.size(),
+            .multiplications = static_cast<std::uint64_t>(options.integer("multiplications"))};
+  plan.kind = plan.collective == "all_gather"       ? CollectiveKind::all_gather
+              : plan.collective == "reduce_scatter" ? CollectiveKind::reduce_scatter
+              : plan.collective == "all_to_all"     ? CollectiveKind::all_to_all
+                                                    : CollectiveKind::all_reduce;
+  Request multiplications = request;
+  multiplications.options = {{"shapes", options.text("shapes")}};
+  for (const gemm::Shape& shape : gemm::shapes_of(multiplications)) {
+    for (const std::uint64_t bytes : parse_sizes("sizes", options.text("sizes"))) {
+      std::uint64_t part = bytes / program::element_size(plan.type);
+      if (plan.has_parts()) part /= static_cast<std::uint64_t>(plan.ranks);
+      if (part == 0) {
+        throw base::UsageError(
+            fmt::format("sizes: {} bytes leave some of {} ranks nothing", bytes, plan.ranks));
+      }
+      plan.pairs.push_back({.shape = shape, .part = part});
+    }
+  }
+  return plan;
+}
+
+/// Three sections a pair: the multiplications alone, the collective alone, both at once.
+class Writer {
+ public:
+  Writer(const Request& request, const Plan& plan)
+      : request_(request), plan_(plan), builder_(request.mesh), operands_(builder_) {}
+
+  program::RankProgram write() {
+    communication_ = builder_.stream("communication");
+    std::uint64_t room = 0;
+    for (const Pair& pair : plan_.pairs) {
+      operands_.reserve(pair.shape, plan_.multiplications);
+      room = std::max(room, plan_.whole(pair));
+    }
+    operands_.fill();
+    const auto take = [&](program::Role role) {
+      return builder_.allocate({.dtype = plan_.type, .role = role, .count = pattern_room(room)});
+    };
+    source_ = take(program::Role::input);
+    target_ = take(program::Role::workspace);
+    builder_.emit(compute, fill_pattern(builder_.whole(source_), plan_.type, request_.mesh));
+    for (std::size_t i = 0; i < plan_.pairs.size(); ++i) {
+      const Pair& pair = plan_.pairs[i];
+      begin(3 * i);
+      multiply(pair);
+      begin(3 * i + 1);
+      communicate(pair);
+      begin(3 * i + 2);
+      // What communicates is issued first: it has less to do and more to wait for.
+      communicate(pair);
+      multiply(pair);
+    }
+    return builder_.finish();
+  }
+
+ private:
+  void begin(std::size_t section) { builder_.begin(program::step_section(section)); }
+
+  void multiply(const Pair& pair) {
+    for (std::uint64_t i = 0; i < plan_.multiplications; ++i) {
+      builder_.emit(compute, operands_.multiplication(pair.shape, i));
+    }
+  }
+
+  void communicate(const Pair& pair) {
+    const auto slice = [](BufferId buffer, std::uint64_t count) {
+      return Slice{.buffer = buffer, .count = count};
+    };
+    const std::uint64_t whole = plan_.whole(pair);
+    const bool gathers = plan_.kind == CollectiveKind::all_gather;
+    const bool scatters = plan_.kind == CollectiveKind::reduce_scatter;
+    builder_.emit(communication_,
+                  program::Collective{.kind = plan_.kind,
+                                      .axes = mesh::every_axis,
+                                      .send = slice(source_, gathers ? pair.part : whole),
+                                      .receive = slice(target_, scatters ? pair.part : whole)});
+  }
+
+  const Request& request_;
+  const Plan& plan_;
+  program::Builder builder_;
+  gemm::Operands operands_;
+  program::StreamId communication_ = 0;
+  BufferId source_ = program::no_buffer, target_ = program::no_buffer;
+};
+
+RowSpec row_of(const Request& request, const Plan& plan, std::size_t index, std::string_view part) {
+  const Pair& pair = plan.pairs[index];
+  RowSpec row;
+  row.text = {{"op", "overlap"},
+              {"part", std::string{part}},
+              {"collective", plan.collective},
+              {"dtype", std::string{name(request.precision)}},
+              {"pair", std::to_string(index)}};
+  row.number = {{"bytes", static_cast<double>(plan.whole(pair) * program::element_size(plan.type))},
+                {"m", pair.shape.m},
+                {"n", pair.shape.n},
+                {"k", pair.shape.k},
+                {"batch", pair.shape.batch},
+                {"members", plan.ranks},
+                {"flop", pair.shape.flop() * static_cast<double>(plan.multiplications)}};
+  return row;
+}
+
+}  // namespace
+
+std::span<const OptionSpec> option_table() {
+  static const std::array table{
+      OptionSpec{.key = "op",
+                 .default_value = "all_reduce",
+                 .choices = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"},
+                 .help = "what communicates"},
+      OptionSpec{.key = "shapes",
+                 .type = OptionType::text,
+                 .default_value = "256x256x256,512x512x512,1024x1024x1024",
+                 .help = "what is multiplied, as in workload gemm"},
+      OptionSpec{.key = "sizes",
+                 .type = OptionType::text,
+                 .default_value = "64KiB..16MiB*4",
+                 .help = "message sizes, as in workload collectives"},
+      OptionSpec{.key = "multiplications",
+                 .type = OptionType::integer,
+                 .default_value = "1",
+                 .minimum = 1,
+                 .maximum = 64,
+                 .help = "how many follow each other beside one message"},
+  };
+  return table;
+}
+
+Bench build(const Request& request, int /*batch*/) {
+  const Plan plan = plan_of(request);
+  Bench bench;
+  bench.set = {.mesh = request.mesh,
+               .programs = {},
+               .program_of_rank =
+                   std::vector<std::uint32_t>(static_cast<std::size_t>(request.mesh.size()), 0)};
+  bench.set.programs.push_back(Writer{request, plan}.write());
+  const auto add_case = [&](std::size_t section, std::vector<RowSpec> rows) {
+    const std::size_t begin = bench.rows.size();
+    for (RowSpec& row : rows) bench.rows.push_back(std::move(row));
+    bench.cases.push_back({.section = program::step_section(section),
+                           .row_begin = begin,
+                           .row_end = bench.rows.size()});
+  };
+  const std::vector<std::string>& streams = bench.set.programs.front().streams;
+  const auto communication =
+      static_cast<program::StreamId>(std::ranges::find(streams, "communication") - streams.begin());
+  for (std::size_t i = 0; i < plan.pairs.size(); ++i) {
+    const auto row = [&](std::string_view part) { return row_of(request, plan, i, part); };
+    add_case(3 * i, {row("gemm")});
+    add_case(3 * i + 1, {row("collective")});
+    RowSpec multiplying = row("gemm together"), communicating = row("collective together");
+    multiplying.stream = compute;
+    communicating.stream = communication;
+    add_case(3 * i + 2, {row("together"), multiplying, communicating});
+  }
+  return bench;
+}
+
+BenchHooks hooks() {
+  return {.batches = [](const Request&) { return 1; },
+          .build = build,
+          .uses_model =
+              [](const Request& request) {
+                const OptionReader options{option_table(), request.options};
+                return options.text("shapes").find("model") != std::string::npos;
+              }};
+}
+
+}  // namespace isoscale::workloads::overlap
