@@ -116,7 +116,7 @@ TEST(Pattern, ExactIntegersAreThoseOfTheFormats) {
   EXPECT_FALSE(exact_integers(DType::i32).has_value());
 }
 
-namespace collectives {
+using namespace collectives;  // NOLINT: the names under test
 
 std::vector<CollectiveCase> cases(const Request& request) {
   return cases_of(request, setting_of(request));
@@ -246,6 +246,5 @@ TEST(Collectives, AloneOnlyTheFirstGroupPlays) {
   EXPECT_TRUE(expect(request, 0, 2).front().empty());
 }
 
-}  // namespace collectives
 }  // namespace
 }  // namespace isoscale::workloads

@@ -48,7 +48,7 @@ std::vector<std::string> workloads_of(const RunConfig& run) {
 TEST(CommandLine, WithoutOptionsIsTheQuickSuite) {
   const RunConfig run = parse_run({});
   EXPECT_EQ(run.suite, "quick");
-  EXPECT_THAT(workloads_of(run), ElementsAre("dp", "tp", "pp", "hybrid"));
+  EXPECT_THAT(workloads_of(run), ElementsAre("calibrate", "dp", "tp", "pp", "hybrid"));
   for (const Experiment& experiment : run.experiments) {
     EXPECT_EQ(experiment.base.model, workloads::load_model("tiny"));
     EXPECT_EQ(experiment.base.precision, workloads::Precision::f32);

@@ -138,7 +138,7 @@ dtype = "f32"
 TEST(ExperimentFile, WithoutWorkloadsIsTheQuickSuite) {
   const RunConfig run = read("max_time = \"5s\"");
   EXPECT_EQ(run.suite, "quick");
-  EXPECT_EQ(run.experiments.size(), 4U);
+  EXPECT_EQ(run.experiments.size(), 5U);
   EXPECT_EQ(run.max_time.value(), 5.0);
 }
 
@@ -241,7 +241,7 @@ TEST(Suites, Parse) {
 
 TEST(Suites, QuickIsQuick) {
   const RunConfig run = read("suite = \"quick\"");
-  EXPECT_EQ(run.experiments.size(), 4U);
+  EXPECT_EQ(run.experiments.size(), 5U);
   EXPECT_LE(run.max_time.value(), 2.0);
   for (const Experiment& experiment : run.experiments) {
     EXPECT_EQ(experiment.base.model.name, "tiny");

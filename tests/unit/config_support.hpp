@@ -47,6 +47,7 @@ inline std::span<const workloads::Workload> fake_workloads() {
       fake("tp", std::span{dp_options}.last(1), tp),
       fake("pp", pp_options, pp),
       fake("hybrid", dp_options, {dp, tp, pp}),
+      fake("calibrate", {}, mesh::every_axis),
   };
   return table;
 }
