@@ -102,7 +102,7 @@ class P2p : public testing::Test {
 void expect_measured(const RowData& row) {
   EXPECT_EQ(row.status, PointStatus::ok) << row.reason;
   EXPECT_EQ(row.wrong, 0);
-  EXPECT_GE(row.times.size(), 2U);
+  EXPECT_FALSE(row.times.empty());
   for (const auto& play : row.times)
     EXPECT_EQ(play.size(), row.ranks.empty() ? play.size() : row.ranks.size());
   EXPECT_GT(median_bandwidth(row)->value(), 0);
