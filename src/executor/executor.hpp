@@ -39,11 +39,20 @@ struct Play {
   program::Section section = program::Section::step;
   Trace trace = Trace::off;
   std::uint32_t times = 1;
+  /// How long to wait for messages of other ranks before the play is given up, TimedOut: on the
+  /// host those of one exchange, on a GPU all that is played; 0 = for ever.
+  units::Seconds timeout{};
 };
 
 /// What an executor, its library or this machine cannot do: that is no failure of a point, it is
 /// skipped with this reason.
 class Unsupported : public base::Error {
+ public:
+  using Error::Error;
+};
+
+/// A peer that did not answer in time. The session cannot play again, nor can those of its peers.
+class TimedOut : public base::Error {
  public:
   using Error::Error;
 };
@@ -108,6 +117,9 @@ class Session {
   virtual void read(const program::Slice& slice, std::span<std::byte> into) = 0;
   virtual void write(const program::Slice& slice, std::span<const std::byte> from) = 0;
   [[nodiscard]] virtual const SessionFacts& facts() const = 0;
+  /// For a session that others may be stuck in: it cannot play again, and what messages under way
+  /// may touch, its communicators and memory, is forgotten with it and not given back.
+  virtual void abandon() noexcept = 0;
 };
 
 /// Who takes from the memory that a rank sees as free.

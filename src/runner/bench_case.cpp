@@ -18,7 +18,7 @@ constexpr double warm_share = 0.1;  // of the budget: a first pass below it is f
 class Loop {
  public:
   Loop(const CasePlay& what, const comm::Communicator& active, Share share, const Effort& effort,
-       units::Seconds budget)
+       const CaseLimits& limits)
       : session_(what.session),
         case_(what.one),
         section_(what.section),
@@ -26,10 +26,24 @@ class Loop {
         active_(active),
         share_(share),
         effort_(effort),
-        budget_(budget.value()),
+        timeout_(limits.timeout),
+        budget_(limits.budget.value()),
         begin_(comm::now()) {}
 
   CaseRecord run() {
+    try {
+      measure();
+    } catch (const GivenUp&) {
+      return {.end = has_timed_out_ ? CaseEnd::timed_out : CaseEnd::peer_timed_out};
+    }
+    return std::move(record_);
+  }
+
+ private:
+  /// Thrown on all ranks alike, once they have agreed on it.
+  struct GivenUp {};
+
+  void measure() {
     if (case_.when != workloads::Restore::never) restore();
     begin_ = comm::now();  // what is not timed takes none of the budget
     warm_up();
@@ -37,27 +51,35 @@ class Loop {
     do {
       play();
     } while (!finished());
-    trace();
-    return std::move(record_);
+    if (case_.calls_are_spans == workloads::CallsAreSpans::yes) trace();
   }
 
- private:
   void restore() { session_.play({.section = case_.restore}); }
 
-  /// This rank's seconds.
+  /// This rank's seconds; 0 when it had no answer, which agree() tells the others.
   double play_once(executor::Trace trace, std::uint64_t times) {
     if (case_.when == workloads::Restore::every_play) restore();
     active_.barrier();
-    const executor::PlayTime time = session_.play(
-        {.section = case_.section, .trace = trace, .times = static_cast<std::uint32_t>(times)});
-    return units::to_seconds(time.end - time.begin).value();
+    try {
+      const executor::PlayTime time = session_.play({.section = case_.section,
+                                                     .trace = trace,
+                                                     .times = static_cast<std::uint32_t>(times),
+                                                     .timeout = timeout_});
+      return units::to_seconds(time.end - time.begin).value();
+    } catch (const executor::TimedOut&) {
+      has_timed_out_ = true;
+      return 0;
+    }
   }
 
-  /// The slowest rank's seconds; all ranks learn them, and how long the case has taken.
+  /// The slowest rank's seconds; all ranks learn them, and how long the case has taken. Throws
+  /// GivenUp when one of them has timed out.
   double agree(double mine) {
-    std::array<double, 2> values{share_ == Share::replica ? 0 : mine,
-                                 units::to_seconds(comm::now() - begin_).value()};
+    std::array<double, 3> values{share_ == Share::replica ? 0 : mine,
+                                 units::to_seconds(comm::now() - begin_).value(),
+                                 has_timed_out_ ? 1.0 : 0.0};
     active_.all_max(values);
+    if (values[2] > 0) throw GivenUp{};
     elapsed_ = values[1];
     return values[0];
   }
@@ -129,9 +151,9 @@ class Loop {
            (elapsed_ + pass_ < limit || (streams_ == Streams::apart && passes == 0))) {
       play_once(executor::Trace::on, 1);
       ++passes;
-      if (streams_ == Streams::apart) note_streams();
+      if (streams_ == Streams::apart && !has_timed_out_) note_streams();
       std::vector<double> times(case_.calls, 0.0);
-      const auto spans = session_.spans();
+      const auto spans = has_timed_out_ ? std::span<const timeline::Span>{} : session_.spans();
       const std::size_t ops = spans.size() / case_.calls;
       for (std::size_t i = 0; i < case_.calls && ops > 0 && share_ == Share::in_point; ++i) {
         times[i] = duration(spans.subspan(i * ops, ops));
@@ -150,10 +172,12 @@ class Loop {
   const comm::Communicator& active_;
   Share share_;
   const Effort& effort_;
+  units::Seconds timeout_;
   double budget_;
   units::Nanoseconds begin_;
   double elapsed_ = 0;
-  double pass_ = 0;  ///< seconds of one pass, slowest rank
+  bool has_timed_out_ = false;  ///< this rank
+  double pass_ = 0;             ///< seconds of one pass, slowest rank
   std::vector<double> slowest_;
   CaseRecord record_;
 };
@@ -161,8 +185,8 @@ class Loop {
 }  // namespace
 
 CaseRecord play_case(const CasePlay& what, const comm::Communicator& active, Share share,
-                     const Effort& effort, units::Seconds budget) {
-  return Loop{what, active, share, effort, budget}.run();
+                     const Effort& effort, const CaseLimits& limits) {
+  return Loop{what, active, share, effort, limits}.run();
 }
 
 }  // namespace isoscale::runner

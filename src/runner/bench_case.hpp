@@ -14,15 +14,28 @@
 /// Playing one case of a micro-benchmark until enough is known.
 namespace isoscale::runner {
 
+/// How long a case may take, and a wait for another rank in it (0 = for ever).
+struct CaseLimits {
+  units::Seconds budget{}, timeout{};
+};
+
+/// How a case ended on one rank.
+enum class CaseEnd : std::uint8_t {
+  complete,
+  timed_out,      ///< this rank had no answer from another one
+  peer_timed_out  ///< another rank had none
+};
+
 /// One rank's record of a case.
 struct CaseRecord {
-  double first_call = 0;           ///< seconds a call of the very first pass, slowest rank
-  std::uint64_t times = 1;         ///< passes in each play
-  std::vector<double> plays;       ///< this rank's, seconds
-  std::vector<double> call_times;  ///< of single calls in traced passes, seconds, slowest rank
+  CaseEnd end = CaseEnd::complete;   ///< otherwise there is nothing else
+  double first_call = 0;             ///< seconds a call of the very first pass, slowest rank
+  std::uint64_t times = 1;           ///< passes in each play
+  std::vector<double> plays{};       ///< this rank's, seconds
+  std::vector<double> call_times{};  ///< of single calls in traced passes, seconds, slowest rank
   /// [stream][traced pass]: from the stream's first start to its last end, this rank's seconds.
-  std::vector<std::vector<double>> stream_times;
-  std::optional<units::Seconds> estimate;  ///< of one pass, by the executor's library
+  std::vector<std::vector<double>> stream_times{};
+  std::optional<units::Seconds> estimate{};  ///< of one pass, by the executor's library
 };
 
 /// Whether a case has rows about single streams: it is traced as often as it is played then.
@@ -39,8 +52,9 @@ struct CasePlay {
 /// Collective over `active`. Each play starts from a barrier, after which ranks run free, and all
 /// ranks make as many: six at least, if twice the budget allows; then until the interval
 /// of the slowest rank's times is as narrow as `effort` asks, or `budget` is used up. A few traced
-/// passes follow, for the times of single calls.
+/// passes follow, for the times of single calls. When a rank times out all of them end there, and
+/// the session must be abandoned.
 [[nodiscard]] CaseRecord play_case(const CasePlay& what, const comm::Communicator& active,
-                                   Share share, const Effort& effort, units::Seconds budget);
+                                   Share share, const Effort& effort, const CaseLimits& limits);
 
 }  // namespace isoscale::runner

@@ -13,6 +13,8 @@
 #include "runner/bench_rows.hpp"
 #include "runner/collect.hpp"
 #include "runner/expectations.hpp"
+#include "runner/link_class.hpp"
+#include "runner/pairs.hpp"
 #include "units/text.hpp"
 #include "workloads/bench/bench.hpp"
 
@@ -33,10 +35,16 @@ class BenchRun {
         hooks_(point.workload->bench),
         place_(place),
         data_(data),
-        begin_(comm::now()) {}
+        request_(point.request),
+        begin_(comm::now()) {
+    for (const int rank : point.world_ranks) {
+      hosts_.push_back(context.facts[static_cast<std::size_t>(rank)].host);
+    }
+    if (hooks_.timeout != nullptr) timeout_ = hooks_.timeout(request_);
+  }
 
   void run() {
-    batches_ = hooks_.batches(point_.request);
+    batches_ = hooks_.batches(request_);
     for (batch_ = 0; batch_ < batches_ && data_.status != PointStatus::failed; ++batch_) {
       run_batch();
     }
@@ -55,28 +63,85 @@ class BenchRun {
     data_.reason = std::move(reason);
   }
 
+  /// In one session, or in several where ranks time out: each is the end of one.
   void run_batch() {
-    session_.reset();  // its memory and communicators go before the next one's come
-    if (!built()) return;
-    const std::optional<std::string> unsupported = prepared();
-    if (data_.status == PointStatus::failed) return;
-    if (unsupported) return skip_rows(*unsupported);
-    if (place_.share == Share::in_point) {
-      collect_session(place_.sub_world, session_->facts(), data_);
-    }
+    std::size_t next_case = 0;
+    do {
+      session_.reset();  // its memory and communicators go before the next one's come
+      if (!built()) return;
+      const std::optional<std::string> unsupported = prepared();
+      if (data_.status == PointStatus::failed) return;
+      if (unsupported) return skip_rows(*unsupported, bench_.cases[next_case].row_begin);
+      if (place_.share == Share::in_point && next_case == 0) {
+        collect_session(place_.sub_world, session_->facts(), data_);
+      }
+      next_case = run_session(next_case);
+    } while (next_case < bench_.cases.size());
+  }
+
+  /// Returns the case that the next session is to begin with.
+  std::size_t run_session(std::size_t next_case) {
     session_->play(program::Section::setup, executor::Trace::off);
     Expectations expectations{bench_.set.of(place_.sub_world.rank()), bench_.set.mesh.size()};
-    for (std::size_t i = 0; i < bench_.cases.size(); ++i) run_case(i, expectations);
+    for (; next_case < bench_.cases.size(); ++next_case) {
+      if (is_silent(bench_.cases[next_case])) {
+        add_rows(bench_.cases[next_case], {}, {});
+        continue;
+      }
+      const CaseEnd end = run_case(next_case, expectations);
+      if (end == CaseEnd::complete) continue;
+      session_->abandon();
+      return take_note(bench_.cases[next_case], end) ? next_case : next_case + 1;
+    }
+    return next_case;
+  }
+
+  [[nodiscard]] std::span<const workloads::RowSpec> rows_of(const Case& one) const {
+    return std::span{bench_.rows}.subspan(one.row_begin, one.row_end - one.row_begin);
+  }
+  [[nodiscard]] bool is_silent(const Case& one) const {
+    return std::ranges::all_of(rows_of(one),
+                               [](const auto& row) { return row.silent.has_value(); });
+  }
+
+  /// Finds out whose answer did not come. Pairs are left in peace from now on and the case can be
+  /// played again, without them: true. What was not of pairs has failed as a whole: false.
+  bool take_note(const Case& one, CaseEnd end) {
+    constexpr std::int64_t nobody = -1;
+    const std::int64_t mine = end == CaseEnd::timed_out ? place_.sub_world.rank() : nobody;
+    std::vector<int> waiting;  // in vain; alike on all, copies of the point included
+    for (const std::int64_t rank : place_.active.all_gather(mine)) {
+      if (rank != nobody) waiting.push_back(static_cast<int>(rank));
+    }
+    bool has_pairs = false;
+    for (const workloads::RowSpec& row : rows_of(one)) {
+      const bool is_pair = row.number.contains("src") && row.number.contains("dst");
+      const bool waits = std::ranges::any_of(
+          row.ranks, [&](int rank) { return std::ranges::find(waiting, rank) != waiting.end(); });
+      if (!is_pair || !waits || row.silent) continue;
+      const auto [low, high] = std::ranges::minmax(row.ranks);
+      request_.silent_pairs.emplace_back(low, high);
+      has_pairs = true;
+    }
+    if (!has_pairs && place_.sub_world.rank() == 0) {
+      for (const workloads::RowSpec& row : rows_of(one)) {
+        data_.rows.push_back(
+            row_of(row, PointStatus::failed,
+                   fmt::format("no answer within {} on {}", units::format(timeout_),
+                               rank_name(waiting.front(), hosts_))));
+      }
+    }
+    return has_pairs;
   }
 
   bool built() {
     context_.progress.doing("preparing");
     std::string problem;
     try {
-      bench_ = hooks_.build(point_.request, batch_);
+      bench_ = hooks_.build(request_, batch_);
       expected_.clear();
       if (hooks_.expect != nullptr) {
-        expected_ = hooks_.expect(point_.request, batch_, place_.sub_world.rank());
+        expected_ = hooks_.expect(request_, batch_, place_.sub_world.rank());
       }
       if (place_.sub_world.rank() == 0) program::check(bench_.set);
     } catch (const std::exception& error) {
@@ -102,11 +167,9 @@ class BenchRun {
     return unsupported.empty() ? vote.why : unsupported;
   }
 
-  void skip_rows(const std::string& reason) {
-    for (const workloads::RowSpec& spec : bench_.rows) {
-      RowData& row = data_.rows.emplace_back(row_of(spec));
-      row.status = PointStatus::skipped;
-      row.reason = reason;
+  void skip_rows(const std::string& reason, std::size_t first) {
+    for (const workloads::RowSpec& spec : std::span{bench_.rows}.subspan(first)) {
+      data_.rows.push_back(row_of(spec, PointStatus::skipped, reason));
     }
   }
 
@@ -121,19 +184,19 @@ class BenchRun {
     return units::Seconds{std::max((total - spent) / left, 0.2 * fair)};
   }
 
-  void run_case(std::size_t index, Expectations& expectations) {
+  CaseEnd run_case(std::size_t index, Expectations& expectations) {
     const Case& one = bench_.cases[index];
     context_.progress.doing(title_of(bench_.rows[one.row_begin]));
-    const bool is_apart =
-        std::any_of(bench_.rows.begin() + static_cast<std::ptrdiff_t>(one.row_begin),
-                    bench_.rows.begin() + static_cast<std::ptrdiff_t>(one.row_end),
-                    [](const workloads::RowSpec& row) { return row.stream.has_value(); });
+    const bool is_apart = std::ranges::any_of(
+        rows_of(one), [](const workloads::RowSpec& row) { return row.stream.has_value(); });
     CaseRecord record =
         play_case({.session = *session_,
                    .one = one,
                    .section = bench_.set.of(place_.sub_world.rank()).section(one.section),
                    .streams = is_apart ? Streams::apart : Streams::joined},
-                  place_.active, place_.share, context_.effort, budget(index));
+                  place_.active, place_.share, context_.effort,
+                  {.budget = budget(index), .timeout = timeout_});
+    if (record.end != CaseEnd::complete) return record.end;
     if (one.wants_estimate) record.estimate = session_->estimate(one.section);
     RankReport mine{.plays = record.plays, .stream_times = record.stream_times};
     if (!expected_.empty() && !expected_[index].empty()) {
@@ -144,25 +207,35 @@ class BenchRun {
                                    title_of(bench_.rows[one.row_begin]), found.wrong, found.first);
       }
     }
-    if (place_.share == Share::in_point) add_rows(one, record, mine);
+    if (place_.share == Share::in_point) gather_rows(one, record, mine);
+    return CaseEnd::complete;
   }
 
-  void add_rows(const Case& one, const CaseRecord& record, const RankReport& mine) {
+  void gather_rows(const Case& one, const CaseRecord& record, const RankReport& mine) {
     const std::vector<double> packed = pack(mine);
     std::vector<RankReport> reports;
     for (const auto& part : place_.sub_world.gather(std::as_bytes(std::span{packed}))) {
       reports.push_back(unpack(part));
     }
+    add_rows(one, record, reports);
+  }
+
+  void add_rows(const Case& one, const CaseRecord& record, std::span<const RankReport> reports) {
     if (place_.sub_world.rank() != 0) return;
-    for (std::size_t i = one.row_begin; i < one.row_end; ++i) {
-      RowData& row = data_.rows.emplace_back(row_of(bench_.rows[i], one, record, reports));
+    for (const workloads::RowSpec& spec : rows_of(one)) {
+      if (spec.silent) {
+        const auto [low, high] = *spec.silent;
+        data_.rows.push_back(
+            row_of(spec, PointStatus::failed, silence(low, high, timeout_, hosts_)));
+        continue;
+      }
+      RowData& row = data_.rows.emplace_back(row_of(spec, one, record, reports));
       if (!context_.executor.describe().shared_device) continue;
       row.times.clear();
       row.call_times.clear();
-      if (row.status == PointStatus::ok) {
-        row.status = PointStatus::skipped;
-        row.reason = "ranks share a GPU: verified, not measured";
-      }
+      if (row.status != PointStatus::ok) continue;  // what is wrong is wrong
+      row.status = PointStatus::skipped;
+      row.reason = "ranks share a GPU: verified, not measured";
     }
   }
 
@@ -188,6 +261,21 @@ class BenchRun {
       data_.reason = data_.rows.front().reason;
     }
     data_.stopped_because = "";
+    if (!context_.rank_facts.empty()) {
+      classify_rows(LinkClasses{context_.rank_facts}, data_);
+    }
+    judge();
+  }
+
+  /// On rank 0, which alone has the rows; the others learn how it went when the point ends.
+  void judge() {
+    if (hooks_.expected_bandwidth != nullptr) {
+      if (const auto least = hooks_.expected_bandwidth(request_)) {
+        judge_bandwidth(data_.rows, *least, hosts_);
+      }
+    }
+    const std::string reason = reason_of_failed(data_.rows);
+    if (!reason.empty() && data_.status != PointStatus::failed) fail(reason);
   }
 
   const PlannedPoint& point_;
@@ -195,6 +283,9 @@ class BenchRun {
   const workloads::BenchHooks& hooks_;
   const BenchPlace& place_;
   results::PointData& data_;
+  workloads::Request request_;  ///< the point's, with the pairs that proved silent
+  Hosts hosts_;                 ///< by rank of the point
+  units::Seconds timeout_{};
   units::Nanoseconds begin_;
   int batches_ = 0, batch_ = 0;
   Bench bench_;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <string_view>
+#include <utility>
 
 #include "base/error.hpp"
 #include "units/text.hpp"
@@ -67,6 +68,13 @@ RankReport unpack(std::span<const std::byte> packed) {
 
 RowData row_of(const workloads::RowSpec& spec) {
   return {.text = spec.text, .number = spec.number, .ranks = spec.ranks};
+}
+
+RowData row_of(const workloads::RowSpec& spec, PointStatus status, std::string reason) {
+  RowData row = row_of(spec);
+  row.status = status;
+  row.reason = std::move(reason);
+  return row;
 }
 
 RowData row_of(const workloads::RowSpec& spec, const workloads::Case& one, const CaseRecord& record,

@@ -28,6 +28,9 @@ struct RankReport {
 
 /// The row without times, for one that is not measured.
 [[nodiscard]] results::RowData row_of(const workloads::RowSpec& spec);
+/// The same, and why.
+[[nodiscard]] results::RowData row_of(const workloads::RowSpec& spec, results::PointStatus status,
+                                      std::string reason);
 
 /// The row with the times of its ranks, or of its stream on them, and what they found wrong.
 /// `reports` are by rank of the point; `record` says what all ranks know.

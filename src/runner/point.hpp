@@ -24,6 +24,8 @@ struct PointContext {
   executor::Executor& executor;
   Effort effort;
   Progress& progress;  ///< speaks on world rank 0 only
+  /// By world rank, on world rank 0; where there are none, links get no class.
+  std::span<const results::RankFacts> rank_facts{};
 };
 
 /// Collective over the world: verifies and measures one point on its sub-world. Ranks outside it

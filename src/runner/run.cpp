@@ -168,7 +168,8 @@ class Launch {
                                           .max_time = config_.max_time,
                                           .trace_steps = config_.trace_steps,
                                           .half_width = services_.half_width},
-                               .progress = progress};
+                               .progress = progress,
+                               .rank_facts = header.rank_facts};
     bool all_ok = true;
     results::RunData measured = header;  // the points that calibrate
     for (const PlannedPoint& point : plan_.points) {

@@ -96,6 +96,17 @@ void add_links(GpuFacts& facts, const Functions& nvml, Device device) {
   if (peers_known) facts.nvlink_peers.emplace(peers.begin(), peers.end());
 }
 
+std::optional<std::string> fabric_of(const Functions& nvml, Device device) {
+  const auto info = ask<nvml::FabricInfo>(nvml.fabric_info, device);
+  if (!info || info->state != nvml::fabric_completed || info->status != nvml::success) {
+    return std::nullopt;
+  }
+  if (std::ranges::all_of(info->cluster, [](unsigned char part) { return part == 0; })) {
+    return std::nullopt;
+  }
+  return fmt::format("{:02x}.{}", fmt::join(info->cluster, ""), info->clique);
+}
+
 std::string on_or_off(bool value) { return value ? "on" : "off"; }  // NOLINT: the value itself
 
 /// 13010 = "13.1"
@@ -135,6 +146,7 @@ std::optional<GpuFacts> gpu_facts(const NvmlLibrary& library, std::string_view u
   if (const auto mode = ask<int>(nvml.persistence_mode, device)) facts.persistence = *mode != 0;
   facts.compute_mode = compute_mode_of(nvml, device);
   add_links(facts, nvml, device);
+  facts.fabric = fabric_of(nvml, device);
   return facts;
 }
 
@@ -151,6 +163,7 @@ std::map<std::string, std::string> gpu_facts_text(const GpuFacts& facts) {
   put("gpu_pci", facts.pci_bus_id);
   put("gpu_driver", facts.driver_version);
   put("gpu_compute_mode", facts.compute_mode);
+  put("gpu_fabric", facts.fabric);
   put_mode("gpu_ecc", facts.ecc);
   put_mode("gpu_mig", facts.mig);
   put_mode("gpu_persistence", facts.persistence);

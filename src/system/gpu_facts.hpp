@@ -25,6 +25,9 @@ struct GpuFacts {
   std::optional<int> nvlinks_active;        ///< 0 on a GPU without NVLink
   /// PCI bus ids at the other ends of the active links, GPUs or switches, each once, ascending.
   std::optional<std::vector<std::string>> nvlink_peers;
+  /// The NVLink domain of several nodes that it belongs to: cluster in hexadecimal, ".", clique.
+  /// Equal text = joined by NVLink. Absent where there is none.
+  std::optional<std::string> fabric;
 };
 
 /// Of the GPU (or the MIG instance) with this UUID, "GPU-..." as CUDA and nvidia-smi show it.

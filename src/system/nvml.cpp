@@ -33,6 +33,7 @@ nvml::Functions find_all(const FindSymbol& find) {
   find_into(found.compute_mode, find, "nvmlDeviceGetComputeMode");
   find_into(found.nvlink_state, find, "nvmlDeviceGetNvLinkState");
   find_into(found.nvlink_remote_pci, find, "nvmlDeviceGetNvLinkRemotePciInfo_v2");
+  find_into(found.fabric_info, find, "nvmlDeviceGetGpuFabricInfo");
   return found;
 }
 

@@ -36,6 +36,15 @@ struct PciInfo {
   std::array<char, 32> bus_id;
 };
 
+/// nvmlGpuFabricInfo_t: the NVLink domain that a GPU belongs to.
+struct FabricInfo {
+  std::array<unsigned char, 16> cluster;  ///< all 0 = no domain beyond the node
+  int status;
+  unsigned clique;
+  unsigned char state;
+};
+constexpr unsigned char fabric_completed = 3;
+
 /// Those that the library has; the others are null.
 struct Functions {
   int (*init)() = nullptr;
@@ -55,6 +64,7 @@ struct Functions {
   int (*compute_mode)(Device, int* mode) = nullptr;
   int (*nvlink_state)(Device, unsigned link, int* active) = nullptr;
   int (*nvlink_remote_pci)(Device, unsigned link, PciInfo*) = nullptr;
+  int (*fabric_info)(Device, FabricInfo*) = nullptr;
 };
 
 }  // namespace nvml

@@ -39,6 +39,18 @@ class Usage(harness.Case):
         (["run", "--workload", "dp", "--set", "batch=25", "--set", "microbatch=8"],
          ["batch=25", "24 and 32"]),
         (["run", "--workload", "dp", "--mesh", "tp=2"], ["tp"]),
+        (["run", "--workload", "p2p"], ["p2p needs 2 ranks"]),
+        (["run", "--workload", "p2p", "--set", "pairs=sample:0"], ["sample:0", "sample:K"]),
+        (["run", "--workload", "p2p", "--set", "pairs=al"], ["'al'", "isolated"]),
+        (["run", "--workload", "p2p", "--set", "kinds=latency,bandwith"],
+         ["bandwith", "did you mean 'bandwidth'"]),
+        (["run", "--workload", "p2p", "--set", "kinds=latency,latency"], ["twice"]),
+        (["run", "--workload", "p2p", "--set", "size=4M"], ["size", "4M"]),
+        (["run", "--workload", "p2p", "--set", "size=0"], ["size"]),
+        (["run", "--workload", "p2p", "--set", "size=1TB"], ["size", "too large"]),
+        (["run", "--workload", "p2p", "--set", "timeout=0s"], ["timeout"]),
+        (["run", "--workload", "p2p", "--set", "expect=fast"], ["expect", "fast"]),
+        (["run", "--workload", "p2p", "--set", "renew=0"], ["renew", "too small"]),
         (["run", "--output", "/nonexistent/x.h5"], ["/nonexistent", "does not exist"]),
         (["run", "nothing.toml"], ["nothing.toml"]),
         (["measure"], ["measure"]),
@@ -57,6 +69,7 @@ class Usage(harness.Case):
         for arguments, needle in [(["run", "--nonsense"], "--nonsense"),
                                   (["run", "--workload", "dp", "--ranks", "3"], "only 2"),
                                   (["run", "--workload", "tp", "--mesh", "tp=3"], "tp=3"),
+                                  (["run", "--workload", "p2p", "--set", "size=1"], "all_to_all"),
                                   (["run", "--output", "/nonexistent/x.h5"], "/nonexistent")]:
             with self.subTest(arguments=arguments):
                 self.assert_refused(self.isoscale(*arguments, ranks=2), needle)

@@ -35,6 +35,7 @@ class ObservedSession final : public executor::Session {
     inner_->write(slice, from);
   }
   [[nodiscard]] const executor::SessionFacts& facts() const override { return inner_->facts(); }
+  void abandon() noexcept override { inner_->abandon(); }
 
  private:
   std::unique_ptr<executor::Session> inner_;

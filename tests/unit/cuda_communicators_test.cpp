@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "executor/cuda/communicators.hpp"
+#include "program/builder.hpp"
 #include "workloads/workload.hpp"
 
 namespace isoscale::executor::cuda {
@@ -69,6 +70,56 @@ TEST(CommunicatorPlans, OneOfEachAxisAndStreamAndTwoOfAPipeline) {
 
 TEST(CommunicatorPlans, TwoStagesNeedOnlyOneLink) {
   EXPECT_EQ(plan_of({.pp = 2}).links.size(), 1U);
+}
+
+/// `hops` further on to each of them, sent and received, on streams[i].
+program::ProgramSet exchanges(int ranks, const std::vector<int>& hops,
+                              const std::vector<std::string>& streams) {
+  program::Builder builder{Shape{.dp = ranks}};
+  const program::BufferId from = builder.allocate({.count = 1}),
+                          to = builder.allocate({.count = 1});
+  builder.emit(builder.stream("compute"),
+               program::Fill{.dst = builder.whole(from), .source = program::FillSource::constant});
+  builder.begin(program::Section::step);
+  for (std::size_t i = 0; i < hops.size(); ++i) {
+    builder.emit(builder.stream(streams[i]),
+                 program::Exchange{{{.direction = program::Direction::send,
+                                     .axis = Axis::dp,
+                                     .offset = hops[i],
+                                     .slice = builder.whole(from)},
+                                    {.direction = program::Direction::receive,
+                                     .axis = Axis::dp,
+                                     .offset = -hops[i],
+                                     .slice = builder.whole(to)}}});
+  }
+  return {.mesh = {.dp = ranks},
+          .programs = {builder.finish()},
+          .program_of_rank = std::vector<std::uint32_t>(static_cast<std::size_t>(ranks), 0)};
+}
+
+TEST(CommunicatorPlans, OneCarriesTheMessagesOfManyLinks) {
+  const std::vector<std::string> one{"compute", "compute", "compute"};
+  const CommunicatorPlan joined = communicator_plan(exchanges(8, {1, 2, 5}, one));
+  ASSERT_EQ(joined.links.size(), 1U);
+  EXPECT_EQ(joined.links[0], (LinkKind{.axis = Axis::dp, .distance = 0, .parity = 0}));
+  for (int rank = 0; rank < 8; ++rank) {
+    for (const int offset : {1, -2, 5}) {
+      EXPECT_EQ(joined.carrier(link_kind({.dp = 8}, rank, Axis::dp, offset)), joined.links[0]);
+    }
+  }
+  // Few links, links between the same two ranks, and several streams are kept apart.
+  EXPECT_TRUE(communicator_plan(exchanges(8, {1, -1}, one)).joined.empty());
+  EXPECT_TRUE(communicator_plan(exchanges(4, {1, 2, -2}, one)).joined.empty());
+  EXPECT_TRUE(
+      communicator_plan(exchanges(8, {1, 2, 5}, {"compute", "compute", "other"})).joined.empty());
+}
+
+TEST(CommunicatorPlans, PairsOfAllRanksTakeOne) {
+  const workloads::Workload& p2p = workloads::find_workload("p2p");
+  for (const int ranks : {4, 7, 16, 64}) {
+    const workloads::Request request{.mesh = {.dp = ranks}};
+    EXPECT_EQ(communicator_plan(p2p.bench.build(request, 0).set).links.size(), 1U) << ranks;
+  }
 }
 
 TEST(CommunicatorPlans, OneRankNeedsNone) {

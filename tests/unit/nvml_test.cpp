@@ -28,6 +28,7 @@ struct Fake {
   std::map<unsigned, std::string> links;  ///< peer of each active link
   int nvlink_answer = nvml::success;
   int text_answer = nvml::success;
+  nvml::FabricInfo fabric{};
   std::set<std::string> missing;
 };
 Fake* fake = nullptr;  ///< C functions have no other way to it; one test at a time
@@ -105,6 +106,11 @@ int fake_peer(nvml::Device, unsigned link, nvml::PciInfo* pci) {
   return nvml::success;
 }
 
+int fake_fabric(nvml::Device, nvml::FabricInfo* info) {
+  *info = fake->fabric;
+  return nvml::success;
+}
+
 void* find_fake(const char* name) {
   static const std::map<std::string, void*, std::less<>> table{
       {"nvmlInit_v2", reinterpret_cast<void*>(&fake_init)},
@@ -123,7 +129,8 @@ void* find_fake(const char* name) {
       {"nvmlDeviceGetPersistenceMode", reinterpret_cast<void*>(&fake_persistence)},
       {"nvmlDeviceGetComputeMode", reinterpret_cast<void*>(&fake_compute)},
       {"nvmlDeviceGetNvLinkState", reinterpret_cast<void*>(&fake_link)},
-      {"nvmlDeviceGetNvLinkRemotePciInfo_v2", reinterpret_cast<void*>(&fake_peer)}};
+      {"nvmlDeviceGetNvLinkRemotePciInfo_v2", reinterpret_cast<void*>(&fake_peer)},
+      {"nvmlDeviceGetGpuFabricInfo", reinterpret_cast<void*>(&fake_fabric)}};
   const auto found = table.find(name);
   return found == table.end() || fake->missing.contains(name) ? nullptr : found->second;
 }
@@ -227,6 +234,22 @@ TEST_F(Nvml, CountsLinksWhosePeersAreUnknown) {
   state_.missing = {"nvmlDeviceGetNvLinkRemotePciInfo_v2"};
   EXPECT_EQ(facts()->nvlinks_active, 2);
   EXPECT_EQ(facts()->nvlink_peers, std::nullopt);
+}
+
+TEST_F(Nvml, KnowsAnNvlinkDomainOfSeveralNodes) {
+  EXPECT_EQ(facts()->fabric, std::nullopt);
+  state_.fabric = {.cluster = {0xab, 0x01}, .status = 0, .clique = 7, .state = 3};
+  EXPECT_EQ(facts()->fabric, "ab010000000000000000000000000000.7");
+  EXPECT_EQ(gpu_facts_text(*facts()).at("gpu_fabric"), *facts()->fabric);
+  state_.fabric.state = 2;  // not yet
+  EXPECT_EQ(facts()->fabric, std::nullopt);
+  state_.fabric = {.cluster = {0xab}, .status = some_error, .clique = 7, .state = 3};
+  EXPECT_EQ(facts()->fabric, std::nullopt);
+  state_.fabric = {.cluster = {}, .status = 0, .clique = 7, .state = 3};  // within its node
+  EXPECT_EQ(facts()->fabric, std::nullopt);
+  state_.fabric = {.cluster = {0xab}, .status = 0, .clique = 7, .state = 3};
+  state_.missing = {"nvmlDeviceGetGpuFabricInfo"};
+  EXPECT_EQ(facts()->fabric, std::nullopt);
 }
 
 TEST_F(Nvml, GivesFactsTheKeysOfTheRunFile) {

@@ -22,6 +22,7 @@ namespace {
 constexpr std::size_t largest_element = 8;  // bytes
 
 std::string link_name(const LinkKind& kind) {
+  if (kind.distance == 0) return fmt::format("{}, all links", mesh::name(kind.axis));
   return fmt::format("{}{}, {} links", mesh::name(kind.axis),
                      kind.distance == 1 ? "" : fmt::format(" by {}", kind.distance),
                      kind.parity == 0 ? "even" : "odd");
@@ -40,17 +41,6 @@ void for_each_communication(const program::RankProgram& program, const OnCollect
       }
     }
   }
-}
-
-std::set<MessageKind> messages_of(const program::RankProgram& program) {
-  std::set<MessageKind> messages;
-  for_each_communication(
-      program, [](const program::Op& /*op*/, const program::Collective& /*collective*/) {},
-      [&](const program::Transfer& transfer) {
-        messages.insert(
-            {.axis = transfer.axis, .offset = transfer.offset, .direction = transfer.direction});
-      });
-  return messages;
 }
 
 /// What the programs of all ranks do over each of the plan's groups.
@@ -76,29 +66,6 @@ std::vector<std::set<CollectiveUse>> uses_of(const program::ProgramSet& set,
 }
 
 }  // namespace
-
-LinkKind link_kind(const mesh::Shape& mesh, int rank, mesh::Axis axis, std::int32_t offset) {
-  const int extent = mesh[axis];
-  const int distance = std::abs(offset);
-  const int here = mesh::coordinates(mesh, rank)[axis];
-  // A link begins at the end from which its other end is +distance away.
-  const int begin = offset >= 0 ? here : ((here + offset) % extent + extent) % extent;
-  return {.axis = axis, .distance = distance, .parity = distance == 0 ? 0 : begin / distance % 2};
-}
-
-CommunicatorPlan communicator_plan(const program::ProgramSet& set) {
-  std::vector<std::set<MessageKind>> messages;  // by program
-  for (const program::RankProgram& program : set.programs) messages.push_back(messages_of(program));
-  std::set<LinkKind> links;
-  for (int rank = 0; rank < set.mesh.size(); ++rank) {
-    const std::uint32_t program = set.program_of_rank[static_cast<std::size_t>(rank)];
-    for (const MessageKind& message : messages[program]) {
-      links.insert(link_kind(set.mesh, rank, message.axis, message.offset));
-    }
-  }
-  return {.collectives = communication_needs(set).collectives,
-          .links = {links.begin(), links.end()}};
-}
 
 Communicators::Communicators(const program::ProgramSet& set, const comm::Communicator& point,
                              units::Seconds limit)
@@ -140,7 +107,7 @@ ncclComm_t Communicators::collective(mesh::AxisSet axes, program::StreamId strea
 }
 
 ncclComm_t Communicators::link(const LinkKind& kind) const {
-  const auto found = std::ranges::lower_bound(plan_.links, kind);
+  const auto found = std::ranges::lower_bound(plan_.links, plan_.carrier(kind));
   return all_[plan_.collectives.size() + static_cast<std::size_t>(found - plan_.links.begin())]
       .get();
 }
@@ -219,7 +186,8 @@ std::vector<ncclComm_t> Communicators::touching(const program::ProgramSet& set,
         },
         [&](const program::Transfer& transfer) {
           if (!lies_there(transfer.slice)) return;
-          const LinkKind kind = link_kind(set.mesh, rank, transfer.axis, transfer.offset);
+          const LinkKind kind =
+              plan_.carrier(link_kind(set.mesh, rank, transfer.axis, transfer.offset));
           const auto at = std::ranges::lower_bound(plan_.links, kind);
           found.insert(plan_.collectives.size() +
                        static_cast<std::size_t>(at - plan_.links.begin()));
@@ -254,7 +222,7 @@ void Communicators::connect_links(const LinkKind& kind, ncclComm_t communicator,
   auto* const bytes = static_cast<std::byte*>(scratch);
   NcclGroup group;
   for (const MessageKind& message : messages_) {
-    if (link_kind(mesh_, rank_, message.axis, message.offset) != kind) continue;
+    if (plan_.carrier(link_kind(mesh_, rank_, message.axis, message.offset)) != kind) continue;
     const int neighbour = mesh::neighbour(mesh_, rank_, message.axis, message.offset);
     const int peer = mesh::group_index(mesh_, neighbour, message.axis);
     if (message.direction == program::Direction::send) {

@@ -37,10 +37,23 @@ struct MessageKind {
   auto operator<=>(const MessageKind&) const = default;
 };
 
+/// All that a rank exchanges in its program.
+[[nodiscard]] std::set<MessageKind> messages_of(const program::RankProgram& program);
+
 /// What communicators a set of programs needs, in the order in which all ranks make them.
 struct CommunicatorPlan {
   std::vector<std::pair<mesh::AxisSet, program::StreamId>> collectives;
   std::vector<LinkKind> links;
+  /// Axes along which ranks exchange with many others. One communicator carries all of their
+  /// messages, since one for each distance would be too many. It can where one stream alone has
+  /// them, and no two links join the same two ranks in the same direction: nothing can be mistaken.
+  mesh::AxisSet joined{};
+
+  /// What carries the messages of a link.
+  [[nodiscard]] LinkKind carrier(const LinkKind& link) const {
+    return joined.contains(link.axis) ? LinkKind{.axis = link.axis, .distance = 0, .parity = 0}
+                                      : link;
+  }
 };
 [[nodiscard]] CommunicatorPlan communicator_plan(const program::ProgramSet& set);
 

@@ -12,6 +12,7 @@
 #include "base/log.hpp"
 #include "comm/world.hpp"
 #include "executor/cuda/check.hpp"
+#include "units/text.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {
@@ -68,7 +69,7 @@ PlayTime CudaSession::play_checked(const Play& what) {
   units::Nanoseconds anchor = before;
   if (is_traced) {
     // The stream is free, so the event happened between these two looks at the clock.
-    wait_for(begin_.get());
+    wait_for(begin_.get(), units::Seconds{});
     anchor = before + (comm::now() - before) / 2;
   }
   for (std::uint32_t pass = 0; pass < (is_traced ? 1 : what.times); ++pass) {
@@ -79,7 +80,7 @@ PlayTime CudaSession::play_checked(const Play& what) {
     }
   }
   check(cudaEventRecord(end_.get(), stream));
-  wait_for(end_.get());
+  wait_for(end_.get(), what.timeout);
 
   float milliseconds = 0;
   check(cudaEventElapsedTime(&milliseconds, begin_.get(), end_.get()));
@@ -101,12 +102,18 @@ cudaGraphExec_t CudaSession::graph_of(program::Section section, Trace trace) {
   return graph.get();
 }
 
-void CudaSession::wait_for(cudaEvent_t event) const {
+void CudaSession::wait_for(cudaEvent_t event, units::Seconds timeout) const {
+  const units::Nanoseconds limit = comm::now() + units::to_nanoseconds(timeout);
   for (int looks = 1;; ++looks) {
     const cudaError_t status = cudaEventQuery(event);
     if (status == cudaSuccess) return;
     if (status != cudaErrorNotReady) check(status);
-    if (looks % looks_between_polls == 0) parts_.communicators->poll();
+    if (looks % looks_between_polls == 0) {
+      parts_.communicators->poll();
+      if (timeout > units::Seconds{} && comm::now() > limit) {
+        throw TimedOut(fmt::format("a play did not end within {}", units::format(timeout)));
+      }
+    }
     // No nap: a rank that wakes late would make its peers wait in their next step.
     std::this_thread::yield();
   }

@@ -44,14 +44,15 @@ class CudaSession final : public Session {
   void read(const program::Slice& slice, std::span<std::byte> into) override;
   void write(const program::Slice& slice, std::span<const std::byte> from) override;
   [[nodiscard]] const SessionFacts& facts() const override { return parts_.facts; }
+  void abandon() noexcept override { failed_ = true; }
 
  private:
   [[nodiscard]] PlayTime play_checked(const Play& what);
   /// The captured graph of a section, made when it is first asked for.
   [[nodiscard]] cudaGraphExec_t graph_of(program::Section section, Trace trace);
   /// Waits until `event` has happened, and looks at the communicators meanwhile. Throws NcclError
-  /// or CudaError when it never will.
-  void wait_for(cudaEvent_t event) const;
+  /// or CudaError when it never will, TimedOut when it has not after `timeout` (0 = for ever).
+  void wait_for(cudaEvent_t event, units::Seconds timeout) const;
   [[nodiscard]] std::byte* address(const program::Slice& slice, std::size_t bytes) const;
 
   SessionParts parts_;

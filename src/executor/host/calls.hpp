@@ -17,6 +17,7 @@
 #include "executor/strided_copy.hpp"
 #include "program/fill.hpp"
 #include "program/op.hpp"
+#include "units/quantity.hpp"
 
 /// Ops of a program with everything looked up: what is left is to call BLAS, MPI or a loop.
 namespace isoscale::executor::host {
@@ -25,6 +26,7 @@ namespace isoscale::executor::host {
 struct Player {
   Waiting waiting = Waiting::blocking;
   const std::atomic<bool>* stopped = nullptr;  ///< set when another thread of the session failed
+  units::Nanoseconds patience{};               ///< with one exchange; 0 = without end
   std::vector<MPI_Request> requests;           ///< of the exchange under way
   std::vector<MPI_Status> statuses;
 };

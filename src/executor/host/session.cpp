@@ -62,6 +62,8 @@ PlayTime HostSession::play(const Play& what) {
     spans_.resize(prepared.op_count);
     spans = spans_;
   }
+  player_.patience = units::to_nanoseconds(what.timeout);
+  if (threads_) threads_->set_patience(player_.patience);
   const units::Nanoseconds begin = comm::now();
   try {
     play_section(prepared, what.trace == Trace::on ? 1 : what.times, spans, begin);

@@ -39,6 +39,7 @@ class HostSession final : public Session {
   void read(const program::Slice& slice, std::span<std::byte> into) override;
   void write(const program::Slice& slice, std::span<const std::byte> from) override;
   [[nodiscard]] const SessionFacts& facts() const override { return parts_.facts; }
+  void abandon() noexcept override { failed_ = true; }
 
  private:
   [[nodiscard]] std::byte* address(const program::Slice& slice, std::size_t bytes) const;

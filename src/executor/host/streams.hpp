@@ -41,6 +41,11 @@ class StreamThreads {
   /// here.
   void play(const PreparedSection& section, Spans spans);
 
+  /// How long the plays to come wait for one exchange; 0 = for ever.
+  void set_patience(units::Nanoseconds patience) {
+    for (Worker& worker : workers_) worker.player.patience = patience;
+  }
+
  private:
   /// Ops done of a lane; alone on its cache lines, since other threads look at it all the time.
   struct alignas(128) Progress {

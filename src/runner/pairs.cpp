@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/pairs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "units/text.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+using results::PointStatus;
+using results::RowData;
+
+bool is_of(const RowData& row, const char* key, std::string_view value) {
+  const auto found = row.text.find(key);
+  return found != row.text.end() && found->second == value;
+}
+
+}  // namespace
+
+std::string rank_name(int rank, const Hosts& hosts) {
+  return fmt::format("rank {} ({})", rank, hosts.at(static_cast<std::size_t>(rank)));
+}
+
+std::string silence(int low, int high, units::Seconds timeout, const Hosts& hosts) {
+  return fmt::format("no answer within {} between {} and {}", units::format(timeout),
+                     rank_name(low, hosts), rank_name(high, hosts));
+}
+
+std::optional<units::BytesPerSecond> median_bandwidth(const RowData& row) {
+  std::vector<double> slowest;
+  for (const std::vector<double>& play : row.times) {
+    if (!play.empty()) slowest.push_back(*std::ranges::max_element(play));
+  }
+  if (slowest.empty()) return std::nullopt;
+  std::ranges::sort(slowest);
+  const std::size_t middle = slowest.size() / 2;
+  const double median =
+      slowest.size() % 2 == 1 ? slowest[middle] : (slowest[middle - 1] + slowest[middle]) / 2;
+  if (median <= 0) return std::nullopt;
+  return units::BytesPerSecond{row.number.at("bytes") * static_cast<double>(row.calls) / median};
+}
+
+void judge_bandwidth(std::vector<RowData>& rows, units::BytesPerSecond least, const Hosts& hosts) {
+  for (RowData& row : rows) {
+    if (row.status != PointStatus::ok || !is_of(row, "op", "p2p") ||
+        !is_of(row, "kind", "bandwidth"))
+      continue;
+    const auto bandwidth = median_bandwidth(row);
+    if (!bandwidth || *bandwidth >= least) continue;
+    row.status = PointStatus::failed;
+    row.reason =
+        fmt::format("{} from {} to {}, where {} is expected", units::format(*bandwidth),
+                    rank_name(static_cast<int>(row.number.at("src")), hosts),
+                    rank_name(static_cast<int>(row.number.at("dst")), hosts), units::format(least));
+  }
+}
+
+std::string reason_of_failed(std::span<const RowData> rows) {
+  std::string reason;
+  std::size_t more = 0;
+  for (const RowData& row : rows) {
+    if (row.status != PointStatus::failed) continue;
+    if (reason.empty()) {
+      reason = row.reason;
+    } else {
+      ++more;
+    }
+  }
+  if (more == 0) return reason;
+  return fmt::format("{}; {} more row{} failed", reason, more, more == 1 ? "" : "s");
+}
+
+}  // namespace isoscale::runner

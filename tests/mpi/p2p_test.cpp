@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// Pairs of ranks, measured on a host: every row is there and checked, and a pair that is silent
+// fails alone.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "executor/host/host.hpp"
+#include "runner/pairs.hpp"
+#include "runner/point.hpp"
+#include "runner/site.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+using results::PointData;
+using results::PointStatus;
+using results::RowData;
+using testing::AllOf;
+using testing::HasSubstr;
+
+/// The host executor, with a program in which one rank forgets its messages to another.
+class Forgetful final : public executor::Executor {
+ public:
+  [[nodiscard]] const executor::Description& describe() const override {
+    return inner_->describe();
+  }
+  using Executor::prepare;
+  [[nodiscard]] std::unique_ptr<executor::Session> prepare(
+      const program::ProgramSet& set, const comm::Communicator& point,
+      const executor::SessionOptions& options) override {
+    ++prepared;
+    program::ProgramSet planted = set;
+    if (forgets && point.rank() == forgets->first) {
+      const auto program = planted.program_of_rank[static_cast<std::size_t>(point.rank())] =
+          static_cast<std::uint32_t>(planted.programs.size());
+      planted.programs.push_back(set.of(point.rank()));
+      forget(planted.programs[program], point, forgets->second);
+    }
+    return inner_->prepare(planted, point, options);
+  }
+
+  std::optional<std::pair<int, int>> forgets{};  ///< who, whom
+  int prepared = 0;
+
+ private:
+  static void forget(program::RankProgram& program, const comm::Communicator& point, int whom) {
+    const int size = point.size();
+    for (program::Program& step : program.steps) {
+      for (program::Op& op : step.ops) {
+        auto* const exchange = std::get_if<program::Exchange>(&op.payload);
+        if (exchange == nullptr) continue;
+        std::erase_if(exchange->transfers, [&](const program::Transfer& transfer) {
+          return transfer.direction == program::Direction::send &&
+                 (point.rank() + transfer.offset + size) % size == whom;
+        });
+      }
+    }
+  }
+
+  std::unique_ptr<executor::Executor> inner_ =
+      executor::make_host_executor({.streams = executor::HostStreams::folded});
+};
+
+class P2p : public testing::Test {
+ protected:
+  /// Collective. Rows on rank 0.
+  PointData run(const workloads::Options& options) {
+    config::RunConfig config;
+    config::Experiment& experiment = config.experiments.emplace_back();
+    experiment.workload = "p2p";
+    experiment.base.options = options;
+    config.ranks = {world_.size()};
+    const Plan plan = make_plan(config, site_);
+    const Effort effort{.max_time = units::Seconds{0.2},
+                        .half_width = [](std::span<const double>) { return 0.0; }};
+    return run_point(plan.points.front(), {.config = config,
+                                           .site = site_,
+                                           .facts = facts_,
+                                           .world = world_,
+                                           .executor = executor_,
+                                           .effort = effort,
+                                           .progress = progress_});
+  }
+
+  [[nodiscard]] std::string end(int rank) const {
+    return rank_name(rank, {static_cast<std::size_t>(world_.size()), facts_.front().host});
+  }
+
+  comm::Communicator world_ = comm::Communicator::world();
+  Forgetful executor_;
+  std::vector<system::MachineFacts> facts_ = gather_facts(world_);
+  Site site_ = make_site(world_, executor_.describe(), facts_);
+  Progress progress_{Progress::Style::silent, 1};
+};
+
+void expect_measured(const RowData& row) {
+  EXPECT_EQ(row.status, PointStatus::ok) << row.reason;
+  EXPECT_EQ(row.wrong, 0);
+  EXPECT_FALSE(row.times.empty());
+  for (const auto& play : row.times)
+    EXPECT_EQ(play.size(), row.ranks.empty() ? play.size() : row.ranks.size());
+  EXPECT_GT(median_bandwidth(row)->value(), 0);
+}
+
+TEST_F(P2p, MeasuresAndChecksEveryRow) {
+  for (const char* size : {"100", "64KiB", "1MB"}) {
+    const PointData data = run({{"size", size}, {"renew", "2"}});
+    EXPECT_EQ(data.status, PointStatus::ok) << data.reason;
+    if (world_.rank() != 0) continue;
+    EXPECT_EQ(data.verified, std::optional{true}) << data.verification;
+    const auto ranks = static_cast<std::size_t>(world_.size());
+    EXPECT_EQ(data.rows.size(), 2 * ranks * (ranks - 1) + 2);
+    for (const RowData& row : data.rows) expect_measured(row);
+  }
+}
+
+TEST_F(P2p, MeasuresOtherSetsOfPairs) {
+  for (const char* pairs : {"neighbours", "isolated", "sample:1"}) {
+    const PointData data =
+        run({{"size", "3000"}, {"pairs", pairs}, {"kinds", "bandwidth,latency"}});
+    EXPECT_EQ(data.status, PointStatus::ok) << data.reason;
+    for (const RowData& row : data.rows) expect_measured(row);
+    EXPECT_EQ(data.rows.empty(), world_.rank() != 0);
+  }
+}
+
+TEST_F(P2p, ThatIsSlowerThanExpectedFailsByName) {
+  const PointData data = run({{"size", "4096"}, {"expect", "900TB"}, {"kinds", "bandwidth"}});
+  EXPECT_EQ(run({{"size", "4096"}, {"expect", "1B"}, {"kinds", "bandwidth"}}).status,
+            PointStatus::ok);
+  EXPECT_EQ(data.status, PointStatus::failed);
+  if (world_.rank() != 0) return;
+  EXPECT_THAT(data.reason, AllOf(HasSubstr("900 TB/s"),
+                                 HasSubstr(" from " + end(data.rows.front().ranks.front()) +
+                                           " to " + end(data.rows.front().ranks.back()))));
+  for (const RowData& row : data.rows) EXPECT_EQ(row.status, PointStatus::failed);
+}
+
+/// Rank 1 never sends to the last rank.
+class Silent : public P2p {
+ protected:
+  void expect_all_but_the_pair(const PointData& data) {
+    EXPECT_EQ(data.status, PointStatus::failed);
+    const int last = world_.size() - 1;
+    EXPECT_THAT(data.reason, AllOf(HasSubstr("no answer within 300 ms"), HasSubstr(end(1)),
+                                   HasSubstr(end(last))));
+    std::size_t failed = 0;
+    for (const RowData& row : data.rows) {
+      const bool is_pair = row.number.contains("src") && std::ranges::count(row.ranks, 1) == 1 &&
+                           std::ranges::count(row.ranks, last) == 1;
+      if (is_pair || !row.number.contains("src")) {
+        ++failed;
+        EXPECT_EQ(row.status, PointStatus::failed);
+        EXPECT_THAT(row.reason, AllOf(HasSubstr("no answer within 300 ms between"),
+                                      HasSubstr(end(1)), HasSubstr(end(last))));
+        EXPECT_TRUE(row.times.empty());
+      } else {
+        expect_measured(row);
+      }
+    }
+    EXPECT_EQ(failed, 6U);  // latency, there and back, both at once; and of all
+  }
+};
+
+TEST_F(Silent, PairsAreNamedAndTheOthersMeasured) {
+  if (world_.size() < 3) GTEST_SKIP() << "needs a third rank";
+  executor_.forgets = {1, world_.size() - 1};
+  for (const char* renew : {"1", "8"}) {
+    executor_.prepared = 0;
+    const PointData data = run({{"size", "200000"}, {"timeout", "300ms"}, {"renew", renew}});
+    if (world_.rank() == 0) expect_all_but_the_pair(data);
+    EXPECT_EQ(data.status, PointStatus::failed);
+  }
+  executor_.forgets.reset();
+  const PointData next = run({{"size", "200000"}});  // and the next point is as if nothing had been
+  EXPECT_EQ(next.status, PointStatus::ok) << next.reason;
+}
+
+TEST_F(Silent, MatchingsFailAsAWhole) {
+  if (world_.size() < 4) GTEST_SKIP() << "needs two pairs at once";
+  executor_.forgets = {1, 3};
+  const PointData data = run({{"kinds", "bisection"}, {"timeout", "300ms"}});
+  EXPECT_EQ(data.status, PointStatus::failed);
+  if (world_.rank() != 0) return;
+  ASSERT_EQ(data.rows.size(), 1U);
+  EXPECT_THAT(data.reason, AllOf(HasSubstr("no answer within 300 ms"), HasSubstr(end(3))));
+}
+
+}  // namespace
+}  // namespace isoscale::runner
