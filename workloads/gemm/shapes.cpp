@@ -137,6 +137,10 @@ class Lister {
     Request training = request_;
     training.options = {{"microbatch", options_.text("microbatch")},
                         {"microbatches", std::to_string(request_.mesh.dp)}};
+    const auto limits = hybrid::limits(training, Scaling::strong);
+    if (const auto why = mesh::violation(request_.mesh, limits)) {
+      throw base::UsageError(fmt::format("shapes=model: {}", *why));
+    }
     training = hybrid::scale(training, request_.mesh, Scaling::strong);
     const program::ProgramSet set = hybrid::build(training);
     for (const program::RankProgram& program : set.programs) {
