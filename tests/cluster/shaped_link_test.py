@@ -99,11 +99,11 @@ class ShapedLink(unittest.TestCase):
         for ends, row in links.items():
             self.assertEqual(row.text["class"], "other node")
             self.assertLess(row.bandwidth / bytes_per_second, HIGHEST, ends)
-        if min(before, after) < LOWEST:
+        slowest = min(row.bandwidth for row in links.values()) / bytes_per_second
+        if slowest < LOWEST and min(before, after) < LOWEST:
             self.skipTest(f"something else uses this machine: a bare loop of sends reaches "
-                          f"{min(before, after):.1%} of {rate}")
-        for ends, row in links.items():
-            self.assertGreater(row.bandwidth / bytes_per_second, LOWEST, ends)
+                          f"{min(before, after):.1%} of {rate} as well")
+        self.assertGreater(slowest, LOWEST)
 
     def test_at_1_gbit(self):
         self.assert_truly_measured("1gbit", 1e9 / 8)
