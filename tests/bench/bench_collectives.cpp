@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <mpi.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -19,6 +20,7 @@
 #include "bench.hpp"
 #include "comm/world.hpp"
 #include "executor/host/host.hpp"
+#include "executor/host/memory.hpp"
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/workload.hpp"
 
@@ -64,18 +66,23 @@ void bench_operation(const Operation& operation, executor::Executor& executor,
   const workloads::Bench benchmark = workloads::collectives::build(request, 0);
   const auto session = executor.prepare(benchmark.set, world);
   session->play(program::Section::setup, executor::Trace::off);
+  // Memory of the same kind as the session's, laid out like it.
+  const std::uint64_t room = benchmark.set.of(world.rank()).buffers.front().count;
+  const auto storage = executor::host::allocate(units::Bytes{2 * room * sizeof(float)});
+  auto* const send = reinterpret_cast<float*>(storage.get().address);  // NOLINT: raw memory
+  float* const receive = send + room;
+  std::fill(send, send + 2 * room, 1.0F);
   for (const workloads::Case& one : benchmark.cases) {
     const workloads::RowSpec& row = benchmark.rows[one.row_begin];
     const auto bytes = static_cast<std::uint64_t>(row.number.at("bytes"));
     const auto count = static_cast<int>(row.number.at("count"));
     const std::uint64_t times =
         bytes < calls_below ? 1000 : std::max<std::uint64_t>(1, bytes_above / bytes);
-    std::vector<float> send(bytes / sizeof(float), 1.0F), receive(bytes / sizeof(float));
     const auto played = [&] {
       session->play({.section = one.section, .times = static_cast<std::uint32_t>(times)});
     };
     const auto bare = [&] {
-      for (std::uint64_t i = 0; i < times; ++i) operation.bare(send.data(), receive.data(), count);
+      for (std::uint64_t i = 0; i < times; ++i) operation.bare(send, receive, count);
     };
     std::vector<double> of_played, of_bare, difference;
     slowest(world, played);
