@@ -77,6 +77,44 @@ class Memory(device_test.Case):
 
 
 @unittest.skipIf(h5py is None, "h5py is not installed")
+class Pairs(device_test.Case):
+    """workload p2p: every pair in both directions, with its class, right on every device."""
+
+    def measured(self, device, ranks):
+        self.run_ok("run", "--device", device, "--workload", "p2p", "--ranks", str(ranks), "--set",
+                    "size=64KiB", "--set", "renew=2", *QUICK, ranks=ranks)
+        rows = rows_of(self.path("run.h5"))
+        self.assertEqual(len(rows), 2 * ranks * (ranks - 1) + 2)
+        for row in rows:
+            self.assertEqual((row["status"], row["wrong"]), (OK, 0), row)
+            self.assertGreater(row["plays"], 0)
+        ends = {(row["src"], row["dst"]) for row in rows if row["kind"] == "bandwidth"}
+        self.assertEqual(len(ends), ranks * (ranks - 1))
+        classes = {row["class"] for row in rows if row["src"] == row["src"]}
+        self.assertEqual({row["class"] for row in rows} - classes, {"one node"})
+        return classes
+
+    def test_host(self):
+        self.assertEqual(self.measured("host", 3), {"same node"})
+
+    def test_gpus(self):
+        self.install("ISOSCALE_PLUGIN_STANDIN")
+        for name in self.measured("cuda", 4):
+            self.assertTrue(name.startswith("same node"), name)
+
+    def test_a_pair_below_what_is_expected_fails_the_run(self):
+        done = self.isoscale("run", "--device", "host", "--workload", "p2p", "--ranks", "2",
+                             "--set", "expect=900TB", "--set", "kinds=bandwidth", *QUICK, ranks=2)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        rows = rows_of(self.path("run.h5"))
+        self.assertEqual({row["status"] for row in rows}, {FAILED})
+        for row in rows:
+            for needle in (f"rank {row['src']:.0f} (", f"rank {row['dst']:.0f} (", "900 TB/s"):
+                self.assertIn(needle, row["reason"])
+            self.assertGreater(row["plays"], 0)  # what was measured is kept
+
+
+@unittest.skipIf(h5py is None, "h5py is not installed")
 class Algorithms(device_test.Case):
     """workload algorithms: about NCCL, and so about GPUs only."""
 

@@ -86,8 +86,10 @@ class Cluster:
                f"ip -n host{host} link set own up")
         self.script("agent", 'host=$1; shift\nexec ip netns exec "$host" unshare --uts '
                              'sh -c "hostname $host; $*"\n')
-        # Before whatever else runs on the machine, as far as that is allowed.
-        self.script("pin", 'exec nice -n -15 taskset -c $((OMPI_COMM_WORLD_RANK % $(nproc))) "$@"\n')
+        # Before whatever else runs on the machine, as far as that is allowed: a kernel that groups
+        # processes by session weighs the groups first.
+        self.script("pin", '{ echo -15 > /proc/self/autogroup; } 2> /dev/null\n'
+                           'exec nice -n -15 taskset -c $((OMPI_COMM_WORLD_RANK % $(nproc))) "$@"\n')
 
     def join(self, low, high, rate):
         for here, there in ((low, high), (high, low)):
