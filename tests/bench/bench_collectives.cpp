@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: MIT
 
 // What measuring a collective costs beside a bare loop around the same MPI call, at the same thread
-// level and placement, per-op spans off. Usage: mpirun -np 2 bench_collectives [ALTERNATIONS]
+// level and placement, per-op spans off. Usage: mpirun -np 2 bench_collectives [ALTERNATIONS
+// [SIZES]], SIZES as the workload takes them
 // Prints, by operation and size, the median time of one call on the slowest rank, played and bare,
 // and how far apart they are; "ok" when within 2% or 10 ns, whichever is larger.
 #include <fmt/format.h>
@@ -58,11 +59,10 @@ double slowest(const comm::Communicator& world, const std::function<void()>& wor
 }
 
 void bench_operation(const Operation& operation, executor::Executor& executor,
-                     const comm::Communicator& world, int alternations) {
+                     const comm::Communicator& world, int alternations, const std::string& sizes) {
   workloads::Request request;
   request.mesh.dp = world.size();
-  request.options = {
-      {"op", operation.name}, {"sizes", "8..16MiB"}, {"in_place", "no"}, {"rotate", "1"}};
+  request.options = {{"op", operation.name}, {"sizes", sizes}, {"in_place", "no"}, {"rotate", "1"}};
   const workloads::Bench benchmark = workloads::collectives::build(request, 0);
   const auto session = executor.prepare(benchmark.set, world);
   session->play(program::Section::setup, executor::Trace::off);
@@ -118,6 +118,7 @@ int main(int argc, char** argv) {
   const auto executor =
       isoscale::executor::make_host_executor({.thread_level = environment.thread_level()});
   for (const auto& operation : isoscale::operations(world.get())) {
-    isoscale::bench_operation(operation, *executor, world, alternations);
+    isoscale::bench_operation(operation, *executor, world, alternations,
+                              argc > 2 ? argv[2] : "8..16MiB");
   }
 }
