@@ -123,38 +123,4 @@ std::vector<BenchTable> pair_tables(const PointReport& point) {
   return tables;
 }
 
-Facts bench_remarks(const PointReport& point) {
-  constexpr std::size_t most = 20;  // lines of one kind
-  Facts facts;
-  if (!point.bench) return facts;
-  for (const std::string& label : point.labels) facts.emplace_back("label", escape(label));
-  if (point.data->verified == false) facts.emplace_back("WRONG", escape(point.data->verification));
-  const auto wrong = std::ranges::count_if(
-      point.bench->rows, [](const RowReport& row) { return row.data->wrong.value_or(0) > 0; });
-  if (wrong > 0) {
-    facts.emplace_back("WRONG", fmt::format("{} row{} came out with wrong elements", wrong,
-                                            wrong == 1 ? "" : "s"));
-  }
-  std::size_t said = 0;
-  for (const PairReport& pair : point.bench->pairs) {
-    if (pair.failure.empty() || ++said > most) continue;
-    facts.emplace_back(
-        "failed", fmt::format("rank {} to rank {}: {}", pair.src, pair.dst, escape(pair.failure)));
-  }
-  if (said > most) facts.emplace_back("failed", fmt::format("and {} more pairs", said - most));
-  const auto& slow = point.bench->slow;
-  for (std::size_t i = 0; i < std::min(slow.size(), most); ++i) {
-    const SlowPair& at = slow[i];
-    facts.emplace_back(
-        "SLOW",
-        fmt::format("{} to {} ({}): {} {}, {} of its class's {}", escape(at.from), escape(at.to),
-                    escape(at.link_class), at.quantity, bandwidth_cell(at.value),
-                    percent(at.value / at.typical), bandwidth_cell(at.typical)));
-  }
-  if (slow.size() > most) {
-    facts.emplace_back("SLOW", fmt::format("and {} more pairs", slow.size() - most));
-  }
-  return facts;
-}
-
 }  // namespace isoscale::analysis

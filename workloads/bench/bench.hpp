@@ -71,6 +71,15 @@ struct Expectation {
   std::uint64_t first = 0;
 };
 
+/// The programs of a mesh whose ranks all play the same.
+[[nodiscard]] inline program::ProgramSet alike(const mesh::Shape& mesh,
+                                               program::RankProgram program) {
+  program::ProgramSet set{.mesh = mesh, .programs = {}, .program_of_rank = {}};
+  set.programs.push_back(std::move(program));
+  set.program_of_rank.assign(static_cast<std::size_t>(mesh.size()), 0);
+  return set;
+}
+
 struct Request;
 
 /// What a plan knows of the machine that a bench may depend on.

@@ -144,11 +144,7 @@ Bench build(const Request& request, int /*batch*/) {
                            .row_end = i + 1});
     bench.rows.push_back(row_of(one, request));
   }
-  bench.set = {.mesh = request.mesh,
-               .programs = {},
-               .program_of_rank =
-                   std::vector<std::uint32_t>(static_cast<std::size_t>(request.mesh.size()), 0)};
-  bench.set.programs.push_back(builder.finish());
+  bench.set = alike(request.mesh, builder.finish());
   return bench;
 }
 

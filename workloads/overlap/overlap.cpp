@@ -180,11 +180,7 @@ std::span<const OptionSpec> option_table() {
 Bench build(const Request& request, int /*batch*/) {
   const Plan plan = plan_of(request);
   Bench bench;
-  bench.set = {.mesh = request.mesh,
-               .programs = {},
-               .program_of_rank =
-                   std::vector<std::uint32_t>(static_cast<std::size_t>(request.mesh.size()), 0)};
-  bench.set.programs.push_back(Writer{request, plan}.write());
+  bench.set = alike(request.mesh, Writer{request, plan}.write());
   const auto add_case = [&](std::size_t section, std::vector<RowSpec> rows) {
     const std::size_t begin = bench.rows.size();
     for (RowSpec& row : rows) bench.rows.push_back(std::move(row));

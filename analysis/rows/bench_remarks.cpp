@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "analysis/rows/bench_tables.hpp"
+#include "analysis/text_escape.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+constexpr std::size_t most = 20;  // lines of one kind
+
+/// What happened before anything was timed: what it took to make communicators, and the first call
+/// of the first row that communicates, which makes connections.
+void add_setup(const PointReport& point, Facts& facts) {
+  const auto text = [](double seconds) { return units::format(units::Seconds{seconds}); };
+  if (point.data->communicator_creation > 0 && point.data->ranks > 1) {
+    facts.emplace_back("setup", "communicators made in " + text(point.data->communicator_creation));
+  }
+  for (const results::CommunicatorTime& made : point.data->communicators) {
+    facts.emplace_back(
+        "setup", fmt::format("{}: {} ranks, made in {}{}", escape(made.name), made.ranks,
+                             text(made.creation),
+                             made.first_call ? ", first call " + text(*made.first_call) : ""));
+  }
+  const auto communicates = [](const RowReport& row) {
+    return row.data->text.contains("in_place") && row.data->number.contains("first_call") &&
+           row.time.has_value();
+  };
+  const auto first = std::ranges::find_if(point.bench->rows, communicates);
+  if (first == point.bench->rows.end()) return;
+  facts.emplace_back(
+      "setup", fmt::format("first calls of all: {} each, {} later on",
+                           text(first->data->number.at("first_call")), text(first->time->median)));
+}
+
+void add_pairs(const PointReport& point, Facts& facts) {
+  std::size_t said = 0;
+  for (const PairReport& pair : point.bench->pairs) {
+    if (pair.failure.empty() || ++said > most) continue;
+    facts.emplace_back(
+        "failed", fmt::format("rank {} to rank {}: {}", pair.src, pair.dst, escape(pair.failure)));
+  }
+  if (said > most) facts.emplace_back("failed", fmt::format("and {} more pairs", said - most));
+  const auto& slow = point.bench->slow;
+  for (std::size_t i = 0; i < std::min(slow.size(), most); ++i) {
+    const SlowPair& at = slow[i];
+    facts.emplace_back(
+        "SLOW",
+        fmt::format("{} to {} ({}): {} {}, {} of its class's {}", escape(at.from), escape(at.to),
+                    escape(at.link_class), at.quantity, bandwidth_cell(at.value),
+                    percent(at.value / at.typical), bandwidth_cell(at.typical)));
+  }
+  if (slow.size() > most) {
+    facts.emplace_back("SLOW", fmt::format("and {} more pairs", slow.size() - most));
+  }
+}
+
+}  // namespace
+
+Facts bench_remarks(const PointReport& point) {
+  Facts facts;
+  if (!point.bench) return facts;
+  for (const std::string& label : point.labels) facts.emplace_back("label", escape(label));
+  if (point.data->folded) {
+    const std::string reason = escape(point.data->folded_reason);
+    facts.emplace_back("streams",
+                       "all streams played as one" + (reason.empty() ? "" : ": " + reason));
+  }
+  add_setup(point, facts);
+  if (point.data->verified == false) facts.emplace_back("WRONG", escape(point.data->verification));
+  const auto wrong = std::ranges::count_if(
+      point.bench->rows, [](const RowReport& row) { return row.data->wrong.value_or(0) > 0; });
+  if (wrong > 0) {
+    facts.emplace_back("WRONG", fmt::format("{} row{} came out with wrong elements", wrong,
+                                            wrong == 1 ? "" : "s"));
+  }
+  add_pairs(point, facts);
+  return facts;
+}
+
+}  // namespace isoscale::analysis
