@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
-"""Micro-benchmarks of memory and of NCCL's algorithms, as whole programs: on the host, and on GPUs
-that are stand-ins, so no time means anything. Environment: see device_test.py.
+"""Micro-benchmarks as whole programs: on the host, and on GPUs that are stand-ins, so no time means
+anything. Environment: see device_test.py.
 """
 
+import json
 import os
 import unittest
 
@@ -112,6 +113,115 @@ class Pairs(device_test.Case):
             for needle in (f"rank {row['src']:.0f} (", f"rank {row['dst']:.0f} (", "900 TB/s"):
                 self.assertIn(needle, row["reason"])
             self.assertGreater(row["plays"], 0)  # what was measured is kept
+
+
+@unittest.skipIf(h5py is None, "h5py is not installed")
+class Collectives(device_test.Case):
+    """workload collectives: every operation compared bit for bit, on every device."""
+
+    def measured(self, *arguments, ranks, status=OK):
+        self.run_ok("run", "--workload", "collectives", "--ranks", str(ranks), "--set",
+                    "rotate=8KiB", *arguments, *QUICK, ranks=ranks)
+        rows = rows_of(self.path("run.h5"))
+        for row in rows:
+            self.assertEqual(row["status"], status, row)
+            self.assertEqual(row["wrong"], -1 if row["op"] == "barrier" else 0, row)
+        return rows
+
+    def test_host(self):
+        rows = self.measured("--device", "host", "--set", "sizes=1KiB", "--set",
+                             "implementation=library,ring,tree,recursive-doubling", ranks=3)
+        found = {(row["op"], row["implementation"]) for row in rows}
+        self.assertEqual(len({op for op, _ in found}), 10)
+        self.assertIn(("all_reduce", "tree"), found)
+        self.assertNotIn(("all_reduce", "recursive-doubling"), found)  # 3 is no power of two
+
+    def test_an_axis_has_groups_at_once_and_alone(self):
+        rows = self.measured("--device", "host", "--mesh", "dp=2,tp=2", "--set", "axis=tp", "--set",
+                             "groups=both", "--set", "sizes=1KiB", ranks=4)
+        self.assertEqual({(row["groups"], row["members"]) for row in rows},
+                         {("all", 2), ("one", 2)})
+
+    def test_copies_fill_the_machine(self):
+        self.measured("--device", "host", "--fill", "replicas", "--set", "sizes=1KiB", ranks=1)
+        self.run_ok("run", "--device", "host", "--workload", "collectives", "--ranks", "2", "--fill",
+                    "replicas", "--set", "sizes=1KiB", *QUICK, ranks=4)
+
+    def test_gpus(self):
+        self.install("ISOSCALE_PLUGIN_STANDIN")
+        rows = self.measured("--device", "cuda", "--set", "sizes=1KiB", "--set",
+                             "types=f32,f16,bf16,e4m3,e5m2,i32,u8", "--set", "reduction=sum,max",
+                             ranks=2)
+        self.assertEqual(len({row["dtype"] for row in rows} - {"none"}), 7)
+        self.measured("--device", "cuda", "--set", "sizes=1KiB", "--set",
+                      "implementation=ring,tree,recursive-doubling", "--set",
+                      "op=all_reduce,all_gather,reduce_scatter", ranks=4)
+
+    def test_ranks_that_share_a_gpu_are_compared_and_not_measured(self):
+        self.install("ISOSCALE_PLUGIN_STANDIN")
+        done = self.isoscale("run", "--device", "cuda", "--share-gpu", "--workload", "collectives",
+                             "--ranks", "2", "--set", "sizes=1KiB", "--set", "rotate=1KiB", *QUICK,
+                             ranks=2, ISOSCALE_STANDIN_GPUS="1")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for row in rows_of(self.path("run.h5")):
+            self.assertEqual((row["status"], row["plays"]), (SKIPPED, 0), row)
+            self.assertEqual(row["wrong"], -1 if row["op"] == "barrier" else 0, row)
+
+    def test_nccl_tests_columns(self):
+        self.measured("--device", "host", "--set", "sizes=1KiB,4KiB", "--set", "op=all_gather",
+                      ranks=2)
+        text = self.run_ok("report", "--format", "nccl-tests", "run.h5").stdout
+        lines = [line.split() for line in text.splitlines()
+                 if line.strip() and not line.startswith("#")]
+        self.assertEqual([line[:5] for line in lines],
+                         [["1024", "128", "float", "none", "-1"],
+                          ["4096", "512", "float", "none", "-1"]])
+        for line in lines:
+            size, time, algbw, busbw = float(line[0]), *map(float, line[5:8])
+            self.assertAlmostEqual(algbw, size / time / 1e3, delta=0.02 * algbw + 0.01)
+            self.assertAlmostEqual(busbw, algbw / 2, delta=0.02 * algbw + 0.01)
+
+
+@unittest.skipIf(h5py is None, "h5py is not installed")
+class Parts(device_test.Case):
+    """workloads gemm, overlap and calibrate, and what a report makes of them."""
+
+    SHAPES = ["--set", "shapes=64x64x64,32x48x16x2"]
+
+    def report(self):
+        return json.loads(self.run_ok("report", "--format", "json", "run.h5").stdout)["runs"][0]
+
+    def test_gemm_on_every_device(self):
+        self.install("ISOSCALE_PLUGIN_STANDIN")
+        for device, dtype in (("host", "f64"), ("cuda", "bf16"), ("cuda", "fp8")):
+            with self.subTest(device=device, dtype=dtype):
+                self.run_ok("run", "--device", device, "--dtype", dtype, "--workload", "gemm",
+                            "--ranks", "2", *self.SHAPES, "--set", "rotate=64KiB", *QUICK, ranks=2)
+                rows = self.report()["points"][0]["rows"]
+                self.assertEqual(len(rows), 4)
+                for row in rows:
+                    flop = 2 * row["m"] * row["n"] * row["k"] * row["batch"]
+                    self.assertAlmostEqual(row["flops"], flop / row["time"]["median"],
+                                           delta=1e-6 * row["flops"])
+
+    def test_overlap_has_each_part_alone_and_together(self):
+        self.run_ok("run", "--device", "host", "--workload", "overlap", "--ranks", "2", *self.SHAPES,
+                    "--set", "sizes=4KiB", *QUICK, ranks=2)
+        rows = rows_of(self.path("run.h5"))
+        self.assertEqual([row["part"] for row in rows[:5]],
+                         ["gemm", "collective", "together", "gemm together",
+                          "collective together"])
+        self.assertIn("hidden", self.run_ok("report", "run.h5").stdout)
+
+    def test_a_calibrated_run_has_its_ceiling(self):
+        self.run_ok("run", "--device", "host", "--workload", "calibrate,dp", "--model", "tiny",
+                    "--ranks", "2", "--set", "sizes=8..64KiB*8", "--set", "shapes=256x256x256",
+                    *QUICK, ranks=2)
+        run = self.report()
+        ceiling = run["calibration"]["ceilings"][0]["flops"]
+        dp = next(point for point in run["points"] if point["workload"] == "dp")
+        self.assertAlmostEqual(dp["mfu"], dp["flops_per_rank"] / ceiling, delta=1e-6)
+        self.assertIn("of what the link gives alone", self.run_ok("report", "run.h5").stdout)
 
 
 @unittest.skipIf(h5py is None, "h5py is not installed")
