@@ -215,7 +215,7 @@ class Parts(device_test.Case):
 
     def test_a_calibrated_run_has_its_ceiling(self):
         self.run_ok("run", "--device", "host", "--workload", "calibrate,dp", "--model", "tiny",
-                    "--ranks", "2", "--set", "sizes=8..64KiB*8", "--set", "shapes=256x256x256",
+                    "--ranks", "2", "--set", "sizes=8..4MiB*8", "--set", "shapes=256x256x256",
                     *QUICK, ranks=2)
         run = self.report()
         ceiling = run["calibration"]["ceilings"][0]["flops"]
