@@ -139,10 +139,6 @@ class BenchRun {
     std::string problem;
     try {
       bench_ = hooks_.build(request_, batch_);
-      expected_.clear();
-      if (hooks_.expect != nullptr) {
-        expected_ = hooks_.expect(request_, batch_, place_.sub_world.rank());
-      }
       if (place_.sub_world.rank() == 0) program::check(bench_.set);
     } catch (const std::exception& error) {
       problem = error.what();
@@ -199,8 +195,11 @@ class BenchRun {
     if (record.end != CaseEnd::complete) return record.end;
     if (one.wants_estimate) record.estimate = session_->estimate(one.section);
     RankReport mine{.plays = record.plays, .stream_times = record.stream_times};
-    if (!expected_.empty() && !expected_[index].empty()) {
-      const Comparison found = expectations.compare(*session_, expected_[index]);
+    const std::vector<workloads::Expectation> expected =
+        hooks_.expect == nullptr ? std::vector<workloads::Expectation>{}
+                                 : hooks_.expect(request_, batch_, index, place_.sub_world.rank());
+    if (!expected.empty()) {
+      const Comparison found = expectations.compare(*session_, expected);
       mine.wrong = found.wrong;
       if (found.wrong > 0 && first_wrong_.empty()) {
         first_wrong_ = fmt::format("{}: {} wrong elements, the first is {}",
@@ -289,7 +288,6 @@ class BenchRun {
   units::Nanoseconds begin_;
   int batches_ = 0, batch_ = 0;
   Bench bench_;
-  std::vector<std::vector<workloads::Expectation>> expected_;
   std::unique_ptr<executor::Session> session_;
   std::string first_wrong_;  ///< on this rank
 };

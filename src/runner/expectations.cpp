@@ -44,9 +44,14 @@ const std::vector<std::byte>& Expectations::table(const workloads::Expectation& 
 
 Comparison Expectations::compare(executor::Session& session,
                                  std::span<const workloads::Expectation> expected) {
+  // By source, so that each table is made once however many there are.
+  std::vector<const workloads::Expectation*> order;
+  for (const workloads::Expectation& one : expected) order.push_back(&one);
+  std::ranges::stable_sort(order, {}, [](const auto* one) { return std::tie(one->sources); });
   Comparison result;
   std::vector<std::byte> got;
-  for (const workloads::Expectation& one : expected) {
+  for (const workloads::Expectation* const next : order) {
+    const workloads::Expectation& one = *next;
     const std::uint64_t element = program::element_size(buffers_.at(one.slice.buffer).dtype);
     const std::span<const std::byte> truth{table(one)};
     // Blocks of at most a period, so that the truth of each is one stretch of the doubled table.

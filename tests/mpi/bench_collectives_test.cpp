@@ -27,7 +27,10 @@ class Collectives : public testing::Test {
     request_.mesh.dp = world_.size();
     request_.options = std::move(options);
     bench_ = workloads::collectives::build(request_, 0);
-    expected_ = workloads::collectives::expect(request_, 0, world_.rank());
+    expected_.clear();
+    for (std::size_t i = 0; i < bench_.cases.size(); ++i) {
+      expected_.push_back(workloads::collectives::expect(request_, 0, i, world_.rank()));
+    }
     session_ = executor_->prepare(bench_.set, world_);
     session_->play(program::Section::setup, Trace::off);
   }

@@ -56,7 +56,9 @@ TEST(AlgorithmsBench, EverySessionHoldsTogetherAndSaysWhatItWasTold) {
     EXPECT_EQ(bench.session.collective_protocol, choice.protocol);
     EXPECT_EQ(bench.session.registration == program::Registration::local,
               choice.registered == Registered::local);
-    EXPECT_EQ(expect(request, batch, 1).size(), bench.cases.size());
+    for (std::size_t i = 0; i < bench.cases.size(); ++i) {
+      EXPECT_FALSE(expect(request, batch, i, 1).empty());
+    }
     for (const RowSpec& row : bench.rows) {
       EXPECT_EQ(row.text.at("algorithm"), choice.algorithm.empty() ? "library" : choice.algorithm);
       EXPECT_EQ(row.text.at("registration"), name(choice.registered));

@@ -243,7 +243,7 @@ TEST(Collectives, AloneOnlyTheFirstGroupPlays) {
   EXPECT_THAT(bench.rows.front().ranks, ElementsAre(0, 1));
   EXPECT_FALSE(bench.set.of(1).section(bench.cases.front().section).ops.empty());
   EXPECT_TRUE(bench.set.of(2).section(bench.cases.front().section).ops.empty());
-  EXPECT_TRUE(expect(request, 0, 2).front().empty());
+  EXPECT_TRUE(expect(request, 0, 0, 2).empty());
 }
 
 }  // namespace

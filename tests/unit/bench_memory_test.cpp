@@ -41,8 +41,9 @@ TEST(MemoryBench, EveryKindIsAProgramThatHoldsTogether) {
     const std::size_t together = ranks == 1 ? 1 : 2;
     EXPECT_EQ(bench.cases.size(), kind_count * 3 * together);
     EXPECT_EQ(bench.rows.size(), bench.cases.size());
-    const auto expected = expect(request, 0, ranks - 1);
-    EXPECT_EQ(expected.size(), bench.cases.size());
+    for (std::size_t i = 0; i < bench.cases.size(); ++i) {
+      EXPECT_FALSE(expect(request, 0, i, 0).empty());
+    }
   }
 }
 

@@ -201,8 +201,12 @@ std::vector<RowSpec> prove(const Request& request) {
       expect_rows_to_tell(bench, one);
     }
     EXPECT_EQ(next, bench.rows.size());
-    for (int rank = 0; rank < request.mesh.size(); ++rank) {
-      EXPECT_THAT(expect(request, batch, rank), SizeIs(bench.cases.size()));
+    for (std::size_t i = 0; i < bench.cases.size(); ++i) {
+      std::size_t compared = 0;
+      for (int rank = 0; rank < request.mesh.size(); ++rank) {
+        compared += expect(request, batch, i, rank).size();
+      }
+      EXPECT_GT(compared, 0U);  // somebody receives
     }
     rows.insert(rows.end(), bench.rows.begin(), bench.rows.end());
   }
@@ -289,8 +293,8 @@ TEST(P2p, ReceivesWhatItsPartnerHolds) {
   for (std::size_t i = 0; i < bench.cases.size(); ++i) {
     for (std::size_t r = bench.cases[i].row_begin; r < bench.cases[i].row_end; ++r) {
       const int src = bench.rows[r].ranks.front(), dst = bench.rows[r].ranks.back();
-      EXPECT_THAT(expect(request, 0, src)[i], IsEmpty());
-      const auto held = expect(request, 0, dst)[i];
+      EXPECT_THAT(expect(request, 0, i, src), IsEmpty());
+      const auto held = expect(request, 0, i, dst);
       ASSERT_THAT(held, SizeIs(1));
       EXPECT_THAT(held[0].sources, ElementsAre(src));
       EXPECT_EQ(held[0].slice.count, bench.cases[i].calls << 20U);

@@ -180,9 +180,9 @@ Bench build(const Request& request, int batch) {
   return bench;
 }
 
-std::vector<std::vector<Expectation>> expect(const Request& request, int batch, int rank) {
+std::vector<Expectation> expect(const Request& request, int batch, std::size_t index, int rank) {
   const Choice choice = choices_of(request).at(static_cast<std::size_t>(batch));
-  return collectives::expect(measured_by(request, choice), 0, rank);
+  return collectives::expect(measured_by(request, choice), 0, index, rank);
 }
 
 BenchHooks hooks() {

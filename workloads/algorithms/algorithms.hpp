@@ -34,7 +34,7 @@ struct Choice {
 [[nodiscard]] std::vector<Choice> choices_of(const Request& request);
 
 [[nodiscard]] Bench build(const Request& request, int batch);
-[[nodiscard]] std::vector<std::vector<Expectation>> expect(const Request& request, int batch,
-                                                           int rank);
+[[nodiscard]] std::vector<Expectation> expect(const Request& request, int batch, std::size_t index,
+                                              int rank);
 
 }  // namespace isoscale::workloads::algorithms

@@ -94,10 +94,10 @@ struct BenchHooks {
   int (*batches)(const Request& request) = nullptr;
   /// Throws base::UsageError when options exclude each other or the mesh.
   Bench (*build)(const Request& request, int batch) = nullptr;
-  /// What `rank` must hold after each case has been played, one list per case of the batch. Null:
-  /// nothing can be said.
-  std::vector<std::vector<Expectation>> (*expect)(const Request& request, int batch,
-                                                  int rank) = nullptr;
+  /// What `rank` must hold after case number `index` of the batch has been played; one case at a
+  /// time, for there are as many as calls times ranks. Null: nothing can be said.
+  std::vector<Expectation> (*expect)(const Request& request, int batch, std::size_t index,
+                                     int rank) = nullptr;
   /// Types that buffers have, for the executor must know them. Null: those of the precision.
   std::vector<program::DType> (*types)(const Request& request) = nullptr;
   /// The request of a point on a machine: options that are derived from it are filled in. Null:

@@ -46,9 +46,9 @@ Bench build(const Request& request, int batch) {
                                              : gemm::build(multiplications_of(request), 0);
 }
 
-std::vector<std::vector<Expectation>> expect(const Request& request, int batch, int rank) {
+std::vector<Expectation> expect(const Request& request, int batch, std::size_t index, int rank) {
   if (part_of(batch) == Part::collectives) {
-    return collectives::expect(collectives_of(request), 0, rank);
+    return collectives::expect(collectives_of(request), 0, index, rank);
   }
   return {};
 }

@@ -13,7 +13,7 @@ namespace isoscale::workloads::collectives {
 [[nodiscard]] BenchHooks hooks();
 
 [[nodiscard]] Bench build(const Request& request, int batch);
-[[nodiscard]] std::vector<std::vector<Expectation>> expect(const Request& request, int batch,
-                                                           int rank);
+[[nodiscard]] std::vector<Expectation> expect(const Request& request, int batch, std::size_t index,
+                                              int rank);
 
 }  // namespace isoscale::workloads::collectives

@@ -95,7 +95,8 @@ class Expecter {
 
 }  // namespace
 
-std::vector<std::vector<Expectation>> expect(const Request& request, int /*batch*/, int rank) {
+std::vector<Expectation> expect(const Request& request, int /*batch*/, std::size_t index,
+                                int rank) {
   const Setting setting = setting_of(request);
   const std::vector<CollectiveCase> cases = cases_of(request, setting);
   std::map<program::DType, bool> has_scratch;  // in the order in which buffers are allocated
@@ -109,17 +110,11 @@ std::vector<std::vector<Expectation>> expect(const Request& request, int /*batch
     source[type] = next;
     next += scratch ? 3 : 2;
   }
-  const bool is_alone = mesh::group_colour(request.mesh, rank, setting.axis) == 0;
-  std::vector<std::vector<Expectation>> result;
-  for (const CollectiveCase& one : cases) {
-    const bool idle = one.groups == Groups::one && !is_alone;
-    if (idle || one.operation == Operation::barrier) {
-      result.emplace_back();
-    } else {
-      result.push_back(Expecter{request, setting, rank, source.at(one.type)}.of(one));
-    }
-  }
-  return result;
+  const CollectiveCase& one = cases.at(index);
+  const bool idle =
+      one.groups == Groups::one && mesh::group_colour(request.mesh, rank, setting.axis) != 0;
+  if (idle || one.operation == Operation::barrier) return {};
+  return Expecter{request, setting, rank, source.at(one.type)}.of(one);
 }
 
 }  // namespace isoscale::workloads::collectives

@@ -229,22 +229,21 @@ Bench build(const Request& request, int batch) {
   return bench;
 }
 
-std::vector<std::vector<Expectation>> expect(const Request& request, int /*batch*/, int rank) {
+std::vector<Expectation> expect(const Request& request, int /*batch*/, std::size_t index,
+                                int rank) {
   const std::vector<MemoryCase> cases = cases_of(request);
+  const MemoryCase& one = cases.at(index);
+  if (one.together == Together::one && rank != 0) return {};
   const Layout layout{cases};
-  std::vector<std::vector<Expectation>> result;
-  for (const MemoryCase& one : cases) {
-    std::vector<Expectation>& expected = result.emplace_back();
-    if (one.together == Together::one && rank != 0) continue;
-    const Ends ends = ends_of(one.kind);
-    expected.push_back(
-        {.slice = layout.slice(ends.from, Part::source, one.count), .sources = {rank}});
-    const bool adds = one.kind >= Kind::triad;
-    if (adds) continue;  // what they write is no pattern
+  const Ends ends = ends_of(one.kind);
+  std::vector<Expectation> expected{
+      {.slice = layout.slice(ends.from, Part::source, one.count), .sources = {rank}}};
+  const bool adds = one.kind >= Kind::triad;
+  if (!adds) {  // what they write is no pattern
     expected.push_back(
         {.slice = layout.slice(ends.to, Part::target, one.count), .sources = {rank}});
   }
-  return result;
+  return expected;
 }
 
 BenchHooks hooks() {

@@ -19,8 +19,8 @@ namespace isoscale::workloads::memory {
 [[nodiscard]] BenchHooks hooks();
 
 [[nodiscard]] Bench build(const Request& request, int batch);
-[[nodiscard]] std::vector<std::vector<Expectation>> expect(const Request& request, int batch,
-                                                           int rank);
+[[nodiscard]] std::vector<Expectation> expect(const Request& request, int batch, std::size_t index,
+                                              int rank);
 /// Kinds that the device has where none are named; the numbers of all NUMA nodes for numa=all.
 [[nodiscard]] Request on_machine(const Request& request, const Machine& machine);
 

@@ -16,7 +16,7 @@ namespace isoscale::workloads::p2p {
 /// A batch is some rounds of pairs, each with a case per kind (two for bandwidth, one in each
 /// direction) and a row per pair; the last one is what all ranks do together.
 [[nodiscard]] Bench build(const Request& request, int batch);
-[[nodiscard]] std::vector<std::vector<Expectation>> expect(const Request& request, int batch,
-                                                           int rank);
+[[nodiscard]] std::vector<Expectation> expect(const Request& request, int batch, std::size_t index,
+                                              int rank);
 
 }  // namespace isoscale::workloads::p2p

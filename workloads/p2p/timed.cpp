@@ -45,31 +45,29 @@ Part part_of(const Request& request, const Setting& setting, const Timed& timed,
   return {};
 }
 
-std::vector<std::vector<Expectation>> expect(const Request& request, int batch, int rank) {
+std::vector<Expectation> expect(const Request& request, int batch, std::size_t index, int rank) {
   const Setting setting = setting_of(request);
-  std::vector<std::vector<Expectation>> result;
-  for (const Timed& timed : timed_of(setting, batch)) {
-    std::vector<Expectation>& mine = result.emplace_back();
-    const Part part = part_of(request, setting, timed, rank);
-    const auto receives = [&](int from, std::uint64_t offset, std::uint64_t count,
-                              std::uint64_t first) {
-      mine.push_back({.slice = {.buffer = work, .offset = offset, .count = count},
-                      .sources = {from},
-                      .first = first});
-    };
-    if (part.role == Part::Role::of_all) {
-      for (int other = 0; other < setting.ranks; ++other) {
-        receives(other, static_cast<std::uint64_t>(other) * setting.part, setting.part,
-                 static_cast<std::uint64_t>(rank) * setting.part);
-      }
-    } else if (part.role != Part::Role::rests) {
-      const bool is_low = part.role == Part::Role::low;
-      if (timed.kind == Kind::bandwidth && is_low != timed.back) continue;  // it sends
-      receives((rank + part.hop) % setting.ranks, 0,
-               timed.kind == Kind::latency ? latency_bytes : setting.messages * setting.bytes, 0);
+  const Timed timed = timed_of(setting, batch).at(index);
+  const Part part = part_of(request, setting, timed, rank);
+  std::vector<Expectation> mine;
+  const auto receives = [&](int from, std::uint64_t offset, std::uint64_t count,
+                            std::uint64_t first) {
+    mine.push_back({.slice = {.buffer = work, .offset = offset, .count = count},
+                    .sources = {from},
+                    .first = first});
+  };
+  if (part.role == Part::Role::of_all) {
+    for (int other = 0; other < setting.ranks; ++other) {
+      receives(other, static_cast<std::uint64_t>(other) * setting.part, setting.part,
+               static_cast<std::uint64_t>(rank) * setting.part);
     }
+  } else if (part.role != Part::Role::rests) {
+    const bool is_low = part.role == Part::Role::low;
+    if (timed.kind == Kind::bandwidth && is_low != timed.back) return mine;  // it sends
+    receives((rank + part.hop) % setting.ranks, 0,
+             timed.kind == Kind::latency ? latency_bytes : setting.messages * setting.bytes, 0);
   }
-  return result;
+  return mine;
 }
 
 }  // namespace isoscale::workloads::p2p
