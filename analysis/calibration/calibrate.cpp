@@ -162,8 +162,17 @@ class Collector {
                   .implementation = implementation.empty() ? "library" : implementation,
                   .members = members,
                   .nodes = nodes_of(run_, point, group_of(point, row))};
+    // A program sends from one place and receives in another, as a rule; in place is a second best.
+    if (text_of(row, "in_place") == "yes" && has_out_of_place(point, row)) return;
     add_sample(point, key, text_of(row, "groups") == "one" ? one_group : all_groups,
                {.bytes = number_of(row, "bytes").value_or(0), .time = time});
+  }
+
+  static bool has_out_of_place(const PointData& point, const RowData& row) {
+    return std::ranges::any_of(point.rows, [&](const RowData& other) {
+      return text_of(other, "in_place") == "no" && text_of(other, "op") == text_of(row, "op") &&
+             text_of(other, "implementation") == text_of(row, "implementation");
+    });
   }
 
   void add_pair(const PointData& point, const RowData& row, double time) {

@@ -75,10 +75,12 @@ std::vector<GemmCeiling> rate_gemms(std::vector<GemmRate>& gemms) {
     if (std::ranges::find(ceilings, first.dtype, &GemmCeiling::dtype) != ceilings.end()) continue;
     GemmCeiling best{.dtype = first.dtype, .cache = deciding_cache(gemms, first.dtype)};
     std::vector<double> errors;
+    std::string best_cache = best.cache;
     for (const GemmRate& at : gemms) {
-      if (!same_kind(at, best.dtype, best.cache)) continue;
-      if (at.held_out) errors.push_back(std::log1p(*at.held_out));
+      if (at.dtype != best.dtype) continue;
+      if (at.held_out && at.cache == best.cache) errors.push_back(std::log1p(*at.held_out));
       if (at.rate <= best.rate) continue;
+      best_cache = at.cache;
       best.rate = at.rate;
       best.m = at.m;
       best.n = at.n;
@@ -87,6 +89,7 @@ std::vector<GemmCeiling> rate_gemms(std::vector<GemmRate>& gemms) {
       best.labels = at.labels;
     }
     if (const auto error = promised_error(errors)) best.error = std::expm1(*error);
+    best.cache = best_cache;  // of the shape that is the ceiling
     ceilings.push_back(std::move(best));
   }
   return ceilings;

@@ -227,8 +227,11 @@ std::string time_cell(const RowReport& row) {
 }
 
 std::string interval_cell(const RowReport& row) {
+  constexpr std::size_t fewest = 6;
   const auto width = row.time ? relative_half_width(*row.time) : std::nullopt;
-  return width ? "±" + units::format_percent(*width) : std::string{undefined};
+  if (width) return "±" + units::format_percent(*width);
+  const std::size_t plays = row.data == nullptr ? 0 : row.data->times.size();
+  return plays > 0 && plays < fewest ? fmt::format("n={}", plays) : std::string{undefined};
 }
 
 std::string bandwidth_cell(std::optional<double> bytes_per_second) {

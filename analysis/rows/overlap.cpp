@@ -10,7 +10,9 @@ namespace isoscale::analysis {
 namespace {
 
 std::optional<double> time_of(const RowReport& row) {
+  constexpr std::size_t least = 6;  // plays: a difference of less says nothing
   if (row.data->status != results::PointStatus::ok || !row.time) return std::nullopt;
+  if (row.data->times.size() < least) return std::nullopt;
   return row.time->median;
 }
 
@@ -39,14 +41,18 @@ void add_part(OverlapReport& report, const RowReport& row) {
   // Held as times until both are known.
   if (part == "gemm together") report.gemm_slowdown = time;
   if (part == "collective together") report.communication_slowdown = time;
+  if (part == "gemm traced") report.gemm_traced = time;
+  if (part == "collective traced") report.communication_traced = time;
 }
 
 void conclude(OverlapReport& report) {
   const auto against = [](std::optional<double> beside, std::optional<double> alone) {
     return beside && alone && *alone > 0 ? std::optional{*beside / *alone} : std::nullopt;
   };
-  report.gemm_slowdown = against(report.gemm_slowdown, report.gemm);
-  report.communication_slowdown = against(report.communication_slowdown, report.communication);
+  // Like against like: what a stream does beside another is known from traced plays.
+  report.gemm_slowdown = against(report.gemm_slowdown, report.gemm_traced);
+  report.communication_slowdown =
+      against(report.communication_slowdown, report.communication_traced);
   if (!report.gemm || !report.communication || !report.together) return;
   const double shorter = std::min(*report.gemm, *report.communication);
   if (shorter > 0) {

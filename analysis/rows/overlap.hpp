@@ -21,6 +21,8 @@ struct OverlapReport {
   /// How much longer each part takes beside the other, 1.0 = as long as alone. Absent where the
   /// parts were not timed within the whole (parts "gemm together" and "collective together").
   std::optional<double> gemm_slowdown, communication_slowdown;
+  /// Seconds alone, from traced plays, which the slowdowns are relative to.
+  std::optional<double> gemm_traced, communication_traced;
   /// (gemm + collective - together) / the shorter of the two alone: 1 when it is hidden wholly, 0
   /// when nothing is, negative when together takes longer than one after the other.
   std::optional<double> hidden;

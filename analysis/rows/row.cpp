@@ -81,7 +81,7 @@ bool is_collective(std::string_view op) {
 }
 
 bool has_rates(const RowData& row) {
-  return row.status == results::PointStatus::ok || row.wrong.value_or(0) > 0;
+  return row.status != results::PointStatus::skipped && !row.times.empty();
 }
 
 RowReport report_row(const RowData& row, const RowReference& reference) {
@@ -97,7 +97,8 @@ RowReport report_row(const RowData& row, const RowReference& reference) {
     add_gemm(report, reference);
   } else if (is_collective(op) && op != "barrier") {
     report.algbw = rate(bytes, report.time);
-    const auto factor = bus_factor(op, number_of(row, "members").value_or(0));
+    const double members = number_of(row, "members").value_or(0);
+    const auto factor = members > 1 ? bus_factor(op, members) : std::nullopt;
     if (report.algbw && factor) report.busbw = *report.algbw * *factor;
   } else if (op == "p2p" || op == "memory") {
     report.bandwidth = rate(bytes, report.time);

@@ -48,8 +48,8 @@ struct RowReference {
   const Datasheet* datasheet = nullptr;
 };
 
-/// Whether a row's times stand for what it names: it is ok, or failed for its wrong elements alone,
-/// which then stand beside.
+/// Whether a row has times that stand for what it names. It may have failed all the same: for wrong
+/// elements, which then stand beside, or for being slower than was expected.
 [[nodiscard]] bool has_rates(const results::RowData& row);
 
 /// Rates are of rows that have them by has_rates.

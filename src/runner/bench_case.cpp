@@ -13,7 +13,8 @@ constexpr double plays_wanted = 20;  // that the budget should hold
 constexpr std::size_t least_plays = 6, most_plays = 200;
 constexpr std::size_t calls_traced = 256;  // for a 99th percentile
 constexpr double traced_share = 0.3;       // of the budget, at most
-constexpr double warm_share = 0.1;  // of the budget: a first pass below it is followed by one
+constexpr double longest_wait = 4;         // budgets that six plays may take
+constexpr double cheap = 0.1;              // seconds that they may always take
 
 class Loop {
  public:
@@ -45,13 +46,17 @@ class Loop {
 
   void measure() {
     if (case_.when != workloads::Restore::never) restore();
-    begin_ = comm::now();  // what is not timed takes none of the budget
     warm_up();
-    if (case_.when == workloads::Restore::once) restore();
+    begin_ = comm::now();  // what is not timed takes none of the budget
     do {
       play();
     } while (!finished());
     if (case_.calls_are_spans == workloads::CallsAreSpans::yes) trace();
+    // What is compared afterwards is what a timed play has left, not what was there before.
+    if (case_.when == workloads::Restore::once) {
+      restore();
+      play();
+    }
   }
 
   void restore() { session_.play({.section = case_.restore}); }
@@ -88,8 +93,8 @@ class Loop {
   void warm_up() {
     pass_ = agree(play_once(executor::Trace::off, 1));
     record_.first_call = pass_ / static_cast<double>(case_.calls);
-    // What takes that long is warm.
-    if (pass_ < warm_share * budget_) pass_ = agree(play_once(executor::Trace::off, 1));
+    // A first pass that took long may have made connections, or computed for long: one more tells.
+    if (pass_ < longest_wait * budget_) pass_ = agree(play_once(executor::Trace::off, 1));
     pass_ = std::max(pass_, 1e-9);
     const double fit = std::max(1.0, std::floor(budget_ / plays_wanted / pass_));
     record_.times = static_cast<std::uint64_t>(
@@ -106,8 +111,11 @@ class Loop {
   [[nodiscard]] bool finished() const {
     if (slowest_.size() >= most_plays) return true;
     const bool is_late = elapsed_ >= budget_;
-    // Six plays give an interval; twice the budget is the price of it at most.
-    if (slowest_.size() < least_plays) return elapsed_ + pass_ >= 2 * budget_;
+    // Six plays give an interval, and one that was held up must not stand alone.
+    if (slowest_.size() < least_plays) {
+      const double quickest = *std::ranges::min_element(slowest_);
+      return elapsed_ + quickest >= std::max(longest_wait * budget_, cheap);
+    }
     const std::optional<double> width = effort_.half_width(slowest_);
     return is_late || (width && *width <= effort_.precision);
   }

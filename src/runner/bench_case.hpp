@@ -50,7 +50,7 @@ struct CasePlay {
 };
 
 /// Collective over `active`. Each play starts from a barrier, after which ranks run free, and all
-/// ranks make as many: six at least, if twice the budget allows; then until the interval
+/// ranks make as many: six at least, unless they take several budgets; then until the interval
 /// of the slowest rank's times is as narrow as `effort` asks, or `budget` is used up. A few traced
 /// passes follow, for the times of single calls. When a rank times out all of them end there, and
 /// the session must be abandoned.

@@ -35,7 +35,7 @@ std::optional<units::BytesPerSecond> median_bandwidth(const RowData& row) {
   for (const std::vector<double>& play : row.times) {
     if (!play.empty()) slowest.push_back(*std::ranges::max_element(play));
   }
-  if (slowest.empty()) return std::nullopt;
+  if (slowest.empty() || !row.number.contains("bytes")) return std::nullopt;
   std::ranges::sort(slowest);
   const std::size_t middle = slowest.size() / 2;
   const double median =
@@ -62,12 +62,15 @@ void judge_bandwidth(std::vector<RowData>& rows, units::BytesPerSecond least, co
 std::string reason_of_failed(std::span<const RowData> rows) {
   std::string reason;
   std::size_t more = 0;
+  double slowest = 0;  // of those that are too slow, the slowest is named; silence goes before it
   for (const RowData& row : rows) {
     if (row.status != PointStatus::failed) continue;
-    if (reason.empty()) {
+    const auto bandwidth = median_bandwidth(row);
+    const double now = bandwidth ? bandwidth->value() : 0;
+    if (!reason.empty()) ++more;
+    if (reason.empty() || (now < slowest && !row.reason.empty())) {
       reason = row.reason;
-    } else {
-      ++more;
+      slowest = now;
     }
   }
   if (more == 0) return reason;

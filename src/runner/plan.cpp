@@ -117,14 +117,16 @@ void require_memory(const PlannedPoint& point, const std::vector<units::Bytes>& 
     if (n >= site.memory_free.size() || !site.memory_free[n]) continue;
     if (need.bytes <= *site.memory_free[n]) continue;
     const bool shared = site.memory_pool == executor::MemoryPool::node;
-    throw base::UsageError(fmt::format(
-        "model {} on mesh {} needs {} {}, and {} is free there; use a smaller model or microbatch, "
-        "{}",
-        point.request.model.name, mesh::to_string(point.request.mesh), units::format(need.bytes),
-        shared ? fmt::format("on node {}, where {} of its ranks play", node, need.ranks)
-               : fmt::format("on the device of a rank on node {}", node),
-        units::format(*site.memory_free[n]),
-        shared ? "or fewer ranks on that node" : "or more ranks"));
+    throw base::UsageError(
+        fmt::format("{} on mesh {} needs {} {}, and {} is free there; use {}, {}",
+                    point.workload->is_bench() ? "workload " + std::string{point.workload->name}
+                                               : "model " + point.request.model.name,
+                    mesh::to_string(point.request.mesh), units::format(need.bytes),
+                    shared ? fmt::format("on node {}, where {} of its ranks play", node, need.ranks)
+                           : fmt::format("on the device of a rank on node {}", node),
+                    units::format(*site.memory_free[n]),
+                    point.workload->is_bench() ? "smaller sizes" : "a smaller model or microbatch",
+                    shared ? "or fewer ranks on that node" : "or more ranks"));
   }
 }
 

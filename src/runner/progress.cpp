@@ -34,6 +34,13 @@ void Progress::begin_point(int index, std::string_view what) {
 
 void Progress::doing(std::string_view what) {
   if (style_ == Style::live) show(what);
+  if (style_ != Style::lines) return;
+  constexpr double pause = 10;  // seconds between two lines of a log
+  const double now = units::to_seconds(comm::now() - begin_).value();
+  if (now - last_line_ < pause) return;
+  last_line_ = now;
+  base::warn(
+      fmt::format("point {} of {}: {}: {}{}", index_ + 1, points_, what_, what, time_text()));
 }
 
 void Progress::end_point(std::string_view outcome) {
@@ -43,6 +50,7 @@ void Progress::end_point(std::string_view outcome) {
   const std::string line =
       fmt::format("point {} of {}: {}: {}{}", number, points_, what_, outcome, time_text());
   if (style_ == Style::lines) {
+    last_line_ = units::to_seconds(comm::now() - begin_).value();
     base::warn(line);
   } else {
     show(outcome);

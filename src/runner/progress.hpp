@@ -20,7 +20,7 @@ class Progress {
   [[nodiscard]] static Style detect();
 
   void begin_point(int index, std::string_view what);
-  /// What the point is doing; shown on the live line only.
+  /// What the point is doing; on a log every ten seconds at most.
   void doing(std::string_view what);
   void end_point(std::string_view outcome);
   void finish();
@@ -34,6 +34,7 @@ class Progress {
   int index_ = 0;  ///< of the point under way
   int done_ = 0;   ///< points that have ended
   std::string what_;
+  double last_line_ = 0;  ///< seconds after the beginning
   units::Nanoseconds begin_;
 };
 

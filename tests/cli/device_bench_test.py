@@ -209,8 +209,7 @@ class Parts(device_test.Case):
                     "--set", "sizes=4KiB", *QUICK, ranks=2)
         rows = rows_of(self.path("run.h5"))
         self.assertEqual([row["part"] for row in rows[:5]],
-                         ["gemm", "collective", "together", "gemm together",
-                          "collective together"])
+                         ["gemm", "gemm traced", "collective", "collective traced", "together"])
         self.assertIn("hidden", self.run_ok("report", "run.h5").stdout)
 
     def test_a_calibrated_run_has_its_ceiling(self):

@@ -119,8 +119,10 @@ TEST(MemoryBench, WhatIsNotNamedComesFromTheMachine) {
   const Request cuda = on_machine(request_of(1, {}), {.device = "cuda"});
   EXPECT_THAT(cuda.options.at("kinds"), HasSubstr("h2d-pinned,"));
   EXPECT_THAT(cuda.options.at("kinds"), HasSubstr(",managed-preferred-device"));
-  const Request named = on_machine(request_of(1, {{"kinds", "d2d"}}), {.device = "host"});
+  const Request named = on_machine(request_of(1, {{"kinds", "d2d"}}), {.device = "cuda"});
   EXPECT_EQ(named.options.at("kinds"), "d2d");
+  EXPECT_THROW(static_cast<void>(on_machine(request_of(1, {{"kinds", "d2d"}}), {.device = "host"})),
+               base::UsageError);
 }
 
 TEST(MemoryBench, RefusesWhatItCannotMeasure) {

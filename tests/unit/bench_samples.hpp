@@ -171,6 +171,8 @@ inline results::PointData overlaps(int index) {
   add("0", "together", 5e-3);
   add("0", "gemm together", 5e-3);
   add("0", "collective together", 3e-3);
+  add("0", "gemm traced", 4e-3);
+  add("0", "collective traced", 2e-3);
   add("1", "gemm", 4e-3);
   add("1", "collective", 1e-3);
   add("1", "together", 5.5e-3);

@@ -72,12 +72,22 @@ TEST(Row, BandwidthsFollowNcclTests) {
   EXPECT_FALSE(barrier.algbw || barrier.busbw);
 }
 
-TEST(Row, ThatIsNotOkHasNoRates) {
+TEST(Row, HasRatesUnlessItWasNotMeasured) {
   results::RowData row = samples::collective("all_reduce", 1024, 1e-3);
-  row.status = results::PointStatus::failed;
-  EXPECT_FALSE(reported(row).algbw);
-  row.wrong = 3;  // shown beside, see the reports
+  row.status = results::PointStatus::failed;  // for wrong elements, or for being slow
   EXPECT_TRUE(reported(row).algbw);
+  row.status = results::PointStatus::skipped;
+  EXPECT_FALSE(reported(row).algbw);
+  row.status = results::PointStatus::failed;
+  row.times.clear();  // it had no answer
+  EXPECT_FALSE(reported(row).algbw);
+}
+
+TEST(Row, AloneHasNoBusBandwidth) {
+  results::RowData row = samples::collective("broadcast", 1024, 1e-3);
+  EXPECT_TRUE(reported(row).busbw);
+  row.number["members"] = 1;
+  EXPECT_FALSE(reported(row).busbw);
 }
 
 TEST(Row, RatesOfMultiplicationsAreSetAgainstCeilingAndDatasheet) {
@@ -221,9 +231,15 @@ TEST(Overlap, LacksWhatFailed) {
   results::PointData point = samples::overlaps(0);
   point.rows[1] = samples::excused(point.rows[1], results::PointStatus::failed, "timed out");
   const BenchReport report = report_bench({}, point, {});
-  EXPECT_FALSE(report.overlaps[0].hidden || report.overlaps[0].communication_slowdown);
+  EXPECT_FALSE(report.overlaps[0].hidden);
   EXPECT_TRUE(report.overlaps[0].gemm_slowdown);
   EXPECT_EQ(report.overlaps[0].failure, "collective failed: timed out");
+}
+
+TEST(Overlap, OfFewPlaysSaysNothing) {
+  results::PointData point = samples::overlaps(0);
+  point.rows[2].times.resize(5);
+  EXPECT_FALSE(report_bench({}, point, {}).overlaps[0].hidden);
 }
 
 TEST(Bench, IsToldFromCurves) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstdint>
 
 #include "base/error.hpp"
 #include "workloads/bench/elements.hpp"
@@ -31,7 +32,7 @@ constexpr std::array implementation_names{std::string_view{"library"}, std::stri
 constexpr std::uint64_t part_alignment = 16;
 /// Bytes that one play moves through, as far as there are as many calls.
 constexpr std::uint64_t bytes_of_play = std::uint64_t{64} << 20U;
-constexpr std::uint64_t most_calls = 1024, most_ops = 64, most_spoiled = 256;
+constexpr std::uint64_t most_calls = 1024, most_ops = 256;
 
 template <class Names>
 std::size_t place_of(const Names& names, std::string_view name) {
@@ -100,7 +101,7 @@ void plan_calls(CollectiveCase& one, std::uint64_t rotate) {
   const std::uint64_t bytes = std::max<std::uint64_t>(one.bytes, 1);
   const std::uint64_t wanted = std::clamp<std::uint64_t>(bytes_of_play / bytes, 1, most_calls);
   const std::uint64_t slots = std::max<std::uint64_t>(1, rotate / bytes);
-  one.calls = std::min({wanted, slots, one.spoils_input() ? most_spoiled : most_ops});
+  one.calls = std::min({wanted, slots, most_ops});
   one.most_times = one.spoils_input() ? 1 : std::max<std::uint64_t>(1, wanted / one.calls);
 }
 
@@ -166,6 +167,12 @@ class Lister {
       if (one.count == 0 || one.bytes == last ||
           (cuts && one.count < static_cast<std::uint64_t>(setting_.members))) {
         continue;
+      }
+      if (one.stride > UINT32_MAX) {
+        throw base::UsageError(
+            fmt::format("sizes: {} bytes are {} elements of {}, more than one "
+                        "call takes: at most {}",
+                        one.bytes, one.stride, program::name(one.type), UINT32_MAX));
       }
       last = one.bytes;
       plan_calls(one, rotate_);
@@ -246,8 +253,9 @@ std::vector<CollectiveCase> cases_of(const Request& request, const Setting& sett
   std::vector<CollectiveCase> cases = Lister{request, setting}.list();
   if (cases.empty()) {
     throw base::UsageError(fmt::format(
-        "nothing to measure on {} ranks: no size of sizes={} leaves a rank 16 bytes, or the "
-        "implementation and in_place asked for do not go with the operations",
+        "nothing to measure on {} ranks: no size of sizes={} leaves a rank 16 bytes, or what was "
+        "asked for does not exist (in place: not all_to_all, sendrecv, barrier; textbook "
+        "algorithms: sums out of place, recursive doubling on powers of two)",
         setting.members, OptionReader{option_table(), request.options}.text("sizes")));
   }
   return cases;

@@ -53,10 +53,13 @@ std::span<const OptionSpec> option_table() {
                  .default_value = "0",
                  .maximum = 1'000'000,
                  .help = "root of rooted operations: a place in the group"},
-      OptionSpec{.key = "rotate",
-                 .type = OptionType::bytes,
-                 .default_value = "64MiB",
-                 .help = "memory that successive calls go through, so that caches do not hold it"},
+      OptionSpec{
+          .key = "rotate",
+          .type = OptionType::bytes,
+          .default_value = "64MiB",
+          .help =
+              "memory that successive calls go through, as far as 256 calls reach, so that caches "
+              "do not hold it"},
   };
   return table;
 }

@@ -10,7 +10,9 @@ namespace isoscale::workloads::gemm {
 namespace {
 
 constexpr program::StreamId stream = 0;
-constexpr std::uint64_t most_sets = 64, least_sets = 2;
+constexpr std::uint64_t most_sets = 4096, least_sets = 2;
+/// Work of one pass through the sets, at most: what computes that long does not wait for memory.
+constexpr double flop_of_pass = 4e9;
 /// Work of one play, as far as there are as many calls: a few milliseconds of a CPU core or more.
 constexpr double flop_of_play = 2e9;
 constexpr double most_calls = 1024;
@@ -39,8 +41,10 @@ std::vector<GemmCase> cases_of(const Request& request) {
   for (const Cache cache : {Cache::cold, Cache::warm}) {
     if (options.is("cache", cache == Cache::cold ? "warm" : "cold")) continue;
     for (const Shape& shape : shapes_of(request)) {
+      const std::uint64_t affordable = std::clamp(
+          static_cast<std::uint64_t>(flop_of_pass / shape.flop()), least_sets, most_sets);
       const std::uint64_t sets =
-          cache == Cache::warm ? 1 : std::clamp(rotate / shape.bytes() + 1, least_sets, most_sets);
+          cache == Cache::warm ? 1 : std::clamp(rotate / shape.bytes() + 1, least_sets, affordable);
       const double calls = std::clamp(flop_of_play / shape.flop(), 1.0, most_calls);
       cases.push_back(
           {.shape = shape,
@@ -64,9 +68,13 @@ RowSpec row_of(const GemmCase& one, const Request& request) {
               {"layout", std::string{letter(shape.transpose_a)} + letter(shape.transpose_b)},
               {"cache", one.cache == Cache::warm ? "warm" : "cold"},
               {"origin", shape.origin}};
-  row.number = {{"m", shape.m},         {"n", shape.n},
-                {"k", shape.k},         {"batch", shape.batch},
-                {"flop", shape.flop()}, {"bytes", static_cast<double>(shape.bytes())}};
+  row.number = {{"m", shape.m},
+                {"n", shape.n},
+                {"k", shape.k},
+                {"batch", shape.batch},
+                {"flop", shape.flop()},
+                {"rotated", static_cast<double>(one.sets * shape.bytes())},
+                {"bytes", static_cast<double>(shape.bytes())}};
   return row;
 }
 

@@ -150,6 +150,15 @@ Request on_machine(const Request& request, const Machine& machine) {
     }
     result.options["kinds"] = fmt::format("{}", fmt::join(kinds, ","));
   }
+  if (machine.device == "host") {
+    for (const Kind kind : kinds_of(OptionReader{option_table(), result.options})) {
+      if (kind == Kind::copy || kind == Kind::triad) continue;
+      throw base::UsageError(
+          fmt::format("kinds: {} is about a device with memory of its own; on host there are copy "
+                      "and triad",
+                      option_name(kind)));
+    }
+  }
   if (options.is("numa", "all")) {
     std::vector<int> nodes;
     for (int node = 0; node < std::max(machine.numa_nodes, 1); ++node) nodes.push_back(node);
