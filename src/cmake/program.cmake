@@ -25,5 +25,5 @@ set_target_properties(isoscale PROPERTIES BUILD_RPATH_USE_ORIGIN ON INSTALL_RPAT
 
 include(GNUInstallDirs)
 install(TARGETS isoscale isoscale_core)
-install(FILES ${PROJECT_SOURCE_DIR}/results/SCHEMA.md ${PROJECT_SOURCE_DIR}/docs/gpu.md
+install(FILES ${PROJECT_SOURCE_DIR}/results/SCHEMA.md ${PROJECT_SOURCE_DIR}/docs/gpu.md ${PROJECT_SOURCE_DIR}/docs/micro-benchmarks.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR})

@@ -264,7 +264,7 @@ RowSpec row_of(const Request& request, const Setting& setting, const CollectiveC
               {"implementation", std::string{name(one.implementation)}},
               {"axis", setting.axis_name},
               {"groups", one.groups == Groups::one ? "one" : "all"}};
-  row.number = {{"rotated", static_cast<double>(one.calls * one.bytes)},
+  row.number = {{"rotated_bytes", static_cast<double>(one.calls * one.bytes)},
                 {"bytes", static_cast<double>(one.bytes)},
                 {"count", static_cast<double>(one.count)},
                 {"root", has_root(one.operation) ? setting.root : -1},

@@ -73,7 +73,7 @@ RowSpec row_of(const GemmCase& one, const Request& request) {
                 {"k", shape.k},
                 {"batch", shape.batch},
                 {"flop", shape.flop()},
-                {"rotated", static_cast<double>(one.sets * shape.bytes())},
+                {"rotated_bytes", static_cast<double>(one.sets * shape.bytes())},
                 {"bytes", static_cast<double>(shape.bytes())}};
   return row;
 }
