@@ -49,10 +49,14 @@ void add_pairs(const PointReport& point, Facts& facts) {
   for (std::size_t i = 0; i < std::min(slow.size(), most); ++i) {
     const SlowPair& at = slow[i];
     facts.emplace_back(
-        "SLOW",
-        fmt::format("{} to {} ({}): {} {}, {} of its class's {}", escape(at.from), escape(at.to),
-                    escape(at.link_class), at.quantity, bandwidth_cell(at.value),
-                    percent(at.value / at.typical), bandwidth_cell(at.typical)));
+        "SLOW", at.quantity == "latency"
+                    ? fmt::format("{} to {} ({}): latency {}, {:.3g} times its class's {}",
+                                  escape(at.from), escape(at.to), escape(at.link_class),
+                                  time_cell(at.value), at.value / at.typical, time_cell(at.typical))
+                    : fmt::format("{} to {} ({}): {} {}, {} of its class's {}", escape(at.from),
+                                  escape(at.to), escape(at.link_class), at.quantity,
+                                  bandwidth_cell(at.value), percent(at.share()),
+                                  bandwidth_cell(at.typical)));
   }
   if (slow.size() > most) {
     facts.emplace_back("SLOW", fmt::format("and {} more pairs", slow.size() - most));

@@ -56,13 +56,20 @@ struct Threshold {
   double typical = 0, slow_below = 0;
 };
 
-std::optional<Threshold> threshold(const std::vector<double>& values) {
+/// What counts as slow at the least, as a part of the typical speed.
+struct Margin {
+  double of_many = 0, of_few = 0;
+};
+constexpr Margin of_bandwidth{.of_many = 0.10, .of_few = 0.25};
+constexpr Margin of_latency{.of_many = 1.0 / 3, .of_few = 0.5};  // 1.5 and 2 times as long
+
+std::optional<Threshold> threshold(const std::vector<double>& values, const Margin& margin) {
   constexpr std::size_t fewest_for_spread = 4;
-  constexpr double deviations = 3.5, mad_of_normal = 1.4826, least = 0.10, least_of_few = 0.25;
+  constexpr double deviations = 3.5, mad_of_normal = 1.4826;
   if (values.size() < 2) return std::nullopt;
   if (values.size() < fewest_for_spread) {
     const double best = std::ranges::max(values);
-    return Threshold{.typical = best, .slow_below = best * (1 - least_of_few)};
+    return Threshold{.typical = best, .slow_below = best * (1 - margin.of_few)};
   }
   std::vector<double> logs(values.size());
   std::ranges::transform(values, logs.begin(), [](double value) { return std::log(value); });
@@ -70,7 +77,7 @@ std::optional<Threshold> threshold(const std::vector<double>& values) {
   for (double& log : logs) log = std::abs(log - middle);
   const double spread = deviations * mad_of_normal * *median(logs);
   return Threshold{.typical = std::exp(middle),
-                   .slow_below = std::exp(middle - std::max(spread, -std::log1p(-least)))};
+                   .slow_below = std::exp(middle - std::max(spread, -std::log1p(-margin.of_many)))};
 }
 
 }  // namespace
@@ -142,32 +149,40 @@ std::string rank_name(const results::PointData& point, int rank,
 std::vector<SlowPair> slow_pairs(std::span<const PairReport> pairs, const results::PointData& point,
                                  std::span<const results::RankFacts> facts) {
   constexpr std::pair<std::string_view, std::optional<double> PairReport::*> quantities[] = {
-      {"bandwidth", &PairReport::bandwidth}, {"bidirectional", &PairReport::bidirectional}};
+      {"bandwidth", &PairReport::bandwidth},
+      {"bidirectional", &PairReport::bidirectional},
+      {"latency", &PairReport::latency}};
   std::vector<SlowPair> slow;
   for (const auto& [name, members] : by_class(pairs)) {
     for (const auto& [quantity, value] : quantities) {
       std::vector<const PairReport*> counted = members;
-      if (quantity == "bidirectional") {
+      if (quantity != "bandwidth") {  // both directions at once: a pair counts once
         std::erase_if(counted, [](const PairReport* pair) { return pair->src > pair->dst; });
       }
-      const auto limit = threshold(values_of(counted, value));
+      // Of latencies, how many messages a second: less is slow, as with bandwidth.
+      const bool inverts = quantity == "latency";
+      std::vector<double> speeds = values_of(counted, value);
+      if (inverts) std::ranges::transform(speeds, speeds.begin(), [](double t) { return 1 / t; });
+      const auto limit = threshold(speeds, inverts ? of_latency : of_bandwidth);
       if (!limit) continue;
+      const double typical = inverts ? 1 / limit->typical : limit->typical;
       for (const PairReport* const pair : counted) {
-        if (!(pair->*value) || *(pair->*value) >= limit->slow_below) continue;
+        if (!(pair->*value)) continue;
+        const double speed = inverts ? 1 / *(pair->*value) : *(pair->*value);
+        if (speed >= limit->slow_below) continue;
         slow.push_back({.src = pair->src,
                         .dst = pair->dst,
                         .link_class = name,
                         .quantity = quantity,
                         .value = *(pair->*value),
-                        .typical = limit->typical,
+                        .typical = typical,
                         .from = rank_name(point, pair->src, facts),
                         .to = rank_name(point, pair->dst, facts)});
       }
     }
   }
-  std::ranges::stable_sort(slow, [](const SlowPair& a, const SlowPair& b) {
-    return a.value / a.typical < b.value / b.typical;
-  });
+  std::ranges::stable_sort(
+      slow, [](const SlowPair& a, const SlowPair& b) { return a.share() < b.share(); });
   return slow;
 }
 

@@ -39,14 +39,20 @@ struct ClassReport {
 struct SlowPair {
   int src = 0, dst = 0;
   std::string link_class;
-  std::string_view quantity;      ///< "bandwidth", "bidirectional"
-  double value = 0, typical = 0;  ///< bytes/s; typical: what it was compared with
+  std::string_view quantity;      ///< "bandwidth", "bidirectional", "latency"
+  double value = 0, typical = 0;  ///< bytes/s, or s; typical: what it was compared with
   std::string from, to;           ///< "rank 3 on node17, GPU 0000:3b:00.0"
+
+  /// Of the typical speed, below 1.
+  [[nodiscard]] double share() const {
+    return quantity == "latency" ? typical / value : value / typical;
+  }
 };
 /// Pairs of a class whose bandwidth lies below the class's median by more than 3.5 of its scaled
 /// median absolute deviations (1.4826 MAD; both of log bandwidth) and by more than 10%. A class of
 /// fewer than four pairs has no spread of its own to go by: there a pair is slow when it is more
-/// than 25% below the best of its class. Bidirectional pairs count once.
+/// than 25% below the best of its class. Bidirectional pairs count once. Latencies likewise, by how
+/// many messages a second they allow: 1.5 times the median, of fewer than four twice the best.
 [[nodiscard]] std::vector<SlowPair> slow_pairs(std::span<const PairReport> pairs,
                                                const results::PointData& point,
                                                std::span<const results::RankFacts> facts);

@@ -213,6 +213,29 @@ TEST(Pairs, AreSlowByTheRule) {
   EXPECT_THAT(slow_of({0.11, 0.12, 5, 5.1, 4.9, 5}), ElementsAre(0, 1));
 }
 
+TEST(Pairs, AreSlowByTheirLatencyToo) {
+  const auto slow_latencies = [](const std::vector<double>& latencies) {
+    std::vector<PairReport> pairs;
+    for (std::size_t i = 0; i < latencies.size(); ++i) {
+      pairs.push_back({.src = 0,
+                       .dst = static_cast<int>(i) + 1,
+                       .link_class = "same node",
+                       .latency = latencies[i]});
+    }
+    std::vector<int> slow;
+    for (const SlowPair& at : slow_pairs(pairs, {}, {})) {
+      EXPECT_EQ(at.quantity, "latency");
+      EXPECT_LT(at.share(), 1);
+      slow.push_back(at.dst);
+    }
+    return slow;
+  };
+  EXPECT_THAT(slow_latencies({2e-6, 2.1e-6, 2e-6, 2.2e-6}), ElementsAre());
+  EXPECT_THAT(slow_latencies({2e-6, 34e-6, 2e-6, 2e-6}), ElementsAre(2));
+  EXPECT_THAT(slow_latencies({2e-6, 3.9e-6}), ElementsAre());
+  EXPECT_THAT(slow_latencies({2e-6, 4.1e-6}), ElementsAre(2));
+}
+
 TEST(Overlap, SharesAndSlowdownsAreByTheirFormulas) {
   const results::PointData point = samples::overlaps(0);
   const BenchReport report = report_bench({}, point, {});
