@@ -36,7 +36,7 @@ struct FillGrid {
   const std::uint64_t word = scatter_bits(grid.origin + global_index * 0x9e3779b97f4a7c15ULL);
   const std::uint64_t low = word & 0xffffffffULL, high = word >> 32;
   if ((low * grid.one_in) >> 32 != 0) return 0;
-  const auto values = static_cast<std::uint64_t>(2 * grid.range + 1);
+  const auto values = 2 * static_cast<std::uint64_t>(grid.range) + 1;
   return static_cast<int>((high * values) >> 32) - grid.range;
 }
 

@@ -30,8 +30,7 @@ class BenchRun {
  public:
   BenchRun(const PlannedPoint& point, const PointContext& context, const BenchPlace& place,
            results::PointData& data)
-      : point_(point),
-        context_(context),
+      : context_(context),
         hooks_(point.workload->bench),
         place_(place),
         data_(data),
@@ -277,7 +276,6 @@ class BenchRun {
     if (!reason.empty() && data_.status != PointStatus::failed) fail(reason);
   }
 
-  const PlannedPoint& point_;
   const PointContext& context_;
   const workloads::BenchHooks& hooks_;
   const BenchPlace& place_;

@@ -9,8 +9,6 @@
 namespace isoscale::workloads::collectives {
 namespace {
 
-using program::Slice;
-
 /// What one rank holds after the calls of a case. Buffers of a type are numbered as they are
 /// allocated: source, work, and scratch where a textbook algorithm needs it.
 class Expecter {
