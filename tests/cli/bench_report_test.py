@@ -71,9 +71,10 @@ class Formats(harness.Case):
     def test_csv_has_a_line_a_row(self):
         rows = [row for row in csv.DictReader(io.StringIO(self.report("csv")))
                 if row["workload"] == "overlap"]
-        self.assertEqual(len(rows), 8)
+        self.assertEqual(len(rows), 10)
         self.assertEqual({row["part"] for row in rows},
-                         {"gemm", "collective", "together", "gemm together", "collective together"})
+                         {"gemm", "gemm traced", "gemm together", "collective",
+                          "collective traced", "collective together", "together"})
 
     def test_text_names_slow_pairs_and_wrong_elements(self):
         text = self.report("text")
