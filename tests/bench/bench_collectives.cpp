@@ -67,11 +67,12 @@ void bench_operation(const Operation& operation, executor::Executor& executor,
   const auto session = executor.prepare(benchmark.set, world);
   session->play(program::Section::setup, executor::Trace::off);
   // Memory of the same kind as the session's, laid out like it.
-  const std::uint64_t room = benchmark.set.of(world.rank()).buffers.front().count;
-  const auto storage = executor::host::allocate(units::Bytes{2 * room * sizeof(float)});
+  const program::RankProgram& program = benchmark.set.of(world.rank());
+  const std::uint64_t room = program.buffers.back().offset / sizeof(float);
+  const auto storage = executor::host::allocate(units::Bytes{program.arena_bytes.front()});
   auto* const send = reinterpret_cast<float*>(storage.get().address);  // NOLINT: raw memory
   float* const receive = send + room;
-  std::fill(send, send + 2 * room, 1.0F);
+  std::fill(send, send + program.arena_bytes.front() / sizeof(float), 1.0F);
   for (const workloads::Case& one : benchmark.cases) {
     const workloads::RowSpec& row = benchmark.rows[one.row_begin];
     const auto bytes = static_cast<std::uint64_t>(row.number.at("bytes"));
@@ -117,7 +118,8 @@ int main(int argc, char** argv) {
   const int alternations = isoscale::bench::argument(argc, argv, 1, 11);
   const auto executor =
       isoscale::executor::make_host_executor({.thread_level = environment.thread_level()});
-  for (const auto& operation : isoscale::operations(world.get())) {
+  const auto group = world.split(0, world.rank());  // as a session makes its own
+  for (const auto& operation : isoscale::operations(group.get())) {
     isoscale::bench_operation(operation, *executor, world, alternations,
                               argc > 2 ? argv[2] : "8..16MiB");
   }
