@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 
 #include "results/layout.hpp"
 
@@ -13,6 +14,17 @@ namespace isoscale::results {
 std::string_view name(PointStatus status) {
   static constexpr std::array<std::string_view, 3> names{"ok", "failed", "skipped"};
   return names[static_cast<std::size_t>(status)];
+}
+
+std::string text_of(const RowData& row, const std::string& key) {
+  const auto found = row.text.find(key);
+  return found == row.text.end() ? "" : found->second;
+}
+
+std::optional<double> number_of(const RowData& row, const std::string& key) {
+  const auto found = row.number.find(key);
+  if (found == row.number.end() || std::isnan(found->second)) return std::nullopt;
+  return found->second;
 }
 
 std::vector<std::string> op_kind_names() {

@@ -68,6 +68,10 @@ struct RowData {
   bool operator==(const RowData&) const = default;
 };
 
+/// A text or number of a row; "" and absent where it has none.
+[[nodiscard]] std::string text_of(const RowData& row, const std::string& key);
+[[nodiscard]] std::optional<double> number_of(const RowData& row, const std::string& key);
+
 /// One measured configuration.
 struct PointData {
   int index = 0;

@@ -47,17 +47,6 @@ void add_gemm(RowReport& report, const RowReference& reference) {
 
 }  // namespace
 
-std::string text_of(const RowData& row, const std::string& key) {
-  const auto found = row.text.find(key);
-  return found == row.text.end() ? "" : found->second;
-}
-
-std::optional<double> number_of(const RowData& row, const std::string& key) {
-  const auto found = row.number.find(key);
-  if (found == row.number.end() || std::isnan(found->second)) return std::nullopt;
-  return found->second;
-}
-
 std::vector<double> call_times(const RowData& row) {
   std::vector<double> times;
   times.reserve(row.times.size());

@@ -16,10 +16,6 @@
 /// What follows from one row of a micro-benchmark; pure.
 namespace isoscale::analysis {
 
-/// A text or number of a row; "" and absent where it has none.
-[[nodiscard]] std::string text_of(const results::RowData& row, const std::string& key);
-[[nodiscard]] std::optional<double> number_of(const results::RowData& row, const std::string& key);
-
 /// Seconds of one call in each play: the slowest rank's time of the play over its calls. Plays that
 /// lack the time of a rank are left out.
 [[nodiscard]] std::vector<double> call_times(const results::RowData& row);

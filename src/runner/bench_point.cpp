@@ -258,7 +258,6 @@ class BenchRun {
       data_.status = PointStatus::skipped;
       data_.reason = data_.rows.front().reason;
     }
-    data_.stopped_because = "";
     if (!context_.rank_facts.empty()) {
       classify_rows(LinkClasses{context_.rank_facts}, data_);
     }

@@ -14,7 +14,6 @@ namespace {
 
 using workloads::pattern_period;
 
-constexpr std::uint64_t bytes_at_once = std::uint64_t{4} << 20U;
 constexpr std::size_t most_tables = 256;  // 128 KiB to 1 MiB each
 
 /// Compares a stretch element by element; `begin` is its first element's place in the slice.
@@ -47,7 +46,7 @@ Comparison Expectations::compare(executor::Session& session,
   // By source, so that each table is made once however many there are.
   std::vector<const workloads::Expectation*> order;
   for (const workloads::Expectation& one : expected) order.push_back(&one);
-  std::ranges::stable_sort(order, {}, [](const auto* one) { return std::tie(one->sources); });
+  std::ranges::stable_sort(order, {}, [](const auto* one) -> const auto& { return one->sources; });
   Comparison result;
   std::vector<std::byte> got;
   for (const workloads::Expectation* const next : order) {
@@ -55,11 +54,10 @@ Comparison Expectations::compare(executor::Session& session,
     const std::uint64_t element = program::element_size(buffers_.at(one.slice.buffer).dtype);
     const std::span<const std::byte> truth{table(one)};
     // Blocks of at most a period, so that the truth of each is one stretch of the doubled table.
-    const std::uint64_t block = std::min(pattern_period, bytes_at_once / element);
-    for (std::uint64_t done = 0; done < one.slice.count; done += block) {
+    for (std::uint64_t done = 0; done < one.slice.count; done += pattern_period) {
       program::Slice slice = one.slice;
       slice.offset += done;
-      slice.count = std::min(block, one.slice.count - done);
+      slice.count = std::min(pattern_period, one.slice.count - done);
       got.resize(slice.count * element);
       session.read(slice, got);
       const auto stretch = truth.subspan((one.first + done) % pattern_period * element, got.size());

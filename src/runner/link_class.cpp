@@ -3,7 +3,6 @@
 #include "runner/link_class.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <map>
 #include <set>
@@ -20,11 +19,6 @@ using results::RowData;
 std::string fact(const RankFacts& facts, const char* key) {
   const auto found = facts.text.find(key);
   return found == facts.text.end() ? std::string{} : found->second;
-}
-
-std::string text_of(const RowData& row, const char* key) {
-  const auto found = row.text.find(key);
-  return found == row.text.end() ? std::string{} : found->second;
 }
 
 std::set<std::string> peers_of(const RankFacts& facts) {
@@ -54,14 +48,6 @@ bool is_alike(const RankFacts& a, const RankFacts& b, const char* key) {
 bool knows_links(const RankFacts& facts) {
   return facts.number.contains("gpu_nvlinks") &&
          (facts.number.at("gpu_nvlinks") == 0 || facts.text.contains("gpu_nvlink_peers"));
-}
-
-bool is_collective(const RowData& row) {
-  static const std::set<std::string, std::less<>> operations{
-      "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce",
-      "all_to_all", "gather",         "scatter",    "sendrecv",  "barrier"};
-  return operations.contains(text_of(row, "op")) ||
-         (text_of(row, "op") == "overlap" && text_of(row, "part") != "gemm");
 }
 
 /// The groups that a row's ranks communicate in, as ranks of the point.
@@ -126,7 +112,8 @@ void classify_rows(const LinkClasses& classes, results::PointData& point) {
                                           world(static_cast<int>(row.number.at("dst"))));
       continue;
     }
-    if (text_of(row, "op") != "p2p" && !is_collective(row)) continue;
+    const bool has_groups = row.number.contains("members") || text_of(row, "op") == "p2p";
+    if (!has_groups) continue;
     std::string widest;
     for (std::vector<int>& group : groups_of(row, point)) {
       for (int& rank : group) rank = world(rank);

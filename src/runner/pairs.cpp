@@ -9,17 +9,9 @@
 #include "units/text.hpp"
 
 namespace isoscale::runner {
-namespace {
 
 using results::PointStatus;
 using results::RowData;
-
-bool is_of(const RowData& row, const char* key, std::string_view value) {
-  const auto found = row.text.find(key);
-  return found != row.text.end() && found->second == value;
-}
-
-}  // namespace
 
 std::string rank_name(int rank, const Hosts& hosts) {
   return fmt::format("rank {} ({})", rank, hosts.at(static_cast<std::size_t>(rank)));
@@ -46,8 +38,8 @@ std::optional<units::BytesPerSecond> median_bandwidth(const RowData& row) {
 
 void judge_bandwidth(std::vector<RowData>& rows, units::BytesPerSecond least, const Hosts& hosts) {
   for (RowData& row : rows) {
-    if (row.status != PointStatus::ok || !is_of(row, "op", "p2p") ||
-        !is_of(row, "kind", "bandwidth"))
+    if (row.status != PointStatus::ok || text_of(row, "op") != "p2p" ||
+        text_of(row, "kind") != "bandwidth")
       continue;
     const auto bandwidth = median_bandwidth(row);
     if (!bandwidth || *bandwidth >= least) continue;

@@ -79,12 +79,15 @@ inline results::RowData collective(const char* op, double bytes, double time, in
 /// 2 us + bytes / 4 GB/s for all_reduce, in place and not; some others.
 inline results::PointData collectives(int index, int ranks = 4) {
   results::PointData point = bench_point(index, "collectives", ranks);
+  point.communicator_creation = 3e-3;
+  point.communicators = {{.name = "dp", .ranks = ranks, .creation = 2e-3, .first_call = 0.25}};
   for (double bytes = 8; bytes <= 16 * mib; bytes *= 8) {
     for (const char* in_place : {"no", "yes"}) {
       point.rows.push_back(collective("all_reduce", bytes, 2e-6 + bytes / 4e9, ranks, in_place));
     }
   }
   for (int i = 0; i < 200; ++i) point.rows[0].call_times.push_back(2e-6 + i * 1e-9);
+  point.rows[0].number["first_call"] = 1.5e-3;
   point.rows[3].wrong = 7;
   point.rows[3].status = results::PointStatus::failed;
   point.rows[3].reason = "7 wrong elements";
@@ -158,6 +161,8 @@ inline results::PointData memory(int index) {
 /// The first is hidden by half; the second takes longer together than one after the other.
 inline results::PointData overlaps(int index) {
   results::PointData point = bench_point(index, "overlap", 4);
+  point.folded = true;
+  point.folded_reason = "one core";
   const auto add = [&](const char* pair, const char* part, double time) {
     point.rows.push_back(row({{"op", "overlap"},
                               {"pair", pair},

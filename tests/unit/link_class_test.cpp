@@ -108,6 +108,10 @@ TEST(LinkClass, OfRowsFollowsTheRanksThatCommunicate) {
                 row({{"op", "gemm"}}),
                 row({{"op", "memory"}}),
                 row({{"op", "p2p"}, {"kind", "latency"}}, {1, 2})};
+  for (RowData& one : point.rows) {
+    const bool has_groups = one.text.contains("axis") || text_of(one, "part") == "together";
+    if (has_groups) one.number["members"] = 2;
+  }
   point.rows.back().number = {{"src", 1}, {"dst", 2}};
   classify_rows(LinkClasses{facts}, point);
   std::vector<std::string> found;

@@ -148,8 +148,8 @@ RowSpec row_of(const Request& request, const Plan& plan, std::size_t index, std:
                 {"n", pair.shape.n},
                 {"k", pair.shape.k},
                 {"batch", pair.shape.batch},
-                {"members", plan.ranks},
                 {"flop", pair.shape.flop() * static_cast<double>(plan.multiplications)}};
+  if (!part.starts_with("gemm")) row.number["members"] = plan.ranks;
   return row;
 }
 
