@@ -21,7 +21,7 @@
 namespace isoscale::results {
 
 inline constexpr int schema_major = 1;
-inline constexpr int schema_minor = 2;
+inline constexpr int schema_minor = 3;
 
 enum class PointStatus : std::uint8_t { ok, failed, skipped };
 [[nodiscard]] std::string_view name(PointStatus status);
@@ -72,6 +72,46 @@ struct RowData {
 [[nodiscard]] std::string text_of(const RowData& row, const std::string& key);
 [[nodiscard]] std::optional<double> number_of(const RowData& row, const std::string& key);
 
+/// One quantity of a device as it was sampled beside a point. Times are seconds after the first
+/// step of the point, on the clock of rank 0.
+struct DeviceSeries {
+  int rank = 0;          ///< of the point, that sampled it
+  std::string device{};  ///< "gpu 0", "cpu", "package 0", "mlx5_0 port 1"
+  /// "sm_clock", "power", "energy", "temperature", "throttle_reasons", ...
+  std::string quantity{};
+  std::string unit{};  ///< "Hz", "W", "J", "K", "1", "B"
+  std::vector<double> time{}, value{};
+
+  bool operator==(const DeviceSeries&) const = default;
+};
+
+/// What the ops of one traced step took on each rank of the point, added up by kind; kept for every
+/// traced step and rank, also where spans are not. Seconds.
+struct OpSums {
+  std::uint32_t step = 0;  ///< number among all steps of the point
+  std::vector<double> gemm{}, other_compute{}, copies{}, communication{};  ///< by rank
+
+  bool operator==(const OpSums&) const = default;
+};
+
+/// What each op of a rank's step takes when nothing communicates: the same step played without its
+/// communication, all ranks at once. Median over plays.
+struct SoloTimes {
+  int rank = 0;                          ///< of the point
+  std::vector<units::Nanoseconds> op{};  ///< by op of the rank's outline; 0 for communication
+
+  bool operator==(const SoloTimes&) const = default;
+};
+
+/// How the loop over steps looked at its samples, for the interval to be corrected by.
+struct Looks {
+  int planned = 1;    ///< most looks that the loop would have made
+  int made = 1;       ///< looks until it stopped
+  double growth = 1;  ///< of the samples from one look to the next
+
+  bool operator==(const Looks&) const = default;
+};
+
 /// One measured configuration.
 struct PointData {
   int index = 0;
@@ -109,11 +149,21 @@ struct PointData {
   std::int64_t warm_up_steps = 0;
   std::vector<std::uint8_t> traced, dropped;
   std::string stopped_because;  ///< "precision", "max-time"
+  std::string warm_up_rule{};   ///< what ended warm-up
+  Looks looks{};
+  std::vector<std::string> injections{};  ///< what was put in on purpose, as given to --inject
 
   program::OutlineSet outline;             ///< of the step
   std::vector<timeline::Timeline> traces;  ///< traced steps that were kept
   /// Per rank of the point: clock offset against rank 0 applied to traces, and its error, seconds.
+  /// Their difference moves by clock_drift seconds a second; traces are corrected for it.
   std::vector<double> clock_offset, clock_error;
+  std::vector<double> clock_drift{};
+  std::vector<SoloTimes> solo_times{};  ///< of the traced ranks
+  std::vector<OpSums> op_sums{};        ///< of the traced steps that count
+  std::vector<DeviceSeries> device_series{};
+  /// Seconds from the begin of the point's first step to the end of its last; absent: not known.
+  std::optional<double> measured_seconds{};
   std::vector<RowData> rows{};  ///< of a micro-benchmark, in the order measured
   std::string started, ended;   ///< UTC, ISO 8601
 };
