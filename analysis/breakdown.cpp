@@ -7,17 +7,16 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <map>
-#include <set>
 #include <utility>
 
-#include "analysis/matching.hpp"
-#include "analysis/rank_step.hpp"
-#include "analysis/replay.hpp"
+#include "analysis/breakdown_notes.hpp"
+#include "analysis/parallel.hpp"
+#include "analysis/place_sums.hpp"
+#include "analysis/step_split.hpp"
 #include "analysis/trace_check.hpp"
-#include "base/error.hpp"
-#include "units/text.hpp"
+#include "analysis/traced_steps.hpp"
+#include "analysis/wait_causes.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -26,76 +25,6 @@ using units::Nanoseconds;
 
 double seconds(Nanoseconds time) { return units::to_seconds(time).value(); }
 
-/// What could not be said, over all traced steps of a point.
-struct Notes {
-  std::set<int> broken, unaligned, unseen, unmatched, assumed;
-  std::string no_replay;
-  double worst_clock = 0;  ///< seconds
-};
-
-/// The usable traces of one step.
-TraceOfRank select(const results::PointData& point, const timeline::Timeline& step, Notes& notes) {
-  TraceOfRank traces(static_cast<std::size_t>(point.ranks), nullptr);
-  for (const timeline::StepTrace& trace : step.ranks) {
-    if (check_trace(point, trace) == TraceState::usable) {
-      traces[static_cast<std::size_t>(trace.rank)] = &trace;
-    } else {
-      notes.broken.insert(trace.rank);
-    }
-  }
-  return traces;
-}
-
-Arrivals arrivals_of(const results::PointData& point, const TraceOfRank& traces, Notes& notes) {
-  TraceOfRank comparable = traces;
-  for (int rank = 0; rank < point.ranks; ++rank) {
-    auto& trace = comparable[static_cast<std::size_t>(rank)];
-    if (trace == nullptr) continue;
-    if (aligned(point, rank)) {
-      if (point.ranks > 1) {
-        notes.worst_clock =
-            std::max(notes.worst_clock, point.clock_error[static_cast<std::size_t>(rank)]);
-      }
-    } else {
-      notes.unaligned.insert(rank);
-      trace = nullptr;
-    }
-  }
-  Arrivals arrivals = last_arrivals(point.outline, comparable);
-  notes.unseen.merge(arrivals.unseen);
-  notes.unmatched.merge(arrivals.unmatched);
-  return arrivals;
-}
-
-/// Idle time of each rank on a free network; empty when it cannot be found out.
-std::vector<Nanoseconds> idle_times(const results::PointData& point, const TraceOfRank& traces,
-                                    Notes& notes) {
-  try {
-    Replay replay = replay_on_free_network(point, traces);
-    notes.assumed.merge(replay.assumed);
-    return std::move(replay.idle);
-  } catch (const base::Error& error) {
-    notes.no_replay = error.what();
-    return {};
-  }
-}
-
-Breakdown to_breakdown(const RankStep& times, Nanoseconds idle) {
-  const Nanoseconds bubble = std::clamp(idle, Nanoseconds{0}, times.late);
-  Breakdown result{.compute = seconds(times.compute),
-                   .copies = seconds(times.copies),
-                   .transfer = seconds(times.transfer),
-                   .wait = seconds(times.wait + times.late - bubble),
-                   .bubble = seconds(bubble),
-                   .gap = seconds(times.gap),
-                   .other = 0,
-                   .step = seconds(times.step),
-                   .hidden_communication = seconds(times.hidden)};
-  result.other = seconds(times.step - times.compute - times.copies - times.transfer - times.wait -
-                         times.late - times.gap);
-  return result;
-}
-
 constexpr std::array fields{
     &Breakdown::compute, &Breakdown::copies, &Breakdown::transfer,
     &Breakdown::wait,    &Breakdown::bubble, &Breakdown::gap,
@@ -103,111 +32,134 @@ constexpr std::array fields{
 
 Breakdown mean(const std::vector<Breakdown>& parts) {
   Breakdown result;
-  for (const auto field : fields) {
-    for (const Breakdown& part : parts) result.*field += part.*field;
-    result.*field /= static_cast<double>(parts.size());
-  }
-  return result;
+  for (const Breakdown& part : parts) result += part;
+  return result *= 1 / static_cast<double>(parts.size());
 }
 
-/// Breakdowns of the traced steps by rank.
-struct Steps {
-  std::map<int, std::vector<Breakdown>> of_rank;
-  Nanoseconds unaccounted, length;
+LargestUnexplained describe(const results::PointData& point, const TracedStep& step,
+                            const StepResult& result) {
+  const auto rank = static_cast<std::size_t>(result.largest_rank);
+  const timeline::StepTrace& trace = *step.traces[rank];
+  LargestUnexplained largest{.rank = result.largest_rank,
+                             .step = step.step,
+                             .begin = seconds(result.largest.begin - trace.begin),
+                             .length = seconds(result.largest.length)};
+  const auto& ops = point.outline.of(result.largest_rank).ops;
+  if (result.largest.after >= ops.size() || result.largest.begin <= trace.begin) return largest;
+  const program::OutlineOp& op = ops[result.largest.after];
+  largest.after = fmt::format("{}, {}", program::name(op.kind), program::name(op.place.phase));
+  if (op.place.layer >= 0) largest.after += fmt::format(", layer {}", op.place.layer);
+  return largest;
+}
+
+/// The results of all steps, put together.
+class Merge {
+ public:
+  Merge(const results::PointData& point, const TracedSteps& steps, const Layers& layers)
+      : point_(point), steps_(steps), places_(layers) {}
+
+  void add(const TracedStep& step, const StepResult& one) {
+    for (const auto& [rank, parts] : one.of_rank) {
+      of_rank_[rank].push_back(parts);
+      ++rank_steps_;
+    }
+    places_.add(one.places);
+    waiting_.known += one.waiting.known;
+    waiting_.noise += one.waiting.noise;
+    unaccounted_ += one.unaccounted;
+    length_ += one.length;
+    if (one.largest.length > largest_) {
+      largest_ = one.largest.length;
+      result_.largest = describe(point_, step, one);
+    }
+    notes_.assumed.insert(one.replay.assumed.begin(), one.replay.assumed.end());
+    if (notes_.failure.empty()) notes_.failure = one.replay.failure;
+    if (one.free_network_step) free_network_ += seconds(*one.free_network_step);
+  }
+
+  BreakdownResult finish(const WaitCauses& causes) {
+    for (const auto& [rank, parts] : of_rank_) {
+      result_.ranks.push_back(rank);
+      result_.of_rank.push_back(mean(parts));
+    }
+    result_.clock_error = steps_.clock_error;
+    if (!result_.of_rank.empty()) {
+      result_.mean = mean(result_.of_rank);
+      result_.unaccounted = unaccounted_ / length_;
+      places_.write(rank_steps_, result_);
+      if (causes.known()) result_.waits = wait_split(result_.mean->wait);
+      result_.caused_wait = causes.caused();
+      if (notes_.failure.empty()) {
+        result_.free_network_step = free_network_ / static_cast<double>(steps_.steps.size());
+      }
+    }
+    result_.missing = missing_text(steps_, uses_replay() ? notes_ : ReplayNotes{},
+                                   result_.mean ? result_.mean->step : 0);
+    if (!result_.mean && result_.missing.empty()) result_.missing = "no traced step counts";
+    return std::move(result_);
+  }
+
+ private:
+  /// Waiting whose causes are not known is divided like the rest.
+  [[nodiscard]] std::optional<WaitSplit> wait_split(double wait) const {
+    if (!(wait > 0)) return WaitSplit{};
+    if (!(waiting_.known > 0)) return std::nullopt;
+    const double noise = wait * std::clamp(waiting_.noise / waiting_.known, 0.0, 1.0);
+    return WaitSplit{.imbalance = wait - noise, .noise = noise};
+  }
+
+  /// Without exchanges there is nothing to be bubble.
+  [[nodiscard]] bool uses_replay() const {
+    return std::ranges::any_of(point_.outline.outlines, [](const program::Outline& outline) {
+      return std::ranges::any_of(outline.ops, [](const program::OutlineOp& op) {
+        return op.kind == program::OpKind::exchange;
+      });
+    });
+  }
+
+  const results::PointData& point_;
+  const TracedSteps& steps_;
+  PlaceSums places_;
+  std::map<int, std::vector<Breakdown>> of_rank_;
+  double rank_steps_ = 0, free_network_ = 0;
+  Waiting waiting_;
+  Nanoseconds unaccounted_, length_, largest_;
+  ReplayNotes notes_;
+  BreakdownResult result_;
 };
-
-void add_step(const results::PointData& point, const timeline::Timeline& step, Steps& steps,
-              Notes& notes) {
-  const TraceOfRank traces = select(point, step, notes);
-  if (std::ranges::all_of(traces, [](const auto* trace) { return trace == nullptr; })) return;
-  const Arrivals arrivals = arrivals_of(point, traces, notes);
-  const Streams streams = point.folded ? Streams::folded : Streams::as_written;
-
-  std::map<int, RankStep> times;
-  Nanoseconds late;
-  for (const auto* const trace : traces) {
-    if (trace == nullptr) continue;
-    const auto& last = arrivals.last[static_cast<std::size_t>(trace->rank)];
-    const RankStep rank_step = split(point.outline.of(trace->rank), *trace, last, streams);
-    late += rank_step.late;
-    times.emplace(trace->rank, rank_step);
-  }
-  std::vector<Nanoseconds> idle;
-  if (late > Nanoseconds{0}) idle = idle_times(point, traces, notes);
-  for (const auto& [rank, rank_step] : times) {
-    const auto at = static_cast<std::size_t>(rank);
-    steps.of_rank[rank].push_back(
-        to_breakdown(rank_step, at < idle.size() ? idle[at] : Nanoseconds{0}));
-    steps.unaccounted += rank_step.unaccounted;
-    steps.length += rank_step.step;
-  }
-}
-
-std::string sentences(const Notes& notes, double step) {
-  std::string text;
-  const auto say = [&text](const std::string& sentence) {
-    text += (text.empty() ? "" : "; ") + sentence;
-  };
-  if (!notes.broken.empty()) {
-    say(fmt::format("the traces of {} are damaged and left out", rank_list(notes.broken)));
-  }
-  std::set<int> unseen = notes.unseen;
-  for (const int rank : notes.unaligned) unseen.erase(rank);
-  if (!unseen.empty()) {
-    say(fmt::format("{} not traced: waiting for them counts as transfer", rank_list(unseen)));
-  }
-  if (!notes.unaligned.empty()) {
-    say(
-        fmt::format("the clocks of {} are not aligned: waiting there and for them counts as "
-                    "transfer",
-                    rank_list(notes.unaligned)));
-  }
-  if (!notes.unmatched.empty()) {
-    say(fmt::format("messages of {} match no op of the partner: waiting in them counts as transfer",
-                    rank_list(notes.unmatched)));
-  }
-  if (!notes.assumed.empty()) {
-    say(fmt::format("bubble assumes the mean op times of like ranks for {}",
-                    rank_list(notes.assumed)));
-  }
-  if (!notes.no_replay.empty()) {
-    say(fmt::format("bubble is unknown and part of wait: {}", notes.no_replay));
-  }
-  constexpr double visible = 0.01;  // of a step: what a table of percents can show
-  if (notes.worst_clock > visible * step) {
-    say(fmt::format("clocks agree to {} only: waits and transfers shorter than that are guesses",
-                    units::format(units::Seconds{notes.worst_clock})));
-  }
-  return text;
-}
 
 }  // namespace
 
-BreakdownResult breakdown(const results::PointData& point) {
-  BreakdownResult result;
-  if (point.traces.empty()) {
-    result.missing = "no step was traced";
-    return result;
-  }
-  result.missing = outline_problem(point);
-  if (!result.missing.empty()) return result;
+Breakdown& Breakdown::operator+=(const Breakdown& more) {
+  for (const auto field : fields) this->*field += more.*field;
+  return *this;
+}
 
-  Notes notes;
-  Steps steps;
-  for (const timeline::Timeline& step : point.traces) {
-    if (step_counts(point, step)) add_step(point, step, steps, notes);
+Breakdown& Breakdown::operator*=(double factor) {
+  for (const auto field : fields) this->*field *= factor;
+  return *this;
+}
+
+BreakdownResult breakdown(const results::PointData& point) {
+  BreakdownResult nothing;
+  if (point.traces.empty()) {
+    nothing.missing = "no step was traced";
+    return nothing;
   }
-  for (const auto& [rank, parts] : steps.of_rank) {
-    result.ranks.push_back(rank);
-    result.of_rank.push_back(mean(parts));
-  }
-  if (!result.of_rank.empty()) {
-    result.mean = mean(result.of_rank);
-    result.unaccounted = steps.unaccounted / steps.length;
-  }
-  result.missing = sentences(notes, result.mean ? result.mean->step : 0);
-  if (!result.mean && result.missing.empty()) result.missing = "no traced step counts";
-  return result;
+  nothing.missing = outline_problem(point);
+  if (!nothing.missing.empty()) return nothing;
+
+  const TracedSteps traced = traced_steps(point);
+  const WaitCauses causes{traced};
+  const Layers layers{point.outline};
+  std::vector<StepResult> steps(traced.steps.size(), StepResult{layers});
+  in_parallel(steps.size(), [&](std::size_t i) {
+    steps[i] = split_step(point, traced.steps[i], layers,
+                          causes.known() ? causes.noise_shares(i) : std::vector<double>{});
+  });
+  Merge merge{point, traced, layers};
+  for (std::size_t i = 0; i < steps.size(); ++i) merge.add(traced.steps[i], steps[i]);
+  return merge.finish(causes);
 }
 
 }  // namespace isoscale::analysis

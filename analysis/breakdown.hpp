@@ -2,10 +2,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "mesh/mesh.hpp"
+#include "program/op.hpp"
 #include "results/run_data.hpp"
 
 /// Where the time of a traced step went, by DESIGN: exclusive categories in this priority.
@@ -16,6 +20,24 @@ struct Breakdown {
   double compute = 0, copies = 0, transfer = 0, wait = 0, bubble = 0, gap = 0, other = 0;
   double step = 0;
   double hidden_communication = 0;  ///< communication that ran while this rank computed or copied
+
+  Breakdown& operator+=(const Breakdown& more);
+  Breakdown& operator*=(double factor);
+};
+
+/// The longest stretch of a traced step that no category explains.
+struct LargestUnexplained {
+  int rank = 0;            ///< of the point
+  std::uint32_t step = 0;  ///< number among all steps of the point
+  double begin = 0;        ///< seconds after the step began
+  double length = 0;       ///< seconds
+  std::string after{};  ///< the op that ended before it, "gemm, forward, layer 3"; "" at the begin
+};
+
+/// What made ranks wait: `wait` of the mean, divided.
+struct WaitSplit {
+  double imbalance = 0;  ///< seconds; the same ranks come late in every step
+  double noise = 0;      ///< seconds; now one, now another
 };
 
 struct BreakdownResult {
@@ -24,18 +46,29 @@ struct BreakdownResult {
   std::vector<Breakdown> of_rank;  ///< one per entry of `ranks`, mean over traced steps
   double unaccounted = 0;  ///< share of the traced steps whose spans contradict each other; mean
   std::string missing;     ///< what could not be said, and why; "" when all could
+
+  /// The mean once more, by where in the program the time went; `other` is of no place, and `step`
+  /// what the place has of the step.
+  std::map<program::Phase, Breakdown> by_phase;
+  std::map<int, Breakdown> by_layer;           ///< layer of the model, -1 for none
+  std::map<mesh::AxisSet, Breakdown> by_axes;  ///< of communication alone
+  std::optional<LargestUnexplained> largest;   ///< absent where nothing is unexplained
+  std::optional<WaitSplit> waits;              ///< absent below two traced steps
+  std::vector<double> caused_wait;             ///< by rank of the point, see WaitCauses::caused
+  std::optional<double> free_network_step;     ///< seconds; the replay's step, mean over steps
+  double clock_error = 0;                      ///< seconds; no wait below it was counted
 };
 
 /// compute: a compute op runs. copies: a Copy and no compute. transfer, wait, bubble: a
 /// communication op of this rank runs and nothing above. Of a collective, until its last member has
 /// arrived is wait, the rest transfer. Of an exchange, until the partner has arrived is
 /// late-partner time; per rank, min(that, idle time of the free-network replay with this step's
-/// measured op times) is bubble and the rest wait. gap: nothing of this rank runs. other: what the
-/// sum leaves. Two things make it differ from 0: time that spans claim although they cannot have
-/// run (before the previous op of their stream or an op they wait for had ended) is in no category,
-/// so other grows; time that spans claim outside of their step is in one, so other shrinks.
+/// measured op times) is bubble and the rest wait. gap: nothing of this rank runs although an op is
+/// yet to begin. other: what the sum leaves, such as time after the last op, or that spans claim
+/// although they cannot have run (before the previous op of their stream or an op they wait for had
+/// ended); time that spans claim outside of their step is in a category, so other shrinks.
 /// `unaccounted` counts both as positive. Members that were not traced, or whose clocks are not
-/// aligned, are named in `missing`.
+/// aligned, are named in `missing`; lateness below the error of the clocks is not counted.
 [[nodiscard]] BreakdownResult breakdown(const results::PointData& point);
 
 }  // namespace isoscale::analysis

@@ -72,9 +72,11 @@ class Matcher {
     sequences_.reserve(set.outlines.size());
     for (const Outline& outline : set.outlines) sequences_.push_back(sequences_of(outline));
     arrivals_.last.resize(traces.size());
+    arrivals_.instance.resize(traces.size());
     for (std::size_t rank = 0; rank < traces.size(); ++rank) {
       if (traces[rank] == nullptr) continue;
       arrivals_.last[rank].reserve(traces[rank]->spans.size());
+      arrivals_.instance[rank].assign(traces[rank]->spans.size(), no_instance);
       for (const auto& span : traces[rank]->spans) arrivals_.last[rank].push_back(span.start);
     }
   }
@@ -105,13 +107,20 @@ class Matcher {
     return {key, mesh::group_colour(set_.mesh, rank, key.axes)};
   }
 
+  /// What is known of the collectives of one group, by sequence number.
+  struct Group {
+    std::vector<Nanoseconds> latest;
+    std::vector<std::uint32_t> instance;
+  };
+
   /// Enters when `rank` began each op into the table of its group.
   void gather(int rank, const CollectiveClass& key, const std::vector<std::uint32_t>& ops) {
-    std::vector<Nanoseconds>& latest = latest_[group(rank, key)];
+    auto& [latest, instance] = groups_[group(rank, key)];
     for (std::size_t number = 0; number < ops.size(); ++number) {
       const Nanoseconds start = trace(rank)->spans[ops[number]].start;
       if (number == latest.size()) {
         latest.push_back(start);
+        instance.push_back(arrivals_.instances++);
       } else {
         latest[number] = std::max(latest[number], start);
       }
@@ -122,9 +131,13 @@ class Matcher {
   }
 
   void spread(int rank, const CollectiveClass& key, const std::vector<std::uint32_t>& ops) {
-    const std::vector<Nanoseconds>& latest = latest_[group(rank, key)];
+    const auto& [latest, instance] = groups_[group(rank, key)];
     auto& last = arrivals_.last[static_cast<std::size_t>(rank)];
-    for (std::size_t number = 0; number < ops.size(); ++number) last[ops[number]] = latest[number];
+    auto& instances = arrivals_.instance[static_cast<std::size_t>(rank)];
+    for (std::size_t number = 0; number < ops.size(); ++number) {
+      last[ops[number]] = latest[number];
+      instances[ops[number]] = instance[number];
+    }
   }
 
   void match(int rank, const MessageClass& key, const std::vector<std::uint32_t>& ops) {
@@ -141,13 +154,30 @@ class Matcher {
     for (std::size_t number = 0; number < std::min(ops.size(), partners); ++number) {
       Nanoseconds& latest = last[ops[number]];
       latest = std::max(latest, trace(peer)->spans[partner->second[number]].start);
+      pair_up(rank, ops[number], peer, partner->second[number]);
     }
+  }
+
+  /// Two exchanges with each other, and with nobody else, are one instance.
+  void pair_up(int rank, std::uint32_t op, int peer, std::uint32_t their_op) {
+    if (rank >= peer || partners(rank, op) != 1 || partners(peer, their_op) != 1) return;
+    auto& mine = arrivals_.instance[static_cast<std::size_t>(rank)][op];
+    if (mine == no_instance) mine = arrivals_.instances++;
+    arrivals_.instance[static_cast<std::size_t>(peer)][their_op] = mine;
+  }
+  [[nodiscard]] std::size_t partners(int rank, std::uint32_t op) const {
+    const Outline& outline = set_.of(rank);
+    const auto transfers = outline.transfers_of(outline.ops[op]);
+    const auto same_peer = [&](const program::OutlineTransfer& transfer) {
+      return transfer.axis == transfers.front().axis && transfer.offset == transfers.front().offset;
+    };
+    return std::ranges::all_of(transfers, same_peer) ? 1 : transfers.size();
   }
 
   const OutlineSet& set_;
   const TraceOfRank& traces_;
   std::vector<Sequences> sequences_;  ///< of each outline
-  std::map<GroupKey, std::vector<Nanoseconds>> latest_;
+  std::map<GroupKey, Group> groups_;
   Arrivals arrivals_;
 };
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <vector>
 
@@ -15,10 +16,16 @@ namespace isoscale::analysis {
 /// One step's traces by rank of the point; null = nothing is known of that rank. Not owned.
 using TraceOfRank = std::vector<const timeline::StepTrace*>;
 
+inline constexpr std::uint32_t no_instance = UINT32_MAX;
+
 struct Arrivals {
   /// [rank][op]: when the last known partner of a communication op began it, its own rank included;
   /// the op's own start for all other ops. Empty for ranks without a trace.
   std::vector<std::vector<units::Nanoseconds>> last;
+  /// [rank][op]: number of the collective, or of the pair of exchanges, that a communication op is
+  /// part of; no_instance for other ops, and for exchanges with several partners.
+  std::vector<std::vector<std::uint32_t>> instance;
+  std::uint32_t instances = 0;
   std::set<int> unseen;     ///< partners of traced ranks that have no trace themselves
   std::set<int> unmatched;  ///< ranks with a message that no op of the partner takes
 };

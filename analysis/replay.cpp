@@ -123,6 +123,7 @@ Replay replay_on_free_network(const results::PointData& point, const TraceOfRank
       }
     }
     replay.idle.push_back((whole - busy) / counted_plays);
+    replay.step = std::max(replay.step, whole / counted_plays);
   }
   return replay;
 }

@@ -15,6 +15,7 @@ namespace isoscale::analysis {
 /// no time.
 struct Replay {
   std::vector<units::Nanoseconds> idle;  ///< per rank, of one step in the steady state
+  units::Nanoseconds step;               ///< from one step to the next, slowest rank
   std::set<int> assumed;  ///< ranks without a trace; given the mean op times of like ranks
 };
 

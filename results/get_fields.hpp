@@ -40,6 +40,9 @@ class GetFields {
   void attribute(const std::string& name, std::optional<bool>& value) {
     if (group_.has_attribute(name)) value = group_.flag(name);
   }
+  void attribute(const std::string& name, std::optional<double>& value) {
+    if (group_.has_attribute(name)) value = group_.real(name);
+  }
   void attribute(const std::string& name, PointStatus& value) {
     const std::string text = group_.text(name);
     for (const PointStatus status : {PointStatus::ok, PointStatus::failed, PointStatus::skipped}) {

@@ -88,6 +88,24 @@ std::vector<RowData> get_rows(const hdf5::Group& group, int minor, int ranks) {
   return to_rows(table, ranks);
 }
 
+void get_observed(const hdf5::Group& group, int minor, PointData& point) {
+  OpSumTable sums;
+  const hdf5::Group sum_group = group.open_group("op_sums");
+  GetFields get_sums{sum_group, minor};
+  visit_op_sums(get_sums, sums, point.ranks);
+  point.op_sums = to_op_sums(sums);
+  SoloTable solo;
+  const hdf5::Group solo_group = group.open_group("solo_times");
+  GetFields get_solo{solo_group, minor};
+  visit_solo_times(get_solo, solo);
+  point.solo_times = to_solo_times(solo);
+  SeriesTable series;
+  const hdf5::Group series_group = group.open_group("device_series");
+  GetFields get_series{series_group, minor};
+  visit_device_series(get_series, series);
+  point.device_series = to_device_series(series);
+}
+
 }  // namespace
 
 RunData get_header(const hdf5::Group& root, int minor) {
@@ -127,6 +145,10 @@ PointData get_point(const hdf5::Group& group, int minor) {
   if (minor >= 2) {
     point.rows = get_rows(group.open_group("rows"), minor, point.ranks);  // by its checked ranks
     validate_rows(point);
+  }
+  if (minor >= 3) {
+    get_observed(group, minor, point);
+    validate_observed(point);
   }
   return point;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "results/hdf5.hpp"
+#include "results/observed_table.hpp"
 #include "results/row_table.hpp"
 #include "results/run_data.hpp"
 #include "results/tables.hpp"
@@ -116,6 +117,49 @@ void visit_point(Visitor& visit, Point& point) {
                {"s", "clock of each rank minus that of rank 0; already applied to the traces"});
   visit.column("clock_error", point.clock_error, {"s", "bound on the error of clock_offset"});
   if (visit.has_since(1)) visit.attribute("graph", point.graph);
+  if (!visit.has_since(3)) return;
+  visit.attribute("warm_up_rule", point.warm_up_rule);
+  visit.attribute("looks_planned", point.looks.planned);
+  visit.attribute("looks_made", point.looks.made);
+  visit.attribute("look_growth", point.looks.growth);
+  visit.attribute("measured_seconds", point.measured_seconds);
+  visit.column("injections", point.injections,
+               {"text", "faults that were put in on purpose, as given to --inject"});
+  visit.column("clock_drift", point.clock_drift,
+               {"1",
+                "seconds a second by which each rank's clock runs ahead of that of rank 0; "
+                "already applied to the traces"});
+}
+
+template <class Visitor, class Sums>
+void visit_op_sums(Visitor& visit, Sums& sums, int ranks) {
+  visit.column("step", sums.step, {"1", "row of step_times"});
+  visit.rows("gemm", sums.gemm, ranks, {"s", "matrix multiplications of the rank, added up"});
+  visit.rows("other_compute", sums.other_compute, ranks, {"s", "its other compute ops"});
+  visit.rows("copies", sums.copies, ranks, {"s", "its copies"});
+  visit.rows("communication", sums.communication, ranks,
+             {"s", "its collectives and exchanges, waiting included"});
+}
+
+template <class Visitor, class Solo>
+void visit_solo_times(Visitor& visit, Solo& solo) {
+  visit.column("rank", solo.rank, {"1", "rank of the point"});
+  visit.column("op_begin", solo.op_begin,
+               {"1", "times of row i are time[op_begin[i]:op_begin[i+1]], one per op"});
+  visit.column("time", solo.time,
+               {"ns", "median duration when nothing communicates; 0 for communication"});
+}
+
+template <class Visitor, class Series>
+void visit_device_series(Visitor& visit, Series& series) {
+  visit.column("rank", series.rank, {"1", "rank of the point that sampled"});
+  visit.column("device", series.device, {"text", "what was sampled, such as gpu 0"});
+  visit.column("quantity", series.quantity, {"text", "which of its quantities"});
+  visit.column("unit", series.unit, {"text", "unit of the quantity's values"});
+  visit.column("sample_begin", series.sample_begin,
+               {"1", "samples of row i are rows sample_begin[i] to sample_begin[i+1]"});
+  visit.column("time", series.time, {"s", "after the point's first step began"});
+  visit.column("value", series.value, {"by row", "in the unit of its row"});
 }
 
 template <class Visitor, class Gemms>

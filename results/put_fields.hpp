@@ -29,6 +29,9 @@ class PutFields {
   void attribute(const std::string& name, const std::optional<bool>& value) {
     if (value) group_.set_flag(name, *value);
   }
+  void attribute(const std::string& name, const std::optional<double>& value) {
+    if (value) group_.set(name, *value);
+  }
   void attribute(const std::string& name, PointStatus value) {
     group_.set(name, results::name(value));
   }

@@ -103,6 +103,21 @@ void put_rows(hdf5::Group& point, const RowTable& table) {
   }
 }
 
+void put_observed(hdf5::Group& point_group, const PointData& point) {
+  hdf5::Group sum_group = point_group.create_group("op_sums");
+  PutFields put_sums{sum_group};
+  const OpSumTable sums = to_table(point.op_sums);
+  visit_op_sums(put_sums, sums, point.ranks);
+  hdf5::Group solo_group = point_group.create_group("solo_times");
+  PutFields put_solo{solo_group};
+  const SoloTable solo = to_table(point.solo_times);
+  visit_solo_times(put_solo, solo);
+  hdf5::Group series_group = point_group.create_group("device_series");
+  PutFields put_series{series_group};
+  const SeriesTable series = to_table(point.device_series);
+  visit_device_series(put_series, series);
+}
+
 }  // namespace
 
 std::uint64_t room_for(const PointData& point, const PointTables& tables) {
@@ -116,7 +131,7 @@ std::uint64_t room_for(const PointData& point, const PointTables& tables) {
                         traces.rank.size() * trace_row + traces.span_op.size() * span_row +
                         static_cast<std::uint64_t>(point.ranks) * rank_row + point.reason.size() +
                         point.verification.size();
-  bytes += room_for_texts(point) + room_for(tables.rows);
+  bytes += room_for_texts(point) + room_for(tables.rows) + room_for_observed(point);
   for (const auto& times : point.step_times) bytes += times.size() * sizeof(double) + 2;
   return bytes;
 }
@@ -166,6 +181,7 @@ void put_point(hdf5::Group& points, const PointData& point, const PointTables& t
   const CommunicatorTable communicators = to_table(point.communicators);
   visit_communicators(put_communicators, communicators);
   put_rows(group, tables.rows);
+  put_observed(group, point);
 }
 
 }  // namespace isoscale::results

@@ -98,6 +98,30 @@ void check_row(const PointData& point, const RowData& row) {
   }
 }
 
+void check_rank(const PointData& point, int rank, std::string_view what) {
+  if (rank < 0 || rank >= point.ranks) {
+    throw base::Error(fmt::format("{} of rank {} of {}", what, rank, point.ranks));
+  }
+}
+
+void check_sums(const PointData& point, const OpSums& sums) {
+  const auto ranks = static_cast<std::size_t>(point.ranks);
+  for (const auto* const column :
+       {&sums.gemm, &sums.other_compute, &sums.copies, &sums.communication}) {
+    require_length(column->size(), ranks, "a row of op_sums");
+  }
+  if (sums.step >= point.step_times.size()) {
+    throw base::Error(
+        fmt::format("op sums are of step {} of {}", sums.step, point.step_times.size()));
+  }
+}
+
+void check_solo(const PointData& point, const SoloTimes& solo) {
+  check_rank(point, solo.rank, "solo times");
+  if (point.outline.outline_of_rank.empty()) throw base::Error("solo times of a rank without ops");
+  require_length(solo.op.size(), point.outline.of(solo.rank).ops.size(), "a row of solo_times");
+}
+
 }  // namespace
 
 void validate(const PointData& point) {
@@ -109,6 +133,7 @@ void validate(const PointData& point) {
   require_per_rank(point, point.world_rank.size(), "world_rank");
   require_per_rank(point, point.clock_offset.size(), "clock_offset");
   require_per_rank(point, point.clock_error.size(), "clock_error");
+  require_per_rank(point, point.clock_drift.size(), "clock_drift");
   check_steps(point);
   for (const std::uint32_t outline : point.outline.outline_of_rank) {
     if (outline >= point.outline.outlines.size()) {
@@ -118,6 +143,19 @@ void validate(const PointData& point) {
   }
   check_traces(point);
   validate_rows(point);
+  validate_observed(point);
+}
+
+void validate_observed(const PointData& point) {
+  for (const OpSums& sums : point.op_sums) check_sums(point, sums);
+  for (const SoloTimes& solo : point.solo_times) check_solo(point, solo);
+  for (const DeviceSeries& series : point.device_series) {
+    check_rank(point, series.rank, "a device series");
+    require_length(series.value.size(), series.time.size(), "a device series");
+  }
+  if (point.looks.planned < 1 || !(point.looks.growth >= 1)) {
+    throw base::Error("the looks of the stop rule are impossible");
+  }
 }
 
 void validate_rows(const PointData& point) {

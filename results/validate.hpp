@@ -13,5 +13,7 @@ namespace isoscale::results {
 void validate(const PointData& point);
 /// Its rows alone.
 void validate_rows(const PointData& point);
+/// What was seen beside its traces alone.
+void validate_observed(const PointData& point);
 
 }  // namespace isoscale::results

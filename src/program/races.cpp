@@ -11,36 +11,10 @@
 #include "base/error.hpp"
 #include "program/access.hpp"
 #include "program/check.hpp"
-#include "program/clock.hpp"
+#include "program/order.hpp"
 
 namespace isoscale::program {
 namespace {
-
-/// What is known to have finished before each op, from stream order and waits alone.
-std::vector<Clock> clocks_before(const Program& program) {
-  std::vector<Clock> before;
-  before.reserve(program.ops.size());
-  std::array<std::vector<std::uint32_t>, max_streams> ops_of_stream;
-  for (std::uint32_t i = 0; i < program.ops.size(); ++i) {
-    const Op& op = program.ops[i];
-    auto& mine = ops_of_stream[op.stream];
-    Clock known;
-    const auto join_after = [&](StreamId stream, std::uint32_t count) {
-      if (count == 0) return;
-      if (count > ops_of_stream[stream].size()) {
-        throw base::Error(fmt::format("op {} waits for op {} of stream {}, which is issued later",
-                                      i, count, stream));
-      }
-      known.join(before[ops_of_stream[stream][count - 1]]);
-      known.join(stream, count);
-    };
-    join_after(op.stream, static_cast<std::uint32_t>(mine.size()));
-    for (const Wait& wait : program.waits_of(op)) join_after(wait.stream, wait.count);
-    before.push_back(known);
-    mine.push_back(i);
-  }
-  return before;
-}
 
 struct Toucher {
   std::uint32_t op = 0;

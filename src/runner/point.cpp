@@ -10,11 +10,13 @@
 #include <memory>
 
 #include "program/check.hpp"
+#include "program/solo.hpp"
 #include "runner/bench_point.hpp"
 #include "runner/collect.hpp"
 #include "runner/needs.hpp"
 #include "runner/players.hpp"
 #include "runner/site.hpp"
+#include "runner/solo.hpp"
 #include "runner/verify.hpp"
 #include "units/text.hpp"
 
@@ -65,10 +67,21 @@ class PointRun {
     if (in_point()) {
       collect(sub_world_, record, session_->facts(), context_.config.trace_ranks, data);
     }
+    if (context_.effort.trace_steps > 0) play_solo(record, data);
   }
 
  private:
   [[nodiscard]] bool in_point() const { return player_.replica == 0; }
+
+  /// Last, since a step without its communication leaves nothing that is right.
+  void play_solo(const Record& record, PointData& data) {
+    context_.progress.doing("playing without communication");
+    const double step = active_.all_max(record.step_times.back());
+    const std::vector<units::Nanoseconds> times =
+        measure_solo(*session_, set_.of(sub_world_.rank()), active_,
+                     solo_plays(units::Seconds{step}, context_.effort.max_time));
+    if (in_point()) collect_solo(sub_world_, times, context_.config.trace_ranks, data);
+  }
 
   void run_as_bench(PointData& data) {
     run_bench(point_, context_,
@@ -109,6 +122,8 @@ class PointRun {
     std::string problem;
     try {
       set_ = point_.workload->build(point_.request);
+      if (context_.world.rank() == 0) describe_programs(data);
+      if (context_.effort.trace_steps > 0) program::add_solo_step(set_);
       if (sub_world_.rank() == 0) program::check(set_);
     } catch (const std::exception& error) {
       problem = error.what();
@@ -119,9 +134,7 @@ class PointRun {
     } catch (const std::exception& error) {
       problem = error.what();
     }
-    if (!agreed(data, problem)) return false;
-    if (context_.world.rank() == 0) describe_programs(data);
-    return true;
+    return agreed(data, problem);
   }
 
   void describe_programs(PointData& data) const {

@@ -70,10 +70,17 @@ TEST(Breakdown, OfTensorParallelRanksSplitsWaitFromTransfer) {
                                {{trace(0, {0, 100}, {{0, 30}, {30, 80}, {80, 100}}),
                                  trace(1, {0, 100}, {{0, 50}, {50, 80}, {80, 98}})}}));
   expect_ranks(result, {{.compute = 50, .transfer = 30, .wait = 20, .step = 100},
-                        {.compute = 68, .transfer = 30, .gap = 2, .step = 100}});
+                        {.compute = 68, .transfer = 30, .other = 2, .step = 100}});
   ASSERT_TRUE(result.mean);
-  expect_breakdown(*result.mean, {.compute = 59, .transfer = 30, .wait = 10, .gap = 1, .step = 100},
-                   "mean");
+  expect_breakdown(*result.mean,
+                   {.compute = 59, .transfer = 30, .wait = 10, .other = 1, .step = 100}, "mean");
+  // What follows the last op is nobody's.
+  EXPECT_DOUBLE_EQ(result.unaccounted, 0.01);
+  ASSERT_TRUE(result.largest);
+  EXPECT_EQ(result.largest->rank, 1);
+  EXPECT_DOUBLE_EQ(result.largest->begin, 98e-9);
+  EXPECT_DOUBLE_EQ(result.largest->length, 2e-9);
+  EXPECT_EQ(result.largest->after, "gemm, setup");
   EXPECT_EQ(result.missing, "");
 }
 
@@ -85,8 +92,8 @@ TEST(Breakdown, OfDataParallelRanksSeparatesHiddenFromExposed) {
                                {{trace(0, {0, 100}, {{0, 40}, {40, 95}, {40, 60}, {70, 75}}),
                                  trace(1, {0, 100}, {{0, 50}, {50, 95}, {50, 60}, {60, 60}})}}));
   expect_ranks(result,
-               {{.compute = 60, .copies = 5, .transfer = 30, .gap = 5, .step = 100, .hidden = 25},
-                {.compute = 60, .transfer = 35, .gap = 5, .step = 100, .hidden = 10}});
+               {{.compute = 60, .copies = 5, .transfer = 30, .other = 5, .step = 100, .hidden = 25},
+                {.compute = 60, .transfer = 35, .other = 5, .step = 100, .hidden = 10}});
 }
 
 TEST(Breakdown, CountsEachMomentOnceWhenCollectivesRunSideBySide) {
@@ -109,8 +116,8 @@ TEST(Breakdown, MatchesCollectivesPerGroupAndInOrder) {
                                  trace(1, {0, 90}, {{10, 20}, {20, 30}, {30, 70}}),
                                  trace(2, {0, 90}, {{0, 20}, {40, 60}, {60, 90}}),
                                  trace(3, {0, 90}, {{0, 20}, {20, 30}, {80, 90}})}}));
-  expect_ranks(result, {{.transfer = 10 + 20 + 10, .wait = 10 + 20, .gap = 20, .step = 90},
-                        {.transfer = 10 + 10 + 10, .wait = 30, .gap = 30, .step = 90},
+  expect_ranks(result, {{.transfer = 10 + 20 + 10, .wait = 10 + 20, .other = 20, .step = 90},
+                        {.transfer = 10 + 10 + 10, .wait = 30, .gap = 10, .other = 20, .step = 90},
                         {.transfer = 20 + 20 + 10, .wait = 20, .gap = 20, .step = 90},
                         {.transfer = 20 + 10 + 10, .gap = 50, .step = 90}});
 }
@@ -174,7 +181,7 @@ TEST(Breakdown, AveragesOverStepsAndSkipsWarmUpAndDroppedOnes) {
   }
   point.warm_up_steps = 2;
   point.dropped = {0, 0, 0, 1, 0};
-  expect_ranks(breakdown(point), {{.compute = 30, .gap = 70, .step = 100}});
+  expect_ranks(breakdown(point), {{.compute = 30, .other = 70, .step = 100}});
 }
 
 TEST(BreakdownOther, ShowsOverlapOnOneStream) {
@@ -219,7 +226,7 @@ TEST(BreakdownOther, DoesNotCancelBetweenCauses) {
 TEST(BreakdownOther, ShowsSpansThatEndBeforeTheyStart) {
   const auto result = breakdown(samples::point({}, {Script{}.compute().compute()},
                                                {{trace(0, {0, 100}, {{0, 50}, {90, 60}})}}));
-  expect_ranks(result, {{.compute = 50, .gap = 20, .other = 30, .step = 100}});
+  expect_ranks(result, {{.compute = 50, .other = 50, .step = 100}});
 }
 
 TEST(BreakdownMissing, NamesRanksThatWereNotTraced) {
@@ -305,7 +312,7 @@ TEST(BreakdownMissing, CallsLatePartnersWaitWhenTheReplayFails) {
   const auto stuck = breakdown(samples::point(
       {.pp = 2}, scripts,
       {{trace(0, {0, 50}, {{0, 30}, {30, 40}}), trace(1, {0, 50}, {{0, 40}, {40, 50}})}}));
-  expect_ranks(stuck, {{.compute = 30, .transfer = 10, .gap = 10, .step = 50},
+  expect_ranks(stuck, {{.compute = 30, .transfer = 10, .other = 10, .step = 50},
                        {.transfer = 20, .wait = 30, .step = 50}});
   EXPECT_THAT(stuck.missing, HasSubstr("bubble is unknown and part of wait"));
 }

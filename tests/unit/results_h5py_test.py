@@ -27,7 +27,7 @@ except ImportError as error:
 
 MAKE_SAMPLE_RUN, SCHEMA = sys.argv[1:3]
 H5DUMP = sys.argv[3] if len(sys.argv) > 3 else None
-TABLES = ("ops", "traces", "gemm_choices", "communicators", "rows")
+TABLES = ("ops", "traces", "gemm_choices", "communicators", "rows", "op_sums", "solo_times", "device_series")
 PARTS = ("curves", "growth", "gemms", "ceilings")
 TYPES = {"f64": "<f8", "i64": "<i8", "i32": "<i4", "u64": "<u8", "u32": "<u4", "u8": "|u1"}
 

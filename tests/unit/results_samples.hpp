@@ -130,12 +130,27 @@ inline PointData point(int index, int steps = 3) {
                   .traced = {},
                   .dropped = {},
                   .stopped_because = "precision",
+                  .warm_up_rule = "no change in the last 2 steps",
+                  .looks = {.planned = 9, .made = 2, .growth = 1.5},
+                  .injections = {"slow-rank=3:1.2", "clock=1:5ms"},
                   .outline = {.mesh = {.dp = 2, .pp = 2},
                               .outlines = {outline(0), outline(1)},
                               .outline_of_rank = {0, 0, 1, 1}},
                   .traces = {},
                   .clock_offset = {0, 1e-6, -1e-6, 0},
                   .clock_error = {0, 1e-7, 1e-7, 0},
+                  .clock_drift = {0, 1e-6, -2e-6, 0},
+                  .solo_times = {{.rank = 3, .op = {units::Nanoseconds{5}, {}, {}}},
+                                 {.rank = 0, .op = {units::Nanoseconds{7}, {}, {}}}},
+                  .op_sums = {},
+                  .device_series = {{.rank = 2,
+                                     .device = "gpu 0",
+                                     .quantity = "power",
+                                     .unit = "W",
+                                     .time = {-0.5, 0, 1},
+                                     .value = {100, 500, 700}},
+                                    {.rank = 0, .device = "cpu", .quantity = "größe"}},
+                  .measured_seconds = 0.25,
                   .rows = rows(),
                   .started = "2026-01-02T03:04:05Z",
                   .ended = "2026-01-02T03:04:06Z"};
@@ -147,7 +162,14 @@ inline PointData point(int index, int steps = 3) {
     point.traced.push_back(step == 2 ? 1 : 0);
     point.dropped.push_back(step == 1 ? 1 : 0);
   }
-  if (steps > 2) point.traces = {{.ranks = {trace(0, 2), trace(3, 2)}}, {.ranks = {trace(1, 2)}}};
+  if (steps > 2) {
+    point.op_sums = {{.step = 2,
+                      .gemm = {1e-4, 2e-4, 3e-4, 4e-4},
+                      .other_compute = {1e-5, 2e-5, 3e-5, 4e-5},
+                      .copies = {0, 0, 1e-6, 0},
+                      .communication = {5e-4, 6e-4, 7e-4, 8e-4}}};
+    point.traces = {{.ranks = {trace(0, 2), trace(3, 2)}}, {.ranks = {trace(1, 2)}}};
+  }
   return point;
 }
 
