@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/causes/waterfall.hpp"
+
+#include <set>
+
+namespace isoscale::analysis {
+namespace {
+
+double transfer_of(const StepCosts& costs, mesh::AxisSet axes) {
+  const auto found = costs.transfer.find(axes);
+  return found == costs.transfer.end() ? 0 : found->second;
+}
+
+/// Adds causes as differences from the scaled baseline.
+class Differences {
+ public:
+  Differences(const StepLoss& point, const StepLoss& baseline, double scale, Waterfall& into)
+      : point_(point), baseline_(baseline), scale_(scale), into_(into) {}
+
+  void add(std::string cause, double of_point, double of_baseline) {
+    into_.lost.push_back({.cause = std::move(cause), .seconds = of_point - scale_ * of_baseline});
+  }
+  void add(std::string cause, double StepCosts::*part) {
+    add(std::move(cause), point_.costs.*part, baseline_.costs.*part);
+  }
+  /// Whether both have the part.
+  bool add(std::string cause, std::optional<double> StepCosts::*part) {
+    if (!(point_.costs.*part) || !(baseline_.costs.*part)) return false;
+    add(std::move(cause), *(point_.costs.*part), *(baseline_.costs.*part));
+    return true;
+  }
+  void say(const std::string& sentence) {
+    into_.missing += (into_.missing.empty() ? "" : "; ") + sentence;
+  }
+
+  void gemms() {
+    if (add("GEMM shapes", &StepCosts::gemm_alone)) {
+      add("GEMM overlap", &StepCosts::gemm_overlap);
+      return;
+    }
+    add("GEMMs", &StepCosts::gemm);
+    say("slower GEMMs are not separated: without solo runs at both ends there is no telling shapes "
+        "from overlap");
+  }
+  void transfers() {
+    std::set<mesh::AxisSet> axes;
+    for (const auto& [at, seconds] : point_.costs.transfer) axes.insert(at);
+    for (const auto& [at, seconds] : baseline_.costs.transfer) axes.insert(at);
+    for (const mesh::AxisSet at : axes) {
+      add(mesh::to_string(at) + " transfer", transfer_of(point_.costs, at),
+          transfer_of(baseline_.costs, at));
+    }
+  }
+  void waits() {
+    if (add("imbalance", &StepCosts::imbalance)) {
+      add("noise", &StepCosts::noise);
+      return;
+    }
+    add("waiting", &StepCosts::waiting);
+    say("imbalance and noise are not separated: that takes two traced steps at both ends");
+  }
+
+ private:
+  const StepLoss& point_;
+  const StepLoss& baseline_;
+  double scale_;
+  Waterfall& into_;
+};
+
+}  // namespace
+
+Waterfall waterfall(const StepLoss& point, const StepLoss& baseline) {
+  const double scale = point.work / baseline.work * baseline.ranks / point.ranks;
+  Waterfall result{
+      .ideal = baseline.step * scale, .measured = point.step, .lost = {}, .missing = {}};
+  Differences causes{point, baseline, scale, result};
+  causes.gemms();
+  causes.add("other compute", &StepCosts::other_compute);
+  causes.add("copies", &StepCosts::copies);
+  causes.transfers();
+  causes.add("bubble", &StepCosts::bubble);
+  causes.waits();
+  causes.add("gap", &StepCosts::gap);
+  causes.add("other", &StepCosts::other);
+  causes.add("untraced", point.step - point.traced, baseline.step - baseline.traced);
+  return result;
+}
+
+}  // namespace isoscale::analysis
