@@ -7,6 +7,8 @@
 
 #include <algorithm>
 
+#include "analysis/looks.hpp"
+#include "analysis/overhead.hpp"
 #include "analysis/text_escape.hpp"
 #include "units/text.hpp"
 
@@ -51,7 +53,11 @@ class Sentences {
 /// Why a step time has no interval; "" when it has one, or when there is no step time.
 std::string no_interval(const PointReport& point) {
   if (!point.step_time || point.step_time->lower) return "";
-  if (point.step_time->block == 1) return "no interval: fewer than 6 steps count";
+  constexpr std::size_t fewest = 6;
+  if (point.step_time->samples < fewest) return "no interval: fewer than 6 steps count";
+  if (point.step_time->block == 1) {
+    return "no interval: too few steps count for one that repeated looks leave true";
+  }
   return "no interval: the times of successive steps depend on each other, and there are too few";
 }
 
@@ -148,6 +154,8 @@ std::string excuse(const PointReport& point) {
 Facts remarks(const Curve& curve) {
   Sentences verification;
   Sentences intervals;
+  Sentences samples;
+  Sentences tracing;
   Sentences labels;
   Sentences breakdown;
   Sentences folding;
@@ -166,6 +174,9 @@ Facts remarks(const Curve& curve) {
     }
     if (point.data->status != results::PointStatus::ok) continue;
     intervals.add(point, no_interval(point));
+    intervals.add(point, out_of_time(*point.data, point.step_time));
+    for (const std::string& sentence : point.flags.sentences) samples.add(point, sentence);
+    tracing.add(point, overhead_warning(point.instrumentation_overhead));
     if (has_label(point, "oversubscribed")) {
       labels.add(point, "oversubscribed: ranks share cores, so this is no scaling result");
     }
@@ -198,6 +209,8 @@ Facts remarks(const Curve& curve) {
   }
   verification.append_to(facts, "WRONG");
   intervals.append_to(facts, "±95%");
+  samples.append_to(facts, "steps");
+  tracing.append_to(facts, "tracing");
   labels.append_to(facts, "label");
   folding.append_to(facts, "streams");
   graphs.append_to(facts, "graph");

@@ -110,7 +110,8 @@ std::vector<Cell> what_came_out(const PointReport& point) {
   }
   cells.emplace_back("hidden_communication", mean ? number_cell(mean->hidden_communication) : "");
   cells.emplace_back("communication_ratio", number_cell(point.communication_ratio));
-  cells.emplace_back("instrumentation_overhead", number_cell(point.instrumentation_overhead));
+  cells.emplace_back("instrumentation_overhead",
+                     number_cell(value_of(point.instrumentation_overhead)));
   return cells;
 }
 

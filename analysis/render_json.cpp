@@ -59,6 +59,12 @@ Json communicators_json(const results::PointData& data) {
   return rows;
 }
 
+/// [lower, upper], or null.
+Json interval_json(const std::optional<Located>& located) {
+  if (!located || !located->lower || !located->upper) return {};
+  return Json::array({*located->lower, *located->upper});
+}
+
 Json point_json(const PointReport& point) {
   const results::PointData& data = *point.data;
   const auto& mean = point.breakdown.mean;
@@ -96,7 +102,9 @@ Json point_json(const PointReport& point) {
       {"op_time", Json(point.op_time)},
       {"hidden_communication", mean ? Json(mean->hidden_communication) : Json{}},
       {"communication_ratio", number_or_null(point.communication_ratio)},
-      {"instrumentation_overhead", number_or_null(point.instrumentation_overhead)},
+      {"instrumentation_overhead", number_or_null(value_of(point.instrumentation_overhead))},
+      {"instrumentation_overhead_interval", interval_json(point.instrumentation_overhead)},
+      {"flags", Json(point.flags.sentences)},
       {"graph", data.graph},
       {"communicators", communicators_json(data)},
       {"link_share", link_shares_json(point)},

@@ -84,7 +84,7 @@ std::string breakdown_table(const Curve& curve) {
     Cells cells{std::to_string(point.data->ranks)};
     for (const Category& category : categories()) cells.push_back(share(point, category.seconds));
     cells.push_back(share(point, &Breakdown::hidden_communication));
-    cells.push_back(percent(point.instrumentation_overhead));
+    cells.push_back(overhead_text(point.instrumentation_overhead));
     text += row(cells);
   }
   return text;

@@ -108,7 +108,7 @@ std::string breakdown_table(const Curve& curve) {
       row.cells.push_back(share(point, category.seconds));
     }
     row.cells.push_back(share(point, &Breakdown::hidden_communication));
-    row.cells.push_back(percent(point.instrumentation_overhead));
+    row.cells.push_back(overhead_text(point.instrumentation_overhead));
     row.cells.push_back(breakdown_bar(*point.breakdown.mean));
     rows.push_back(row);
   }

@@ -12,29 +12,20 @@
 #include "analysis/calibration/calibrate.hpp"
 #include "analysis/calibration/gemm_rate.hpp"
 #include "analysis/curves.hpp"
+#include "analysis/looks.hpp"
+#include "analysis/step_blocks.hpp"
 
 namespace isoscale::analysis {
 namespace {
 
 using results::PointData;
 
-enum class Steps : std::uint8_t { traced, untraced };
-
-/// Times of the slowest rank, of the steps that are neither warm-up nor dropped.
-std::vector<double> step_times(const PointData& point, Steps which) {
-  const auto flag = [](const std::vector<std::uint8_t>& flags, std::size_t step) {
-    return step < flags.size() && flags[step] != 0;
-  };
+/// Of the untraced steps that count, in order.
+std::vector<double> step_times(const PointData& point) {
   std::vector<double> times;
-  const auto first = static_cast<std::size_t>(std::max<std::int64_t>(0, point.warm_up_steps));
-  for (std::size_t step = first; step < point.step_times.size(); ++step) {
-    const std::vector<double>& of_rank = point.step_times[step];
-    if (flag(point.dropped, step) || of_rank.empty()) continue;
-    if (flag(point.traced, step) != (which == Steps::traced)) continue;
-    // max_element would skip over a NaN: a rank without a time leaves the step without one.
-    const bool known =
-        std::ranges::all_of(of_rank, [](double time) { return std::isfinite(time); });
-    if (known) times.push_back(std::ranges::max(of_rank));
+  for (const StepBlock& block : step_blocks(point)) {
+    if (block.kind == StepBlock::Kind::traced) continue;
+    times.insert(times.end(), block.times.begin(), block.times.end());
   }
   return times;
 }
@@ -77,7 +68,8 @@ PointReport report_point(const results::RunData& run, const PointData& point,
     report.bench = report_bench(run, point, calibration);
     return report;
   }
-  report.step_time = estimate(step_times(point, Steps::untraced));
+  report.step_time = estimate(step_times(point), confidence_of(point));
+  report.flags = sample_flags(step_times(point));
   report.flop_per_step = flop_per_step(point);
   if (!point.memory_of_rank.empty())
     report.memory_per_rank = std::ranges::max(point.memory_of_rank);
@@ -88,12 +80,9 @@ PointReport report_point(const results::RunData& run, const PointData& point,
   }
   report.link_shares = link_shares(run, point, calibration);
   add_breakdown(report, point, closure_limit(run));
-  const auto traced = median(step_times(point, Steps::traced));
-  const auto untraced = median(step_times(point, Steps::untraced));
   // Too few steps for an interval say nothing about a difference of percents.
-  const bool enough = report.step_time && report.step_time->lower;
-  if (enough && traced && untraced && *untraced > 0) {
-    report.instrumentation_overhead = *traced / *untraced - 1;
+  if (report.step_time && report.step_time->lower) {
+    report.instrumentation_overhead = instrumentation_overhead(step_blocks(point));
   }
   return report;
 }

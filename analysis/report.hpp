@@ -10,7 +10,9 @@
 #include "analysis/breakdown.hpp"
 #include "analysis/link_share.hpp"
 #include "analysis/op_time.hpp"
+#include "analysis/overhead.hpp"
 #include "analysis/rows/bench.hpp"
+#include "analysis/sample_flags.hpp"
 #include "analysis/statistics.hpp"
 #include "results/calibration_data.hpp"
 #include "results/run_data.hpp"
@@ -32,9 +34,10 @@ struct PointReport {
   std::optional<double> memory_per_rank;  ///< bytes, largest rank
   std::optional<double> traced_step;      ///< seconds, what the breakdown sums to
   BreakdownResult breakdown;
-  std::map<std::string, double> op_time;           ///< seconds by kind of op, see op_times
-  std::optional<double> communication_ratio;       ///< (transfer + wait + hidden) / step
-  std::optional<double> instrumentation_overhead;  ///< traced / untraced - 1, like with like
+  std::map<std::string, double> op_time;            ///< seconds by kind of op, see op_times
+  std::optional<double> communication_ratio;        ///< (transfer + wait + hidden) / step
+  std::optional<Located> instrumentation_overhead;  ///< traced / untraced - 1, see overhead.hpp
+  SampleFlags flags;                                ///< of the untraced steps
   std::vector<LinkShare> link_shares;  ///< against the same collectives alone; with traces
   std::optional<BenchReport> bench;    ///< of a micro-benchmark; it has nothing of steps
   std::vector<std::string> labels;     ///< of the data, plus not-closed

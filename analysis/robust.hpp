@@ -13,8 +13,12 @@ namespace isoscale::analysis {
 /// A value with its 95% interval; the bounds are absent where the samples are too few for one.
 struct Located {
   double value = 0;
-  std::optional<double> lower, upper;
+  std::optional<double> lower{}, upper{};
 };
+
+[[nodiscard]] inline std::optional<double> value_of(const std::optional<Located>& located) {
+  return located ? std::optional{located->value} : std::nullopt;
+}
 
 /// The sample of nearest rank ceil(q n), 0 < q < 1, with the interval between the order statistics
 /// whose ranks enclose it by the binomial(n, q) distribution. Absent where fewer than one sample is

@@ -11,7 +11,6 @@
 namespace isoscale::analysis {
 namespace {
 
-constexpr double confidence = 0.95;
 constexpr std::size_t fewest_for_interval = 6;
 constexpr std::size_t fewest_for_correlation = 8;
 
@@ -26,9 +25,10 @@ double median_of_sorted(std::span<const double> sorted) {
 }
 
 /// How many samples lie outside the interval at each end: the largest d such that the d + 1 th
-/// smallest and largest of n samples enclose the median with at least 95%. Their coverage is
-/// 1 - 2 P(Binomial(n, 1/2) <= d), whatever the samples' distribution.
-std::size_t outside_interval(std::size_t n) {
+/// smallest and largest of n samples enclose the median with at least this confidence. Their
+/// coverage is 1 - 2 P(Binomial(n, 1/2) <= d), whatever the samples' distribution. Absent where not
+/// even all samples are enough.
+std::optional<std::size_t> outside_interval(std::size_t n, double confidence) {
   const auto count = static_cast<double>(n);
   // Below half - 6 sqrt(n), which is 12 standard deviations, the tail is under 1e-30.
   const double start = std::max(0.0, std::floor(count / 2 - 6 * std::sqrt(count)));
@@ -41,17 +41,8 @@ std::size_t outside_interval(std::size_t n) {
     if (1 - 2 * tail < confidence) break;
     probability *= static_cast<double>(n - k) / static_cast<double>(k + 1);
   }
-  return k == 0 ? 0 : k - 1;
-}
-
-std::vector<double> block_means(std::span<const double> samples, std::size_t length) {
-  std::vector<double> means;
-  means.reserve(samples.size() / length);
-  for (std::size_t begin = 0; begin + length <= samples.size(); begin += length) {
-    const auto block = samples.subspan(begin, length);
-    means.push_back(std::reduce(block.begin(), block.end()) / static_cast<double>(length));
-  }
-  return means;
+  if (k == 0) return std::nullopt;
+  return k - 1;
 }
 
 /// Only correlation above 0 makes an interval too narrow. The bound is that of independent samples.
@@ -71,18 +62,6 @@ std::size_t first_block_length(double r) {
     const double rest = 1 - std::pow(r, size);
     if (r * rest * rest <= negligible * (size * (1 - r * r) - 2 * r * rest)) return length;
   }
-}
-
-/// 1 when the samples are not correlated; else a length whose block means show no correlation. Too
-/// few blocks to tell also end the search: there will be no interval.
-std::size_t block_length(std::span<const double> samples) {
-  if (!correlated(samples)) return 1;
-  std::size_t length = first_block_length(*autocorrelation(samples));
-  while (samples.size() / length >= fewest_for_correlation &&
-         correlated(block_means(samples, length))) {
-    length *= 2;
-  }
-  return length;
 }
 
 }  // namespace
@@ -111,7 +90,28 @@ std::optional<double> autocorrelation(std::span<const double> samples) {
   return covariance / variance;
 }
 
-std::optional<Estimate> estimate(std::span<const double> samples) {
+std::vector<double> block_means(std::span<const double> samples, std::size_t length) {
+  std::vector<double> means;
+  means.reserve(samples.size() / length);
+  for (std::size_t begin = 0; begin + length <= samples.size(); begin += length) {
+    const auto block = samples.subspan(begin, length);
+    means.push_back(std::reduce(block.begin(), block.end()) / static_cast<double>(length));
+  }
+  return means;
+}
+
+// Too few blocks to tell also end the search: there will be no interval.
+std::size_t block_length(std::span<const double> samples) {
+  if (!correlated(samples)) return 1;
+  std::size_t length = first_block_length(*autocorrelation(samples));
+  while (samples.size() / length >= fewest_for_correlation &&
+         correlated(block_means(samples, length))) {
+    length *= 2;
+  }
+  return length;
+}
+
+std::optional<Estimate> estimate(std::span<const double> samples, double confidence) {
   const auto of_all = median(samples);
   if (!of_all) return std::nullopt;
   const auto [minimum, maximum] = std::ranges::minmax(samples);
@@ -125,11 +125,12 @@ std::optional<Estimate> estimate(std::span<const double> samples) {
   std::vector<double> sorted = block_means(samples, result.block);
   if (sorted.size() < fewest_for_interval) return result;
   std::ranges::sort(sorted);
-  const std::size_t outside = outside_interval(sorted.size());
+  const auto outside = outside_interval(sorted.size(), confidence);
+  if (!outside) return result;
   // The median and its interval are of the same quantity: of the blocks, where there are blocks.
   result.median = median_of_sorted(sorted);
-  result.lower = sorted[outside];
-  result.upper = sorted[sorted.size() - 1 - outside];
+  result.lower = sorted[*outside];
+  result.upper = sorted[sorted.size() - 1 - *outside];
   return result;
 }
 

@@ -8,6 +8,8 @@
 #include <string>
 
 #include "analysis/calibration/calibrate.hpp"
+#include "analysis/change_point.hpp"
+#include "analysis/looks.hpp"
 #include "analysis/statistics.hpp"
 #include "base/log.hpp"
 #include "comm/world.hpp"
@@ -18,8 +20,8 @@
 namespace isoscale {
 namespace {
 
-std::optional<double> half_width(std::span<const double> samples) {
-  const std::optional<analysis::Estimate> estimate = analysis::estimate(samples);
+std::optional<double> half_width(std::span<const double> samples, double confidence) {
+  const std::optional<analysis::Estimate> estimate = analysis::estimate(samples, confidence);
   return estimate ? analysis::relative_half_width(*estimate) : std::nullopt;
 }
 
@@ -43,9 +45,12 @@ base::ExitCode run_command(const config::RunConfig& config, int argc, char** arg
   };
   try {
     if (world.size() == 1 && alone) throw base::UsageError(*alone);
-    const runner::Outcome outcome =
-        runner::run(config, environment, world,
-                    {.half_width = half_width, .calibrate = analysis::calibrate, .print = print});
+    const runner::Outcome outcome = runner::run(config, environment, world,
+                                                {.half_width = half_width,
+                                                 .nominal_confidence = analysis::nominal_confidence,
+                                                 .last_change = analysis::last_change,
+                                                 .calibrate = analysis::calibrate,
+                                                 .print = print});
     if (world.rank() == 0 && !outcome.file.empty() &&
         config.verbosity == config::Verbosity::normal) {
       print(fmt::format("wrote {0}\nread it with: isoscale report {0}\n", outcome.file.string()));

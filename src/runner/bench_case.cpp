@@ -116,7 +116,7 @@ class Loop {
       const double quickest = *std::ranges::min_element(slowest_);
       return elapsed_ + quickest >= std::max(longest_wait * budget_, cheap);
     }
-    const std::optional<double> width = effort_.half_width(slowest_);
+    const std::optional<double> width = effort_.half_width(slowest_, plain_confidence);
     return is_late || (width && *width <= effort_.precision);
   }
 

@@ -103,6 +103,23 @@ void collect_traces(const comm::Communicator& point, const Record& record, int t
   }
 }
 
+void collect_op_sums(const comm::Communicator& point, const Record& record,
+                     results::PointData& data) {
+  const auto parts = point.gather(std::as_bytes(std::span{record.op_sums}));
+  if (point.rank() != 0) return;
+  for (const StepSums& mine : record.op_sums) data.op_sums.push_back({.step = mine.step});
+  for (const auto& bytes : parts) {
+    Unpacker part{bytes};
+    for (results::OpSums& sums : data.op_sums) {
+      const auto of_rank = part.get<StepSums>();
+      sums.gemm.push_back(of_rank.gemm);
+      sums.other_compute.push_back(of_rank.other_compute);
+      sums.copies.push_back(of_rank.copies);
+      sums.communication.push_back(of_rank.communication);
+    }
+  }
+}
+
 /// Slowest rank of each; a rank's communicators are made in one order on all.
 void collect_communicators(const comm::Communicator& point,
                            const std::vector<executor::CommunicatorFacts>& mine,
@@ -171,10 +188,13 @@ void collect(const comm::Communicator& point, const Record& record,
   }
   collect_step_times(point, record, data);
   collect_traces(point, record, trace_ranks, clock, data);
+  collect_op_sums(point, record, data);
   data.warm_up_steps = static_cast<std::int64_t>(record.warm_up_steps);
   data.traced = record.traced;
   data.dropped = record.dropped;
   data.stopped_because = record.stopped_because;
+  data.warm_up_rule = record.warm_up_rule;
+  data.looks = record.looks;
 }
 
 }  // namespace isoscale::runner

@@ -5,92 +5,156 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runner/spread.hpp"
+
 namespace isoscale::runner {
 namespace {
 
-constexpr std::size_t warm_up_steps = 3;  // at least, unless they take too much of the time
-constexpr double warm_up_share = 0.1;     // of max_time, at least, up to warm_up_seconds
-constexpr double warm_up_seconds = 0.5;   // enough for clocks and caches to settle
-constexpr double warm_up_limit = 0.3;     // of max_time, at most
-constexpr double block_seconds = 0.1;     // of untraced steps between two looks
-constexpr std::size_t least_block = 6, largest_block = 64;  // steps; below 6 there is no interval
-constexpr std::size_t traced_block = 2;                     // kept steps of a traced block
+constexpr double block_seconds = 0.05;  // of untraced steps between two agreements
+constexpr std::size_t least_block = 2, largest_block = 64;  // steps that count
+constexpr std::size_t least_pairs = 6;  // of untraced and traced blocks: fewer have no interval
+constexpr double share_of_pairs = 0.5;  // of the time that is left, at most, or pairs are fewer
+constexpr double share_of_few = 0.25;   // of it for these, which tell no interval
+constexpr int alone_between_pairs = 3;  // untraced blocks, after the least pairs
+constexpr std::size_t least_alone = 6;  // steps of a block without partner: few are dropped
+constexpr std::size_t least_kept = 2;   // traced steps of a block, if so many are wanted at all
 
 /// The loop over blocks on one rank. All ranks hold the same slowest-rank step times and the same
 /// elapsed time after each block, and so decide alike.
 class Loop {
  public:
-  Loop(executor::Session& session, const comm::Communicator& active, Share share,
-       const Effort& effort)
-      : session_(session), active_(active), share_(share), effort_(effort), begin_(comm::now()) {}
+  Loop(executor::Session& session, const program::Program& step, const comm::Communicator& active,
+       Share share, const Effort& effort)
+      : session_(session),
+        classes_(op_classes(step)),
+        active_(active),
+        share_(share),
+        effort_(effort),
+        most_traces_(static_cast<std::size_t>(effort.trace_steps)),
+        begin_(comm::now()) {}
 
   void warm_up() {
-    const double limit = effort_.max_time.value();
-    const double least = std::min(warm_up_share * limit, warm_up_seconds);
-    do {
+    // What is smaller than half of what is asked for need not settle.
+    WarmUp rule{effort_.max_time, effort_.precision / 2, effort_.last_change};
+    std::optional<std::string> over;
+    while (!over) {
       play_block(1, executor::Trace::off);
       record_.dropped.back() = 0;  // warm-up says it all
-    } while (elapsed_ < least ||
-             (record_.step_times.size() < warm_up_steps && elapsed_ < warm_up_limit * limit));
+      over = rule.over(agreed_, elapsed());
+    }
+    record_.warm_up_rule = *over;
     record_.warm_up_steps = record_.step_times.size();
+    plan_blocks();
   }
 
-  void untraced_block() {
+  /// A pair of blocks, or an untraced one.
+  void round() {
+    const bool goes_on = pairs_wanted_ >= least_pairs && alone_ >= alone_between_pairs;
+    if (pairs_ >= pairs_wanted_ && !goes_on) {
+      ++alone_;
+      return untraced_block(block_size(std::max(block_, least_alone)));
+    }
+    const std::size_t steps = block_size(block_);
+    alone_ = 0;
+    if (pairs_++ % 2 == 0) {
+      untraced_block(steps);
+      traced_block(steps);
+    } else {
+      traced_block(steps);
+      untraced_block(steps);
+    }
+  }
+
+  /// Why the loop is done, or "".
+  [[nodiscard]] std::string finished() {
+    const bool is_late = elapsed_ >= effort_.max_time.value();
+    if (!is_late && !rule_->is_due(samples_.size())) return "";
+    const bool suffices = rule_->suffices(samples_);
+    record_.looks = {
+        .planned = rule_->planned(), .made = rule_->made(), .growth = StopRule::growth};
+    if (suffices) return "precision";
+    return is_late ? "max-time" : "";
+  }
+
+  [[nodiscard]] units::Seconds elapsed() const { return units::Seconds{elapsed_}; }
+  [[nodiscard]] Standing standing() const {
+    return {.steps = record_.step_times.size(),
+            .elapsed = elapsed(),
+            .half_width = rule_->half_width()};
+  }
+  [[nodiscard]] Record& record() { return record_; }
+
+ private:
+  /// Blocks as long as warm-up's second half suggests, and when to look.
+  void plan_blocks() {
+    const std::size_t half = agreed_.size() / 2;
+    std::vector<double> last{agreed_.begin() + static_cast<std::ptrdiff_t>(half), agreed_.end()};
+    const auto middle = last.begin() + static_cast<std::ptrdiff_t>(last.size() / 2);
+    std::nth_element(last.begin(), middle, last.end());
+    step_ = std::max(*middle, 1e-9);
+    const double left = std::max(effort_.max_time.value() - elapsed_, 0.0);
+    const auto steps_in = [&](double seconds, std::size_t least, std::size_t most) {
+      return static_cast<std::size_t>(
+          std::clamp(std::floor(seconds / step_), 1.0 * least, 1.0 * most));
+    };
+    block_ = steps_in(block_seconds, least_block, largest_block);
+    if (most_traces_ > 0) {
+      // A pair has two blocks, and each of them a step that is dropped.
+      const std::size_t fit = steps_in(share_of_pairs * left / (2 * least_pairs), 1, largest_block);
+      const bool all_fit = fit > least_block;
+      block_ = all_fit ? std::min(block_, fit - 1) : least_block;
+      pairs_wanted_ =
+          all_fit ? least_pairs
+                  : steps_in(share_of_few * left / (2 * (least_block + 1)), 1, least_pairs - 1);
+    }
+    rule_.emplace(
+        StopRule::Goal{
+            .precision = effort_.precision, .first = least_pairs * block_, .most = left / step_},
+        effort_.half_width, effort_.nominal_confidence);
+  }
+
+  /// Steps that count until the next agreement, at most: equal parts of what the next look waits
+  /// for.
+  [[nodiscard]] std::size_t block_size(std::size_t most) const {
+    const std::size_t wanted = rule_->next_look() - std::min(samples_.size(), rule_->next_look());
+    if (wanted == 0) return most;
+    const std::size_t blocks = (wanted + most - 1) / most;
+    return (wanted + blocks - 1) / blocks;
+  }
+
+  /// No more than the time that is left holds.
+  [[nodiscard]] std::size_t fitting(std::size_t steps) const {
+    const double left = std::max(effort_.max_time.value() - elapsed_, 0.0);
+    const double last = std::max(agreed_.back(), 1e-9);
+    return static_cast<std::size_t>(std::min(std::ceil(left / last), static_cast<double>(steps)));
+  }
+
+  void untraced_block(std::size_t steps) {
     const std::size_t first = record_.step_times.size();
-    play_block(block_size() + 1, executor::Trace::off);
+    play_block(std::max<std::size_t>(1, fitting(steps)) + 1, executor::Trace::off);
     samples_.insert(samples_.end(), agreed_.begin() + static_cast<std::ptrdiff_t>(first + 1),
                     agreed_.end());
   }
 
-  void traced_block_if_wanted() {
-    const auto wanted = static_cast<std::size_t>(effort_.trace_steps);
-    if (record_.traces.size() >= wanted) return;
-    play_block(std::min(traced_block, wanted - record_.traces.size()) + 1, executor::Trace::on);
-  }
-
-  /// Why the loop is done, or "".
-  [[nodiscard]] std::string finished() const {
-    if (static_cast<int>(record_.traces.size()) < effort_.trace_steps &&
-        elapsed_ < effort_.max_time.value()) {
-      return "";
-    }
-    const std::optional<double> width = effort_.half_width(samples_);
-    if (width && *width <= effort_.precision) return "precision";
-    return elapsed_ >= effort_.max_time.value() ? "max-time" : "";
-  }
-
-  [[nodiscard]] units::Seconds elapsed() const { return units::Seconds{elapsed_}; }
-  [[nodiscard]] Record& record() { return record_; }
-
- private:
-  /// Untraced steps that count until the next look, as the last step's time suggests; no more than
-  /// the time that is left holds.
-  [[nodiscard]] std::size_t block_size() const {
-    const double step = std::max(agreed_.back(), 1e-9);
-    const auto steps = [step](double seconds) {
-      return static_cast<std::size_t>(std::ceil(std::max(seconds, 0.0) / step));
-    };
-    const std::size_t wanted = std::clamp(steps(block_seconds), least_block, largest_block);
-    const std::size_t left = steps(effort_.max_time.value() - elapsed_);
-    return std::max<std::size_t>(1, std::min(wanted, left));
+  void traced_block(std::size_t steps) {
+    play_block(std::max(std::min(least_kept, most_traces_), fitting(steps)) + 1,
+               executor::Trace::on);
   }
 
   void play_block(std::size_t steps, executor::Trace trace) {
+    const std::size_t kept = std::max(least_kept, (most_traces_ + least_pairs - 1) / least_pairs);
     std::vector<double> times;
     for (std::size_t i = 0; i < steps; ++i) {
       const executor::PlayTime time = session_.play(program::Section::step, trace);
       times.push_back(units::to_seconds(time.end - time.begin).value());
       record_.traced.push_back(trace == executor::Trace::on ? 1 : 0);
       record_.dropped.push_back(i == 0 ? 1 : 0);
-      if (trace == executor::Trace::on && i > 0) {
-        const auto spans = session_.spans();
-        record_.traces.push_back({.rank = 0,
-                                  .step = static_cast<std::uint32_t>(record_.step_times.size() + i),
-                                  .begin = time.begin,
-                                  .end = time.end,
-                                  .spans = {spans.begin(), spans.end()}});
-      }
+      if (trace == executor::Trace::off || i == 0) continue;
+      const auto number = static_cast<std::uint32_t>(record_.step_times.size() + i);
+      record_.op_sums.push_back(sum_up(number, session_.spans(), classes_));
+      if (i + kept >= steps) keep(number, time);
     }
+    thin_to(record_.op_sums, most_op_sums);
     record_.step_times.insert(record_.step_times.end(), times.begin(), times.end());
 
     // What all know: each step's slowest rank, and how long it has been.
@@ -101,12 +165,31 @@ class Loop {
     agreed_.insert(agreed_.end(), times.begin(), times.end() - 1);
   }
 
+  /// The spans of the step just played, and as many of the earlier ones as are wanted.
+  void keep(std::uint32_t number, const executor::PlayTime& time) {
+    const auto spans = session_.spans();
+    record_.traces.push_back({.rank = 0,
+                              .step = number,
+                              .begin = time.begin,
+                              .end = time.end,
+                              .spans = {spans.begin(), spans.end()}});
+    thin_to(record_.traces, most_traces_);
+  }
+
   executor::Session& session_;
+  std::vector<OpClass> classes_;
   const comm::Communicator& active_;
   Share share_;
   const Effort& effort_;
+  std::size_t most_traces_;
   units::Nanoseconds begin_;
   double elapsed_ = 0;
+  double step_ = 0;               ///< seconds, as warm-up ended
+  std::size_t block_ = 0;         ///< steps that count in a block
+  std::size_t pairs_ = 0;         ///< played so far
+  std::size_t pairs_wanted_ = 0;  ///< before all else
+  int alone_ = 0;                 ///< untraced blocks since the last pair
+  std::optional<StopRule> rule_;
   std::vector<double> agreed_;   ///< slowest rank's time of every step
   std::vector<double> samples_;  ///< of the untraced steps that count
   Record record_;
@@ -114,16 +197,16 @@ class Loop {
 
 }  // namespace
 
-Record measure(executor::Session& session, const comm::Communicator& active, Share share,
-               const Effort& effort, const OnBlock& on_block) {
-  Loop loop{session, active, share, effort};
+Record measure(executor::Session& session, const program::Program& step,
+               const comm::Communicator& active, Share share, const Effort& effort,
+               const OnBlock& on_block) {
+  Loop loop{session, step, active, share, effort};
   loop.warm_up();
   std::string done;
   while (done.empty()) {
-    loop.untraced_block();
-    loop.traced_block_if_wanted();
-    on_block(loop.record().step_times.size(), loop.elapsed());
+    loop.round();
     done = loop.finished();
+    on_block(loop.standing());
   }
   loop.record().stopped_because = done;
   return std::move(loop.record());

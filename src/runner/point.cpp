@@ -31,6 +31,11 @@ void fail(PointData& data, std::string reason) {
   data.reason = std::move(reason);
 }
 
+std::string standing_text(const Standing& at) {
+  const std::string text = fmt::format("{} steps in {}", at.steps, units::format(at.elapsed));
+  return at.half_width ? fmt::format("{}, ±{}", text, units::format_percent(*at.half_width)) : text;
+}
+
 /// A point on the ranks that play it.
 class PointRun {
  public:
@@ -55,11 +60,10 @@ class PointRun {
     if (!prepared(data)) return;
     context_.progress.doing("measuring");
     session_->play(program::Section::setup, executor::Trace::off);
-    const Record record = measure(
-        *session_, active_, in_point() ? Share::in_point : Share::replica, context_.effort,
-        [this](std::size_t steps, units::Seconds elapsed) {
-          context_.progress.doing(fmt::format("{} steps in {}", steps, units::format(elapsed)));
-        });
+    const Record record =
+        measure(*session_, set_.of(sub_world_.rank()).step(), active_,
+                in_point() ? Share::in_point : Share::replica, context_.effort,
+                [this](const Standing& at) { context_.progress.doing(standing_text(at)); });
     const Verdict weights = verify_weights(*session_, set_, sub_world_);
     data.verified = weights.ok;
     data.verification += "; " + weights.detail;

@@ -167,7 +167,9 @@ class Launch {
                                .effort = {.precision = config_.precision,
                                           .max_time = config_.max_time,
                                           .trace_steps = config_.trace_steps,
-                                          .half_width = services_.half_width},
+                                          .half_width = services_.half_width,
+                                          .nominal_confidence = services_.nominal_confidence,
+                                          .last_change = services_.last_change},
                                .progress = progress,
                                .rank_facts = header.rank_facts};
     bool all_ok = true;

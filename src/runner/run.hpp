@@ -4,22 +4,23 @@
 
 #include <filesystem>
 #include <functional>
-#include <optional>
-#include <span>
 #include <string>
 
 #include "base/error.hpp"
 #include "comm/world.hpp"
 #include "config/run_config.hpp"
 #include "results/run_data.hpp"
+#include "runner/stop_rule.hpp"
+#include "runner/warm_up.hpp"
 
 /// One launch, from plan to file.
 namespace isoscale::runner {
 
 /// What the runner is lent by layers that it does not see.
 struct Services {
-  /// Relative half-width of the median's 95% interval; absent while there is none.
-  std::function<std::optional<double>(std::span<const double>)> half_width;
+  HalfWidth half_width;
+  NominalConfidence nominal_confidence;
+  LastChange last_change;
   /// What the rows of a run's micro-benchmarks tell of the machine.
   std::function<results::CalibrationData(const results::RunData&)> calibrate;
   /// Shows text to the user; called on world rank 0 only.

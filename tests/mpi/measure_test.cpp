@@ -29,6 +29,8 @@ struct Ready {
     session->play(program::Section::setup, executor::Trace::off);
   }
 
+  [[nodiscard]] const program::Program& step() const { return set.programs.front().step(); }
+
   program::ProgramSet set;
   std::unique_ptr<executor::Executor> executor;
   std::unique_ptr<executor::Session> session;
@@ -38,10 +40,10 @@ Effort effort_with(std::optional<double> half_width, double max_time, int trace_
   return {.precision = 0.01,
           .max_time = units::Seconds{max_time},
           .trace_steps = trace_steps,
-          .half_width = [half_width](std::span<const double>) { return half_width; }};
+          .half_width = [half_width](std::span<const double>, double) { return half_width; }};
 }
 
-void ignore_block(std::size_t /*steps*/, units::Seconds /*elapsed*/) {}
+void ignore_block(const Standing& /*at*/) {}
 
 /// What every record must be, and that all ranks have as many steps.
 void expect_sound(const Record& record, const comm::Communicator& active, int trace_steps) {
@@ -52,17 +54,41 @@ void expect_sound(const Record& record, const comm::Communicator& active, int tr
   EXPECT_THAT(record.step_times, testing::Each(testing::Gt(0)));
   EXPECT_GT(record.warm_up_steps, 0U);
   EXPECT_LT(record.warm_up_steps, record.step_times.size());
-  std::vector<std::uint32_t> kept, flagged;
+  std::vector<std::uint32_t> kept, summed, flagged;
   for (const timeline::StepTrace& trace : record.traces) {
     kept.push_back(trace.step);
     EXPECT_FALSE(trace.spans.empty());
     EXPECT_LT(trace.begin, trace.end);
   }
+  for (const StepSums& sums : record.op_sums) {
+    summed.push_back(sums.step);
+    EXPECT_GT(sums.gemm, 0);
+    EXPECT_GT(sums.other_compute, 0);
+    EXPECT_GT(sums.communication, 0);
+  }
   for (std::uint32_t step = 0; step < record.traced.size(); ++step) {
     if (record.traced[step] != 0 && record.dropped[step] == 0) flagged.push_back(step);
   }
-  EXPECT_EQ(kept, flagged);
+  EXPECT_TRUE(std::ranges::includes(flagged, kept));
+  EXPECT_TRUE(std::ranges::includes(flagged, summed));
+  EXPECT_EQ(summed.size(), std::min(flagged.size(), most_op_sums));
   EXPECT_EQ(record.traces.size(), static_cast<std::size_t>(trace_steps));
+  EXPECT_FALSE(record.warm_up_rule.empty());
+  EXPECT_GE(record.looks.made, 1);
+  EXPECT_LE(record.looks.made, record.looks.planned);
+}
+
+/// Blocks after warm-up: whether traced, and how many of their steps count.
+std::vector<std::pair<bool, std::size_t>> blocks_of(const Record& record) {
+  std::vector<std::pair<bool, std::size_t>> blocks;
+  for (std::size_t i = record.warm_up_steps; i < record.traced.size(); ++i) {
+    if (record.dropped[i] != 0) {
+      blocks.emplace_back(record.traced[i] != 0, 0);
+    } else {
+      ++blocks.back().second;
+    }
+  }
+  return blocks;
 }
 
 TEST(Measure, StopsWhenPreciseEnough) {
@@ -70,11 +96,65 @@ TEST(Measure, StopsWhenPreciseEnough) {
   const Ready ready{world};
   for (const int trace_steps : {0, 1, 5}) {
     // An hour: were it not for the precision, the test would time out.
-    const Record record = measure(*ready.session, world, Share::in_point,
+    const Record record = measure(*ready.session, ready.step(), world, Share::in_point,
                                   effort_with(0.0, 3600, trace_steps), ignore_block);
     EXPECT_EQ(record.stopped_because, "precision");
     expect_sound(record, world, trace_steps);
+    EXPECT_EQ(record.looks.made, 1);
   }
+}
+
+TEST(Measure, SixPairsOfLikeBlocksPrecedeTheFirstLook) {
+  const auto world = comm::Communicator::world();
+  const Ready ready{world};
+  const Record record = measure(*ready.session, ready.step(), world, Share::in_point,
+                                effort_with(0.0, 3600, 4), ignore_block);
+  const auto blocks = blocks_of(record);
+  ASSERT_EQ(blocks.size(), 12U);
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    EXPECT_EQ(blocks[i].first, i % 4 == 1 || i % 4 == 2) << "block " << i;
+    EXPECT_EQ(blocks[i].second, blocks[0].second) << "block " << i;
+  }
+  // Kept ones reach from the first traced block to the last.
+  ASSERT_EQ(record.traces.size(), 4U);
+  const std::size_t block = blocks[0].second + 1;
+  EXPECT_LT(record.traces.front().step, record.warm_up_steps + 2 * block);
+  EXPECT_GE(record.traces.back().step, record.warm_up_steps + 10 * block);
+}
+
+TEST(Measure, PairsGoOnWhileItIsNotPreciseEnough) {
+  const auto world = comm::Communicator::world();
+  const Ready ready{world};
+  int looks = 0;
+  Effort effort = effort_with(std::nullopt, 3600, 4);
+  effort.half_width = [&](std::span<const double>, double) { return ++looks < 3 ? 1.0 : 0.0; };
+  const Record record =
+      measure(*ready.session, ready.step(), world, Share::in_point, effort, ignore_block);
+  expect_sound(record, world, 4);
+  EXPECT_EQ(record.looks.made, 3);
+  const auto blocks = blocks_of(record);
+  EXPECT_GT(std::ranges::count(blocks, true, &std::pair<bool, std::size_t>::first), 6);
+  // From look to look half as many samples again.
+  std::size_t samples = 0;
+  for (const auto& [traced, steps] : blocks) samples += traced ? 0 : steps;
+  const double first = 6.0 * static_cast<double>(blocks[0].second);
+  EXPECT_GE(static_cast<double>(samples), 2.25 * first);
+  EXPECT_LE(static_cast<double>(samples), 2.25 * first + 2);
+}
+
+TEST(Measure, WarmUpLastsAsLongAsTheRuleSays) {
+  const auto world = comm::Communicator::world();
+  const Ready ready{world};
+  Effort effort = effort_with(0.0, 3600, 0);
+  // A change is seen at step 3 until 40 steps have been played.
+  effort.last_change = [](std::span<const double> times, double smallest) -> std::size_t {
+    EXPECT_EQ(smallest, 0.005);
+    return times.size() < 40 ? times.size() - 1 : 3;
+  };
+  const Record record =
+      measure(*ready.session, ready.step(), world, Share::in_point, effort, ignore_block);
+  EXPECT_GE(record.warm_up_steps, 40U);
+  EXPECT_THAT(record.warm_up_rule, HasSubstr("no change in the last"));
 }
 
 TEST(Measure, StopsWhenTimeIsUp) {
@@ -83,7 +163,7 @@ TEST(Measure, StopsWhenTimeIsUp) {
   constexpr double time = 0.4;
   for (const std::optional<double> half_width : {std::optional<double>{}, std::optional{0.5}}) {
     const units::Nanoseconds begin = comm::now();
-    const Record record = measure(*ready.session, world, Share::in_point,
+    const Record record = measure(*ready.session, ready.step(), world, Share::in_point,
                                   effort_with(half_width, time, 2), ignore_block);
     EXPECT_EQ(record.stopped_because, "max-time");
     // The clock that counts is that of the rank which began first.
@@ -96,9 +176,9 @@ TEST(Measure, BlocksAreReportedAndBeginFromAStandstill) {
   const auto world = comm::Communicator::world();
   const Ready ready{world};
   std::vector<std::size_t> reported;
-  const Record record =
-      measure(*ready.session, world, Share::in_point, effort_with(std::nullopt, 0.3, 2),
-              [&](std::size_t steps, units::Seconds /*elapsed*/) { reported.push_back(steps); });
+  const Record record = measure(*ready.session, ready.step(), world, Share::in_point,
+                                effort_with(std::nullopt, 0.3, 2),
+                                [&](const Standing& at) { reported.push_back(at.steps); });
   EXPECT_TRUE(std::is_sorted(reported.begin(), reported.end()));
   EXPECT_EQ(reported.back(), record.step_times.size());
   EXPECT_EQ(record.dropped[record.warm_up_steps], 1);
@@ -119,12 +199,12 @@ TEST(Measure, ReplicasFollowThePoint) {
   // Each look at the samples, on every rank: replicas see those of the point alone.
   std::vector<double> seen;
   Effort effort = effort_with(std::nullopt, 0.3, 2);
-  effort.half_width = [&](std::span<const double> samples) -> std::optional<double> {
+  effort.half_width = [&](std::span<const double> samples, double) -> std::optional<double> {
     seen.assign(samples.begin(), samples.end());
     return std::nullopt;
   };
-  const Record record = measure(*ready.session, world, in_point ? Share::in_point : Share::replica,
-                                effort, ignore_block);
+  const Record record = measure(*ready.session, ready.step(), world,
+                                in_point ? Share::in_point : Share::replica, effort, ignore_block);
   expect_sound(record, world, 2);
   std::vector<double> slowest = record.step_times;
   if (!in_point) std::fill(slowest.begin(), slowest.end(), 0.0);

@@ -78,7 +78,7 @@ class P2p : public testing::Test {
     config.ranks = {world_.size()};
     const Plan plan = make_plan(config, site_);
     const Effort effort{.max_time = units::Seconds{0.2},
-                        .half_width = [](std::span<const double>) { return 0.0; }};
+                        .half_width = [](std::span<const double>, double) { return 0.0; }};
     return run_point(plan.points.front(), {.config = config,
                                            .site = site_,
                                            .facts = facts_,

@@ -50,9 +50,10 @@ class Point : public testing::Test {
 
   PointData run(const PlannedPoint& point, const config::RunConfig& config, const Wanted& wanted) {
     executor_.observed = {};
-    const Effort effort{.max_time = units::Seconds{wanted.max_time},
-                        .trace_steps = 2,
-                        .half_width = [&](std::span<const double>) { return wanted.half_width; }};
+    const Effort effort{
+        .max_time = units::Seconds{wanted.max_time},
+        .trace_steps = 2,
+        .half_width = [&](std::span<const double>, double) { return wanted.half_width; }};
     return run_point(point, {.config = config,
                              .site = site_,
                              .facts = facts_,
@@ -94,6 +95,23 @@ TEST_F(Point, OnAllRanksIsVerifiedMeasuredAndCollected) {
   EXPECT_EQ(data.traces.size(), 2U);
   EXPECT_EQ(data.flop_of_rank.size(), static_cast<std::size_t>(ranks));
   EXPECT_EQ(data.traced.size(), data.step_times.size());
+  EXPECT_FALSE(data.warm_up_rule.empty());
+  EXPECT_EQ(data.looks.made, 1);
+  EXPECT_GT(data.looks.planned, 1);
+  EXPECT_EQ(data.looks.growth, 1.5);
+  ASSERT_FALSE(data.op_sums.empty());
+  for (const results::OpSums& sums : data.op_sums) {
+    EXPECT_EQ(data.traced.at(sums.step), 1);
+    for (const auto* of_rank :
+         {&sums.gemm, &sums.other_compute, &sums.copies, &sums.communication}) {
+      EXPECT_EQ(of_rank->size(), static_cast<std::size_t>(ranks));
+    }
+    for (int rank = 0; rank < ranks; ++rank) {
+      const auto at = static_cast<std::size_t>(rank);
+      EXPECT_GT(sums.gemm[at], 0);
+      EXPECT_LT(sums.gemm[at] + sums.other_compute[at], data.step_times[sums.step][at]);
+    }
+  }
   for (const std::vector<double>& step : data.step_times) {
     EXPECT_EQ(step.size(), static_cast<std::size_t>(ranks));
   }

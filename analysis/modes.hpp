@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <span>
+
+namespace isoscale::analysis {
+
+/// Hartigan's dip: the distance between the samples' distribution and the closest one with a single
+/// mode (J. A. Hartigan, P. M. Hartigan: Ann. Statist. 13, 1985). Between 1 / 2n and 1/4. Absent
+/// below 4 samples and for what is not finite; a single value has no dip: 0.
+[[nodiscard]] std::optional<double> dip(std::span<const double> samples);
+
+/// The two groups of samples that lie closest to the means of their own (least squares).
+struct TwoGroups {
+  double low = 0, high = 0;  ///< medians
+  double share_high = 0;     ///< of the samples, in the higher group
+  /// Ashman's D = sqrt(2) |m1 - m2| / sqrt(s1^2 + s2^2) of means and standard deviations (Ashman,
+  /// Bird, Zepf: Astron. J. 108, 1994). Infinite for two values.
+  double separation = 0;
+};
+/// Absent below 4 samples, for what is not finite and for a single value.
+[[nodiscard]] std::optional<TwoGroups> two_groups(std::span<const double> samples);
+
+}  // namespace isoscale::analysis

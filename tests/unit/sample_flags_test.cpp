@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/sample_flags.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <numeric>
+
+#include "series.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using samples::Autoregressive;
+using samples::Draw;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(Trend, OfASlopeWorkedOutByHand) {
+  // 101 ... 110: S = 45, variance 10 * 9 * 25 / 18 = 125, z = 44 / sqrt(125).
+  std::vector<double> samples(10);
+  std::iota(samples.begin(), samples.end(), 101.0);
+  const auto found = trend(samples);
+  ASSERT_TRUE(found);
+  EXPECT_NEAR(found->change, 9 / 105.5, 1e-12);
+  EXPECT_NEAR(found->probability, std::erfc(44 / std::sqrt(250.0)), 1e-12);
+}
+
+TEST(Trend, CountsTiesAndKnowsWhatIsUndefined) {
+  EXPECT_EQ(trend(std::vector<double>(20, 1.0))->probability, 1.0);
+  EXPECT_FALSE(trend(std::vector<double>(7, 1.0)));
+  EXPECT_FALSE(trend(std::vector<double>(20, -1.0))) << "relative to what?";
+  std::vector<double> unknown(20, 1.0);
+  unknown[3] = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_FALSE(trend(unknown));
+}
+
+TEST(Trend, IsFoundUnderCorrelatedNoise) {
+  std::vector<double> samples = Autoregressive{1, 0.5, 0.01}.take(400);
+  for (std::size_t i = 0; i < samples.size(); ++i) samples[i] *= 1 + 0.05 * double(i) / 400;
+  const auto found = trend(samples);
+  ASSERT_TRUE(found);
+  EXPECT_NEAR(found->change, 0.05, 0.01);
+  EXPECT_LT(found->probability, 1e-6);
+}
+
+TEST(Dip, IsThatOfSmallSamples) {
+  EXPECT_DOUBLE_EQ(*dip(std::array{1.0, 1.0, 2.0, 2.0}), 0.25) << "the largest there is";
+  EXPECT_DOUBLE_EQ(*dip(std::array{0.0, 1.0, 3.0, 6.0}), 0.125) << "1 / 2n: one mode";
+  EXPECT_DOUBLE_EQ(*dip(std::array{6.0, 5.0, 3.0, 0.0}), 0.125) << "and mirrored";
+  std::vector<double> even(10);
+  std::iota(even.begin(), even.end(), 0.0);
+  EXPECT_DOUBLE_EQ(*dip(even), 0.05);
+  EXPECT_EQ(*dip(std::vector<double>(9, 2.0)), 0.0);
+  EXPECT_FALSE(dip(std::array{1.0, 2.0, 3.0}));
+}
+
+TEST(Dip, OfUniformSamplesIsSmallerThanItsThreshold) {
+  for (const std::size_t n : {20U, 100U, 400U}) {
+    Draw draw{n};
+    int above = 0;
+    for (int series = 0; series < 1000; ++series) {
+      std::vector<double> samples(n);
+      std::ranges::generate(samples, [&] { return draw.uniform(); });
+      above += *dip(samples) * std::sqrt(static_cast<double>(n)) > 0.65 ? 1 : 0;
+    }
+    EXPECT_LE(above, 10) << n;
+  }
+}
+
+TEST(TwoGroups, OfTwoHeaps) {
+  const auto groups = two_groups(std::array{1.0, 5.0, 1.2, 5.2, 0.8, 4.8, 5.0, 5.0});
+  ASSERT_TRUE(groups);
+  EXPECT_EQ(groups->low, 1.0);
+  EXPECT_EQ(groups->high, 5.0);
+  EXPECT_EQ(groups->share_high, 0.625);
+  // Variances 0.08 / 3 and 0.08 / 5.
+  EXPECT_NEAR(groups->separation, std::sqrt(2.0) * 4 / std::sqrt(0.08 / 3 + 0.08 / 5), 1e-9);
+  EXPECT_FALSE(two_groups(std::vector<double>(9, 2.0)));
+}
+
+TEST(SampleFlags, AreRaisedForWhatIsThere) {
+  Draw draw{4};
+  std::vector<double> samples(200);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    samples[i] = (i * 7 % 20 < 5 ? 1.05 : 1.0) * (1 + 0.002 * draw.normal());
+  }
+  samples[50] = 2.1;
+  const SampleFlags flags = sample_flags(samples);
+  ASSERT_TRUE(flags.bimodal);
+  EXPECT_NEAR(flags.bimodal->high / flags.bimodal->low, 1.05, 0.002);
+  ASSERT_TRUE(flags.outliers);
+  EXPECT_NEAR(flags.outliers->furthest, 2.1, 0.01);
+  EXPECT_FALSE(flags.drift);
+}
+
+TEST(SampleFlags, SpeakInSentences) {
+  std::vector<double> drifting = Autoregressive{2, 0, 0.001}.take(100);
+  for (std::size_t i = 0; i < 100; ++i) drifting[i] *= 1 + 0.1 * double(i) / 99;
+  EXPECT_THAT(sample_flags(drifting).sentences,
+              testing::Contains(HasSubstr("slower while they were measured")));
+  std::vector<double> spiked = Autoregressive{2, 0, 0.01}.take(100);
+  spiked[10] = 3;
+  EXPECT_THAT(sample_flags(spiked).sentences, ElementsAre(HasSubstr("1 of 100 steps lies far")));
+}
+
+TEST(SampleFlags, KnowWhatIsTooLittle) {
+  EXPECT_TRUE(sample_flags({}).sentences.empty());
+  EXPECT_TRUE(sample_flags(std::vector<double>(200, 1.0)).sentences.empty());
+  EXPECT_TRUE(sample_flags(std::array{1.0, 2.0, 9.0}).sentences.empty());
+}
+
+TEST(SampleFlags, ASlopeOfLessThanOnePercentIsNoDrift) {
+  std::vector<double> samples = Autoregressive{2, 0, 0.0001}.take(100);
+  for (std::size_t i = 0; i < 100; ++i) samples[i] *= 1 + 0.008 * double(i) / 99;
+  const SampleFlags flags = sample_flags(samples);
+  EXPECT_FALSE(flags.drift);
+  ASSERT_TRUE(flags.trend);
+  EXPECT_NEAR(flags.trend->change, 0.008, 0.001);
+}
+
+struct Distribution {
+  std::string name;
+  std::function<double(Draw&)> draw;
+};
+
+TEST(SampleFlags, DriftAndTwoModesAreRarelySeenWhereThereAreNone) {
+  const std::array<Distribution, 3> all{{
+      {"normal", [](Draw& draw) { return 1 + 0.05 * draw.normal(); }},
+      {"uniform", [](Draw& draw) { return 1 + 0.2 * draw.uniform(); }},
+      {"lognormal", [](Draw& draw) { return std::exp(0.2 * draw.normal()); }},
+  }};
+  for (const Distribution& distribution : all) {
+    Draw draw{11};
+    int drifts = 0;
+    int bimodals = 0;
+    for (int series = 0; series < 1000; ++series) {
+      std::vector<double> samples(64);
+      std::ranges::generate(samples, [&] { return distribution.draw(draw); });
+      const SampleFlags flags = sample_flags(samples);
+      drifts += flags.drift ? 1 : 0;
+      bimodals += flags.bimodal ? 1 : 0;
+    }
+    EXPECT_LE(bimodals, 10) << distribution.name;
+    EXPECT_LE(drifts, 15) << distribution.name << ": 1%, and the error of counting";
+  }
+}
+
+TEST(SampleFlags, DriftIsRarelySeenInCorrelatedSamples) {
+  int drifts = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    drifts += sample_flags(Autoregressive{seed, 0.5, 0.05}.take(200)).drift ? 1 : 0;
+  }
+  EXPECT_LE(drifts, 9);
+}
+
+}  // namespace
+}  // namespace isoscale::analysis
