@@ -142,14 +142,11 @@ Breakdown& Breakdown::operator*=(double factor) {
 
 BreakdownResult breakdown(const results::PointData& point) {
   BreakdownResult nothing;
-  if (point.traces.empty()) {
-    nothing.missing = "no step was traced";
-    return nothing;
-  }
-  nothing.missing = outline_problem(point);
-  if (!nothing.missing.empty()) return nothing;
+  nothing.missing = missing_traces(point);
+  return nothing.missing.empty() ? breakdown(point, traced_steps(point)) : nothing;
+}
 
-  const TracedSteps traced = traced_steps(point);
+BreakdownResult breakdown(const results::PointData& point, const TracedSteps& traced) {
   const WaitCauses causes{traced};
   const Layers layers{point.outline};
   std::vector<StepResult> steps(traced.steps.size(), StepResult{layers});

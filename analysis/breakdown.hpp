@@ -15,6 +15,8 @@
 /// Where the time of a traced step went, by DESIGN: exclusive categories in this priority.
 namespace isoscale::analysis {
 
+struct TracedSteps;
+
 /// Seconds, mean over ranks (and over traced steps); sums to `step`.
 struct Breakdown {
   double compute = 0, copies = 0, transfer = 0, wait = 0, bubble = 0, gap = 0, other = 0;
@@ -70,5 +72,7 @@ struct BreakdownResult {
 /// `unaccounted` counts both as positive. Members that were not traced, or whose clocks are not
 /// aligned, are named in `missing`; lateness below the error of the clocks is not counted.
 [[nodiscard]] BreakdownResult breakdown(const results::PointData& point);
+/// The same from steps at hand, which are those of `point`.
+[[nodiscard]] BreakdownResult breakdown(const results::PointData& point, const TracedSteps& traced);
 
 }  // namespace isoscale::analysis

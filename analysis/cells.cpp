@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "analysis/causes/cause_tables.hpp"
 #include "analysis/looks.hpp"
 #include "analysis/overhead.hpp"
 #include "analysis/text_escape.hpp"
@@ -88,7 +89,7 @@ const std::array<Category, 7>& categories() {
       {"wait", "░", "exposed communication: a partner has yet to come", &Breakdown::wait},
       {"bubble", "o", "waiting that the pipeline's schedule asks for", &Breakdown::bubble},
       {"gap", "·", "nothing runs", &Breakdown::gap},
-      {"other", "?", "spans of the trace contradict each other", &Breakdown::other},
+      {"other", "?", "nothing explains it", &Breakdown::other},
   }};
   return all;
 }
@@ -181,10 +182,8 @@ Facts remarks(const Curve& curve) {
       labels.add(point, "oversubscribed: ranks share cores, so this is no scaling result");
     }
     if (has_label(point, "not-closed")) {
-      labels.add(point,
-                 fmt::format("not-closed: the spans of {} of the traced time contradict each "
-                             "other",
-                             percent(point.breakdown.unaccounted)));
+      labels.add(point, fmt::format("not-closed: nothing explains {} of the traced time",
+                                    percent(point.breakdown.unaccounted)));
     }
     breakdown.add(point, escape(point.breakdown.missing));
     if (point.data->folded) {
@@ -218,6 +217,8 @@ Facts remarks(const Curve& curve) {
   mfu.append_to(facts, "MFU");
   links.append_to(facts, "links");
   breakdown.append_to(facts, "traces");
+  const Facts causes = cause_remarks(curve);
+  facts.insert(facts.end(), causes.begin(), causes.end());
   return facts;
 }
 

@@ -11,6 +11,8 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/causes/against_baseline.hpp"
+
 namespace isoscale::analysis {
 namespace {
 
@@ -85,6 +87,7 @@ void set_against_baseline(Curve& curve, const ReportOptions& options) {
     point.speedup = *point.throughput / base_throughput * *curve.baseline;
     point.efficiency = *point.speedup / point.data->ranks;
   }
+  add_losses(curve, *baseline);
 }
 
 }  // namespace

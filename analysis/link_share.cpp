@@ -12,8 +12,6 @@
 
 #include "analysis/calibration/calibrate.hpp"
 #include "analysis/calibration/curve.hpp"
-#include "analysis/matching.hpp"
-#include "analysis/trace_check.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -36,16 +34,6 @@ struct Sums {
 
 bool has_transfer(OpKind op) {
   return program::communicates(op) && op != OpKind::exchange && op != OpKind::barrier;
-}
-
-TraceOfRank comparable(const results::PointData& point, const timeline::Timeline& step) {
-  TraceOfRank traces(static_cast<std::size_t>(point.ranks), nullptr);
-  for (const timeline::StepTrace& trace : step.ranks) {
-    if (check_trace(point, trace) == TraceState::usable && aligned(point, trace.rank)) {
-      traces[static_cast<std::size_t>(trace.rank)] = &trace;
-    }
-  }
-  return traces;
 }
 
 /// Finds the curve that stands for a group, once for each.
@@ -85,7 +73,7 @@ class Curves {
 };
 
 void add_rank(const results::PointData& point, const timeline::StepTrace& trace,
-              const std::vector<units::Nanoseconds>& last_arrival, Curves& curves,
+              const std::vector<units::Nanoseconds>& waits, Curves& curves,
               std::map<Kind, Sums>& sums) {
   const program::Outline& outline = point.outline.of(trace.rank);
   for (std::size_t at = 0; at < outline.ops.size(); ++at) {
@@ -93,8 +81,7 @@ void add_rank(const results::PointData& point, const timeline::StepTrace& trace,
     if (!has_transfer(op.kind) || mesh::group_size(point.mesh, op.axes) < 2) continue;
     Sums& sum = sums[{.op = op.kind, .axes = op.axes}];
     const timeline::Span& span = trace.spans[at];
-    const units::Nanoseconds arrival =
-        at < last_arrival.size() ? std::clamp(last_arrival[at], span.start, span.end) : span.start;
+    const units::Nanoseconds arrival = std::min(span.start + waits[at], span.end);
     sum.measured += units::to_seconds(span.end - arrival).value();
     const CalibrationCurve* const curve = curves.find(op.kind, op.axes, trace.rank);
     const auto alone = curve == nullptr ? std::optional<Prediction>{}
@@ -109,20 +96,17 @@ void add_rank(const results::PointData& point, const timeline::StepTrace& trace,
 }  // namespace
 
 std::vector<LinkShare> link_shares(const results::RunData& run, const results::PointData& point,
+                                   const TracedSteps& traced,
                                    const results::CalibrationData& calibration) {
-  if (point.traces.empty() || calibration.curves.empty() || !outline_problem(point).empty()) {
-    return {};
-  }
+  if (traced.steps.empty() || calibration.curves.empty()) return {};
   Curves curves{run, point, calibration};
   std::map<Kind, Sums> sums;
   double steps = 0;  // of all ranks
-  for (const timeline::Timeline& step : point.traces) {
-    if (!step_counts(point, step)) continue;
-    const TraceOfRank traces = comparable(point, step);
-    const Arrivals arrivals = last_arrivals(point.outline, traces);
-    for (const timeline::StepTrace* const trace : traces) {
-      if (trace == nullptr) continue;
-      add_rank(point, *trace, arrivals.last[static_cast<std::size_t>(trace->rank)], curves, sums);
+  for (const TracedStep& step : traced.steps) {
+    for (std::size_t rank = 0; rank < step.traces.size(); ++rank) {
+      // Without waits, when the last partner came is not known.
+      if (step.traces[rank] == nullptr || step.waits[rank].empty()) continue;
+      add_rank(point, *step.traces[rank], step.waits[rank], curves, sums);
       ++steps;
     }
   }

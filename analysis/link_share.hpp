@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/traced_steps.hpp"
 #include "results/calibration_data.hpp"
 #include "results/run_data.hpp"
 
@@ -25,6 +26,7 @@ struct LinkShare {
 /// are those that curves of several link classes could be meant for.
 [[nodiscard]] std::vector<LinkShare> link_shares(const results::RunData& run,
                                                  const results::PointData& point,
+                                                 const TracedSteps& traced,
                                                  const results::CalibrationData& calibration);
 
 }  // namespace isoscale::analysis

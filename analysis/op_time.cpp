@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/op_time.hpp"
 
+#include <array>
 #include <cstddef>
 
 #include "units/quantity.hpp"
@@ -9,20 +10,27 @@
 namespace isoscale::analysis {
 
 std::map<std::string, double> op_times(const results::PointData& point) {
-  std::map<std::string, double> total;
+  std::array<units::Nanoseconds, program::op_kind_count> total{};
+  std::array<bool, program::op_kind_count> seen{};
   std::size_t steps = 0;
   for (const timeline::Timeline& timeline : point.traces) {
     for (const timeline::StepTrace& trace : timeline.ranks) {
       const program::Outline& outline = point.outline.of(trace.rank);
       ++steps;
       for (const timeline::Span& span : trace.spans) {
-        total[std::string{program::name(outline.ops.at(span.op).kind)}] +=
-            units::to_seconds(span.end - span.start).value();
+        const auto kind = static_cast<std::size_t>(outline.ops.at(span.op).kind);
+        total.at(kind) += span.end - span.start;
+        seen[kind] = true;
       }
     }
   }
-  for (auto& [kind, seconds] : total) seconds /= static_cast<double>(steps);
-  return total;
+  std::map<std::string, double> means;
+  for (std::size_t kind = 0; kind < total.size(); ++kind) {
+    if (!seen[kind]) continue;
+    means[std::string{program::name(static_cast<program::OpKind>(kind))}] =
+        units::to_seconds(total[kind]).value() / static_cast<double>(steps);
+  }
+  return means;
 }
 
 }  // namespace isoscale::analysis

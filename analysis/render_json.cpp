@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/causes/causes_json.hpp"
 #include "analysis/cells.hpp"
 #include "analysis/rows/rows_json.hpp"
 
@@ -134,6 +135,19 @@ Json system_json(const results::RunData& run) {
           {"ranks", ranks}};
 }
 
+Json curves_json(const RunReport& report) {
+  Json curves = Json::array();
+  for (const Curve& curve : report.curves) {
+    Json points = Json::array();
+    for (const PointReport& point : curve.points) points.push_back(point.data->index);
+    curves.push_back({{"title", curve.title},
+                      {"baseline", number_or_null(curve.baseline)},
+                      {"points", points},
+                      {"laws", laws_json(curve.laws)}});
+  }
+  return curves;
+}
+
 Json run_json(const RunReport& report) {
   const results::RunData& run = *report.data;
   std::vector<const PointReport*> points;
@@ -143,7 +157,10 @@ Json run_json(const RunReport& report) {
   for (const PointReport& point : report.benches) points.push_back(&point);
   std::ranges::stable_sort(points, {}, [](const PointReport* at) { return at->data->index; });
   Json rows = Json::array();
-  for (const PointReport* const point : points) rows.push_back(point_json(*point));
+  for (const PointReport* const point : points) {
+    rows.push_back(point_json(*point));
+    add_causes_json(*point, rows.back());
+  }
   return {{"id", run.id},
           {"file", report.file},
           {"created", run.created},
@@ -155,6 +172,7 @@ Json run_json(const RunReport& report) {
           {"warnings", Json(run.warnings)},
           {"system", system_json(run)},
           {"points", rows},
+          {"curves", curves_json(report)},
           {"calibration", calibration_json(report.calibration)}};
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/causes/cause_tables.hpp"
 #include "analysis/cells.hpp"
 #include "analysis/rows/bench_tables.hpp"
 #include "analysis/text_escape.hpp"
@@ -90,20 +91,9 @@ std::string breakdown_table(const Curve& curve) {
   return text;
 }
 
-std::string curve_text(const Curve& curve) {
-  std::string text = fmt::format("\n### {}\n\n", literal(escape(curve.title)));
-  text += scaling_table(curve);
-  const bool traced = std::ranges::any_of(
-      curve.points, [](const PointReport& point) { return point.breakdown.mean.has_value(); });
-  if (traced) text += "\nShares of a traced step, mean over ranks:\n\n" + breakdown_table(curve);
-  const Facts facts = remarks(curve);
-  if (!facts.empty()) text += "\n" + list(facts);
-  return text;
-}
-
-std::string tables_text(const std::vector<BenchTable>& tables) {
+std::string tables_text(const std::vector<TitledTable>& tables) {
   std::string text;
-  for (const BenchTable& part : tables) {
+  for (const TitledTable& part : tables) {
     Cells names;
     std::vector<std::size_t> left;
     for (std::size_t i = 0; i < part.columns.size(); ++i) {
@@ -127,6 +117,18 @@ std::string tables_text(const std::vector<BenchTable>& tables) {
   return text;
 }
 
+std::string curve_text(const Curve& curve) {
+  std::string text = fmt::format("\n### {}\n\n", literal(escape(curve.title)));
+  text += scaling_table(curve);
+  const bool traced = std::ranges::any_of(
+      curve.points, [](const PointReport& point) { return point.breakdown.mean.has_value(); });
+  if (traced) text += "\nShares of a traced step, mean over ranks:\n\n" + breakdown_table(curve);
+  text += tables_text(cause_tables(curve));
+  const Facts facts = remarks(curve);
+  if (!facts.empty()) text += "\n" + list(facts);
+  return text;
+}
+
 std::string bench_text(const PointReport& point) {
   std::string text = fmt::format("\n### {}\n", literal(bench_title(point)));
   if (const std::string why = excuse(point); !why.empty()) text += "\n" + literal(why) + "\n";
@@ -146,7 +148,7 @@ std::string render_markdown(std::span<const RunReport> reports) {
     if (report.curves.empty() && report.benches.empty()) text += "\nNo point was measured.\n";
     for (const Curve& curve : report.curves) text += curve_text(curve);
     for (const PointReport& point : report.benches) text += bench_text(point);
-    const std::vector<BenchTable> calibration = calibration_tables(report);
+    const std::vector<TitledTable> calibration = calibration_tables(report);
     if (!calibration.empty()) text += "\n### calibration\n" + tables_text(calibration);
   }
   return text;

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <numeric>
 
+#include "analysis/causes/cause_tables.hpp"
 #include "analysis/cells.hpp"
 #include "analysis/rows/bench_tables.hpp"
 #include "analysis/text_escape.hpp"
@@ -121,17 +122,22 @@ std::string heading(const std::string& title) {
   return text + "\n";
 }
 
+std::string titled(const TitledTable& part) {
+  return "  " + part.title + "\n" + table(part.columns, part.rows);
+}
+
 std::string curve_text(const Curve& curve) {
   std::string text = heading(escape(curve.title)) + scaling_table(curve);
   if (std::ranges::any_of(curve.points, has_breakdown)) text += "\n" + breakdown_table(curve);
+  for (const TitledTable& part : cause_tables(curve)) text += "\n" + titled(part);
   const Facts facts = remarks(curve);
   if (!facts.empty()) text += "\n" + lines(facts);
   return text;
 }
 
-std::string tables_text(const std::vector<BenchTable>& tables) {
+std::string tables_text(const std::vector<TitledTable>& tables) {
   std::string text;
-  for (const BenchTable& part : tables) {
+  for (const TitledTable& part : tables) {
     if (&part != &tables.front()) text += "\n";
     text += part.title + "\n" + table(part.columns, part.rows);
   }
@@ -184,7 +190,7 @@ std::string render_text(std::span<const RunReport> reports) {
     if (report.curves.empty() && report.benches.empty()) text += "\nNo point was measured.\n";
     for (const Curve& curve : report.curves) text += curve_text(curve);
     for (const PointReport& point : report.benches) text += bench_text(point);
-    const std::vector<BenchTable> calibration = calibration_tables(report);
+    const std::vector<TitledTable> calibration = calibration_tables(report);
     if (!calibration.empty()) text += heading("calibration") + tables_text(calibration);
     explained = explained || !report.curves.empty();
     explained_bench = explained_bench || !report.benches.empty() || !calibration.empty();

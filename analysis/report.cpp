@@ -14,6 +14,8 @@
 #include "analysis/curves.hpp"
 #include "analysis/looks.hpp"
 #include "analysis/step_blocks.hpp"
+#include "analysis/trace_check.hpp"
+#include "analysis/traced_steps.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -48,15 +50,26 @@ void add_rates(PointReport& report, const PointData& point) {
   }
 }
 
-void add_breakdown(PointReport& report, const PointData& point, double limit) {
-  report.breakdown = breakdown(point);
+void add_breakdown(PointReport& report, const results::RunData& run,
+                   const results::CalibrationData& calibration) {
+  const PointData& point = *report.data;
+  report.breakdown.missing = missing_traces(point);
+  if (!report.breakdown.missing.empty()) return;
+  const TracedSteps traced = traced_steps(point);
+  report.link_shares = link_shares(run, point, traced, calibration);
+  report.breakdown = breakdown(point, traced);
   if (!report.breakdown.mean) return;
+  report.causes = {.pop = pop(point, report.breakdown, std::nullopt),
+                   .costs = step_costs(point, report.breakdown),
+                   .findings = findings(run, point, traced, report.breakdown)};
   const Breakdown& parts = *report.breakdown.mean;
   report.traced_step = parts.step;
   report.op_time = op_times(point);
   report.communication_ratio =
       (parts.transfer + parts.wait + parts.hidden_communication) / parts.step;
-  if (report.breakdown.unaccounted > limit) report.labels.emplace_back("not-closed");
+  if (report.breakdown.unaccounted > closure_limit(run)) {
+    report.labels.emplace_back("not-closed");
+  }
 }
 
 PointReport report_point(const results::RunData& run, const PointData& point,
@@ -78,8 +91,7 @@ PointReport report_point(const results::RunData& run, const PointData& point,
       ceiling != nullptr && report.flops_per_rank && ceiling->rate > 0) {
     report.mfu = *report.flops_per_rank / ceiling->rate;
   }
-  report.link_shares = link_shares(run, point, calibration);
-  add_breakdown(report, point, closure_limit(run));
+  add_breakdown(report, run, calibration);
   // Too few steps for an interval say nothing about a difference of percents.
   if (report.step_time && report.step_time->lower) {
     report.instrumentation_overhead = instrumentation_overhead(step_blocks(point));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/breakdown.hpp"
+#include "analysis/causes/causes.hpp"
 #include "analysis/link_share.hpp"
 #include "analysis/op_time.hpp"
 #include "analysis/overhead.hpp"
@@ -40,6 +41,7 @@ struct PointReport {
   SampleFlags flags;                                ///< of the untraced steps
   std::vector<LinkShare> link_shares;  ///< against the same collectives alone; with traces
   std::optional<BenchReport> bench;    ///< of a micro-benchmark; it has nothing of steps
+  Causes causes;                       ///< why it is no faster
   std::vector<std::string> labels;     ///< of the data, plus not-closed
 };
 
@@ -49,6 +51,7 @@ struct Curve {
   std::string title;  ///< "dp, tiny, f32, strong scaling, packed"
   std::vector<PointReport> points;
   std::optional<int> baseline;  ///< rank count that efficiency is against
+  Laws laws;
 };
 
 struct RunReport {

@@ -20,6 +20,12 @@ struct Row {
   std::string tail;                ///< stands behind the last cell, over the columns left free
 };
 
+struct TitledTable {
+  std::string title;
+  std::vector<Column> columns;
+  std::vector<Row> rows;
+};
+
 /// Columns two blanks apart, indented by two; no blanks at the ends of lines.
 [[nodiscard]] std::string table(const std::vector<Column>& columns, const std::vector<Row>& rows);
 

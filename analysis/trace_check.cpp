@@ -62,6 +62,10 @@ std::string outline_problem(const results::PointData& point) {
   return "";
 }
 
+std::string missing_traces(const results::PointData& point) {
+  return point.traces.empty() ? "no step was traced" : outline_problem(point);
+}
+
 TraceState check_trace(const results::PointData& point, const timeline::StepTrace& trace) {
   if (trace.rank < 0 || trace.rank >= point.ranks) return TraceState::broken;
   const program::Outline& outline = point.outline.of(trace.rank);

@@ -14,6 +14,9 @@ namespace isoscale::analysis {
 /// Why the point's outlines cannot be used; "" when they can.
 [[nodiscard]] std::string outline_problem(const results::PointData& point);
 
+/// Why there are no traced steps to look at; "" when there are.
+[[nodiscard]] std::string missing_traces(const results::PointData& point);
+
 /// Whether a trace has one span per op of its rank's outline, in order, and times that make sense.
 /// The point's outlines have no problem.
 enum class TraceState : std::uint8_t { usable, broken };

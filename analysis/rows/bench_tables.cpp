@@ -35,12 +35,12 @@ bool differs(const CollectiveGroup& group, const char* key) {
       group.sizes, [&](const PlacePair& pair) { return text_of(*pair.any().data, key) != first; });
 }
 
-BenchTable collective_table(const CollectiveGroup& group) {
+TitledTable collective_table(const CollectiveGroup& group) {
   const bool typed = differs(group, "dtype"), reduced = differs(group, "reduction");
   const bool estimated = std::ranges::any_of(group.sizes, [](const PlacePair& pair) {
     return number_of(*pair.any().data, "estimate").has_value();
   });
-  BenchTable table{.title = group_title(group), .columns = {{"size"}}, .rows = {}};
+  TitledTable table{.title = group_title(group), .columns = {{"size"}}, .rows = {}};
   const auto& first = *group.sizes.front().any().data;
   if (!typed) table.title += ", " + escape(text_of(first, "dtype"));
   if (!reduced && !text_of(first, "reduction").empty()) {
@@ -82,15 +82,15 @@ BenchTable collective_table(const CollectiveGroup& group) {
 }
 
 /// A table for each value of `key` among the rows of one op.
-using Fill = std::function<void(BenchTable&, const RowReport&)>;
-std::vector<BenchTable> tables_by(const BenchReport& bench, std::string_view op,
-                                  const std::function<std::string(const results::RowData&)>& title,
-                                  const std::vector<Column>& columns, const Fill& fill) {
-  std::vector<BenchTable> tables;
+using Fill = std::function<void(TitledTable&, const RowReport&)>;
+std::vector<TitledTable> tables_by(const BenchReport& bench, std::string_view op,
+                                   const std::function<std::string(const results::RowData&)>& title,
+                                   const std::vector<Column>& columns, const Fill& fill) {
+  std::vector<TitledTable> tables;
   for (const RowReport& row : bench.rows) {
     if (text_of(*row.data, "op") != op) continue;
     const std::string name = title(*row.data);
-    auto place = std::ranges::find(tables, name, &BenchTable::title);
+    auto place = std::ranges::find(tables, name, &TitledTable::title);
     if (place == tables.end()) {
       place = tables.insert(tables.end(), {.title = name, .columns = columns, .rows = {}});
     }
@@ -99,13 +99,13 @@ std::vector<BenchTable> tables_by(const BenchReport& bench, std::string_view op,
   return tables;
 }
 
-std::vector<BenchTable> gemm_tables(const BenchReport& bench) {
+std::vector<TitledTable> gemm_tables(const BenchReport& bench) {
   const auto title = [](const results::RowData& row) {
     const std::string cache = text_of(row, "cache");
     return escape(fmt::format("gemm, {}{}", text_of(row, "dtype"),
                               cache.empty() ? "" : ", " + cache + " caches"));
   };
-  const auto fill = [](BenchTable& table, const RowReport& row) {
+  const auto fill = [](TitledTable& table, const RowReport& row) {
     Row cells{.cells = {}, .tail = row_excuse(row)};
     for (const char* key : {"m", "n", "k", "batch"}) {
       cells.cells.push_back(count_cell(number_of(*row.data, key)));
@@ -137,7 +137,7 @@ std::string numa_cell(const results::RowData& row) {
   return node && *node >= 0 ? count_cell(node) : std::string{undefined};
 }
 
-std::vector<BenchTable> memory_tables(const BenchReport& bench) {
+std::vector<TitledTable> memory_tables(const BenchReport& bench) {
   const auto title = [](const results::RowData& row) {
     const std::string together = text_of(row, "together");
     const std::string who = together == "all"   ? ", all ranks at once"
@@ -145,7 +145,7 @@ std::vector<BenchTable> memory_tables(const BenchReport& bench) {
                                                 : "";
     return "memory" + who;
   };
-  const auto fill = [](BenchTable& table, const RowReport& row) {
+  const auto fill = [](TitledTable& table, const RowReport& row) {
     Row cells{.cells = {escape(text_of(*row.data, "kind")), numa_cell(*row.data),
                         size_cell(number_of(*row.data, "bytes"))},
               .tail = row_excuse(row)};
@@ -167,21 +167,21 @@ std::vector<BenchTable> memory_tables(const BenchReport& bench) {
                    fill);
 }
 
-std::vector<BenchTable> overlap_tables(const BenchReport& bench) {
+std::vector<TitledTable> overlap_tables(const BenchReport& bench) {
   if (bench.overlaps.empty()) return {};
-  BenchTable table{.title = "overlap: a multiplication and a collective, alone and together",
-                   .columns = {{"collective", Align::left},
-                               {"size"},
-                               {"m"},
-                               {"n"},
-                               {"k"},
-                               {"gemm"},
-                               {"collective"},
-                               {"together"},
-                               {"gemm slowed"},
-                               {"collective slowed"},
-                               {"hidden"}},
-                   .rows = {}};
+  TitledTable table{.title = "overlap: a multiplication and a collective, alone and together",
+                    .columns = {{"collective", Align::left},
+                                {"size"},
+                                {"m"},
+                                {"n"},
+                                {"k"},
+                                {"gemm"},
+                                {"collective"},
+                                {"together"},
+                                {"gemm slowed"},
+                                {"collective slowed"},
+                                {"hidden"}},
+                    .rows = {}};
   const auto factor = [](std::optional<double> value) {
     return value ? fmt::format("{:.2f}x", *value) : std::string{undefined};
   };
@@ -197,7 +197,7 @@ std::vector<BenchTable> overlap_tables(const BenchReport& bench) {
 }
 
 /// Without the columns in which no row has anything to say.
-BenchTable without_empty_columns(BenchTable table) {
+TitledTable without_empty_columns(TitledTable table) {
   for (std::size_t column = table.columns.size(); column-- > 0;) {
     bool empty = !table.rows.empty();
     bool any = false;
@@ -270,11 +270,11 @@ std::string bench_title(const PointReport& point) {
   return escape(fmt::format("{}", fmt::join(parts, ", ")));
 }
 
-std::vector<BenchTable> bench_tables(const PointReport& point) {
-  std::vector<BenchTable> tables;
+std::vector<TitledTable> bench_tables(const PointReport& point) {
+  std::vector<TitledTable> tables;
   if (!point.bench) return tables;
-  const auto add = [&](std::vector<BenchTable> more) {
-    for (BenchTable& table : more) tables.push_back(without_empty_columns(std::move(table)));
+  const auto add = [&](std::vector<TitledTable> more) {
+    for (TitledTable& table : more) tables.push_back(without_empty_columns(std::move(table)));
   };
   add(gemm_tables(*point.bench));
   for (const CollectiveGroup& group : collective_groups(*point.bench)) {

@@ -15,24 +15,18 @@
 /// arrange it.
 namespace isoscale::analysis {
 
-struct BenchTable {
-  std::string title;
-  std::vector<Column> columns;
-  std::vector<Row> rows;
-};
-
 /// "collectives, f32, dp=4, 4 ranks".
 [[nodiscard]] std::string bench_title(const PointReport& point);
 /// The tables of a point, in the order in which their kinds were measured.
-[[nodiscard]] std::vector<BenchTable> bench_tables(const PointReport& point);
+[[nodiscard]] std::vector<TitledTable> bench_tables(const PointReport& point);
 /// Lines below them: labels, failures, slow pairs.
 [[nodiscard]] Facts bench_remarks(const PointReport& point);
 
 /// Of point-to-point rows: matrices among up to 16 ranks, link classes, and what is no pair.
-[[nodiscard]] std::vector<BenchTable> pair_tables(const PointReport& point);
+[[nodiscard]] std::vector<TitledTable> pair_tables(const PointReport& point);
 
 /// What a run's parts are worth: curves, growth, ceilings; none where nothing was fitted.
-[[nodiscard]] std::vector<BenchTable> calibration_tables(const RunReport& report);
+[[nodiscard]] std::vector<TitledTable> calibration_tables(const RunReport& report);
 
 // Cells; undefined where there is nothing.
 [[nodiscard]] std::string time_cell(std::optional<double> seconds);

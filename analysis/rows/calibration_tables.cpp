@@ -29,19 +29,19 @@ std::string fitted_cell(const std::optional<results::Fitted>& fitted, Format for
   return text + " ±" + units::format_percent(half);
 }
 
-BenchTable curve_table(const results::CalibrationData& calibration) {
-  BenchTable table{.title = "time against size",
-                   .columns = {{"op", Align::left},
-                               {"type", Align::left},
-                               {"class", Align::left},
-                               {"by", Align::left},
-                               {"ranks"},
-                               {"sizes"},
-                               {"latency"},
-                               {"bandwidth"},
-                               {"error"},
-                               {"", Align::left}},
-                   .rows = {}};
+TitledTable curve_table(const results::CalibrationData& calibration) {
+  TitledTable table{.title = "time against size",
+                    .columns = {{"op", Align::left},
+                                {"type", Align::left},
+                                {"class", Align::left},
+                                {"by", Align::left},
+                                {"ranks"},
+                                {"sizes"},
+                                {"latency"},
+                                {"bandwidth"},
+                                {"error"},
+                                {"", Align::left}},
+                    .rows = {}};
   for (const CalibrationCurve& at : calibration.curves) {
     const auto time = [](double value) { return time_cell(std::optional{value}); };
     const auto speed = [](double value) { return bandwidth_cell(value); };
@@ -55,15 +55,15 @@ BenchTable curve_table(const results::CalibrationData& calibration) {
   return table;
 }
 
-BenchTable growth_table(const results::CalibrationData& calibration) {
-  BenchTable table{.title = "growth with the ranks of a group",
-                   .columns = {{"op", Align::left},
-                               {"type", Align::left},
-                               {"class", Align::left},
-                               {"ranks", Align::left},
-                               {"latency", Align::left},
-                               {"bandwidth"}},
-                   .rows = {}};
+TitledTable growth_table(const results::CalibrationData& calibration) {
+  TitledTable table{.title = "growth with the ranks of a group",
+                    .columns = {{"op", Align::left},
+                                {"type", Align::left},
+                                {"class", Align::left},
+                                {"ranks", Align::left},
+                                {"latency", Align::left},
+                                {"bandwidth"}},
+                    .rows = {}};
   for (const CalibrationGrowth& at : calibration.growth) {
     std::string latency{undefined};
     if (!at.law.empty()) {
@@ -83,18 +83,18 @@ BenchTable growth_table(const results::CalibrationData& calibration) {
   return table;
 }
 
-BenchTable ceiling_table(const results::CalibrationData& calibration) {
-  BenchTable table{.title = "best multiplication of each type: what MFU is read against",
-                   .columns = {{"type", Align::left},
-                               {"caches", Align::left},
-                               {"FLOP/s"},
-                               {"m"},
-                               {"n"},
-                               {"k"},
-                               {"batch"},
-                               {"error"},
-                               {"", Align::left}},
-                   .rows = {}};
+TitledTable ceiling_table(const results::CalibrationData& calibration) {
+  TitledTable table{.title = "best multiplication of each type: what MFU is read against",
+                    .columns = {{"type", Align::left},
+                                {"caches", Align::left},
+                                {"FLOP/s"},
+                                {"m"},
+                                {"n"},
+                                {"k"},
+                                {"batch"},
+                                {"error"},
+                                {"", Align::left}},
+                    .rows = {}};
   for (const GemmCeiling& at : calibration.ceilings) {
     table.rows.push_back({.cells = {escape(at.dtype), escape(at.cache), rate_cell(at.rate),
                                     count_cell(at.m), count_cell(at.n), count_cell(at.k),
@@ -106,9 +106,9 @@ BenchTable ceiling_table(const results::CalibrationData& calibration) {
 
 }  // namespace
 
-std::vector<BenchTable> calibration_tables(const RunReport& report) {
+std::vector<TitledTable> calibration_tables(const RunReport& report) {
   const results::CalibrationData& calibration = report.calibration;
-  std::vector<BenchTable> tables;
+  std::vector<TitledTable> tables;
   if (!calibration.curves.empty()) tables.push_back(curve_table(calibration));
   if (!calibration.growth.empty()) tables.push_back(growth_table(calibration));
   if (!calibration.ceilings.empty()) tables.push_back(ceiling_table(calibration));

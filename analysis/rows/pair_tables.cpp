@@ -24,7 +24,7 @@ struct Quantity {
   double unit;  ///< what the cells count in
 };
 
-std::vector<BenchTable> matrices(const BenchReport& bench) {
+std::vector<TitledTable> matrices(const BenchReport& bench) {
   constexpr Quantity quantities[] = {
       {"one-way latency in us, from (row) to (column)", &PairReport::latency, 1e-6},
       {"bandwidth in GB/s, from (row) to (column)", &PairReport::bandwidth, 1e9},
@@ -36,12 +36,12 @@ std::vector<BenchTable> matrices(const BenchReport& bench) {
     pairs[{pair.src, pair.dst}] = &pair;
   }
   if (ranks.size() > largest_matrix) return {};
-  std::vector<BenchTable> tables;
+  std::vector<TitledTable> tables;
   for (const Quantity& quantity : quantities) {
     const bool measured = std::ranges::any_of(
         bench.pairs, [&](const PairReport& pair) { return (pair.*quantity.value).has_value(); });
     if (!measured) continue;
-    BenchTable table{.title = quantity.title, .columns = {{"rank"}}, .rows = {}};
+    TitledTable table{.title = quantity.title, .columns = {{"rank"}}, .rows = {}};
     for (const int dst : ranks) table.columns.push_back({std::to_string(dst)});
     for (const int src : ranks) {
       Row row{.cells = {std::to_string(src)}, .tail = ""};
@@ -61,17 +61,17 @@ std::vector<BenchTable> matrices(const BenchReport& bench) {
   return tables;
 }
 
-BenchTable class_table(const BenchReport& bench) {
-  BenchTable table{.title = "link classes: medians over ordered pairs, the fastest first",
-                   .columns = {{"class", Align::left},
-                               {"pairs"},
-                               {"latency"},
-                               {"bandwidth"},
-                               {"lowest"},
-                               {"highest"},
-                               {"both directions"},
-                               {"of the fastest"}},
-                   .rows = {}};
+TitledTable class_table(const BenchReport& bench) {
+  TitledTable table{.title = "link classes: medians over ordered pairs, the fastest first",
+                    .columns = {{"class", Align::left},
+                                {"pairs"},
+                                {"latency"},
+                                {"bandwidth"},
+                                {"lowest"},
+                                {"highest"},
+                                {"both directions"},
+                                {"of the fastest"}},
+                    .rows = {}};
   const auto fastest = bench.classes.front().bandwidth;
   for (const ClassReport& at : bench.classes) {
     const auto share =
@@ -92,21 +92,21 @@ bool is_pair_kind(const std::string& kind) {
 
 }  // namespace
 
-std::vector<BenchTable> pair_tables(const PointReport& point) {
+std::vector<TitledTable> pair_tables(const PointReport& point) {
   const BenchReport& bench = *point.bench;
-  std::vector<BenchTable> tables;
+  std::vector<TitledTable> tables;
   if (!bench.pairs.empty()) {
     tables = matrices(bench);
     tables.push_back(class_table(bench));
   }
-  BenchTable rest{.title = "ranks at once",
-                  .columns = {{"pattern", Align::left},
-                              {"class", Align::left},
-                              {"moved"},
-                              {"time"},
-                              {"±95%"},
-                              {"bandwidth"}},
-                  .rows = {}};
+  TitledTable rest{.title = "ranks at once",
+                   .columns = {{"pattern", Align::left},
+                               {"class", Align::left},
+                               {"moved"},
+                               {"time"},
+                               {"±95%"},
+                               {"bandwidth"}},
+                   .rows = {}};
   for (const RowReport& row : bench.rows) {
     const std::string kind = text_of(*row.data, "kind");
     if (text_of(*row.data, "op") != "p2p" || is_pair_kind(kind)) continue;

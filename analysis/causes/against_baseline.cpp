@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/causes/against_baseline.hpp"
+
+#include <optional>
+#include <vector>
+
+namespace isoscale::analysis {
+namespace {
+
+std::optional<StepLoss> step_loss(const PointReport& point) {
+  if (!point.throughput || !point.step_time || !point.causes.costs || !point.traced_step) {
+    return std::nullopt;
+  }
+  return StepLoss{.step = point.step_time->median,
+                  .traced = *point.traced_step,
+                  .work = point.data->work_per_step,
+                  .ranks = point.data->ranks,
+                  .costs = *point.causes.costs};
+}
+
+/// The speed-up's interval is that of the worst and the best that both intervals allow.
+ScalingPoint scaling_point(const PointReport& point, const PointReport& baseline) {
+  ScalingPoint result{.p = static_cast<double>(point.data->ranks) / baseline.data->ranks,
+                      .speedup = *point.throughput / *baseline.throughput,
+                      .lower = std::nullopt,
+                      .upper = std::nullopt};
+  const Estimate& mine = *point.step_time;
+  const Estimate& base = *baseline.step_time;
+  if (mine.lower && mine.upper && base.lower && base.upper) {
+    result.lower = result.speedup * (mine.median / *mine.upper) * (*base.lower / base.median);
+    result.upper = result.speedup * (mine.median / *mine.lower) * (*base.upper / base.median);
+  }
+  return result;
+}
+
+}  // namespace
+
+void add_losses(Curve& curve, const PointReport& base) {
+  const std::optional<StepLoss> ideal = step_loss(base);
+  const std::optional<UsefulWork> useful = useful_work(*base.data, base.breakdown);
+  std::vector<ScalingPoint> scaling;
+  for (PointReport& point : curve.points) {
+    if (!point.throughput || !point.step_time) continue;
+    scaling.push_back(scaling_point(point, base));
+    point.causes.pop = pop(*point.data, point.breakdown, useful);
+    if (point.data->scaling == "strong") {
+      point.causes.serial_fraction = karp_flatt(scaling.back());
+    }
+    const std::optional<StepLoss> loss = step_loss(point);
+    if (loss && ideal && point.data->ranks != base.data->ranks) {
+      point.causes.waterfall = waterfall(*loss, *ideal);
+    }
+  }
+  const bool strong = base.data->scaling == "strong";
+  if (strong) curve.laws.amdahl = amdahl(scaling);
+  if (!strong) curve.laws.gustafson = gustafson(scaling);
+  curve.laws.usl = usl(scaling);
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,188 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/causes/cause_tables.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "program/op.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+constexpr std::size_t most_layers = 12;  ///< rows of a table
+
+using Points = std::vector<const PointReport*>;
+
+Points points_with(const Curve& curve, const std::function<bool(const PointReport&)>& has) {
+  Points points;
+  for (const PointReport& point : curve.points) {
+    if (has(point)) points.push_back(&point);
+  }
+  return points;
+}
+
+std::string ranks_heading(const PointReport& point) {
+  return fmt::format("{} rank{}", point.data->ranks, point.data->ranks == 1 ? "" : "s");
+}
+
+TitledTable by_ranks(std::string title, const Points& points) {
+  TitledTable result{.title = std::move(title), .columns = {{"", Align::left}}, .rows = {}};
+  for (const PointReport* const point : points) result.columns.push_back({ranks_heading(*point)});
+  return result;
+}
+
+/// Causes in the order of their first appearance.
+std::vector<std::string> causes_of(const Points& points) {
+  std::vector<std::string> causes;
+  for (const PointReport* const point : points) {
+    for (const LostTime& lost : point->causes.waterfall->lost) {
+      if (std::ranges::find(causes, lost.cause) == causes.end()) causes.push_back(lost.cause);
+    }
+  }
+  return causes;
+}
+
+/// Of the measured step; "0" is what never was, "0.0%" what rounds to it.
+std::string loss_cell(const Waterfall& waterfall, const std::string& cause) {
+  const auto lost = std::ranges::find(waterfall.lost, cause, &LostTime::cause);
+  if (lost == waterfall.lost.end()) return std::string{undefined};
+  return lost->seconds == 0 ? "0" : percent(lost->seconds / waterfall.measured);
+}
+
+std::optional<TitledTable> waterfall_table(const Curve& curve) {
+  const Points points = points_with(
+      curve, [](const PointReport& point) { return point.causes.waterfall.has_value(); });
+  if (points.empty()) return std::nullopt;
+  TitledTable result = by_ranks("lost time, from ideal to measured, share of the step", points);
+  const auto row = [&](const std::string& name, const auto& cell) {
+    Row cells{.cells = {name}, .tail = ""};
+    for (const PointReport* const point : points)
+      cells.cells.push_back(cell(*point->causes.waterfall));
+    result.rows.push_back(cells);
+  };
+  const auto time = [](double seconds) { return units::format(units::Seconds{seconds}); };
+  row("ideal step", [&](const Waterfall& at) { return time(at.ideal); });
+  for (const std::string& cause : causes_of(points)) {
+    row("  " + cause, [&](const Waterfall& at) { return loss_cell(at, cause); });
+  }
+  row("  all lost", [](const Waterfall& at) { return percent(1 - at.ideal / at.measured); });
+  row("measured step", [&](const Waterfall& at) { return time(at.measured); });
+  return result;
+}
+
+std::optional<TitledTable> pop_table(const Curve& curve) {
+  const Points points =
+      points_with(curve, [](const PointReport& point) { return point.causes.pop.has_value(); });
+  if (points.empty()) return std::nullopt;
+  TitledTable result = by_ranks("efficiencies, each the product of those below it", points);
+  const auto row = [&](const char* name, auto part) {
+    Row cells{.cells = {name}, .tail = ""};
+    for (const PointReport* const point : points) {
+      cells.cells.push_back(percent((*point->causes.pop).*part));
+    }
+    result.rows.push_back(cells);
+  };
+  row("global", &Pop::global);
+  row("├ parallel", &Pop::parallel);
+  row("│ ├ load balance", &Pop::load_balance);
+  row("│ └ communication", &Pop::communication);
+  row("│   ├ serialisation", &Pop::serialisation);
+  row("│   └ transfer", &Pop::transfer);
+  row("└ computation scalability", &Pop::computation_scalability);
+  row("  ├ work (FLOP)", &Pop::work_scalability);
+  row("  └ speed (FLOP/s)", &Pop::speed_scalability);
+  return result;
+}
+
+/// A row per place: its share of the step and what that is made of.
+class PlaceTable {
+ public:
+  PlaceTable(std::string title, std::string place, const Breakdown& whole)
+      : whole_(whole),
+        table_{.title = std::move(title),
+               .columns = {{std::move(place), Align::left}, {"step"}},
+               .rows = {}} {
+    for (const Category& category : categories()) {
+      if (category.seconds != &Breakdown::other)
+        table_.columns.push_back({std::string{category.name}});
+    }
+    table_.columns.push_back({"hidden"});
+  }
+
+  void add(std::string name, const Breakdown& parts) {
+    Row row{.cells = {std::move(name), cell(parts.step)}, .tail = ""};
+    for (const Category& category : categories()) {
+      if (category.seconds != &Breakdown::other) row.cells.push_back(cell(parts.*category.seconds));
+    }
+    row.cells.push_back(cell(parts.hidden_communication));
+    table_.rows.push_back(std::move(row));
+  }
+  void note(std::string text) { table_.rows.push_back({.cells = {std::move(text)}, .tail = ""}); }
+  [[nodiscard]] TitledTable take() { return std::move(table_); }
+
+ private:
+  [[nodiscard]] std::string cell(double seconds) const {
+    return seconds == 0 ? "0" : percent(seconds / whole_.step);
+  }
+
+  const Breakdown& whole_;
+  TitledTable table_;
+};
+
+TitledTable phase_table(const PointReport& point) {
+  PlaceTable table{"by phase, " + ranks_heading(point), "phase", *point.breakdown.mean};
+  for (const auto& [phase, parts] : point.breakdown.by_phase) {
+    table.add(std::string{program::name(phase)}, parts);
+  }
+  return table.take();
+}
+
+TitledTable axes_table(const PointReport& point) {
+  PlaceTable table{"communication by mesh axis, " + ranks_heading(point), "axis",
+                   *point.breakdown.mean};
+  for (const auto& [axes, parts] : point.breakdown.by_axes) {
+    table.add(mesh::to_string(axes), parts);
+  }
+  return table.take();
+}
+
+TitledTable layer_table(const PointReport& point) {
+  PlaceTable table{"by layer, " + ranks_heading(point), "layer", *point.breakdown.mean};
+  std::size_t shown = 0;
+  for (const auto& [layer, parts] : point.breakdown.by_layer) {
+    if (shown++ == most_layers) {
+      table.note(fmt::format("and {} more (--format json)",
+                             point.breakdown.by_layer.size() - most_layers));
+      break;
+    }
+    table.add(layer < 0 ? "none" : std::to_string(layer), parts);
+  }
+  return table.take();
+}
+
+}  // namespace
+
+std::vector<TitledTable> cause_tables(const Curve& curve) {
+  std::vector<TitledTable> tables;
+  if (auto table = waterfall_table(curve)) tables.push_back(*std::move(table));
+  if (auto table = pop_table(curve)) tables.push_back(*std::move(table));
+  const Points traced =
+      points_with(curve, [](const PointReport& point) { return point.breakdown.mean.has_value(); });
+  if (traced.empty()) return tables;
+  const PointReport& largest = *traced.back();
+  tables.push_back(phase_table(largest));
+  if (!largest.breakdown.by_axes.empty()) tables.push_back(axes_table(largest));
+  if (largest.breakdown.by_layer.size() > 1) tables.push_back(layer_table(largest));
+  return tables;
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/causes/causes_json.hpp"
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "analysis/cells.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number_or_null(const std::optional<double>& number) { return number ? Json(*number) : Json{}; }
+
+Json located_json(const std::optional<Located>& at) {
+  if (!at) return {};
+  return {{"value", at->value},
+          {"lower", number_or_null(at->lower)},
+          {"upper", number_or_null(at->upper)}};
+}
+
+Json parts_json(const Breakdown& parts) {
+  Json object = Json::object();
+  for (const Category& category : categories()) {
+    if (category.seconds != &Breakdown::other) {
+      object[std::string{category.name}] = parts.*category.seconds;
+    }
+  }
+  object["hidden_communication"] = parts.hidden_communication;
+  return object;
+}
+
+Json by_place_json(const BreakdownResult& breakdown) {
+  if (!breakdown.mean) return {};
+  Json phases = Json::object(), axes = Json::object(), layers = Json::object();
+  for (const auto& [phase, parts] : breakdown.by_phase) {
+    phases[std::string{program::name(phase)}] = parts_json(parts);
+  }
+  for (const auto& [at, parts] : breakdown.by_axes) axes[mesh::to_string(at)] = parts_json(parts);
+  for (const auto& [layer, parts] : breakdown.by_layer) {
+    layers[layer < 0 ? "none" : std::to_string(layer)] = parts_json(parts);
+  }
+  return {{"phase", phases}, {"axis", axes}, {"layer", layers}};
+}
+
+Json pop_json(const std::optional<Pop>& pop) {
+  if (!pop) return {};
+  return {{"global", number_or_null(pop->global)},
+          {"parallel", pop->parallel},
+          {"load_balance", pop->load_balance},
+          {"communication", pop->communication},
+          {"serialisation", number_or_null(pop->serialisation)},
+          {"transfer", number_or_null(pop->transfer)},
+          {"computation_scalability", number_or_null(pop->computation_scalability)},
+          {"work_scalability", number_or_null(pop->work_scalability)},
+          {"speed_scalability", number_or_null(pop->speed_scalability)}};
+}
+
+Json waterfall_json(const std::optional<Waterfall>& waterfall) {
+  if (!waterfall) return {};
+  Json lost = Json::object();
+  for (const LostTime& at : waterfall->lost) lost[at.cause] = at.seconds;
+  return {{"ideal", waterfall->ideal},
+          {"measured", waterfall->measured},
+          {"lost", lost},
+          {"missing", waterfall->missing}};
+}
+
+Json findings_json(const std::vector<Finding>& findings) {
+  Json rows = Json::array();
+  for (const Finding& at : findings) {
+    rows.push_back({{"kind", at.kind}, {"ranks", at.ranks}, {"size", at.size}, {"text", at.text}});
+  }
+  return rows;
+}
+
+Json largest_json(const std::optional<LargestUnexplained>& at) {
+  if (!at) return {};
+  return {{"rank", at->rank},
+          {"step", at->step},
+          {"begin", at->begin},
+          {"length", at->length},
+          {"after", at->after}};
+}
+
+}  // namespace
+
+void add_causes_json(const PointReport& point, Json& object) {
+  const BreakdownResult& breakdown = point.breakdown;
+  object["breakdown_by"] = by_place_json(breakdown);
+  object["breakdown_missing"] = breakdown.missing;
+  object["unaccounted"] = breakdown.mean ? Json(breakdown.unaccounted) : Json{};
+  object["largest_unexplained"] = largest_json(breakdown.largest);
+  object["wait_causes"] = breakdown.waits ? Json{{"imbalance", breakdown.waits->imbalance},
+                                                 {"noise", breakdown.waits->noise}}
+                                          : Json{};
+  object["clock_error"] = breakdown.mean ? Json(breakdown.clock_error) : Json{};
+  object["pop"] = pop_json(point.causes.pop);
+  object["waterfall"] = waterfall_json(point.causes.waterfall);
+  object["serial_fraction"] = located_json(point.causes.serial_fraction);
+  object["findings"] = findings_json(point.causes.findings);
+  object["injections"] = point.data->injections;
+}
+
+Json laws_json(const Laws& laws) {
+  Json usl;
+  if (laws.usl) {
+    usl = {{"contention", located_json(laws.usl->contention)},
+           {"coherency", located_json(laws.usl->coherency)},
+           {"peak", number_or_null(laws.usl->peak)}};
+  }
+  return {{"amdahl", located_json(laws.amdahl)},
+          {"gustafson", located_json(laws.gustafson)},
+          {"usl", usl}};
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/causes/findings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "analysis/causes/slow_links.hpp"
+#include "analysis/causes/slow_ranks.hpp"
+#include "analysis/rank_facts.hpp"
+#include "analysis/statistics.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+constexpr double visible = 0.01;           ///< of the step: waiting that is worth a word
+constexpr double one_to_blame = 0.5;       ///< of the waiting that all ranks cause
+constexpr double noticeably_more = 0.005;  ///< of the step: what makes a rank late
+
+/// "rank 3 (node1, NVIDIA H200 00000000:1B:00.0)".
+std::string place_of(const results::RunData& run, const results::PointData& point, int rank) {
+  const results::RankFacts* const facts = facts_of(run.rank_facts, point, rank);
+  std::string where = facts == nullptr ? "" : facts->host;
+  if (facts != nullptr) {
+    for (const char* const key : {"gpu_name", "gpu_pci"}) {
+      const auto found = facts->text.find(key);
+      if (found != facts->text.end()) where += (where.empty() ? "" : " ") + found->second;
+    }
+  }
+  return where.empty() ? fmt::format("rank {}", rank) : fmt::format("rank {} ({})", rank, where);
+}
+
+std::string places_of(const results::RunData& run, const results::PointData& point,
+                      const std::vector<int>& ranks) {
+  constexpr std::size_t most = 4;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(ranks.size(), most); ++i) {
+    text += (i == 0 ? "" : ", ") + place_of(run, point, ranks[i]);
+  }
+  if (ranks.size() > most) text += fmt::format(" and {} more", ranks.size() - most);
+  return text;
+}
+
+Finding describe(const results::RunData& run, const results::PointData& point,
+                 const SlowRank& slow) {
+  std::string text = fmt::format("{} is slow in its own GEMMs: they take {:.2f} times as long",
+                                 place_of(run, point, slow.rank), slow.factor);
+  text += slow.by_rate ? " a FLOP as those of all ranks" : " as those of like ranks";
+  if (slow.lower && slow.upper) text += fmt::format(" ({:.2f}-{:.2f})", *slow.lower, *slow.upper);
+  text += slow.since ? fmt::format(", since step {}", *slow.since) : ", all along";
+  return {.kind = "slow rank", .ranks = {slow.rank}, .size = slow.factor, .text = text};
+}
+
+void add_links(const results::RunData& run, const results::PointData& point,
+               const TracedSteps& traced, std::vector<Finding>& result) {
+  const std::vector<SlowLink> links = slow_links(point, traced);
+  for (const SlowLink& link : links) {
+    result.push_back({.kind = "slow link",
+                      .ranks = link.members,
+                      .size = link.factor,
+                      .text = fmt::format(
+                          "slow link: {} on {} takes {:.2f} times as long a byte as elsewhere "
+                          "among {}",
+                          link.op, link.axes, link.factor, places_of(run, point, link.members))});
+  }
+  if (const std::vector<int> shared = shared_by(links); !shared.empty()) {
+    result.push_back({.kind = "slow link",
+                      .ranks = shared,
+                      .size = links.front().factor,
+                      .text = "slow links share " + places_of(run, point, shared)});
+  }
+}
+
+/// What a rank has more of than the middle one of all, "gaps before its ops"; "" for nothing.
+std::string reason_of(const BreakdownResult& breakdown, std::size_t at) {
+  struct Part {
+    double Breakdown::*seconds;
+    const char* text;
+  };
+  constexpr Part parts[]{{&Breakdown::compute, "more computation"},
+                         {&Breakdown::copies, "more copies"},
+                         {&Breakdown::gap, "gaps before its ops"},
+                         {&Breakdown::other, "time that nothing explains"}};
+  const char* reason = "";
+  double most = noticeably_more * breakdown.mean->step;
+  for (const Part& part : parts) {
+    std::vector<double> all;
+    for (const Breakdown& rank : breakdown.of_rank) all.push_back(rank.*part.seconds);
+    const double more = breakdown.of_rank[at].*part.seconds - median(all).value_or(0);
+    if (more <= most) continue;
+    most = more;
+    reason = part.text;
+  }
+  return reason;
+}
+
+/// The rank that most of the waiting is for, if there is one.
+std::optional<int> most_awaited(const BreakdownResult& breakdown) {
+  const auto& caused = breakdown.caused_wait;
+  if (caused.size() < 2) return std::nullopt;
+  const auto most = std::ranges::max_element(caused);
+  const double all = std::reduce(caused.begin(), caused.end());
+  if (!(*most > one_to_blame * all)) return std::nullopt;
+  return static_cast<int>(most - caused.begin());
+}
+
+void add_waits(const results::RunData& run, const results::PointData& point,
+               const BreakdownResult& breakdown, std::vector<Finding>& result) {
+  if (!breakdown.waits || !breakdown.mean) return;
+  const double imbalance = breakdown.waits->imbalance / breakdown.mean->step;
+  const double noise = breakdown.waits->noise / breakdown.mean->step;
+  if (imbalance > visible) {
+    Finding finding{.kind = "imbalance", .ranks = {}, .size = imbalance, .text = {}};
+    const std::string share = units::format_percent(imbalance);
+    const auto late = most_awaited(breakdown);
+    if (!late) {
+      finding.text = fmt::format(
+          "imbalance: {} of the step is waiting for ranks that are late in "
+          "every step, none of them for most of it",
+          share);
+    } else {
+      finding.ranks = {*late};
+      const auto at = std::ranges::find(breakdown.ranks, *late) - breakdown.ranks.begin();
+      const std::string reason = reason_of(breakdown, static_cast<std::size_t>(at));
+      finding.text = fmt::format(
+          "imbalance: {} of the step is waiting, mostly for {}, which is "
+          "late in every step",
+          share, place_of(run, point, *late));
+      if (!reason.empty()) finding.text += ": " + reason;
+    }
+    result.push_back(std::move(finding));
+  }
+  if (noise > visible) {
+    result.push_back(
+        {.kind = "noise",
+         .ranks = {},
+         .size = noise,
+         .text = fmt::format("noise: {} of the step is waiting for ranks that are late "
+                             "now and then, now one, now another",
+                             units::format_percent(noise))});
+  }
+}
+
+}  // namespace
+
+std::vector<Finding> findings(const results::RunData& run, const results::PointData& point,
+                              const TracedSteps& traced, const BreakdownResult& breakdown) {
+  std::vector<Finding> result;
+  for (const SlowRank& slow : slow_ranks(point)) result.push_back(describe(run, point, slow));
+  add_links(run, point, traced, result);
+  add_waits(run, point, breakdown, result);
+  return result;
+}
+
+}  // namespace isoscale::analysis
