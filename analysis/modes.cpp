@@ -14,6 +14,7 @@ namespace isoscale::analysis {
 namespace {
 
 constexpr std::size_t fewest = 4;
+constexpr double deviations_per_mad = 1.4826;
 
 /// Sorted; empty where there is nothing to tell.
 std::vector<double> sorted_finite(std::span<const double> samples) {
@@ -108,6 +109,14 @@ Modal modal_part(const Hull& minorant, const Hull& majorant) {
 
 }  // namespace
 
+double scaled_deviation(std::span<const double> samples) {
+  const double middle = median(samples).value_or(0);
+  std::vector<double> distances;
+  distances.reserve(samples.size());
+  for (const double sample : samples) distances.push_back(std::abs(sample - middle));
+  return deviations_per_mad * median(distances).value_or(0);
+}
+
 std::optional<double> dip(std::span<const double> samples) {
   const std::vector<double> sorted = sorted_finite(samples);
   if (sorted.empty()) return std::nullopt;
@@ -140,16 +149,13 @@ std::optional<TwoGroups> two_groups(std::span<const double> samples) {
   if (sorted.empty() || sorted.front() == sorted.back()) return std::nullopt;
   const std::size_t n = sorted.size();
   std::vector<double> sums(n + 1, 0.0);
-  std::vector<double> squares(n + 1, 0.0);
   for (std::size_t i = 0; i < n; ++i) {
-    const double distance = sorted[i] - sorted[n / 2];  // small numbers keep their digits
-    sums[i + 1] = sums[i] + distance;
-    squares[i + 1] = squares[i] + distance * distance;
+    sums[i + 1] = sums[i] + (sorted[i] - sorted[n / 2]);  // small numbers keep their digits
   }
+  // Sum of the absolute deviations from their median: the upper half less the lower.
   const auto scatter = [&](std::size_t begin, std::size_t end) {
-    const double sum = sums[end] - sums[begin];
-    return std::max(0.0,
-                    squares[end] - squares[begin] - sum * sum / static_cast<double>(end - begin));
+    const std::size_t half = (end - begin) / 2;
+    return (sums[end] - sums[end - half]) - (sums[begin + half] - sums[begin]);
   };
   std::size_t cut = 1;
   double least = std::numeric_limits<double>::infinity();
@@ -160,15 +166,16 @@ std::optional<TwoGroups> two_groups(std::span<const double> samples) {
       cut = i;
     }
   }
-  const auto below = static_cast<double>(cut);
-  const auto above = static_cast<double>(n - cut);
-  const double distance = (sums[n] - sums[cut]) / above - sums[cut] / below;
-  const double spread = std::sqrt(scatter(0, cut) / below + scatter(cut, n) / above);
-  const std::span<const double> all = sorted;
-  return TwoGroups{.low = *median(all.first(cut)),
-                   .high = *median(all.subspan(cut)),
-                   .share_high = above / static_cast<double>(n),
-                   .separation = std::sqrt(2.0) * distance / spread};
+  const auto lower = std::span{sorted}.first(cut);
+  const auto upper = std::span{sorted}.subspan(cut);
+  TwoGroups groups{.low = *median(lower),
+                   .high = *median(upper),
+                   .spread_low = scaled_deviation(lower),
+                   .spread_high = scaled_deviation(upper),
+                   .share_high = static_cast<double>(n - cut) / static_cast<double>(n)};
+  groups.separation = std::sqrt(2.0) * (groups.high - groups.low) /
+                      std::hypot(groups.spread_low, groups.spread_high);
+  return groups;
 }
 
 }  // namespace isoscale::analysis

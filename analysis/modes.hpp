@@ -12,12 +12,18 @@ namespace isoscale::analysis {
 /// below 4 samples and for what is not finite; a single value has no dip: 0.
 [[nodiscard]] std::optional<double> dip(std::span<const double> samples);
 
-/// The two groups of samples that lie closest to the means of their own (least squares).
+/// 1.4826 median absolute deviations, the standard deviation of normal samples (Hampel: J. Am.
+/// Stat. Assoc. 69, 1974); 0 for no samples.
+[[nodiscard]] double scaled_deviation(std::span<const double> samples);
+
+/// The two groups of samples that lie closest to the medians of their own (least absolute
+/// deviations, which a sample far from all others does not make a group of its own).
 struct TwoGroups {
-  double low = 0, high = 0;  ///< medians
-  double share_high = 0;     ///< of the samples, in the higher group
-  /// Ashman's D = sqrt(2) |m1 - m2| / sqrt(s1^2 + s2^2) of means and standard deviations (Ashman,
-  /// Bird, Zepf: Astron. J. 108, 1994). Infinite for two values.
+  double low = 0, high = 0;                ///< medians
+  double spread_low = 0, spread_high = 0;  ///< scaled median absolute deviations
+  double share_high = 0;                   ///< of the samples, in the higher group
+  /// Ashman's D = sqrt(2) |m1 - m2| / sqrt(s1^2 + s2^2) (Ashman, Bird, Zepf: Astron. J. 108, 1994)
+  /// of medians and spreads. Infinite for two values.
   double separation = 0;
 };
 /// Absent below 4 samples, for what is not finite and for a single value.

@@ -54,14 +54,13 @@ std::string overhead_warning(const std::optional<Located>& overhead) {
   if (overhead->lower && overhead->upper) {
     if (!(*overhead->lower > tolerated)) return "";
     return fmt::format(
-        "tracing makes steps {} longer ({} to {}): the breakdown is of disturbed steps",
+        "tracing makes steps {} longer ({} to {}), so the breakdown is of disturbed steps",
         units::format_percent(overhead->value), units::format_percent(*overhead->lower),
         units::format_percent(*overhead->upper));
   }
   if (!(overhead->value > tolerated)) return "";
   return fmt::format(
-      "tracing seems to make steps {} longer, by too few blocks to be sure: the breakdown may be "
-      "of disturbed steps",
+      "tracing seems to make steps {} longer, but there are too few blocks to be sure",
       units::format_percent(overhead->value));
 }
 

@@ -19,7 +19,7 @@ constexpr double worth_a_word = 0.01;      // relative
 constexpr double one_mode_at_most = 0.65;  // sqrt(n) dip: 99.5% of uniform samples, 20,000 draws
 constexpr double smallest_group = 0.05;    // share of the samples
 constexpr double apart = 2;                // Ashman's D
-constexpr double far = 5 * 1.4826;         // median absolute deviations
+constexpr double far = 5;                  // scaled median absolute deviations
 
 std::optional<TwoGroups> bimodal(std::span<const double> samples) {
   const auto depth = dip(samples);
@@ -32,20 +32,24 @@ std::optional<TwoGroups> bimodal(std::span<const double> samples) {
   return counts ? groups : std::nullopt;
 }
 
-std::optional<Outliers> outliers(std::span<const double> samples, double middle) {
-  std::vector<double> distances;
-  distances.reserve(samples.size());
-  for (const double sample : samples) distances.push_back(std::abs(sample - middle));
-  const double limit = far * median(distances).value_or(0);
-  if (!(limit > 0)) return std::nullopt;
+/// Far from the median, or from that of their own group where there are two.
+std::optional<Outliers> outliers(std::span<const double> samples, double middle,
+                                 const std::optional<TwoGroups>& groups) {
+  const double spread = scaled_deviation(samples);
   Outliers found;
   double furthest = 0;
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    if (distances[i] <= limit) continue;
+  for (const double sample : samples) {
+    const bool is_high = groups && sample > (groups->low + groups->high) / 2;
+    const double centre = !groups ? middle : is_high ? groups->high : groups->low;
+    const double limit = far * (!groups   ? spread
+                                : is_high ? groups->spread_high
+                                          : groups->spread_low);
+    const double distance = std::abs(sample - centre);
+    if (!(limit > 0) || distance <= limit) continue;
     ++found.count;
-    if (distances[i] <= furthest) continue;
-    furthest = distances[i];
-    found.furthest = samples[i] / middle;
+    if (distance <= furthest) continue;
+    furthest = distance;
+    found.furthest = sample / middle;
   }
   if (found.count == 0) return std::nullopt;
   return found;
@@ -85,7 +89,7 @@ SampleFlags sample_flags(std::span<const double> samples) {
     flags.drift = flags.trend;
   }
   flags.bimodal = bimodal(samples);
-  flags.outliers = outliers(samples, *middle);
+  flags.outliers = outliers(samples, *middle, flags.bimodal);
   flags.sentences = sentences_of(flags, samples.size());
   return flags;
 }

@@ -14,8 +14,8 @@
 /// What a median and its interval do not tell of their samples. Nothing is removed for it.
 namespace isoscale::analysis {
 
-/// Samples further from the median than 5 scaled median absolute deviations (1.4826 MAD, the
-/// standard deviation of normal samples: Hampel, J. Am. Stat. Assoc. 69, 1974).
+/// Samples further from the median than 5 scaled median absolute deviations; where there are two
+/// groups, from that of the nearer one.
 struct Outliers {
   std::size_t count = 0;
   double furthest = 0;  ///< relative to the median; 1.5 = half as long again

@@ -94,8 +94,8 @@ class Loop {
     step_ = std::max(*middle, 1e-9);
     const double left = std::max(effort_.max_time.value() - elapsed_, 0.0);
     const auto steps_in = [&](double seconds, std::size_t least, std::size_t most) {
-      return static_cast<std::size_t>(
-          std::clamp(std::floor(seconds / step_), 1.0 * least, 1.0 * most));
+      return static_cast<std::size_t>(std::clamp(
+          std::floor(seconds / step_), static_cast<double>(least), static_cast<double>(most)));
     };
     block_ = steps_in(block_seconds, least_block, largest_block);
     if (most_traces_ > 0) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace isoscale::runner {
 namespace {
@@ -20,9 +21,9 @@ int looks_until(double first, double most) {
 
 }  // namespace
 
-StopRule::StopRule(const Goal& goal, const HalfWidth& half_width, const NominalConfidence& nominal)
+StopRule::StopRule(const Goal& goal, HalfWidth half_width, const NominalConfidence& nominal)
     : precision_(goal.precision),
-      half_width_(half_width),
+      half_width_(std::move(half_width)),
       planned_(looks_until(static_cast<double>(goal.first), goal.most)),
       confidence_(nominal ? nominal(planned_, growth) : plain_confidence),
       next_look_(goal.first) {}

@@ -30,8 +30,8 @@ class StopRule {
     double most = 6;          ///< samples that the time is expected to hold
   };
 
-  /// The functions outlive the rule; without `nominal`, every look has 95%.
-  StopRule(const Goal& goal, const HalfWidth& half_width, const NominalConfidence& nominal);
+  /// Without `nominal`, every look has 95%.
+  StopRule(const Goal& goal, HalfWidth half_width, const NominalConfidence& nominal);
 
   /// Samples that the next look waits for.
   [[nodiscard]] std::size_t next_look() const { return next_look_; }
@@ -50,7 +50,7 @@ class StopRule {
 
  private:
   double precision_;
-  const HalfWidth& half_width_;
+  HalfWidth half_width_;
   int planned_;
   double confidence_;
   std::size_t next_look_;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "units/quantity.hpp"
 
@@ -21,9 +22,9 @@ using LastChange = std::function<std::size_t(std::span<const double>, double sma
 /// first 16. Ranks that hold the same times decide alike.
 class WarmUp {
  public:
-  /// `last_change` outlives the rule; without one, nobody looks for changes.
-  WarmUp(units::Seconds max_time, double smallest, const LastChange& last_change)
-      : max_time_(max_time), smallest_(smallest), last_change_(last_change) {}
+  /// Without `last_change`, nobody looks for changes.
+  WarmUp(units::Seconds max_time, double smallest, LastChange last_change)
+      : max_time_(max_time), smallest_(smallest), last_change_(std::move(last_change)) {}
 
   /// Why it is over, in words; absent: another step is to be played. `times` are those of all steps
   /// so far, of which there is one, and `elapsed` is how long they took.
@@ -33,7 +34,7 @@ class WarmUp {
  private:
   units::Seconds max_time_;
   double smallest_;
-  const LastChange& last_change_;
+  LastChange last_change_;
   std::size_t next_check_ = 0;  ///< steps; not after each of them
 };
 

@@ -4,6 +4,7 @@
 // What playing a program costs beside a hand-written loop of the same BLAS and MPI calls, at the
 // same MPI thread level. Usage: [mpirun -np 2] bench_play [ROUNDS]
 //   an op: a program of small GEMMs against a loop around cblas_sgemm with the same arguments
+//   a span: that program played with spans against without
 //   a step: the `tiny` step under tp against a list of plain calls on plain memory
 #include <cblas.h>
 #include <fmt/format.h>
@@ -68,6 +69,10 @@ void bench_op(executor::Executor& executor, const comm::Communicator& self, int 
         trace == executor::Trace::on ? "traced:" : "untraced:", (result.a - result.b) / ops * 1e9,
         result.b / ops * 1e9, trace == executor::Trace::on ? 150 : 50);
   }
+  const bench::Comparison spans = bench::compare(
+      rounds, [&] { session->play(program::Section::step, executor::Trace::on); },
+      [&] { session->play(program::Section::step, executor::Trace::off); });
+  fmt::print("recording a span: {:>6.1f} ns (goal 100)\n", (spans.a - spans.b) / ops * 1e9);
 }
 
 /// One plain call, as a programmer without programs would have written it down.

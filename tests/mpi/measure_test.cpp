@@ -64,7 +64,7 @@ void expect_sound(const Record& record, const comm::Communicator& active, int tr
     summed.push_back(sums.step);
     EXPECT_GT(sums.gemm, 0);
     EXPECT_GT(sums.other_compute, 0);
-    EXPECT_GT(sums.communication, 0);
+    EXPECT_GE(sums.communication, 0);  // a rank alone has nobody to talk to
   }
   for (std::uint32_t step = 0; step < record.traced.size(); ++step) {
     if (record.traced[step] != 0 && record.dropped[step] == 0) flagged.push_back(step);
@@ -127,19 +127,19 @@ TEST(Measure, PairsGoOnWhileItIsNotPreciseEnough) {
   const Ready ready{world};
   int looks = 0;
   Effort effort = effort_with(std::nullopt, 3600, 4);
-  effort.half_width = [&](std::span<const double>, double) { return ++looks < 3 ? 1.0 : 0.0; };
+  effort.half_width = [&](std::span<const double>, double) { return ++looks < 5 ? 1.0 : 0.0; };
   const Record record =
       measure(*ready.session, ready.step(), world, Share::in_point, effort, ignore_block);
   expect_sound(record, world, 4);
-  EXPECT_EQ(record.looks.made, 3);
+  EXPECT_EQ(record.looks.made, 5);
   const auto blocks = blocks_of(record);
   EXPECT_GT(std::ranges::count(blocks, true, &std::pair<bool, std::size_t>::first), 6);
   // From look to look half as many samples again.
   std::size_t samples = 0;
   for (const auto& [traced, steps] : blocks) samples += traced ? 0 : steps;
-  const double first = 6.0 * static_cast<double>(blocks[0].second);
-  EXPECT_GE(static_cast<double>(samples), 2.25 * first);
-  EXPECT_LE(static_cast<double>(samples), 2.25 * first + 2);
+  std::size_t expected = 6 * blocks[0].second;
+  for (int look = 1; look < 5; ++look) expected += (expected + 1) / 2;
+  EXPECT_EQ(samples, expected);
 }
 
 TEST(Measure, WarmUpLastsAsLongAsTheRuleSays) {

@@ -89,8 +89,9 @@ TEST(Overhead, OfManyPairsUsesSomeOfAll) {
 TEST(OverheadWarning, IsGivenAboveOnePercent) {
   EXPECT_EQ(overhead_warning(std::nullopt), "");
   EXPECT_EQ(overhead_warning(Located{.value = 0.02, .lower = 0.005, .upper = 0.03}), "");
-  EXPECT_EQ(overhead_warning(Located{.value = 0.02, .lower = 0.012, .upper = 0.03}),
-            "tracing makes steps 2.0% longer (1.2% to 3.0%): the breakdown is of disturbed steps");
+  EXPECT_EQ(
+      overhead_warning(Located{.value = 0.02, .lower = 0.012, .upper = 0.03}),
+      "tracing makes steps 2.0% longer (1.2% to 3.0%), so the breakdown is of disturbed steps");
   EXPECT_EQ(overhead_warning(Located{.value = 0.009}), "");
   EXPECT_THAT(overhead_warning(Located{.value = 0.02}), testing::HasSubstr("too few blocks"));
 }

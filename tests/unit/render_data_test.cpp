@@ -68,6 +68,8 @@ TEST(RenderJson, HasEveryKeyOfTheContract) {
                                  "hidden_communication",
                                  "communication_ratio",
                                  "instrumentation_overhead",
+                                 "instrumentation_overhead_interval",
+                                 "flags",
                                  "graph",
                                  "communicators",
                                  "link_share",
@@ -109,6 +111,8 @@ TEST(RenderJson, GivesPlainNumbersAndNullForWhatIsUnknown) {
   EXPECT_NEAR(two["hidden_communication"].get<double>(), 320e-9, 1e-15);
   EXPECT_NEAR(two["communication_ratio"].get<double>(), 0.45, 1e-12);
   EXPECT_NEAR(two["instrumentation_overhead"].get<double>(), 0.02, 1e-3);
+  EXPECT_TRUE(two["instrumentation_overhead_interval"].is_null()) << "one pair of blocks";
+  EXPECT_EQ(two["flags"], json::array());
 
   const json& skipped = at["points"][3];
   EXPECT_EQ(skipped["status"], "skipped");

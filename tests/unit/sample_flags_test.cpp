@@ -80,8 +80,10 @@ TEST(TwoGroups, OfTwoHeaps) {
   EXPECT_EQ(groups->low, 1.0);
   EXPECT_EQ(groups->high, 5.0);
   EXPECT_EQ(groups->share_high, 0.625);
-  // Variances 0.08 / 3 and 0.08 / 5.
-  EXPECT_NEAR(groups->separation, std::sqrt(2.0) * 4 / std::sqrt(0.08 / 3 + 0.08 / 5), 1e-9);
+  // Deviations 0.2, 0, 0.2 and 0, 0.2, 0.2, 0, 0.
+  EXPECT_NEAR(groups->spread_low, 1.4826 * 0.2, 1e-12);
+  EXPECT_NEAR(groups->spread_high, 0, 1e-12);
+  EXPECT_NEAR(groups->separation, std::sqrt(2.0) * 4 / (1.4826 * 0.2), 1e-9);
   EXPECT_FALSE(two_groups(std::vector<double>(9, 2.0)));
 }
 
