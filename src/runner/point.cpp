@@ -53,17 +53,19 @@ class PointRun {
     if (!prepared(data)) return;
     context_.progress.doing("measuring");
     session_->play(program::Section::setup, executor::Trace::off);
+    const comm::ClockSync clocks{sub_world_};
     const Record record = measure(
         *session_, active_, in_point() ? Share::in_point : Share::replica, context_.effort,
         [this](std::size_t steps, units::Seconds elapsed) {
           context_.progress.doing(fmt::format("{} steps in {}", steps, units::format(elapsed)));
         });
+    const comm::ClockFit clock = clocks.fit();
     const Verdict weights = verify_weights(*session_, set_, sub_world_);
     data.verified = weights.ok;
     data.verification += "; " + weights.detail;
     static_cast<void>(agreed(data, weights));
     if (in_point()) {
-      collect(sub_world_, record, session_->facts(), context_.config.trace_ranks, data);
+      collect(sub_world_, record, clock, session_->facts(), context_.config.trace_ranks, data);
     }
   }
 
