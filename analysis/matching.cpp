@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <utility>
 
 namespace isoscale::analysis {
@@ -92,6 +93,25 @@ class Matcher {
     return std::move(arrivals_);
   }
 
+  [[nodiscard]] std::vector<Message> pairs() const {
+    std::vector<Message> result;
+    for (int rank = 0; std::cmp_less(rank, traces_.size()); ++rank) {
+      if (trace(rank) == nullptr) continue;
+      for (const auto& [key, sends] : of(rank).messages) {
+        const int peer = peer_of(rank, key);
+        if (key.direction != program::Direction::send || trace(peer) == nullptr) continue;
+        const std::span<const std::uint32_t> receives = partners_of(peer, key);
+        for (std::size_t number = 0; number < std::min(sends.size(), receives.size()); ++number) {
+          result.push_back({.sender = rank,
+                            .receiver = peer,
+                            .send = sends[number],
+                            .receive = receives[number]});
+        }
+      }
+    }
+    return result;
+  }
+
  private:
   using GroupKey = std::pair<CollectiveClass, int>;  // and the group's colour
 
@@ -128,20 +148,29 @@ class Matcher {
   }
 
   void match(int rank, const MessageClass& key, const std::vector<std::uint32_t>& ops) {
-    const int peer =
-        mesh::neighbour(set_.mesh, rank, key.axis, static_cast<std::int32_t>(key.offset));
+    const int peer = peer_of(rank, key);
     if (trace(peer) == nullptr) {
       arrivals_.unseen.insert(peer);
       return;
     }
-    const auto partner = of(peer).messages.find(key.partner());
-    const std::size_t partners = partner == of(peer).messages.end() ? 0 : partner->second.size();
-    if (partners < ops.size()) arrivals_.unmatched.insert(rank);
+    const std::span<const std::uint32_t> partners = partners_of(peer, key);
+    if (partners.size() < ops.size()) arrivals_.unmatched.insert(rank);
     auto& last = arrivals_.last[static_cast<std::size_t>(rank)];
-    for (std::size_t number = 0; number < std::min(ops.size(), partners); ++number) {
+    for (std::size_t number = 0; number < std::min(ops.size(), partners.size()); ++number) {
       Nanoseconds& latest = last[ops[number]];
-      latest = std::max(latest, trace(peer)->spans[partner->second[number]].start);
+      latest = std::max(latest, trace(peer)->spans[partners[number]].start);
     }
+  }
+
+  [[nodiscard]] int peer_of(int rank, const MessageClass& key) const {
+    return mesh::neighbour(set_.mesh, rank, key.axis, static_cast<std::int32_t>(key.offset));
+  }
+  /// The ops of `peer` at the other end of messages of the class `key`, in order.
+  [[nodiscard]] std::span<const std::uint32_t> partners_of(int peer,
+                                                           const MessageClass& key) const {
+    const auto found = of(peer).messages.find(key.partner());
+    if (found == of(peer).messages.end()) return {};
+    return found->second;
   }
 
   const OutlineSet& set_;
@@ -155,6 +184,10 @@ class Matcher {
 
 Arrivals last_arrivals(const OutlineSet& set, const TraceOfRank& traces) {
   return Matcher{set, traces}.run();
+}
+
+std::vector<Message> messages(const OutlineSet& set, const TraceOfRank& traces) {
+  return Matcher{set, traces}.pairs();
 }
 
 }  // namespace isoscale::analysis

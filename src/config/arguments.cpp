@@ -177,6 +177,13 @@ ReportCommand interpret_report(const CLI::App& command) {
       return parse_int(value, 1, std::numeric_limits<int>::max());
     });
   }
+  if (const std::string* const text = value_of(command, "--trace")) {
+    report.trace = with_place("--trace", *text, parse_path);
+  }
+  if (command.count("--force") > 0) {
+    if (report.trace.empty()) refuse("--force is about the file that --trace names", command);
+    report.if_exists = IfExists::overwrite;
+  }
   return report;
 }
 
