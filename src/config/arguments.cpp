@@ -145,7 +145,9 @@ RunConfig interpret_run(const CLI::App& command, std::span<const std::string> ar
       read_flag(layer, command, option, flag);
       continue;
     }
-    if (option.arity != Arity::repeated) (void)value_of(command, flag);
+    const bool may_be_given_again =
+        option.arity == Arity::repeated || option.arity == Arity::repeated_list;
+    if (!may_be_given_again) (void)value_of(command, flag);
     for (const std::string& value : values_of(command, flag)) {
       give(layer.shared, option, value, flag);
     }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "config/injection.hpp"
 #include "mesh/mesh.hpp"
 #include "mesh/resolve.hpp"
 #include "units/quantity.hpp"
@@ -66,6 +67,7 @@ struct RunConfig {
   int trace_steps = 4;          ///< traced steps kept per point
   int trace_ranks = 64;         ///< ranks whose spans are kept
   Graph graph = Graph::off;
+  std::vector<Injection> injections;  ///< faults put in on purpose
   std::filesystem::path gemm_algorithms;  ///< run file whose choices are used; empty = choose
 
   std::filesystem::path output;  ///< empty = isoscale-<workloads>-<host>-<UTC time>.h5 here

@@ -46,6 +46,10 @@ class Generator {
       if (flip()) run.graph = Graph::on;
       if (flip()) run.gemm_algorithms = text() + ".h5";
     }
+    if (flip()) run.injections = parse_injections("clock=2:-5ms:20ppm");
+    if (flip() && run.device != Device::cuda) {
+      run.injections = parse_injections("slow-rank=0:1.5,jitter=5%,slow-link=1-2:3");
+    }
     run.precision = real(0, 1);
     run.max_time = units::Seconds{flip() ? real(0, 1e-6) : real(1, 3.6e6)};
     run.trace_steps = number(0, 1000);
