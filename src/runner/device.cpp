@@ -64,6 +64,7 @@ std::unique_ptr<executor::Executor> make_cuda(const config::RunConfig& config,
   const executor::CudaOptions options{.gpu_bind = config.gpu_bind,
                                       .share = config.share_gpu,
                                       .graph = config.graph,
+                                      .nvtx = config.nvtx,
                                       .known_algorithms = known_algorithms(config, world)};
   return plugin.table->make(options, world);
 }

@@ -1,12 +1,19 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
-"""Looking at runs: traces for Perfetto, faults put in on purpose."""
+"""Looking at runs: traces for Perfetto, faults put in on purpose, NVTX ranges.
+
+Environment, beside that of device_test: ISOSCALE_NVTX_RECORDER = a tool that writes down what NVTX
+is told; empty where it is not built.
+"""
 
 import collections
 import json
+import os
+import re
 
 import h5py
 
+import device_test
 import harness
 
 RUN = ["run", "--workload", "hybrid", "--max-time", "0.3s", "--output", "run.h5", "--quiet"]
@@ -133,3 +140,43 @@ class Injected(harness.Case):
                 self.assert_refused(self.isoscale("run", "--workload", "dp", "--inject", value,
                                                   ranks=2), "--inject", needle)
         self.assertEqual(self.files(), [])
+
+
+class Ranges(device_test.Case):
+    """--nvtx, as a profiler sees it."""
+
+    def record(self, *arguments):
+        """The ranges as (depth, name), in the order they begin."""
+        self.install("ISOSCALE_PLUGIN_STANDIN")
+        recorder = os.environ.get("ISOSCALE_NVTX_RECORDER", "")
+        if not recorder:
+            self.skipTest("the recorder is not built")
+        self.run_ok("run", "--device", "cuda", "--workload", "dp", *device_test.QUICK, "--output",
+                    "run.h5", *arguments, NVTX_INJECTION64_PATH=recorder,
+                    NVTX_RECORD=self.path("nvtx.txt"))
+        if not os.path.exists(self.path("nvtx.txt")):
+            return []
+        ranges, depth = [], 0
+        with open(self.path("nvtx.txt"), encoding="utf-8") as file:
+            for line in file:
+                if line.startswith("push "):
+                    ranges.append((depth, line[5:].strip()))
+                    depth += 1
+                else:
+                    depth -= 1
+                self.assertGreaterEqual(depth, 0)
+        self.assertEqual(depth, 0)
+        return ranges
+
+    def test_steps_hold_phases_and_phases_ops(self):
+        ranges = self.record("--nvtx")
+        self.assertIn((0, "step 3"), ranges)
+        self.assertIn((1, "forward"), ranges)
+        self.assertIn((1, "backward"), ranges)
+        self.assertIn((2, "gemm layer 3 mb 1"), ranges)
+        for depth, name in ranges:
+            if re.match(r"step \d+$", name):
+                self.assertEqual(depth, 0)
+
+    def test_without_the_option_nothing_is_told(self):
+        self.assertEqual(self.record(), [])

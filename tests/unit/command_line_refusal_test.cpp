@@ -49,7 +49,6 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{{"run", "--modle", "x"}, "unknown option '--modle'", "did you mean '--model'?"},
         Refusal{{"run", "--modle=x"}, "unknown option '--modle'", "isoscale run --help"},
         Refusal{{"run", "-x"}, "unknown option '-x'"},
-        Refusal{{"run", "--nvtx"}, "unknown option '--nvtx'"},
         Refusal{{"run", "--inject", "x"}, "--inject: 'x' is not KIND=VALUE"},
         Refusal{{"run", "--soak", "1m"}, "unknown option '--soak'"},
         Refusal{{"run", "--resume", "x"}, "unknown option '--resume'"},

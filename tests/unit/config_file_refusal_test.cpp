@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"\nmodle = \"tiny\"", "exp.toml:2: unknown key 'modle'", "did you mean 'model'?"},
         Refusal{"max-time = \"1s\"", "exp.toml:1: unknown key 'max-time'",
                 "did you mean 'max_time'?"},
-        Refusal{"nvtx = true", "unknown key 'nvtx'"},
+        Refusal{"nvtx = 1", "nvtx must be true or false"},
         Refusal{"help = true", "unknown key 'help'"},
         Refusal{"workload = ", "exp.toml:1: not valid TOML"},
         Refusal{"seed = 1\nseed = 2", "exp.toml:2: not valid TOML"},

@@ -44,6 +44,7 @@ class Generator {
       if (flip()) run.share_gpu = ShareGpu::yes;
       if (flip()) run.gpu_bind = pick(std::array{"0", "3,1,2", "GPU-0f,0000:1b:00.0"});
       if (flip()) run.graph = Graph::on;
+      if (flip()) run.nvtx = Nvtx::on;
       if (flip()) run.gemm_algorithms = text() + ".h5";
     }
     if (flip()) run.injections = parse_injections("clock=2:-5ms:20ppm");

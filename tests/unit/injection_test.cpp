@@ -125,6 +125,15 @@ TEST(Injection, GpuCannotBeSlowedButItsClockCanBeWrong) {
   EXPECT_EQ(parse_run({"--device", "cuda", "--inject", "clock=1:5ms"}).injections.size(), 1U);
 }
 
+TEST(Nvtx, HasAMeaningOnlyOnAGpu) {
+  EXPECT_EQ(parse_run({"--nvtx", "--device", "cuda"}).nvtx, Nvtx::on);
+  EXPECT_EQ(parse_run({}).nvtx, Nvtx::off);
+  EXPECT_THAT(usage_error([] {
+                (void)parse_run({"--nvtx", "--device", "host"});
+              }),
+              HasSubstr("--nvtx"));
+}
+
 TEST(ReportTrace, NamesAFileThatForceMayReplace) {
   const auto report = [](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), {"isoscale", "report", "run.h5"});

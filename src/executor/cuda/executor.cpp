@@ -202,6 +202,12 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
   PreparedProgram prepared;
   agreed(point,
          [&] { prepared = cuda::prepare(memory->resolver, program, *communicators, choices_); });
+  if (options_.nvtx == config::Nvtx::on) {
+    const auto sections = program.sections();
+    for (std::size_t i = 0; i < prepared.sections.size(); ++i) {
+      prepared.sections[i].ranges = cuda::ranges_of(*sections[i]);
+    }
+  }
   for (const std::uint64_t bytes : program.arena_bytes) facts.memory += units::Bytes{bytes};
   facts.memory += prepared.scratch.bytes;
   facts.graph = options_.graph == config::Graph::on;
@@ -214,6 +220,7 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
                                                     .program = std::move(prepared),
                                                     .player = StreamPlayer{program},
                                                     .graph = options_.graph,
+                                                    .nvtx = options_.nvtx,
                                                     .facts = std::move(facts)});
 }
 
