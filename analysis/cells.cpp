@@ -181,6 +181,11 @@ Facts remarks(const Curve& curve) {
     if (has_label(point, "oversubscribed")) {
       labels.add(point, "oversubscribed: ranks share cores, so this is no scaling result");
     }
+    if (has_label(point, "injected")) {
+      const std::string given = fmt::format("{}", fmt::join(point.data->injections, ", "));
+      labels.add(point, fmt::format("injected: {} put in on purpose",
+                                    given.empty() ? "faults" : escape(given)));
+    }
     if (has_label(point, "not-closed")) {
       labels.add(point, fmt::format("not-closed: nothing explains {} of the traced time",
                                     percent(point.breakdown.unaccounted)));

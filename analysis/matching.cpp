@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <span>
 #include <utility>
 
 namespace isoscale::analysis {
@@ -94,6 +95,25 @@ class Matcher {
     return std::move(arrivals_);
   }
 
+  [[nodiscard]] std::vector<Message> pairs() const {
+    std::vector<Message> result;
+    for (int rank = 0; std::cmp_less(rank, traces_.size()); ++rank) {
+      if (trace(rank) == nullptr) continue;
+      for (const auto& [key, sends] : of(rank).messages) {
+        const int peer = peer_of(rank, key);
+        if (key.direction != program::Direction::send || trace(peer) == nullptr) continue;
+        const std::span<const std::uint32_t> receives = partners_of(peer, key);
+        for (std::size_t number = 0; number < std::min(sends.size(), receives.size()); ++number) {
+          result.push_back({.sender = rank,
+                            .receiver = peer,
+                            .send = sends[number],
+                            .receive = receives[number]});
+        }
+      }
+    }
+    return result;
+  }
+
  private:
   using GroupKey = std::pair<CollectiveClass, int>;  // and the group's colour
 
@@ -141,37 +161,46 @@ class Matcher {
   }
 
   void match(int rank, const MessageClass& key, const std::vector<std::uint32_t>& ops) {
-    const int peer =
-        mesh::neighbour(set_.mesh, rank, key.axis, static_cast<std::int32_t>(key.offset));
+    const int peer = peer_of(rank, key);
     if (trace(peer) == nullptr) {
       arrivals_.unseen.insert(peer);
       return;
     }
-    const auto partner = of(peer).messages.find(key.partner());
-    const std::size_t partners = partner == of(peer).messages.end() ? 0 : partner->second.size();
-    if (partners < ops.size()) arrivals_.unmatched.insert(rank);
+    const std::span<const std::uint32_t> partners = partners_of(peer, key);
+    if (partners.size() < ops.size()) arrivals_.unmatched.insert(rank);
     auto& last = arrivals_.last[static_cast<std::size_t>(rank)];
-    for (std::size_t number = 0; number < std::min(ops.size(), partners); ++number) {
+    for (std::size_t number = 0; number < std::min(ops.size(), partners.size()); ++number) {
       Nanoseconds& latest = last[ops[number]];
-      latest = std::max(latest, trace(peer)->spans[partner->second[number]].start);
-      pair_up(rank, ops[number], peer, partner->second[number]);
+      latest = std::max(latest, trace(peer)->spans[partners[number]].start);
+      pair_up(rank, ops[number], peer, partners[number]);
     }
   }
 
   /// Two exchanges with each other, and with nobody else, are one instance.
   void pair_up(int rank, std::uint32_t op, int peer, std::uint32_t their_op) {
-    if (rank >= peer || partners(rank, op) != 1 || partners(peer, their_op) != 1) return;
+    if (rank >= peer || partner_count(rank, op) != 1 || partner_count(peer, their_op) != 1) return;
     auto& mine = arrivals_.instance[static_cast<std::size_t>(rank)][op];
     if (mine == no_instance) mine = arrivals_.instances++;
     arrivals_.instance[static_cast<std::size_t>(peer)][their_op] = mine;
   }
-  [[nodiscard]] std::size_t partners(int rank, std::uint32_t op) const {
+  [[nodiscard]] std::size_t partner_count(int rank, std::uint32_t op) const {
     const Outline& outline = set_.of(rank);
     const auto transfers = outline.transfers_of(outline.ops[op]);
     const auto same_peer = [&](const program::OutlineTransfer& transfer) {
       return transfer.axis == transfers.front().axis && transfer.offset == transfers.front().offset;
     };
     return std::ranges::all_of(transfers, same_peer) ? 1 : transfers.size();
+  }
+
+  [[nodiscard]] int peer_of(int rank, const MessageClass& key) const {
+    return mesh::neighbour(set_.mesh, rank, key.axis, static_cast<std::int32_t>(key.offset));
+  }
+  /// The ops of `peer` at the other end of messages of the class `key`, in order.
+  [[nodiscard]] std::span<const std::uint32_t> partners_of(int peer,
+                                                           const MessageClass& key) const {
+    const auto found = of(peer).messages.find(key.partner());
+    if (found == of(peer).messages.end()) return {};
+    return found->second;
   }
 
   const OutlineSet& set_;
@@ -185,6 +214,10 @@ class Matcher {
 
 Arrivals last_arrivals(const OutlineSet& set, const TraceOfRank& traces) {
   return Matcher{set, traces}.run();
+}
+
+std::vector<Message> messages(const OutlineSet& set, const TraceOfRank& traces) {
+  return Matcher{set, traces}.pairs();
 }
 
 }  // namespace isoscale::analysis

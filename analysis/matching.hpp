@@ -34,4 +34,16 @@ struct Arrivals {
 /// offset, direction): linear in the number of spans. `set` and `traces` have passed check_trace.
 [[nodiscard]] Arrivals last_arrivals(const program::OutlineSet& set, const TraceOfRank& traces);
 
+/// A message: op numbers of the exchanges that send and receive it, on ranks of the point.
+struct Message {
+  int sender = 0, receiver = 0;
+  std::uint32_t send = 0, receive = 0;
+
+  bool operator==(const Message&) const = default;
+};
+
+/// The messages between ranks that both have a trace and that match, by sender and class, in order.
+[[nodiscard]] std::vector<Message> messages(const program::OutlineSet& set,
+                                            const TraceOfRank& traces);
+
 }  // namespace isoscale::analysis

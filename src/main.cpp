@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -10,6 +11,7 @@
 
 #include "analysis/render.hpp"
 #include "analysis/report.hpp"
+#include "analysis/trace_export.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "config/command_line.hpp"
@@ -43,9 +45,19 @@ std::string render(std::span<const analysis::RunReport> reports, config::ReportF
   return analysis::render_text(reports);
 }
 
+/// Says on standard error what was written: standard output is the report's.
+void write_trace(std::span<const results::RunData> runs, const config::ReportCommand& command) {
+  const analysis::TraceExport result =
+      analysis::write_trace_file(runs, command.trace, command.if_exists);
+  for (const std::string& sentence : result.left_out) base::warn("--trace: " + sentence);
+  base::warn(fmt::format("wrote {} with {} steps and ops; open it in https://ui.perfetto.dev",
+                         command.trace.string(), result.events));
+}
+
 base::ExitCode report_command(const config::ReportCommand& command) {
   std::vector<results::RunData> runs;
   for (const auto& file : command.files) runs.push_back(results::read_run(file));
+  if (!command.trace.empty()) write_trace(runs, command);
   std::vector<analysis::RunReport> reports;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     reports.push_back(

@@ -57,7 +57,7 @@ bool counts(const RowData& row) {
 /// What keeps a point's times from being those of the machine, "oversubscribed"; "" = nothing.
 std::string labels_of(const PointData& point) {
   std::string labels;
-  for (const std::string_view label : {"oversubscribed", "shared-gpu"}) {
+  for (const std::string_view label : {"oversubscribed", "shared-gpu", "injected"}) {
     if (std::ranges::find(point.labels, label) == point.labels.end()) continue;
     labels += (labels.empty() ? "" : ", ") + std::string{label};
   }

@@ -2,41 +2,32 @@
 // SPDX-License-Identifier: MIT
 #include "comm/clock.hpp"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <fstream>
-#include <limits>
+#include <map>
 
 namespace isoscale::comm {
 namespace {
 
 constexpr int clock_tag = 2;
+constexpr int rounds = 20;
 
-/// Rank 0's half: answers each request of `rank` with the time it was seen at.
-void answer(const Communicator& communicator, int rank, int rounds) {
-  for (int round = 0; round < rounds; ++round) {
-    check(MPI_Recv(nullptr, 0, MPI_BYTE, rank, clock_tag, communicator.get(), MPI_STATUS_IGNORE));
-    const std::int64_t time = now().value();
-    check(MPI_Send(&time, 1, MPI_INT64_T, rank, clock_tag, communicator.get()));
+/// Collective: numbers the clocks in order of first appearance, by rank; alike on all ranks.
+std::vector<int> clock_of_rank(const Communicator& communicator, const std::string& identity) {
+  std::vector<int> clocks(static_cast<std::size_t>(communicator.size()));
+  const std::vector<std::string> identities = communicator.gather(identity);
+  std::map<std::string, int> known;
+  int next = 0;
+  for (std::size_t rank = 0; rank < identities.size(); ++rank) {
+    const bool is_nameless = identities[rank].empty();
+    const auto [at, is_new] = known.try_emplace(identities[rank], next);
+    clocks[rank] = is_nameless ? next : at->second;
+    if (is_new || is_nameless) ++next;
   }
-}
-
-/// The other half. Rank 0 read its clock somewhere within the round trip, so the middle of the
-/// trip is off by half of it at most; the shortest trip bounds best.
-ClockOffset ask(const Communicator& communicator, int rounds) {
-  std::int64_t shortest = std::numeric_limits<std::int64_t>::max();
-  ClockOffset best;
-  for (int round = 0; round < rounds; ++round) {
-    std::int64_t theirs = 0;
-    const std::int64_t sent = now().value();
-    check(MPI_Send(nullptr, 0, MPI_BYTE, 0, clock_tag, communicator.get()));
-    check(MPI_Recv(&theirs, 1, MPI_INT64_T, 0, clock_tag, communicator.get(), MPI_STATUS_IGNORE));
-    const std::int64_t trip = now().value() - sent;
-    if (trip >= shortest) continue;
-    shortest = trip;
-    best.offset = units::Nanoseconds{sent + trip / 2 - theirs};
-    best.error = units::Nanoseconds{(trip + 1) / 2};
-  }
-  return best;
+  communicator.broadcast(std::as_writable_bytes(std::span{clocks}));
+  return clocks;
 }
 
 }  // namespace
@@ -50,29 +41,67 @@ std::string clock_identity() {
   return boot + " " + (failure ? std::string{} : space.string());
 }
 
-ClockOffset offset_by_round_trips(const Communicator& communicator, ClockSource source,
-                                  int rounds) {
-  const auto sources = communicator.all_gather(static_cast<std::int64_t>(source));
-  const auto is_measured = [&](int rank) {
-    return sources[static_cast<std::size_t>(rank)] ==
-           static_cast<std::int64_t>(ClockSource::measured);
-  };
-  if (communicator.rank() != 0) {
-    return is_measured(communicator.rank()) ? ask(communicator, rounds) : ClockOffset{};
+ClockSync::ClockSync(const Communicator& communicator, std::optional<ClockFault> fault)
+    : communicator_(communicator), fault_(fault), since_(now()) {
+  const int rank = communicator.rank();
+  const std::string own = fault ? fmt::format("misread by rank {}", rank) : clock_identity();
+  const std::vector<int> clocks = clock_of_rank(communicator, own);
+  int seen = 0;  // clocks, numbered in order of first appearance; the first is rank 0's
+  for (std::size_t other = 0; other < clocks.size(); ++other) {
+    if (clocks[other] <= seen) continue;
+    seen = clocks[other];
+    askers_.push_back(static_cast<int>(other));
   }
-  // One rank at a time; those that wait see a long first trip, which loses to the later ones.
-  for (int rank = 1; rank < communicator.size(); ++rank) {
-    if (is_measured(rank)) answer(communicator, rank, rounds);
-  }
-  return {};
+  const int mine = clocks[static_cast<std::size_t>(rank)];
+  has_own_clock_ = mine != 0;
+  kernel_ = communicator.split(mine, rank);
+  before_ = round_trips();
+  reference_ = shown(now());
 }
 
-ClockOffset measure_clock_offset(const Communicator& communicator, int rounds) {
-  const std::string mine = clock_identity();
-  const std::string of_rank_0 = communicator.broadcast(mine);
-  const bool shared = !mine.empty() && mine == of_rank_0;
-  return offset_by_round_trips(communicator, shared ? ClockSource::shared : ClockSource::measured,
-                               rounds);
+ClockFit ClockSync::fit() const {
+  const std::vector<RoundTrip> after = round_trips();
+  if (!has_own_clock_) return {.reference = reference_};
+  return fit_clock(before_, after, reference_);
+}
+
+units::Nanoseconds ClockSync::shown(units::Nanoseconds time) const {
+  return fault_ ? misread(*fault_, since_, time) : time;
+}
+
+std::vector<RoundTrip> ClockSync::round_trips() const {
+  if (!has_own_clock_) {
+    // One rank at a time; those that wait see a long first trip, which is not kept.
+    if (communicator_.rank() == 0) {
+      for (const int rank : askers_) answer(rank);
+    }
+    return {};
+  }
+  std::vector<RoundTrip> trips(rounds);
+  if (kernel_.rank() == 0) {
+    for (RoundTrip& trip : trips) trip = ask();
+  }
+  kernel_.broadcast(std::as_writable_bytes(std::span{trips}));
+  return trips;
+}
+
+RoundTrip ClockSync::ask() const {
+  RoundTrip trip{.sent = shown(now())};
+  std::int64_t theirs = 0;
+  check(MPI_Send(nullptr, 0, MPI_BYTE, 0, clock_tag, communicator_.get()));
+  check(MPI_Recv(&theirs, 1, MPI_INT64_T, 0, clock_tag, communicator_.get(), MPI_STATUS_IGNORE));
+  trip.received = shown(now());
+  trip.remote = units::Nanoseconds{theirs};
+  return trip;
+}
+
+/// Rank 0's half: answers each question of `rank` with the time it was seen at.
+void ClockSync::answer(int rank) const {
+  for (int round = 0; round < rounds; ++round) {
+    check(MPI_Recv(nullptr, 0, MPI_BYTE, rank, clock_tag, communicator_.get(), MPI_STATUS_IGNORE));
+    const std::int64_t time = shown(now()).value();
+    check(MPI_Send(&time, 1, MPI_INT64_T, rank, clock_tag, communicator_.get()));
+  }
 }
 
 }  // namespace isoscale::comm

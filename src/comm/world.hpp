@@ -17,7 +17,7 @@
 #include "mesh/mesh.hpp"
 #include "units/quantity.hpp"
 
-/// MPI, wrapped once: environment, communicators, agreement among ranks, gathering, clock offsets.
+/// MPI, wrapped once: environment, communicators, agreement among ranks, gathering, clocks.
 namespace isoscale::comm {
 
 class MpiError : public base::Error {
@@ -113,15 +113,6 @@ struct Vote {
 
 /// Index of each rank's node, 0-based, in order of first appearance; collective, same on all ranks.
 [[nodiscard]] std::vector<int> node_of_rank(const Communicator& communicator);
-
-/// This rank's steady clock minus rank 0's, and half of the round trip that bounds its error.
-struct ClockOffset {
-  units::Nanoseconds offset;
-  units::Nanoseconds error;
-};
-/// Collective. Ranks that share a kernel have the same clock: offset 0, error 0 without measuring
-/// (same boot id and time namespace). Else: least of `rounds` round trips with rank 0.
-[[nodiscard]] ClockOffset measure_clock_offset(const Communicator& communicator, int rounds = 20);
 
 /// Now, on the steady clock that all our times are taken on.
 [[nodiscard]] units::Nanoseconds now();

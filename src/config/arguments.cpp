@@ -145,7 +145,9 @@ RunConfig interpret_run(const CLI::App& command, std::span<const std::string> ar
       read_flag(layer, command, option, flag);
       continue;
     }
-    if (option.arity != Arity::repeated) (void)value_of(command, flag);
+    const bool may_be_given_again =
+        option.arity == Arity::repeated || option.arity == Arity::repeated_list;
+    if (!may_be_given_again) (void)value_of(command, flag);
     for (const std::string& value : values_of(command, flag)) {
       give(layer.shared, option, value, flag);
     }
@@ -176,6 +178,13 @@ ReportCommand interpret_report(const CLI::App& command) {
     report.baseline = with_place("--baseline", *text, [](std::string_view value) {
       return parse_int(value, 1, std::numeric_limits<int>::max());
     });
+  }
+  if (const std::string* const text = value_of(command, "--trace")) {
+    report.trace = with_place("--trace", *text, parse_path);
+  }
+  if (command.count("--force") > 0) {
+    if (report.trace.empty()) refuse("--force is about the file that --trace names", command);
+    report.if_exists = IfExists::overwrite;
   }
   return report;
 }

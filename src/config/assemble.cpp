@@ -170,6 +170,16 @@ void refuse_gpu_options_on_host(const RunConfig& run) {
       given));
 }
 
+/// What only the host can do, asked of a GPU.
+void refuse_host_options_on_gpu(const RunConfig& run) {
+  if (run.device != Device::cuda) return;
+  const std::string given = slowing_injections(run.injections);
+  if (given.empty()) return;
+  throw base::UsageError(fmt::format(
+      "--inject {}: only the host can be slowed down; choose --device host, or inject a clock",
+      given));
+}
+
 /// All layers that speak of one experiment, the last word last.
 std::vector<const Choices*> layers_of(const Plan& plan, const Choices& experiment) {
   std::vector<const Choices*> layers = plan.below;
@@ -206,6 +216,7 @@ RunConfig assemble(const Layer& file, const Layer& command_line, Known known) {
     apply(layer->shared, Scope::run, none, run);
   }
   refuse_gpu_options_on_host(run);
+  refuse_host_options_on_gpu(run);
   run.suite = plan.suite;
   run.command_line = file.recorded_command_line;
 

@@ -36,6 +36,13 @@ const Given* Choices::find(std::string_view option) const {
 
 void give(Choices& choices, const RunOption& option, std::string_view text,
           const std::string& place) {
+  const auto earlier = choices.values.find(option.name);
+  if (option.arity == Arity::repeated_list && earlier != choices.values.end()) {
+    const std::string all = fmt::format("{},{}", earlier->second.text, text);
+    check_value(option, all, place);
+    earlier->second.text = all;
+    return;
+  }
   check_value(option, text, place);
   if (option.arity == Arity::repeated) {
     const auto [key, value] = parse_assignment(text);

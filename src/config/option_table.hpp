@@ -17,8 +17,9 @@ namespace isoscale::config {
 enum class Group : std::uint8_t { what, where, how_long, looking, file };
 [[nodiscard]] std::string_view name(Group group);
 
-/// flag: no value on the command line. list: values between commas. repeated: may be given again.
-enum class Arity : std::uint8_t { flag, once, list, repeated };
+/// flag: no value on the command line. list: values between commas. repeated: options of workloads,
+/// KEY=VALUE, and may be given again. repeated_list: a list that grows when it is given again.
+enum class Arity : std::uint8_t { flag, once, list, repeated, repeated_list };
 
 /// Whether each experiment may have a value of its own, or the run has one.
 enum class Scope : std::uint8_t { experiment, run };

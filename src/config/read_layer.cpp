@@ -86,7 +86,8 @@ void read_option(Choices& choices, const RunOption& option, const Entry& entry) 
     choices.values.emplace(option.name, Given{.text = choices.model->name, .place = entry.place()});
   } else if (option.name == "mesh" && table != nullptr) {
     give(choices, option, mesh_to_text(entry, *table), entry.place());
-  } else if (option.arity == Arity::list && array != nullptr) {
+  } else if ((option.arity == Arity::list || option.arity == Arity::repeated_list) &&
+             array != nullptr) {
     give(choices, option, list_to_text(entry, *array), entry.place());
   } else if (option.arity == Arity::flag && !entry.node.is_boolean()) {
     entry.refuse("must be true or false");

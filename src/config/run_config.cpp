@@ -22,6 +22,7 @@ std::string gpu_options_given(const RunConfig& config) {
   if (config.share_gpu == ShareGpu::yes) given.emplace_back("--share-gpu");
   if (config.gpu_bind != automatic_gpu_bind) given.emplace_back("--gpu-bind");
   if (config.graph == Graph::on) given.emplace_back("--graph");
+  if (config.nvtx == Nvtx::on) given.emplace_back("--nvtx");
   if (!config.gemm_algorithms.empty()) given.emplace_back("--gemm-algorithms");
   return fmt::format("{}", fmt::join(given, ", "));
 }

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "config/injection.hpp"
 #include "mesh/mesh.hpp"
 #include "mesh/resolve.hpp"
 #include "units/quantity.hpp"
@@ -33,6 +34,8 @@ enum class RankCounts : std::uint8_t { doubling, every };
 enum class ShareGpu : std::uint8_t { no, yes };
 /// Whether each step is played as one captured CUDA graph.
 enum class Graph : std::uint8_t { off, on };
+/// Whether steps, phases and ops are NVTX ranges, which profilers show.
+enum class Nvtx : std::uint8_t { off, on };
 /// The value of --gpu-bind that leaves the choice to the program.
 inline constexpr std::string_view automatic_gpu_bind = "auto";
 
@@ -66,6 +69,8 @@ struct RunConfig {
   int trace_steps = 4;          ///< traced steps kept per point
   int trace_ranks = 64;         ///< ranks whose spans are kept
   Graph graph = Graph::off;
+  Nvtx nvtx = Nvtx::off;
+  std::vector<Injection> injections;  ///< faults put in on purpose
   std::filesystem::path gemm_algorithms;  ///< run file whose choices are used; empty = choose
 
   std::filesystem::path output;  ///< empty = isoscale-<workloads>-<host>-<UTC time>.h5 here

@@ -62,6 +62,8 @@ using program::SessionOptions;
 /// Throws Unsupported when `options` ask for anything about communication beyond the usual of the
 /// device `name`.
 void require_usual_communication(const SessionOptions& options, std::string_view name);
+/// Throws Unsupported when `options` ask for faults.
+void require_no_faults(const SessionOptions& options, std::string_view name);
 /// Calls `work` while host memory is taken where the options have it. Throws Unsupported when that
 /// cannot be.
 void on_numa_node(const SessionOptions& options, const std::function<void()>& work);

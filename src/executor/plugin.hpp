@@ -22,6 +22,7 @@ struct CudaOptions {
   std::string gpu_bind{config::automatic_gpu_bind};  ///< as --gpu-bind gives it
   config::ShareGpu share = config::ShareGpu::no;
   config::Graph graph = config::Graph::off;
+  config::Nvtx nvtx = config::Nvtx::off;
   units::Seconds communicator_timeout{120};  ///< to make one communicator
   std::vector<GemmChoice> known_algorithms;  ///< used instead of timing the candidates
 };

@@ -17,6 +17,12 @@ void require_usual_communication(const SessionOptions& options, std::string_view
   }
 }
 
+void require_no_faults(const SessionOptions& options, std::string_view name) {
+  if (options.faults.any()) {
+    throw Unsupported(fmt::format("the {} device cannot be slowed down on purpose", name));
+  }
+}
+
 void on_numa_node(const SessionOptions& options, const std::function<void()>& work) {
   if (!options.numa_node) return work();
   std::optional<system::MemoryOnNode> placed;

@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include <array>
+#include <string>
 #include <string_view>
 #include <type_traits>
 
 #include "program/buffer.hpp"
+#include "program/label.hpp"
 #include "program/op.hpp"
 #include "program/session_options.hpp"
 
@@ -49,6 +51,13 @@ std::string_view name(Phase phase) {
   static constexpr std::array<std::string_view, phase_count> names{
       "setup", "input", "forward", "backward", "gradient_reduction", "optimizer"};
   return names[static_cast<std::size_t>(phase)];
+}
+
+std::string label(OpKind kind, const Place& place) {
+  std::string text{name(kind)};
+  if (place.layer >= 0) text += " layer " + std::to_string(place.layer);
+  if (place.microbatch >= 0) text += " mb " + std::to_string(place.microbatch);
+  return text;
 }
 
 OpKind kind_of(const Payload& payload) {

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "program/faults.hpp"
+
 namespace isoscale::program {
 
 /// Whether the library is told of the memory that it communicates from, before it does.
@@ -19,6 +21,7 @@ struct SessionOptions {
   std::string collective_protocol{};   ///< "" = its own choice
   Registration registration = Registration::none;
   std::optional<int> numa_node{};  ///< where host memory lies; absent: where it comes to lie
+  Faults faults{};                 ///< of this rank
 
   bool operator==(const SessionOptions&) const = default;
 };

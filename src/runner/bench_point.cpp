@@ -149,6 +149,7 @@ class BenchRun {
   std::optional<std::string> prepared() {
     std::string problem, unsupported;
     try {
+      bench_.session.faults = place_.faults;
       session_ = context_.executor.prepare(bench_.set, place_.sub_world, bench_.session);
     } catch (const executor::Unsupported& error) {
       unsupported = error.what();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "comm/world.hpp"
+#include "program/faults.hpp"
 #include "results/run_data.hpp"
 #include "runner/measure.hpp"
 #include "runner/plan.hpp"
@@ -14,6 +15,7 @@ namespace isoscale::runner {
 struct BenchPlace {
   const comm::Communicator& sub_world;  ///< the point, or the copy of it that this rank plays in
   const comm::Communicator& active;     ///< all that play
+  program::Faults faults{};             ///< of this rank
   Share share = Share::in_point;
 };
 

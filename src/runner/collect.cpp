@@ -72,17 +72,17 @@ void collect_step_times(const comm::Communicator& point, const Record& record,
 }
 
 void collect_traces(const comm::Communicator& point, const Record& record, int trace_ranks,
-                    const comm::ClockOffset& clock, results::PointData& data) {
+                    const comm::ClockFit& clock, results::PointData& data) {
   Packer packer;
   if (point.rank() < trace_ranks) {
     for (const timeline::StepTrace& trace : record.traces) {
       packer.put(TraceHeader{.step = trace.step,
-                             .begin = trace.begin - clock.offset,
-                             .end = trace.end - clock.offset,
+                             .begin = clock.to_rank_0(trace.begin),
+                             .end = clock.to_rank_0(trace.end),
                              .spans = trace.spans.size()});
       for (timeline::Span span : trace.spans) {
-        span.start -= clock.offset;
-        span.end -= clock.offset;
+        span.start = clock.to_rank_0(span.start);
+        span.end = clock.to_rank_0(span.end);
         packer.put(span);
       }
     }
@@ -117,6 +117,18 @@ void collect_op_sums(const comm::Communicator& point, const Record& record,
       sums.copies.push_back(of_rank.copies);
       sums.communication.push_back(of_rank.communication);
     }
+  }
+}
+
+void collect_clocks(const comm::Communicator& point, const comm::ClockFit& clock,
+                    results::PointData& data) {
+  const std::array<double, 3> mine{units::to_seconds(clock.offset).value(), clock.drift,
+                                   units::to_seconds(clock.error).value()};
+  for (const auto& part : point.gather(std::as_bytes(std::span{mine}))) {
+    Unpacker values{part};
+    data.clock_offset.push_back(values.get<double>());
+    data.clock_drift.push_back(values.get<double>());
+    data.clock_error.push_back(values.get<double>());
   }
 }
 
@@ -175,17 +187,10 @@ void collect_session(const comm::Communicator& point, const executor::SessionFac
   data.graph = session.graph ? "on" : "off";
 }
 
-void collect(const comm::Communicator& point, const Record& record,
+void collect(const comm::Communicator& point, const Record& record, const comm::ClockFit& clock,
              const executor::SessionFacts& session, int trace_ranks, results::PointData& data) {
   collect_session(point, session, data);
-  const comm::ClockOffset clock = comm::measure_clock_offset(point);
-  const std::array<double, 2> mine{units::to_seconds(clock.offset).value(),
-                                   units::to_seconds(clock.error).value()};
-  for (const auto& part : point.gather(std::as_bytes(std::span{mine}))) {
-    Unpacker values{part};
-    data.clock_offset.push_back(values.get<double>());
-    data.clock_error.push_back(values.get<double>());
-  }
+  collect_clocks(point, clock, data);
   collect_step_times(point, record, data);
   collect_traces(point, record, trace_ranks, clock, data);
   collect_op_sums(point, record, data);

@@ -64,6 +64,7 @@ std::unique_ptr<executor::Executor> make_cuda(const config::RunConfig& config,
   const executor::CudaOptions options{.gpu_bind = config.gpu_bind,
                                       .share = config.share_gpu,
                                       .graph = config.graph,
+                                      .nvtx = config.nvtx,
                                       .known_algorithms = known_algorithms(config, world)};
   return plugin.table->make(options, world);
 }
@@ -90,6 +91,12 @@ ChosenExecutor choose_executor(const config::RunConfig& config,
   const auto [search, vote] = look_for_gpus(world);
   const bool is_automatic = config.device == config::Device::automatic;
   if (vote.ok) {
+    if (const std::string given = config::slowing_injections(config.injections); !given.empty()) {
+      throw base::UsageError(
+          fmt::format("--inject {}: only the host can be slowed down, and there is a GPU to use; "
+                      "choose --device host, or inject a clock",
+                      given));
+    }
     return {.executor = make_cuda(config, *search.plugin, world),
             .reason = is_automatic ? "every rank has a GPU" : ""};
   }

@@ -8,8 +8,10 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 
 #include "base/error.hpp"
+#include "runner/faults.hpp"
 #include "runner/needs.hpp"
 #include "runner/players.hpp"
 #include "units/text.hpp"
@@ -212,6 +214,7 @@ bool uses_model(const PlannedPoint& point) {
 }
 
 Plan make_plan(const config::RunConfig& config, const Site& site) {
+  require_ranks(config.injections, site.ranks);
   const std::vector<Count> counts = counts_of(config, site);
   Plan plan;
   for (const config::Experiment& experiment : config.experiments) {
@@ -255,6 +258,16 @@ std::string describe(const Plan& plan, const config::RunConfig& config) {
       "A point stops when it is precise enough or after this time ({} in all), but plays at least "
       "six steps however long they take; verification and set-up come on top.\n",
       units::format(total));
+  for (const config::Injection& injection : config.injections) {
+    std::vector<int> touched;
+    for (const PlannedPoint& point : plan.points) {
+      const bool touches = !injections_on(std::span{&injection, 1}, point).empty();
+      if (touches && point.skip_reason.empty()) touched.push_back(point.index + 1);
+    }
+    text += touched.empty() ? fmt::format("{} touches no point.\n", injection.text)
+                            : fmt::format("{} is put into point {} on purpose.\n", injection.text,
+                                          fmt::join(touched, ", "));
+  }
   return text;
 }
 

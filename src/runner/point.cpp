@@ -13,6 +13,7 @@
 #include "program/solo.hpp"
 #include "runner/bench_point.hpp"
 #include "runner/collect.hpp"
+#include "runner/faults.hpp"
 #include "runner/needs.hpp"
 #include "runner/players.hpp"
 #include "runner/site.hpp"
@@ -60,16 +61,20 @@ class PointRun {
     if (!prepared(data)) return;
     context_.progress.doing("measuring");
     session_->play(program::Section::setup, executor::Trace::off);
-    const Record record =
+    const comm::ClockSync clocks{sub_world_,
+                                 clock_fault_of(context_.config.injections, context_.world.rank())};
+    Record record =
         measure(*session_, set_.of(sub_world_.rank()).step(), active_,
                 in_point() ? Share::in_point : Share::replica, context_.effort,
                 [this](const Standing& at) { context_.progress.doing(standing_text(at)); });
+    const comm::ClockFit clock = clocks.fit();
+    misread(clocks, record);
     const Verdict weights = verify_weights(*session_, set_, sub_world_);
     data.verified = weights.ok;
     data.verification += "; " + weights.detail;
     static_cast<void>(agreed(data, weights));
     if (in_point()) {
-      collect(sub_world_, record, session_->facts(), context_.config.trace_ranks, data);
+      collect(sub_world_, record, clock, session_->facts(), context_.config.trace_ranks, data);
     }
     if (context_.effort.trace_steps > 0) play_solo(record, data);
   }
@@ -87,10 +92,17 @@ class PointRun {
     if (in_point()) collect_solo(sub_world_, times, context_.config.trace_ranks, data);
   }
 
+  /// Collective over the point. Its twin plays without any: results are wrong for other reasons.
+  [[nodiscard]] program::Faults faults() const {
+    return faults_of(context_.config.injections, sub_world_.all_gather(context_.world.rank()),
+                     sub_world_.rank(), point_.request.seed);
+  }
+
   void run_as_bench(PointData& data) {
     run_bench(point_, context_,
               {.sub_world = sub_world_,
                .active = active_,
+               .faults = faults(),
                .share = in_point() ? Share::in_point : Share::replica},
               data);
   }
@@ -134,7 +146,7 @@ class PointRun {
     }
     if (!agreed(data, problem)) return false;
     try {
-      session_ = context_.executor.prepare(set_, sub_world_);
+      session_ = context_.executor.prepare(set_, sub_world_, {.faults = faults()});
     } catch (const std::exception& error) {
       problem = error.what();
     }
@@ -218,6 +230,8 @@ PointData run_point(const PlannedPoint& point, const PointContext& context) {
     data.labels.emplace_back("oversubscribed");
   }
   if (context.executor.describe().shared_device) data.labels.emplace_back("shared-gpu");
+  data.injections = injections_on(context.config.injections, point);
+  if (!data.injections.empty()) data.labels.emplace_back("injected");
   data.started = utc_now();
   {
     PointRun run{point, context, players[static_cast<std::size_t>(context.world.rank())]};

@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <ctime>
 #include <numeric>
+#include <optional>
+#include <thread>
 
 #include "comm/blocks.hpp"
 #include "comm/clock.hpp"
@@ -195,25 +198,55 @@ TEST(QuietBarrier, SleepsWhileItWaits) {
 }
 
 TEST(Clock, RanksOfOneKernelHaveNoOffset) {
-  const ClockOffset offset = measure_clock_offset(Communicator::world());
   if (clock_identity().empty()) GTEST_SKIP() << "the system does not name its clock";
-  EXPECT_EQ(offset.offset.value(), 0);
-  EXPECT_EQ(offset.error.value(), 0);
+  const auto world = Communicator::world();
+  const ClockFit fit = ClockSync{world}.fit();
+  EXPECT_EQ(fit.offset.value(), 0);
+  EXPECT_EQ(fit.drift, 0);
+  EXPECT_EQ(fit.error.value(), 0);
+  EXPECT_EQ(fit.to_rank_0(units::Nanoseconds{123}).value(), 123);
 }
 
-TEST(Clock, RoundTripsBoundTheOffset) {
-  const auto world = Communicator::world();
-  const ClockOffset offset = offset_by_round_trips(world, ClockSource::measured, 50);
-  // All ranks of this test have the same clock: the true offset is 0.
-  EXPECT_LE(std::abs(offset.offset.value()), offset.error.value());
-  EXPECT_EQ(offset.error.value() > 0, world.rank() != 0);
+/// Ranks that misread their clock by `fault` find out; all clocks of this test are one in truth.
+void expect_found(const Communicator& world, std::optional<ClockFault> fault) {
+  const ClockSync clocks{world, fault};
+  const units::Nanoseconds begin = now();
+  const auto end_of_sleep = std::chrono::steady_clock::now() + std::chrono::milliseconds{20};
+  std::this_thread::sleep_until(end_of_sleep);
+  const units::Nanoseconds end = now();
+  const ClockFit fit = clocks.fit();
+  for (const units::Nanoseconds time : {begin, begin + (end - begin) / 2, end}) {
+    const units::Nanoseconds aligned = fit.to_rank_0(clocks.shown(time));
+    EXPECT_LE(std::abs((aligned - time).value()), fit.error.value());
+  }
+  if (!clock_identity().empty()) {
+    EXPECT_EQ(fit.error.value() > 0, fault.has_value());
+  }
 }
 
-TEST(Clock, RanksThatShareRankZerosClockDoNotMeasure) {
+TEST(Clock, FaultsAreFoundWithinTheStatedError) {
   const auto world = Communicator::world();
-  const auto source = world.rank() == 1 ? ClockSource::measured : ClockSource::shared;
-  const ClockOffset offset = offset_by_round_trips(world, source, 3);
-  EXPECT_EQ(offset.error.value() > 0, world.rank() == 1);
+  const units::Nanoseconds second{1'000'000'000};
+  for (const ClockFault& fault : {ClockFault{}, ClockFault{.offset = second, .drift = 50e-6},
+                                  ClockFault{.offset = -1 * second, .drift = -50e-6}}) {
+    expect_found(world, world.rank() == 1 ? std::optional{fault} : std::nullopt);
+  }
+}
+
+TEST(Clock, EveryRankMayHaveAFaultOfItsOwn) {
+  const auto world = Communicator::world();
+  const units::Nanoseconds step{5'000'000};
+  if (world.rank() == 0) return expect_found(world, std::nullopt);
+  expect_found(world, ClockFault{.offset = world.rank() * step, .drift = world.rank() * 10e-6});
+}
+
+TEST(Clock, FaultOfRankZeroIsSeenByAllOthers) {
+  const auto world = Communicator::world();
+  const ClockFault fault{.offset = units::Nanoseconds{5'000'000}};
+  const ClockSync clocks{world, world.rank() == 0 ? std::optional{fault} : std::nullopt};
+  const ClockFit fit = clocks.fit();
+  const std::int64_t expected = world.rank() == 0 ? 0 : -5'000'000;
+  EXPECT_LE(std::abs(fit.offset.value() - expected), fit.error.value());
 }
 
 TEST(Clock, NowNeverGoesBack) {

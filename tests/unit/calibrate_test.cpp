@@ -177,6 +177,9 @@ TEST(Calibrate, PrefersGroupsAtOnceAndRanksThatShareNothing) {
   run.points[0].labels = {"oversubscribed"};
   EXPECT_NEAR(curve_of(calibrate(run), "all_reduce", 4)->latency->value, 2e-6, 2e-8);
   EXPECT_EQ(curve_of(calibrate(run), "all_reduce", 4)->labels, "");
+  run.points[0].labels = {"injected"};
+  EXPECT_EQ(curve_of(calibrate(run), "all_reduce", 4)->labels, "");
+  run.points[0].labels = {"oversubscribed"};
   run.points.pop_back();
   EXPECT_NEAR(curve_of(calibrate(run), "all_reduce", 4)->latency->value, 20e-6, 2e-7);
   EXPECT_EQ(curve_of(calibrate(run), "all_reduce", 4)->labels, "oversubscribed");

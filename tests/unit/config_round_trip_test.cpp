@@ -44,7 +44,12 @@ class Generator {
       if (flip()) run.share_gpu = ShareGpu::yes;
       if (flip()) run.gpu_bind = pick(std::array{"0", "3,1,2", "GPU-0f,0000:1b:00.0"});
       if (flip()) run.graph = Graph::on;
+      if (flip()) run.nvtx = Nvtx::on;
       if (flip()) run.gemm_algorithms = text() + ".h5";
+    }
+    if (flip()) run.injections = parse_injections("clock=2:-5ms:20ppm");
+    if (flip() && run.device != Device::cuda) {
+      run.injections = parse_injections("slow-rank=0:1.5,jitter=5%,slow-link=1-2:3");
     }
     run.precision = real(0, 1);
     run.max_time = units::Seconds{flip() ? real(0, 1e-6) : real(1, 3.6e6)};

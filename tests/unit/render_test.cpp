@@ -83,6 +83,16 @@ TEST(RenderText, SaysWhyThereIsNoInterval) {
   EXPECT_THAT(text, HasSubstr("±95%     4 ranks: no interval: the times of successive steps"));
 }
 
+TEST(RenderText, SaysWhatWasPutInOnPurpose) {
+  results::RunData run = samples::run();
+  run.points = {samples::measured(0, {}, 1)};
+  run.points[0].labels = {"injected"};
+  run.points[0].injections = {"slow-rank=0:2", "jitter=5%"};
+  const RunReport report = make_report(run, "a.h5", {});
+  EXPECT_THAT(render_text({&report, 1}),
+              HasSubstr("injected: slow-rank=0:2, jitter=5% put in on purpose"));
+}
+
 TEST(RenderText, DrawsSuperlinearEfficiencyPastTheIdeal) {
   results::RunData run = samples::run();
   run.points = {samples::measured(0, {}, 1), samples::measured(1, {.dp = 2}, 0.45),

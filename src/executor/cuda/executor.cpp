@@ -173,6 +173,7 @@ units::Seconds CudaExecutor::connect(const program::ProgramSet& set,
 std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
                                                const comm::Communicator& point,
                                                const SessionOptions& options) {
+  require_no_faults(options, "cuda");
   const program::RankProgram& program = set.of(point.rank());
   // Declared in this order: memory must outlive the communicators that know it.
   std::unique_ptr<Memory> memory;
@@ -201,6 +202,12 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
   PreparedProgram prepared;
   agreed(point,
          [&] { prepared = cuda::prepare(memory->resolver, program, *communicators, choices_); });
+  if (options_.nvtx == config::Nvtx::on) {
+    const auto sections = program.sections();
+    for (std::size_t i = 0; i < prepared.sections.size(); ++i) {
+      prepared.sections[i].ranges = cuda::ranges_of(*sections[i]);
+    }
+  }
   for (const std::uint64_t bytes : program.arena_bytes) facts.memory += units::Bytes{bytes};
   facts.memory += prepared.scratch.bytes;
   facts.graph = options_.graph == config::Graph::on;
@@ -213,6 +220,7 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
                                                     .program = std::move(prepared),
                                                     .player = StreamPlayer{program},
                                                     .graph = options_.graph,
+                                                    .nvtx = options_.nvtx,
                                                     .facts = std::move(facts)});
 }
 

@@ -54,8 +54,10 @@ void StreamPlayer::issue(const PreparedSection& section, Tracing tracing, EventM
   for (const program::StreamId stream : section.streams) {
     if (stream != 0) check(cudaStreamWaitEvent(streams_[stream].get(), start, 0));
   }
+  SectionRanges ranges{section.ranges};
   for (std::size_t i = 0; i < section.ops.size(); ++i) {
     const PreparedOp& op = section.ops[i];
+    const Range range = ranges.op(i);
     const cudaStream_t stream = streams_[op.stream].get();
     for (std::uint32_t w = 0; w < op.wait_count; ++w) {
       check(cudaStreamWaitEvent(stream, done_.at(section.waits[op.wait_begin + w]), 0));

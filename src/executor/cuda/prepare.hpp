@@ -10,6 +10,7 @@
 #include "executor/cuda/communicators.hpp"
 #include "executor/cuda/gemm_choice.hpp"
 #include "executor/cuda/memory.hpp"
+#include "executor/cuda/ranges.hpp"
 
 namespace isoscale::executor::cuda {
 
@@ -29,6 +30,7 @@ struct PreparedSection {
   std::vector<std::uint32_t> waits;        ///< numbers of events
   std::vector<program::StreamId> streams;  ///< those that are used, ascending
   std::uint32_t event_count = 0;
+  std::vector<OpRange> ranges;  ///< that profilers are told of, by op; empty: none
   bool can_be_captured = true;  ///< advice about memory is no work of a graph
 };
 

@@ -63,6 +63,11 @@ PlayTime CudaSession::play_checked(const Play& what) {
                        what.section != program::Section::setup && played_.contains(what.section);
   const cudaGraphExec_t graph = replays ? graph_of(what.section, what.trace) : nullptr;
 
+  const bool is_step = what.section == program::Section::step;
+  const Range range{parts_.nvtx == config::Nvtx::on && is_step
+                        ? fmt::format("step {}", steps_).c_str()
+                        : nullptr};
+  if (is_step) ++steps_;
   const cudaStream_t stream = parts_.player.main();
   const units::Nanoseconds before = comm::now();
   check(cudaEventRecord(begin_.get(), stream));

@@ -24,6 +24,7 @@ struct SessionParts {
   PreparedProgram program;
   StreamPlayer player;
   config::Graph graph = config::Graph::off;
+  config::Nvtx nvtx = config::Nvtx::off;
   SessionFacts facts;
 };
 
@@ -60,6 +61,7 @@ class CudaSession final : public Session {
   /// Of steps; made at the second play or later.
   std::map<std::pair<program::Section, Trace>, ExecutableGraph> graphs_;
   std::set<program::Section> played_;
+  std::uint32_t steps_ = 0;  ///< plays of the step so far
   std::vector<timeline::Span> spans_;
   bool failed_ = false;
 };

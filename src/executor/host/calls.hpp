@@ -8,10 +8,12 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <variant>
 #include <vector>
 
+#include "executor/host/slowing.hpp"
 #include "executor/host/waiting.hpp"
 #include "executor/host/wide.hpp"
 #include "executor/strided_copy.hpp"
@@ -166,8 +168,17 @@ void run(const EmulatedUpdateCall& call);
 /// An op that means nothing here.
 struct NoCall {};
 
-using Call =
-    std::variant<GemmCall, CollectiveCall, ExchangeCall, CopyCall, AddCall, CastCall, FillCall,
-                 UpdateCall, EmulatedGemmCall, EmulatedAddCall, EmulatedUpdateCall, NoCall>;
+struct SlowedCall;
+
+using Call = std::variant<GemmCall, CollectiveCall, ExchangeCall, CopyCall, AddCall, CastCall,
+                          FillCall, UpdateCall, EmulatedGemmCall, EmulatedAddCall,
+                          EmulatedUpdateCall, NoCall, std::unique_ptr<SlowedCall>>;
+
+/// An op that lasts longer than it has to, on purpose. A call of its own: where nothing is slowed,
+/// nothing looks whether it is.
+struct SlowedCall {
+  Call call;
+  Slowing slowing;
+};
 
 }  // namespace isoscale::executor::host

@@ -120,7 +120,8 @@ std::unique_ptr<Session> HostExecutor::prepare(const program::ProgramSet& set,
                 .communicator_creation = creation},
       .options = {.folding = folds ? Folding::folded : Folding::as_streamed,
                   .elements_per_call = options_.elements_per_call,
-                  .narrow = options_.narrow},
+                  .narrow = options_.narrow,
+                  .faults = options.faults},
       // A thread that has a core of its own waits best inside MPI. So does the only thread of a
       // rank: MPI itself gives the core away when it knows that ranks share it.
       .waiting = folds || description_.cores >= static_cast<int>(streams) ? Waiting::blocking

@@ -6,8 +6,10 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "executor/describe.hpp"
+#include "executor/host/op_slower.hpp"
 #include "executor/host/prepare_ops.hpp"
 
 namespace isoscale::executor::host {
@@ -110,6 +112,7 @@ PreparedSection prepare(const Resolver& resolver, const program::Program& sectio
   const bool folds = options.folding == Folding::folded;
   PreparedSection result;
   SectionPreparer preparer{resolver, communicators, options, result.reductions};
+  OpSlower slower{options.faults, resolver.mesh(), resolver.rank(), result.least_times};
   result.lanes.resize(1);
   result.op_count = static_cast<std::uint32_t>(section.ops.size());
   if (!folds) result.waits = section.waits;
@@ -117,7 +120,9 @@ PreparedSection prepare(const Resolver& resolver, const program::Program& sectio
     const program::Op& op = section.ops[i];
     const std::size_t lane = folds ? 0 : op.stream;
     if (lane >= result.lanes.size()) result.lanes.resize(lane + 1);
-    result.lanes[lane].push_back({.call = naming(op, i, [&] { return preparer.prepare(op); }),
+    Call call = naming(op, i, [&] { return preparer.prepare(op); });
+    if (options.faults.any()) call = slower.slowed(std::move(call), op, i, lane);
+    result.lanes[lane].push_back({.call = std::move(call),
                                   .index = i,
                                   .awaited = !folds && op.awaited,
                                   .wait_count = folds ? std::uint8_t{0} : op.wait_count,
@@ -126,11 +131,17 @@ PreparedSection prepare(const Resolver& resolver, const program::Program& sectio
   return result;
 }
 
+const Call& plain(const Call& call) {
+  const auto* const slowed = std::get_if<std::unique_ptr<SlowedCall>>(&call);
+  return slowed == nullptr ? call : (*slowed)->call;
+}
+
 std::size_t scratch_bytes(const PreparedSection& section) {
   std::size_t bytes = 0;
   for (const std::vector<PreparedOp>& lane : section.lanes) {
     for (const PreparedOp& op : lane) {
-      if (const auto* call = std::get_if<CollectiveCall>(&op.call)) bytes += call->scratch.size();
+      if (const auto* call = std::get_if<CollectiveCall>(&plain(op.call)))
+        bytes += call->scratch.size();
     }
   }
   return bytes;

@@ -31,6 +31,7 @@ struct PreparedSection {
   std::vector<program::Wait> waits;
   std::uint32_t op_count = 0;
   OwnReductions reductions;  ///< that the collectives of its calls name
+  LeastTimes least_times;    ///< that its slowed calls look at
 
   [[nodiscard]] std::span<const program::Wait> waits_of(const PreparedOp& op) const {
     return std::span{waits}.subspan(op.wait_begin, op.wait_count);
@@ -43,6 +44,7 @@ struct PrepareOptions {
   Folding folding = Folding::folded;
   std::uint64_t elements_per_call = 0;  ///< most elements that one MPI call is given
   NarrowTypes narrow = NarrowTypes::refused;
+  program::Faults faults{};
 };
 
 /// Looks up everything that the ops of a section need. Throws base::Error that names the op when it
@@ -50,6 +52,9 @@ struct PrepareOptions {
 [[nodiscard]] PreparedSection prepare(const Resolver& resolver, const program::Program& section,
                                       const Communicators& communicators,
                                       const PrepareOptions& options);
+
+/// The call that an op is, slowed or not.
+[[nodiscard]] const Call& plain(const Call& call);
 
 /// Bytes that the calls of a section hold beside the program's buffers.
 [[nodiscard]] std::size_t scratch_bytes(const PreparedSection& section);

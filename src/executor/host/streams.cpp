@@ -28,6 +28,12 @@ void play_call(const Call& call, Player& player) {
     void operator()(const EmulatedAddCall& c) const { run(c); }
     void operator()(const EmulatedUpdateCall& c) const { run(c); }
     void operator()(const NoCall& /*c*/) const {}
+    void operator()(const std::unique_ptr<SlowedCall>& c) const {
+      const units::Nanoseconds begin = comm::now();
+      play_call(c->call, p);
+      const units::Nanoseconds end = comm::now();
+      pass_time(c->slowing.kind(), end + c->slowing.extra(end - begin));
+    }
   };
   std::visit(Visitor{player}, call);
 }

@@ -1,0 +1,179 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "config/injection.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <system_error>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "config/values.hpp"
+#include "units/text.hpp"
+#include "workloads/toml_text.hpp"
+
+namespace isoscale::config {
+namespace {
+
+constexpr int most_ranks = 1 << 24;
+constexpr double largest_factor = 1000, largest_jitter = 1, largest_drift_ppm = 500;
+constexpr double longest_offset = 3600;  // seconds
+
+[[noreturn]] void refuse(std::string_view text, std::string_view why) {
+  throw base::UsageError(fmt::format("{} {}", base::quoted(text), why));
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const auto at = text.find(separator);
+    parts.push_back(text.substr(0, at));
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+int parse_rank(std::string_view text) { return parse_int(text, 0, most_ranks - 1); }
+
+std::optional<double> plain_number(std::string_view text) {
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stop != end || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+/// Slower only: nothing can be made faster than it is.
+double parse_factor(std::string_view text) {
+  const std::optional<double> factor = plain_number(text);
+  if (!factor || !(*factor > 1 && *factor <= largest_factor)) {
+    refuse(text, fmt::format("is not a factor above 1 and up to {}", largest_factor));
+  }
+  return *factor;
+}
+
+SlowRank parse_slow_rank(std::string_view text) {
+  const auto parts = split(text, ':');
+  if (parts.size() != 2) refuse(text, "is not RANK:FACTOR: write for example slow-rank=3:1.2");
+  return {.rank = parse_rank(parts[0]), .factor = parse_factor(parts[1])};
+}
+
+SlowLink parse_slow_link(std::string_view text) {
+  const auto parts = split(text, ':');
+  const auto ends = split(parts.front(), '-');
+  if (parts.size() != 2 || ends.size() != 2) {
+    refuse(text, "is not RANK-RANK:FACTOR: write for example slow-link=0-1:2");
+  }
+  const auto [low, high] = std::minmax({parse_rank(ends[0]), parse_rank(ends[1])});
+  if (low == high) refuse(text, "names one rank twice: a link has two ends");
+  return {.low = low, .high = high, .factor = parse_factor(parts[1])};
+}
+
+Jitter parse_jitter(std::string_view text) {
+  const double mean = units::parse_ratio(text);
+  if (!(mean > 0 && mean <= largest_jitter)) refuse(text, "is not a share above 0% and up to 100%");
+  return {.mean = mean};
+}
+
+units::Seconds parse_offset(std::string_view text) {
+  const bool is_negative = text.starts_with('-');
+  const double size = units::parse_seconds(text.substr(is_negative ? 1 : 0)).value();
+  if (size > longest_offset) refuse(text, "is more than an hour");
+  return units::Seconds{is_negative ? -size : size};
+}
+
+double parse_drift(std::string_view text) {
+  constexpr std::string_view unit = "ppm";
+  const std::optional<double> ppm =
+      text.ends_with(unit) ? plain_number(text.substr(0, text.size() - unit.size())) : std::nullopt;
+  if (!ppm || std::abs(*ppm) > largest_drift_ppm) {
+    refuse(text, fmt::format("is not a drift of up to {} ppm: write for example 20ppm or -20ppm",
+                             largest_drift_ppm));
+  }
+  return *ppm * 1e-6;
+}
+
+ClockError parse_clock(std::string_view text) {
+  const auto parts = split(text, ':');
+  if (parts.size() < 2 || parts.size() > 3) {
+    refuse(text, "is not RANK:OFFSET or RANK:OFFSET:DRIFT: write for example clock=2:5ms:20ppm");
+  }
+  return {.rank = parse_rank(parts[0]),
+          .offset = parse_offset(parts[1]),
+          .drift = parts.size() == 3 ? parse_drift(parts[2]) : 0};
+}
+
+Injection parse_injection(std::string_view text) {
+  const auto equals = text.find('=');
+  const std::string_view kind = text.substr(0, equals);
+  if (equals == std::string_view::npos || equals + 1 == text.size()) {
+    refuse(text, "is not KIND=VALUE: write for example slow-rank=3:1.2");
+  }
+  const std::string_view value = text.substr(equals + 1);
+  Injection result{.text = std::string{text}, .what = {}};
+  if (kind == "slow-rank") {
+    result.what = parse_slow_rank(value);
+  } else if (kind == "slow-link") {
+    result.what = parse_slow_link(value);
+  } else if (kind == "jitter") {
+    result.what = parse_jitter(value);
+  } else if (kind == "clock") {
+    result.what = parse_clock(value);
+  } else {
+    constexpr std::array<std::string_view, 4> kinds{"slow-rank", "slow-link", "jitter", "clock"};
+    refuse(kind, fmt::format("is not one of {}{}", fmt::join(kinds, ", "),
+                             base::did_you_mean(kind, {kinds.begin(), kinds.end()})));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<int> ranks_of(const Injection& injection) {
+  struct Visitor {
+    std::vector<int> operator()(const SlowRank& slow) const { return {slow.rank}; }
+    std::vector<int> operator()(const SlowLink& slow) const { return {slow.low, slow.high}; }
+    std::vector<int> operator()(const Jitter& /*all*/) const { return {}; }
+    std::vector<int> operator()(const ClockError& clock) const { return {clock.rank}; }
+  };
+  return std::visit(Visitor{}, injection.what);
+}
+
+std::vector<Injection> parse_injections(std::string_view text) {
+  std::vector<Injection> result;
+  std::set<std::pair<std::size_t, std::vector<int>>> seen;  // kinds and their ranks
+  for (const std::string_view part : split(text, ',')) {
+    Injection injection = parse_injection(part);
+    if (!seen.emplace(injection.what.index(), ranks_of(injection)).second) {
+      refuse(part, "is of a kind and of ranks that are given already: give each once");
+    }
+    result.push_back(std::move(injection));
+  }
+  return result;
+}
+
+std::string write_injections(const std::vector<Injection>& injections) {
+  std::vector<std::string> texts;
+  for (const Injection& injection : injections) {
+    texts.push_back(workloads::toml_string(injection.text));
+  }
+  return texts.empty() ? "" : fmt::format("[{}]", fmt::join(texts, ", "));
+}
+
+std::string slowing_injections(const std::vector<Injection>& injections) {
+  std::vector<std::string_view> texts;
+  for (const Injection& injection : injections) {
+    if (!std::holds_alternative<ClockError>(injection.what)) texts.emplace_back(injection.text);
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+}  // namespace isoscale::config

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "units/quantity.hpp"
+
+/// How ops are made to last longer than they have to.
+namespace isoscale::executor::host {
+
+/// What an op slows: compute takes its core with it, communication leaves it to others.
+enum class SlowedKind : std::uint8_t { compute, communication };
+
+/// The shortest times of communication so far, one per group of like ops of a lane; the calls of
+/// the lane point to them, so they stay where they are.
+using LeastTimes = std::vector<std::unique_ptr<units::Nanoseconds>>;
+
+/// How one op is slowed; used by the thread of its lane.
+class Slowing {
+ public:
+  /// Compute lasts `factor` times what it took, and a share longer that is drawn anew in each play:
+  /// exponentially distributed, `jitter` on average, from `origin`, a number that no other op has.
+  [[nodiscard]] static Slowing compute(double factor, double jitter, std::uint64_t origin);
+  /// Communication lasts factor - 1 times the shortest time of like ops so far longer: what is more
+  /// than that was waiting for a partner, which a slow link does not lengthen. If it did, two ranks
+  /// would answer each other's delays with longer ones, without end. `least` outlives this object.
+  [[nodiscard]] static Slowing communication(double factor, units::Nanoseconds& least);
+
+  [[nodiscard]] SlowedKind kind() const;
+  /// How much longer an op lasts that took `took`.
+  [[nodiscard]] units::Nanoseconds extra(units::Nanoseconds took);
+
+ private:
+  Slowing(double factor, double jitter, std::uint64_t origin, units::Nanoseconds* least)
+      : factor_(factor), jitter_(jitter), origin_(origin), least_(least) {}
+
+  double factor_, jitter_;
+  std::uint64_t origin_;
+  std::uint64_t drawn_ = 0;
+  units::Nanoseconds* least_;  ///< null: compute
+};
+
+/// Returns when `until` has come.
+void pass_time(SlowedKind kind, units::Nanoseconds until);
+
+}  // namespace isoscale::executor::host

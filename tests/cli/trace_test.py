@@ -1,0 +1,182 @@
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+"""Looking at runs: traces for Perfetto, faults put in on purpose, NVTX ranges.
+
+Environment, beside that of device_test: ISOSCALE_NVTX_RECORDER = a tool that writes down what NVTX
+is told; empty where it is not built.
+"""
+
+import collections
+import json
+import os
+import re
+
+import h5py
+
+import device_test
+import harness
+
+RUN = ["run", "--workload", "hybrid", "--max-time", "0.3s", "--output", "run.h5", "--quiet"]
+
+
+class Exported(harness.Case):
+    """report --trace."""
+
+    def trace(self, *arguments):
+        done = self.run_ok("report", "run.h5", "--trace", "t.json", *arguments)
+        with open(self.path("t.json"), encoding="utf-8") as file:
+            return json.load(file)["traceEvents"], done
+
+    def events(self, events, kind):
+        return [event for event in events if event["ph"] == kind]
+
+    def check_tracks(self, events):
+        """In order, and one at a time on each track."""
+        tracks = collections.defaultdict(list)
+        for event in self.events(events, "X"):
+            tracks[event["pid"], event["tid"]].append(event)
+        for track in tracks.values():
+            for before, after in zip(track, track[1:]):
+                # Times are decimal: their sum is exact to less than a nanosecond.
+                self.assertLess(before["ts"] + before["dur"], after["ts"] + 0.0005)
+        return tracks
+
+    def check_flows(self, events, error):
+        """Each arrow has both ends, which lie in intervals, and leads forward."""
+        starts = {event["id"]: event for event in self.events(events, "s")}
+        ends = {event["id"]: event for event in self.events(events, "f")}
+        self.assertEqual(len(starts), len(self.events(events, "s")))
+        self.assertEqual(set(starts), set(ends))
+        tracks = self.check_tracks(events)
+        for flow, start in starts.items():
+            self.assertNotEqual(start["pid"], ends[flow]["pid"])
+            self.assertLessEqual(start["ts"], ends[flow]["ts"] + error)
+            for end in (start, ends[flow]):
+                around = [event for event in tracks[end["pid"], end["tid"]]
+                          if event["ts"] <= end["ts"] <= event["ts"] + event["dur"]]
+                self.assertIn("exchange", {event["name"].split()[0] for event in around})
+        return starts
+
+    def test_tracks_and_arrows(self):
+        self.run_ok(*RUN, "--ranks", "4", "--mesh", "tp=2,pp=2", "--trace-steps", "2", ranks=4)
+        events, done = self.trace("--format", "json")
+        self.assertEqual(json.loads(done.stdout)["runs"][0]["points"][0]["ranks"], 4)
+        self.assertRegex(done.stderr, r"wrote t\.json with \d+ steps and ops")
+        with h5py.File(self.path("run.h5"), "r") as file:
+            error = 1e6 * max(file["points/0000/clock_error"][()])
+        tracks = self.check_tracks(events)
+        self.assertEqual(len({process for process, _ in tracks}), 4)
+        steps = [event for event in self.events(events, "X") if event["cat"] == "step"]
+        self.assertEqual(len(steps), 4 * 2)
+        self.assertGreater(len(self.check_flows(events, error)), 0)
+        names = [event["args"]["name"] for event in self.events(events, "M")
+                 if event["name"] == "process_name"]
+        self.assertEqual(len(names), 4)
+        self.assertRegex(names[0], r"hybrid tiny on 4 \(.*\): rank 0 \(.+, .+\)")
+        gemms = [event for event in self.events(events, "X") if event["name"].startswith("gemm")]
+        self.assertLessEqual({"phase", "layer", "microbatch", "flop"}, set(gemms[0]["args"]))
+        sums = [event for event in self.events(events, "X")
+                if event["name"].startswith("all_reduce")]
+        self.assertLessEqual({"axis", "bytes"}, set(sums[0]["args"]))
+
+    def test_a_file_that_exists_is_replaced_only_by_force(self):
+        self.run_ok(*RUN, "--trace-steps", "1")
+        with open(self.path("t.json"), "w", encoding="utf-8") as file:
+            file.write("mine")
+        done = self.isoscale("report", "run.h5", "--trace", "t.json")
+        self.assert_refused(done, "t.json exists already", "--force")
+        with open(self.path("t.json"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "mine")
+        self.assertGreater(len(self.trace("--force")[0]), 0)
+        self.assertEqual(self.files(), ["run.h5", "t.json"])
+
+    def test_places_that_cannot_be_written(self):
+        self.run_ok(*RUN, "--trace-steps", "1")
+        for place in ("missing/t.json", "."):
+            self.assert_refused(self.isoscale("report", "run.h5", "--trace", place), "--trace",
+                                place)
+        self.assertEqual(self.files(), ["run.h5"])
+
+    def test_what_is_missing_is_said(self):
+        self.run_ok(*RUN, "--trace-steps", "0")
+        events, done = self.trace()
+        self.assertEqual(self.events(events, "X"), [])
+        self.assertIn("no step was traced", done.stderr)
+
+
+class Injected(harness.Case):
+    """--inject."""
+
+    def test_report_and_traces_show_a_slow_rank(self):
+        self.run_ok(*RUN, "--ranks", "2", "--inject", "slow-rank=1:3", "--inject",
+                    "clock=1:5ms:20ppm", "--trace-steps", "9", ranks=2)
+        point = json.loads(self.run_ok("report", "run.h5", "--format", "json").stdout)
+        point = point["runs"][0]["points"][0]
+        self.assertIn("injected", point["labels"])
+        self.assertTrue(point["verified"])
+        self.run_ok("report", "run.h5", "--trace", "t.json")
+        with open(self.path("t.json"), encoding="utf-8") as file:
+            events = json.load(file)["traceEvents"]
+        shortest = collections.defaultdict(dict)  # of each op, by process: the machine may be busy
+        for event in events:
+            if event["ph"] == "X" and event["name"].startswith("gemm"):
+                times = shortest[event["pid"]]
+                op = event["args"]["op"]
+                times[op] = min(event["dur"], times.get(op, event["dur"]))
+        sums = [sum(times.values()) for _, times in sorted(shortest.items())]
+        self.assertGreater(sums[1], 2 * sums[0])
+        with h5py.File(self.path("run.h5"), "r") as file:
+            self.assertAlmostEqual(file["points/0000/clock_offset"][1], 5e-3, delta=1e-3)
+
+    def test_dry_run_says_it(self):
+        done = self.run_ok("run", "--workload", "dp", "--ranks", "1,2", "--dry-run", "--inject",
+                           "slow-rank=1:3", ranks=2)
+        self.assertIn("slow-rank=1:3 is put into point 2 on purpose", done.stdout)
+
+    def test_refusals(self):
+        for value, needle in (("slow-rank=7:2", "there is no rank 7"),
+                              ("slow-rank=0:1", "above 1"), ("fast-rank=0:2", "slow-rank")):
+            with self.subTest(value=value):
+                self.assert_refused(self.isoscale("run", "--workload", "dp", "--inject", value,
+                                                  ranks=2), "--inject", needle)
+        self.assertEqual(self.files(), [])
+
+
+class Ranges(device_test.Case):
+    """--nvtx, as a profiler sees it."""
+
+    def record(self, *arguments):
+        """The ranges as (depth, name), in the order they begin."""
+        self.install("ISOSCALE_PLUGIN_STANDIN")
+        recorder = os.environ.get("ISOSCALE_NVTX_RECORDER", "")
+        if not recorder:
+            self.skipTest("the recorder is not built")
+        self.run_ok("run", "--device", "cuda", "--workload", "dp", *device_test.QUICK, "--output",
+                    "run.h5", *arguments, NVTX_INJECTION64_PATH=recorder,
+                    NVTX_RECORD=self.path("nvtx.txt"))
+        if not os.path.exists(self.path("nvtx.txt")):
+            return []
+        ranges, depth = [], 0
+        with open(self.path("nvtx.txt"), encoding="utf-8") as file:
+            for line in file:
+                if line.startswith("push "):
+                    ranges.append((depth, line[5:].strip()))
+                    depth += 1
+                else:
+                    depth -= 1
+                self.assertGreaterEqual(depth, 0)
+        self.assertEqual(depth, 0)
+        return ranges
+
+    def test_steps_hold_phases_and_phases_ops(self):
+        ranges = self.record("--nvtx")
+        self.assertIn((0, "step 3"), ranges)
+        self.assertIn((1, "forward"), ranges)
+        self.assertIn((1, "backward"), ranges)
+        self.assertIn((2, "gemm layer 3 mb 1"), ranges)
+        for depth, name in ranges:
+            if re.match(r"step \d+$", name):
+                self.assertEqual(depth, 0)
+
+    def test_without_the_option_nothing_is_told(self):
+        self.assertEqual(self.record(), [])

@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// Points with faults of known size put in: where they show, and that they do no harm beside.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "executor/host/host.hpp"
+#include "runner/point.hpp"
+#include "runner/site.hpp"
+#include "tests/mpi/small_points.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+using executor::HostStreams;
+using results::PointData;
+using results::PointStatus;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Not;
+
+struct Wanted {
+  std::string workload = "dp";
+  std::string_view injections;  ///< "" = none
+  HostStreams streams = HostStreams::folded;
+  int trace_steps = 9;
+};
+
+/// The world of this run as one point of small GEMMs that take long beside a look at the clock.
+class Faults : public testing::Test {
+ protected:
+  /// Collective; complete on rank 0.
+  PointData run(const Wanted& wanted) {
+    const auto executor = executor::make_host_executor({.streams = wanted.streams});
+    const auto facts = gather_facts(world_);
+    const Site site = make_site(world_, executor->describe(), facts);
+    config::RunConfig config;
+    config::Experiment& experiment = config.experiments.emplace_back();
+    experiment.workload = wanted.workload;
+    experiment.base = small_request();
+    experiment.base.model.hidden = experiment.base.model.ffn = 128;
+    experiment.base.model.head_size = 16;
+    experiment.base.model.sequence = 64;
+    config.ranks = {world_.size()};
+    if (!wanted.injections.empty()) {
+      config.injections = config::parse_injections(wanted.injections);
+    }
+    const Plan plan = make_plan(config, site);
+    const Effort effort{.max_time = units::Seconds{0.5},
+                        .trace_steps = wanted.trace_steps,
+                        .half_width = [](std::span<const double>) { return std::optional{0.0}; }};
+    Progress progress{Progress::Style::silent, 1};
+    return run_point(plan.points.front(), {.config = config,
+                                           .site = site,
+                                           .facts = facts,
+                                           .world = world_,
+                                           .executor = *executor,
+                                           .effort = effort,
+                                           .progress = progress});
+  }
+
+  comm::Communicator world_ = comm::Communicator::world();
+};
+
+/// What a rank's GEMMs take together, in nanoseconds: of each the shortest of all traced steps, so
+/// that other work of the machine counts for little.
+double gemm_time(const PointData& data, int rank) {
+  std::map<std::uint32_t, double> shortest;
+  for (const timeline::Timeline& step : data.traces) {
+    for (const timeline::Span& span : step.ranks[static_cast<std::size_t>(rank)].spans) {
+      if (data.outline.of(rank).ops[span.op].kind != program::OpKind::gemm) continue;
+      const auto time = static_cast<double>((span.end - span.start).value());
+      const auto [at, is_new] = shortest.try_emplace(span.op, time);
+      at->second = std::min(at->second, time);
+    }
+  }
+  double sum = 0;
+  for (const auto& [op, time] : shortest) sum += time;
+  return sum;
+}
+
+void expect_good(const PointData& data) {
+  EXPECT_EQ(data.status, PointStatus::ok) << data.reason;
+  EXPECT_EQ(data.verified, std::optional{true}) << data.verification;
+}
+
+TEST_F(Faults, SlowRankComputesLonger) {
+  for (const HostStreams streams : {HostStreams::folded, HostStreams::threads}) {
+    const PointData data = run({.injections = "slow-rank=1:3", .streams = streams});
+    expect_good(data);
+    if (world_.rank() != 0) continue;
+    EXPECT_GT(gemm_time(data, 1), 2 * gemm_time(data, 0));
+    EXPECT_THAT(data.labels, Contains("injected"));
+    EXPECT_THAT(data.injections, ElementsAre("slow-rank=1:3"));
+  }
+}
+
+TEST_F(Faults, OpsOfASlowRankFollowEachOther) {
+  const PointData data = run({.injections = "slow-rank=1:3,jitter=20%"});
+  if (world_.rank() != 0) return;
+  for (const timeline::Timeline& step : data.traces) {
+    for (const timeline::StepTrace& trace : step.ranks) {
+      units::Nanoseconds last = trace.begin;
+      for (const timeline::Span& span : trace.spans) {  // folded: one after the other
+        EXPECT_GE(span.start, last);
+        EXPECT_GE(span.end, span.start);
+        last = span.end;
+      }
+      EXPECT_GE(trace.end, last);
+    }
+  }
+}
+
+TEST_F(Faults, WithoutInjectionsThereIsNoLabel) {
+  const PointData data = run({});
+  expect_good(data);
+  if (world_.rank() != 0) return;
+  EXPECT_THAT(data.labels, Not(Contains("injected")));
+  EXPECT_TRUE(data.injections.empty());
+}
+
+TEST_F(Faults, SlowLinkDelaysNeitherForEverNorTheOthers) {
+  // Were waiting lengthened too, each rank would answer the other's delay with twice its own.
+  for (const char* const workload : {"dp", "pp"}) {
+    const PointData data = run({.workload = workload, .injections = "slow-link=0-1:3"});
+    expect_good(data);
+    if (world_.rank() != 0) continue;
+    EXPECT_THAT(data.injections, ElementsAre("slow-link=0-1:3"));
+  }
+}
+
+TEST_F(Faults, JitterIsVerifiedToo) {
+  const PointData data = run({.workload = "tp", .injections = "jitter=20%"});
+  expect_good(data);
+}
+
+TEST_F(Faults, WrongClocksAreFoundAndTracesAlignAgain) {
+  const PointData data = run({.injections = "clock=1:5ms:20ppm"});
+  expect_good(data);
+  if (world_.rank() != 0) return;
+  ASSERT_EQ(data.clock_offset.size(), static_cast<std::size_t>(world_.size()));
+  EXPECT_EQ(data.clock_offset[0], 0);
+  EXPECT_EQ(data.clock_drift[0], 0);
+  EXPECT_GT(data.clock_error[1], 0);
+  // Between the fault's begin and the loop's lie round trips: a second of 20 ppm at the very most.
+  EXPECT_NEAR(data.clock_offset[1], 5e-3, data.clock_error[1] + 20e-6);
+  // All clocks here are one: an all-reduce ends on no rank before it has begun on every other.
+  const units::Nanoseconds error = units::to_nanoseconds(units::Seconds{data.clock_error[1]});
+  std::size_t compared = 0;
+  for (const timeline::Timeline& step : data.traces) {
+    const auto& zero = step.ranks[0];
+    const auto& one = step.ranks[1];
+    for (std::size_t op = 0; op < zero.spans.size(); ++op) {
+      if (data.outline.of(0).ops[op].kind != program::OpKind::all_reduce) continue;
+      EXPECT_GE(zero.spans[op].end + error, one.spans[op].start);
+      EXPECT_GE(one.spans[op].end + error, zero.spans[op].start);
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, 0U);
+}
+
+}  // namespace
+}  // namespace isoscale::runner

@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// How much longer slowed ops last, and what injections mean on a rank of a point.
+#include "executor/host/slowing.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <vector>
+
+#include "base/error.hpp"
+#include "runner/faults.hpp"
+
+namespace isoscale {
+namespace {
+
+using executor::host::SlowedKind;
+using executor::host::Slowing;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using units::Nanoseconds;
+
+TEST(Slowing, ComputeLastsTheFactor) {
+  Slowing slowing = Slowing::compute(3, 0, 0);
+  EXPECT_EQ(slowing.extra(Nanoseconds{100}).value(), 200);
+  EXPECT_EQ(slowing.extra(Nanoseconds{7}).value(), 14);
+  EXPECT_EQ(slowing.kind(), SlowedKind::compute);
+}
+
+TEST(Slowing, CommunicationLastsTheFactorOfTheLeastTimeOfLikeOps) {
+  Nanoseconds least{std::numeric_limits<std::int64_t>::max()};
+  Slowing one = Slowing::communication(2.5, least), other = Slowing::communication(2.5, least);
+  EXPECT_EQ(one.extra(Nanoseconds{1'000}).value(), 1'500);
+  EXPECT_EQ(other.extra(Nanoseconds{200}).value(), 300);
+  EXPECT_EQ(one.extra(Nanoseconds{1'000'000}).value(), 300);
+  EXPECT_EQ(one.kind(), SlowedKind::communication);
+}
+
+TEST(Slowing, JitterIsExponentialOfTheMeanAsked) {
+  Slowing slowing = Slowing::compute(1, 0.05, 42);
+  constexpr int draws = 100'000;
+  double sum = 0, squares = 0;
+  for (int i = 0; i < draws; ++i) {
+    const double share = static_cast<double>(slowing.extra(Nanoseconds{1'000'000}).value()) / 1e6;
+    ASSERT_GE(share, 0);
+    sum += share;
+    squares += share * share;
+  }
+  const double mean = sum / draws;
+  // Mean 0.05 with a standard error of 0.05 / sqrt(draws); of an exponential, E[x^2] = 2 mean^2.
+  EXPECT_NEAR(mean, 0.05, 5 * 0.05 / 316);
+  EXPECT_NEAR(squares / draws, 2 * 0.05 * 0.05, 0.05 * 0.05 * 0.1);
+}
+
+TEST(Slowing, JitterIsTheSameForTheSameOrigin) {
+  Slowing one = Slowing::compute(1, 0.05, 1), same = Slowing::compute(1, 0.05, 1),
+          other = Slowing::compute(1, 0.05, 2);
+  const Nanoseconds took{1'000'000'000};
+  const Nanoseconds first = one.extra(took);
+  EXPECT_EQ(same.extra(took), first);
+  EXPECT_NE(other.extra(took), first);
+  EXPECT_NE(one.extra(took), first);
+}
+
+TEST(PassTime, ReturnsNoSoonerThanAsked) {
+  for (const SlowedKind kind : {SlowedKind::compute, SlowedKind::communication}) {
+    const Nanoseconds until = comm::now() + Nanoseconds{100'000};
+    executor::host::pass_time(kind, until);
+    EXPECT_GE(comm::now(), until);
+  }
+}
+
+TEST(Faults, RanksOfTheLaunchBecomeRanksOfThePoint) {
+  const auto injections =
+      config::parse_injections("slow-rank=6:3,slow-link=4-6:2,slow-link=6-9:5,jitter=5%");
+  const std::vector<std::int64_t> point{4, 6, 8};
+  const program::Faults six = runner::faults_of(injections, point, 1, 7);
+  EXPECT_EQ(six.gemm_factor, 3);
+  EXPECT_THAT(six.slow_links, ElementsAre(program::SlowLink{.low = 0, .high = 1, .factor = 2}));
+  EXPECT_EQ(six.jitter, 0.05);
+  const program::Faults four = runner::faults_of(injections, point, 0, 7);
+  EXPECT_EQ(four.gemm_factor, 1);
+  EXPECT_EQ(four.slow_links, six.slow_links);
+  EXPECT_NE(four.seed, six.seed);
+  const program::Faults eight = runner::faults_of(injections, point, 2, 7);
+  EXPECT_THAT(eight.slow_links, IsEmpty());
+  EXPECT_TRUE(eight.any());
+  EXPECT_FALSE(runner::faults_of({}, point, 2, 7).any());
+}
+
+TEST(Faults, TouchAPointWhoseRanksTheyName) {
+  const auto injections = config::parse_injections(
+      "slow-rank=1:3,slow-link=0-1:2,slow-link=1-2:2,jitter=5%,clock=2:5ms");
+  runner::PlannedPoint point;
+  point.workload = &workloads::find_workload("dp");
+  point.world_ranks = {0, 1};
+  EXPECT_THAT(runner::injections_on(injections, point),
+              ElementsAre("slow-rank=1:3", "slow-link=0-1:2", "jitter=5%"));
+  point.world_ranks = {2, 3};
+  EXPECT_THAT(runner::injections_on(injections, point), ElementsAre("jitter=5%", "clock=2:5ms"));
+  point.workload = &workloads::find_workload("gemm");
+  EXPECT_THAT(runner::injections_on(injections, point), ElementsAre("jitter=5%"));
+}
+
+TEST(Faults, RankBeyondTheLaunchIsRefused) {
+  const auto injections = config::parse_injections("slow-link=1-4:2");
+  EXPECT_NO_THROW(runner::require_ranks(injections, 5));
+  try {
+    runner::require_ranks(injections, 4);
+    ADD_FAILURE() << "not refused";
+  } catch (const base::UsageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("there is no rank 4; the launch has the ranks 0 to 3"));
+  }
+}
+
+TEST(Faults, ClockIsThatOfItsRankOnly) {
+  const auto injections = config::parse_injections("clock=2:5ms:20ppm");
+  EXPECT_FALSE(runner::clock_fault_of(injections, 1));
+  const auto fault = runner::clock_fault_of(injections, 2);
+  ASSERT_TRUE(fault);
+  EXPECT_EQ(fault->offset.value(), 5'000'000);
+  EXPECT_DOUBLE_EQ(fault->drift, 20e-6);
+}
+
+}  // namespace
+}  // namespace isoscale

@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// Hand-made traces as a viewer of timelines gets them.
+#include "analysis/trace_export.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "analysis/matching.hpp"
+#include "analysis/trace_events.hpp"
+#include "run_samples.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using nlohmann::json;
+using samples::Script;
+using samples::trace;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// Rank 0 computes and sends, rank 1 receives on its second stream and computes.
+results::PointData two_stages() {
+  auto point = samples::point(
+      {.pp = 2}, {Script{}.compute().send(1, 1).after(0, 1), Script{}.receive(-1, 1).compute()},
+      {{trace(0, {1000, 1100}, {{1000, 1050}, {1050, 1090}}),
+        trace(1, {1010, 1200}, {{1010, 1095}, {1095, 1200}})}});
+  point.workload = "pp";
+  point.model = "tiny";
+  point.outline.outlines[0].ops[0].place = {
+      .phase = program::Phase::forward, .layer = 3, .microbatch = 0};
+  point.outline.outlines[0].ops[0].flop = 1e6;
+  return point;
+}
+
+struct Exported {
+  TraceExport result;
+  json events;
+};
+Exported exported(const std::vector<results::PointData>& points) {
+  results::RunData run;
+  run.points = points;
+  run.rank_facts = {{.rank = 0, .host = "node\"1", .text = {{"device", "OpenBLAS"}}}};
+  std::ostringstream out;
+  Exported done;
+  done.result = export_traces({&run, 1}, out);
+  done.events = json::parse(out.str()).at("traceEvents");
+  return done;
+}
+
+std::vector<json> of_kind(const json& events, const std::string& kind) {
+  std::vector<json> found;
+  for (const json& event : events) {
+    if (event.at("ph") == kind) found.push_back(event);
+  }
+  return found;
+}
+
+TEST(TraceExport, HasAnEventPerSpanAndStep) {
+  const auto [result, events] = exported({two_stages()});
+  EXPECT_EQ(result.events, 6U);
+  EXPECT_THAT(result.left_out, ElementsAre());
+  const std::vector<json> spans = of_kind(events, "X");
+  ASSERT_EQ(spans.size(), 6U);
+  EXPECT_EQ(spans[0].at("name"), "step 0");
+  EXPECT_EQ(spans[0].at("ts"), 0.0);
+  EXPECT_EQ(spans[0].at("dur"), 0.1);
+  const json& gemm = spans[1];
+  EXPECT_EQ(gemm.at("name"), "gemm layer 3 mb 0");
+  EXPECT_EQ(gemm.at("cat"), "forward");
+  EXPECT_EQ(gemm.at("dur"), 0.05);
+  EXPECT_EQ(gemm.at("args").at("flop"), 1e6);
+  EXPECT_EQ(gemm.at("args").at("layer"), 3);
+  const json& receive = spans[4];
+  EXPECT_EQ(receive.at("name"), "exchange");
+  EXPECT_EQ(receive.at("ts"), 0.01);
+  EXPECT_EQ(receive.at("args").at("bytes"), 64);
+  EXPECT_EQ(receive.at("args").at("axis"), "pp");
+  EXPECT_NE(receive.at("pid"), gemm.at("pid"));
+  EXPECT_NE(receive.at("tid"), gemm.at("tid"));
+}
+
+TEST(TraceExport, NamesProcessesAndThreads) {
+  const auto [result, events] = exported({two_stages()});
+  std::vector<std::string> names;
+  for (const json& event : of_kind(events, "M")) {
+    if (event.at("args").contains("name")) names.push_back(event.at("args").at("name"));
+  }
+  EXPECT_THAT(names,
+              ElementsAre("pp tiny on 2 (pp=2): rank 0 (node\"1, OpenBLAS)", "steps", "compute",
+                          "second", "pp tiny on 2 (pp=2): rank 1", "steps", "compute", "second"));
+}
+
+TEST(TraceExport, ArrowLeadsFromTheBeginOfASendToTheEndOfItsReceive) {
+  const json events = exported({two_stages()}).events;
+  const std::vector<json> starts = of_kind(events, "s"), ends = of_kind(events, "f");
+  ASSERT_EQ(starts.size(), 1U);
+  ASSERT_EQ(ends.size(), 1U);
+  EXPECT_EQ(starts[0].at("id"), ends[0].at("id"));
+  EXPECT_EQ(starts[0].at("ts"), 0.05);
+  EXPECT_EQ(ends[0].at("ts"), 0.094);  // inside: 1 ns before its end
+  EXPECT_EQ(ends[0].at("bp"), "e");
+  EXPECT_NE(starts[0].at("pid"), ends[0].at("pid"));
+}
+
+TEST(TraceExport, PointsHaveProcessesAndArrowsOfTheirOwn) {
+  const json events = exported({two_stages(), two_stages()}).events;
+  std::set<int> processes, arrows;
+  for (const json& event : of_kind(events, "X")) processes.insert(event.at("pid").get<int>());
+  for (const json& event : of_kind(events, "s")) arrows.insert(event.at("id").get<int>());
+  EXPECT_EQ(processes.size(), 4U);
+  EXPECT_EQ(arrows.size(), 2U);
+}
+
+TEST(TraceExport, DamagedTraceIsLeftOutAndSaid) {
+  auto point = two_stages();
+  point.traces[0].ranks[1].spans.pop_back();
+  const auto [result, events] = exported({point});
+  EXPECT_EQ(of_kind(events, "X").size(), 3U);
+  EXPECT_EQ(of_kind(events, "s").size(), 0U);
+  ASSERT_EQ(result.left_out.size(), 1U);
+  EXPECT_THAT(result.left_out[0], HasSubstr("rank 1 left out: their traces are damaged"));
+}
+
+TEST(TraceExport, RankOfNoSenseIsSaidToo) {
+  auto point = two_stages();
+  point.traces[0].ranks[1].rank = 77;
+  const auto [result, events] = exported({point});
+  EXPECT_EQ(of_kind(events, "X").size(), 3U);
+  EXPECT_THAT(result.left_out,
+              ElementsAre(HasSubstr("rank 77 left out"), HasSubstr("rank 1 not traced")));
+}
+
+TEST(TraceExport, UnalignedRankHasNoArrows) {
+  auto point = two_stages();
+  point.clock_error[1] = std::numeric_limits<double>::quiet_NaN();
+  const auto [result, events] = exported({point});
+  EXPECT_EQ(of_kind(events, "X").size(), 6U);
+  EXPECT_EQ(of_kind(events, "s").size() + of_kind(events, "f").size(), 0U);
+  EXPECT_THAT(result.left_out, ElementsAre(HasSubstr("rank 1 without arrows")));
+}
+
+TEST(TraceExport, PointWithoutTracesAndWithADamagedTableAreLeftOutAndSaid) {
+  auto bare = two_stages(), broken = two_stages();
+  bare.traces.clear();
+  broken.outline.outline_of_rank = {0, 9};
+  const auto [result, events] = exported({bare, broken, two_stages()});
+  EXPECT_EQ(of_kind(events, "X").size(), 6U);
+  EXPECT_THAT(result.left_out, ElementsAre(HasSubstr("no step was traced"),
+                                           HasSubstr("a rank's op table is missing")));
+}
+
+TEST(TraceEvents, TimesAreExactToTheNanosecond) {
+  EXPECT_EQ(microseconds(units::Nanoseconds{0}), "0.000");
+  EXPECT_EQ(microseconds(units::Nanoseconds{1'234'567'890'123'456}), "1234567890123.456");
+  EXPECT_EQ(microseconds(units::Nanoseconds{-5}), "-0.005");
+}
+
+TEST(TraceEvents, TextThatIsNoUtf8StaysJson) {
+  std::ostringstream out;
+  TraceWriter writer{out};
+  writer.name_process(1, "a\xff\n");
+  writer.finish();
+  EXPECT_EQ(json::parse(out.str()).at("traceEvents").size(), 2U);
+}
+
+TEST(Messages, PairInOrderPerDirection) {
+  const auto script0 = Script{}.send(1).compute().send(1).receive(1);
+  const auto script1 = Script{}.receive(-1).receive(-1).send(-1);
+  const auto point = samples::point({.pp = 2}, {script0, script1},
+                                    {{trace(0, {0, 9}, {{0, 1}, {1, 2}, {2, 3}, {3, 4}}),
+                                      trace(1, {0, 9}, {{0, 1}, {1, 2}, {2, 3}})}});
+  TraceOfRank traces{&point.traces[0].ranks[0], &point.traces[0].ranks[1]};
+  // With two stages, one step forward is one step back: classes differ by their sign all the same.
+  EXPECT_THAT(
+      messages(point.outline, traces),
+      testing::UnorderedElementsAre(Message{.sender = 0, .receiver = 1, .send = 0, .receive = 0},
+                                    Message{.sender = 0, .receiver = 1, .send = 2, .receive = 1},
+                                    Message{.sender = 1, .receiver = 0, .send = 2, .receive = 3}));
+  traces[1] = nullptr;
+  EXPECT_THAT(messages(point.outline, traces), testing::IsEmpty());
+}
+
+}  // namespace
+}  // namespace isoscale::analysis
