@@ -33,6 +33,7 @@ struct Record {
   std::vector<double> step_times;  ///< this rank's, seconds, all steps
   std::vector<std::uint8_t> traced, dropped;
   std::size_t warm_up_steps = 0;
+  units::Nanoseconds begin, end;            ///< of the first and the last step, this rank's clock
   std::string stopped_because;              ///< "precision" or "max-time"
   std::vector<timeline::StepTrace> traces;  ///< kept traced steps, this rank's clock, rank unset
 };

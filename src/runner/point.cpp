@@ -12,6 +12,7 @@
 #include "program/check.hpp"
 #include "runner/bench_point.hpp"
 #include "runner/collect.hpp"
+#include "runner/device_sampling.hpp"
 #include "runner/needs.hpp"
 #include "runner/players.hpp"
 #include "runner/site.hpp"
@@ -53,22 +54,34 @@ class PointRun {
     if (!prepared(data)) return;
     context_.progress.doing("measuring");
     session_->play(program::Section::setup, executor::Trace::off);
+    PointSampler sampler{duty()};
     const Record record = measure(
         *session_, active_, in_point() ? Share::in_point : Share::replica, context_.effort,
         [this](std::size_t steps, units::Seconds elapsed) {
           context_.progress.doing(fmt::format("{} steps in {}", steps, units::format(elapsed)));
         });
+    const std::vector<system::SampledSeries> sampled = sampler.stop();
     const Verdict weights = verify_weights(*session_, set_, sub_world_);
     data.verified = weights.ok;
     data.verification += "; " + weights.detail;
     static_cast<void>(agreed(data, weights));
     if (in_point()) {
       collect(sub_world_, record, session_->facts(), context_.config.trace_ranks, data);
+      collect_device_series(sub_world_, record, sampled, data);
     }
   }
 
  private:
   [[nodiscard]] bool in_point() const { return player_.replica == 0; }
+
+  /// Nothing on ranks that play a copy of the point.
+  [[nodiscard]] SamplingDuty duty() const {
+    if (!in_point()) return {};
+    const auto& device = context_.executor.describe().facts_text;
+    const auto uuid = device.find("gpu_uuid");
+    return sampling_duty(sub_world_.rank(), point_.world_ranks, context_.site.node_of_rank,
+                         context_.facts, uuid == device.end() ? "" : uuid->second);
+  }
 
   void run_as_bench(PointData& data) {
     run_bench(point_, context_,
