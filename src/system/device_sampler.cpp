@@ -26,6 +26,7 @@ std::vector<Channel> channels_of(const std::vector<Source>& sources) {
   for (const Source& source : sources) {
     channels.insert(channels.end(), source.channels.begin(), source.channels.end());
   }
+  channels.push_back({.device = "sampler", .quantity = "sample_time", .unit = "s"});
   return channels;
 }
 
@@ -105,6 +106,7 @@ SampleStore::Thinned DeviceSampler::sample() {
     source.read(rest.first(source.channels.size()));
     rest = rest.subspan(source.channels.size());
   }
+  rest[0] = units::to_seconds(now() - time).value();
   return store_.add(time, std::move(values));
 }
 

@@ -51,7 +51,8 @@ struct Sampling {
 
 /// Reads sources from a thread of its own, which sleeps between samples, from when it is made until
 /// stop(). The first sample is taken before the constructor returns and the last one by stop(), so
-/// that counters have a difference however short the time. Without sources there is no thread.
+/// that counters have a difference however short the time. A last channel, "sample_time" of the
+/// device "sampler", tells how long each sample took. Without sources there is no thread.
 class DeviceSampler {
  public:
   DeviceSampler(std::vector<Source> sources, const Sampling& sampling);
@@ -64,7 +65,7 @@ class DeviceSampler {
   SampleStore::Thinned sample();
 
   std::vector<Source> sources_;
-  std::vector<Channel> channels_;  ///< of all sources, in order
+  std::vector<Channel> channels_;  ///< of all sources, in order, and the sampler's own
   units::Seconds interval_;
   SampleStore store_;
   std::mutex mutex_;  ///< for waking up only: the store belongs to the thread while there is one

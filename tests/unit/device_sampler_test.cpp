@@ -266,9 +266,12 @@ TEST(DeviceSampler, TakesTheFirstSampleAndTheLastHoweverShortItRuns) {
   DeviceSampler sampler{{readings.source()}, {.interval = units::Seconds{3600}}};
   EXPECT_EQ(readings.count, 1);
   const auto series = sampler.stop();
-  ASSERT_THAT(series, SizeIs(1));
+  ASSERT_THAT(series, SizeIs(2));
   EXPECT_THAT(series[0].value, ElementsAre(1, 2));
   EXPECT_LT(series[0].time[0], series[0].time[1]);
+  EXPECT_EQ(series[1].channel,
+            (Channel{.device = "sampler", .quantity = "sample_time", .unit = "s"}));
+  EXPECT_THAT(series[1].value, ElementsAre(testing::Ge(0), testing::Ge(0)));
 }
 
 TEST(DeviceSampler, SamplesUntilItIsStopped) {
