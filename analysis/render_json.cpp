@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/cells.hpp"
+#include "analysis/device_tables.hpp"
 #include "analysis/rows/rows_json.hpp"
 
 namespace isoscale::analysis {
@@ -97,6 +98,7 @@ Json point_json(const PointReport& point) {
       {"hidden_communication", mean ? Json(mean->hidden_communication) : Json{}},
       {"communication_ratio", number_or_null(point.communication_ratio)},
       {"instrumentation_overhead", number_or_null(point.instrumentation_overhead)},
+      {"device_state", device_state_json(point.devices)},
       {"graph", data.graph},
       {"communicators", communicators_json(data)},
       {"link_share", link_shares_json(point)},

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analysis/breakdown.hpp"
+#include "analysis/device_state.hpp"
 #include "analysis/link_share.hpp"
 #include "analysis/op_time.hpp"
 #include "analysis/rows/bench.hpp"
@@ -36,6 +37,7 @@ struct PointReport {
   std::optional<double> communication_ratio;       ///< (transfer + wait + hidden) / step
   std::optional<double> instrumentation_overhead;  ///< traced / untraced - 1, like with like
   std::vector<LinkShare> link_shares;  ///< against the same collectives alone; with traces
+  DeviceState devices;                 ///< beside the loop; empty where nothing was sampled
   std::optional<BenchReport> bench;    ///< of a micro-benchmark; it has nothing of steps
   std::vector<std::string> labels;     ///< of the data, plus not-closed
 };
