@@ -19,8 +19,9 @@ using results::PointData;
 
 /// Whether a quantity is a level: not one that only grows, and no set of bits.
 bool is_level(const DeviceSeries& series) {
-  constexpr std::array<std::string_view, 6> others{
-      "energy", "busy_time", "ecc_corrected", "ecc_uncorrected", "link_downed", "throttle_reasons"};
+  constexpr std::array<std::string_view, 7> others{
+      "energy",      "busy_time",        "ecc_corrected", "ecc_uncorrected",
+      "link_downed", "throttle_reasons", "throttle_count"};
   const std::string& name = series.quantity;
   return std::ranges::find(others, name) == others.end() && !name.ends_with("_bytes") &&
          !name.ends_with("_errors");

@@ -151,12 +151,14 @@ std::string error_sentence(const DeviceSeries& series) {
   struct Kind {
     std::string_view quantity, name;
   };
-  constexpr std::array<Kind, 6> kinds{{{"ecc_corrected", "corrected ECC errors"},
-                                       {"ecc_uncorrected", "uncorrected ECC errors"},
-                                       {"symbol_errors", "symbol errors of the link"},
-                                       {"link_downed", "losses of the link"},
-                                       {"send_errors", "errors of sending"},
-                                       {"receive_errors", "errors of receiving"}}};
+  constexpr std::array<Kind, 7> kinds{
+      {{"ecc_corrected", "corrected ECC errors"},
+       {"ecc_uncorrected", "uncorrected ECC errors"},
+       {"throttle_count", "slow-downs of cores for their temperature"},
+       {"symbol_errors", "symbol errors of the link"},
+       {"link_downed", "losses of the link"},
+       {"send_errors", "errors of sending"},
+       {"receive_errors", "errors of receiving"}}};
   const auto* const kind = std::ranges::find(kinds, series.quantity, &Kind::quantity);
   if (kind == kinds.end()) return "";
   const double grown = series.value.back() - series.value.front();

@@ -25,6 +25,7 @@ std::vector<system::Source> sources_of(const SamplingDuty& duty, const system::N
   if (duty.node) {
     const system::FileTree tree;
     add(system::cpu_clock_sources(tree, duty.cpus));
+    add(system::cpu_throttle_sources(tree, duty.cpus));
     add(system::cpu_busy_sources(tree, duty.cpus));
     add(system::energy_sources(tree));
     add(system::temperature_sources(tree));

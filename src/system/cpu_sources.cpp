@@ -77,19 +77,21 @@ std::vector<Channel> clock_channels() {
           {.device = "cpu", .quantity = "clock_min", .unit = "Hz"}};
 }
 
-/// scaling_cur_freq of those CPUs that have one.
-std::vector<fs::path> clock_files(const FileTree& tree, const std::vector<int>& cpus) {
+/// A file in the folders of those CPUs that have one; of many CPUs every n-th.
+std::vector<fs::path> cpu_files(const FileTree& tree, const std::vector<int>& cpus,
+                                const char* name) {
+  const auto folder = [&](int cpu) {
+    return tree.sys / fmt::format("devices/system/cpu/cpu{}", cpu);
+  };
   std::vector<int> candidates = cpus;
   std::error_code failure;
-  for (int cpu = 0; cpus.empty(); ++cpu) {
-    if (!fs::exists(tree.sys / fmt::format("devices/system/cpu/cpu{}", cpu), failure)) break;
+  for (int cpu = 0; cpus.empty() && fs::exists(folder(cpu), failure); ++cpu) {
     candidates.push_back(cpu);
   }
   std::vector<fs::path> files;
   if (candidates.empty()) return files;
   for (const int cpu : thinned(candidates)) {
-    fs::path file =
-        tree.sys / fmt::format("devices/system/cpu/cpu{}/cpufreq/scaling_cur_freq", cpu);
+    fs::path file = folder(cpu) / name;
     if (number_in(file)) files.push_back(std::move(file));
   }
   return files;
@@ -122,7 +124,8 @@ double busy_time(std::string_view stat, const std::vector<int>& cpus) {
 }  // namespace
 
 std::vector<Source> cpu_clock_sources(const FileTree& tree, const std::vector<int>& cpus) {
-  if (std::vector<fs::path> files = clock_files(tree, cpus); !files.empty()) {
+  if (std::vector<fs::path> files = cpu_files(tree, cpus, "cpufreq/scaling_cur_freq");
+      !files.empty()) {
     return {{.channels = clock_channels(), .read = [files = std::move(files)](auto values) {
                constexpr double kilohertz = 1e3;
                std::vector<double> clocks;
@@ -141,6 +144,16 @@ std::vector<Source> cpu_clock_sources(const FileTree& tree, const std::vector<in
                if (wanted(cpus, cpu)) clocks.push_back(clock);
              }
              put_mean_and_least(clocks, values);
+           }}};
+}
+
+std::vector<Source> cpu_throttle_sources(const FileTree& tree, const std::vector<int>& cpus) {
+  std::vector<fs::path> files = cpu_files(tree, cpus, "thermal_throttle/core_throttle_count");
+  if (files.empty()) return {};
+  return {{.channels = {{.device = "cpu", .quantity = "throttle_count", .unit = "1"}},
+           .read = [files = std::move(files)](auto values) {
+             values[0] = 0;
+             for (const fs::path& file : files) values[0] += number_in(file).value_or(unknown);
            }}};
 }
 

@@ -40,6 +40,10 @@ struct FileTree {
 /// `cpus` = all.
 [[nodiscard]] std::vector<Source> cpu_clock_sources(const FileTree& tree,
                                                     const std::vector<int>& cpus);
+/// "throttle_count", a counter: how often those cores were slowed down for their temperature, as
+/// their CPUs' core_throttle_count say (Intel).
+[[nodiscard]] std::vector<Source> cpu_throttle_sources(const FileTree& tree,
+                                                       const std::vector<int>& cpus);
 /// "busy_time", a counter in seconds: what `cpus` spent outside idle, waiting for input and stolen,
 /// mean over them, out of /proc/stat. No `cpus` = all.
 [[nodiscard]] std::vector<Source> cpu_busy_sources(const FileTree& tree,

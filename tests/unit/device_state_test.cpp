@@ -225,10 +225,12 @@ TEST(DeviceWarnings, NameErrorsThatWereCounted) {
   data.device_series = {series(0, "gpu 0", "ecc_corrected", {12, 12, 15}),
                         series(0, "gpu 0", "ecc_uncorrected", {3, 3, 3}),
                         series(0, "mlx5_0 port 1", "symbol_errors", {0, 1}),
+                        series(0, "cpu", "throttle_count", {4, 6}),
                         series(0, "eth0", "sent_bytes", {0, 1e9})};
   EXPECT_THAT(device_warnings(data),
               ElementsAre("rank 0, gpu 0: 3 corrected ECC errors",
-                          "rank 0, mlx5_0 port 1: 1 symbol errors of the link"));
+                          "rank 0, mlx5_0 port 1: 1 symbol errors of the link",
+                          "rank 0, cpu: 2 slow-downs of cores for their temperature"));
 }
 
 TEST(DeviceReports, SayItInEveryFormat) {

@@ -68,6 +68,7 @@ TEST(RenderJson, HasEveryKeyOfTheContract) {
                                  "hidden_communication",
                                  "communication_ratio",
                                  "instrumentation_overhead",
+                                 "device_state",
                                  "graph",
                                  "communicators",
                                  "link_share",
