@@ -103,6 +103,7 @@ std::vector<Cell> what_came_out(const PointReport& point) {
       {"flops_per_rank", number_cell(point.flops_per_rank)},
       {"mfu", number_cell(point.mfu)},
       {"memory_per_rank", number_cell(point.memory_per_rank)},
+      {"energy_per_step", number_cell(point.devices.energy.joules_per_step)},
       {"traced_step", number_cell(point.traced_step)},
   };
   for (const Category& category : categories()) {

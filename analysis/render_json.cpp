@@ -11,6 +11,7 @@
 
 #include "analysis/causes/causes_json.hpp"
 #include "analysis/cells.hpp"
+#include "analysis/device_tables.hpp"
 #include "analysis/rows/rows_json.hpp"
 
 namespace isoscale::analysis {
@@ -106,6 +107,7 @@ Json point_json(const PointReport& point) {
       {"instrumentation_overhead", number_or_null(value_of(point.instrumentation_overhead))},
       {"instrumentation_overhead_interval", interval_json(point.instrumentation_overhead)},
       {"flags", Json(point.flags.sentences)},
+      {"device_state", device_state_json(point.devices)},
       {"graph", data.graph},
       {"communicators", communicators_json(data)},
       {"link_share", link_shares_json(point)},

@@ -11,6 +11,7 @@
 
 #include "analysis/causes/cause_tables.hpp"
 #include "analysis/cells.hpp"
+#include "analysis/device_tables.hpp"
 #include "analysis/rows/bench_tables.hpp"
 #include "analysis/text_escape.hpp"
 
@@ -129,6 +130,12 @@ std::string curve_text(const Curve& curve) {
   return text;
 }
 
+/// Nothing, where no device was looked at.
+std::string devices_text(const Curve& curve) {
+  const Facts facts = device_remarks(curve);
+  return tables_text(device_tables(curve)) + (facts.empty() ? "" : "\n" + list(facts));
+}
+
 std::string bench_text(const PointReport& point) {
   std::string text = fmt::format("\n### {}\n", literal(bench_title(point)));
   if (const std::string why = excuse(point); !why.empty()) text += "\n" + literal(why) + "\n";
@@ -146,7 +153,7 @@ std::string render_markdown(std::span<const RunReport> reports) {
     if (!text.empty()) text += "\n";
     text += fmt::format("## {}\n\n", literal(headline(report))) + list(header(report));
     if (report.curves.empty() && report.benches.empty()) text += "\nNo point was measured.\n";
-    for (const Curve& curve : report.curves) text += curve_text(curve);
+    for (const Curve& curve : report.curves) text += curve_text(curve) + devices_text(curve);
     for (const PointReport& point : report.benches) text += bench_text(point);
     const std::vector<TitledTable> calibration = calibration_tables(report);
     if (!calibration.empty()) text += "\n### calibration\n" + tables_text(calibration);

@@ -12,6 +12,7 @@
 
 #include "analysis/causes/cause_tables.hpp"
 #include "analysis/cells.hpp"
+#include "analysis/device_tables.hpp"
 #include "analysis/rows/bench_tables.hpp"
 #include "analysis/text_escape.hpp"
 #include "analysis/text_table.hpp"
@@ -144,6 +145,15 @@ std::string tables_text(const std::vector<TitledTable>& tables) {
   return text;
 }
 
+/// Nothing, where no device was looked at.
+std::string devices_text(const Curve& curve) {
+  const std::vector<BenchTable> tables = device_tables(curve);
+  const Facts facts = device_remarks(curve);
+  std::string text = tables.empty() ? "" : "\n" + tables_text(tables);
+  if (!facts.empty()) text += "\n" + lines(facts);
+  return text;
+}
+
 std::string bench_text(const PointReport& point) {
   std::string text = heading(bench_title(point));
   const std::string why = excuse(point);
@@ -188,7 +198,7 @@ std::string render_text(std::span<const RunReport> reports) {
     if (!text.empty()) text += "\n\n";
     text += headline(report) + "\n" + lines(header(report));
     if (report.curves.empty() && report.benches.empty()) text += "\nNo point was measured.\n";
-    for (const Curve& curve : report.curves) text += curve_text(curve);
+    for (const Curve& curve : report.curves) text += curve_text(curve) + devices_text(curve);
     for (const PointReport& point : report.benches) text += bench_text(point);
     const std::vector<TitledTable> calibration = calibration_tables(report);
     if (!calibration.empty()) text += heading("calibration") + tables_text(calibration);

@@ -81,6 +81,7 @@ PointReport report_point(const results::RunData& run, const PointData& point,
     report.bench = report_bench(run, point, calibration);
     return report;
   }
+  report.devices = device_state(run, point);
   report.step_time = estimate(step_times(point), confidence_of(point));
   report.flags = sample_flags(step_times(point));
   report.flop_per_step = flop_per_step(point);

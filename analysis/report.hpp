@@ -9,6 +9,7 @@
 
 #include "analysis/breakdown.hpp"
 #include "analysis/causes/causes.hpp"
+#include "analysis/device_state.hpp"
 #include "analysis/link_share.hpp"
 #include "analysis/op_time.hpp"
 #include "analysis/overhead.hpp"
@@ -40,6 +41,7 @@ struct PointReport {
   std::optional<Located> instrumentation_overhead;  ///< traced / untraced - 1, see overhead.hpp
   SampleFlags flags;                                ///< of the untraced steps
   std::vector<LinkShare> link_shares;  ///< against the same collectives alone; with traces
+  DeviceState devices;                 ///< beside the loop; empty where nothing was sampled
   std::optional<BenchReport> bench;    ///< of a micro-benchmark; it has nothing of steps
   Causes causes;                       ///< why it is no faster
   std::vector<std::string> labels;     ///< of the data, plus not-closed

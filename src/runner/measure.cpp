@@ -147,6 +147,8 @@ class Loop {
     for (std::size_t i = 0; i < steps; ++i) {
       const executor::PlayTime time = session_.play(program::Section::step, trace);
       times.push_back(units::to_seconds(time.end - time.begin).value());
+      if (record_.traced.empty()) record_.begin = time.begin;
+      record_.end = time.end;
       record_.traced.push_back(trace == executor::Trace::on ? 1 : 0);
       record_.dropped.push_back(i == 0 ? 1 : 0);
       if (trace == executor::Trace::off || i == 0) continue;

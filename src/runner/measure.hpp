@@ -48,8 +48,9 @@ struct Record {
   std::vector<double> step_times;  ///< this rank's, seconds, all steps
   std::vector<std::uint8_t> traced, dropped;
   std::size_t warm_up_steps = 0;
-  std::string warm_up_rule;     ///< what ended warm-up
-  std::string stopped_because;  ///< "precision" or "max-time"
+  units::Nanoseconds begin, end;  ///< of the first and the last step, this rank's clock
+  std::string warm_up_rule;       ///< what ended warm-up
+  std::string stopped_because;    ///< "precision" or "max-time"
   results::Looks looks;
   std::vector<timeline::StepTrace> traces;  ///< kept traced steps, this rank's clock, rank unset
   std::vector<StepSums> op_sums;            ///< of traced steps that count, see most_op_sums

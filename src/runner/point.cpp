@@ -13,6 +13,7 @@
 #include "program/solo.hpp"
 #include "runner/bench_point.hpp"
 #include "runner/collect.hpp"
+#include "runner/device_sampling.hpp"
 #include "runner/faults.hpp"
 #include "runner/needs.hpp"
 #include "runner/players.hpp"
@@ -63,10 +64,12 @@ class PointRun {
     session_->play(program::Section::setup, executor::Trace::off);
     const comm::ClockSync clocks{sub_world_,
                                  clock_fault_of(context_.config.injections, context_.world.rank())};
+    PointSampler sampler{duty()};
     Record record =
         measure(*session_, set_.of(sub_world_.rank()).step(), active_,
                 in_point() ? Share::in_point : Share::replica, context_.effort,
                 [this](const Standing& at) { context_.progress.doing(standing_text(at)); });
+    const std::vector<system::SampledSeries> sampled = sampler.stop();
     const comm::ClockFit clock = clocks.fit();
     misread(clocks, record);
     const Verdict weights = verify_weights(*session_, set_, sub_world_);
@@ -75,6 +78,7 @@ class PointRun {
     static_cast<void>(agreed(data, weights));
     if (in_point()) {
       collect(sub_world_, record, clock, session_->facts(), context_.config.trace_ranks, data);
+      collect_device_series(sub_world_, record, sampled, data);
     }
     if (context_.effort.trace_steps > 0) play_solo(record, data);
   }
@@ -96,6 +100,15 @@ class PointRun {
   [[nodiscard]] program::Faults faults() const {
     return faults_of(context_.config.injections, sub_world_.all_gather(context_.world.rank()),
                      sub_world_.rank(), point_.request.seed);
+  }
+
+  /// Nothing on ranks that play a copy of the point.
+  [[nodiscard]] SamplingDuty duty() const {
+    if (!in_point()) return {};
+    const auto& device = context_.executor.describe().facts_text;
+    const auto uuid = device.find("gpu_uuid");
+    return sampling_duty(sub_world_.rank(), point_.world_ranks, context_.site.node_of_rank,
+                         context_.facts, uuid == device.end() ? "" : uuid->second);
   }
 
   void run_as_bench(PointData& data) {

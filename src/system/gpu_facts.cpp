@@ -9,21 +9,16 @@
 #include <array>
 #include <set>
 
+#include "system/nvml_ask.hpp"
+
 namespace isoscale::system {
 namespace {
 
+using nvml::ask;
 using nvml::Device;
 using nvml::Functions;
 
 constexpr std::size_t longest_text = 96;  ///< of all texts that NVML gives
-
-/// Calls a function of the library that fills `result`; nullopt when it is missing or fails.
-template <class Result, class Function, class... Arguments>
-std::optional<Result> ask(Function* function, Arguments... arguments) {
-  Result result{};
-  if (function == nullptr || function(arguments..., &result) != nvml::success) return std::nullopt;
-  return result;
-}
 
 template <class Function, class... Arguments>
 std::optional<std::string> ask_text(Function* function, Arguments... arguments) {
@@ -55,17 +50,6 @@ std::optional<double> ask_clock(int (*function)(Device, int, unsigned*), Device 
 std::string bus_id_of(nvml::PciInfo pci) {
   pci.bus_id.back() = '\0';
   return pci.bus_id.data();
-}
-
-/// CUDA's UUID of a MIG instance has another prefix here.
-std::optional<Device> find_device(const Functions& nvml, std::string_view uuid) {
-  constexpr std::string_view whole = "GPU-", instance = "MIG-";
-  if (const auto device = ask<Device>(nvml.handle_by_uuid, std::string{uuid}.c_str())) {
-    return device;
-  }
-  if (!uuid.starts_with(whole)) return std::nullopt;
-  const std::string other = fmt::format("{}{}", instance, uuid.substr(whole.size()));
-  return ask<Device>(nvml.handle_by_uuid, other.c_str());
 }
 
 std::optional<std::string> compute_mode_of(const Functions& nvml, Device device) {

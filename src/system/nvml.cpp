@@ -3,8 +3,12 @@
 #include "system/nvml.hpp"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 
+#include <string>
 #include <utility>
+
+#include "system/nvml_ask.hpp"
 
 namespace isoscale::system {
 namespace {
@@ -34,6 +38,17 @@ nvml::Functions find_all(const FindSymbol& find) {
   find_into(found.nvlink_state, find, "nvmlDeviceGetNvLinkState");
   find_into(found.nvlink_remote_pci, find, "nvmlDeviceGetNvLinkRemotePciInfo_v2");
   find_into(found.fabric_info, find, "nvmlDeviceGetGpuFabricInfo");
+  find_into(found.index, find, "nvmlDeviceGetIndex");
+  find_into(found.power_usage, find, "nvmlDeviceGetPowerUsage");
+  find_into(found.total_energy, find, "nvmlDeviceGetTotalEnergyConsumption");
+  find_into(found.temperature, find, "nvmlDeviceGetTemperature");
+  find_into(found.utilisation, find, "nvmlDeviceGetUtilizationRates");
+  find_into(found.clock_reasons, find, "nvmlDeviceGetCurrentClocksEventReasons");
+  if (found.clock_reasons == nullptr) {  // its name before driver 535
+    find_into(found.clock_reasons, find, "nvmlDeviceGetCurrentClocksThrottleReasons");
+  }
+  find_into(found.ecc_errors, find, "nvmlDeviceGetTotalEccErrors");
+  find_into(found.field_values, find, "nvmlDeviceGetFieldValues");
   return found;
 }
 
@@ -58,6 +73,17 @@ NvmlLibrary::~NvmlLibrary() {
 void NvmlLibrary::initialise(const FindSymbol& find) {
   functions_ = find_all(find);
   initialised_ = functions_.init != nullptr && functions_.init() == nvml::success;
+}
+
+/// CUDA's UUID of a MIG instance has another prefix here.
+std::optional<nvml::Device> nvml::find_device(const Functions& nvml, std::string_view uuid) {
+  constexpr std::string_view whole = "GPU-", instance = "MIG-";
+  if (const auto device = ask<Device>(nvml.handle_by_uuid, std::string{uuid}.c_str())) {
+    return device;
+  }
+  if (!uuid.starts_with(whole)) return std::nullopt;
+  const std::string other = fmt::format("{}{}", instance, uuid.substr(whole.size()));
+  return ask<Device>(nvml.handle_by_uuid, other.c_str());
 }
 
 }  // namespace isoscale::system

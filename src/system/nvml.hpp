@@ -45,6 +45,27 @@ struct FabricInfo {
 };
 constexpr unsigned char fabric_completed = 3;
 
+/// nvmlUtilization_t: percent of the last sample period in which a kernel ran, memory was accessed.
+struct Utilisation {
+  unsigned gpu, memory;
+};
+constexpr int gpu_temperature = 0;                ///< nvmlTemperatureSensors_t
+constexpr int corrected = 0, uncorrected = 1;     ///< nvmlMemoryErrorType_t
+constexpr int aggregate_count = 1;                ///< nvmlEccCounterType_t: over the GPU's life
+constexpr unsigned long long idle_reason = 0x01;  ///< nvmlClocksEventReasonGpuIdle
+
+/// nvmlFieldValue_t. What is asked for here has the type unsigned long long.
+struct FieldValue {
+  unsigned field, scope;
+  long long timestamp, latency;
+  int type, answer;
+  unsigned long long value;
+};
+constexpr unsigned nvlink_sent = 138, nvlink_received = 139;  ///< data in KiB, since the driver's
+                                                              ///< start
+constexpr unsigned all_links = ~0U;                           ///< as a scope: their sum
+constexpr int unsigned_long_long = 3;                         ///< nvmlValueType_t
+
 /// Those that the library has; the others are null.
 struct Functions {
   int (*init)() = nullptr;
@@ -65,6 +86,14 @@ struct Functions {
   int (*nvlink_state)(Device, unsigned link, int* active) = nullptr;
   int (*nvlink_remote_pci)(Device, unsigned link, PciInfo*) = nullptr;
   int (*fabric_info)(Device, FabricInfo*) = nullptr;
+  int (*index)(Device, unsigned* index) = nullptr;
+  int (*power_usage)(Device, unsigned* milliwatts) = nullptr;
+  int (*total_energy)(Device, unsigned long long* millijoules) = nullptr;  ///< since driver load
+  int (*temperature)(Device, int sensor, unsigned* celsius) = nullptr;
+  int (*utilisation)(Device, Utilisation*) = nullptr;
+  int (*clock_reasons)(Device, unsigned long long* bits) = nullptr;
+  int (*ecc_errors)(Device, int error, int counter, unsigned long long* count) = nullptr;
+  int (*field_values)(Device, int count, FieldValue*) = nullptr;
 };
 
 }  // namespace nvml

@@ -103,6 +103,10 @@ std::string format_count(double value, std::string_view unit) {
   return fmt::format("{} {} {}", scaled.number, scaled.prefix, unit);
 }
 
+std::string format_prefixed(double value, std::string_view unit) {
+  return with_prefixed_unit(value, unit);
+}
+
 std::string format_percent(double ratio, int decimals) {
   const std::string text = fmt::format("{:.{}f}", ratio * 100, decimals);
   // A small negative number rounds to "-0.0", which says a sign that is not there.

@@ -28,6 +28,8 @@ namespace isoscale::units {
 /// A plain count with a 10^3 prefix and a unit: format_count(12345, "tokens/s") = "12.3 k
 /// tokens/s".
 [[nodiscard]] std::string format_count(double value, std::string_view unit);
+/// A prefixed unit: format_prefixed(1.98e9, "Hz") = "1.98 GHz"; nothing below 1 gets a prefix.
+[[nodiscard]] std::string format_prefixed(double value, std::string_view unit);
 [[nodiscard]] std::string format_percent(double ratio, int decimals = 1);  ///< 0.123 -> "12.3%"
 
 }  // namespace isoscale::units

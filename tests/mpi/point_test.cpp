@@ -7,8 +7,11 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <algorithm>
+
 #include "runner/point.hpp"
 #include "runner/site.hpp"
+#include "system/sample_source.hpp"
 #include "tests/mpi/observed.hpp"
 #include "tests/mpi/small_points.hpp"
 
@@ -115,6 +118,35 @@ TEST_F(Point, OnAllRanksIsVerifiedMeasuredAndCollected) {
   for (const std::vector<double>& step : data.step_times) {
     EXPECT_EQ(step.size(), static_cast<std::size_t>(ranks));
   }
+}
+
+TEST_F(Point, IsSampledBesideItsLoop) {
+  const PointData data = run({.ranks = world_.size(), .max_time = 0.5, .half_width = std::nullopt});
+  EXPECT_EQ(data.status, PointStatus::ok) << data.reason;
+  if (world_.rank() != 0) return;
+  ASSERT_TRUE(data.measured_seconds.has_value());
+  EXPECT_GT(*data.measured_seconds, 0);
+  // Where the kernel tells clocks, as it does here, so does the point; elsewhere there are none.
+  const bool told = !system::cpu_clock_sources({}, facts_[0].bound_cpus).empty();
+  bool clocks = false;
+  for (const results::DeviceSeries& series : data.device_series) {
+    clocks = clocks || (series.device == "cpu" && series.quantity == "clock");
+    EXPECT_EQ(series.rank, 0) << "all ranks are on one node";
+    ASSERT_EQ(series.time.size(), series.value.size());
+    ASSERT_GE(series.time.size(), 2U) << series.quantity;
+    EXPECT_TRUE(std::ranges::is_sorted(series.time));
+    // From before the first step until after the last.
+    EXPECT_LE(series.time.front(), 0) << series.quantity;
+    EXPECT_GE(series.time.back(), *data.measured_seconds) << series.quantity;
+  }
+  EXPECT_EQ(clocks, told);
+}
+
+TEST_F(Point, OfWhichOthersAreCopiesIsSampledAlone) {
+  const PointData data = run({.ranks = world_.size() / 2, .fill = config::FillIdle::replicas});
+  EXPECT_EQ(data.status, PointStatus::ok) << data.reason;
+  if (world_.rank() != 0) return;
+  for (const results::DeviceSeries& series : data.device_series) EXPECT_EQ(series.rank, 0);
 }
 
 TEST_F(Point, RanksOutsideSleep) {

@@ -5,12 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <map>
-#include <set>
 #include <string>
 
 #include "system/gpu_facts.hpp"
+#include "tests/unit/nvml_standin.hpp"
 
 namespace isoscale::system {
 namespace {
@@ -19,121 +17,6 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Optional;
 using testing::Pair;
-
-/// A stand-in for the library: a GPU of made-up properties behind C functions.
-struct Fake {
-  int init_answer = nvml::success;
-  int initialised = 0;
-  std::string uuid = "GPU-12ab";
-  std::map<unsigned, std::string> links;  ///< peer of each active link
-  int nvlink_answer = nvml::success;
-  int text_answer = nvml::success;
-  nvml::FabricInfo fabric{};
-  std::set<std::string> missing;
-};
-Fake* fake = nullptr;  ///< C functions have no other way to it; one test at a time
-
-constexpr int some_error = 999;
-int device_tag = 0;
-
-int fake_init() {
-  if (fake->init_answer == nvml::success) ++fake->initialised;
-  return fake->init_answer;
-}
-int fake_shutdown() {
-  --fake->initialised;
-  return nvml::success;
-}
-int put(const std::string& value, char* text, unsigned length) {
-  if (fake->text_answer != nvml::success) return fake->text_answer;
-  std::strncpy(text, value.c_str(), length);
-  return nvml::success;
-}
-int fake_driver(char* text, unsigned length) { return put("580.65.06", text, length); }
-int fake_handle(const char* uuid, nvml::Device* device) {
-  *device = &device_tag;
-  return uuid == fake->uuid ? nvml::success : some_error;
-}
-int fake_name(nvml::Device, char* text, unsigned length) {
-  return put("NVIDIA H200", text, length);
-}
-int fake_uuid(nvml::Device, char* text, unsigned length) { return put(fake->uuid, text, length); }
-int fake_pci(nvml::Device device, nvml::PciInfo* pci) {
-  EXPECT_EQ(device, &device_tag);
-  std::strncpy(pci->bus_id.data(), "00000000:1B:00.0", pci->bus_id.size());
-  return nvml::success;
-}
-int fake_memory(nvml::Device, nvml::Memory* memory) {
-  *memory = {.total = 150'000'000'000, .free = 149'000'000'000, .used = 1'000'000'000};
-  return nvml::success;
-}
-int fake_clock(nvml::Device, int clock, unsigned* megahertz) {
-  *megahertz = clock == 1 ? 345 : 2619;
-  return clock == 1 || clock == 2 ? nvml::success : some_error;
-}
-int fake_max_clock(nvml::Device, int clock, unsigned* megahertz) {
-  *megahertz = clock == 1 ? 1980 : 3201;
-  return clock == 1 || clock == 2 ? nvml::success : some_error;
-}
-int fake_power(nvml::Device, unsigned* milliwatts) {
-  *milliwatts = 700'500;
-  return nvml::success;
-}
-int fake_ecc(nvml::Device, int* current, int* pending) {
-  *current = 1;
-  *pending = 0;
-  return nvml::success;
-}
-int fake_mig(nvml::Device, unsigned* current, unsigned* pending) {
-  *current = 0;
-  *pending = 1;
-  return nvml::success;
-}
-int fake_persistence(nvml::Device, int* mode) {
-  *mode = 1;
-  return nvml::success;
-}
-int fake_compute(nvml::Device, int* mode) {
-  *mode = 3;
-  return nvml::success;
-}
-int fake_link(nvml::Device, unsigned link, int* active) {
-  *active = fake->links.contains(link) ? 1 : 0;
-  return fake->nvlink_answer;
-}
-int fake_peer(nvml::Device, unsigned link, nvml::PciInfo* pci) {
-  std::strncpy(pci->bus_id.data(), fake->links.at(link).c_str(), pci->bus_id.size());
-  return nvml::success;
-}
-
-int fake_fabric(nvml::Device, nvml::FabricInfo* info) {
-  *info = fake->fabric;
-  return nvml::success;
-}
-
-void* find_fake(const char* name) {
-  static const std::map<std::string, void*, std::less<>> table{
-      {"nvmlInit_v2", reinterpret_cast<void*>(&fake_init)},
-      {"nvmlShutdown", reinterpret_cast<void*>(&fake_shutdown)},
-      {"nvmlSystemGetDriverVersion", reinterpret_cast<void*>(&fake_driver)},
-      {"nvmlDeviceGetHandleByUUID", reinterpret_cast<void*>(&fake_handle)},
-      {"nvmlDeviceGetName", reinterpret_cast<void*>(&fake_name)},
-      {"nvmlDeviceGetUUID", reinterpret_cast<void*>(&fake_uuid)},
-      {"nvmlDeviceGetPciInfo_v3", reinterpret_cast<void*>(&fake_pci)},
-      {"nvmlDeviceGetMemoryInfo", reinterpret_cast<void*>(&fake_memory)},
-      {"nvmlDeviceGetClockInfo", reinterpret_cast<void*>(&fake_clock)},
-      {"nvmlDeviceGetMaxClockInfo", reinterpret_cast<void*>(&fake_max_clock)},
-      {"nvmlDeviceGetPowerManagementLimit", reinterpret_cast<void*>(&fake_power)},
-      {"nvmlDeviceGetEccMode", reinterpret_cast<void*>(&fake_ecc)},
-      {"nvmlDeviceGetMigMode", reinterpret_cast<void*>(&fake_mig)},
-      {"nvmlDeviceGetPersistenceMode", reinterpret_cast<void*>(&fake_persistence)},
-      {"nvmlDeviceGetComputeMode", reinterpret_cast<void*>(&fake_compute)},
-      {"nvmlDeviceGetNvLinkState", reinterpret_cast<void*>(&fake_link)},
-      {"nvmlDeviceGetNvLinkRemotePciInfo_v2", reinterpret_cast<void*>(&fake_peer)},
-      {"nvmlDeviceGetGpuFabricInfo", reinterpret_cast<void*>(&fake_fabric)}};
-  const auto found = table.find(name);
-  return found == table.end() || fake->missing.contains(name) ? nullptr : found->second;
-}
 
 class Nvml : public testing::Test {
  public:

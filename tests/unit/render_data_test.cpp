@@ -70,6 +70,7 @@ TEST(RenderJson, HasEveryKeyOfTheContract) {
                                  "instrumentation_overhead",
                                  "instrumentation_overhead_interval",
                                  "flags",
+                                 "device_state",
                                  "graph",
                                  "communicators",
                                  "link_share",

@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "system/nvml.hpp"
+#include "system/sample_source.hpp"
+
+namespace isoscale::system {
+
+/// What NVML tells of the GPU (or MIG instance) with this UUID while it works, as one source:
+/// "sm_clock", "memory_clock" (Hz), "power" (W), "energy" (J, a counter), "temperature" (K),
+/// "utilisation" (1), "throttle_reasons" (the bits of nvmlClocksEventReasons), "ecc_corrected",
+/// "ecc_uncorrected", "nvlink_sent_bytes", "nvlink_received_bytes" (counters). A quantity that the
+/// library or the GPU does not offer is no channel; without any there is no source. The library
+/// outlives it.
+[[nodiscard]] std::vector<Source> gpu_sources(const NvmlLibrary& library, std::string_view uuid);
+
+}  // namespace isoscale::system

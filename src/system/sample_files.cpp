@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "system/sample_files.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <system_error>
+
+#include "system/cgroup.hpp"
+
+namespace isoscale::system {
+
+namespace fs = std::filesystem;
+
+std::optional<double> leading_number(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\n");
+  if (first == std::string_view::npos) return std::nullopt;
+  text.remove_prefix(first);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} ? std::optional{value} : std::nullopt;
+}
+
+std::optional<double> number_in(const fs::path& file) {
+  const std::optional<std::string> text = read_file(file.string());
+  return text ? leading_number(*text) : std::nullopt;
+}
+
+std::optional<std::string> line_in(const fs::path& file) {
+  std::optional<std::string> text = read_file(file.string());
+  if (!text) return std::nullopt;
+  text->resize(std::min(text->find('\n'), text->size()));
+  const std::size_t last = text->find_last_not_of(" \t\r");
+  text->resize(last == std::string::npos ? 0 : last + 1);
+  return text;
+}
+
+std::vector<fs::path> entries_of(const fs::path& folder, std::string_view prefix) {
+  std::vector<fs::path> entries;
+  std::error_code failure;
+  for (fs::directory_iterator at{folder, failure}, end; !failure && at != end;
+       at.increment(failure)) {
+    if (at->path().filename().string().starts_with(prefix)) entries.push_back(at->path());
+  }
+  std::ranges::sort(entries);
+  return entries;
+}
+
+}  // namespace isoscale::system
