@@ -86,7 +86,7 @@ class Merge {
     if (!result_.of_rank.empty()) {
       result_.mean = mean(result_.of_rank);
       result_.unaccounted = unaccounted_ / length_;
-      places_.write(rank_steps_, result_);
+      places_.write(rank_steps_, point_.mesh, result_);
       if (causes.known()) result_.waits = wait_split(result_.mean->wait);
       result_.caused_wait = causes.caused();
       if (notes_.failure.empty()) {

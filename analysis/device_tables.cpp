@@ -48,17 +48,17 @@ Json number_or_null(const std::optional<double>& number) { return number ? Json(
 
 }  // namespace
 
-std::vector<BenchTable> device_tables(const Curve& curve) {
-  BenchTable devices{.title = title_of(curve),
-                     .columns = {{"ranks"},
-                                 {"clock"},
-                                 {"lowest"},
-                                 {"busy"},
-                                 {"hottest"},
-                                 {"power"},
-                                 {"energy/step"},
-                                 {"energy/token"}},
-                     .rows = {}};
+std::vector<TitledTable> device_tables(const Curve& curve) {
+  TitledTable devices{.title = title_of(curve),
+                      .columns = {{"ranks"},
+                                  {"clock"},
+                                  {"lowest"},
+                                  {"busy"},
+                                  {"hottest"},
+                                  {"power"},
+                                  {"energy/step"},
+                                  {"energy/token"}},
+                      .rows = {}};
   for (const PointReport& point : curve.points) {
     const DeviceState& state = point.devices;
     if (!has_numbers(state)) continue;

@@ -12,7 +12,7 @@
 namespace isoscale::analysis {
 
 /// Clock, temperature, power and energy of a curve's points; none where nothing was sampled.
-[[nodiscard]] std::vector<BenchTable> device_tables(const Curve& curve);
+[[nodiscard]] std::vector<TitledTable> device_tables(const Curve& curve);
 /// Lines below: warnings, the first four of a point, and why there is no energy.
 [[nodiscard]] Facts device_remarks(const Curve& curve);
 

@@ -29,6 +29,15 @@ Breakdown of_op(OpKind kind, const OpShare& share, double bubble_share) {
   return result;
 }
 
+/// The axes that tell ranks of a mesh apart.
+mesh::AxisSet varying(mesh::AxisSet axes, const mesh::Shape& mesh) {
+  std::uint8_t bits = 0;
+  for (const mesh::Axis axis : mesh::all_axes) {
+    if (axes.contains(axis) && mesh[axis] > 1) bits |= mesh::AxisSet{axis}.bits();
+  }
+  return mesh::AxisSet::from_bits(bits);
+}
+
 bool has_time(const Breakdown& parts) { return parts.step > 0 || parts.hidden_communication > 0; }
 
 }  // namespace
@@ -67,17 +76,18 @@ void PlaceSums::add(const PlaceSums& more) {
   for (std::size_t i = 0; i < layers_.size(); ++i) layers_[i] += more.layers_[i];
 }
 
-void PlaceSums::write(double count, BreakdownResult& result) const {
+void PlaceSums::write(double count, const mesh::Shape& mesh, BreakdownResult& result) const {
   const auto put = [count](auto& map, auto key, Breakdown parts) {
     if (!has_time(parts)) return;
     parts *= 1 / count;
-    map.emplace(key, parts);
+    map[key] += parts;
   };
   for (std::size_t i = 0; i < phases_.size(); ++i) {
     put(result.by_phase, static_cast<program::Phase>(i), phases_[i]);
   }
   for (std::size_t i = 0; i < axes_.size(); ++i) {
-    put(result.by_axes, mesh::AxisSet::from_bits(static_cast<std::uint8_t>(i)), axes_[i]);
+    put(result.by_axes, varying(mesh::AxisSet::from_bits(static_cast<std::uint8_t>(i)), mesh),
+        axes_[i]);
   }
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     put(result.by_layer, (*layer_names_)[i], layers_[i]);

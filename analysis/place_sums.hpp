@@ -39,8 +39,9 @@ class PlaceSums {
            std::span<const OpShare> shares, double bubble_share);
   void add(const PlaceSums& more);
 
-  /// Divided by `count`, into the maps of `result`; places without time are left out.
-  void write(double count, BreakdownResult& result) const;
+  /// Divided by `count`, into the maps of `result`; places without time are left out, and so are
+  /// axes of extent 1 in `mesh`.
+  void write(double count, const mesh::Shape& mesh, BreakdownResult& result) const;
 
  private:
   static constexpr std::size_t axes_count = 32;

@@ -147,7 +147,7 @@ std::string tables_text(const std::vector<TitledTable>& tables) {
 
 /// Nothing, where no device was looked at.
 std::string devices_text(const Curve& curve) {
-  const std::vector<BenchTable> tables = device_tables(curve);
+  const std::vector<TitledTable> tables = device_tables(curve);
   const Facts facts = device_remarks(curve);
   std::string text = tables.empty() ? "" : "\n" + tables_text(tables);
   if (!facts.empty()) text += "\n" + lines(facts);

@@ -14,6 +14,7 @@
 namespace isoscale::results {
 namespace {
 
+using config::IfExists;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
