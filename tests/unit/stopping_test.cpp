@@ -153,10 +153,10 @@ TEST(WarmUp, OfAConstantStepTakesTheLeastTime) {
 }
 
 TEST(WarmUp, LastsUntilStepsHaveSettled) {
-  const auto [steps, why] = warm_up(30, [](std::size_t i) { return i < 40 ? 0.011 : 0.01; });
-  EXPECT_GE(steps, 40U + 20U);
-  EXPECT_LE(steps, 40U + 40U);
-  EXPECT_EQ(why, "no change in the last " + std::to_string(steps - 40) + " of " +
+  const auto [steps, why] = warm_up(30, [](std::size_t i) { return i < 36 ? 0.011 : 0.01; });
+  EXPECT_GE(steps, 36U + 18U);
+  EXPECT_LE(steps, 36U + 36U);
+  EXPECT_EQ(why, "no change in the last " + std::to_string(steps - 36) + " of " +
                      std::to_string(steps) + " steps");
 }
 
