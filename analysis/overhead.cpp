@@ -43,7 +43,7 @@ std::optional<Located> instrumentation_overhead(std::span<const StepBlock> block
 
 std::string overhead_text(const std::optional<Located>& overhead) {
   if (!overhead) return "—";
-  const std::string value = units::format_percent(overhead->value);
+  std::string value = units::format_percent(overhead->value);
   if (!overhead->lower || !overhead->upper) return value;
   return fmt::format("{} ({} to {})", value, units::format_percent(*overhead->lower),
                      units::format_percent(*overhead->upper));

@@ -93,10 +93,10 @@ PointReport report_point(const results::RunData& run, const PointData& point,
     report.mfu = *report.flops_per_rank / ceiling->rate;
   }
   add_breakdown(report, run, calibration);
-  // Too few steps for an interval say nothing about a difference of percents.
-  if (report.step_time && report.step_time->lower) {
-    report.instrumentation_overhead = instrumentation_overhead(step_blocks(point));
-  }
+  // Too few steps for an interval of anything say nothing about a difference of percents.
+  const auto overhead = instrumentation_overhead(step_blocks(point));
+  const bool enough = report.step_time && report.step_time->lower;
+  if (enough || (overhead && overhead->lower)) report.instrumentation_overhead = overhead;
   return report;
 }
 

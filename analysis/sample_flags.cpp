@@ -14,7 +14,7 @@ namespace isoscale::analysis {
 namespace {
 
 constexpr std::size_t fewest = 8;
-constexpr double by_chance = 0.01;         // probability below which a trend is none of chance
+constexpr double by_chance = 0.005;        // probability below which a trend is none of chance
 constexpr double worth_a_word = 0.01;      // relative
 constexpr double one_mode_at_most = 0.65;  // sqrt(n) dip: 99.5% of uniform samples, 20,000 draws
 constexpr double smallest_group = 0.05;    // share of the samples

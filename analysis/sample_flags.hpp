@@ -23,7 +23,7 @@ struct Outliers {
 
 struct SampleFlags {
   std::optional<Trend> trend;          ///< as found, whether or not it is worth a word
-  std::optional<Trend> drift;          ///< a trend with probability < 1% and of more than 1%
+  std::optional<Trend> drift;          ///< a trend with probability < 0.5% and of more than 1%
   std::optional<TwoGroups> bimodal;    ///< two groups that no single mode explains
   std::optional<Outliers> outliers;    ///< absent where there are none
   std::vector<std::string> sentences;  ///< one for each flag, for people

@@ -5,16 +5,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runner/block_plan.hpp"
 #include "runner/spread.hpp"
 
 namespace isoscale::runner {
 namespace {
 
-constexpr double block_seconds = 0.05;  // of untraced steps between two agreements
-constexpr std::size_t least_block = 2, largest_block = 64;  // steps that count
-constexpr std::size_t least_pairs = 6;  // of untraced and traced blocks: fewer have no interval
-constexpr double share_of_pairs = 0.5;  // of the time that is left, at most, or pairs are fewer
-constexpr double share_of_few = 0.25;   // of it for these, which tell no interval
 constexpr int alone_between_pairs = 3;  // untraced blocks, after the least pairs
 constexpr std::size_t least_alone = 6;  // steps of a block without partner: few are dropped
 constexpr std::size_t least_kept = 2;   // traced steps of a block, if so many are wanted at all
@@ -44,17 +40,17 @@ class Loop {
     }
     record_.warm_up_rule = *over;
     record_.warm_up_steps = record_.step_times.size();
-    plan_blocks();
+    make_plan();
   }
 
   /// A pair of blocks, or an untraced one.
   void round() {
-    const bool goes_on = pairs_wanted_ >= least_pairs && alone_ >= alone_between_pairs;
-    if (pairs_ >= pairs_wanted_ && !goes_on) {
+    const bool goes_on = plan_.pairs >= least_pairs && alone_ >= alone_between_pairs;
+    if (pairs_ >= plan_.pairs && !goes_on) {
       ++alone_;
-      return untraced_block(block_size(std::max(block_, least_alone)));
+      return untraced_block(block_size(std::max(plan_.steps, least_alone)));
     }
-    const std::size_t steps = block_size(block_);
+    const std::size_t steps = block_size(plan_.steps);
     alone_ = 0;
     if (pairs_++ % 2 == 0) {
       untraced_block(steps);
@@ -86,31 +82,14 @@ class Loop {
 
  private:
   /// Blocks as long as warm-up's second half suggests, and when to look.
-  void plan_blocks() {
-    const std::size_t half = agreed_.size() / 2;
-    std::vector<double> last{agreed_.begin() + static_cast<std::ptrdiff_t>(half), agreed_.end()};
-    const auto middle = last.begin() + static_cast<std::ptrdiff_t>(last.size() / 2);
-    std::nth_element(last.begin(), middle, last.end());
-    step_ = std::max(*middle, 1e-9);
-    const double left = std::max(effort_.max_time.value() - elapsed_, 0.0);
-    const auto steps_in = [&](double seconds, std::size_t least, std::size_t most) {
-      return static_cast<std::size_t>(std::clamp(
-          std::floor(seconds / step_), static_cast<double>(least), static_cast<double>(most)));
-    };
-    block_ = steps_in(block_seconds, least_block, largest_block);
-    if (most_traces_ > 0) {
-      // A pair has two blocks, and each of them a step that is dropped.
-      const std::size_t fit = steps_in(share_of_pairs * left / (2 * least_pairs), 1, largest_block);
-      const bool all_fit = fit > least_block;
-      block_ = all_fit ? std::min(block_, fit - 1) : least_block;
-      pairs_wanted_ =
-          all_fit ? least_pairs
-                  : steps_in(share_of_few * left / (2 * (least_block + 1)), 1, least_pairs - 1);
-    }
-    rule_.emplace(
-        StopRule::Goal{
-            .precision = effort_.precision, .first = least_pairs * block_, .most = left / step_},
-        effort_.half_width, effort_.nominal_confidence);
+  void make_plan() {
+    const units::Seconds step = std::max(warm_step(agreed_), units::Seconds{1e-9});
+    const units::Seconds left = effort_.max_time - elapsed();
+    plan_ = plan_blocks(step, left, most_traces_ > 0 ? Tracing::on : Tracing::off);
+    rule_.emplace(StopRule::Goal{.precision = effort_.precision,
+                                 .first = least_pairs * plan_.steps,
+                                 .most = left / step},
+                  effort_.half_width, effort_.nominal_confidence);
   }
 
   /// Steps that count until the next agreement, at most: equal parts of what the next look waits
@@ -186,11 +165,9 @@ class Loop {
   std::size_t most_traces_;
   units::Nanoseconds begin_;
   double elapsed_ = 0;
-  double step_ = 0;               ///< seconds, as warm-up ended
-  std::size_t block_ = 0;         ///< steps that count in a block
-  std::size_t pairs_ = 0;         ///< played so far
-  std::size_t pairs_wanted_ = 0;  ///< before all else
-  int alone_ = 0;                 ///< untraced blocks since the last pair
+  BlockPlan plan_;
+  std::size_t pairs_ = 0;  ///< played so far
+  int alone_ = 0;          ///< untraced blocks since the last pair
   std::optional<StopRule> rule_;
   std::vector<double> agreed_;   ///< slowest rank's time of every step
   std::vector<double> samples_;  ///< of the untraced steps that count

@@ -63,11 +63,15 @@ TEST(LastChange, IsRarelySeenWhereThereIsNone) {
 }
 
 TEST(LastChange, OfAWarmUpUnderNoiseIsFoundWithinAFewSteps) {
+  int found = 0;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     std::vector<double> times = samples::Autoregressive{seed, 0, 0.01}.take(60);
     for (std::size_t i = 0; i < 20; ++i) times[i] *= 1.1;
-    EXPECT_NEAR(static_cast<double>(last_change(times, 0.005)), 20, 6) << seed;
+    const std::size_t change = last_change(times, 0.005);
+    EXPECT_GE(change, 20U) << seed;
+    found += change <= 26 ? 1 : 0;
   }
+  EXPECT_GE(found, 97) << "another change is seen by chance in 1% at most";
 }
 
 }  // namespace

@@ -58,6 +58,29 @@ TEST(Report, TracedAndDroppedStepsGiveNoStepTimeButTheOverhead) {
   EXPECT_FALSE(point.instrumentation_overhead->lower) << "one pair of blocks";
 }
 
+TEST(Report, AnIntervalThatWasLookedAtOftenIsWider) {
+  results::RunData run = samples::run();
+  run.points = {measured(0, {}, 0.2)};
+  const auto once = make_report(run, "", {}).curves.at(0).points.at(0).step_time;
+  run.points[0].looks = {.planned = 12, .made = 4, .growth = 1.5};
+  const auto often = make_report(run, "", {}).curves.at(0).points.at(0).step_time;
+  ASSERT_TRUE(once->lower && often->lower);
+  EXPECT_EQ(often->median, once->median);
+  EXPECT_LT(*often->lower, *once->lower);
+  EXPECT_GT(*often->upper, *once->upper);
+}
+
+TEST(Report, FlagsAreThoseOfUntracedSteps) {
+  results::RunData run = samples::run();
+  run.points = {measured(0, {}, 0.2)};
+  samples::add_traced_steps(run.points[0], 0.2, 5);
+  EXPECT_TRUE(make_report(run, "", {}).curves.at(0).points.at(0).flags.sentences.empty());
+  run.points[0].step_times[10] = {0.9};
+  const PointReport point = make_report(run, "", {}).curves.at(0).points.at(0);
+  ASSERT_TRUE(point.flags.outliers);
+  EXPECT_NEAR(point.flags.outliers->furthest, 4.5, 0.05);
+}
+
 TEST(Report, OverheadIsUndefinedWithoutTracedSteps) {
   results::RunData run = samples::run();
   run.points = {measured(0, {}, 0.2)};

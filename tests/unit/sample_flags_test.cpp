@@ -150,7 +150,7 @@ TEST(SampleFlags, DriftAndTwoModesAreRarelySeenWhereThereAreNone) {
       bimodals += flags.bimodal ? 1 : 0;
     }
     EXPECT_LE(bimodals, 10) << distribution.name;
-    EXPECT_LE(drifts, 15) << distribution.name << ": 1%, and the error of counting";
+    EXPECT_LE(drifts, 10) << distribution.name;
   }
 }
 

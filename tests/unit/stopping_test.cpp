@@ -10,6 +10,7 @@
 #include "analysis/change_point.hpp"
 #include "analysis/looks.hpp"
 #include "analysis/statistics.hpp"
+#include "runner/block_plan.hpp"
 #include "runner/op_sums.hpp"
 #include "runner/spread.hpp"
 #include "runner/stop_rule.hpp"
@@ -153,10 +154,10 @@ TEST(WarmUp, OfAConstantStepTakesTheLeastTime) {
 }
 
 TEST(WarmUp, LastsUntilStepsHaveSettled) {
-  const auto [steps, why] = warm_up(30, [](std::size_t i) { return i < 40 ? 0.011 : 0.01; });
-  EXPECT_GE(steps, 40U + 20U);
-  EXPECT_LE(steps, 40U + 40U);
-  EXPECT_EQ(why, "no change in the last " + std::to_string(steps - 40) + " of " +
+  const auto [steps, why] = warm_up(30, [](std::size_t i) { return i < 36 ? 0.011 : 0.01; });
+  EXPECT_GE(steps, 36U + 18U);
+  EXPECT_LE(steps, 36U + 36U);
+  EXPECT_EQ(why, "no change in the last " + std::to_string(steps - 36) + " of " +
                      std::to_string(steps) + " steps");
 }
 
@@ -186,6 +187,32 @@ TEST(WarmUp, IsAsLongAsBeforeWhereNobodyLooksForChanges) {
   EXPECT_TRUE(rule.over(std::vector<double>(50, 0.01), units::Seconds{0.5}));
   EXPECT_FALSE(rule.over(std::vector<double>(2, 1.0), units::Seconds{2}));
   EXPECT_TRUE(rule.over(std::vector<double>(3, 1.0), units::Seconds{3}));
+}
+
+BlockPlan plan(double step, double left, Tracing tracing) {
+  return plan_blocks(units::Seconds{step}, units::Seconds{left}, tracing);
+}
+
+TEST(BlockPlan, HasBlocksOfFiftyMilliseconds) {
+  EXPECT_EQ(plan(0.01, 30, Tracing::on), (BlockPlan{.steps = 5, .pairs = 6}));
+  EXPECT_EQ(plan(0.01, 30, Tracing::off), (BlockPlan{.steps = 5, .pairs = 0}));
+  EXPECT_EQ(plan(1e-6, 30, Tracing::on), (BlockPlan{.steps = 64, .pairs = 6}));
+  EXPECT_EQ(plan(1, 1000, Tracing::on), (BlockPlan{.steps = 2, .pairs = 6}));
+}
+
+TEST(BlockPlan, HasShorterBlocksThenFewerPairsWhereTimeIsShort) {
+  // 12 blocks of 3 and a dropped step, 48 in all, take half of a second.
+  EXPECT_EQ(plan(0.0104, 1, Tracing::on), (BlockPlan{.steps = 3, .pairs = 6}));
+  EXPECT_EQ(plan(0.0138, 1, Tracing::on), (BlockPlan{.steps = 2, .pairs = 6}));
+  // Not even 36 steps fit into half of the time: pairs of 6 in a quarter.
+  EXPECT_EQ(plan(0.5, 30, Tracing::on), (BlockPlan{.steps = 2, .pairs = 2}));
+  EXPECT_EQ(plan(2, 30, Tracing::on), (BlockPlan{.steps = 2, .pairs = 1}));
+  EXPECT_EQ(plan(2, -1, Tracing::on), (BlockPlan{.steps = 2, .pairs = 1}));
+}
+
+TEST(WarmStep, IsTheMedianOfTheLaterHalf) {
+  EXPECT_EQ(warm_step(std::array{9.0, 8.0, 7.0, 1.0, 3.0, 2.0}), units::Seconds{2});
+  EXPECT_EQ(warm_step(std::array{9.0}), units::Seconds{9});
 }
 
 struct Numbered {
