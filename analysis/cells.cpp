@@ -10,6 +10,7 @@
 #include "analysis/causes/cause_tables.hpp"
 #include "analysis/looks.hpp"
 #include "analysis/overhead.hpp"
+#include "analysis/sentences.hpp"
 #include "analysis/text_escape.hpp"
 #include "units/text.hpp"
 
@@ -21,35 +22,6 @@ std::string count(double value) {
   text.erase(text.find_last_not_of(' ') + 1);
   return text;
 }
-
-/// "2, 4, 8 ranks"
-std::string ranks_text(const std::vector<int>& ranks) {
-  return fmt::format("{} rank{}", fmt::join(ranks, ", "),
-                     ranks.size() == 1 && ranks.front() == 1 ? "" : "s");
-}
-
-/// Sentences of points, those that say the same joined: "2, 4 ranks: ...".
-class Sentences {
- public:
-  void add(const PointReport& point, const std::string& sentence) {
-    if (sentence.empty()) return;
-    const auto known =
-        std::ranges::find(said_, sentence, [](const auto& entry) { return entry.second; });
-    if (known == said_.end()) {
-      said_.push_back({{point.data->ranks}, sentence});
-    } else {
-      known->first.push_back(point.data->ranks);
-    }
-  }
-  void append_to(Facts& facts, const std::string& key) const {
-    for (const auto& [ranks, sentence] : said_) {
-      facts.emplace_back(key, fmt::format("{}: {}", ranks_text(ranks), sentence));
-    }
-  }
-
- private:
-  std::vector<std::pair<std::vector<int>, std::string>> said_;
-};
 
 /// Why a step time has no interval; "" when it has one, or when there is no step time.
 std::string no_interval(const PointReport& point) {

@@ -186,6 +186,13 @@ std::string key() {
   }
   text += "    hidden    communication behind computation and copies (part of these)\n";
   text += "    tracing   how much longer a step is when it is traced\n";
+  text +=
+      "Lost time: what a cause adds to the step beyond the baseline's share of it; untraced: what"
+      " traced steps\n"
+      "differ by. GEMM shapes: the GEMMs without communication; GEMM overlap: what they take more"
+      " with it.\n"
+      "Efficiencies as the POP Centre of Excellence defines them; serialisation from a replay on a"
+      " free network.\n";
   return text;
 }
 

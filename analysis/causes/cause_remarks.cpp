@@ -6,6 +6,7 @@
 #include <string>
 
 #include "analysis/causes/cause_tables.hpp"
+#include "analysis/sentences.hpp"
 #include "analysis/text_escape.hpp"
 #include "units/text.hpp"
 
@@ -67,23 +68,26 @@ std::string unexplained(const PointReport& point) {
 
 Facts cause_remarks(const Curve& curve) {
   Facts facts;
+  Sentences lost;
+  Sentences clocks;
   for (const PointReport& point : curve.points) {
     for (const Finding& finding : point.causes.findings) {
       facts.emplace_back("cause", ranks_prefix(point) + escape(finding.text));
     }
     const bool open = std::ranges::find(point.labels, "not-closed") != point.labels.end();
-    if (open && point.breakdown.largest)
+    if (open && point.breakdown.largest) {
       facts.emplace_back("other", ranks_prefix(point) + unexplained(point));
-    if (point.causes.waterfall && !point.causes.waterfall->missing.empty()) {
-      facts.emplace_back("lost", ranks_prefix(point) + point.causes.waterfall->missing);
+    }
+    if (point.causes.waterfall) {
+      for (const std::string& sentence : point.causes.waterfall->missing) lost.add(point, sentence);
     }
     if (point.breakdown.clock_error > 0) {
-      facts.emplace_back(
-          "clocks", ranks_prefix(point) +
-                        fmt::format("aligned to {}; no wait below that is counted",
+      clocks.add(point, fmt::format("aligned to {}; no wait below that is counted",
                                     units::format(units::Seconds{point.breakdown.clock_error})));
     }
   }
+  lost.append_to(facts, "lost");
+  clocks.append_to(facts, "clocks");
   add_laws(curve, facts);
   return facts;
 }

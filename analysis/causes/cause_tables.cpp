@@ -58,6 +58,15 @@ std::string loss_cell(const Waterfall& waterfall, const std::string& cause) {
   return lost->seconds == 0 ? "0" : percent(lost->seconds / waterfall.measured);
 }
 
+/// Whether no point lost or won anything by it, as a bubble without a pipeline.
+bool is_nothing(const Points& points, const std::string& cause) {
+  return std::ranges::all_of(points, [&cause](const PointReport* point) {
+    const auto& all = point->causes.waterfall->lost;
+    const auto lost = std::ranges::find(all, cause, &LostTime::cause);
+    return lost == all.end() || lost->seconds == 0;
+  });
+}
+
 std::optional<TitledTable> waterfall_table(const Curve& curve) {
   const Points points = points_with(
       curve, [](const PointReport& point) { return point.causes.waterfall.has_value(); });
@@ -72,6 +81,7 @@ std::optional<TitledTable> waterfall_table(const Curve& curve) {
   const auto time = [](double seconds) { return units::format(units::Seconds{seconds}); };
   row("ideal step", [&](const Waterfall& at) { return time(at.ideal); });
   for (const std::string& cause : causes_of(points)) {
+    if (is_nothing(points, cause)) continue;
     row("  " + cause, [&](const Waterfall& at) { return loss_cell(at, cause); });
   }
   row("  all lost", [](const Waterfall& at) { return percent(1 - at.ideal / at.measured); });

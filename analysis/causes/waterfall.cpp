@@ -30,9 +30,7 @@ class Differences {
     add(std::move(cause), *(point_.costs.*part), *(baseline_.costs.*part));
     return true;
   }
-  void say(const std::string& sentence) {
-    into_.missing += (into_.missing.empty() ? "" : "; ") + sentence;
-  }
+  void say(const std::string& sentence) { into_.missing.push_back(sentence); }
 
   void gemms() {
     if (add("GEMM shapes", &StepCosts::gemm_alone)) {
@@ -40,8 +38,7 @@ class Differences {
       return;
     }
     add("GEMMs", &StepCosts::gemm);
-    say("slower GEMMs are not separated: without solo runs at both ends there is no telling shapes "
-        "from overlap");
+    say("GEMM shapes and overlap are not separated: that takes solo times at both ends");
   }
   void transfers() {
     std::set<mesh::AxisSet> axes;

@@ -19,10 +19,10 @@ struct LostTime {
 /// From the ideal step to the measured one: ideal + the sum of all lost = measured, exactly but for
 /// rounding.
 struct Waterfall {
-  double ideal = 0;            ///< seconds: the baseline's step, scaled by work and ranks
-  double measured = 0;         ///< seconds
-  std::vector<LostTime> lost;  ///< in order of DESIGN's causes, zeros included
-  std::string missing;         ///< what could not be separated, and why; "" when all could
+  double ideal = 0;                  ///< seconds: the baseline's step, scaled by work and ranks
+  double measured = 0;               ///< seconds
+  std::vector<LostTime> lost;        ///< in order of DESIGN's causes, zeros included
+  std::vector<std::string> missing;  ///< what could not be separated, one sentence each
 };
 
 /// What the waterfall takes of a point.

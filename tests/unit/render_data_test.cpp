@@ -35,7 +35,7 @@ TEST(RenderJson, HasEveryKeyOfTheContract) {
   EXPECT_TRUE(document["schema_version"].is_string());
   const json& at = document["runs"].at(0);
   EXPECT_EQ(keys(at), (Keys{"id", "file", "created", "isoscale_version", "device", "ranks", "nodes",
-                            "status", "warnings", "system", "points", "calibration"}));
+                            "status", "warnings", "system", "points", "curves", "calibration"}));
   EXPECT_TRUE(at["system"].is_object());
   EXPECT_EQ(at["calibration"], json::object());
   EXPECT_EQ(at["points"].size(), 6U);
@@ -75,7 +75,18 @@ TEST(RenderJson, HasEveryKeyOfTheContract) {
                                  "communicators",
                                  "link_share",
                                  "rows",
-                                 "slow_pairs"}));
+                                 "slow_pairs",
+                                 "breakdown_by",
+                                 "breakdown_missing",
+                                 "unaccounted",
+                                 "largest_unexplained",
+                                 "wait_causes",
+                                 "clock_error",
+                                 "pop",
+                                 "waterfall",
+                                 "serial_fraction",
+                                 "findings",
+                                 "injections"}));
     EXPECT_EQ(keys(point["mesh"]), (Keys{"dp", "tp", "pp", "cp", "ep"}));
     EXPECT_EQ(keys(point["step_time"]), (Keys{"median", "lower", "upper", "min", "max", "steps"}));
     EXPECT_EQ(keys(point["throughput"]), (Keys{"value", "unit"}));
