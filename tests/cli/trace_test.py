@@ -142,6 +142,30 @@ class Injected(harness.Case):
         self.assertEqual(self.files(), [])
 
 
+class InjectedOnGpus(device_test.Case):
+    """A GPU is not slowed; the clock of its rank can be wrong."""
+
+    RUN = ["run", "--workload", "dp", *device_test.QUICK, "--output", "run.h5"]
+
+    def test_gpus_are_not_slowed(self):
+        self.install("ISOSCALE_PLUGIN_STANDIN")
+        for device in ("auto", "cuda"):
+            with self.subTest(device=device):
+                self.assert_refused(
+                    self.isoscale(*self.RUN, "--device", device, "--inject", "jitter=5%"),
+                    "--inject jitter=5%: only the host can be slowed down", "--device host")
+        self.assertEqual(self.files(), ["small.toml"])
+
+    def test_clocks_can_be_wrong(self):
+        self.install("ISOSCALE_PLUGIN_STANDIN")
+        self.run_ok(*self.RUN, "--device", "cuda", "--ranks", "2", "--inject", "clock=1:5ms",
+                    ranks=2)
+        with h5py.File(self.path("run.h5"), "r") as file:
+            offset, error = (file[f"points/0000/{name}"][1]
+                             for name in ("clock_offset", "clock_error"))
+        self.assertLessEqual(abs(offset - 5e-3), error)
+
+
 class Ranges(device_test.Case):
     """--nvtx, as a profiler sees it."""
 
