@@ -70,7 +70,7 @@ struct RunConfig {
   int trace_ranks = 64;         ///< ranks whose spans are kept
   Graph graph = Graph::off;
   Nvtx nvtx = Nvtx::off;
-  std::vector<Injection> injections;  ///< faults put in on purpose
+  std::vector<Injection> injections;      ///< faults put in on purpose
   std::filesystem::path gemm_algorithms;  ///< run file whose choices are used; empty = choose
 
   std::filesystem::path output;  ///< empty = isoscale-<workloads>-<host>-<UTC time>.h5 here

@@ -108,6 +108,14 @@ TEST_F(Options, TellNcclWhatToUseAndPutBackWhatTheUserHasSet) {
   expect_nothing_left();
 }
 
+TEST_F(Options, FaultsOfOneRankAreUnsupportedOnAll) {
+  const bool is_slow = gpus_.world.rank() == 1;
+  const std::string why =
+      unsupported(reduction(), {.faults = {.gemm_factor = is_slow ? 2.0 : 1.0}});
+  EXPECT_THAT(why, HasSubstr("rank 1: the cuda device cannot be slowed down"));
+  expect_nothing_left();
+}
+
 TEST_F(Options, WhatNcclRefusesIsUnsupportedWithItsWords) {
   machine().settings.refused_algorithm = "NVLS";
   const std::string why = unsupported(reduction(), {.collective_algorithm = "nvls"});

@@ -30,7 +30,7 @@ struct Wanted {
   std::string workload = "dp";
   std::string_view injections;  ///< "" = none
   HostStreams streams = HostStreams::folded;
-  int trace_steps = 9;
+  int trace_steps = 8;
 };
 
 /// The world of this run as one point of small GEMMs that take long beside a look at the clock.
@@ -48,12 +48,14 @@ class Faults : public testing::Test {
     experiment.base.model.hidden = experiment.base.model.ffn = 128;
     experiment.base.model.head_size = 16;
     experiment.base.model.sequence = 64;
+    experiment.base.model.layers = 4;
+    experiment.base.options["microbatches"] = "4";
     config.ranks = {world_.size()};
     if (!wanted.injections.empty()) {
       config.injections = config::parse_injections(wanted.injections);
     }
     const Plan plan = make_plan(config, site);
-    const Effort effort{.max_time = units::Seconds{0.5},
+    const Effort effort{.max_time = units::Seconds{3600},
                         .trace_steps = wanted.trace_steps,
                         .half_width = [](std::span<const double>) { return std::optional{0.0}; }};
     Progress progress{Progress::Style::silent, 1};

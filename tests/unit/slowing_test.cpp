@@ -8,9 +8,13 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <memory>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/error.hpp"
+#include "executor/host/op_slower.hpp"
 #include "runner/faults.hpp"
 
 namespace isoscale {
@@ -63,6 +67,73 @@ TEST(Slowing, JitterIsTheSameForTheSameOrigin) {
   EXPECT_EQ(same.extra(took), first);
   EXPECT_NE(other.extra(took), first);
   EXPECT_NE(one.extra(took), first);
+}
+
+/// What OpSlower makes of one op on rank 0 of four, with a slow link to rank 1 (its tp neighbour).
+class SlowedOps : public testing::Test {
+ protected:
+  /// The slowing of an op; null: it plays as it is.
+  Slowing* slowing_of(program::Payload payload, std::size_t lane = 0) {
+    const program::Op op{.payload = std::move(payload)};
+    calls_.push_back(slower_.slowed(executor::host::NoCall{}, op, index_++, lane));
+    auto* const slowed = std::get_if<std::unique_ptr<executor::host::SlowedCall>>(&calls_.back());
+    return slowed == nullptr ? nullptr : &(*slowed)->slowing;
+  }
+  static program::Collective reduction(mesh::AxisSet axes, std::uint64_t count) {
+    return {.axes = axes, .send = {.count = count}, .receive = {.count = count}};
+  }
+  static program::Exchange message(mesh::Axis axis, program::Direction direction) {
+    return {.transfers = {{.direction = direction, .axis = axis, .offset = 1}}};
+  }
+
+  program::Faults faults_{.gemm_factor = 2, .slow_links = {{.low = 0, .high = 1, .factor = 3}}};
+  mesh::Shape mesh_{.tp = 2, .dp = 2};
+  executor::host::LeastTimes least_times_;
+  executor::host::OpSlower slower_{faults_, mesh_, 0, least_times_};
+  std::vector<executor::host::Call> calls_;
+  std::uint32_t index_ = 0;
+};
+
+TEST_F(SlowedOps, GemmsAndNoOtherComputeWithoutJitter) {
+  Slowing* const gemm = slowing_of(program::Gemm{});
+  ASSERT_NE(gemm, nullptr);
+  EXPECT_EQ(gemm->extra(Nanoseconds{100}).value(), 100);
+  EXPECT_EQ(slowing_of(program::Add{}), nullptr);
+  faults_.jitter = 0.1;
+  EXPECT_NE(slowing_of(program::Add{}), nullptr);
+  EXPECT_NE(slowing_of(program::Update{}), nullptr);
+  EXPECT_EQ(slowing_of(program::Copy{}), nullptr);
+}
+
+TEST_F(SlowedOps, CollectivesWhoseGroupHoldsBothEnds) {
+  Slowing* const along = slowing_of(reduction(mesh::Axis::tp, 8));
+  ASSERT_NE(along, nullptr);
+  EXPECT_EQ(along->extra(Nanoseconds{100}).value(), 200);
+  EXPECT_NE(slowing_of(reduction({mesh::Axis::tp, mesh::Axis::dp}, 8)), nullptr);
+  EXPECT_EQ(slowing_of(reduction(mesh::Axis::dp, 8)), nullptr);
+}
+
+TEST_F(SlowedOps, MessagesBetweenBothEnds) {
+  for (const auto direction : {program::Direction::send, program::Direction::receive}) {
+    EXPECT_NE(slowing_of(message(mesh::Axis::tp, direction)), nullptr);
+    EXPECT_EQ(slowing_of(message(mesh::Axis::dp, direction)), nullptr);
+  }
+}
+
+TEST_F(SlowedOps, OnlyOpsThatAreAlikeShareALeastTime) {
+  Slowing* const one = slowing_of(reduction(mesh::Axis::tp, 8));
+  Slowing* const like = slowing_of(reduction(mesh::Axis::tp, 8));
+  Slowing* const larger = slowing_of(reduction(mesh::Axis::tp, 9));
+  Slowing* const elsewhere = slowing_of(reduction(mesh::Axis::tp, 8), 1);
+  EXPECT_EQ(one->extra(Nanoseconds{10}).value(), 20);
+  EXPECT_EQ(like->extra(Nanoseconds{100}).value(), 20);
+  EXPECT_EQ(larger->extra(Nanoseconds{100}).value(), 200);
+  EXPECT_EQ(elsewhere->extra(Nanoseconds{100}).value(), 200);
+}
+
+TEST_F(SlowedOps, NothingOfALinkBetweenOthers) {
+  faults_.slow_links = {{.low = 1, .high = 3, .factor = 3}};
+  EXPECT_EQ(slowing_of(reduction({mesh::Axis::tp, mesh::Axis::dp}, 8)), nullptr);
 }
 
 TEST(PassTime, ReturnsNoSoonerThanAsked) {

@@ -173,7 +173,7 @@ units::Seconds CudaExecutor::connect(const program::ProgramSet& set,
 std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
                                                const comm::Communicator& point,
                                                const SessionOptions& options) {
-  require_no_faults(options, "cuda");
+  agreed(point, [&] { require_no_faults(options, "cuda"); });  // faults are of single ranks
   const program::RankProgram& program = set.of(point.rank());
   // Declared in this order: memory must outlive the communicators that know it.
   std::unique_ptr<Memory> memory;
