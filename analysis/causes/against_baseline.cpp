@@ -44,7 +44,8 @@ void add_losses(Curve& curve, const PointReport& base) {
     if (!point.throughput || !point.step_time) continue;
     scaling.push_back(scaling_point(point, base));
     point.causes.pop = pop(*point.data, point.breakdown, useful);
-    if (point.data->scaling == "strong") {
+    // Without an interval it is not to be trusted, and not shown.
+    if (point.data->scaling == "strong" && scaling.back().lower) {
       point.causes.serial_fraction = karp_flatt(scaling.back());
     }
     const std::optional<StepLoss> loss = step_loss(point);
