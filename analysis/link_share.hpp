@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/traced_steps.hpp"
+#include "analysis/breakdown/traced_steps.hpp"
 #include "results/calibration_data.hpp"
 #include "results/run_data.hpp"
 

@@ -9,13 +9,13 @@
 #include <numeric>
 #include <utility>
 
+#include "analysis/breakdown/trace_check.hpp"
+#include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/calibration/calibrate.hpp"
 #include "analysis/calibration/gemm_rate.hpp"
 #include "analysis/curves.hpp"
-#include "analysis/looks.hpp"
-#include "analysis/step_blocks.hpp"
-#include "analysis/trace_check.hpp"
-#include "analysis/traced_steps.hpp"
+#include "analysis/statistics/looks.hpp"
+#include "analysis/statistics/step_blocks.hpp"
 
 namespace isoscale::analysis {
 namespace {

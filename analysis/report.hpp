@@ -7,15 +7,15 @@
 #include <string>
 #include <vector>
 
-#include "analysis/breakdown.hpp"
+#include "analysis/breakdown/breakdown.hpp"
+#include "analysis/breakdown/op_time.hpp"
 #include "analysis/causes/causes.hpp"
-#include "analysis/device_state.hpp"
+#include "analysis/devices/device_state.hpp"
 #include "analysis/link_share.hpp"
-#include "analysis/op_time.hpp"
-#include "analysis/overhead.hpp"
 #include "analysis/rows/bench.hpp"
-#include "analysis/sample_flags.hpp"
-#include "analysis/statistics.hpp"
+#include "analysis/statistics/overhead.hpp"
+#include "analysis/statistics/sample_flags.hpp"
+#include "analysis/statistics/statistics.hpp"
 #include "results/calibration_data.hpp"
 #include "results/run_data.hpp"
 

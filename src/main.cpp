@@ -9,9 +9,9 @@
 #include <variant>
 #include <vector>
 
-#include "analysis/render.hpp"
+#include "analysis/render/render.hpp"
 #include "analysis/report.hpp"
-#include "analysis/trace_export.hpp"
+#include "analysis/traces/trace_export.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "config/command_line.hpp"

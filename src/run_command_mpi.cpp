@@ -8,9 +8,9 @@
 #include <string>
 
 #include "analysis/calibration/calibrate.hpp"
-#include "analysis/change_point.hpp"
-#include "analysis/looks.hpp"
-#include "analysis/statistics.hpp"
+#include "analysis/statistics/change_point.hpp"
+#include "analysis/statistics/looks.hpp"
+#include "analysis/statistics/statistics.hpp"
 #include "base/log.hpp"
 #include "comm/world.hpp"
 #include "run_command.hpp"

@@ -19,7 +19,7 @@
 #include "analysis/calibration/growth.hpp"
 #include "analysis/rank_facts.hpp"
 #include "analysis/rows/row.hpp"
-#include "analysis/statistics.hpp"
+#include "analysis/statistics/statistics.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -10,8 +10,8 @@
 #include <span>
 #include <string_view>
 
-#include "analysis/robust.hpp"
-#include "analysis/statistics.hpp"
+#include "analysis/statistics/robust.hpp"
+#include "analysis/statistics/statistics.hpp"
 
 namespace isoscale::analysis {
 namespace {

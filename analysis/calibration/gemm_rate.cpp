@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "analysis/robust.hpp"
+#include "analysis/statistics/robust.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "analysis/causes/cause_tables.hpp"
-#include "analysis/sentences.hpp"
-#include "analysis/text_escape.hpp"
+#include "analysis/render/sentences.hpp"
+#include "analysis/render/text_escape.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

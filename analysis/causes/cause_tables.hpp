@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "analysis/cells.hpp"
+#include "analysis/render/cells.hpp"
+#include "analysis/render/text_table.hpp"
 #include "analysis/report.hpp"
-#include "analysis/text_table.hpp"
 
 /// What reports for people say of causes; text and markdown only arrange it.
 namespace isoscale::analysis {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "analysis/cells.hpp"
+#include "analysis/render/cells.hpp"
 
 namespace isoscale::analysis {
 namespace {

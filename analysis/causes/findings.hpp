@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/breakdown.hpp"
-#include "analysis/traced_steps.hpp"
+#include "analysis/breakdown/breakdown.hpp"
+#include "analysis/breakdown/traced_steps.hpp"
 #include "results/run_data.hpp"
 
 namespace isoscale::analysis {

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "analysis/breakdown.hpp"
+#include "analysis/breakdown/breakdown.hpp"
 #include "results/run_data.hpp"
 
 namespace isoscale::analysis {

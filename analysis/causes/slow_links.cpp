@@ -8,7 +8,7 @@
 #include <map>
 #include <utility>
 
-#include "analysis/statistics.hpp"
+#include "analysis/statistics/statistics.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <map>
 
-#include "analysis/statistics.hpp"
-#include "analysis/trace_check.hpp"
+#include "analysis/breakdown/trace_check.hpp"
+#include "analysis/statistics/statistics.hpp"
 
 namespace isoscale::analysis {
 namespace {

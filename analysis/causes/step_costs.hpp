@@ -5,7 +5,7 @@
 #include <map>
 #include <optional>
 
-#include "analysis/breakdown.hpp"
+#include "analysis/breakdown/breakdown.hpp"
 #include "mesh/mesh.hpp"
 #include "results/run_data.hpp"
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "analysis/render/text_escape.hpp"
 #include "analysis/rows/bench_tables.hpp"
-#include "analysis/text_escape.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

@@ -12,7 +12,7 @@
 #include <functional>
 #include <utility>
 
-#include "analysis/text_escape.hpp"
+#include "analysis/render/text_escape.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

@@ -7,9 +7,9 @@
 #include <tuple>
 #include <vector>
 
-#include "analysis/cells.hpp"
+#include "analysis/render/cells.hpp"
+#include "analysis/render/text_table.hpp"
 #include "analysis/report.hpp"
-#include "analysis/text_table.hpp"
 
 /// What reports for people say of micro-benchmarks; all text is escaped. Text and markdown only
 /// arrange it.

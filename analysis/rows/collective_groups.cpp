@@ -8,8 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/render/text_escape.hpp"
 #include "analysis/rows/bench_tables.hpp"
-#include "analysis/text_escape.hpp"
 
 namespace isoscale::analysis {
 namespace {

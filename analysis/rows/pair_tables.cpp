@@ -8,8 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "analysis/render/text_escape.hpp"
 #include "analysis/rows/bench_tables.hpp"
-#include "analysis/text_escape.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

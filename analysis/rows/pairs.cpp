@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "analysis/rank_facts.hpp"
-#include "analysis/statistics.hpp"
+#include "analysis/statistics/statistics.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/robust.hpp"
 #include "analysis/rows/datasheets.hpp"
-#include "analysis/statistics.hpp"
+#include "analysis/statistics/robust.hpp"
+#include "analysis/statistics/statistics.hpp"
 #include "results/calibration_data.hpp"
 #include "results/run_data.hpp"
 

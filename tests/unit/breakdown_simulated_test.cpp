@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/breakdown.hpp"
+#include "analysis/breakdown/breakdown.hpp"
 #include "run_samples.hpp"
 #include "simulate/simulate.hpp"
 #include "workloads/workload.hpp"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/breakdown.hpp"
+#include "analysis/breakdown/breakdown.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

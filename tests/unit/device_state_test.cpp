@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/device_state.hpp"
+#include "analysis/devices/device_state.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/device_tables.hpp"
-#include "analysis/render.hpp"
+#include "analysis/devices/device_tables.hpp"
+#include "analysis/render/render.hpp"
 #include "tests/unit/report_samples.hpp"
 
 namespace isoscale::analysis {

@@ -9,7 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "analysis/breakdown.hpp"
+#include "analysis/breakdown/breakdown.hpp"
 #include "run_samples.hpp"
 #include "simulate/simulate.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/looks.hpp"
+#include "analysis/statistics/looks.hpp"
 
 #include <gtest/gtest.h>
 

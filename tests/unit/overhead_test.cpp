@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/overhead.hpp"
+#include "analysis/statistics/overhead.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/change_point.hpp"
-#include "analysis/sample_flags.hpp"
-#include "analysis/statistics.hpp"
+#include "analysis/statistics/change_point.hpp"
+#include "analysis/statistics/sample_flags.hpp"
+#include "analysis/statistics/statistics.hpp"
 
 namespace isoscale::analysis {
 namespace {

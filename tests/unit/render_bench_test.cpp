@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/render.hpp"
-#include "analysis/text_escape.hpp"
+#include "analysis/render/render.hpp"
+#include "analysis/render/text_escape.hpp"
 #include "bench_samples.hpp"
 #include "report_samples.hpp"
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/render.hpp"
+#include "analysis/render/render.hpp"
 #include "report_samples.hpp"
 
 namespace isoscale::analysis {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/render.hpp"
+#include "analysis/render/render.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/text_escape.hpp"
+#include "analysis/render/text_escape.hpp"
 #include "report_samples.hpp"
 
 namespace isoscale::analysis {

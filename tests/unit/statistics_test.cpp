@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/statistics.hpp"
+#include "analysis/statistics/statistics.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,9 +7,9 @@
 
 #include <numeric>
 
-#include "analysis/change_point.hpp"
-#include "analysis/looks.hpp"
-#include "analysis/statistics.hpp"
+#include "analysis/statistics/change_point.hpp"
+#include "analysis/statistics/looks.hpp"
+#include "analysis/statistics/statistics.hpp"
 #include "runner/block_plan.hpp"
 #include "runner/op_sums.hpp"
 #include "runner/spread.hpp"

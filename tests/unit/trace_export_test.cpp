@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 // Hand-made traces as a viewer of timelines gets them.
-#include "analysis/trace_export.hpp"
+#include "analysis/traces/trace_export.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/matching.hpp"
-#include "analysis/trace_events.hpp"
+#include "analysis/breakdown/matching.hpp"
+#include "analysis/traces/trace_events.hpp"
 #include "run_samples.hpp"
 
 namespace isoscale::analysis {

@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/breakdown/breakdown.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <map>
+#include <utility>
+
+#include "analysis/breakdown/breakdown_notes.hpp"
+#include "analysis/breakdown/parallel.hpp"
+#include "analysis/breakdown/place_sums.hpp"
+#include "analysis/breakdown/step_split.hpp"
+#include "analysis/breakdown/trace_check.hpp"
+#include "analysis/breakdown/traced_steps.hpp"
+#include "analysis/breakdown/wait_causes.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using units::Nanoseconds;
+
+double seconds(Nanoseconds time) { return units::to_seconds(time).value(); }
+
+constexpr std::array fields{
+    &Breakdown::compute, &Breakdown::copies, &Breakdown::transfer,
+    &Breakdown::wait,    &Breakdown::bubble, &Breakdown::gap,
+    &Breakdown::other,   &Breakdown::step,   &Breakdown::hidden_communication};
+
+Breakdown mean(const std::vector<Breakdown>& parts) {
+  Breakdown result;
+  for (const Breakdown& part : parts) result += part;
+  return result *= 1 / static_cast<double>(parts.size());
+}
+
+LargestUnexplained describe(const results::PointData& point, const TracedStep& step,
+                            const StepResult& result) {
+  const auto rank = static_cast<std::size_t>(result.largest_rank);
+  const timeline::StepTrace& trace = *step.traces[rank];
+  LargestUnexplained largest{.rank = result.largest_rank,
+                             .step = step.step,
+                             .begin = seconds(result.largest.begin - trace.begin),
+                             .length = seconds(result.largest.length)};
+  const auto& ops = point.outline.of(result.largest_rank).ops;
+  if (result.largest.after >= ops.size() || result.largest.begin <= trace.begin) return largest;
+  const program::OutlineOp& op = ops[result.largest.after];
+  largest.after = fmt::format("{}, {}", program::name(op.kind), program::name(op.place.phase));
+  if (op.place.layer >= 0) largest.after += fmt::format(", layer {}", op.place.layer);
+  return largest;
+}
+
+/// The results of all steps, put together.
+class Merge {
+ public:
+  Merge(const results::PointData& point, const TracedSteps& steps, const Layers& layers)
+      : point_(point), steps_(steps), places_(layers) {}
+
+  void add(const TracedStep& step, const StepResult& one) {
+    for (const auto& [rank, parts] : one.of_rank) {
+      of_rank_[rank].push_back(parts);
+      ++rank_steps_;
+    }
+    places_.add(one.places);
+    waiting_.known += one.waiting.known;
+    waiting_.noise += one.waiting.noise;
+    unaccounted_ += one.unaccounted;
+    length_ += one.length;
+    if (one.largest.length > largest_) {
+      largest_ = one.largest.length;
+      result_.largest = describe(point_, step, one);
+    }
+    notes_.assumed.insert(one.replay.assumed.begin(), one.replay.assumed.end());
+    if (notes_.failure.empty()) notes_.failure = one.replay.failure;
+    if (one.free_network_step) free_network_ += seconds(*one.free_network_step);
+  }
+
+  BreakdownResult finish(const WaitCauses& causes) {
+    for (const auto& [rank, parts] : of_rank_) {
+      result_.ranks.push_back(rank);
+      result_.of_rank.push_back(mean(parts));
+    }
+    result_.clock_error = steps_.clock_error;
+    if (!result_.of_rank.empty()) {
+      result_.mean = mean(result_.of_rank);
+      result_.unaccounted = unaccounted_ / length_;
+      places_.write(rank_steps_, point_.mesh, result_);
+      if (causes.known()) result_.waits = wait_split(result_.mean->wait);
+      result_.caused_wait = causes.caused();
+      if (notes_.failure.empty()) {
+        result_.free_network_step = free_network_ / static_cast<double>(steps_.steps.size());
+      }
+    }
+    result_.missing = missing_text(steps_, uses_replay() ? notes_ : ReplayNotes{},
+                                   result_.mean ? result_.mean->step : 0);
+    if (!result_.mean && result_.missing.empty()) result_.missing = "no traced step counts";
+    return std::move(result_);
+  }
+
+ private:
+  /// Waiting whose causes are not known is divided like the rest.
+  [[nodiscard]] std::optional<WaitSplit> wait_split(double wait) const {
+    if (!(wait > 0)) return WaitSplit{};
+    if (!(waiting_.known > 0)) return std::nullopt;
+    const double noise = wait * std::clamp(waiting_.noise / waiting_.known, 0.0, 1.0);
+    return WaitSplit{.imbalance = wait - noise, .noise = noise};
+  }
+
+  /// Without exchanges there is nothing to be bubble.
+  [[nodiscard]] bool uses_replay() const {
+    return std::ranges::any_of(point_.outline.outlines, [](const program::Outline& outline) {
+      return std::ranges::any_of(outline.ops, [](const program::OutlineOp& op) {
+        return op.kind == program::OpKind::exchange;
+      });
+    });
+  }
+
+  const results::PointData& point_;
+  const TracedSteps& steps_;
+  PlaceSums places_;
+  std::map<int, std::vector<Breakdown>> of_rank_;
+  double rank_steps_ = 0, free_network_ = 0;
+  Waiting waiting_;
+  Nanoseconds unaccounted_, length_, largest_;
+  ReplayNotes notes_;
+  BreakdownResult result_;
+};
+
+}  // namespace
+
+Breakdown& Breakdown::operator+=(const Breakdown& more) {
+  for (const auto field : fields) this->*field += more.*field;
+  return *this;
+}
+
+Breakdown& Breakdown::operator*=(double factor) {
+  for (const auto field : fields) this->*field *= factor;
+  return *this;
+}
+
+BreakdownResult breakdown(const results::PointData& point) {
+  BreakdownResult nothing;
+  nothing.missing = missing_traces(point);
+  return nothing.missing.empty() ? breakdown(point, traced_steps(point)) : nothing;
+}
+
+BreakdownResult breakdown(const results::PointData& point, const TracedSteps& traced) {
+  const WaitCauses causes{traced};
+  const Layers layers{point.outline};
+  std::vector<StepResult> steps(traced.steps.size(), StepResult{layers});
+  in_parallel(steps.size(), [&](std::size_t i) {
+    steps[i] = split_step(point, traced.steps[i], layers,
+                          causes.known() ? causes.noise_shares(i) : std::vector<double>{});
+  });
+  Merge merge{point, traced, layers};
+  for (std::size_t i = 0; i < steps.size(); ++i) merge.add(traced.steps[i], steps[i]);
+  return merge.finish(causes);
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/breakdown/place_sums.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using program::OpKind;
+
+double seconds(units::Nanoseconds time) { return units::to_seconds(time).value(); }
+
+/// What one op adds to the place that it stands at.
+Breakdown of_op(OpKind kind, const OpShare& share, double bubble_share) {
+  Breakdown result;
+  result.gap = seconds(share.gap);
+  if (!program::communicates(kind)) {
+    (kind == OpKind::copy ? result.copies : result.compute) = seconds(share.own);
+  } else {
+    result.transfer = seconds(share.own);
+    result.wait = seconds(share.waiting);
+    result.hidden_communication = seconds(share.hidden);
+    if (kind == OpKind::exchange) {
+      result.bubble = result.wait * bubble_share;
+      result.wait -= result.bubble;
+    }
+  }
+  result.step =
+      result.compute + result.copies + result.transfer + result.wait + result.bubble + result.gap;
+  return result;
+}
+
+/// The axes that tell ranks of a mesh apart.
+mesh::AxisSet varying(mesh::AxisSet axes, const mesh::Shape& mesh) {
+  std::uint8_t bits = 0;
+  for (const mesh::Axis axis : mesh::all_axes) {
+    if (axes.contains(axis) && mesh[axis] > 1) bits |= mesh::AxisSet{axis}.bits();
+  }
+  return mesh::AxisSet::from_bits(bits);
+}
+
+bool has_time(const Breakdown& parts) { return parts.step > 0 || parts.hidden_communication > 0; }
+
+}  // namespace
+
+Layers::Layers(const program::OutlineSet& set) {
+  std::map<int, std::uint32_t> slot_of;
+  for (const program::Outline& outline : set.outlines) {
+    auto& slots = slots_.emplace_back();
+    slots.reserve(outline.ops.size());
+    for (const program::OutlineOp& op : outline.ops) {
+      const auto [place, added] =
+          slot_of.try_emplace(op.place.layer, static_cast<std::uint32_t>(names_.size()));
+      if (added) names_.push_back(op.place.layer);
+      slots.push_back(place->second);
+    }
+  }
+}
+
+PlaceSums::PlaceSums(const Layers& layers)
+    : layer_names_(&layers.names()), layers_(layers.names().size()) {}
+
+void PlaceSums::add(const program::Outline& outline, std::span<const std::uint32_t> layer_slots,
+                    std::span<const OpShare> shares, double bubble_share) {
+  for (std::size_t op = 0; op < shares.size(); ++op) {
+    const program::OutlineOp& at = outline.ops[op];
+    const Breakdown parts = of_op(at.kind, shares[op], bubble_share);
+    phases_[static_cast<std::size_t>(at.place.phase)] += parts;
+    layers_[layer_slots[op]] += parts;
+    if (program::communicates(at.kind)) axes_[at.axes.bits() % axes_count] += parts;
+  }
+}
+
+void PlaceSums::add(const PlaceSums& more) {
+  for (std::size_t i = 0; i < phases_.size(); ++i) phases_[i] += more.phases_[i];
+  for (std::size_t i = 0; i < axes_.size(); ++i) axes_[i] += more.axes_[i];
+  for (std::size_t i = 0; i < layers_.size(); ++i) layers_[i] += more.layers_[i];
+}
+
+void PlaceSums::write(double count, const mesh::Shape& mesh, BreakdownResult& result) const {
+  const auto put = [count](auto& map, auto key, Breakdown parts) {
+    if (!has_time(parts)) return;
+    parts *= 1 / count;
+    map[key] += parts;
+  };
+  for (std::size_t i = 0; i < phases_.size(); ++i) {
+    put(result.by_phase, static_cast<program::Phase>(i), phases_[i]);
+  }
+  for (std::size_t i = 0; i < axes_.size(); ++i) {
+    put(result.by_axes, varying(mesh::AxisSet::from_bits(static_cast<std::uint8_t>(i)), mesh),
+        axes_[i]);
+  }
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    put(result.by_layer, (*layer_names_)[i], layers_[i]);
+  }
+}
+
+}  // namespace isoscale::analysis

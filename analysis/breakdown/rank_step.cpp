@@ -1,0 +1,222 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/breakdown/rank_step.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <limits>
+#include <utility>
+
+#include "timeline/intervals.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using program::OpKind;
+using timeline::Interval;
+using units::Nanoseconds;
+
+/// In order of priority; what comes first has the moment. What contradicts itself comes before all:
+/// no category may cover it up.
+enum class Claim : std::uint8_t { impossible, compute, copies, transfer, wait, late };
+
+struct Segment {
+  Nanoseconds begin, end;
+  std::uint32_t op = 0;
+  Claim claim = Claim::compute;
+};
+
+constexpr Nanoseconds never{std::numeric_limits<std::int64_t>::max()};
+
+/// What the ops of one stream claim: one after the other, each once the one before has ended.
+using Lane = std::vector<Segment>;
+
+Claim claim_of(OpKind kind) {
+  if (program::communicates(kind)) return Claim::transfer;
+  return kind == OpKind::copy ? Claim::copies : Claim::compute;
+}
+
+/// The lanes of a step: one per stream that has ops, and one of what cannot be.
+class Lanes {
+ public:
+  Lanes(const program::Outline& outline, const timeline::StepTrace& trace,
+        std::span<const Nanoseconds> waits, Streams streams)
+      : outline_(outline), streams_(streams) {
+    for (std::uint32_t op = 0; op < outline.ops.size(); ++op) {
+      add(op, trace.spans[op], op < waits.size() ? waits[op] : Nanoseconds{0});
+    }
+    std::erase_if(lanes_, [](const Lane& lane) { return lane.empty(); });
+    if (impossible_.empty()) return;
+    Lane& lane = lanes_.emplace_back();
+    for (const Interval& at : timeline::normalise(std::move(impossible_))) {
+      lane.push_back({.begin = at.begin, .end = at.end, .claim = Claim::impossible});
+    }
+  }
+
+  [[nodiscard]] const std::vector<Lane>& all() const { return lanes_; }
+
+ private:
+  void add(std::uint32_t number, const timeline::Span& span, Nanoseconds wait) {
+    const program::OutlineOp& op = outline_.ops[number];
+    const std::size_t stream = streams_ == Streams::folded ? 0 : op.stream;
+    if (lanes_.size() <= stream) lanes_.resize(stream + 1U);
+    std::vector<Nanoseconds>& ended = ended_[stream];
+    Nanoseconds begin = span.start;
+    if (!ended.empty()) begin = std::max(begin, ended.back());
+    if (streams_ == Streams::as_written) {
+      for (const program::Wait& awaited : outline_.waits_of(op)) {
+        const auto& other = ended_[awaited.stream];
+        const std::size_t count = std::min<std::size_t>(awaited.count, other.size());
+        if (count > 0) begin = std::max(begin, other[count - 1]);
+      }
+    }
+    if (span.start < begin) refuse(span.start, std::min(span.end, begin));
+    if (span.end < span.start) refuse(span.end, span.start);
+    ended.push_back(ended.empty() ? span.end : std::max(ended.back(), span.end));
+    if (begin >= span.end) return;
+    Lane& lane = lanes_[stream];
+    const Claim claim = claim_of(op.kind);
+    if (claim == Claim::transfer) {
+      const Nanoseconds arrival = std::clamp(span.start + wait, begin, span.end);
+      const Claim waiting = op.kind == OpKind::exchange ? Claim::late : Claim::wait;
+      if (begin < arrival) lane.push_back({begin, arrival, number, waiting});
+      begin = arrival;
+    }
+    if (begin < span.end) lane.push_back({begin, span.end, number, claim});
+  }
+
+  void refuse(Nanoseconds begin, Nanoseconds end) {
+    if (begin < end) impossible_.push_back({.begin = begin, .end = end});
+  }
+
+  const program::Outline& outline_;
+  Streams streams_;
+  std::vector<Lane> lanes_;
+  /// Per stream, when its first k + 1 ops had all ended.
+  std::array<std::vector<Nanoseconds>, program::max_streams> ended_;
+  std::vector<Interval> impossible_;
+};
+
+/// Goes through the lanes side by side, from one change to the next.
+class Sweep {
+ public:
+  Sweep(const std::vector<Lane>& lanes, const timeline::StepTrace& trace,
+        std::vector<OpShare>& shares)
+      : lanes_(lanes), step_{trace.begin, trace.end}, shares_(shares), next_(lanes.size(), 0) {}
+
+  RankStep run() {
+    Nanoseconds now = step_.begin;
+    for (const Lane& lane : lanes_) now = std::min(now, lane.front().begin);
+    while (true) {
+      const Moment moment = look(now);
+      if (moment.until == never) break;
+      account(moment, {.begin = now, .end = moment.until});
+      now = moment.until;
+    }
+    if (now < step_.end) unexplained({.begin = std::max(now, step_.begin), .end = step_.end});
+    result_.step = step_.end - step_.begin;
+    return result_;
+  }
+
+ private:
+  /// Who has the time from now on, and until when nothing changes.
+  struct Moment {
+    const Segment* owner = nullptr;     ///< null: nothing runs
+    const Segment* upcoming = nullptr;  ///< the next to begin, where nothing runs
+    Nanoseconds until = never;
+  };
+
+  Moment look(Nanoseconds now) {
+    Moment moment;
+    Nanoseconds soonest = never;
+    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+      std::size_t& at = next_[lane];
+      while (at < lanes_[lane].size() && lanes_[lane][at].end <= now) ++at;
+      if (at == lanes_[lane].size()) continue;
+      const Segment& segment = lanes_[lane][at];
+      if (segment.begin > now) {
+        soonest = std::min(soonest, segment.begin);
+        if (segment.claim == Claim::impossible) continue;  // it says nothing of what was to begin
+        if (moment.upcoming == nullptr || segment.begin < moment.upcoming->begin) {
+          moment.upcoming = &segment;
+        }
+        continue;
+      }
+      moment.until = std::min(moment.until, segment.end);
+      if (moment.owner == nullptr || segment.claim < moment.owner->claim) moment.owner = &segment;
+    }
+    moment.until = std::min(moment.until, soonest);
+    return moment;
+  }
+
+  void account(const Moment& moment, const Interval& time) {
+    const Nanoseconds length = time.end - time.begin;
+    if (moment.owner == nullptr) return idle(moment.upcoming, time);
+    const Segment& owner = *moment.owner;
+    if (owner.claim == Claim::impossible) return unexplained(time);
+    last_ = owner.op;
+    shares_[owner.op].*(owner.claim < Claim::wait ? &OpShare::own : &OpShare::waiting) += length;
+    total(owner.claim) += length;
+    if (owner.claim < Claim::transfer) hide(time);
+    result_.unaccounted += outside(time);
+  }
+
+  /// Communication that runs behind the owner of this time.
+  void hide(const Interval& time) {
+    bool any = false;
+    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+      if (next_[lane] == lanes_[lane].size()) continue;
+      const Segment& segment = lanes_[lane][next_[lane]];
+      if (segment.begin > time.begin || segment.claim < Claim::transfer) continue;
+      shares_[segment.op].hidden += time.end - time.begin;
+      any = true;
+    }
+    if (any) result_.hidden += time.end - time.begin;
+  }
+
+  void idle(const Segment* upcoming, const Interval& time) {
+    if (upcoming == nullptr) return unexplained(time);
+    const Nanoseconds inside = time.end - time.begin - outside(time);
+    result_.gap += inside;
+    shares_[upcoming->op].gap += inside;
+  }
+
+  void unexplained(const Interval& time) {
+    const Nanoseconds inside = time.end - time.begin - outside(time);
+    result_.unaccounted += inside;
+    if (inside > result_.largest.length) {
+      result_.largest = {.begin = time.begin, .length = inside, .after = last_};
+    }
+  }
+
+  [[nodiscard]] Nanoseconds outside(const Interval& time) const {
+    const Nanoseconds begin = std::max(time.begin, step_.begin);
+    const Nanoseconds end = std::min(time.end, step_.end);
+    return time.end - time.begin - std::max(Nanoseconds{0}, end - begin);
+  }
+
+  Nanoseconds& total(Claim claim) {
+    constexpr std::array totals{&RankStep::compute, &RankStep::copies, &RankStep::transfer,
+                                &RankStep::wait, &RankStep::late};
+    return result_.*totals[static_cast<std::size_t>(claim) - 1];
+  }
+
+  const std::vector<Lane>& lanes_;
+  Interval step_;
+  std::vector<OpShare>& shares_;
+  std::vector<std::size_t> next_;  ///< by lane, the segment that runs or comes
+  std::uint32_t last_ = 0;
+  RankStep result_;
+};
+
+}  // namespace
+
+RankStep split(const program::Outline& outline, const timeline::StepTrace& trace,
+               std::span<const Nanoseconds> waits, Streams streams, std::vector<OpShare>& shares) {
+  shares.assign(outline.ops.size(), {});
+  const Lanes lanes{outline, trace, waits, streams};
+  return Sweep{lanes.all(), trace, shares}.run();
+}
+
+}  // namespace isoscale::analysis

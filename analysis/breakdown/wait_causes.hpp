@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "analysis/breakdown/traced_steps.hpp"
+
+/// Whether those that others wait for are late in every step (imbalance) or now and then (noise).
+namespace isoscale::analysis {
+
+/// What the waits of all traced steps tell of each.
+class WaitCauses {
+ public:
+  /// `steps` outlive this.
+  explicit WaitCauses(const TracedSteps& steps);
+
+  /// Whether there are the two steps that it takes to tell what stays from what wanders.
+  [[nodiscard]] bool known() const { return steps_.steps.size() >= 2; }
+
+  /// By instance: the part of the waiting for its last member in step number `at` that is noise.
+  /// The rank that comes last in the other steps, by their mean, is the one to be expected last;
+  /// what it waits itself in this step, over what the members wait on average, is noise. It exceeds
+  /// 1 where the rank to be expected last came early; over many instances it averages to 1 for pure
+  /// noise and to 0 for pure imbalance, since the step itself has no say in who is expected. NaN
+  /// where nobody waited.
+  [[nodiscard]] std::vector<double> noise_shares(std::size_t at) const;
+
+  /// By rank: seconds that the members of its collectives and its partners waited for it, added up
+  /// over them and averaged over steps.
+  [[nodiscard]] std::vector<double> caused() const;
+
+ private:
+  const TracedSteps& steps_;
+  std::vector<std::vector<units::Nanoseconds>> total_;  ///< [rank][op], over steps
+};
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,191 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "analysis/devices/device_state.hpp"
+#include "analysis/statistics/statistics.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using results::DeviceSeries;
+using results::PointData;
+
+constexpr double drift_limit = 0.03;
+constexpr std::size_t fewest_of_third = 3;
+constexpr double dip = 0.9;  // of the median
+constexpr double dip_share = 0.1;
+constexpr std::size_t fewest_for_dips = 10;
+constexpr double busy_enough = 0.8;
+constexpr double reason_share = 0.1;
+
+struct Reason {
+  std::uint64_t bit;
+  std::string_view name;
+  double least_share;  ///< of the samples, from which it is worth a word
+};
+/// nvmlClocksEventReasons without idleness (1), settings of clocks (2) and of displays (0x100).
+constexpr std::array<Reason, 6> reasons{{{0x04, "software power cap", reason_share},
+                                         {0x08, "hardware slowdown", 0},
+                                         {0x10, "sync boost", reason_share},
+                                         {0x20, "software thermal slowdown", 0},
+                                         {0x40, "hardware thermal slowdown", 0},
+                                         {0x80, "hardware power brake", 0}}};
+constexpr std::uint64_t idle_bit = 0x01;
+
+/// "rank 3, gpu 1"
+std::string name_of(const DeviceSeries& series) {
+  return fmt::format("rank {}, {}", series.rank, series.device);
+}
+
+/// Whether a device worked when a sample was taken.
+class Working {
+ public:
+  Working(const PointData& point, const DeviceSeries& clock)
+      : gpu_(clock.device.starts_with("gpu")),
+        of_(find_series(point, clock.rank, clock.device, gpu_ ? "throttle_reasons" : "busy_time")) {
+  }
+
+  [[nodiscard]] bool at(double time) const {
+    if (of_ == nullptr) return gpu_;
+    const auto found = std::ranges::lower_bound(of_->time, time);
+    if (found == of_->time.end() || *found != time) return gpu_;
+    const auto i = static_cast<std::size_t>(found - of_->time.begin());
+    if (gpu_) return (static_cast<std::uint64_t>(of_->value[i]) & idle_bit) == 0;
+    if (i == 0) return false;
+    const double busy = of_->value[i] - of_->value[i - 1];
+    return busy >= busy_enough * (of_->time[i] - of_->time[i - 1]);
+  }
+
+ private:
+  bool gpu_;
+  const DeviceSeries* of_;
+};
+
+struct Samples {
+  std::vector<double> time, value;
+};
+
+/// Those that count: after warm-up, of a device that works.
+Samples counting(const PointData& point, const DeviceSeries& clock, double begin) {
+  const Working working{point, clock};
+  Samples samples;
+  for (std::size_t i = 0; i < clock.value.size(); ++i) {
+    if (clock.time[i] < begin || !working.at(clock.time[i])) continue;
+    samples.time.push_back(clock.time[i]);
+    samples.value.push_back(clock.value[i]);
+  }
+  return samples;
+}
+
+/// What the first and the last third of the time were like.
+std::string drift_sentence(const Samples& samples) {
+  if (samples.time.empty()) return "";
+  const double third = (samples.time.back() - samples.time.front()) / 3;
+  std::vector<double> early, late;
+  for (std::size_t i = 0; i < samples.time.size(); ++i) {
+    if (samples.time[i] <= samples.time.front() + third) early.push_back(samples.value[i]);
+    if (samples.time[i] >= samples.time.back() - third) late.push_back(samples.value[i]);
+  }
+  if (early.size() < fewest_of_third || late.size() < fewest_of_third) return "";
+  const double from = *median(early), to = *median(late);
+  if (!(from > 0) || std::abs(to / from - 1) <= drift_limit) return "";
+  return fmt::format("went from {} to {} (medians of its first and last third)",
+                     units::format_prefixed(from, "Hz"), units::format_prefixed(to, "Hz"));
+}
+
+std::string dip_sentence(const Samples& samples) {
+  if (samples.value.size() < fewest_for_dips) return "";
+  const double middle = *median(samples.value);
+  const auto low =
+      std::ranges::count_if(samples.value, [&](double value) { return value < dip * middle; });
+  const double share = static_cast<double>(low) / static_cast<double>(samples.value.size());
+  if (share <= dip_share) return "";
+  return fmt::format("was below 90% of its median, {}, in {} of the samples",
+                     units::format_prefixed(middle, "Hz"), units::format_percent(share, 0));
+}
+
+std::string clock_sentence(const PointData& point, const DeviceSeries& series, double begin) {
+  const Samples samples = counting(point, series, begin);
+  std::string text = drift_sentence(samples);
+  if (text.empty()) text = dip_sentence(samples);
+  if (text.empty()) return "";
+  const std::string_view kind = series.quantity == "sm_clock"       ? "SM clock"
+                                : series.quantity == "memory_clock" ? "memory clock"
+                                                                    : "clock";
+  return fmt::format("{}: the {} {}", name_of(series), kind, text);
+}
+
+std::string throttle_sentence(const DeviceSeries& series, double begin) {
+  std::vector<std::uint64_t> seen;
+  for (std::size_t i = 0; i < series.value.size(); ++i) {
+    if (series.time[i] >= begin) seen.push_back(static_cast<std::uint64_t>(series.value[i]));
+  }
+  std::vector<std::string> said;
+  for (const Reason& reason : reasons) {
+    const auto count =
+        std::ranges::count_if(seen, [&](std::uint64_t bits) { return (bits & reason.bit) != 0; });
+    if (count == 0) continue;
+    const double share = static_cast<double>(count) / static_cast<double>(seen.size());
+    if (share < reason.least_share) continue;
+    said.push_back(
+        fmt::format("{} ({} of the samples)", reason.name, units::format_percent(share, 0)));
+  }
+  if (said.empty()) return "";
+  return fmt::format("{}: clocks were held down by {}", name_of(series), fmt::join(said, ", "));
+}
+
+/// What is counted and should not be.
+std::string error_sentence(const DeviceSeries& series) {
+  struct Kind {
+    std::string_view quantity, name;
+  };
+  constexpr std::array<Kind, 7> kinds{
+      {{"ecc_corrected", "corrected ECC errors"},
+       {"ecc_uncorrected", "uncorrected ECC errors"},
+       {"throttle_count", "slow-downs of cores for their temperature"},
+       {"symbol_errors", "symbol errors of the link"},
+       {"link_downed", "losses of the link"},
+       {"send_errors", "errors of sending"},
+       {"receive_errors", "errors of receiving"}}};
+  const auto* const kind = std::ranges::find(kinds, series.quantity, &Kind::quantity);
+  if (kind == kinds.end()) return "";
+  const double grown = series.value.back() - series.value.front();
+  if (!(grown > 0)) return "";
+  return fmt::format("{}: {:.0f} {}", name_of(series), grown, kind->name);
+}
+
+}  // namespace
+
+std::vector<std::string> device_warnings(const PointData& point) {
+  const double begin = warm_up_seconds(point);
+  std::vector<std::string> warnings;
+  const auto add = [&](std::string sentence) {
+    if (!sentence.empty()) warnings.push_back(std::move(sentence));
+  };
+  for (const DeviceSeries& series : point.device_series) {
+    if (series.value.empty() || series.time.size() != series.value.size()) continue;
+    const std::string& quantity = series.quantity;
+    if (quantity == "sm_clock" || quantity == "memory_clock" || quantity == "clock") {
+      add(clock_sentence(point, series, begin));
+    } else if (quantity == "throttle_reasons") {
+      add(throttle_sentence(series, begin));
+    } else {
+      add(error_sentence(series));
+    }
+  }
+  return warnings;
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/render/cells.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "analysis/causes/cause_tables.hpp"
+#include "analysis/render/sentences.hpp"
+#include "analysis/render/text_escape.hpp"
+#include "analysis/statistics/looks.hpp"
+#include "analysis/statistics/overhead.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+std::string count(double value) {
+  std::string text = units::format_count(value, "");
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
+}
+
+/// Why a step time has no interval; "" when it has one, or when there is no step time.
+std::string no_interval(const PointReport& point) {
+  if (!point.step_time || point.step_time->lower) return "";
+  constexpr std::size_t fewest = 6;
+  if (point.step_time->samples < fewest) return "no interval: fewer than 6 steps count";
+  if (point.step_time->block == 1) {
+    return "no interval: too few steps count for one that repeated looks leave true";
+  }
+  return "no interval: the times of successive steps depend on each other, and there are too few";
+}
+
+/// How the point did against what the run's own parts reach alone.
+void add_to_calibration(const PointReport& point, Sentences& mfu, Sentences& links) {
+  if (point.mfu) {
+    mfu.add(point, percent(point.mfu) + " of the best multiplication of this run");
+  }
+  std::string text;
+  for (const LinkShare& at : point.link_shares) {
+    text += fmt::format("{}{} on {} ran at {} of what the link gives alone",
+                        text.empty() ? "" : "; ", at.op, at.axes, percent(at.share));
+  }
+  links.add(point, text);
+}
+
+bool has_label(const PointReport& point, std::string_view label) {
+  return std::ranges::find(point.labels, label) != point.labels.end();
+}
+
+}  // namespace
+
+const std::array<Category, 7>& categories() {
+  static constexpr std::array<Category, 7> all{{
+      {"compute", "█", "an op computes", &Breakdown::compute},
+      {"copies", "▓", "data is copied and nothing computes", &Breakdown::copies},
+      {"transfer", "▒", "exposed communication: all partners are there", &Breakdown::transfer},
+      {"wait", "░", "exposed communication: a partner has yet to come", &Breakdown::wait},
+      {"bubble", "o", "waiting that the pipeline's schedule asks for", &Breakdown::bubble},
+      {"gap", "·", "nothing runs", &Breakdown::gap},
+      {"other", "?", "nothing explains it", &Breakdown::other},
+  }};
+  return all;
+}
+
+std::string percent(std::optional<double> ratio) {
+  return ratio ? units::format_percent(*ratio) : std::string{undefined};
+}
+
+std::string fixed(std::optional<double> value) {
+  return value ? fmt::format("{:.2f}", *value) : std::string{undefined};
+}
+
+std::string step_time(const PointReport& point) {
+  if (!point.step_time) return std::string{undefined};
+  return units::format(units::Seconds{point.step_time->median});
+}
+
+std::string interval(const PointReport& point) {
+  const auto width = point.step_time ? relative_half_width(*point.step_time) : std::nullopt;
+  return width ? "±" + units::format_percent(*width) : std::string{undefined};
+}
+
+std::string throughput(const PointReport& point) {
+  return point.throughput ? count(*point.throughput) : std::string{undefined};
+}
+
+std::string throughput_unit(const Curve& curve) {
+  for (const PointReport& point : curve.points) {
+    if (!point.data->throughput_unit.empty()) return escape(point.data->throughput_unit);
+  }
+  return "throughput";
+}
+
+std::string flops_per_rank(const PointReport& point) {
+  return point.flops_per_rank ? count(*point.flops_per_rank) : std::string{undefined};
+}
+
+std::string share(const PointReport& point, double Breakdown::*part) {
+  if (!point.breakdown.mean) return std::string{undefined};
+  const double seconds = *point.breakdown.mean.*part;
+  // A bare 0 is easily passed over, and tells what never happened from what rounds to 0.0%.
+  return seconds == 0 ? "0" : percent(seconds / point.breakdown.mean->step);
+}
+
+std::string notes(const PointReport& point) {
+  std::vector<std::string> all(point.labels.size());
+  std::ranges::transform(point.labels, all.begin(), escape);
+  if (!point.data->verified) {
+    all.emplace_back("unverified");
+  } else if (!*point.data->verified) {
+    all.emplace_back("WRONG");
+  }
+  return fmt::format("{}", fmt::join(all, ", "));
+}
+
+std::string excuse(const PointReport& point) {
+  if (point.data->status == results::PointStatus::ok) return "";
+  const std::string reason = escape(point.data->reason);
+  return fmt::format("{}: {}", results::name(point.data->status),
+                     reason.empty() ? "no reason was recorded" : reason);
+}
+
+Facts remarks(const Curve& curve) {
+  Sentences verification;
+  Sentences intervals;
+  Sentences samples;
+  Sentences tracing;
+  Sentences labels;
+  Sentences breakdown;
+  Sentences folding;
+  Sentences graphs;
+  Sentences casts;
+  Sentences mfu;
+  Sentences links;
+  std::vector<int> verified;
+  for (const PointReport& point : curve.points) {
+    if (point.data->verified == true) verified.push_back(point.data->ranks);
+    if (point.data->verified == false) {
+      verification.add(point, "the results do not verify: " + escape(point.data->verification));
+    }
+    if (has_label(point, "shared-gpu")) {
+      labels.add(point, "shared-gpu: ranks share a GPU, so only correctness was looked at");
+    }
+    if (point.data->status != results::PointStatus::ok) continue;
+    intervals.add(point, no_interval(point));
+    intervals.add(point, out_of_time(*point.data, point.step_time));
+    for (const std::string& sentence : point.flags.sentences) samples.add(point, sentence);
+    tracing.add(point, overhead_warning(point.instrumentation_overhead));
+    if (has_label(point, "oversubscribed")) {
+      labels.add(point, "oversubscribed: ranks share cores, so this is no scaling result");
+    }
+    if (has_label(point, "injected")) {
+      const std::string given = fmt::format("{}", fmt::join(point.data->injections, ", "));
+      labels.add(point, fmt::format("injected: {} put in on purpose",
+                                    given.empty() ? "faults" : escape(given)));
+    }
+    if (has_label(point, "not-closed")) {
+      labels.add(point, fmt::format("not-closed: nothing explains {} of the traced time",
+                                    percent(point.breakdown.unaccounted)));
+    }
+    breakdown.add(point, escape(point.breakdown.missing));
+    if (point.data->folded) {
+      const std::string reason = escape(point.data->folded_reason);
+      folding.add(point, "all streams played as one" + (reason.empty() ? "" : ": " + reason));
+    }
+    if (point.data->graph == "on") graphs.add(point, "steps replayed as one captured graph");
+    if (const auto cast = point.op_time.find("cast"); cast != point.op_time.end()) {
+      casts.add(point, percent(cast->second / *point.traced_step) +
+                           " of the step goes into casts and transposes");
+    }
+    add_to_calibration(point, mfu, links);
+  }
+  Facts facts;
+  if (curve.baseline.value_or(1) != 1) {
+    facts.emplace_back("baseline", fmt::format("{} ranks, which count as {} times one",
+                                               *curve.baseline, *curve.baseline));
+  }
+  if (!verified.empty()) facts.emplace_back("verified", ranks_text(verified));
+  if (!curve.baseline) {
+    facts.emplace_back("baseline", "none: no point that efficiency could be against");
+  }
+  verification.append_to(facts, "WRONG");
+  intervals.append_to(facts, "±95%");
+  samples.append_to(facts, "steps");
+  tracing.append_to(facts, "tracing");
+  labels.append_to(facts, "label");
+  folding.append_to(facts, "streams");
+  graphs.append_to(facts, "graph");
+  casts.append_to(facts, "casts");
+  mfu.append_to(facts, "MFU");
+  links.append_to(facts, "links");
+  breakdown.append_to(facts, "traces");
+  const Facts causes = cause_remarks(curve);
+  facts.insert(facts.end(), causes.begin(), causes.end());
+  return facts;
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,208 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/render/render.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analysis/render/cells.hpp"
+#include "analysis/render/text_escape.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+/// RFC 4180: quoted when it must be, quotes doubled.
+std::string quoted(const std::string& cell) {
+  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
+  std::string result = "\"";
+  for (const char c : cell) result += c == '"' ? std::string{"\"\""} : std::string{c};
+  return result + "\"";
+}
+
+/// A spreadsheet takes a cell that begins like this for a formula; an apostrophe makes it text.
+std::string text_cell(std::string_view text) {
+  std::string cell = escape(text);
+  if (!cell.empty() && std::string_view{"=+-@"}.find(cell.front()) != std::string_view::npos) {
+    cell.insert(cell.begin(), '\'');
+  }
+  return quoted(cell);
+}
+
+/// The shortest text that reads back as the same number; empty = unknown.
+std::string number_cell(std::optional<double> number) {
+  return number && std::isfinite(*number) ? fmt::format("{}", *number) : "";
+}
+
+using Cell = std::pair<std::string_view, std::string>;
+
+std::string joined_options(const results::PointData& data) {
+  std::string text;
+  for (const auto& [key, value] : data.options) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : ";", key, value);
+  }
+  return text;
+}
+
+std::vector<Cell> what_ran(const RunReport& report, const PointReport& point) {
+  const results::RunData& run = *report.data;
+  const results::PointData& data = *point.data;
+  return {
+      {"run", text_cell(run.id)},
+      {"file", text_cell(report.file)},
+      {"created", text_cell(run.created)},
+      {"isoscale_version", text_cell(run.isoscale_version)},
+      {"device", text_cell(run.device)},
+      {"run_ranks", std::to_string(run.ranks)},
+      {"run_nodes", std::to_string(run.nodes)},
+      {"run_status", run.complete ? "complete" : "partial"},
+      {"index", std::to_string(data.index)},
+      {"workload", text_cell(data.workload)},
+      {"model", text_cell(data.model)},
+      {"dtype", text_cell(data.dtype)},
+      {"dp", std::to_string(data.mesh.dp)},
+      {"tp", std::to_string(data.mesh.tp)},
+      {"pp", std::to_string(data.mesh.pp)},
+      {"cp", std::to_string(data.mesh.cp)},
+      {"ep", std::to_string(data.mesh.ep)},
+      {"ranks", std::to_string(data.ranks)},
+      {"nodes", std::to_string(data.nodes)},
+      {"scaling", text_cell(data.scaling)},
+      {"placement", text_cell(data.placement)},
+      {"options", text_cell(joined_options(data))},
+      {"labels", text_cell(fmt::format("{}", fmt::join(point.labels, ";")))},
+      {"status", std::string{results::name(data.status)}},
+      {"reason", text_cell(data.reason)},
+      {"verified", data.verified ? (*data.verified ? "true" : "false") : ""},
+  };
+}
+
+std::vector<Cell> what_came_out(const PointReport& point) {
+  const auto& time = point.step_time;
+  const auto of_time = [&time](double Estimate::*member) {
+    return time ? number_cell(*time.*member) : "";
+  };
+  const auto& mean = point.breakdown.mean;
+  std::vector<Cell> cells{
+      {"step_time_median", of_time(&Estimate::median)},
+      {"step_time_lower", number_cell(time ? time->lower : std::nullopt)},
+      {"step_time_upper", number_cell(time ? time->upper : std::nullopt)},
+      {"step_time_min", of_time(&Estimate::minimum)},
+      {"step_time_max", of_time(&Estimate::maximum)},
+      {"steps", std::to_string(time ? time->samples : 0)},
+      {"throughput", number_cell(point.throughput)},
+      {"throughput_unit", text_cell(point.data->throughput_unit)},
+      {"speedup", number_cell(point.speedup)},
+      {"efficiency", number_cell(point.efficiency)},
+      {"flop_per_step", number_cell(point.flop_per_step)},
+      {"flops_per_rank", number_cell(point.flops_per_rank)},
+      {"mfu", number_cell(point.mfu)},
+      {"memory_per_rank", number_cell(point.memory_per_rank)},
+      {"energy_per_step", number_cell(point.devices.energy.joules_per_step)},
+      {"traced_step", number_cell(point.traced_step)},
+  };
+  for (const Category& category : categories()) {
+    cells.emplace_back(category.name, mean ? number_cell(*mean.*category.seconds) : "");
+  }
+  cells.emplace_back("hidden_communication", mean ? number_cell(mean->hidden_communication) : "");
+  cells.emplace_back("communication_ratio", number_cell(point.communication_ratio));
+  cells.emplace_back("instrumentation_overhead",
+                     number_cell(value_of(point.instrumentation_overhead)));
+  return cells;
+}
+
+/// Of a row of a micro-benchmark; all empty for the points of curves.
+std::vector<Cell> of_row(const RowReport& row) {
+  const results::RowData none;
+  const bool is_row = row.data != nullptr;
+  const results::RowData& data = is_row ? *row.data : none;
+  std::vector<Cell> cells{
+      {"row_status", is_row ? std::string{results::name(data.status)} : ""},
+      {"row_reason", text_cell(data.reason)},
+      {"row_dtype", text_cell(text_of(data, "dtype"))},
+  };
+  for (const char* key : {"op", "reduction", "in_place", "implementation", "axis", "groups",
+                          "algorithm", "protocol", "registration", "class", "cache", "origin",
+                          "kind", "together", "part", "collective", "pair"}) {
+    cells.emplace_back(key, text_cell(text_of(data, key)));
+  }
+  for (const char* key : {"bytes", "count", "root", "members", "m", "n", "k", "batch", "flop",
+                          "src", "dst", "numa", "estimate"}) {
+    cells.emplace_back(key, number_cell(number_of(data, key)));
+  }
+  const auto& time = row.time;
+  const auto of_time = [&time](double Estimate::*member) {
+    return time ? number_cell(*time.*member) : "";
+  };
+  const std::vector<Cell> measured{
+      {"plays", time ? std::to_string(time->samples) : ""},
+      {"calls", is_row ? std::to_string(data.calls) : ""},
+      {"time_median", of_time(&Estimate::median)},
+      {"time_lower", number_cell(time ? time->lower : std::nullopt)},
+      {"time_upper", number_cell(time ? time->upper : std::nullopt)},
+      {"time_min", of_time(&Estimate::minimum)},
+      {"time_max", of_time(&Estimate::maximum)},
+      {"time_p99", number_cell(row.p99 ? std::optional{row.p99->value} : std::nullopt)},
+      {"algbw", number_cell(row.algbw)},
+      {"busbw", number_cell(row.busbw)},
+      {"flops", number_cell(row.flops)},
+      {"bandwidth", number_cell(row.bandwidth)},
+      {"wrong", data.wrong ? std::to_string(*data.wrong) : ""},
+  };
+  cells.insert(cells.end(), measured.begin(), measured.end());
+  return cells;
+}
+
+std::vector<Cell> cells_of(const RunReport& report, const PointReport& point,
+                           const RowReport& row) {
+  std::vector<Cell> cells = what_ran(report, point);
+  for (Cell& cell : what_came_out(point)) cells.push_back(std::move(cell));
+  for (Cell& cell : of_row(row)) cells.push_back(std::move(cell));
+  return cells;
+}
+
+template <class Projection>
+std::string line(const std::vector<Cell>& cells, Projection projection) {
+  std::string text;
+  for (const Cell& cell : cells) {
+    if (&cell != &cells.front()) text += ',';
+    text += projection(cell);
+  }
+  return text + "\n";
+}
+
+std::string value_line(const RunReport& report, const PointReport& point, const RowReport& row) {
+  return line(cells_of(report, point, row), [](const Cell& cell) { return cell.second; });
+}
+
+}  // namespace
+
+std::string render_csv(std::span<const RunReport> reports) {
+  // The heading comes from a point without values, so that it is there when there are no points.
+  const results::RunData no_run;
+  const results::PointData no_data;
+  const RunReport nothing{.data = &no_run};
+  PointReport no_point;
+  no_point.data = &no_data;
+  std::string text =
+      line(cells_of(nothing, no_point, {}), [](const Cell& cell) { return cell.first; });
+  for (const RunReport& report : reports) {
+    for (const Curve& curve : report.curves) {
+      for (const PointReport& point : curve.points) {
+        text += value_line(report, point, {});
+      }
+    }
+    for (const PointReport& point : report.benches) {
+      for (const RowReport& row : point.bench->rows) text += value_line(report, point, row);
+      if (point.bench->rows.empty()) text += value_line(report, point, {});
+    }
+  }
+  return text;
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,191 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/render/render.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/causes/causes_json.hpp"
+#include "analysis/devices/device_tables.hpp"
+#include "analysis/render/cells.hpp"
+#include "analysis/rows/rows_json.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Of this format, not of run files. Keys are only ever added; a change of meaning raises the
+/// major.
+constexpr std::string_view schema_version = "1.0";
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json{} : Json(text); }
+
+template <class Number>
+Json number_or_null(const std::optional<Number>& number) {
+  return number ? Json(*number) : Json{};
+}
+
+Json step_time_json(const PointReport& point) {
+  const auto& time = point.step_time;
+  const auto field = [&time](auto member) { return time ? Json(*time.*member) : Json{}; };
+  return {{"median", field(&Estimate::median)},
+          {"lower", time ? number_or_null(time->lower) : Json{}},
+          {"upper", time ? number_or_null(time->upper) : Json{}},
+          {"min", field(&Estimate::minimum)},
+          {"max", field(&Estimate::maximum)},
+          {"steps", time ? time->samples : 0}};
+}
+
+Json breakdown_json(const PointReport& point) {
+  Json parts = Json::object();
+  for (const Category& category : categories()) {
+    const auto& mean = point.breakdown.mean;
+    parts[std::string{category.name}] = mean ? Json(*mean.*category.seconds) : Json{};
+  }
+  return parts;
+}
+
+Json communicators_json(const results::PointData& data) {
+  Json rows = Json::array();
+  for (const results::CommunicatorTime& made : data.communicators) {
+    rows.push_back({{"name", made.name},
+                    {"ranks", made.ranks},
+                    {"creation", made.creation},
+                    {"first_call", number_or_null(made.first_call)}});
+  }
+  return rows;
+}
+
+/// [lower, upper], or null.
+Json interval_json(const std::optional<Located>& located) {
+  if (!located || !located->lower || !located->upper) return {};
+  return Json::array({*located->lower, *located->upper});
+}
+
+Json point_json(const PointReport& point) {
+  const results::PointData& data = *point.data;
+  const auto& mean = point.breakdown.mean;
+  return {
+      {"index", data.index},
+      {"workload", data.workload},
+      {"model", data.model},
+      {"dtype", data.dtype},
+      {"mesh",
+       {{"dp", data.mesh.dp},
+        {"tp", data.mesh.tp},
+        {"pp", data.mesh.pp},
+        {"cp", data.mesh.cp},
+        {"ep", data.mesh.ep}}},
+      {"ranks", data.ranks},
+      {"nodes", data.nodes},
+      {"scaling", data.scaling},
+      {"placement", data.placement},
+      {"options", Json(data.options)},
+      {"labels", Json(point.labels)},
+      {"status", results::name(data.status)},
+      {"reason", text_or_null(data.reason)},
+      {"verified", number_or_null(data.verified)},
+      {"step_time", step_time_json(point)},
+      {"throughput",
+       {{"value", number_or_null(point.throughput)}, {"unit", text_or_null(data.throughput_unit)}}},
+      {"speedup", number_or_null(point.speedup)},
+      {"efficiency", number_or_null(point.efficiency)},
+      {"flop_per_step", number_or_null(point.flop_per_step)},
+      {"flops_per_rank", number_or_null(point.flops_per_rank)},
+      {"mfu", number_or_null(point.mfu)},
+      {"memory_per_rank", number_or_null(point.memory_per_rank)},
+      {"traced_step", number_or_null(point.traced_step)},
+      {"breakdown", breakdown_json(point)},
+      {"op_time", Json(point.op_time)},
+      {"hidden_communication", mean ? Json(mean->hidden_communication) : Json{}},
+      {"communication_ratio", number_or_null(point.communication_ratio)},
+      {"instrumentation_overhead", number_or_null(value_of(point.instrumentation_overhead))},
+      {"instrumentation_overhead_interval", interval_json(point.instrumentation_overhead)},
+      {"flags", Json(point.flags.sentences)},
+      {"device_state", device_state_json(point.devices)},
+      {"graph", data.graph},
+      {"communicators", communicators_json(data)},
+      {"link_share", link_shares_json(point)},
+      {"rows", point.bench ? rows_json(*point.bench) : Json::array()},
+      {"slow_pairs", point.bench ? slow_pairs_json(*point.bench) : Json::array()},
+  };
+}
+
+Json system_json(const results::RunData& run) {
+  Json ranks = Json::array();
+  for (const results::RankFacts& facts : run.rank_facts) {
+    ranks.push_back({{"rank", facts.rank},
+                     {"host", facts.host},
+                     {"node", facts.node},
+                     {"text", Json(facts.text)},
+                     {"number", Json(facts.number)}});
+  }
+  Json environment = Json::object();
+  for (const auto& [name, value] : run.environment) environment[name] = value;
+  return {{"device_detail", text_or_null(run.device_detail)},
+          {"mpi_library", text_or_null(run.mpi_library)},
+          {"compiler", text_or_null(run.compiler)},
+          {"build_type", text_or_null(run.build_type)},
+          {"git_hash", text_or_null(run.git_hash)},
+          {"command_line", text_or_null(run.command_line)},
+          {"environment", environment},
+          {"ranks", ranks}};
+}
+
+Json curves_json(const RunReport& report) {
+  Json curves = Json::array();
+  for (const Curve& curve : report.curves) {
+    Json points = Json::array();
+    for (const PointReport& point : curve.points) points.push_back(point.data->index);
+    curves.push_back({{"title", curve.title},
+                      {"baseline", number_or_null(curve.baseline)},
+                      {"points", points},
+                      {"laws", laws_json(curve.laws)}});
+  }
+  return curves;
+}
+
+Json run_json(const RunReport& report) {
+  const results::RunData& run = *report.data;
+  std::vector<const PointReport*> points;
+  for (const Curve& curve : report.curves) {
+    for (const PointReport& point : curve.points) points.push_back(&point);
+  }
+  for (const PointReport& point : report.benches) points.push_back(&point);
+  std::ranges::stable_sort(points, {}, [](const PointReport* at) { return at->data->index; });
+  Json rows = Json::array();
+  for (const PointReport* const point : points) {
+    rows.push_back(point_json(*point));
+    add_causes_json(*point, rows.back());
+  }
+  return {{"id", run.id},
+          {"file", report.file},
+          {"created", run.created},
+          {"isoscale_version", run.isoscale_version},
+          {"device", run.device},
+          {"ranks", run.ranks},
+          {"nodes", run.nodes},
+          {"status", run.complete ? "complete" : "partial"},
+          {"warnings", Json(run.warnings)},
+          {"system", system_json(run)},
+          {"points", rows},
+          {"curves", curves_json(report)},
+          {"calibration", calibration_json(report.calibration)}};
+}
+
+}  // namespace
+
+std::string render_json(std::span<const RunReport> reports) {
+  Json runs = Json::array();
+  for (const RunReport& report : reports) runs.push_back(run_json(report));
+  const Json document{{"schema_version", schema_version}, {"runs", runs}};
+  // ASCII only, so that printing it on a terminal is safe; bytes that are not UTF-8 are replaced.
+  return document.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace isoscale::analysis

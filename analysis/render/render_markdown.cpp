@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/render/render.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/causes/cause_tables.hpp"
+#include "analysis/devices/device_tables.hpp"
+#include "analysis/render/cells.hpp"
+#include "analysis/render/text_escape.hpp"
+#include "analysis/rows/bench_tables.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+/// `text` such that markdown shows it as it is.
+std::string literal(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '<') {
+      result += "&lt;";
+    } else if (c == '&') {
+      result += "&amp;";
+    } else {
+      if (std::string_view{"\\`*_{}[]()#!|~>"}.find(c) != std::string_view::npos) result += '\\';
+      result += c;
+    }
+  }
+  return result;
+}
+
+using Cells = std::vector<std::string>;
+
+std::string row(const Cells& cells) {
+  std::string text = "|";
+  for (const std::string& cell : cells) text += " " + literal(cell) + " |";
+  return text + "\n";
+}
+
+/// Heading and rule of a table whose columns are numbers but for those named in `left`.
+std::string heading(const Cells& names, const std::vector<std::size_t>& left) {
+  std::string rule = "|";
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    rule += std::ranges::find(left, i) == left.end() ? "---:|" : "---|";
+  }
+  return row(names) + rule + "\n";
+}
+
+std::string list(const Facts& facts) {
+  std::string text;
+  for (const auto& [key, value] : facts) text += fmt::format("- {}: {}\n", key, literal(value));
+  return text;
+}
+
+std::string scaling_table(const Curve& curve) {
+  std::string text = heading({"ranks", "mesh", "step time", "±95%", throughput_unit(curve),
+                              "speed-up", "efficiency", "FLOP/s/rank", "notes"},
+                             {1, 8});
+  for (const PointReport& point : curve.points) {
+    Cells cells{std::to_string(point.data->ranks), mesh::to_string(point.data->mesh)};
+    if (const std::string why = excuse(point); !why.empty()) {
+      cells.resize(8, std::string{undefined});
+      cells.push_back(why);
+    } else {
+      cells.insert(cells.end(),
+                   {step_time(point), interval(point), throughput(point), fixed(point.speedup),
+                    percent(point.efficiency), flops_per_rank(point), notes(point)});
+    }
+    text += row(cells);
+  }
+  return text;
+}
+
+std::string breakdown_table(const Curve& curve) {
+  Cells names{"ranks"};
+  for (const Category& category : categories()) names.emplace_back(category.name);
+  names.insert(names.end(), {"hidden", "tracing"});
+  std::string text = heading(names, {});
+  for (const PointReport& point : curve.points) {
+    if (!point.breakdown.mean) continue;
+    Cells cells{std::to_string(point.data->ranks)};
+    for (const Category& category : categories()) cells.push_back(share(point, category.seconds));
+    cells.push_back(share(point, &Breakdown::hidden_communication));
+    cells.push_back(overhead_text(point.instrumentation_overhead));
+    text += row(cells);
+  }
+  return text;
+}
+
+std::string tables_text(const std::vector<TitledTable>& tables) {
+  std::string text;
+  for (const TitledTable& part : tables) {
+    Cells names;
+    std::vector<std::size_t> left;
+    for (std::size_t i = 0; i < part.columns.size(); ++i) {
+      names.push_back(part.columns[i].heading);
+      if (part.columns[i].align == Align::left) left.push_back(i);
+    }
+    const bool remarked =
+        std::ranges::any_of(part.rows, [](const Row& at) { return !at.tail.empty(); });
+    if (remarked) {
+      left.push_back(names.size());
+      names.emplace_back("notes");
+    }
+    text += fmt::format("\n{}:\n\n", literal(part.title)) + heading(names, left);
+    for (const Row& at : part.rows) {
+      Cells cells = at.cells;
+      cells.resize(part.columns.size(), std::string{undefined});
+      if (remarked) cells.push_back(at.tail);
+      text += row(cells);
+    }
+  }
+  return text;
+}
+
+std::string curve_text(const Curve& curve) {
+  std::string text = fmt::format("\n### {}\n\n", literal(escape(curve.title)));
+  text += scaling_table(curve);
+  const bool traced = std::ranges::any_of(
+      curve.points, [](const PointReport& point) { return point.breakdown.mean.has_value(); });
+  if (traced) text += "\nShares of a traced step, mean over ranks:\n\n" + breakdown_table(curve);
+  text += tables_text(cause_tables(curve));
+  const Facts facts = remarks(curve);
+  if (!facts.empty()) text += "\n" + list(facts);
+  return text;
+}
+
+/// Nothing, where no device was looked at.
+std::string devices_text(const Curve& curve) {
+  const Facts facts = device_remarks(curve);
+  return tables_text(device_tables(curve)) + (facts.empty() ? "" : "\n" + list(facts));
+}
+
+std::string bench_text(const PointReport& point) {
+  std::string text = fmt::format("\n### {}\n", literal(bench_title(point)));
+  if (const std::string why = excuse(point); !why.empty()) text += "\n" + literal(why) + "\n";
+  text += tables_text(bench_tables(point));
+  const Facts facts = bench_remarks(point);
+  if (!facts.empty()) text += "\n" + list(facts);
+  return text;
+}
+
+}  // namespace
+
+std::string render_markdown(std::span<const RunReport> reports) {
+  std::string text;
+  for (const RunReport& report : reports) {
+    if (!text.empty()) text += "\n";
+    text += fmt::format("## {}\n\n", literal(headline(report))) + list(header(report));
+    if (report.curves.empty() && report.benches.empty()) text += "\nNo point was measured.\n";
+    for (const Curve& curve : report.curves) text += curve_text(curve) + devices_text(curve);
+    for (const PointReport& point : report.benches) text += bench_text(point);
+    const std::vector<TitledTable> calibration = calibration_tables(report);
+    if (!calibration.empty()) text += "\n### calibration\n" + tables_text(calibration);
+  }
+  return text;
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analysis/render/cells.hpp"
+#include "analysis/render/render.hpp"
+#include "analysis/render/text_escape.hpp"
+#include "analysis/rows/bench_tables.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+/// An element type as nccl-tests calls it; one that it does not have keeps its name.
+std::string type_name(const std::string& dtype) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 11> names{
+      {{"f64", "double"},
+       {"f32", "float"},
+       {"tf32", "float"},
+       {"f16", "half"},
+       {"bf16", "bfloat16"},
+       {"e4m3", "f8e4m3"},
+       {"e5m2", "f8e5m2"},
+       {"i8", "int8"},
+       {"u8", "uint8"},
+       {"i32", "int32"},
+       {"i64", "int64"}}};
+  const auto* const found =
+      std::ranges::find(names, dtype, &std::pair<std::string_view, std::string_view>::first);
+  return found == names.end() ? dtype : std::string{found->second};
+}
+
+/// One word: columns are told apart by blanks.
+std::string word(std::string text) {
+  text = escape(text);
+  std::ranges::replace(text, ' ', '_');
+  return text.empty() ? "none" : text;
+}
+
+std::string decimal(std::optional<double> value, double unit) {
+  if (!value) return "N/A";
+  const double scaled = *value / unit;
+  return fmt::format("{:.{}f}", scaled, scaled < 10000 ? 2 : scaled < 100000 ? 1 : 0);
+}
+
+/// Time in us, algbw and busbw in GB/s of 10^9, and wrong elements of one placement.
+std::string placement(const RowReport* row) {
+  constexpr double micro = 1e-6, giga = 1e9;
+  const bool ok = row != nullptr && has_rates(*row->data) && row->time;
+  const std::string wrong =
+      ok && row->data->wrong ? std::to_string(*row->data->wrong) : std::string{"N/A"};
+  return fmt::format("  {:>7}  {:>6}  {:>6}  {:>5}",
+                     decimal(ok ? std::optional{row->time->median} : std::nullopt, micro),
+                     decimal(ok ? row->algbw : std::nullopt, giga),
+                     decimal(ok ? row->busbw : std::nullopt, giga), wrong);
+}
+
+std::string size_line(const PlacePair& pair) {
+  const results::RowData& data = *pair.any().data;
+  return fmt::format(
+      "{:>12}  {:>12}  {:>8}  {:>6}  {:>6}{}{}\n", count_cell(number_of(data, "bytes").value_or(0)),
+      count_cell(number_of(data, "count").value_or(0)), word(type_name(text_of(data, "dtype"))),
+      word(text_of(data, "reduction")), count_cell(number_of(data, "root").value_or(-1)),
+      placement(pair.out_of_place), placement(pair.in_place));
+}
+
+std::string without_blanks(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line + "\n";
+}
+
+std::string heading() {
+  const auto line = [](const std::array<std::string_view, 5>& what, std::string_view time,
+                       std::string_view algbw, std::string_view busbw, std::string_view wrong) {
+    const std::string half = fmt::format("  {:>7}  {:>6}  {:>6}  {:>5}", time, algbw, busbw, wrong);
+    return without_blanks(fmt::format("#{:>11}  {:>12}  {:>8}  {:>6}  {:>6}{}{}", what[0], what[1],
+                                      what[2], what[3], what[4], half, half));
+  };
+  return without_blanks(fmt::format("#{:>52}  {:^30}  {:^30}", "", "out-of-place", "in-place")) +
+         line({"size", "count", "type", "redop", "root"}, "time", "algbw", "busbw", "#wrong") +
+         line({"(B)", "(elements)", "", "", ""}, "(us)", "(GB/s)", "(GB/s)", "");
+}
+
+std::string group_text(const PointReport& point, const CollectiveGroup& group) {
+  std::string text =
+      fmt::format("#\n# {}: {}\n", bench_title(point), group_title(group)) + heading();
+  std::int64_t failed_checks = 0;
+  for (const PlacePair& pair : group.sizes) {
+    text += size_line(pair);
+    for (const RowReport* const row : {pair.out_of_place, pair.in_place}) {
+      if (row == nullptr) continue;
+      if (row->data->wrong.value_or(0) > 0) ++failed_checks;
+      if (const std::string why = row_excuse(*row); !why.empty()) text += "# " + why + "\n";
+    }
+  }
+  return text + fmt::format("# Out of bounds values : {} {}\n", failed_checks,
+                            failed_checks == 0 ? "OK" : "FAILED");
+}
+
+}  // namespace
+
+std::string render_nccl_tests(std::span<const RunReport> reports) {
+  std::string text;
+  for (const RunReport& report : reports) {
+    text += fmt::format("# {}\n", headline(report));
+    text +=
+        "# time: median over plays of the slowest rank's time of one call; algbw and busbw by it\n";
+    bool any = false;
+    for (const PointReport& point : report.benches) {
+      for (const CollectiveGroup& group : collective_groups(*point.bench)) {
+        text += group_text(point, group);
+        any = true;
+      }
+    }
+    if (!any) text += "# no collective was measured\n";
+  }
+  return text;
+}
+
+}  // namespace isoscale::analysis

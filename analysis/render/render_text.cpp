@@ -1,0 +1,220 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/render/render.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+
+#include "analysis/causes/cause_tables.hpp"
+#include "analysis/devices/device_tables.hpp"
+#include "analysis/render/cells.hpp"
+#include "analysis/render/text_escape.hpp"
+#include "analysis/render/text_table.hpp"
+#include "analysis/rows/bench_tables.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+constexpr int bar_width = 20;
+constexpr int bar_beyond = 4;  // an efficiency of up to 120% is drawn
+
+std::string lines(const Facts& facts) {
+  std::string text;
+  for (const auto& [key, value] : facts) {
+    text += fmt::format("  {}{:{}} {}\n", key, "", 8 - std::min<std::size_t>(8, display_width(key)),
+                        value);
+  }
+  return text;
+}
+
+/// The parts of a step as one bar; cells go to the largest remainders, so that they sum to it.
+std::string breakdown_bar(const Breakdown& parts) {
+  constexpr std::size_t count = 7;
+  std::array<double, count> exact{};
+  std::array<int, count> cells{};
+  for (std::size_t i = 0; i < count; ++i) {
+    exact[i] = std::max(0.0, parts.*categories()[i].seconds);
+  }
+  const double sum = std::reduce(exact.begin(), exact.end());
+  if (!(sum > 0)) return "";
+  for (std::size_t i = 0; i < count; ++i) {
+    exact[i] *= bar_width / sum;
+    cells[i] = static_cast<int>(exact[i]);
+  }
+  while (std::reduce(cells.begin(), cells.end()) < bar_width) {
+    std::size_t neediest = 0;
+    for (std::size_t i = 1; i < count; ++i) {
+      if (exact[i] - cells[i] > exact[neediest] - cells[neediest]) neediest = i;
+    }
+    ++cells[neediest];
+  }
+  std::string bar;
+  for (std::size_t i = 0; i < count; ++i) {
+    for (int cell = 0; cell < cells[i]; ++cell) bar += categories()[i].glyph;
+  }
+  return bar;
+}
+
+/// The scale above the efficiency bars.
+std::string efficiency_heading() {
+  return fmt::format("{:<{}}{:<{}}{:>{}}", "0%", bar_width / 2 - 1, "50%", bar_width / 4, "ideal│",
+                     bar_width / 4 + 2);
+}
+
+std::string scaling_table(const Curve& curve) {
+  const std::vector<Column> columns{
+      {"ranks"},        {"mesh", Align::left},    {"step time"},
+      {"±95%"},         {throughput_unit(curve)}, {"speed-up"},
+      {"FLOP/s/rank"},  {"efficiency"},           {efficiency_heading(), Align::left},
+      {"", Align::left}};
+  std::vector<Row> rows;
+  for (const PointReport& point : curve.points) {
+    const std::string ranks = std::to_string(point.data->ranks);
+    const std::string mesh = mesh::to_string(point.data->mesh);
+    if (const std::string why = excuse(point); !why.empty()) {
+      rows.push_back({.cells = {ranks, mesh}, .tail = why});
+      continue;
+    }
+    rows.push_back(
+        {.cells = {ranks, mesh, step_time(point), interval(point), throughput(point),
+                   fixed(point.speedup), flops_per_rank(point), percent(point.efficiency),
+                   point.efficiency
+                       ? bar_to_mark(*point.efficiency * bar_width, bar_width, bar_beyond)
+                       : "",
+                   notes(point)},
+         .tail = ""});
+  }
+  return table(columns, rows);
+}
+
+bool has_breakdown(const PointReport& point) { return point.breakdown.mean.has_value(); }
+
+std::string breakdown_table(const Curve& curve) {
+  std::vector<Column> columns{{"ranks"}};
+  for (const Category& category : categories()) {
+    columns.push_back({fmt::format("{} {}", category.glyph, category.name)});
+  }
+  columns.push_back({"hidden"});
+  columns.push_back({"tracing"});
+  columns.push_back({"where a step went", Align::left});
+  std::vector<Row> rows;
+  for (const PointReport& point : curve.points) {
+    if (!has_breakdown(point)) continue;
+    Row row{.cells = {std::to_string(point.data->ranks)}, .tail = ""};
+    for (const Category& category : categories()) {
+      row.cells.push_back(share(point, category.seconds));
+    }
+    row.cells.push_back(share(point, &Breakdown::hidden_communication));
+    row.cells.push_back(overhead_text(point.instrumentation_overhead));
+    row.cells.push_back(breakdown_bar(*point.breakdown.mean));
+    rows.push_back(row);
+  }
+  return table(columns, rows);
+}
+
+std::string heading(const std::string& title) {
+  std::string text = fmt::format("\n{}\n", title);
+  for (std::size_t i = display_width(title); i > 0; --i) text += "─";
+  return text + "\n";
+}
+
+std::string titled(const TitledTable& part) {
+  return "  " + part.title + "\n" + table(part.columns, part.rows);
+}
+
+std::string curve_text(const Curve& curve) {
+  std::string text = heading(escape(curve.title)) + scaling_table(curve);
+  if (std::ranges::any_of(curve.points, has_breakdown)) text += "\n" + breakdown_table(curve);
+  for (const TitledTable& part : cause_tables(curve)) text += "\n" + titled(part);
+  const Facts facts = remarks(curve);
+  if (!facts.empty()) text += "\n" + lines(facts);
+  return text;
+}
+
+std::string tables_text(const std::vector<TitledTable>& tables) {
+  std::string text;
+  for (const TitledTable& part : tables) {
+    if (&part != &tables.front()) text += "\n";
+    text += part.title + "\n" + table(part.columns, part.rows);
+  }
+  return text;
+}
+
+/// Nothing, where no device was looked at.
+std::string devices_text(const Curve& curve) {
+  const std::vector<TitledTable> tables = device_tables(curve);
+  const Facts facts = device_remarks(curve);
+  std::string text = tables.empty() ? "" : "\n" + tables_text(tables);
+  if (!facts.empty()) text += "\n" + lines(facts);
+  return text;
+}
+
+std::string bench_text(const PointReport& point) {
+  std::string text = heading(bench_title(point));
+  const std::string why = excuse(point);
+  if (!why.empty()) text += "  " + why + "\n";
+  text += tables_text(bench_tables(point));
+  if (const Facts facts = bench_remarks(point); !facts.empty()) text += "\n" + lines(facts);
+  return text;
+}
+
+std::string bench_key() {
+  return "\nTime of one call: median over plays, each as long as its slowest rank, and 95% "
+         "interval;"
+         " p99 of single calls.\n"
+         "algbw and busbw as nccl-tests defines them; of ceiling: of the best of this run;"
+         " hidden: share of the shorter part.\n"
+         "Slow pairs: below their class's median by 3.5 scaled median deviations and 10%; of fewer"
+         " than 4, 25% below the best;\n"
+         "of latency: 1.5 times its class's median, of fewer than 4 twice the best.\n"
+         "Calibration: error is what a time between the sizes is promised to keep to, from leaving"
+         " out each size in turn.\n";
+}
+
+std::string key() {
+  std::string text =
+      "\nStep time: median of untraced steps, each as long as its slowest rank, and 95% interval.\n"
+      "Efficiency: throughput per rank relative to the baseline.\n"
+      "Where a step went: shares of a traced step, mean over ranks, each moment counted once:\n";
+  for (const Category& category : categories()) {
+    text += fmt::format("  {} {:<9} {}\n", category.glyph, category.name, category.meaning);
+  }
+  text += "    hidden    communication behind computation and copies (part of these)\n";
+  text += "    tracing   how much longer a step is when it is traced\n";
+  text +=
+      "Lost time: what a cause adds to the step beyond the baseline's share of it; untraced: what"
+      " traced steps\n"
+      "differ by. GEMM shapes: the GEMMs without communication; GEMM overlap: what they take more"
+      " with it.\n"
+      "Efficiencies as the POP Centre of Excellence defines them; serialisation from a replay on a"
+      " free network.\n";
+  return text;
+}
+
+}  // namespace
+
+std::string render_text(std::span<const RunReport> reports) {
+  std::string text;
+  bool explained = false, explained_bench = false;
+  for (const RunReport& report : reports) {
+    if (!text.empty()) text += "\n\n";
+    text += headline(report) + "\n" + lines(header(report));
+    if (report.curves.empty() && report.benches.empty()) text += "\nNo point was measured.\n";
+    for (const Curve& curve : report.curves) text += curve_text(curve) + devices_text(curve);
+    for (const PointReport& point : report.benches) text += bench_text(point);
+    const std::vector<TitledTable> calibration = calibration_tables(report);
+    if (!calibration.empty()) text += heading("calibration") + tables_text(calibration);
+    explained = explained || !report.curves.empty();
+    explained_bench = explained_bench || !report.benches.empty() || !calibration.empty();
+  }
+  if (explained) text += key();
+  if (explained_bench) text += bench_key();
+  return text;
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/render/text_escape.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+namespace isoscale::analysis {
+namespace {
+
+constexpr bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U; }
+
+struct CodePoint {
+  std::uint32_t value = 0;
+  std::size_t length = 1;  ///< bytes
+};
+
+/// The code point at the start of `text`; nullopt when the bytes are not UTF-8.
+std::optional<CodePoint> decode(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text.front());
+  if (lead < 0x80U) return CodePoint{.value = lead, .length = 1};
+  const std::size_t length = lead >= 0xf0U ? 4 : lead >= 0xe0U ? 3 : 2;
+  if (lead < 0xc2U || lead > 0xf4U || text.size() < length) return std::nullopt;
+  std::uint32_t value = lead & (0xffU >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) {
+    if (!is_continuation(text[i])) return std::nullopt;
+    value = value << 6U | (static_cast<unsigned char>(text[i]) & 0x3fU);
+  }
+  const bool overlong = (length == 3 && value < 0x800U) || (length == 4 && value < 0x10000U);
+  const bool surrogate = value >= 0xd800U && value <= 0xdfffU;
+  if (overlong || surrogate || value > 0x10ffffU) return std::nullopt;
+  return CodePoint{.value = value, .length = length};
+}
+
+/// Control characters, line and paragraph separators, and the marks that reorder or hide text.
+constexpr bool is_unsafe(std::uint32_t c) {
+  return c < 0x20U || (c >= 0x7fU && c <= 0x9fU) || c == 0xadU || c == 0x61cU ||
+         (c >= 0x200bU && c <= 0x200fU) || (c >= 0x2028U && c <= 0x202eU) ||
+         (c >= 0x2060U && c <= 0x206fU) || c == 0xfeffU || c >= 0xe0000U;
+}
+
+}  // namespace
+
+std::string escape(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    const auto point = decode(text);
+    const std::size_t length = point ? point->length : 1;
+    if (!point) {
+      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text.front()));
+    } else if (point->value == '\n') {
+      result += "\\n";
+    } else if (point->value == '\t') {
+      result += "\\t";
+    } else if (!is_unsafe(point->value)) {
+      result += text.substr(0, length);
+    } else if (point->value < 0x100U) {
+      result += fmt::format("\\x{:02x}", point->value);
+    } else {
+      result += fmt::format("\\u{:04x}", point->value);
+    }
+    text.remove_prefix(length);
+  }
+  return result;
+}
+
+std::size_t display_width(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return !is_continuation(c); }));
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/statistics/overhead.hpp"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <vector>
+
+#include "analysis/statistics/statistics.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+constexpr std::size_t most_pairs = 256;  // the centre looks at every two of them
+constexpr double tolerated = 0.01;
+
+/// traced / untraced - 1; absent without untraced time.
+std::optional<double> difference(const StepBlock& one, const StepBlock& other) {
+  const bool first = one.kind == StepBlock::Kind::traced;
+  const auto traced = median(first ? one.times : other.times);
+  const auto untraced = median(first ? other.times : one.times);
+  if (!traced || !untraced || !(*untraced > 0)) return std::nullopt;
+  return *traced / *untraced - 1;
+}
+
+}  // namespace
+
+std::optional<Located> instrumentation_overhead(std::span<const StepBlock> blocks) {
+  std::vector<double> pairs;
+  for (std::size_t i = 0; i + 1 < blocks.size(); ++i) {
+    if (blocks[i].kind == blocks[i + 1].kind) continue;
+    if (const auto pair = difference(blocks[i], blocks[i + 1])) pairs.push_back(*pair);
+    ++i;  // a block belongs to one pair
+  }
+  if (pairs.size() > most_pairs) {
+    for (std::size_t i = 0; i < most_pairs; ++i) pairs[i] = pairs[i * pairs.size() / most_pairs];
+    pairs.resize(most_pairs);
+  }
+  return centre(pairs);
+}
+
+std::string overhead_text(const std::optional<Located>& overhead) {
+  if (!overhead) return "—";
+  std::string value = units::format_percent(overhead->value);
+  if (!overhead->lower || !overhead->upper) return value;
+  return fmt::format("{} ({} to {})", value, units::format_percent(*overhead->lower),
+                     units::format_percent(*overhead->upper));
+}
+
+std::string overhead_warning(const std::optional<Located>& overhead) {
+  if (!overhead) return "";
+  if (overhead->lower && overhead->upper) {
+    if (!(*overhead->lower > tolerated)) return "";
+    return fmt::format(
+        "tracing makes steps {} longer ({} to {}), so the breakdown is of disturbed steps",
+        units::format_percent(overhead->value), units::format_percent(*overhead->lower),
+        units::format_percent(*overhead->upper));
+  }
+  if (!(overhead->value > tolerated)) return "";
+  return fmt::format(
+      "tracing seems to make steps {} longer, but there are too few blocks to be sure",
+      units::format_percent(overhead->value));
+}
+
+}  // namespace isoscale::analysis

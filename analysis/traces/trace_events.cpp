@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/traces/trace_events.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <ostream>
+
+namespace isoscale::analysis {
+namespace {
+
+/// In quotes; what is no UTF-8 is replaced.
+std::string quoted(std::string_view text) {
+  constexpr auto replace = nlohmann::json::error_handler_t::replace;
+  return nlohmann::json(std::string{text}).dump(-1, ' ', false, replace);
+}
+
+}  // namespace
+
+EventArguments& EventArguments::add(std::string_view key, std::string_view text) {
+  return add_json(key, quoted(text));
+}
+
+EventArguments& EventArguments::add(std::string_view key, double number) {
+  return add_json(key, nlohmann::json(number).dump());
+}
+
+EventArguments& EventArguments::add_json(std::string_view key, const std::string& value) {
+  members_ += fmt::format("{}{}:{}", members_.empty() ? "" : ",", quoted(key), value);
+  return *this;
+}
+
+std::string microseconds(units::Nanoseconds time) {
+  constexpr std::uint64_t per_microsecond = 1000;
+  const bool is_negative = time.value() < 0;
+  const auto magnitude = static_cast<std::uint64_t>(is_negative ? -time.value() : time.value());
+  return fmt::format("{}{}.{:03}", is_negative ? "-" : "", magnitude / per_microsecond,
+                     magnitude % per_microsecond);
+}
+
+TraceWriter::TraceWriter(std::ostream& out) : out_(out) {
+  out_ << R"({"displayTimeUnit":"ns","traceEvents":[)";
+}
+
+void TraceWriter::begin_line() {
+  out_ << (is_first_ ? "\n" : ",\n");
+  is_first_ = false;
+}
+
+void TraceWriter::write_name(std::string_view what, const Track& track, std::string_view name) {
+  begin_line();
+  out_ << fmt::format(R"({{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})", what,
+                      track.process, track.thread, quoted(name));
+}
+
+void TraceWriter::name_process(std::int64_t process, std::string_view name) {
+  write_name("process_name", {.process = process}, name);
+  begin_line();
+  out_ << fmt::format(
+      R"({{"ph":"M","name":"process_sort_index","pid":{0},"tid":0,"args":{{"sort_index":{0}}}}})",
+      process);
+}
+
+void TraceWriter::name_thread(const Track& track, std::string_view name) {
+  write_name("thread_name", track, name);
+  begin_line();
+  out_ << fmt::format(
+      R"({{"ph":"M","name":"thread_sort_index","pid":{},"tid":{},"args":{{"sort_index":{}}}}})",
+      track.process, track.thread, track.thread);
+}
+
+void TraceWriter::write(const TraceEvent& event) {
+  begin_line();
+  const units::Nanoseconds length = std::max(event.end - event.start, units::Nanoseconds{0});
+  out_ << fmt::format(
+      R"({{"ph":"X","name":{},"cat":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{}}})",
+      quoted(event.name), quoted(event.category), event.track.process, event.track.thread,
+      microseconds(event.start), microseconds(length), event.arguments.json());
+  ++events_;
+}
+
+void TraceWriter::write_flow(FlowEnd end, std::uint64_t id, const Track& track,
+                             units::Nanoseconds time) {
+  begin_line();
+  // bp "e": the arrow ends at the interval that holds the time, not at the next one.
+  out_ << fmt::format(
+      R"({{"ph":"{}","name":"message","cat":"message","id":{},"pid":{},"tid":{},"ts":{}{}}})",
+      end == FlowEnd::start ? "s" : "f", id, track.process, track.thread, microseconds(time),
+      end == FlowEnd::start ? "" : R"(,"bp":"e")");
+}
+
+void TraceWriter::finish() { out_ << "\n]}\n"; }
+
+}  // namespace isoscale::analysis

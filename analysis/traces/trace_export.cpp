@@ -1,0 +1,303 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/traces/trace_export.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "analysis/breakdown/matching.hpp"
+#include "analysis/breakdown/trace_check.hpp"
+#include "analysis/rank_facts.hpp"
+#include "analysis/traces/trace_events.hpp"
+#include "base/error.hpp"
+#include "program/label.hpp"
+#include "results/files.hpp"
+#include "results/output.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using program::OutlineOp;
+using results::PointData;
+using timeline::StepTrace;
+using units::Nanoseconds;
+
+constexpr std::int64_t step_thread = 0;  // streams follow
+
+std::string device_of(const results::RankFacts& facts) {
+  for (const char* const key : {"gpu_name", "device"}) {
+    const auto found = facts.text.find(key);
+    if (found != facts.text.end() && !found->second.empty()) return found->second;
+  }
+  return "";
+}
+
+/// "hybrid tiny on 8 ranks (dp=2,tp=2,pp=2): rank 3 (node017, NVIDIA H200)"
+std::string process_name(const results::RunData& run, const PointData& point, int rank) {
+  std::string text = fmt::format("{} {} on {} ({}): rank {}", point.workload, point.model,
+                                 point.ranks, mesh::to_string(point.mesh), rank);
+  const results::RankFacts* const facts = facts_of(run.rank_facts, point, rank);
+  if (facts == nullptr) return text;
+  const std::string device = device_of(*facts);
+  return text + fmt::format(" ({}{}{})", facts->host, device.empty() ? "" : ", ", device);
+}
+
+EventArguments arguments_of(const OutlineOp& op, std::uint32_t number) {
+  EventArguments arguments;
+  arguments.add("op", number).add("phase", program::name(op.place.phase));
+  if (op.place.layer >= 0) arguments.add("layer", op.place.layer);
+  if (op.place.microbatch >= 0) arguments.add("microbatch", op.place.microbatch);
+  if (op.flop > 0) arguments.add("flop", op.flop);
+  if (op.bytes > 0) arguments.add("bytes", static_cast<double>(op.bytes));
+  if (!op.axes.empty()) arguments.add("axis", mesh::to_string(op.axes));
+  return arguments;
+}
+
+/// One end of a message at an op of a rank.
+struct MessageEnd {
+  std::uint32_t op = 0;
+  FlowEnd end = FlowEnd::start;
+  std::uint64_t id = 0;
+};
+
+/// The traces of one point, written out.
+class PointExport {
+ public:
+  PointExport(const results::RunData& run, const PointData& point, std::int64_t first_process,
+              std::uint64_t first_flow, TraceWriter& writer)
+      : run_(run),
+        point_(point),
+        first_process_(first_process),
+        next_flow_(first_flow),
+        writer_(writer) {}
+
+  void run() {
+    const std::vector<TraceOfRank> steps = usable_steps();
+    std::optional<Nanoseconds> first;
+    for (const TraceOfRank& traces : steps) {
+      for (const StepTrace* const trace : traces) {
+        if (trace != nullptr) first = std::min(first.value_or(trace->begin), earliest(*trace));
+      }
+    }
+    if (!first) return;
+    zero_ = *first;
+    name_tracks(steps);
+    for (const TraceOfRank& traces : steps) write_step(traces);
+  }
+
+  [[nodiscard]] std::uint64_t next_flow() const { return next_flow_; }
+  /// Ranks whose traces are damaged, that have none, and whose clocks are not aligned.
+  [[nodiscard]] const std::set<int>& broken() const { return broken_; }
+  [[nodiscard]] const std::set<int>& untraced() const { return untraced_; }
+  [[nodiscard]] const std::set<int>& unaligned() const { return unaligned_; }
+
+ private:
+  [[nodiscard]] static Nanoseconds earliest(const StepTrace& trace) {
+    Nanoseconds first = trace.begin;
+    for (const timeline::Span& span : trace.spans) first = std::min(first, span.start);
+    return first;
+  }
+
+  /// Of each traced step what is sound, by rank, in order of time.
+  std::vector<TraceOfRank> usable_steps() {
+    std::vector<TraceOfRank> steps;
+    for (int rank = 0; rank < point_.ranks; ++rank) untraced_.insert(rank);
+    for (const timeline::Timeline& step : point_.traces) {
+      TraceOfRank& traces = steps.emplace_back(static_cast<std::size_t>(point_.ranks), nullptr);
+      for (const StepTrace& trace : step.ranks) {
+        untraced_.erase(trace.rank);
+        if (check_trace(point_, trace) == TraceState::usable) {
+          traces[static_cast<std::size_t>(trace.rank)] = &trace;
+        } else {
+          broken_.insert(trace.rank);
+        }
+      }
+    }
+    const auto begin_of = [](const TraceOfRank& traces) {
+      const auto first = std::ranges::find_if(traces, [](const auto* trace) { return trace; });
+      return first == traces.end() ? Nanoseconds{0} : (*first)->begin;
+    };
+    std::ranges::stable_sort(steps, {}, begin_of);
+    return steps;
+  }
+
+  void name_tracks(const std::vector<TraceOfRank>& steps) {
+    for (int rank = 0; rank < point_.ranks; ++rank) {
+      const auto has_trace = [&](const TraceOfRank& traces) {
+        return traces[static_cast<std::size_t>(rank)] != nullptr;
+      };
+      if (std::ranges::none_of(steps, has_trace)) continue;
+      writer_.name_process(process(rank), process_name(run_, point_, rank));
+      writer_.name_thread({.process = process(rank), .thread = step_thread}, "steps");
+      const program::Outline& outline = point_.outline.of(rank);
+      std::set<program::StreamId> used;
+      for (const OutlineOp& op : outline.ops) used.insert(op.stream);
+      for (const program::StreamId stream : used) {
+        const std::string name = stream < outline.streams.size() ? outline.streams[stream]
+                                                                 : fmt::format("stream {}", stream);
+        writer_.name_thread(track(rank, stream), name);
+      }
+    }
+  }
+
+  /// Arrows only where times of two ranks can be compared.
+  [[nodiscard]] std::map<int, std::vector<MessageEnd>> message_ends(const TraceOfRank& traces) {
+    TraceOfRank comparable = traces;
+    for (int rank = 0; rank < point_.ranks; ++rank) {
+      if (traces[static_cast<std::size_t>(rank)] == nullptr || aligned(point_, rank)) continue;
+      unaligned_.insert(rank);
+      comparable[static_cast<std::size_t>(rank)] = nullptr;
+    }
+    std::map<int, std::vector<MessageEnd>> ends;
+    for (const Message& message : messages(point_.outline, comparable)) {
+      ends[message.sender].push_back({message.send, FlowEnd::start, next_flow_});
+      ends[message.receiver].push_back({message.receive, FlowEnd::finish, next_flow_});
+      ++next_flow_;
+    }
+    for (auto& [rank, list] : ends) {
+      std::ranges::stable_sort(list, {}, [](const MessageEnd& at) {
+        return std::pair{at.op, at.end};
+      });
+    }
+    return ends;
+  }
+
+  void write_step(const TraceOfRank& traces) {
+    const auto ends = message_ends(traces);
+    for (const StepTrace* const trace : traces) {
+      if (trace == nullptr) continue;
+      const auto found = ends.find(trace->rank);
+      write_rank(*trace, found == ends.end() ? std::span<const MessageEnd>{} : found->second);
+    }
+  }
+
+  void write_rank(const StepTrace& trace, std::span<const MessageEnd> ends) {
+    EventArguments step;
+    step.add("step", trace.step);
+    writer_.write({.track = {.process = process(trace.rank), .thread = step_thread},
+                   .name = fmt::format("step {}", trace.step),
+                   .category = "step",
+                   .start = trace.begin - zero_,
+                   .end = trace.end - zero_,
+                   .arguments = step});
+    const program::Outline& outline = point_.outline.of(trace.rank);
+    for (std::uint32_t number = 0; number < trace.spans.size(); ++number) {
+      const OutlineOp& op = outline.ops[number];
+      const timeline::Span& span = trace.spans[number];
+      const Track at = track(trace.rank, op.stream);
+      writer_.write({.track = at,
+                     .name = program::label(op.kind, op.place),
+                     .category = program::name(op.place.phase),
+                     .start = span.start - zero_,
+                     .end = span.end - zero_,
+                     .arguments = arguments_of(op, number)});
+      for (; !ends.empty() && ends.front().op == number; ends = ends.subspan(1)) {
+        // A viewer looks for the interval around the time; its end is no longer inside.
+        const Nanoseconds last = std::max(span.start, span.end - Nanoseconds{1});
+        const bool starts = ends.front().end == FlowEnd::start;
+        writer_.write_flow(ends.front().end, ends.front().id, at,
+                           (starts ? span.start : last) - zero_);
+      }
+    }
+  }
+
+  [[nodiscard]] std::int64_t process(int rank) const { return first_process_ + rank; }
+  [[nodiscard]] Track track(int rank, program::StreamId stream) const {
+    return {.process = process(rank), .thread = step_thread + 1 + stream};
+  }
+
+  const results::RunData& run_;
+  const PointData& point_;
+  std::int64_t first_process_;
+  std::uint64_t next_flow_;
+  TraceWriter& writer_;
+  Nanoseconds zero_;
+  std::set<int> broken_, untraced_, unaligned_;
+};
+
+/// What of an exported point is missing.
+void note(const PointExport& exported, const std::string& name, std::vector<std::string>& notes) {
+  const auto say = [&](const std::set<int>& ranks, const char* what) {
+    if (!ranks.empty()) notes.push_back(fmt::format("{}: {} {}", name, rank_list(ranks), what));
+  };
+  say(exported.broken(), "left out: their traces are damaged");
+  say(exported.untraced(), "not traced");
+  say(exported.unaligned(), "without arrows: their clocks are not aligned");
+}
+
+}  // namespace
+
+TraceExport export_traces(std::span<const results::RunData> runs, std::ostream& out) {
+  TraceWriter writer{out};
+  TraceExport result;
+  std::int64_t next_process = 1;  // viewers take 0 for a process of their own
+  std::uint64_t next_flow = 1;
+  for (const results::RunData& run : runs) {
+    for (const PointData& point : run.points) {
+      if (point.status == results::PointStatus::skipped || !point.rows.empty()) continue;
+      const std::string name = fmt::format(
+          "point {} ({} on {})", point.index, point.workload,
+          point.ranks == 1 ? std::string{"1 rank"} : fmt::format("{} ranks", point.ranks));
+      const std::string problem =
+          point.traces.empty() ? "no step was traced" : outline_problem(point);
+      if (!problem.empty()) {
+        result.left_out.push_back(fmt::format("{} left out: {}", name, problem));
+        continue;
+      }
+      PointExport exported{run, point, next_process, next_flow, writer};
+      exported.run();
+      note(exported, name, result.left_out);
+      next_process += point.ranks;
+      next_flow = exported.next_flow();
+    }
+  }
+  writer.finish();
+  result.events = writer.events();
+  return result;
+}
+
+TraceExport write_trace_file(std::span<const results::RunData> runs,
+                             const std::filesystem::path& path, config::IfExists if_exists) {
+  namespace fs = std::filesystem;
+  const bool replaces = if_exists == config::IfExists::overwrite;
+  const fs::path target = results::resolved_output(path);
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(target, error);
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    throw base::UsageError(
+        fmt::format("--trace: {} is not a regular file; name another", path.string()));
+  }
+  if (fs::exists(status) && !replaces) {
+    throw base::UsageError(
+        fmt::format("--trace: {} exists already; name another file, or add --force to replace it",
+                    path.string()));
+  }
+  std::optional<results::TemporaryFile> file;
+  try {
+    file.emplace(target.parent_path());
+  } catch (const base::Error& failure) {
+    throw base::UsageError(
+        fmt::format("--trace: cannot write {}: {}", path.string(), failure.what()));
+  }
+  std::ofstream out{file->path(), std::ios::binary};
+  TraceExport result = export_traces(runs, out);
+  out.close();
+  if (!out) {
+    throw base::Error(
+        fmt::format("cannot write {}: {}", path.string(), std::generic_category().message(errno)));
+  }
+  static_cast<void>(
+      file->publish(target, replaces ? results::Publish::replace : results::Publish::only_new));
+  return result;
+}
+
+}  // namespace isoscale::analysis
