@@ -17,7 +17,6 @@ namespace isoscale::analysis {
 namespace {
 
 using mesh::Axis;
-using program::OpKind;
 using samples::Script;
 using samples::trace;
 using units::Nanoseconds;
