@@ -74,9 +74,13 @@ class Lanes {
     if (span.start < begin) refuse(span.start, std::min(span.end, begin));
     if (span.end < span.start) refuse(span.end, span.start);
     ended.push_back(ended.empty() ? span.end : std::max(ended.back(), span.end));
-    if (begin >= span.end) return;
+    if (begin > span.end || (begin == span.end && begin > span.start)) return;
     Lane& lane = lanes_[stream];
     const Claim claim = claim_of(op.kind);
+    if (begin == span.end) {  // it takes no time, but what comes before it is a gap
+      lane.push_back({begin, span.end, number, claim});
+      return;
+    }
     if (claim == Claim::transfer) {
       const Nanoseconds arrival = std::clamp(span.start + wait, begin, span.end);
       const Claim waiting = op.kind == OpKind::exchange ? Claim::late : Claim::wait;

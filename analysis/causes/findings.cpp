@@ -26,13 +26,14 @@ constexpr double noticeably_more = 0.005;  ///< of the step: what makes a rank l
 /// "rank 3 (node1, NVIDIA H200 00000000:1B:00.0)".
 std::string place_of(const results::RunData& run, const results::PointData& point, int rank) {
   const results::RankFacts* const facts = facts_of(run.rank_facts, point, rank);
-  std::string where = facts == nullptr ? "" : facts->host;
-  if (facts != nullptr) {
-    for (const char* const key : {"gpu_name", "gpu_pci"}) {
-      const auto found = facts->text.find(key);
-      if (found != facts->text.end()) where += (where.empty() ? "" : " ") + found->second;
-    }
+  if (facts == nullptr) return fmt::format("rank {}", rank);
+  std::string device;
+  for (const char* const key : {"gpu_name", "gpu_pci"}) {
+    const auto found = facts->text.find(key);
+    if (found != facts->text.end()) device += (device.empty() ? "" : " ") + found->second;
   }
+  const bool both = !facts->host.empty() && !device.empty();
+  const std::string where = facts->host + (both ? ", " : "") + device;
   return where.empty() ? fmt::format("rank {}", rank) : fmt::format("rank {} ({})", rank, where);
 }
 

@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "analysis/causes/least_squares.hpp"
+
 namespace isoscale::analysis {
 namespace {
 
@@ -22,32 +24,39 @@ double t_of(std::size_t freedom) {
   return freedom <= table.size() ? table[freedom - 1] : 1.96 + 2.5 / static_cast<double>(freedom);
 }
 
-std::vector<ScalingPoint> beyond_baseline(std::span<const ScalingPoint> points) {
-  std::vector<ScalingPoint> rest;
-  for (const ScalingPoint& point : points) {
-    if (point.p > 1 && point.speedup > 0) rest.push_back(point);
-  }
-  return rest;
+bool is_known(const ScalingPoint& at) { return at.p > 0 && at.speedup > 0; }
+
+/// k_i / k_0 with its interval, errors propagated to first order.
+template <std::size_t n>
+Located over_first(const LinearFit<n>& fit, std::size_t i) {
+  const double ratio = fit.k[i] / fit.k[0];
+  const auto& c = fit.covariance;
+  const double variance =
+      std::max(0.0, c[i][i] - 2 * ratio * c[0][i] + ratio * ratio * c[0][0]) / fit.k[0] / fit.k[0];
+  const double half = t_of(fit.freedom) * std::sqrt(variance);
+  return {.value = ratio, .lower = ratio - half, .upper = ratio + half};
 }
 
-struct Sample {
-  double x = 0, y = 0;
-};
-
-/// y = f x through the origin, with the interval of f.
-std::optional<Located> slope(std::span<const Sample> samples) {
-  if (samples.size() < least_for_line) return std::nullopt;
-  double xx = 0, xy = 0;
-  for (const auto& [x, y] : samples) {
-    xx += x * x;
-    xy += x * y;
+/// The points that a law is fitted to, each as a sample: the baseline and what is beyond it. Empty
+/// where fewer than `least` are beyond.
+template <std::size_t n, class ToSample>
+std::vector<LinearSample<n>> samples_of(std::span<const ScalingPoint> points, std::size_t least,
+                                        const ToSample& to_sample) {
+  std::vector<LinearSample<n>> samples;
+  std::size_t beyond = 0;
+  for (const ScalingPoint& at : points) {
+    if (!is_known(at) || at.p < 1) continue;
+    beyond += at.p > 1 ? 1 : 0;
+    samples.push_back(to_sample(at));
   }
-  const double f = xy / xx;
-  double squares = 0;
-  for (const auto& [x, y] : samples) squares += (y - f * x) * (y - f * x);
-  const std::size_t freedom = samples.size() - 1;
-  const double half = t_of(freedom) * std::sqrt(squares / static_cast<double>(freedom) / xx);
-  return Located{.value = f, .lower = f - half, .upper = f + half};
+  if (beyond < least) samples.clear();
+  return samples;
+}
+
+std::optional<Located> serial_fraction(std::span<const LinearSample<2>> samples) {
+  const auto line = least_squares<2>(samples);
+  if (!line || !(line->k[0] > 0)) return std::nullopt;
+  return over_first(*line, 1);
 }
 
 }  // namespace
@@ -66,58 +75,33 @@ std::optional<Located> karp_flatt(const ScalingPoint& point) {
 }
 
 std::optional<Located> amdahl(std::span<const ScalingPoint> points) {
-  std::vector<Sample> samples;
-  for (const ScalingPoint& at : beyond_baseline(points)) {
-    samples.push_back({.x = 1 - 1 / at.p, .y = 1 / at.speedup - 1 / at.p});
-  }
-  return slope(samples);
+  return serial_fraction(samples_of<2>(points, least_for_line, [](const ScalingPoint& at) {
+    const double weight = at.speedup / at.p;
+    return LinearSample<2>{.u = {weight, (at.p - 1) * weight}, .y = 1};
+  }));
 }
 
 std::optional<Located> gustafson(std::span<const ScalingPoint> points) {
-  std::vector<Sample> samples;
-  // By p, so that relative errors weigh alike.
-  for (const ScalingPoint& at : beyond_baseline(points)) {
-    samples.push_back({.x = 1 - 1 / at.p, .y = 1 - at.speedup / at.p});
-  }
-  return slope(samples);
+  return serial_fraction(samples_of<2>(points, least_for_line, [](const ScalingPoint& at) {
+    return LinearSample<2>{.u = {1, 1 / at.p - 1}, .y = at.speedup / at.p};
+  }));
 }
 
 std::optional<Usl> usl(std::span<const ScalingPoint> points) {
-  const std::vector<ScalingPoint> rest = beyond_baseline(points);
-  if (rest.size() < least_for_usl) return std::nullopt;
-  // p/speedup - 1 = a (p - 1) + b p (p - 1), both sides over p/speedup: normal equations.
-  double uu = 0, uv = 0, vv = 0, uy = 0, vy = 0;
-  const auto row = [](const ScalingPoint& at) {
+  const auto law = least_squares<
+      3>(samples_of<3>(points, least_for_usl, [](const ScalingPoint& at) {
     const double weight = at.speedup / at.p;
-    return std::array{(at.p - 1) * weight, at.p * (at.p - 1) * weight, 1 - weight};
-  };
-  for (const ScalingPoint& at : rest) {
-    const auto [u, v, y] = row(at);
-    uu += u * u;
-    uv += u * v;
-    vv += v * v;
-    uy += u * y;
-    vy += v * y;
-  }
-  const double determinant = uu * vv - uv * uv;
-  if (!(determinant > 1e-12 * uu * vv)) return std::nullopt;
-  const double a = (uy * vv - vy * uv) / determinant;
-  const double b = (vy * uu - uy * uv) / determinant;
-  double squares = 0;
-  for (const ScalingPoint& at : rest) {
-    const auto [u, v, y] = row(at);
-    squares += (y - a * u - b * v) * (y - a * u - b * v);
-  }
-  const std::size_t freedom = rest.size() - 2;
-  const double variance = squares / static_cast<double>(freedom) / determinant;
-  const double half_a = t_of(freedom) * std::sqrt(variance * vv);
-  const double half_b = t_of(freedom) * std::sqrt(variance * uu);
-  Usl law{.contention = {.value = a, .lower = a - half_a, .upper = a + half_a},
-          .coherency = {.value = b, .lower = b - half_b, .upper = b + half_b},
-          .peak = std::nullopt};
+    return LinearSample<3>{.u = {weight, (at.p - 1) * weight, at.p * (at.p - 1) * weight}, .y = 1};
+  }));
+  if (!law || !(law->k[0] > 0)) return std::nullopt;
+  Usl result{
+      .contention = over_first(*law, 1), .coherency = over_first(*law, 2), .peak = std::nullopt};
+  const double a = result.contention.value;
   // A coherency that may be 0 promises no peak.
-  if (b - half_b > 0 && a < 1) law.peak = std::sqrt((1 - a) / b);
-  return law;
+  if (*result.coherency.lower > 0 && a < 1) {
+    result.peak = std::sqrt((1 - a) / result.coherency.value);
+  }
+  return result;
 }
 
 }  // namespace isoscale::analysis

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "analysis/statistics/statistics.hpp"
@@ -28,19 +29,35 @@ struct Moved {
 /// Of one traced step.
 using Transfers = std::map<Kind, std::map<Members, Moved>>;
 
-/// Who takes part in an op of `rank`; an exchange with several peers is left out.
-Members members_of(const results::PointData& point, int rank, const program::OutlineOp& op) {
-  if (op.kind != OpKind::exchange) return mesh::group_members(point.mesh, rank, op.axes);
-  const auto transfers = point.outline.of(rank).transfers_of(op);
-  Members members{rank};
-  for (const program::OutlineTransfer& transfer : transfers) {
+/// The rank and the one that it exchanges with; empty where those are several, or itself.
+Members pair_of(const results::PointData& point, int rank, const program::OutlineOp& exchange) {
+  std::optional<int> partner;
+  for (const auto& transfer : point.outline.of(rank).transfers_of(exchange)) {
     const int peer = mesh::neighbour(point.mesh, rank, transfer.axis, transfer.offset);
-    if (members.size() == 1 && peer != rank) members.push_back(peer);
-    if (peer != rank && peer != members.back()) return {};
+    if (partner.value_or(peer) != peer) return {};
+    partner = peer;
   }
-  std::ranges::sort(members);
-  return members;
+  if (partner.value_or(rank) == rank) return {};
+  return {std::min(rank, *partner), std::max(rank, *partner)};
 }
+
+/// Who takes part in the ops of one rank.
+class MembersOf {
+ public:
+  MembersOf(const results::PointData& point, int rank) : point_(point), rank_(rank) {}
+
+  Members of(const program::OutlineOp& op) {
+    if (op.kind == OpKind::exchange) return pair_of(point_, rank_, op);
+    const auto [group, added] = groups_.try_emplace(op.axes);
+    if (added) group->second = mesh::group_members(point_.mesh, rank_, op.axes);
+    return group->second;
+  }
+
+ private:
+  const results::PointData& point_;
+  int rank_;
+  std::map<mesh::AxisSet, Members> groups_;
+};
 
 Transfers transfers_of(const results::PointData& point, const TracedStep& step) {
   Transfers transfers;
@@ -49,20 +66,13 @@ Transfers transfers_of(const results::PointData& point, const TracedStep& step) 
     const timeline::StepTrace* const trace = step.traces[at];
     if (trace == nullptr || step.waits[at].empty()) continue;
     const auto& ops = point.outline.of(rank).ops;
-    std::map<std::pair<Kind, std::pair<int, int>>, Members> known;  // by first peer of an exchange
+    MembersOf members_of{point, rank};
     for (std::size_t op = 0; op < ops.size(); ++op) {
       if (!program::communicates(ops[op].kind) || ops[op].kind == OpKind::barrier) continue;
-      const Kind kind{.op = ops[op].kind, .axes = ops[op].axes};
-      std::pair<int, int> peer{0, 0};
-      if (kind.op == OpKind::exchange) {
-        const auto& first = point.outline.of(rank).transfers_of(ops[op]).front();
-        peer = {static_cast<int>(first.axis), first.offset};
-      }
-      auto [place, added] = known.try_emplace({kind, peer});
-      if (added) place->second = members_of(point, rank, ops[op]);
-      if (place->second.size() < 2) continue;
+      const Members members = members_of.of(ops[op]);
+      if (members.size() < 2) continue;
       const auto& span = trace->spans[op];
-      Moved& moved = transfers[kind][place->second];
+      Moved& moved = transfers[{.op = ops[op].kind, .axes = ops[op].axes}][members];
       moved.seconds += units::to_seconds(span.end - span.start - step.waits[at][op]).value();
       moved.bytes += static_cast<double>(ops[op].bytes);
     }

@@ -12,9 +12,9 @@ namespace isoscale::analysis {
 
 /// Ranks that move the same bytes slower than others who do the same.
 struct SlowLink {
-  std::string op, axes;      ///< "all_reduce", "dp"; exchanges are of pairs
-  std::vector<int> members;  ///< ranks of the point
-  double factor = 1;         ///< transfer time a byte over that of the others, whole trace
+  std::string op{}, axes{};    ///< "all_reduce", "dp"; exchanges are of pairs
+  std::vector<int> members{};  ///< ranks of the point
+  double factor = 1;           ///< transfer time a byte over that of the others, whole trace
 };
 
 /// Compares the transfer time a byte, from the last arrival on, of groups that run the same kind of

@@ -6,8 +6,11 @@
 #include <cmath>
 #include <cstddef>
 #include <map>
+#include <span>
+#include <utility>
 
 #include "analysis/breakdown/trace_check.hpp"
+#include "analysis/statistics/change_point.hpp"
 #include "analysis/statistics/statistics.hpp"
 
 namespace isoscale::analysis {
@@ -18,7 +21,8 @@ struct Limits {
   double least, certain, without_interval;
 };
 constexpr Limits against_like{.least = 1.05, .certain = 1.03, .without_interval = 1.10};
-constexpr Limits by_rate{.least = 1.15, .certain = 1.10, .without_interval = 1.25};
+constexpr Limits against_all{.least = 1.15, .certain = 1.10, .without_interval = 1.25};
+constexpr double smallest_change = 0.03;  ///< relative: what a rank becomes slower by
 constexpr std::size_t least_for_spread = 4;
 constexpr double deviations = 4;
 constexpr double normal_scale = 1.4826;  ///< median deviation to standard deviation
@@ -28,6 +32,7 @@ struct Peers {
   std::vector<int> ranks;
   std::vector<double> unit;
   Limits limits = against_like;
+  bool by_rate = false;
 };
 
 std::vector<Peers> peers_of(const results::PointData& point) {
@@ -47,7 +52,7 @@ std::vector<Peers> peers_of(const results::PointData& point) {
   if (!any_alone || !known || std::cmp_not_equal(point.flop_of_rank.size(), point.ranks)) {
     return all;
   }
-  Peers mixed{.ranks = {}, .unit = point.flop_of_rank, .limits = by_rate};
+  Peers mixed{.ranks = {}, .unit = point.flop_of_rank, .limits = against_all, .by_rate = true};
   for (int rank = 0; rank < point.ranks; ++rank) mixed.ranks.push_back(rank);
   if (mixed.ranks.size() > 1) all.push_back(std::move(mixed));
   return all;
@@ -59,10 +64,16 @@ double reference(const std::vector<double>& times, std::size_t at) {
   return median(times).value_or(0);
 }
 
-/// [peer][step]: GEMM time over the reference.
-std::vector<std::vector<double>> ratios_of(const results::PointData& point, const Peers& peers) {
-  std::vector<std::vector<double>> ratios(peers.ranks.size());
+/// GEMM times over the reference, in the steps in which all peers have one.
+struct Ratios {
+  std::vector<std::uint32_t> step;           ///< number among all steps of the point
+  std::vector<std::vector<double>> of_peer;  ///< [peer][step]
+};
+
+Ratios ratios_of(const results::PointData& point, const Peers& peers) {
+  Ratios ratios{.step = {}, .of_peer = std::vector<std::vector<double>>(peers.ranks.size())};
   for (const results::OpSums& step : point.op_sums) {
+    if (std::cmp_not_equal(step.gemm.size(), point.ranks)) continue;
     std::vector<double> times;
     for (std::size_t i = 0; i < peers.ranks.size(); ++i) {
       times.push_back(step.gemm[static_cast<std::size_t>(peers.ranks[i])] / peers.unit[i]);
@@ -70,11 +81,28 @@ std::vector<std::vector<double>> ratios_of(const results::PointData& point, cons
     const bool measured =
         std::ranges::all_of(times, [](double time) { return std::isfinite(time) && time > 0; });
     if (!measured) continue;
+    ratios.step.push_back(step.step);
     for (std::size_t i = 0; i < times.size(); ++i) {
-      ratios[i].push_back(times[i] / reference(times, i));
+      ratios.of_peer[i].push_back(times[i] / reference(times, i));
     }
   }
   return ratios;
+}
+
+/// How much a peer takes longer, since it last became slower.
+struct Slowness {
+  std::size_t first = 0;  ///< of its ratios; 0 = all along
+  Estimate factor;
+};
+
+std::optional<Slowness> slowness(std::span<const double> ratios) {
+  const std::size_t change = last_change(ratios, smallest_change);
+  const bool slower = change > 0 && median(ratios.subspan(change)).value_or(0) >
+                                        median(ratios.first(change)).value_or(0);
+  const std::size_t first = slower ? change : 0;
+  const auto factor = estimate(ratios.subspan(first));
+  if (!factor) return std::nullopt;
+  return Slowness{.first = first, .factor = *factor};
 }
 
 /// What a rank must exceed to stand out from the spread of its peers.
@@ -86,10 +114,34 @@ double outside_of_spread(const std::vector<double>& factors) {
   return middle + deviations * normal_scale * median(apart).value_or(0);
 }
 
-bool is_slow(const std::vector<double>& ratios, const Estimate& factor, const Limits& limits) {
+bool is_slow(const Estimate& factor, const Limits& limits) {
   if (factor.lower) return factor.median > limits.least && *factor.lower > limits.certain;
-  return factor.median > limits.without_interval && factor.minimum > limits.certain &&
-         !ratios.empty();
+  return factor.median > limits.without_interval && factor.minimum > limits.certain;
+}
+
+void add_slow(const results::PointData& point, const Peers& peers, std::vector<SlowRank>& slow) {
+  const Ratios ratios = ratios_of(point, peers);
+  if (ratios.step.empty()) return;
+  std::vector<Slowness> all;
+  std::vector<double> factors;
+  for (const auto& of_peer : ratios.of_peer) {
+    const auto found = slowness(of_peer);
+    if (!found) return;
+    all.push_back(*found);
+    factors.push_back(found->factor.median);
+  }
+  const double beyond = outside_of_spread(factors);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto& [first, factor] = all[i];
+    const bool named = std::ranges::find(slow, peers.ranks[i], &SlowRank::rank) != slow.end();
+    if (named || factor.median <= beyond || !is_slow(factor, peers.limits)) continue;
+    slow.push_back({.rank = peers.ranks[i],
+                    .factor = factor.median,
+                    .lower = factor.lower,
+                    .upper = factor.upper,
+                    .since = first == 0 ? std::nullopt : std::optional{ratios.step[first]},
+                    .by_rate = peers.by_rate});
+  }
 }
 
 }  // namespace
@@ -97,31 +149,7 @@ bool is_slow(const std::vector<double>& ratios, const Estimate& factor, const Li
 std::vector<SlowRank> slow_ranks(const results::PointData& point) {
   std::vector<SlowRank> slow;
   if (point.op_sums.empty() || !outline_problem(point).empty()) return slow;
-  for (const Peers& peers : peers_of(point)) {
-    const auto ratios = ratios_of(point, peers);
-    std::vector<std::optional<Estimate>> estimates;
-    std::vector<double> factors;
-    for (const auto& of_rank : ratios) {
-      estimates.push_back(estimate(of_rank));
-      if (estimates.back()) factors.push_back(estimates.back()->median);
-    }
-    const double beyond = outside_of_spread(factors);
-    for (std::size_t i = 0; i < ratios.size(); ++i) {
-      const auto& factor = estimates[i];
-      if (!factor || factor->median <= beyond || !is_slow(ratios[i], *factor, peers.limits)) {
-        continue;
-      }
-      const bool named = std::ranges::any_of(
-          slow, [&](const SlowRank& other) { return other.rank == peers.ranks[i]; });
-      if (named) continue;
-      slow.push_back({.rank = peers.ranks[i],
-                      .factor = factor->median,
-                      .lower = factor->lower,
-                      .upper = factor->upper,
-                      .since = std::nullopt,
-                      .by_rate = peers.limits.least == by_rate.least});
-    }
-  }
+  for (const Peers& peers : peers_of(point)) add_slow(point, peers, slow);
   return slow;
 }
 

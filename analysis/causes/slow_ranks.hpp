@@ -12,19 +12,21 @@ namespace isoscale::analysis {
 
 /// A rank whose own GEMMs take longer than those of others.
 struct SlowRank {
-  int rank = 0;                        ///< of the point
-  double factor = 1;                   ///< its GEMM time over the others', median over steps
+  int rank = 0;       ///< of the point
+  double factor = 1;  ///< its GEMM time over the others', median over steps (from `since` on)
   std::optional<double> lower, upper;  ///< 95%; absent below 6 steps
   std::optional<std::uint32_t> since;  ///< number of the step from which on; absent: all along
-  bool by_rate = false;  ///< compared by time per FLOP: no other rank plays its program
+  bool by_rate = false;                ///< compared by time per FLOP with ranks of other programs
 };
 
 /// Compares each rank's GEMM time of every traced step with the median of the ranks that play the
-/// same program; of two, with the other; of one alone, its time per FLOP with the median of all
-/// ranks, for which shapes differ. Slow is who takes at least 5% longer (by rate 15%), whose
-/// interval begins above 3% (10%), and who stands out from the spread of its like: beyond four
-/// scaled median deviations where there are at least four. Below 6 steps every step has to be above
-/// and the middle one above 10% (25%).
+/// same program, of two with the other; where some rank plays a program alone, also the time per
+/// FLOP of every rank with the median of all, for which shapes differ. Slow is who takes at least
+/// 5% longer (by rate 15%), whose interval begins above 3% (10%), and who stands out from the
+/// spread of its like: beyond four scaled median deviations where there are at least four. Below 6
+/// steps every step has to be above and the middle one above 10% (25%). A rank that becomes slower
+/// on the way is judged by the steps after its last change (analysis/change_point.hpp, at least
+/// 3%). Steps in which some peer has no time above 0 are left out.
 [[nodiscard]] std::vector<SlowRank> slow_ranks(const results::PointData& point);
 
 }  // namespace isoscale::analysis

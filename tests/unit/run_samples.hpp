@@ -18,6 +18,7 @@ class Script {
  public:
   Script& compute(program::StreamId stream = 0) { return add(program::OpKind::gemm, stream); }
   Script& copy(program::StreamId stream = 0) { return add(program::OpKind::copy, stream); }
+  Script& op(program::OpKind kind, program::StreamId stream = 0) { return add(kind, stream); }
   Script& all_reduce(mesh::AxisSet axes, program::StreamId stream = 0) {
     add(program::OpKind::all_reduce, stream);
     outline_.ops.back().axes = axes;

@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "run_samples.hpp"
+
+/// Hand-made points of several traced steps for the tests of causes.
+namespace isoscale::samples {
+
+/// All ranks of the point play the same program, that of rank 0.
+inline results::PointData alike(results::PointData point) {
+  point.outline.outlines.resize(1);
+  point.outline.outline_of_rank.assign(static_cast<std::size_t>(point.ranks), 0);
+  return point;
+}
+
+/// A point without steps, on which all ranks play `script`.
+inline results::PointData alike(const mesh::Shape& shape, const Script& script) {
+  results::PointData result =
+      alike(point(shape, std::vector<Script>(static_cast<std::size_t>(shape.size()), script), {}));
+  result.traces.clear();
+  return result;
+}
+
+/// Adds a traced step, numbered as the next.
+inline void add_step(results::PointData& point, timeline::Timeline step) {
+  const auto number = static_cast<std::uint32_t>(point.traces.size());
+  for (timeline::StepTrace& rank : step.ranks) rank.step = number;
+  point.traces.push_back(std::move(step));
+}
+
+/// What the ops of a rank take when played alone; nanoseconds by op.
+inline results::SoloTimes solo(int rank, const std::vector<int>& times) {
+  results::SoloTimes result{.rank = rank};
+  for (const int time : times) result.op.emplace_back(time);
+  return result;
+}
+
+}  // namespace isoscale::samples

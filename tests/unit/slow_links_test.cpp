@@ -1,0 +1,221 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/causes/slow_links.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "cause_samples.hpp"
+#include "series.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using mesh::Axis;
+using mesh::AxisSet;
+using samples::Script;
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr int slot = 1'000'000;       // ns from the begin of one op to that of the next
+constexpr double transfer = 100'000;  // ns of a sound link
+
+/// How much longer the ranks that `rank` meets along `axes` take.
+using Factor = std::function<double(int rank, AxisSet axes)>;
+
+double sound(int, AxisSet) { return 1; }
+
+/// Number of what an op of `rank` belongs to: the same for all of its members.
+int group_of(const results::PointData& point, int rank, const program::OutlineOp& op) {
+  if (op.kind != program::OpKind::exchange)
+    return mesh::group_members(point.mesh, rank, op.axes)[0];
+  const auto& first = point.outline.of(rank).transfers_of(op).front();
+  return std::min(rank, mesh::neighbour(point.mesh, rank, first.axis, first.offset));
+}
+
+struct Play {
+  int steps = 4;
+  double noise = 0.03;  ///< relative, of each instance
+  std::uint64_t seed = 1;
+  double late = 0;  ///< ns that rank 0 comes late to everything
+};
+
+/// Plays op k of all ranks at k slots.
+void play(results::PointData& point, const Factor& factor, const Play& how = {}) {
+  samples::Draw draw{how.seed};
+  point.traces.clear();
+  for (int step = 0; step < how.steps; ++step) {
+    timeline::Timeline timeline;
+    std::map<std::pair<std::size_t, int>, int> ends;  // of instances, after their slot's begin
+    for (int rank = 0; rank < point.ranks; ++rank) {
+      const auto& ops = point.outline.of(rank).ops;
+      std::vector<std::pair<int, int>> spans;
+      for (std::size_t op = 0; op < ops.size(); ++op) {
+        const int begin = static_cast<int>(op) * slot;
+        const auto [end, added] = ends.try_emplace({op, group_of(point, rank, ops[op])});
+        if (added) {
+          end->second = static_cast<int>(how.late + transfer * factor(rank, ops[op].axes) *
+                                                        (1 + how.noise * draw.normal()));
+        }
+        const int late = rank == 0 ? static_cast<int>(how.late) : 0;
+        spans.emplace_back(begin + late, begin + end->second);
+      }
+      timeline.ranks.push_back(
+          samples::trace(rank, {0, static_cast<int>(ops.size()) * slot}, spans));
+    }
+    samples::add_step(point, std::move(timeline));
+  }
+}
+
+std::vector<SlowLink> found(const results::PointData& point) {
+  return slow_links(point, traced_steps(point));
+}
+
+/// 16 ranks: 4 dp groups and 4 tp groups of 4.
+results::PointData grid() {
+  Script script;
+  for (int i = 0; i < 4; ++i) script.all_reduce(Axis::tp).all_reduce(Axis::dp);
+  return samples::alike({.tp = 4, .dp = 4}, script);
+}
+
+/// The dp group of rank 2: 2, 6, 10, 14.
+Factor slow_dp(double times) {
+  return [times](int rank, AxisSet axes) {
+    return axes == AxisSet{Axis::dp} && rank % 4 == 2 ? times : 1.0;
+  };
+}
+
+TEST(SlowLinks, AreGroupsThatTakeLongerThanOthersOfTheirAxis) {
+  results::PointData point = grid();
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    play(point, slow_dp(1.5), {.seed = seed});
+    const auto links = found(point);
+    ASSERT_EQ(links.size(), 1U);
+    EXPECT_EQ(links[0].op, "all_reduce");
+    EXPECT_EQ(links[0].axes, "dp");
+    EXPECT_THAT(links[0].members, ElementsAre(2, 6, 10, 14));
+    EXPECT_NEAR(links[0].factor, 1.5, 0.1);
+    EXPECT_THAT(shared_by(links), IsEmpty());  // one link shares nothing
+  }
+}
+
+TEST(SlowLinks, AreNotFoundInNoise) {
+  results::PointData point = grid();
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    play(point, sound, {.seed = seed});
+    EXPECT_THAT(found(point), IsEmpty()) << seed;
+    play(point, slow_dp(1.15), {.seed = seed});  // too little
+    EXPECT_THAT(found(point), IsEmpty()) << seed;
+  }
+}
+
+TEST(SlowLinks, AreNotFoundInOneBadStep) {
+  results::PointData point = grid();
+  play(point, sound);
+  results::PointData bad = grid();
+  play(bad, slow_dp(4), {.steps = 1});
+  samples::add_step(point, bad.traces[0]);
+  EXPECT_THAT(found(point), IsEmpty());
+}
+
+TEST(SlowLinks, DoNotCountWaitingForALateRank) {
+  // Rank 0 comes late by three times what a transfer takes: the others' spans are long.
+  results::PointData point = grid();
+  play(point, sound, {.late = 3 * transfer});
+  EXPECT_THAT(found(point), IsEmpty());
+}
+
+TEST(SlowLinks, OfTwoGroupsHaveToDifferMore) {
+  results::PointData point =
+      samples::alike({.tp = 2, .dp = 2}, Script{}.all_reduce(Axis::dp).all_reduce(Axis::dp));
+  const auto odd = [](double times) {
+    return [times](int rank, AxisSet) { return rank % 2 == 1 ? times : 1.0; };
+  };
+  play(point, odd(1.35));
+  EXPECT_THAT(found(point), IsEmpty());
+  play(point, odd(1.8));
+  const auto links = found(point);
+  ASSERT_EQ(links.size(), 1U);
+  EXPECT_THAT(links[0].members, ElementsAre(1, 3));
+  EXPECT_NEAR(links[0].factor, 1.8, 0.15);
+}
+
+TEST(SlowLinks, HaveNothingToBeComparedWithInAGroupAlone) {
+  results::PointData point = samples::alike({.dp = 4}, Script{}.all_reduce(Axis::dp));
+  play(point, [](int, AxisSet) { return 100.0; });
+  EXPECT_THAT(found(point), IsEmpty());
+  EXPECT_THAT(slow_links(point, {}), IsEmpty());
+}
+
+/// Two stages of 4 ranks, that exchange both ways: pairs 0-4, 1-5, 2-6 and 3-7.
+results::PointData pipeline() {
+  std::vector<Script> ranks(4, Script{}.send(1).receive(1).send(1).receive(1));
+  ranks.resize(8, Script{}.receive(-1).send(-1).receive(-1).send(-1));
+  return samples::point({.dp = 4, .pp = 2}, ranks, {});
+}
+
+TEST(SlowLinks, OfExchangesArePairs) {
+  results::PointData point = pipeline();
+  play(point, [](int rank, AxisSet) { return rank % 4 == 1 ? 1.6 : 1.0; });
+  const auto links = found(point);
+  ASSERT_EQ(links.size(), 1U);
+  EXPECT_EQ(links[0].op, "exchange");
+  EXPECT_EQ(links[0].axes, "pp");
+  EXPECT_THAT(links[0].members, ElementsAre(1, 5));
+  play(point, sound);
+  EXPECT_THAT(found(point), IsEmpty());
+}
+
+TEST(SlowLinks, OfExchangesWithSeveralPartnersAreNotTold) {
+  // A ring of four stages, twice: each rank's first exchange sends to the next and receives from
+  // the one before. What follows it with one partner tells of pairs all the same.
+  results::PointData point =
+      samples::point({.dp = 2, .pp = 4}, std::vector<Script>(8, Script{}), {});
+  for (int rank = 0; rank < 8; ++rank) {
+    const bool even = rank / 2 % 2 == 0;
+    auto& outline = point.outline.outlines[static_cast<std::size_t>(rank)];
+    // transfers 0 and 1 are of the ring, 2 of the pairs 0-1 and 2-3 of the stages.
+    outline =
+        (even ? Script{}.send(1).receive(-1).send(1) : Script{}.receive(-1).send(1).receive(-1))
+            .outline();
+    outline.ops.erase(outline.ops.begin() + 1);
+    outline.ops[0].transfer_count = 2;
+  }
+  const auto slow_in_pair = [](double times) {
+    return [times](int rank, AxisSet) { return rank % 2 == 1 && rank < 4 ? times : 1.0; };
+  };
+  play(point, slow_in_pair(2));
+  const auto links = found(point);
+  ASSERT_EQ(links.size(), 1U);
+  EXPECT_THAT(links[0].members, ElementsAre(1, 3));
+  EXPECT_NEAR(links[0].factor, 2, 0.15);
+}
+
+TEST(SlowLinks, ThatShareARankNameIt) {
+  // The dp group and the tp group of rank 6.
+  results::PointData point = grid();
+  play(point, [](int rank, AxisSet axes) {
+    return (axes == AxisSet{Axis::dp} ? rank % 4 == 2 : rank / 4 == 1) ? 2.0 : 1.0;
+  });
+  const auto links = found(point);
+  ASSERT_EQ(links.size(), 2U);
+  EXPECT_THAT(shared_by(links), ElementsAre(6));
+}
+
+TEST(SlowLinks, ThatShareNoRankNameNone) {
+  EXPECT_THAT(shared_by({}), IsEmpty());
+  EXPECT_THAT(shared_by({{.members = {0, 1}}, {.members = {2, 3}}}), IsEmpty());
+  EXPECT_THAT(shared_by({{.members = {0, 1, 2}}, {.members = {1, 2, 3}}, {.members = {2, 5}}}),
+              ElementsAre(2));
+}
+
+}  // namespace
+}  // namespace isoscale::analysis

@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/causes/waterfall.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace isoscale::analysis {
+namespace {
+
+using mesh::Axis;
+using mesh::AxisSet;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+double sum(const StepCosts& costs) {
+  double result = costs.gemm + costs.other_compute + costs.copies + costs.bubble + costs.waiting +
+                  costs.gap + costs.other;
+  for (const auto& [axes, seconds] : costs.transfer) result += seconds;
+  return result;
+}
+
+/// One rank, 10 s a step: 8 s of GEMMs, 2 s of other ops; tracing costs 0.5 s.
+StepLoss one_rank() {
+  StepLoss loss{.step = 10, .work = 100, .costs = {}};
+  loss.costs.gemm_alone = 8;
+  loss.costs.gemm_overlap = 0;
+  loss.costs.gemm = 8;
+  loss.costs.other_compute = 2;
+  loss.costs.imbalance = loss.costs.noise = 0;
+  loss.costs.other = 0.5;
+  loss.traced = sum(loss.costs);
+  return loss;
+}
+
+/// Four ranks: 2 s of GEMMs would be ideal for the same work.
+StepLoss four_ranks() {
+  StepLoss loss{.step = 4.25, .work = 100, .ranks = 4, .costs = {}};
+  loss.costs.gemm_alone = 2.1;
+  loss.costs.gemm_overlap = 0.15;
+  loss.costs.gemm = 2.25;
+  loss.costs.other_compute = 0.6;
+  loss.costs.copies = 0.05;
+  loss.costs.transfer = {{Axis::dp, 0.5}, {Axis::tp, 0.25}};
+  loss.costs.bubble = 0.2;
+  loss.costs.imbalance = 0.3;
+  loss.costs.noise = 0.1;
+  loss.costs.waiting = 0.4;
+  loss.costs.gap = 0.03;
+  loss.costs.other = 0.02;
+  loss.traced = sum(loss.costs);
+  return loss;
+}
+
+std::optional<double> lost_to(const Waterfall& waterfall, const std::string& cause) {
+  const auto found = std::ranges::find(waterfall.lost, cause, &LostTime::cause);
+  return found == waterfall.lost.end() ? std::nullopt : std::optional{found->seconds};
+}
+
+std::vector<std::string> causes(const Waterfall& waterfall) {
+  std::vector<std::string> names;
+  for (const LostTime& lost : waterfall.lost) names.push_back(lost.cause);
+  return names;
+}
+
+void expect_exact(const Waterfall& waterfall) {
+  double lost = 0;
+  for (const LostTime& at : waterfall.lost) lost += at.seconds;
+  EXPECT_NEAR(waterfall.ideal + lost, waterfall.measured, 1e-12 * waterfall.measured);
+}
+
+void expect_lost(const Waterfall& waterfall, const std::string& cause, double seconds) {
+  const auto lost = lost_to(waterfall, cause);
+  ASSERT_TRUE(lost) << cause;
+  EXPECT_NEAR(*lost, seconds, 1e-12) << cause;
+}
+
+TEST(Waterfall, LeadsFromIdealToMeasured) {
+  const Waterfall found = waterfall(four_ranks(), one_rank());
+  EXPECT_DOUBLE_EQ(found.ideal, 2.5);
+  EXPECT_DOUBLE_EQ(found.measured, 4.25);
+  EXPECT_EQ(found.missing, "");
+  EXPECT_THAT(causes(found), ElementsAre("GEMM shapes", "GEMM overlap", "other compute", "copies",
+                                         "tp transfer", "dp transfer", "bubble", "imbalance",
+                                         "noise", "gap", "other", "untraced"));
+  expect_lost(found, "GEMM shapes", 2.1 - 8.0 / 4);
+  expect_lost(found, "GEMM overlap", 0.15);
+  expect_lost(found, "other compute", 0.6 - 2.0 / 4);
+  expect_lost(found, "copies", 0.05);
+  expect_lost(found, "tp transfer", 0.25);
+  expect_lost(found, "dp transfer", 0.5);
+  expect_lost(found, "bubble", 0.2);
+  expect_lost(found, "imbalance", 0.3);
+  expect_lost(found, "noise", 0.1);
+  expect_lost(found, "gap", 0.03);
+  expect_lost(found, "other", 0.02 - 0.5 / 4);
+  expect_lost(found, "untraced", (4.25 - 4.3) - (10 - 10.5) / 4);
+  expect_exact(found);
+}
+
+TEST(Waterfall, OfWeakScalingHasTheBaselinesStepForIdeal) {
+  StepLoss point = four_ranks();
+  point.work = 400;
+  point.step = 12;
+  point.costs.gemm_alone = 8.4;
+  point.costs.gemm = 8.55;
+  point.costs.other_compute = 2.2;
+  point.traced = sum(point.costs);
+  const Waterfall found = waterfall(point, one_rank());
+  EXPECT_DOUBLE_EQ(found.ideal, 10);
+  expect_lost(found, "GEMM shapes", 0.4);
+  expect_lost(found, "other compute", 0.2);
+  expect_exact(found);
+}
+
+TEST(Waterfall, TakesABaselineOfSeveralRanks) {
+  // From 4 ranks to 8: half of each part is what ideal scaling leaves.
+  StepLoss eight = four_ranks();
+  eight.ranks = 8;
+  eight.step = 2.5;
+  const Waterfall found = waterfall(eight, four_ranks());
+  EXPECT_DOUBLE_EQ(found.ideal, 4.25 / 2);
+  expect_lost(found, "dp transfer", 0.25);
+  expect_lost(found, "imbalance", 0.15);
+  expect_exact(found);
+}
+
+TEST(Waterfall, HasAxesThatOnlyOneEndUses) {
+  constexpr AxisSet both{Axis::tp, Axis::dp};
+  StepLoss base = four_ranks();
+  base.costs.transfer = {{Axis::tp, 0.4}};
+  base.traced = sum(base.costs);
+  StepLoss point = four_ranks();
+  point.ranks = 8;
+  point.costs.transfer = {{Axis::dp, 0.5}, {both, 0.125}};
+  point.traced = sum(point.costs);
+  const Waterfall found = waterfall(point, base);
+  expect_lost(found, "tp transfer", -0.2);
+  expect_lost(found, "dp transfer", 0.5);
+  expect_lost(found, mesh::to_string(both) + " transfer", 0.125);
+  expect_exact(found);
+}
+
+TEST(Waterfall, DoesNotSeparateGemmsWithoutSoloRunsAtBothEnds) {
+  for (const bool at_baseline : {false, true}) {
+    StepLoss base = one_rank(), point = four_ranks();
+    StepCosts& without = at_baseline ? base.costs : point.costs;
+    without.gemm_alone.reset();
+    without.gemm_overlap.reset();
+    const Waterfall found = waterfall(point, base);
+    EXPECT_FALSE(lost_to(found, "GEMM shapes"));
+    EXPECT_FALSE(lost_to(found, "GEMM overlap"));
+    expect_lost(found, "GEMMs", 2.25 - 8.0 / 4);
+    EXPECT_THAT(found.missing, HasSubstr("solo"));
+    expect_exact(found);
+  }
+}
+
+TEST(Waterfall, DoesNotDivideWaitingWithoutTwoTracedStepsAtBothEnds) {
+  for (const bool at_baseline : {false, true}) {
+    StepLoss base = one_rank(), point = four_ranks();
+    StepCosts& without = at_baseline ? base.costs : point.costs;
+    without.imbalance.reset();
+    without.noise.reset();
+    const Waterfall found = waterfall(point, base);
+    EXPECT_FALSE(lost_to(found, "imbalance"));
+    EXPECT_FALSE(lost_to(found, "noise"));
+    expect_lost(found, "waiting", 0.4);
+    EXPECT_THAT(found.missing, HasSubstr("two traced steps"));
+    expect_exact(found);
+  }
+}
+
+TEST(Waterfall, SaysAllThatIsMissing) {
+  StepLoss point = four_ranks();
+  point.costs.gemm_alone.reset();
+  point.costs.noise = point.costs.imbalance = std::nullopt;
+  const Waterfall found = waterfall(point, one_rank());
+  EXPECT_THAT(found.missing, HasSubstr("solo"));
+  EXPECT_THAT(found.missing, HasSubstr("; imbalance"));
+  expect_exact(found);
+}
+
+}  // namespace
+}  // namespace isoscale::analysis
