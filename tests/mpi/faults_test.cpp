@@ -55,9 +55,10 @@ class Faults : public testing::Test {
       config.injections = config::parse_injections(wanted.injections);
     }
     const Plan plan = make_plan(config, site);
-    const Effort effort{.max_time = units::Seconds{3600},
-                        .trace_steps = wanted.trace_steps,
-                        .half_width = [](std::span<const double>) { return std::optional{0.0}; }};
+    const Effort effort{
+        .max_time = units::Seconds{3600},
+        .trace_steps = wanted.trace_steps,
+        .half_width = [](std::span<const double>, double) { return std::optional{0.0}; }};
     Progress progress{Progress::Style::silent, 1};
     return run_point(plan.points.front(), {.config = config,
                                            .site = site,
