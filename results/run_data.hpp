@@ -79,7 +79,7 @@ struct DeviceSeries {
   std::string device{};  ///< "gpu 0", "cpu", "package 0", "mlx5_0 port 1"
   /// "sm_clock", "power", "energy", "temperature", "throttle_reasons", ...
   std::string quantity{};
-  std::string unit{};  ///< "Hz", "W", "J", "K", "1", "B"
+  std::string unit{};  ///< "Hz", "W", "J", "K", "s", "1", "B"
   std::vector<double> time{}, value{};
 
   bool operator==(const DeviceSeries&) const = default;
