@@ -28,6 +28,7 @@ struct PointReport {
   std::optional<Estimate> step_time;          ///< seconds, of the slowest rank; untraced steps
   std::optional<double> throughput;           ///< work_per_step / median step time
   std::optional<double> speedup, efficiency;  ///< against the curve's baseline (see make_report)
+  std::optional<Located> speedup_interval;    ///< 95%, from both step times; absent without theirs
   std::optional<double> flop_per_step;        ///< over all ranks
   std::optional<double> flops_per_rank;       ///< FLOP/s per rank, mean
   /// flops_per_rank over the best that a multiplication of this element type reached in the same

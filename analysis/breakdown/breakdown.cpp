@@ -13,10 +13,12 @@
 #include "analysis/breakdown/breakdown_notes.hpp"
 #include "analysis/breakdown/parallel.hpp"
 #include "analysis/breakdown/place_sums.hpp"
+#include "analysis/breakdown/replay.hpp"
 #include "analysis/breakdown/step_split.hpp"
 #include "analysis/breakdown/trace_check.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/breakdown/wait_causes.hpp"
+#include "base/error.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -63,6 +65,9 @@ class Merge {
       of_rank_[rank].push_back(parts);
       ++rank_steps_;
     }
+    double slowest = 0;
+    for (const auto& [rank, parts] : one.of_rank) slowest = std::max(slowest, parts.step);
+    slowest_ += slowest;
     places_.add(one.places);
     waiting_.known += one.waiting.known;
     waiting_.noise += one.waiting.noise;
@@ -82,18 +87,23 @@ class Merge {
       result_.ranks.push_back(rank);
       result_.of_rank.push_back(mean(parts));
     }
-    result_.clock_error = steps_.clock_error;
+    if (steps_.unaligned.empty()) result_.clock_error = steps_.clock_error;
+    result_.steps = steps_.steps.size();
+    result_.wait_known = steps_.knows_waits();
+    result_.bubble_known = !exchanges() || (steps_.knows_messages() && notes_.failure.empty());
     if (!result_.of_rank.empty()) {
+      result_.slowest_step = slowest_ / static_cast<double>(result_.steps);
       result_.mean = mean(result_.of_rank);
       result_.unaccounted = unaccounted_ / length_;
       places_.write(rank_steps_, point_.mesh, result_);
-      if (causes.known()) result_.waits = wait_split(result_.mean->wait);
-      result_.caused_wait = causes.caused();
+      if (causes.known() && result_.wait_known) result_.waits = wait_split(causes);
+      result_.caused = causes.caused(point_.outline);
       if (notes_.failure.empty()) {
-        result_.free_network_step = free_network_ / static_cast<double>(steps_.steps.size());
+        result_.free_network_step = free_network_ / static_cast<double>(result_.steps);
+        if (exchanges() && result_.bubble_known) result_.schedule_bubble = schedule_bubble();
       }
     }
-    result_.missing = missing_text(steps_, uses_replay() ? notes_ : ReplayNotes{},
+    result_.missing = missing_text(steps_, exchanges() ? notes_ : ReplayNotes{},
                                    result_.mean ? result_.mean->step : 0);
     if (!result_.mean && result_.missing.empty()) result_.missing = "no traced step counts";
     return std::move(result_);
@@ -101,15 +111,34 @@ class Merge {
 
  private:
   /// Waiting whose causes are not known is divided like the rest.
-  [[nodiscard]] std::optional<WaitSplit> wait_split(double wait) const {
+  [[nodiscard]] std::optional<WaitSplit> wait_split(const WaitCauses& causes) const {
+    const double wait = result_.mean->wait;
     if (!(wait > 0)) return WaitSplit{};
-    if (!(waiting_.known > 0)) return std::nullopt;
-    const double noise = wait * std::clamp(waiting_.noise / waiting_.known, 0.0, 1.0);
+    // Few instances give any share; between 0 and 1 only what is averaged over many is unbiased.
+    constexpr std::size_t fewest_instances = 20;
+    std::optional<double> share = noise_share(point_.op_sums);
+    if (waiting_.known > 0 && causes.instances() >= fewest_instances) {
+      share = waiting_.noise / waiting_.known;
+    }
+    if (!share) return std::nullopt;
+    const double noise = wait * std::clamp(*share, 0.0, 1.0);
     return WaitSplit{.imbalance = wait - noise, .noise = noise};
   }
 
-  /// Without exchanges there is nothing to be bubble.
-  [[nodiscard]] bool uses_replay() const {
+  /// What would be idle were all ranks alike; no more than the bubble that was.
+  [[nodiscard]] std::optional<double> schedule_bubble() const {
+    try {
+      const Replay replay = replay_of_schedule(point_, steps_.steps);
+      double idle = 0;
+      for (const Nanoseconds time : replay.idle) idle += seconds(time);
+      return std::min(idle / static_cast<double>(replay.idle.size()), result_.mean->bubble);
+    } catch (const base::Error&) {
+      return std::nullopt;  // the programs do not play, as the other replay has said
+    }
+  }
+
+  /// Without them there is nothing to be bubble.
+  [[nodiscard]] bool exchanges() const {
     return std::ranges::any_of(point_.outline.outlines, [](const program::Outline& outline) {
       return std::ranges::any_of(outline.ops, [](const program::OutlineOp& op) {
         return op.kind == program::OpKind::exchange;
@@ -121,7 +150,7 @@ class Merge {
   const TracedSteps& steps_;
   PlaceSums places_;
   std::map<int, std::vector<Breakdown>> of_rank_;
-  double rank_steps_ = 0, free_network_ = 0;
+  double rank_steps_ = 0, free_network_ = 0, slowest_ = 0;
   Waiting waiting_;
   Nanoseconds unaccounted_, length_, largest_;
   ReplayNotes notes_;

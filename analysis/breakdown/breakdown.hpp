@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -42,6 +43,12 @@ struct WaitSplit {
   double noise = 0;      ///< seconds; now one, now another
 };
 
+/// Whom ranks waited for in collectives.
+struct CausedWait {
+  std::vector<double> of_rank;     ///< seconds a step, added up over those that waited; by rank
+  std::vector<int> steps_as_last;  ///< in how many traced steps most of the waiting was for it
+};
+
 struct BreakdownResult {
   std::optional<Breakdown> mean;   ///< absent without traces
   std::vector<int> ranks;          ///< traced ranks of the point, ascending
@@ -55,10 +62,21 @@ struct BreakdownResult {
   std::map<int, Breakdown> by_layer;           ///< layer of the model, -1 for none
   std::map<mesh::AxisSet, Breakdown> by_axes;  ///< of communication alone
   std::optional<LargestUnexplained> largest;   ///< absent where nothing is unexplained
-  std::optional<WaitSplit> waits;              ///< absent below two traced steps
-  std::vector<double> caused_wait;             ///< by rank of the point, see WaitCauses::caused
-  std::optional<double> free_network_step;     ///< seconds; the replay's step, mean over steps
-  double clock_error = 0;                      ///< seconds; no wait below it was counted
+  /// Absent where waits are not all known, and where there are too few to tell: below two traced
+  /// steps, or twenty collectives and pairs of exchanges whose members waited and six steps of op
+  /// sums.
+  std::optional<WaitSplit> waits;
+  CausedWait caused;                        ///< see WaitCauses::caused
+  std::optional<double> free_network_step;  ///< seconds; the replay's step, mean over steps
+  std::size_t steps = 0;                    ///< traced steps that count
+  double slowest_step = 0;                  ///< seconds, of the slowest rank; mean over them
+  /// Whether wait (bubble) is all that there was; else it is what is certain, and the rest is part
+  /// of transfer (of wait).
+  bool wait_known = true, bubble_known = true;
+  /// Of the bubble, what the schedule asks for among ranks that are all alike; mean over ranks.
+  std::optional<double> schedule_bubble;
+  /// Seconds; no wait below it was counted. Absent where some rank's clock is not aligned at all.
+  std::optional<double> clock_error;
 };
 
 /// compute: a compute op runs. copies: a Copy and no compute. transfer, wait, bubble: a

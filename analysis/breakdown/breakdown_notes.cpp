@@ -37,7 +37,7 @@ std::string missing_text(const TracedSteps& steps, const ReplayNotes& replay, do
                     rank_list(replay.assumed)));
   }
   if (!replay.failure.empty()) {
-    say(fmt::format("bubble is unknown and part of wait: {}", replay.failure));
+    say(fmt::format("bubble is not told apart from waiting: {}", replay.failure));
   }
   constexpr double visible = 0.01;  // of a step: what a table of percents can show
   if (steps.clock_error > visible * step) {

@@ -164,6 +164,7 @@ class Matcher {
     const int peer = peer_of(rank, key);
     if (trace(peer) == nullptr) {
       arrivals_.unseen.insert(peer);
+      arrivals_.sees_messages = false;
       return;
     }
     const std::span<const std::uint32_t> partners = partners_of(peer, key);

@@ -26,8 +26,9 @@ struct Arrivals {
   /// part of; no_instance for other ops, and for exchanges with several partners.
   std::vector<std::vector<std::uint32_t>> instance;
   std::uint32_t instances = 0;
-  std::set<int> unseen;     ///< partners of traced ranks that have no trace themselves
-  std::set<int> unmatched;  ///< ranks with a message that no op of the partner takes
+  bool sees_messages = true;  ///< false: a partner of some exchange has no trace
+  std::set<int> unseen;       ///< partners of traced ranks that have no trace themselves
+  std::set<int> unmatched;    ///< ranks with a message that no op of the partner takes
 };
 
 /// Collectives match by sequence number per (axes, stream, group), messages in order per (axis,

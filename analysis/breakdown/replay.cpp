@@ -5,12 +5,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
 
+#include "analysis/statistics/statistics.hpp"
 #include "base/error.hpp"
+#include "program/match.hpp"
 #include "simulate/simulate.hpp"
 #include "timeline/intervals.hpp"
 
@@ -97,35 +100,148 @@ Nanoseconds busy_time(const Outline& outline, const timeline::StepTrace& step) {
   return timeline::total(timeline::normalise(std::move(busy)));
 }
 
-}  // namespace
+/// Notes when a rank's counted plays began and ended, and how long its exchanges took in them: on a
+/// free network that is waiting.
+class Policy {
+ public:
+  Policy(const program::OutlineSet& set, const simulate::Costs& costs)
+      : set_(set), costs_(costs), ranks_(set.outline_of_rank.size()) {}
 
-Replay replay_on_free_network(const results::PointData& point, const TraceOfRank& traces) {
-  const program::OutlineSet& set = point.outline;
-  Replay replay;
-  const simulate::Costs costs = costs_of(set, traces, replay.assumed);
-  const bool times_add_up = point.folded || busy_on_one_stream(set);
-  const auto plays = simulate::simulate(
-      set, costs,
-      {.plays = settling_plays + counted_plays,
-       .streams = point.folded ? simulate::Streams::folded : simulate::Streams::as_written,
-       .record = times_add_up ? simulate::Record::steps : simulate::Record::spans});
+  struct Rank {
+    int play = 0;
+    std::int64_t begin = 0, end = 0, late = 0;
+  };
 
-  for (std::size_t rank = 0; rank < traces.size(); ++rank) {
-    const Nanoseconds whole =
-        plays.back().ranks[rank].end - plays[settling_plays].ranks[rank].begin;
-    Nanoseconds busy;
-    for (int play = settling_plays; play < settling_plays + counted_plays; ++play) {
-      if (times_add_up) {
-        for (const Nanoseconds time : costs.tables[costs.table_of_rank[rank]]) busy += time;
-      } else {
-        busy += busy_time(set.of(static_cast<int>(rank)),
-                          plays[static_cast<std::size_t>(play)].ranks[rank]);
-      }
+  [[nodiscard]] std::int64_t cost(int rank, std::uint32_t op) const {
+    return costs_.tables[costs_.table_of_rank[static_cast<std::size_t>(rank)]][op].value();
+  }
+  void span(int rank, std::uint32_t op, std::int64_t start, std::int64_t end) {
+    Rank& state = ranks_[static_cast<std::size_t>(rank)];
+    if (state.play < settling_plays) return;
+    if (set_.of(rank).ops[op].kind == program::OpKind::exchange) state.late += end - start;
+  }
+  void step(int rank, int play, std::int64_t begin, std::int64_t end) {
+    Rank& state = ranks_[static_cast<std::size_t>(rank)];
+    if (play == settling_plays) state.begin = begin;
+    state.end = end;
+    state.play = play + 1;
+  }
+  [[nodiscard]] const std::vector<Rank>& ranks() const { return ranks_; }
+
+ private:
+  const program::OutlineSet& set_;
+  const simulate::Costs& costs_;
+  std::vector<Rank> ranks_;
+};
+
+/// Busy time of each rank over the counted plays.
+std::vector<Nanoseconds> busy_times(const program::OutlineSet& set, const simulate::Costs& costs,
+                                    simulate::Streams streams) {
+  std::vector<Nanoseconds> busy(set.outline_of_rank.size());
+  if (streams == simulate::Streams::folded || busy_on_one_stream(set)) {
+    for (std::size_t rank = 0; rank < busy.size(); ++rank) {
+      for (const Nanoseconds time : costs.tables[costs.table_of_rank[rank]]) busy[rank] += time;
+      busy[rank] = counted_plays * busy[rank];
     }
-    replay.idle.push_back((whole - busy) / counted_plays);
+    return busy;
+  }
+  const auto plays =
+      simulate::simulate(set, costs, {.plays = settling_plays + counted_plays, .streams = streams});
+  for (std::size_t rank = 0; rank < busy.size(); ++rank) {
+    for (int play = settling_plays; play < settling_plays + counted_plays; ++play) {
+      busy[rank] += busy_time(set.of(static_cast<int>(rank)),
+                              plays[static_cast<std::size_t>(play)].ranks[rank]);
+    }
+  }
+  return busy;
+}
+
+Replay play(const results::PointData& point, const simulate::Costs& costs) {
+  const program::OutlineSet& set = point.outline;
+  Policy policy{set, costs};
+  program::Matcher<Policy>{set,
+                           point.folded ? program::Folding::folded : program::Folding::as_streamed,
+                           settling_plays + counted_plays, policy}
+      .run();
+  const std::vector<Nanoseconds> busy = busy_times(
+      set, costs, point.folded ? simulate::Streams::folded : simulate::Streams::as_written);
+  Replay replay;
+  for (std::size_t rank = 0; rank < busy.size(); ++rank) {
+    const Policy::Rank& times = policy.ranks()[rank];
+    const Nanoseconds whole{times.end - times.begin};
+    replay.idle.push_back(std::min(Nanoseconds{times.late}, whole - busy[rank]) / counted_plays);
     replay.step = std::max(replay.step, whole / counted_plays);
   }
   return replay;
+}
+
+/// Mean op times of a rank over the steps that it was traced in; empty where it never was.
+Table mean_over_steps(const program::OutlineSet& set, const std::vector<TracedStep>& steps,
+                      std::size_t rank) {
+  Table sum;
+  std::int64_t count = 0;
+  for (const TracedStep& step : steps) {
+    if (step.traces[rank] == nullptr) continue;
+    const Table table = measured_times(set.of(static_cast<int>(rank)), *step.traces[rank]);
+    sum.resize(table.size());
+    std::ranges::transform(sum, table, sum.begin(), std::plus<>{});
+    ++count;
+  }
+  for (Nanoseconds& time : sum) time = time / count;
+  return sum;
+}
+
+/// Seconds a FLOP of a rank's GEMMs; 0 without any.
+double gemm_cost(const Outline& outline, const Table& table) {
+  double seconds = 0, flop = 0;
+  for (std::size_t op = 0; op < table.size(); ++op) {
+    if (!(outline.ops[op].flop > 0)) continue;
+    seconds += units::to_seconds(table[op]).value();
+    flop += outline.ops[op].flop;
+  }
+  return flop > 0 ? seconds / flop : 0;
+}
+
+}  // namespace
+
+Replay replay_on_free_network(const results::PointData& point, const TraceOfRank& traces) {
+  std::set<int> assumed;
+  Replay replay = play(point, costs_of(point.outline, traces, assumed));
+  replay.assumed = std::move(assumed);
+  return replay;
+}
+
+Replay replay_of_schedule(const results::PointData& point, const std::vector<TracedStep>& steps) {
+  const program::OutlineSet& set = point.outline;
+  std::vector<Table> tables(set.outline_of_rank.size());
+  std::vector<double> rates;
+  for (std::size_t rank = 0; rank < tables.size(); ++rank) {
+    tables[rank] = mean_over_steps(set, steps, rank);
+    if (tables[rank].empty()) continue;
+    const double cost = gemm_cost(set.of(static_cast<int>(rank)), tables[rank]);
+    if (cost > 0) rates.push_back(cost);
+  }
+  const double middle = median(rates).value_or(0);
+  simulate::Costs costs;
+  std::vector<std::optional<std::uint32_t>> table_of_outline(set.outlines.size());
+  for (std::size_t rank = 0; rank < tables.size(); ++rank) {
+    auto& shared = table_of_outline[set.outline_of_rank[rank]];
+    if (shared || tables[rank].empty()) continue;
+    const double cost = gemm_cost(set.of(static_cast<int>(rank)), tables[rank]);
+    const double factor = cost > 0 ? middle / cost : 1;
+    for (Nanoseconds& time : tables[rank]) {
+      time = Nanoseconds{std::llround(static_cast<double>(time.value()) * factor)};
+    }
+    shared = static_cast<std::uint32_t>(costs.tables.size());
+    costs.tables.push_back(tables[rank]);
+  }
+  for (const std::uint32_t outline : set.outline_of_rank) {
+    if (!table_of_outline[outline]) {
+      throw base::Error(fmt::format("no rank that plays program {} was traced", outline));
+    }
+    costs.table_of_rank.push_back(*table_of_outline[outline]);
+  }
+  return play(point, costs);
 }
 
 }  // namespace isoscale::analysis

@@ -90,6 +90,7 @@ TracedSteps traced_steps(const results::PointData& point) {
   for (Arrivals& of_step : arrivals) {
     result.unseen.merge(of_step.unseen);
     result.unmatched.merge(of_step.unmatched);
+    result.sees_messages = result.sees_messages && of_step.sees_messages;
   }
   return result;
 }

@@ -27,11 +27,21 @@ struct TracedStep {
 /// The traced steps of a point, and what could not be said of them.
 struct TracedSteps {
   std::vector<TracedStep> steps;
-  std::set<int> broken;     ///< ranks with a trace that is no use
-  std::set<int> unaligned;  ///< ranks whose clock cannot be set against the others'
-  std::set<int> unseen;     ///< partners of traced ranks that have no trace
-  std::set<int> unmatched;  ///< ranks with a message that no op of the partner takes
-  double clock_error = 0;   ///< seconds; two ranks' times may be this far apart
+  std::set<int> broken;       ///< ranks with a trace that is no use
+  std::set<int> unaligned;    ///< ranks whose clock cannot be set against the others'
+  std::set<int> unseen;       ///< partners of traced ranks that have no trace
+  std::set<int> unmatched;    ///< ranks with a message that no op of the partner takes
+  bool sees_messages = true;  ///< false: some exchange has a partner that is not known
+  double clock_error = 0;     ///< seconds; aligned ranks' times may be this far apart
+
+  /// Whether every wait is known: no partner is missing, none has a clock of its own.
+  [[nodiscard]] bool knows_waits() const {
+    return unseen.empty() && unaligned.empty() && unmatched.empty();
+  }
+  /// Likewise of exchanges alone.
+  [[nodiscard]] bool knows_messages() const {
+    return sees_messages && unaligned.empty() && unmatched.empty();
+  }
 };
 
 /// `point` has no outline_problem and outlives the result.

@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/breakdown/wait_causes.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <functional>
 #include <limits>
 
 namespace isoscale::analysis {
@@ -19,6 +22,47 @@ void for_each_member(const TracedStep& step, Visit&& visit) {
       if (instance != no_instance) visit(rank, op, instance);
     }
   }
+}
+
+/// By rank: seconds that the members of its collectives waited for it in one step.
+std::vector<double> caused_in(const TracedStep& step, const program::OutlineSet& set) {
+  struct Instance {
+    std::size_t last = 0;
+    Nanoseconds least{std::numeric_limits<std::int64_t>::max()}, sum;
+  };
+  std::vector<Instance> instances(step.instances);
+  for_each_member(step, [&](std::size_t rank, std::size_t op, std::uint32_t number) {
+    if (set.of(static_cast<int>(rank)).ops[op].kind == program::OpKind::exchange) return;
+    Instance& instance = instances[number];
+    const Nanoseconds wait = step.waits[rank][op];
+    if (wait < instance.least) {
+      instance.least = wait;
+      instance.last = rank;
+    }
+    instance.sum += wait;
+  });
+  std::vector<double> seconds(step.waits.size());
+  for (const Instance& instance : instances) {
+    seconds[instance.last] += units::to_seconds(instance.sum).value();
+  }
+  return seconds;
+}
+
+/// [step][rank]: what each rank computed and copied; none where a number is missing.
+std::vector<std::vector<double>> busy_times(std::span<const results::OpSums> sums) {
+  std::vector<std::vector<double>> busy;
+  for (const results::OpSums& step : sums) {
+    auto& row = busy.emplace_back(step.gemm);
+    if (step.other_compute.size() != row.size() || step.copies.size() != row.size() ||
+        row.size() != busy.front().size()) {
+      return {};
+    }
+    for (std::size_t rank = 0; rank < row.size(); ++rank) {
+      row[rank] += step.other_compute[rank] + step.copies[rank];
+      if (!std::isfinite(row[rank])) return {};
+    }
+  }
+  return busy;
 }
 
 }  // namespace
@@ -65,30 +109,51 @@ std::vector<double> WaitCauses::noise_shares(std::size_t at) const {
   return shares;
 }
 
-std::vector<double> WaitCauses::caused() const {
-  std::vector<double> seconds(total_.size(), 0.0);
+std::size_t WaitCauses::instances() const {
+  std::size_t count = 0;
   for (const TracedStep& step : steps_.steps) {
-    struct Instance {
-      std::size_t last = 0;
-      Nanoseconds least{std::numeric_limits<std::int64_t>::max()}, sum;
-    };
-    std::vector<Instance> instances(step.instances);
+    std::vector<bool> waited(step.instances);
     for_each_member(step, [&](std::size_t rank, std::size_t op, std::uint32_t number) {
-      Instance& instance = instances[number];
-      const Nanoseconds wait = step.waits[rank][op];
-      if (wait < instance.least) {
-        instance.least = wait;
-        instance.last = rank;
-      }
-      instance.sum += wait;
+      if (step.waits[rank][op] > Nanoseconds{0}) waited[number] = true;
     });
-    for (const Instance& instance : instances) {
-      if (instance.sum == Nanoseconds{0}) continue;
-      seconds[instance.last] += units::to_seconds(instance.sum).value();
-    }
+    count += static_cast<std::size_t>(std::ranges::count(waited, true));
   }
-  for (double& value : seconds) value /= static_cast<double>(steps_.steps.size());
-  return seconds;
+  return count;
+}
+
+CausedWait WaitCauses::caused(const program::OutlineSet& set) const {
+  CausedWait result{.of_rank = std::vector<double>(total_.size()),
+                    .steps_as_last = std::vector<int>(total_.size())};
+  for (const TracedStep& step : steps_.steps) {
+    const std::vector<double> seconds = caused_in(step, set);
+    const auto most = std::ranges::max_element(seconds);
+    if (most != seconds.end() && *most > 0) {
+      ++result.steps_as_last[static_cast<std::size_t>(most - seconds.begin())];
+    }
+    for (std::size_t rank = 0; rank < seconds.size(); ++rank) result.of_rank[rank] += seconds[rank];
+  }
+  for (double& value : result.of_rank) value /= static_cast<double>(steps_.steps.size());
+  return result;
+}
+
+std::optional<double> noise_share(std::span<const results::OpSums> sums) {
+  constexpr std::size_t fewest = 6;
+  const std::vector<std::vector<double>> busy = busy_times(sums);
+  if (busy.size() < fewest || busy.front().size() < 2) return std::nullopt;
+  std::vector<double> total(busy.front().size());
+  for (const auto& row : busy) std::ranges::transform(total, row, total.begin(), std::plus<>{});
+  double waits = 0, noise = 0;
+  for (const auto& row : busy) {
+    std::size_t expected = 0;  // last in the other steps
+    for (std::size_t rank = 1; rank < row.size(); ++rank) {
+      if (total[rank] - row[rank] > total[expected] - row[expected]) expected = rank;
+    }
+    const double last = std::ranges::max(row);
+    noise += last - row[expected];
+    for (const double mine : row) waits += (last - mine) / static_cast<double>(row.size());
+  }
+  if (!(waits > 0)) return std::nullopt;
+  return noise / waits;
 }
 
 }  // namespace isoscale::analysis

@@ -3,9 +3,13 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <span>
 #include <vector>
 
+#include "analysis/breakdown/breakdown.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
+#include "program/outline.hpp"
 
 /// Whether those that others wait for are late in every step (imbalance) or now and then (noise).
 namespace isoscale::analysis {
@@ -27,13 +31,19 @@ class WaitCauses {
   /// where nobody waited.
   [[nodiscard]] std::vector<double> noise_shares(std::size_t at) const;
 
-  /// By rank: seconds that the members of its collectives and its partners waited for it, added up
-  /// over them and averaged over steps.
-  [[nodiscard]] std::vector<double> caused() const;
+  /// How many instances had members that waited, over all steps.
+  [[nodiscard]] std::size_t instances() const;
+
+  /// Exchanges are left out: who is late there may be so by schedule.
+  [[nodiscard]] CausedWait caused(const program::OutlineSet& set) const;
 
  private:
   const TracedSteps& steps_;
   std::vector<std::vector<units::Nanoseconds>> total_;  ///< [rank][op], over steps
 };
+
+/// The share of waiting that is noise, from what ranks computed in steps whose spans were not kept:
+/// as if each step had one collective, at its end. Absent below six steps, and where nobody waits.
+[[nodiscard]] std::optional<double> noise_share(std::span<const results::OpSums> sums);
 
 }  // namespace isoscale::analysis

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/calibration/calibrate.hpp"
+#include "analysis/labels.hpp"
 
 #include <algorithm>
 #include <array>
@@ -57,7 +58,7 @@ bool counts(const RowData& row) {
 /// What keeps a point's times from being those of the machine, "oversubscribed"; "" = nothing.
 std::string labels_of(const PointData& point) {
   std::string labels;
-  for (const std::string_view label : {"oversubscribed", "shared-gpu", "injected"}) {
+  for (const std::string_view label : unsound_labels) {
     if (std::ranges::find(point.labels, label) == point.labels.end()) continue;
     labels += (labels.empty() ? "" : ", ") + std::string{label};
   }

@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "analysis/labels.hpp"
+
 namespace isoscale::analysis {
 namespace {
 
@@ -14,6 +16,7 @@ std::optional<StepLoss> step_loss(const PointReport& point) {
   }
   return StepLoss{.step = point.step_time->median,
                   .traced = *point.traced_step,
+                  .slowest = point.breakdown.slowest_step,
                   .work = point.data->work_per_step,
                   .ranks = point.data->ranks,
                   .costs = *point.causes.costs};
@@ -34,26 +37,35 @@ ScalingPoint scaling_point(const PointReport& point, const PointReport& baseline
   return result;
 }
 
+/// Of the speed-up as reports give it, with the baseline as good as its rank count.
+std::optional<Located> interval_of(const ScalingPoint& at, int baseline) {
+  if (!at.lower || !at.upper) return std::nullopt;
+  return Located{
+      .value = at.speedup * baseline, .lower = *at.lower * baseline, .upper = *at.upper * baseline};
+}
+
 }  // namespace
 
 void add_losses(Curve& curve, const PointReport& base) {
   const std::optional<StepLoss> ideal = step_loss(base);
   const std::optional<UsefulWork> useful = useful_work(*base.data, base.breakdown);
   std::vector<ScalingPoint> scaling;
+  const bool strong = base.data->scaling == "strong";
   for (PointReport& point : curve.points) {
     if (!point.throughput || !point.step_time) continue;
-    scaling.push_back(scaling_point(point, base));
+    const ScalingPoint at = scaling_point(point, base);
+    point.speedup_interval = interval_of(at, *curve.baseline);
     point.causes.pop = pop(*point.data, point.breakdown, useful);
     // Without an interval it is not to be trusted, and not shown.
-    if (point.data->scaling == "strong" && scaling.back().lower) {
-      point.causes.serial_fraction = karp_flatt(scaling.back());
+    if (is_scaling_result(point.labels)) {
+      scaling.push_back(at);
+      if (strong && at.lower) point.causes.serial_fraction = karp_flatt(at);
     }
     const std::optional<StepLoss> loss = step_loss(point);
     if (loss && ideal && point.data->ranks != base.data->ranks) {
       point.causes.waterfall = waterfall(*loss, *ideal);
     }
   }
-  const bool strong = base.data->scaling == "strong";
   if (strong) curve.laws.amdahl = amdahl(scaling);
   if (!strong) curve.laws.gustafson = gustafson(scaling);
   curve.laws.usl = usl(scaling);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "analysis/causes/cause_tables.hpp"
@@ -64,12 +65,26 @@ std::string unexplained(const PointReport& point) {
       units::format(units::Seconds{at.begin}), at.after.empty() ? "" : ", after " + at.after);
 }
 
+/// Whether the traced steps stand for the others; "" when they do.
+std::string unlike_text(const PointReport& point) {
+  constexpr double alike = 0.1;
+  if (!point.step_time || !point.breakdown.mean) return "";
+  const double traced = point.breakdown.slowest_step, step = point.step_time->median;
+  if (std::abs(traced / step - 1) <= alike) return "";
+  return fmt::format(
+      "the {} traced steps took {} where the others took {}: shares and causes are "
+      "theirs alone",
+      point.breakdown.steps, units::format(units::Seconds{traced}),
+      units::format(units::Seconds{step}));
+}
+
 }  // namespace
 
 Facts cause_remarks(const Curve& curve) {
   Facts facts;
   Sentences lost;
   Sentences clocks;
+  Sentences traces;
   for (const PointReport& point : curve.points) {
     for (const Finding& finding : point.causes.findings) {
       facts.emplace_back("cause", ranks_prefix(point) + escape(finding.text));
@@ -81,13 +96,15 @@ Facts cause_remarks(const Curve& curve) {
     if (point.causes.waterfall) {
       for (const std::string& sentence : point.causes.waterfall->missing) lost.add(point, sentence);
     }
-    if (point.breakdown.clock_error > 0) {
+    if (point.breakdown.clock_error.value_or(0) > 0) {
       clocks.add(point, fmt::format("aligned to {}; no wait below that is counted",
-                                    units::format(units::Seconds{point.breakdown.clock_error})));
+                                    units::format(units::Seconds{*point.breakdown.clock_error})));
     }
+    traces.add(point, unlike_text(point));
   }
   lost.append_to(facts, "lost");
   clocks.append_to(facts, "clocks");
+  traces.append_to(facts, "traces");
   add_laws(curve, facts);
   return facts;
 }

@@ -34,18 +34,27 @@ std::string ranks_heading(const PointReport& point) {
   return fmt::format("{} rank{}", point.data->ranks, point.data->ranks == 1 ? "" : "s");
 }
 
+/// "2 ranks, 4 traced steps".
+std::string traced_heading(const PointReport& point) {
+  return fmt::format("{}, {} traced step{}", ranks_heading(point), point.breakdown.steps,
+                     point.breakdown.steps == 1 ? "" : "s");
+}
+
 TitledTable by_ranks(std::string title, const Points& points) {
   TitledTable result{.title = std::move(title), .columns = {{"", Align::left}}, .rows = {}};
   for (const PointReport* const point : points) result.columns.push_back({ranks_heading(*point)});
   return result;
 }
 
-/// Causes in the order of their first appearance.
+/// Causes of all points: those that only some have stand where these have them.
 std::vector<std::string> causes_of(const Points& points) {
   std::vector<std::string> causes;
   for (const PointReport* const point : points) {
+    auto next = causes.begin();
     for (const LostTime& lost : point->causes.waterfall->lost) {
-      if (std::ranges::find(causes, lost.cause) == causes.end()) causes.push_back(lost.cause);
+      const auto known = std::ranges::find(causes, lost.cause);
+      next = known == causes.end() ? causes.insert(next, lost.cause) : known;
+      ++next;
     }
   }
   return causes;
@@ -54,7 +63,7 @@ std::vector<std::string> causes_of(const Points& points) {
 /// Of the measured step; "0" is what never was, "0.0%" what rounds to it.
 std::string loss_cell(const Waterfall& waterfall, const std::string& cause) {
   const auto lost = std::ranges::find(waterfall.lost, cause, &LostTime::cause);
-  if (lost == waterfall.lost.end()) return std::string{undefined};
+  if (lost == waterfall.lost.end()) return waterfall.missing.empty() ? "0" : std::string{undefined};
   return lost->seconds == 0 ? "0" : percent(lost->seconds / waterfall.measured);
 }
 
@@ -116,8 +125,8 @@ std::optional<TitledTable> pop_table(const Curve& curve) {
 /// A row per place: its share of the step and what that is made of.
 class PlaceTable {
  public:
-  PlaceTable(std::string title, std::string place, const Breakdown& whole)
-      : whole_(whole),
+  PlaceTable(std::string title, std::string place, const BreakdownResult& breakdown)
+      : breakdown_(breakdown),
         table_{.title = std::move(title),
                .columns = {{std::move(place), Align::left}, {"step"}},
                .rows = {}} {
@@ -141,15 +150,15 @@ class PlaceTable {
 
  private:
   [[nodiscard]] std::string cell(double seconds) const {
-    return seconds == 0 ? "0" : percent(seconds / whole_.step);
+    return seconds == 0 ? "0" : percent(seconds / breakdown_.mean->step);
   }
 
-  const Breakdown& whole_;
+  const BreakdownResult& breakdown_;
   TitledTable table_;
 };
 
 TitledTable phase_table(const PointReport& point) {
-  PlaceTable table{"by phase, " + ranks_heading(point), "phase", *point.breakdown.mean};
+  PlaceTable table{"by phase, " + traced_heading(point), "phase", point.breakdown};
   for (const auto& [phase, parts] : point.breakdown.by_phase) {
     table.add(std::string{program::name(phase)}, parts);
   }
@@ -157,8 +166,7 @@ TitledTable phase_table(const PointReport& point) {
 }
 
 TitledTable axes_table(const PointReport& point) {
-  PlaceTable table{"communication by mesh axis, " + ranks_heading(point), "axis",
-                   *point.breakdown.mean};
+  PlaceTable table{"communication by mesh axis, " + traced_heading(point), "axis", point.breakdown};
   for (const auto& [axes, parts] : point.breakdown.by_axes) {
     table.add(mesh::to_string(axes), parts);
   }
@@ -166,7 +174,7 @@ TitledTable axes_table(const PointReport& point) {
 }
 
 TitledTable layer_table(const PointReport& point) {
-  PlaceTable table{"by layer, " + ranks_heading(point), "layer", *point.breakdown.mean};
+  PlaceTable table{"by layer, " + traced_heading(point), "layer", point.breakdown};
   std::size_t shown = 0;
   for (const auto& [layer, parts] : point.breakdown.by_layer) {
     if (shown++ == most_layers) {

@@ -22,12 +22,18 @@ Json located_json(const std::optional<Located>& at) {
           {"upper", number_or_null(at->upper)}};
 }
 
-Json parts_json(const Breakdown& parts) {
+/// [lower, upper] over `divisor`, or null.
+Json interval_json(const std::optional<Located>& at, int divisor) {
+  if (!at || !at->lower || !at->upper) return {};
+  return Json::array({*at->lower / divisor, *at->upper / divisor});
+}
+
+/// What is only a bound is null.
+Json parts_json(const BreakdownResult& breakdown, const Breakdown& parts) {
   Json object = Json::object();
   for (const Category& category : categories()) {
-    if (category.seconds != &Breakdown::other) {
-      object[std::string{category.name}] = parts.*category.seconds;
-    }
+    object[std::string{category.name}] =
+        is_known(breakdown, category.seconds) ? Json(parts.*category.seconds) : Json{};
   }
   object["hidden_communication"] = parts.hidden_communication;
   return object;
@@ -37,13 +43,28 @@ Json by_place_json(const BreakdownResult& breakdown) {
   if (!breakdown.mean) return {};
   Json phases = Json::object(), axes = Json::object(), layers = Json::object();
   for (const auto& [phase, parts] : breakdown.by_phase) {
-    phases[std::string{program::name(phase)}] = parts_json(parts);
+    phases[std::string{program::name(phase)}] = parts_json(breakdown, parts);
   }
-  for (const auto& [at, parts] : breakdown.by_axes) axes[mesh::to_string(at)] = parts_json(parts);
+  for (const auto& [at, parts] : breakdown.by_axes)
+    axes[mesh::to_string(at)] = parts_json(breakdown, parts);
   for (const auto& [layer, parts] : breakdown.by_layer) {
-    layers[layer < 0 ? "none" : std::to_string(layer)] = parts_json(parts);
+    layers[layer < 0 ? "none" : std::to_string(layer)] = parts_json(breakdown, parts);
   }
   return {{"phase", phases}, {"axis", axes}, {"layer", layers}};
+}
+
+/// The traced ranks one by one, and how long others waited for each.
+Json ranks_json(const PointReport& point) {
+  Json rows = Json::array();
+  const BreakdownResult& breakdown = point.breakdown;
+  for (std::size_t i = 0; i < breakdown.ranks.size(); ++i) {
+    const auto rank = static_cast<std::size_t>(breakdown.ranks[i]);
+    Json row{{"rank", breakdown.ranks[i]}, {"step", breakdown.of_rank[i].step}};
+    row["breakdown"] = parts_json(breakdown, breakdown.of_rank[i]);
+    row["caused_wait"] = breakdown.wait_known ? Json(breakdown.caused.of_rank.at(rank)) : Json{};
+    rows.push_back(row);
+  }
+  return rows;
 }
 
 Json pop_json(const std::optional<Pop>& pop) {
@@ -97,7 +118,12 @@ void add_causes_json(const PointReport& point, Json& object) {
   object["wait_causes"] = breakdown.waits ? Json{{"imbalance", breakdown.waits->imbalance},
                                                  {"noise", breakdown.waits->noise}}
                                           : Json{};
-  object["clock_error"] = breakdown.mean ? Json(breakdown.clock_error) : Json{};
+  object["clock_error"] = number_or_null(breakdown.clock_error);
+  object["traced_steps"] = breakdown.steps;
+  object["schedule_bubble"] = number_or_null(breakdown.schedule_bubble);
+  object["breakdown_of_rank"] = ranks_json(point);
+  object["speedup_interval"] = interval_json(point.speedup_interval, 1);
+  object["efficiency_interval"] = interval_json(point.speedup_interval, point.data->ranks);
   object["pop"] = pop_json(point.causes.pop);
   object["waterfall"] = waterfall_json(point.causes.waterfall);
   object["serial_fraction"] = located_json(point.causes.serial_fraction);

@@ -8,8 +8,8 @@
 
 namespace isoscale::analysis {
 
-/// Adds breakdown_by, waits, clock_error, pop, waterfall, serial_fraction, findings and
-/// largest_unexplained to a point's object; null where there is none.
+/// Adds what is derived from traces and from the curve to a point's object; null where it is not
+/// known.
 void add_causes_json(const PointReport& point, nlohmann::ordered_json& object);
 
 /// amdahl, gustafson and usl of a curve.

@@ -78,8 +78,9 @@ void add_links(const results::RunData& run, const results::PointData& point,
   }
 }
 
-/// What a rank has more of than the middle one of all, "gaps before its ops"; "" for nothing.
-std::string reason_of(const BreakdownResult& breakdown, std::size_t at) {
+/// What a rank has more of than those with the same program, "gaps before its ops"; "" for nothing,
+/// and where there are none to compare it with.
+std::string reason_of(const results::PointData& point, const BreakdownResult& breakdown, int rank) {
   struct Part {
     double Breakdown::*seconds;
     const char* text;
@@ -88,14 +89,25 @@ std::string reason_of(const BreakdownResult& breakdown, std::size_t at) {
                          {&Breakdown::copies, "more copies"},
                          {&Breakdown::gap, "gaps before its ops"},
                          {&Breakdown::other, "time that nothing explains"}};
+  const auto program_of = [&point](int at) {
+    return point.outline.outline_of_rank[static_cast<std::size_t>(at)];
+  };
   const char* reason = "";
   double most = noticeably_more * breakdown.mean->step;
   for (const Part& part : parts) {
-    std::vector<double> all;
-    for (const Breakdown& rank : breakdown.of_rank) all.push_back(rank.*part.seconds);
-    const double more = breakdown.of_rank[at].*part.seconds - median(all).value_or(0);
-    if (more <= most) continue;
-    most = more;
+    std::vector<double> others;
+    double mine = 0;
+    for (std::size_t i = 0; i < breakdown.ranks.size(); ++i) {
+      const double seconds = breakdown.of_rank[i].*part.seconds;
+      if (breakdown.ranks[i] == rank) {
+        mine = seconds;
+      } else if (program_of(breakdown.ranks[i]) == program_of(rank)) {
+        others.push_back(seconds);
+      }
+    }
+    const auto usual = median(others);
+    if (!usual || mine - *usual <= most) continue;
+    most = mine - *usual;
     reason = part.text;
   }
   return reason;
@@ -103,7 +115,7 @@ std::string reason_of(const BreakdownResult& breakdown, std::size_t at) {
 
 /// The rank that most of the waiting is for, if there is one.
 std::optional<int> most_awaited(const BreakdownResult& breakdown) {
-  const auto& caused = breakdown.caused_wait;
+  const auto& caused = breakdown.caused.of_rank;
   if (caused.size() < 2) return std::nullopt;
   const auto most = std::ranges::max_element(caused);
   const double all = std::reduce(caused.begin(), caused.end());
@@ -111,32 +123,30 @@ std::optional<int> most_awaited(const BreakdownResult& breakdown) {
   return static_cast<int>(most - caused.begin());
 }
 
+Finding imbalance_of(const results::RunData& run, const results::PointData& point,
+                     const BreakdownResult& breakdown, double share) {
+  Finding finding{.kind = "imbalance", .ranks = {}, .size = share, .text = {}};
+  finding.text = fmt::format(
+      "imbalance: {} of the step is waiting for ranks that are late again and "
+      "again",
+      units::format_percent(share));
+  const auto late = most_awaited(breakdown);
+  if (!late) return finding;
+  finding.ranks = {*late};
+  finding.text +=
+      fmt::format(", mostly for {}, last in {} of {} traced steps", place_of(run, point, *late),
+                  breakdown.caused.steps_as_last[static_cast<std::size_t>(*late)], breakdown.steps);
+  const std::string reason = reason_of(point, breakdown, *late);
+  if (!reason.empty()) finding.text += ": " + reason;
+  return finding;
+}
+
 void add_waits(const results::RunData& run, const results::PointData& point,
                const BreakdownResult& breakdown, std::vector<Finding>& result) {
   if (!breakdown.waits || !breakdown.mean) return;
   const double imbalance = breakdown.waits->imbalance / breakdown.mean->step;
   const double noise = breakdown.waits->noise / breakdown.mean->step;
-  if (imbalance > visible) {
-    Finding finding{.kind = "imbalance", .ranks = {}, .size = imbalance, .text = {}};
-    const std::string share = units::format_percent(imbalance);
-    const auto late = most_awaited(breakdown);
-    if (!late) {
-      finding.text = fmt::format(
-          "imbalance: {} of the step is waiting for ranks that are late in "
-          "every step, none of them for most of it",
-          share);
-    } else {
-      finding.ranks = {*late};
-      const auto at = std::ranges::find(breakdown.ranks, *late) - breakdown.ranks.begin();
-      const std::string reason = reason_of(breakdown, static_cast<std::size_t>(at));
-      finding.text = fmt::format(
-          "imbalance: {} of the step is waiting, mostly for {}, which is "
-          "late in every step",
-          share, place_of(run, point, *late));
-      if (!reason.empty()) finding.text += ": " + reason;
-    }
-    result.push_back(std::move(finding));
-  }
+  if (imbalance > visible) result.push_back(imbalance_of(run, point, breakdown, imbalance));
   if (noise > visible) {
     result.push_back(
         {.kind = "noise",
@@ -153,7 +163,10 @@ void add_waits(const results::RunData& run, const results::PointData& point,
 std::vector<Finding> findings(const results::RunData& run, const results::PointData& point,
                               const TracedSteps& traced, const BreakdownResult& breakdown) {
   std::vector<Finding> result;
-  for (const SlowRank& slow : slow_ranks(point)) result.push_back(describe(run, point, slow));
+  // Who shares a core is slow for that reason.
+  if (std::ranges::find(point.labels, "oversubscribed") == point.labels.end()) {
+    for (const SlowRank& slow : slow_ranks(point)) result.push_back(describe(run, point, slow));
+  }
   add_links(run, point, traced, result);
   add_waits(run, point, breakdown, result);
   return result;

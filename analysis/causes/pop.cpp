@@ -4,11 +4,36 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 namespace isoscale::analysis {
 namespace {
 
 double useful_time(const Breakdown& parts) { return parts.compute + parts.copies; }
+
+/// Useful seconds a step by rank of the point; empty where that of some rank is not known.
+std::vector<double> useful_times(const results::PointData& point,
+                                 const BreakdownResult& breakdown) {
+  std::vector<double> times;
+  if (std::cmp_equal(breakdown.ranks.size(), point.ranks)) {
+    for (const Breakdown& rank : breakdown.of_rank) times.push_back(useful_time(rank));
+    return times;
+  }
+  for (const results::OpSums& step : point.op_sums) {
+    const auto ranks = static_cast<std::size_t>(point.ranks);
+    if (step.gemm.size() != ranks || step.other_compute.size() != ranks ||
+        step.copies.size() != ranks) {
+      return {};
+    }
+    times.resize(ranks);
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      times[rank] += (step.gemm[rank] + step.other_compute[rank] + step.copies[rank]) /
+                     static_cast<double>(point.op_sums.size());
+    }
+  }
+  return times;
+}
 
 void add_scalability(const UsefulWork& mine, const UsefulWork& base, Pop& pop) {
   if (!(mine.work > 0) || !(base.work > 0) || !(mine.useful > 0)) return;
@@ -24,7 +49,9 @@ void add_scalability(const UsefulWork& mine, const UsefulWork& base, Pop& pop) {
 std::optional<UsefulWork> useful_work(const results::PointData& point,
                                       const BreakdownResult& breakdown) {
   if (!breakdown.mean) return std::nullopt;
-  return UsefulWork{.useful = useful_time(*breakdown.mean) * point.ranks,
+  const std::vector<double> useful = useful_times(point, breakdown);
+  if (useful.empty()) return std::nullopt;
+  return UsefulWork{.useful = std::reduce(useful.begin(), useful.end()),
                     .work = point.work_per_step,
                     .flop = std::reduce(point.flop_of_rank.begin(), point.flop_of_rank.end())};
 }
@@ -32,14 +59,13 @@ std::optional<UsefulWork> useful_work(const results::PointData& point,
 std::optional<Pop> pop(const results::PointData& point, const BreakdownResult& breakdown,
                        const std::optional<UsefulWork>& baseline) {
   if (!breakdown.mean || !(breakdown.mean->step > 0)) return std::nullopt;
-  double largest = 0, sum = 0;
-  for (const Breakdown& rank : breakdown.of_rank) {
-    largest = std::max(largest, useful_time(rank));
-    sum += useful_time(rank);
-  }
+  const std::vector<double> useful = useful_times(point, breakdown);
+  if (useful.empty()) return std::nullopt;
+  const double largest = std::ranges::max(useful);
   if (!(largest > 0)) return std::nullopt;
   Pop pop;
-  pop.load_balance = sum / static_cast<double>(breakdown.of_rank.size()) / largest;
+  pop.load_balance =
+      std::reduce(useful.begin(), useful.end()) / static_cast<double>(useful.size()) / largest;
   pop.communication = largest / breakdown.mean->step;
   if (breakdown.free_network_step && *breakdown.free_network_step > 0) {
     pop.serialisation = largest / *breakdown.free_network_step;

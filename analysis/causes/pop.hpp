@@ -32,7 +32,9 @@ struct UsefulWork {
 [[nodiscard]] std::optional<UsefulWork> useful_work(const results::PointData& point,
                                                     const BreakdownResult& breakdown);
 
-/// Absent without traces or useful time. Without `baseline` there is nothing above parallel.
+/// Of ranks that were not traced the op sums tell the useful time. Absent without traces, without
+/// useful time, and where some rank's is not known. Without `baseline` there is nothing above
+/// parallel.
 [[nodiscard]] std::optional<Pop> pop(const results::PointData& point,
                                      const BreakdownResult& breakdown,
                                      const std::optional<UsefulWork>& baseline);

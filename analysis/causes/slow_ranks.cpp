@@ -18,10 +18,10 @@ namespace {
 
 /// How much longer counts as slow.
 struct Limits {
-  double least, certain, without_interval;
+  double least, certain;
 };
-constexpr Limits against_like{.least = 1.05, .certain = 1.03, .without_interval = 1.10};
-constexpr Limits against_all{.least = 1.15, .certain = 1.10, .without_interval = 1.25};
+constexpr Limits against_like{.least = 1.05, .certain = 1.03};
+constexpr Limits against_all{.least = 1.15, .certain = 1.10};
 constexpr double smallest_change = 0.03;  ///< relative: what a rank becomes slower by
 constexpr std::size_t least_for_spread = 4;
 constexpr double deviations = 4;
@@ -115,8 +115,7 @@ double outside_of_spread(const std::vector<double>& factors) {
 }
 
 bool is_slow(const Estimate& factor, const Limits& limits) {
-  if (factor.lower) return factor.median > limits.least && *factor.lower > limits.certain;
-  return factor.median > limits.without_interval && factor.minimum > limits.certain;
+  return factor.lower && factor.median > limits.least && *factor.lower > limits.certain;
 }
 
 void add_slow(const results::PointData& point, const Peers& peers, std::vector<SlowRank>& slow) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "analysis/breakdown/trace_check.hpp"
@@ -15,10 +16,10 @@ namespace {
 
 using program::OpKind;
 
-/// Op times of one rank added up; seconds a step.
+/// Op times of one rank added up over the ops of a step; seconds.
 struct Sums {
   double gemm = 0, other = 0;
-  double steps = 0;
+  [[nodiscard]] double all() const { return gemm + other; }
 };
 
 void add(const program::OutlineOp& op, units::Nanoseconds time, Sums& sums) {
@@ -26,26 +27,41 @@ void add(const program::OutlineOp& op, units::Nanoseconds time, Sums& sums) {
   (op.kind == OpKind::gemm ? sums.gemm : sums.other) += units::to_seconds(time).value();
 }
 
-/// Of the traced steps that count, by rank.
-std::map<int, Sums> traced_sums(const results::PointData& point) {
-  std::map<int, Sums> of_rank;
+/// Of one rank over its traced steps: each op's median, and its mean.
+struct TracedSums {
+  Sums median, mean;
+};
+
+TracedSums sum_up(const program::Outline& outline,
+                  const std::vector<const timeline::StepTrace*>& steps) {
+  TracedSums sums;
+  std::vector<units::Nanoseconds> times(steps.size());
+  for (std::size_t op = 0; op < outline.ops.size(); ++op) {
+    units::Nanoseconds sum;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const timeline::Span& span = steps[i]->spans[op];
+      times[i] = std::max(units::Nanoseconds{0}, span.end - span.start);
+      sum += times[i];
+    }
+    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+    std::nth_element(times.begin(), middle, times.end());
+    add(outline.ops[op], *middle, sums.median);
+    add(outline.ops[op], sum / static_cast<std::int64_t>(steps.size()), sums.mean);
+  }
+  return sums;
+}
+
+std::map<int, TracedSums> traced_sums(const results::PointData& point) {
+  std::map<int, std::vector<const timeline::StepTrace*>> of_rank;
   for (const timeline::Timeline& step : point.traces) {
     if (!step_counts(point, step)) continue;
     for (const timeline::StepTrace& trace : step.ranks) {
-      if (check_trace(point, trace) != TraceState::usable) continue;
-      const program::Outline& outline = point.outline.of(trace.rank);
-      Sums& sums = of_rank[trace.rank];
-      for (const timeline::Span& span : trace.spans) {
-        add(outline.ops[span.op], std::max(units::Nanoseconds{0}, span.end - span.start), sums);
-      }
-      ++sums.steps;
+      if (check_trace(point, trace) == TraceState::usable) of_rank[trace.rank].push_back(&trace);
     }
   }
-  for (auto& [rank, sums] : of_rank) {
-    sums.gemm /= sums.steps;
-    sums.other /= sums.steps;
-  }
-  return of_rank;
+  std::map<int, TracedSums> sums;
+  for (const auto& [rank, steps] : of_rank) sums[rank] = sum_up(point.outline.of(rank), steps);
+  return sums;
 }
 
 std::map<int, Sums> solo_sums(const results::PointData& point) {
@@ -61,24 +77,37 @@ std::map<int, Sums> solo_sums(const results::PointData& point) {
   return of_rank;
 }
 
-/// Each rank's value replaced by the median of the ranks with the same program; their mean.
-double typical(const results::PointData& point, const std::map<int, double>& of_rank) {
+/// Each rank's value replaced by that of the typical rank with the same program; their mean.
+template <class Part, class Value>
+double typical(const results::PointData& point, const std::map<int, Part>& of_rank,
+               const Value& value) {
   std::map<std::uint32_t, std::vector<double>> of_program;
-  for (const auto& [rank, value] : of_rank) {
-    of_program[point.outline.outline_of_rank[static_cast<std::size_t>(rank)]].push_back(value);
+  for (const auto& [rank, part] : of_rank) {
+    of_program[point.outline.outline_of_rank[static_cast<std::size_t>(rank)]].push_back(
+        value(part));
   }
   double sum = 0;
   for (const auto& [program, values] : of_program) {
-    sum += median(values).value_or(0) * static_cast<double>(values.size());
+    // Half of a straggler's excess would pass for typical of two.
+    const double middle =
+        values.size() == 2 ? std::min(values[0], values[1]) : median(values).value_or(0);
+    sum += middle * static_cast<double>(values.size());
   }
   return sum / static_cast<double>(of_rank.size());
 }
 
-double typical(const results::PointData& point, const std::map<int, Sums>& of_rank,
-               double Sums::*part) {
-  std::map<int, double> values;
-  for (const auto& [rank, sums] : of_rank) values[rank] = sums.*part;
-  return typical(point, values);
+void divide_gemms(const results::PointData& point, const BreakdownResult& breakdown,
+                  const std::map<int, TracedSums>& traced, StepCosts& costs) {
+  if (breakdown.mean->hidden_communication == 0) {
+    costs.gemm_alone = costs.gemm;
+    costs.gemm_overlap = 0;
+    return;
+  }
+  const std::map<int, Sums> solo = solo_sums(point);
+  const auto rank_of = [](const auto& at) { return at.first; };
+  if (!std::ranges::equal(traced, solo, {}, rank_of, rank_of)) return;
+  costs.gemm_alone = typical(point, solo, [](const Sums& at) { return at.gemm; });
+  costs.gemm_overlap = costs.gemm - *costs.gemm_alone;
 }
 
 }  // namespace
@@ -87,40 +116,42 @@ std::optional<StepCosts> step_costs(const results::PointData& point,
                                     const BreakdownResult& breakdown) {
   if (!breakdown.mean) return std::nullopt;
   const Breakdown& mean = *breakdown.mean;
-  StepCosts costs{.copies = mean.copies,
-                  .transfer = {},
-                  .bubble = mean.bubble,
-                  .imbalance = std::nullopt,
-                  .noise = std::nullopt,
-                  .gap = mean.gap,
-                  .other = mean.other};
-  std::map<int, double> compute;
-  for (std::size_t i = 0; i < breakdown.ranks.size(); ++i) {
-    compute[breakdown.ranks[i]] = breakdown.of_rank[i].compute;
+  const std::map<int, TracedSums> traced = traced_sums(point);
+  if (traced.empty()) return std::nullopt;
+  StepCosts costs{
+      .gemm = typical(point, traced, [](const TracedSums& at) { return at.median.gemm; }),
+      .copies = mean.copies,
+      .transfer = {},
+      .bubble = breakdown.schedule_bubble.value_or(mean.bubble),
+      .imbalance = std::nullopt,
+      .noise = std::nullopt,
+      .gap = mean.gap,
+      .other = mean.other};
+  divide_gemms(point, breakdown, traced, costs);
+
+  double medians = 0, means = 0;
+  for (const auto& [rank, sums] : traced) {
+    medians += sums.median.all() / static_cast<double>(traced.size());
+    means += sums.mean.all() / static_cast<double>(traced.size());
   }
-  const double typical_compute = typical(point, compute);
-  const std::map<int, Sums> traced = traced_sums(point);
-  costs.gemm = typical(point, traced, &Sums::gemm);
-  // Also what GEMMs and other ops on two streams have less than their sum.
-  costs.other_compute = typical_compute - costs.gemm;
-  const std::map<int, Sums> solo = solo_sums(point);
-  const bool same_ranks = std::ranges::equal(
-      traced, solo, {}, [](const auto& at) { return at.first; },
-      [](const auto& at) { return at.first; });
-  if (same_ranks) {
-    costs.gemm_alone = typical(point, solo, &Sums::gemm);
-    costs.gemm_overlap = costs.gemm - *costs.gemm_alone;
+  const double other = typical(point, traced, [](const TracedSums& at) { return at.median.other; });
+  const double uneven = medians - costs.gemm - other;
+  const double hiccups = means - medians;
+  // Less what ops on two streams take at once.
+  costs.other_compute = other + mean.compute - means;
+
+  for (const auto& [axes, parts] : breakdown.by_axes) costs.transfer[axes] = parts.transfer;
+  if (!breakdown.wait_known) {
+    costs.communication = mean.transfer + mean.wait + mean.bubble;
+    costs.bubble = 0;
+    costs.waiting = uneven + hiccups;
+    return costs;
   }
-  costs.other += mean.transfer;  // less what stands below: nothing, but for rounding
-  for (const auto& [axes, parts] : breakdown.by_axes) {
-    costs.transfer[axes] = parts.transfer;
-    costs.other -= parts.transfer;
-  }
-  const double uneven = mean.compute - typical_compute;
-  costs.waiting = uneven + mean.wait;
+  const double uneven_stages = mean.bubble - costs.bubble;
+  costs.waiting = uneven + hiccups + mean.wait + uneven_stages;
   if (breakdown.waits) {
-    costs.imbalance = uneven + breakdown.waits->imbalance;
-    costs.noise = breakdown.waits->noise;
+    costs.imbalance = uneven + uneven_stages + breakdown.waits->imbalance;
+    costs.noise = hiccups + breakdown.waits->noise;
   }
   return costs;
 }

@@ -12,15 +12,19 @@
 namespace isoscale::analysis {
 
 /// What a traced step cost, by cause; seconds, mean over ranks. The parts sum to the breakdown's
-/// step. Of ranks that play the same program the middle one is typical, and what others take more
-/// is imbalance.
+/// step. The time of an op is its median over steps, and what it takes more on average is noise. Of
+/// ranks that play the same program the middle one is typical, of two the faster, and what others
+/// take more is imbalance.
 struct StepCosts {
-  std::optional<double> gemm_alone{};    ///< GEMMs of typical ranks, played without communication
-  std::optional<double> gemm_overlap{};  ///< what they took more in the traced steps
-  double gemm = 0;                       ///< the two together: as traced
+  double gemm = 0;  ///< GEMMs of typical ranks, as traced
+  /// The same played without communication, and what they took more beside it. Where nothing was
+  /// hidden nothing was beside them, and all is the former; else absent without solo times.
+  std::optional<double> gemm_alone{}, gemm_overlap{};
   double other_compute = 0, copies = 0;
   std::map<mesh::AxisSet, double> transfer;  ///< exposed
-  double bubble = 0;
+  /// Transfer and waiting together; absent where both are known apart.
+  std::optional<double> communication{};
+  double bubble = 0;                       ///< what the schedule asks for, where that is known
   std::optional<double> imbalance, noise;  ///< absent where waiting could not be divided
   double waiting = 0;                      ///< imbalance and noise together
   double gap = 0, other = 0;

@@ -12,6 +12,14 @@ double transfer_of(const StepCosts& costs, mesh::AxisSet axes) {
   return found == costs.transfer.end() ? 0 : found->second;
 }
 
+/// Transfers, bubble and waiting in one.
+double together(const StepCosts& costs) {
+  if (costs.communication) return *costs.communication + costs.waiting;
+  double sum = costs.bubble + costs.waiting;
+  for (const auto& [axes, seconds] : costs.transfer) sum += seconds;
+  return sum;
+}
+
 /// Adds causes as differences from the scaled baseline.
 class Differences {
  public:
@@ -40,6 +48,14 @@ class Differences {
     add("GEMMs", &StepCosts::gemm);
     say("GEMM shapes and overlap are not separated: that takes solo times at both ends");
   }
+  /// Whether transfers and waiting are known apart at both ends.
+  bool communication() {
+    if (!point_.costs.communication && !baseline_.costs.communication) return true;
+    add("communication", together(point_.costs), together(baseline_.costs));
+    say("transfers and waiting are not separated: some partners were not traced, or their clocks"
+        " not aligned");
+    return false;
+  }
   void transfers() {
     std::set<mesh::AxisSet> axes;
     for (const auto& [at, seconds] : point_.costs.transfer) axes.insert(at);
@@ -55,7 +71,7 @@ class Differences {
       return;
     }
     add("waiting", &StepCosts::waiting);
-    say("imbalance and noise are not separated: that takes two traced steps at both ends");
+    say("imbalance and noise are not separated: that takes more traced steps at both ends");
   }
 
  private:
@@ -75,12 +91,15 @@ Waterfall waterfall(const StepLoss& point, const StepLoss& baseline) {
   causes.gemms();
   causes.add("other compute", &StepCosts::other_compute);
   causes.add("copies", &StepCosts::copies);
-  causes.transfers();
-  causes.add("bubble", &StepCosts::bubble);
-  causes.waits();
+  if (causes.communication()) {
+    causes.transfers();
+    causes.add("bubble", &StepCosts::bubble);
+    causes.waits();
+  }
   causes.add("gap", &StepCosts::gap);
   causes.add("other", &StepCosts::other);
-  causes.add("untraced", point.step - point.traced, baseline.step - baseline.traced);
+  causes.add("uneven steps", point.slowest - point.traced, baseline.slowest - baseline.traced);
+  causes.add("untraced", point.step - point.slowest, baseline.step - baseline.slowest);
   return result;
 }
 

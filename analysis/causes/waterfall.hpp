@@ -27,9 +27,10 @@ struct Waterfall {
 
 /// What the waterfall takes of a point.
 struct StepLoss {
-  double step = 0;    ///< seconds, median of untraced steps
-  double traced = 0;  ///< seconds, what `costs` sum to
-  double work = 0;    ///< work_per_step
+  double step = 0;     ///< seconds, median of untraced steps
+  double traced = 0;   ///< seconds, what `costs` sum to: mean over ranks
+  double slowest = 0;  ///< seconds, traced steps as long as their slowest rank
+  double work = 0;     ///< work_per_step
   int ranks = 1;
   StepCosts costs;
 };

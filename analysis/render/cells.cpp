@@ -101,9 +101,22 @@ std::string flops_per_rank(const PointReport& point) {
 
 std::string share(const PointReport& point, double Breakdown::*part) {
   if (!point.breakdown.mean) return std::string{undefined};
-  const double seconds = *point.breakdown.mean.*part;
+  return share_text(point.breakdown, part, *point.breakdown.mean);
+}
+
+bool is_known(const BreakdownResult& breakdown, double Breakdown::*part) {
+  if (part == &Breakdown::wait) return breakdown.wait_known;
+  return part != &Breakdown::bubble || breakdown.bubble_known;
+}
+
+std::string share_text(const BreakdownResult& breakdown, double Breakdown::*part,
+                       const Breakdown& parts) {
+  const double seconds = parts.*part;
+  const std::string share = percent(seconds / breakdown.mean->step);
+  if (!is_known(breakdown, part)) return seconds == 0 ? std::string{undefined} : "≥" + share;
   // A bare 0 is easily passed over, and tells what never happened from what rounds to 0.0%.
-  return seconds == 0 ? "0" : percent(seconds / point.breakdown.mean->step);
+  if (seconds == 0) return "0";
+  return part == &Breakdown::transfer && !breakdown.wait_known ? "≤" + share : share;
 }
 
 std::string notes(const PointReport& point) {

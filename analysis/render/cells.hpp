@@ -24,6 +24,9 @@ struct Category {
 };
 [[nodiscard]] const std::array<Category, 7>& categories();
 
+/// Whether a part is all that there was, and not only what is certain.
+[[nodiscard]] bool is_known(const BreakdownResult& breakdown, double Breakdown::*part);
+
 [[nodiscard]] std::string percent(std::optional<double> ratio);
 [[nodiscard]] std::string fixed(std::optional<double> value);  ///< two decimals
 [[nodiscard]] std::string step_time(const PointReport& point);
@@ -32,6 +35,10 @@ struct Category {
 [[nodiscard]] std::string throughput_unit(const Curve& curve);
 [[nodiscard]] std::string flops_per_rank(const PointReport& point);  ///< "12.1 G", without the unit
 [[nodiscard]] std::string share(const PointReport& point, double Breakdown::*part);
+/// A part of `parts`, which are of some place, as a share of the whole step; of what is not all
+/// known, "≥" what is certain (of transfer "≤"), or undefined.
+[[nodiscard]] std::string share_text(const BreakdownResult& breakdown, double Breakdown::*part,
+                                     const Breakdown& parts);
 
 /// Labels, and whether the point was verified where that is not as it should be.
 [[nodiscard]] std::string notes(const PointReport& point);

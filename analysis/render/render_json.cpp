@@ -45,7 +45,8 @@ Json breakdown_json(const PointReport& point) {
   Json parts = Json::object();
   for (const Category& category : categories()) {
     const auto& mean = point.breakdown.mean;
-    parts[std::string{category.name}] = mean ? Json(*mean.*category.seconds) : Json{};
+    const bool known = mean && is_known(point.breakdown, category.seconds);
+    parts[std::string{category.name}] = known ? Json(*mean.*category.seconds) : Json{};
   }
   return parts;
 }

@@ -80,7 +80,9 @@ class PointRun {
       collect(sub_world_, record, clock, session_->facts(), context_.config.trace_ranks, data);
       collect_device_series(sub_world_, record, sampled, data);
     }
-    if (context_.effort.trace_steps > 0) play_solo(record, data);
+    // Side by side on shared cores, ops would take longer than they do in turn.
+    const bool shares_cores = std::ranges::find(data.labels, "oversubscribed") != data.labels.end();
+    if (context_.effort.trace_steps > 0 && !shares_cores) play_solo(record, data);
   }
 
  private:

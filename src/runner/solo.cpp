@@ -13,7 +13,7 @@
 namespace isoscale::runner {
 namespace {
 
-constexpr int fewest_plays = 2, most_plays = 6;
+constexpr int fewest_plays = 4, most_plays = 9;
 constexpr double share_of_time = 0.1;  // of max_time, for all plays together
 
 units::Nanoseconds middle(std::vector<units::Nanoseconds>& times) {

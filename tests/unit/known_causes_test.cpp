@@ -122,8 +122,8 @@ TEST(KnownCauses, OneRankIsAlwaysSlow) {
   EXPECT_NEAR(result.mean->wait, wait, 1e-15);
   EXPECT_NEAR(result.waits->imbalance, wait, 1e-15);
   EXPECT_NEAR(result.waits->noise, 0, 1e-15);
-  EXPECT_NEAR(result.caused_wait.at(2), 4 * wait, 1e-14);
-  EXPECT_NEAR(result.caused_wait.at(0), 0, 1e-15);
+  EXPECT_NEAR(result.caused.of_rank.at(2), 4 * wait, 1e-14);
+  EXPECT_NEAR(result.caused.of_rank.at(0), 0, 1e-15);
 }
 
 TEST(KnownCauses, EveryRankIsLateNowAndThen) {
