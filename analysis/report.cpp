@@ -34,7 +34,8 @@ std::vector<double> step_times(const PointData& point) {
 
 std::optional<double> flop_per_step(const PointData& point) {
   if (point.flop_of_rank.empty()) return std::nullopt;
-  return std::reduce(point.flop_of_rank.begin(), point.flop_of_rank.end());
+  const double flop = std::reduce(point.flop_of_rank.begin(), point.flop_of_rank.end());
+  return std::isfinite(flop) ? std::optional{flop} : std::nullopt;
 }
 
 /// How much of a step the breakdown may leave unexplained: DESIGN's vocabulary.
@@ -44,7 +45,9 @@ void add_rates(PointReport& report, const PointData& point) {
   const bool ok = point.status == results::PointStatus::ok && point.verified != false;
   if (!ok || !report.step_time || !(report.step_time->median > 0)) return;
   const double time = report.step_time->median;
-  if (point.work_per_step > 0) report.throughput = point.work_per_step / time;
+  if (point.work_per_step > 0 && std::isfinite(point.work_per_step)) {
+    report.throughput = point.work_per_step / time;
+  }
   if (report.flop_per_step && point.ranks > 0) {
     report.flops_per_rank = *report.flop_per_step / point.ranks / time;
   }
@@ -54,7 +57,11 @@ void add_breakdown(PointReport& report, const results::RunData& run,
                    const results::CalibrationData& calibration) {
   const PointData& point = *report.data;
   report.breakdown.missing = missing_traces(point);
-  if (!report.breakdown.missing.empty()) return;
+  if (!report.breakdown.missing.empty()) {
+    // What every rank summed up is there without them.
+    report.causes.findings = findings(run, point, {}, report.breakdown);
+    return;
+  }
   const TracedSteps traced = traced_steps(point);
   report.link_shares = link_shares(run, point, traced, calibration);
   report.breakdown = breakdown(point, traced);

@@ -184,4 +184,9 @@ RunData read_run(const fs::path& path) {
   }
 }
 
+bool may_be_run_file(const std::filesystem::path& path) {
+  std::error_code absent;
+  return std::filesystem::is_regular_file(path, absent) && hdf5::File::has_signature(path);
+}
+
 }  // namespace isoscale::results

@@ -14,4 +14,8 @@ namespace isoscale::results {
 /// damaged, or contradicts itself.
 [[nodiscard]] RunData read_run(const std::filesystem::path& path);
 
+/// Whether a file is there that may be a run file or a part of one, and is not to be overwritten
+/// with anything else.
+[[nodiscard]] bool may_be_run_file(const std::filesystem::path& path);
+
 }  // namespace isoscale::results

@@ -24,8 +24,8 @@ namespace isoscale {
 namespace {
 
 base::ExitCode print(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  if (std::fflush(stdout) != 0) throw base::Error("standard output cannot be written");
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (!written || std::fflush(stdout) != 0) throw base::Error("standard output cannot be written");
   return base::ExitCode::done;
 }
 
@@ -47,6 +47,10 @@ std::string render(std::span<const analysis::RunReport> reports, config::ReportF
 
 /// Says on standard error what was written: standard output is the report's.
 void write_trace(std::span<const results::RunData> runs, const config::ReportCommand& command) {
+  if (results::may_be_run_file(command.trace)) {
+    throw base::UsageError(fmt::format(
+        "--trace: {} holds a run; name another file for its timelines", command.trace.string()));
+  }
   const analysis::TraceExport result =
       analysis::write_trace_file(runs, command.trace, command.if_exists);
   for (const std::string& sentence : result.left_out) base::warn("--trace: " + sentence);

@@ -26,8 +26,8 @@ std::optional<double> half_width(std::span<const double> samples, double confide
 }
 
 void print(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (!written || std::fflush(stdout) != 0) base::warn("standard output cannot be written");
 }
 
 }  // namespace

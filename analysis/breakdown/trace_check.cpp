@@ -46,6 +46,9 @@ bool time_is_sound(units::Nanoseconds time) {
   return -limit <= time.value() && time.value() <= limit;
 }
 
+/// Ten days: the lengths of many steps add up without overflow.
+constexpr units::Nanoseconds longest_step{std::int64_t{864'000} * 1'000'000'000};
+
 }  // namespace
 
 std::string outline_problem(const results::PointData& point) {
@@ -73,6 +76,7 @@ TraceState check_trace(const results::PointData& point, const timeline::StepTrac
   if (!time_is_sound(trace.begin) || !time_is_sound(trace.end) || trace.end <= trace.begin) {
     return TraceState::broken;
   }
+  if (trace.end - trace.begin > longest_step) return TraceState::broken;
   for (std::size_t op = 0; op < trace.spans.size(); ++op) {
     const timeline::Span& span = trace.spans[op];
     if (span.op != op || !time_is_sound(span.start) || !time_is_sound(span.end)) {
@@ -82,19 +86,26 @@ TraceState check_trace(const results::PointData& point, const timeline::StepTrac
   return TraceState::usable;
 }
 
+/// Seconds; a clock that may be off by as much is not aligned.
+constexpr double useless_error = 1e3;
+
 bool aligned(const results::PointData& point, int rank) {
   if (point.ranks == 1) return true;
   const auto at = static_cast<std::size_t>(rank);
   return at < point.clock_offset.size() && std::isfinite(point.clock_offset[at]) &&
          at < point.clock_error.size() && std::isfinite(point.clock_error[at]) &&
-         point.clock_error[at] >= 0;
+         point.clock_error[at] >= 0 && point.clock_error[at] < useless_error;
 }
 
 bool step_counts(const results::PointData& point, const timeline::Timeline& step) {
-  return std::ranges::none_of(step.ranks, [&point](const timeline::StepTrace& trace) {
-    return std::cmp_less(trace.step, point.warm_up_steps) ||
-           (trace.step < point.dropped.size() && point.dropped[trace.step] != 0);
+  return std::ranges::all_of(step.ranks, [&point](const timeline::StepTrace& trace) {
+    return step_counts(point, trace.step);
   });
+}
+
+bool step_counts(const results::PointData& point, std::uint32_t step) {
+  const bool is_dropped = step < point.dropped.size() && point.dropped[step] != 0;
+  return !is_dropped && !std::cmp_less(step, point.warm_up_steps);
 }
 
 std::string rank_list(const std::set<int>& ranks) {

@@ -29,6 +29,9 @@ enum class TraceState : std::uint8_t { usable, broken };
 /// Whether a traced step is neither warm-up nor the first of its block.
 [[nodiscard]] bool step_counts(const results::PointData& point, const timeline::Timeline& step);
 
+/// Likewise of step number `step`.
+[[nodiscard]] bool step_counts(const results::PointData& point, std::uint32_t step);
+
 /// "rank 3", "ranks 0-3, 8 and 12 more".
 [[nodiscard]] std::string rank_list(const std::set<int>& ranks);
 

@@ -72,10 +72,8 @@ std::string unlike_text(const PointReport& point) {
   const double traced = point.breakdown.slowest_step, step = point.step_time->median;
   if (std::abs(traced / step - 1) <= alike) return "";
   return fmt::format(
-      "the {} traced steps took {} where the others took {}: shares and causes are "
-      "theirs alone",
-      point.breakdown.steps, units::format(units::Seconds{traced}),
-      units::format(units::Seconds{step}));
+      "traced steps took {}, the others {}: shares and causes are of the traced ones",
+      units::format(units::Seconds{traced}), units::format(units::Seconds{step}));
 }
 
 }  // namespace

@@ -123,6 +123,16 @@ std::optional<int> most_awaited(const BreakdownResult& breakdown) {
   return static_cast<int>(most - caused.begin());
 }
 
+/// "mostly for rank 3 (node1), last in 4 of 4 traced steps"; "" where nobody stands out.
+std::string awaited_text(const results::RunData& run, const results::PointData& point,
+                         const BreakdownResult& breakdown) {
+  const auto late = most_awaited(breakdown);
+  if (!late) return "";
+  return fmt::format("mostly for {}, last in {} of {} traced steps", place_of(run, point, *late),
+                     breakdown.caused.steps_as_last[static_cast<std::size_t>(*late)],
+                     breakdown.steps);
+}
+
 Finding imbalance_of(const results::RunData& run, const results::PointData& point,
                      const BreakdownResult& breakdown, double share) {
   Finding finding{.kind = "imbalance", .ranks = {}, .size = share, .text = {}};
@@ -141,9 +151,24 @@ Finding imbalance_of(const results::RunData& run, const results::PointData& poin
   return finding;
 }
 
+/// Waiting of which too little was traced to tell imbalance from noise.
+void add_undivided(const results::RunData& run, const results::PointData& point,
+                   const BreakdownResult& breakdown, std::vector<Finding>& result) {
+  const double share = breakdown.mean->wait / breakdown.mean->step;
+  if (!(share > visible)) return;
+  const std::string whom = awaited_text(run, point, breakdown);
+  result.push_back(
+      {.kind = "waiting",
+       .ranks = whom.empty() ? std::vector<int>{} : std::vector<int>{*most_awaited(breakdown)},
+       .size = share,
+       .text = fmt::format("waiting: {} of the step is for late ranks{}{}",
+                           units::format_percent(share), whom.empty() ? "" : ", ", whom)});
+}
+
 void add_waits(const results::RunData& run, const results::PointData& point,
                const BreakdownResult& breakdown, std::vector<Finding>& result) {
-  if (!breakdown.waits || !breakdown.mean) return;
+  if (!breakdown.mean || !breakdown.wait_known) return;
+  if (!breakdown.waits) return add_undivided(run, point, breakdown, result);
   const double imbalance = breakdown.waits->imbalance / breakdown.mean->step;
   const double noise = breakdown.waits->noise / breakdown.mean->step;
   if (imbalance > visible) result.push_back(imbalance_of(run, point, breakdown, imbalance));

@@ -13,7 +13,7 @@ namespace isoscale::analysis {
 
 /// Something that is wrong with a rank, a link or a point, and its likely cause.
 struct Finding {
-  std::string kind;        ///< "slow rank", "slow link", "imbalance", "noise"
+  std::string kind;        ///< "slow rank", "slow link", "imbalance", "noise", "waiting"
   std::vector<int> ranks;  ///< of the point; empty = no one in particular
   double size = 0;         ///< factor of slow ones, else share of the step
   std::string text;        ///< one sentence, with hosts and devices

@@ -57,8 +57,10 @@ std::optional<Located> serial_fraction(std::span<const LinearSample<2>> samples)
   const auto line = least_squares<2>(samples);
   if (!line || !(line->k[0] > 0)) return std::nullopt;
   const Located fraction = over_first(*line, 1);
-  // Slower than the baseline: no part of the work explains that.
-  return fraction.value > 1 ? std::nullopt : std::optional{fraction};
+  // A fraction above 1 is slower than the baseline, and an interval as wide as that says nothing.
+  constexpr double rounding = 1e-9;
+  const bool explains = fraction.value <= 1 + rounding && *fraction.upper - *fraction.lower < 1;
+  return explains ? std::optional{fraction} : std::nullopt;
 }
 
 }  // namespace
@@ -99,8 +101,8 @@ std::optional<Usl> usl(std::span<const ScalingPoint> points) {
   Usl result{
       .contention = over_first(*law, 1), .coherency = over_first(*law, 2), .peak = std::nullopt};
   const double a = result.contention.value;
-  // A coherency that may be 0 promises no peak.
-  if (*result.coherency.lower > 0 && a < 1) {
+  // A coherency that may be 0 promises no peak, nor does contention that speeds up.
+  if (*result.coherency.lower > 0 && a < 1 && *result.contention.upper >= 0) {
     result.peak = std::sqrt((1 - a) / result.coherency.value);
   }
   return result;

@@ -3,6 +3,7 @@
 #include "analysis/causes/pop.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -51,9 +52,10 @@ std::optional<UsefulWork> useful_work(const results::PointData& point,
   if (!breakdown.mean) return std::nullopt;
   const std::vector<double> useful = useful_times(point, breakdown);
   if (useful.empty()) return std::nullopt;
+  const double flop = std::reduce(point.flop_of_rank.begin(), point.flop_of_rank.end());
   return UsefulWork{.useful = std::reduce(useful.begin(), useful.end()),
                     .work = point.work_per_step,
-                    .flop = std::reduce(point.flop_of_rank.begin(), point.flop_of_rank.end())};
+                    .flop = std::isfinite(flop) ? flop : 0};
 }
 
 std::optional<Pop> pop(const results::PointData& point, const BreakdownResult& breakdown,

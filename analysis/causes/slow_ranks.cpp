@@ -18,11 +18,12 @@ namespace {
 
 /// How much longer counts as slow.
 struct Limits {
-  double least, certain;
+  double least, certain, without_interval;
 };
-constexpr Limits against_like{.least = 1.05, .certain = 1.03};
-constexpr Limits against_all{.least = 1.15, .certain = 1.10};
+constexpr Limits against_like{.least = 1.05, .certain = 1.03, .without_interval = 1.10};
+constexpr Limits against_all{.least = 1.15, .certain = 1.10, .without_interval = 1.25};
 constexpr double smallest_change = 0.03;  ///< relative: what a rank becomes slower by
+constexpr std::size_t fewest_steps = 6;
 constexpr std::size_t least_for_spread = 4;
 constexpr double deviations = 4;
 constexpr double normal_scale = 1.4826;  ///< median deviation to standard deviation
@@ -73,6 +74,7 @@ struct Ratios {
 Ratios ratios_of(const results::PointData& point, const Peers& peers) {
   Ratios ratios{.step = {}, .of_peer = std::vector<std::vector<double>>(peers.ranks.size())};
   for (const results::OpSums& step : point.op_sums) {
+    if (!step_counts(point, step.step)) continue;
     if (std::cmp_not_equal(step.gemm.size(), point.ranks)) continue;
     std::vector<double> times;
     for (std::size_t i = 0; i < peers.ranks.size(); ++i) {
@@ -115,7 +117,10 @@ double outside_of_spread(const std::vector<double>& factors) {
 }
 
 bool is_slow(const Estimate& factor, const Limits& limits) {
-  return factor.lower && factor.median > limits.least && *factor.lower > limits.certain;
+  if (factor.samples < fewest_steps) return false;
+  if (factor.lower) return factor.median > limits.least && *factor.lower > limits.certain;
+  // Ratios that depend on those before have no interval: then all of them must be certain.
+  return factor.median > limits.without_interval && factor.minimum > limits.certain;
 }
 
 void add_slow(const results::PointData& point, const Peers& peers, std::vector<SlowRank>& slow) {

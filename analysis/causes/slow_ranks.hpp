@@ -14,7 +14,7 @@ namespace isoscale::analysis {
 struct SlowRank {
   int rank = 0;       ///< of the point
   double factor = 1;  ///< its GEMM time over the others', median over steps (from `since` on)
-  std::optional<double> lower, upper;  ///< 95%
+  std::optional<double> lower, upper;  ///< 95%; absent where steps depend on each other
   std::optional<std::uint32_t> since;  ///< number of the step from which on; absent: all along
   bool by_rate = false;                ///< compared by time per FLOP with ranks of other programs
 };
@@ -24,9 +24,10 @@ struct SlowRank {
 /// FLOP of every rank with the median of all, for which shapes differ. Slow is who takes at least
 /// 5% longer (by rate 15%), whose interval begins above 3% (10%), and who stands out from the
 /// spread of its like: beyond four scaled median deviations where there are at least four. Below 6
-/// steps nothing is said. A rank that becomes slower on the way is judged by the steps after its
-/// last change (analysis/statistics/change_point.hpp, at least 3%). Steps in which some peer has no
-/// time above 0 are left out.
+/// steps nothing is said; where steps depend on each other so that there is no interval, all have
+/// to be above and the middle one above 10% (25%). A rank that becomes slower on the way is judged
+/// by the steps after its last change (analysis/statistics/change_point.hpp, at least 3%). Steps in
+/// which some peer has no time above 0 are left out.
 [[nodiscard]] std::vector<SlowRank> slow_ranks(const results::PointData& point);
 
 }  // namespace isoscale::analysis

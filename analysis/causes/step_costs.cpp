@@ -70,9 +70,9 @@ std::map<int, Sums> solo_sums(const results::PointData& point) {
     if (solo.rank < 0 || solo.rank >= point.ranks) continue;
     const program::Outline& outline = point.outline.of(solo.rank);
     if (solo.op.size() != outline.ops.size()) continue;
-    for (std::size_t op = 0; op < solo.op.size(); ++op) {
-      add(outline.ops[op], solo.op[op], of_rank[solo.rank]);
-    }
+    Sums sums;
+    for (std::size_t op = 0; op < solo.op.size(); ++op) add(outline.ops[op], solo.op[op], sums);
+    if (sums.gemm > 0) of_rank[solo.rank] = sums;
   }
   return of_rank;
 }

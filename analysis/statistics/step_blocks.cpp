@@ -7,6 +7,11 @@
 #include <cstddef>
 
 namespace isoscale::analysis {
+namespace {
+
+constexpr double shortest_step = 1e-12;  ///< seconds; less is no time that was measured
+
+}  // namespace
 
 std::vector<StepBlock> step_blocks(const results::PointData& point) {
   const auto flag = [](const std::vector<std::uint8_t>& flags, std::size_t step) {
@@ -22,7 +27,7 @@ std::vector<StepBlock> step_blocks(const results::PointData& point) {
     }
     const std::vector<double>& of_rank = point.step_times[step];
     const bool known = !of_rank.empty() && std::ranges::all_of(of_rank, [](double time) {
-      return std::isfinite(time);
+      return std::isfinite(time) && time > shortest_step;
     });
     if (known && !flag(point.dropped, step)) {
       blocks.back().times.push_back(std::ranges::max(of_rank));

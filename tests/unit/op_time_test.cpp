@@ -33,8 +33,19 @@ TEST(OpTimes, AreMeansOverRanksByKind) {
 TEST(OpTimes, AreMeansOverTracedStepsToo) {
   results::PointData point = two_ranks();
   point.traces.push_back(point.traces.front());
-  for (timeline::StepTrace& rank : point.traces.back().ranks) rank.spans.clear();
+  for (timeline::StepTrace& rank : point.traces.back().ranks) {
+    for (timeline::Span& span : rank.spans) span.end = span.start;
+  }
   EXPECT_THAT(op_times(point).at("gemm"), DoubleNear(30e-9, 1e-18));
+}
+
+TEST(OpTimes, LeaveOutStepsThatDoNotCountAndTracesThatAreDamaged) {
+  results::PointData point = two_ranks();
+  point.traces.push_back(point.traces.front());
+  for (timeline::StepTrace& rank : point.traces.back().ranks) rank.spans.clear();
+  EXPECT_THAT(op_times(point).at("gemm"), DoubleNear(60e-9, 1e-18));
+  point.warm_up_steps = 1;
+  EXPECT_TRUE(op_times(point).empty());
 }
 
 TEST(OpTimes, WithoutTracesThereAreNone) {

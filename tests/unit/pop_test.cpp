@@ -126,15 +126,23 @@ TEST(Pop, DoesNotDivideCommunicationWithoutAReplay) {
   EXPECT_FALSE(result->transfer);
 }
 
-TEST(Pop, TakesTheTracedRanksForAll) {
-  // 2 of 4 ranks were traced: 7 s a rank are 28 s in all.
-  const auto useful = useful_work(point_of(4, 100, 50), two_ranks());
+TEST(Pop, OfRanksThatWereNotTracedNeedsTheirOpSums) {
+  results::PointData point = point_of(4, 100, 50);
+  EXPECT_FALSE(useful_work(point, two_ranks()));
+  EXPECT_FALSE(pop(point, two_ranks(), std::nullopt));
+  for (std::uint32_t step = 0; step < 2; ++step) {
+    point.op_sums.push_back({.step = step,
+                             .gemm = {5, 6, 7, 3},
+                             .other_compute = {1, 1, 0, 1},
+                             .copies = {0, 1, 1, 0},
+                             .communication = {9, 9, 9, 9}});
+  }
+  const auto useful = useful_work(point, two_ranks());
   ASSERT_TRUE(useful);
-  EXPECT_NEAR(useful->useful, 28, rounding);
+  EXPECT_NEAR(useful->useful, 6 + 8 + 8 + 4, rounding);
   EXPECT_DOUBLE_EQ(useful->flop, 200);
-  const auto result =
-      pop(point_of(4, 100, 50), two_ranks(), UsefulWork{.useful = 14, .work = 100, .flop = 200});
-  EXPECT_NEAR(result->load_balance, 7.0 / 8, rounding);
+  const auto result = pop(point, two_ranks(), UsefulWork{.useful = 13, .work = 100, .flop = 200});
+  EXPECT_NEAR(result->load_balance, 6.5 / 8, rounding);
   EXPECT_NEAR(*result->computation_scalability, 0.5, rounding);
   expect_products(*result);
 }

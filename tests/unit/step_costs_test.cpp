@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -43,7 +44,7 @@ StepCosts costs_of(const results::PointData& point) {
     EXPECT_NEAR(*costs->gemm_alone + *costs->gemm_overlap, costs->gemm, 1e-12 * costs->gemm);
   }
   if (costs->imbalance) {
-    EXPECT_NEAR(*costs->imbalance + *costs->noise, costs->waiting, 1e-12 * costs->waiting);
+    EXPECT_NEAR(*costs->imbalance + *costs->noise, costs->waiting, 1e-12 * parts.mean->step);
   }
   return *costs;
 }
@@ -69,12 +70,13 @@ results::PointData four_ranks(const std::vector<int>& gemms) {
 
 TEST(StepCosts, AreThePartsOfTheStep) {
   results::PointData point = four_ranks({60, 60, 60, 60});
+  // Nothing ran beside the GEMMs, so what they take alone says nothing.
   for (int rank = 0; rank < 4; ++rank) point.solo_times.push_back(solo(rank, {55, 0, 10}));
   const StepCosts costs = costs_of(point);
   EXPECT_NEAR(costs.gemm, 60 * ns, tolerance);
   ASSERT_TRUE(costs.gemm_alone && costs.gemm_overlap);
-  EXPECT_NEAR(*costs.gemm_alone, 55 * ns, tolerance);
-  EXPECT_NEAR(*costs.gemm_overlap, 5 * ns, tolerance);
+  EXPECT_NEAR(*costs.gemm_alone, 60 * ns, tolerance);
+  EXPECT_NEAR(*costs.gemm_overlap, 0, tolerance);
   EXPECT_NEAR(costs.other_compute, 10 * ns, tolerance);
   ASSERT_EQ(costs.transfer.size(), 1U);
   EXPECT_NEAR(costs.transfer.at(Axis::dp), 10 * ns, tolerance);
@@ -90,6 +92,11 @@ TEST(StepCosts, CallOneSlowRankAmongLikeOnesImbalance) {
     results::PointData point = four_ranks(gemms);
     for (int rank = 0; rank < 4; ++rank) {
       point.solo_times.push_back(solo(rank, {gemms[static_cast<std::size_t>(rank)], 0, 10}));
+    }
+    for (std::uint32_t step = 0; step < 6; ++step) {
+      results::OpSums& sums = point.op_sums.emplace_back(results::OpSums{.step = step});
+      for (const int gemm : gemms) sums.gemm.push_back(gemm * ns);
+      sums.other_compute = sums.copies = sums.communication = {0, 0, 0, 0};
     }
     const StepCosts costs = costs_of(point);
     EXPECT_NEAR(costs.gemm, 50 * ns, tolerance);
@@ -142,15 +149,42 @@ TEST(StepCosts, CountTimeInWhichTwoStreamsComputeOnce) {
 }
 
 TEST(StepCosts, DoNotSeparateGemmsWithoutSoloTimesOfAllTracedRanks) {
-  results::PointData point = four_ranks({60, 60, 60, 60});
+  results::PointData point =
+      alike({.dp = 2}, Script{}.compute(0).all_reduce(Axis::dp, 1).compute(0));
+  const std::vector<std::pair<int, int>> spans{{0, 30}, {30, 70}, {30, 75}};
+  for (int step = 0; step < 2; ++step) {
+    add_step(point, {{trace(0, {0, 75}, spans), trace(1, {0, 75}, spans)}});
+  }
   EXPECT_FALSE(costs_of(point).gemm_alone);
-  for (int rank = 0; rank < 3; ++rank) point.solo_times.push_back(solo(rank, {55, 0, 10}));
+  point.solo_times.push_back(solo(0, {30, 0, 30}));
   EXPECT_FALSE(costs_of(point).gemm_alone);
   EXPECT_FALSE(costs_of(point).gemm_overlap);
-  point.solo_times.push_back(solo(3, {55, 0}));  // of another program
+  point.solo_times.push_back(solo(1, {30, 0}));  // of another program
   EXPECT_FALSE(costs_of(point).gemm_alone);
-  point.solo_times.back() = solo(3, {55, 0, 10});
+  point.solo_times.back() = solo(1, {30, 0, 30});
   EXPECT_TRUE(costs_of(point).gemm_alone);
+}
+
+TEST(StepCosts, OfTwoLikeRanksTheFasterIsTypical) {
+  results::PointData point = alike({.dp = 2}, training());
+  for (int step = 0; step < 2; ++step) {
+    add_step(point, {{trace(0, {0, 100}, {{0, 40}, {40, 80}, {80, 100}}),
+                      trace(1, {0, 100}, {{0, 70}, {70, 80}, {80, 100}})}});
+  }
+  const StepCosts costs = costs_of(point);
+  EXPECT_NEAR(costs.gemm, 40 * ns, tolerance);
+  EXPECT_NEAR(costs.waiting, (30 + 30) / 2 * ns, tolerance);  // one waits, one computes 30 more
+}
+
+TEST(StepCosts, CallWhatOpsTakeNowAndThenNoise) {
+  // The GEMM takes 40 ns but for one step of three.
+  results::PointData point = samples::point({}, {Script{}.compute()}, {});
+  point.traces.clear();
+  for (const int gemm : {40, 70, 40}) add_step(point, {{trace(0, {0, gemm}, {{0, gemm}})}});
+  const StepCosts costs = costs_of(point);
+  EXPECT_NEAR(costs.gemm, 40 * ns, tolerance);
+  ASSERT_TRUE(costs.noise);
+  EXPECT_NEAR(*costs.noise, 10 * ns, tolerance);
 }
 
 TEST(StepCosts, DoNotDivideTheWaitingOfOneTracedStep) {
