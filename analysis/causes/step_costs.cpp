@@ -135,8 +135,8 @@ std::optional<StepCosts> step_costs(const results::PointData& point,
     means += sums.mean.all() / static_cast<double>(traced.size());
   }
   const double other = typical(point, traced, [](const TracedSums& at) { return at.median.other; });
-  const double uneven = medians - costs.gemm - other;
-  const double hiccups = means - medians;
+  costs.uneven = medians - costs.gemm - other;
+  costs.hiccups = means - medians;
   // Less what ops on two streams take at once.
   costs.other_compute = other + mean.compute - means;
 
@@ -144,14 +144,14 @@ std::optional<StepCosts> step_costs(const results::PointData& point,
   if (!breakdown.wait_known) {
     costs.communication = mean.transfer + mean.wait + mean.bubble;
     costs.bubble = 0;
-    costs.waiting = uneven + hiccups;
+    costs.waiting = costs.uneven + costs.hiccups;
     return costs;
   }
-  const double uneven_stages = mean.bubble - costs.bubble;
-  costs.waiting = uneven + hiccups + mean.wait + uneven_stages;
+  costs.uneven += mean.bubble - costs.bubble;
+  costs.waiting = costs.uneven + costs.hiccups + mean.wait;
   if (breakdown.waits) {
-    costs.imbalance = uneven + uneven_stages + breakdown.waits->imbalance;
-    costs.noise = hiccups + breakdown.waits->noise;
+    costs.imbalance = costs.uneven + breakdown.waits->imbalance;
+    costs.noise = costs.hiccups + breakdown.waits->noise;
   }
   return costs;
 }

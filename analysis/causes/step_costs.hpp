@@ -27,6 +27,8 @@ struct StepCosts {
   double bubble = 0;                       ///< what the schedule asks for, where that is known
   std::optional<double> imbalance, noise;  ///< absent where waiting could not be divided
   double waiting = 0;                      ///< imbalance and noise together
+  double uneven = 0;   ///< of the imbalance, what is known without dividing any waiting
+  double hiccups = 0;  ///< likewise of the noise
   double gap = 0, other = 0;
 };
 

@@ -20,6 +20,9 @@ double together(const StepCosts& costs) {
   return sum;
 }
 
+/// Waiting that is neither known to be imbalance nor noise.
+double undivided(const StepCosts& costs) { return costs.waiting - costs.uneven - costs.hiccups; }
+
 /// Adds causes as differences from the scaled baseline.
 class Differences {
  public:
@@ -70,8 +73,11 @@ class Differences {
       add("noise", &StepCosts::noise);
       return;
     }
-    add("waiting", &StepCosts::waiting);
-    say("imbalance and noise are not separated: that takes more traced steps at both ends");
+    add("imbalance", &StepCosts::uneven);
+    add("noise", &StepCosts::hiccups);
+    add("waiting", undivided(point_.costs), undivided(baseline_.costs));
+    say("waiting is not divided into imbalance and noise: that takes more traced steps at both "
+        "ends");
   }
 
  private:
