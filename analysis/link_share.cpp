@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/link_share.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -12,6 +11,7 @@
 
 #include "analysis/calibration/calibrate.hpp"
 #include "analysis/calibration/curve.hpp"
+#include "analysis/transfer_time.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -72,21 +72,23 @@ class Curves {
   std::map<std::tuple<OpKind, mesh::AxisSet, int>, const CalibrationCurve*> found_;
 };
 
-void add_rank(const results::PointData& point, const timeline::StepTrace& trace,
-              const std::vector<units::Nanoseconds>& waits, Curves& curves,
+void add_rank(const results::PointData& point, const TracedStep& step, int rank, Curves& curves,
               std::map<Kind, Sums>& sums) {
-  const program::Outline& outline = point.outline.of(trace.rank);
+  const program::Outline& outline = point.outline.of(rank);
+  const auto& spans = step.traces[static_cast<std::size_t>(rank)]->spans;
+  const auto& waits = step.waits[static_cast<std::size_t>(rank)];
+  std::map<mesh::AxisSet, bool> known;  // whether all members of the rank's group are
   for (std::size_t at = 0; at < outline.ops.size(); ++at) {
     const program::OutlineOp& op = outline.ops[at];
     if (!has_transfer(op.kind) || mesh::group_size(point.mesh, op.axes) < 2) continue;
     Sums& sum = sums[{.op = op.kind, .axes = op.axes}];
-    const timeline::Span& span = trace.spans[at];
-    const units::Nanoseconds arrival = std::min(span.start + waits[at], span.end);
-    sum.measured += units::to_seconds(span.end - arrival).value();
-    const CalibrationCurve* const curve = curves.find(op.kind, op.axes, trace.rank);
+    sum.measured += units::to_seconds(transfer_time(spans[at], waits[at])).value();
+    const CalibrationCurve* const curve = curves.find(op.kind, op.axes, rank);
     const auto alone = curve == nullptr ? std::optional<Prediction>{}
                                         : predict(*curve, static_cast<double>(op.bytes));
-    sum.known = sum.known && alone;
+    const auto [members, added] = known.try_emplace(op.axes);
+    if (added) members->second = all_known(step, mesh::group_members(point.mesh, rank, op.axes));
+    sum.known = sum.known && alone && members->second;
     if (!alone) continue;
     sum.alone += alone->time;
     sum.link_class = curve->link_class;
@@ -106,7 +108,7 @@ std::vector<LinkShare> link_shares(const results::RunData& run, const results::P
     for (std::size_t rank = 0; rank < step.traces.size(); ++rank) {
       // Without waits, when the last partner came is not known.
       if (step.traces[rank] == nullptr || step.waits[rank].empty()) continue;
-      add_rank(point, *step.traces[rank], step.waits[rank], curves, sums);
+      add_rank(point, step, static_cast<int>(rank), curves, sums);
       ++steps;
     }
   }

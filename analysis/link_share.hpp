@@ -23,7 +23,8 @@ struct LinkShare {
 /// For each kind of collective and its axes in the traced steps, mean over ranks and steps. A call
 /// is predicted by the run's curve for the library, as many members on as many nodes, the point's
 /// element type or else any other one. Kinds of which some call has no such curve are left out, as
-/// are those that curves of several link classes could be meant for.
+/// are those that curves of several link classes could be meant for, and those with a member that
+/// was not traced: waiting for it would count.
 [[nodiscard]] std::vector<LinkShare> link_shares(const results::RunData& run,
                                                  const results::PointData& point,
                                                  const TracedSteps& traced,

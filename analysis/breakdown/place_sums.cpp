@@ -29,15 +29,6 @@ Breakdown of_op(OpKind kind, const OpShare& share, double bubble_share) {
   return result;
 }
 
-/// The axes that tell ranks of a mesh apart.
-mesh::AxisSet varying(mesh::AxisSet axes, const mesh::Shape& mesh) {
-  std::uint8_t bits = 0;
-  for (const mesh::Axis axis : mesh::all_axes) {
-    if (axes.contains(axis) && mesh[axis] > 1) bits |= mesh::AxisSet{axis}.bits();
-  }
-  return mesh::AxisSet::from_bits(bits);
-}
-
 bool has_time(const Breakdown& parts) { return parts.step > 0 || parts.hidden_communication > 0; }
 
 }  // namespace
@@ -86,8 +77,8 @@ void PlaceSums::write(double count, const mesh::Shape& mesh, BreakdownResult& re
     put(result.by_phase, static_cast<program::Phase>(i), phases_[i]);
   }
   for (std::size_t i = 0; i < axes_.size(); ++i) {
-    put(result.by_axes, varying(mesh::AxisSet::from_bits(static_cast<std::uint8_t>(i)), mesh),
-        axes_[i]);
+    const auto axes = mesh::AxisSet::from_bits(static_cast<std::uint8_t>(i));
+    put(result.by_axes, mesh::varying(mesh, axes), axes_[i]);
   }
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     put(result.by_layer, (*layer_names_)[i], layers_[i]);

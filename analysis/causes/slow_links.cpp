@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "analysis/statistics/statistics.hpp"
+#include "analysis/transfer_time.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -23,10 +24,12 @@ struct Kind {
 };
 using Members = std::vector<int>;
 
+/// What the members of a group spent on its ops, added up over members and ops.
 struct Moved {
-  double seconds = 0, bytes = 0;
+  double least = 0;    ///< seconds; of each op in the traced step where it took least
+  double typical = 0;  ///< seconds; of each op, median over traced steps
+  double bytes = 0;
 };
-/// Of one traced step.
 using Transfers = std::map<Kind, std::map<Members, Moved>>;
 
 /// The rank and the one that it exchanges with; empty where those are several, or itself.
@@ -59,32 +62,50 @@ class MembersOf {
   std::map<mesh::AxisSet, Members> groups_;
 };
 
-Transfers transfers_of(const results::PointData& point, const TracedStep& step) {
+/// Seconds by traced step that an op of a rank transferred; steps in which not all members are
+/// known are left out.
+std::vector<double> transfer_times(const TracedSteps& steps, const Members& members,
+                                   std::size_t rank, std::size_t op) {
+  std::vector<double> times;
+  for (const TracedStep& step : steps.steps) {
+    if (!all_known(step, members)) continue;
+    const units::Nanoseconds time =
+        transfer_time(step.traces[rank]->spans[op], step.waits[rank][op]);
+    times.push_back(units::to_seconds(time).value());
+  }
+  return times;
+}
+
+Transfers transfers_of(const results::PointData& point, const TracedSteps& steps) {
   Transfers transfers;
   for (int rank = 0; rank < point.ranks; ++rank) {
-    const auto at = static_cast<std::size_t>(rank);
-    const timeline::StepTrace* const trace = step.traces[at];
-    if (trace == nullptr || step.waits[at].empty()) continue;
+    const bool is_known =
+        std::ranges::any_of(steps.steps, [&](const auto& step) { return all_known(step, {rank}); });
+    if (!is_known) continue;
     const auto& ops = point.outline.of(rank).ops;
     MembersOf members_of{point, rank};
     for (std::size_t op = 0; op < ops.size(); ++op) {
       if (!program::communicates(ops[op].kind) || ops[op].kind == OpKind::barrier) continue;
       const Members members = members_of.of(ops[op]);
       if (members.size() < 2) continue;
-      const auto& span = trace->spans[op];
+      const auto times = transfer_times(steps, members, static_cast<std::size_t>(rank), op);
+      if (times.empty()) continue;
       Moved& moved = transfers[{.op = ops[op].kind, .axes = ops[op].axes}][members];
-      moved.seconds += units::to_seconds(span.end - span.start - step.waits[at][op]).value();
+      moved.least += std::ranges::min(times);
+      moved.typical += median(times).value_or(0);
       moved.bytes += static_cast<double>(ops[op].bytes);
     }
   }
   return transfers;
 }
 
-/// How much longer each group takes a byte than the median of all; of two, than the other.
-std::map<Members, double> factors_of(const std::map<Members, Moved>& groups) {
+/// How much longer each group takes a byte, by these seconds, than the median of all; of two, than
+/// the other.
+std::map<Members, double> factors_of(const std::map<Members, Moved>& groups,
+                                     double Moved::*seconds) {
   std::map<Members, double> cost;
   for (const auto& [members, moved] : groups) {
-    if (moved.bytes > 0 && moved.seconds > 0) cost[members] = moved.seconds / moved.bytes;
+    if (moved.bytes > 0 && moved.*seconds > 0) cost[members] = moved.*seconds / moved.bytes;
   }
   if (cost.size() < 2) return {};
   std::vector<double> costs;
@@ -101,33 +122,17 @@ std::map<Members, double> factors_of(const std::map<Members, Moved>& groups) {
 }  // namespace
 
 std::vector<SlowLink> slow_links(const results::PointData& point, const TracedSteps& steps) {
-  std::vector<Transfers> of_step;
-  Transfers whole;
-  for (const TracedStep& step : steps.steps) {
-    of_step.push_back(transfers_of(point, step));
-    for (const auto& [kind, groups] : of_step.back()) {
-      for (const auto& [members, moved] : groups) {
-        whole[kind][members].seconds += moved.seconds;
-        whole[kind][members].bytes += moved.bytes;
-      }
-    }
-  }
   std::vector<SlowLink> slow;
-  for (const auto& [kind, groups] : whole) {
+  for (const auto& [kind, groups] : transfers_of(point, steps)) {
     const double least = groups.size() == 2 ? 1.5 : 1.25;
-    const double in_each = groups.size() == 2 ? 1.25 : 1.15;
-    for (const auto& [members, factor] : factors_of(groups)) {
-      const bool always = std::ranges::all_of(
-          of_step, [&, &kind = kind, &members = members](const Transfers& step) {
-            const auto at = step.find(kind);
-            if (at == step.end()) return false;
-            const auto factors = factors_of(at->second);
-            const auto mine = factors.find(members);
-            return mine != factors.end() && mine->second > in_each;
-          });
-      if (factor < least || !always) continue;
+    const double typical = groups.size() == 2 ? 1.25 : 1.15;
+    const auto typical_factors = factors_of(groups, &Moved::typical);
+    for (const auto& [members, factor] : factors_of(groups, &Moved::least)) {
+      const auto usual = typical_factors.find(members);
+      const bool is_usual = usual != typical_factors.end() && usual->second > typical;
+      if (factor < least || !is_usual) continue;
       slow.push_back({.op = std::string{program::name(kind.op)},
-                      .axes = mesh::to_string(kind.axes),
+                      .axes = mesh::to_string(mesh::varying(point.mesh, kind.axes)),
                       .members = members,
                       .factor = factor});
     }

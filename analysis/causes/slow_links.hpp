@@ -14,13 +14,16 @@ namespace isoscale::analysis {
 struct SlowLink {
   std::string op{}, axes{};    ///< "all_reduce", "dp"; exchanges are of pairs
   std::vector<int> members{};  ///< ranks of the point
-  double factor = 1;           ///< transfer time a byte over that of the others, whole trace
+  double factor = 1;           ///< least transfer time a byte over that of the others
 };
 
 /// Compares the transfer time a byte, from the last arrival on, of groups that run the same kind of
-/// collective along the same axes, and of pairs that exchange along the same axis. Slow is who
-/// takes at least 1.25 times the median of all, and 1.15 times in each traced step; of two groups,
-/// 1.5 times the other, and 1.25 in each step. A group alone has nothing to be compared with.
+/// collective along the same axes, and of pairs that exchange along the same axis. Each op counts
+/// with the least time that it took in a traced step: what else the machine does only adds to it.
+/// Slow is who takes at least 1.25 times the median of all so, and more than 1.15 times with each
+/// op's median over traced steps, so that the others' luck in one step names nobody; of two groups,
+/// 1.5 times the other, and 1.25 in the median. A group alone has nothing to be compared with,
+/// and of one with a member that was not traced nothing is known.
 [[nodiscard]] std::vector<SlowLink> slow_links(const results::PointData& point,
                                                const TracedSteps& steps);
 

@@ -5,23 +5,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <fstream>
 #include <map>
 #include <optional>
+#include <ostream>
 #include <set>
-#include <system_error>
 #include <utility>
 
 #include "analysis/breakdown/matching.hpp"
 #include "analysis/breakdown/trace_check.hpp"
 #include "analysis/rank_facts.hpp"
 #include "analysis/traces/trace_events.hpp"
-#include "base/error.hpp"
+#include "analysis/traces/trace_waits.hpp"
 #include "program/label.hpp"
-#include "results/files.hpp"
-#include "results/output.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -51,14 +46,17 @@ std::string process_name(const results::RunData& run, const PointData& point, in
   return text + fmt::format(" ({}{}{})", facts->host, device.empty() ? "" : ", ", device);
 }
 
-EventArguments arguments_of(const OutlineOp& op, std::uint32_t number) {
+EventArguments arguments_of(const OutlineOp& op, std::uint32_t number, const mesh::Shape& mesh,
+                            std::optional<Nanoseconds> wait) {
   EventArguments arguments;
   arguments.add("op", number).add("phase", program::name(op.place.phase));
   if (op.place.layer >= 0) arguments.add("layer", op.place.layer);
   if (op.place.microbatch >= 0) arguments.add("microbatch", op.place.microbatch);
   if (op.flop > 0) arguments.add("flop", op.flop);
   if (op.bytes > 0) arguments.add("bytes", static_cast<double>(op.bytes));
-  if (!op.axes.empty()) arguments.add("axis", mesh::to_string(op.axes));
+  const mesh::AxisSet axes = mesh::varying(mesh, op.axes);
+  if (!axes.empty()) arguments.add("axis", mesh::to_string(axes));
+  if (wait) arguments.add("wait_us", static_cast<double>(wait->value()) / 1e3);
   return arguments;
 }
 
@@ -78,7 +76,8 @@ class PointExport {
         point_(point),
         first_process_(first_process),
         next_flow_(first_flow),
-        writer_(writer) {}
+        writer_(writer),
+        waits_(point) {}
 
   void run() {
     const std::vector<TraceOfRank> steps = usable_steps();
@@ -199,7 +198,7 @@ class PointExport {
                      .category = program::name(op.place.phase),
                      .start = span.start - zero_,
                      .end = span.end - zero_,
-                     .arguments = arguments_of(op, number)});
+                     .arguments = arguments_of(op, number, point_.mesh, waits_.of(trace, number))});
       for (; !ends.empty() && ends.front().op == number; ends = ends.subspan(1)) {
         // A viewer looks for the interval around the time; its end is no longer inside.
         const Nanoseconds last = std::max(span.start, span.end - Nanoseconds{1});
@@ -220,6 +219,7 @@ class PointExport {
   std::int64_t first_process_;
   std::uint64_t next_flow_;
   TraceWriter& writer_;
+  TraceWaits waits_;
   Nanoseconds zero_;
   std::set<int> broken_, untraced_, unaligned_;
 };
@@ -262,41 +262,6 @@ TraceExport export_traces(std::span<const results::RunData> runs, std::ostream& 
   }
   writer.finish();
   result.events = writer.events();
-  return result;
-}
-
-TraceExport write_trace_file(std::span<const results::RunData> runs,
-                             const std::filesystem::path& path, config::IfExists if_exists) {
-  namespace fs = std::filesystem;
-  const bool replaces = if_exists == config::IfExists::overwrite;
-  const fs::path target = results::resolved_output(path);
-  std::error_code error;
-  const fs::file_status status = fs::symlink_status(target, error);
-  if (fs::exists(status) && !fs::is_regular_file(status)) {
-    throw base::UsageError(
-        fmt::format("--trace: {} is not a regular file; name another", path.string()));
-  }
-  if (fs::exists(status) && !replaces) {
-    throw base::UsageError(
-        fmt::format("--trace: {} exists already; name another file, or add --force to replace it",
-                    path.string()));
-  }
-  std::optional<results::TemporaryFile> file;
-  try {
-    file.emplace(target.parent_path());
-  } catch (const base::Error& failure) {
-    throw base::UsageError(
-        fmt::format("--trace: cannot write {}: {}", path.string(), failure.what()));
-  }
-  std::ofstream out{file->path(), std::ios::binary};
-  TraceExport result = export_traces(runs, out);
-  out.close();
-  if (!out) {
-    throw base::Error(
-        fmt::format("cannot write {}: {}", path.string(), std::generic_category().message(errno)));
-  }
-  static_cast<void>(
-      file->publish(target, replaces ? results::Publish::replace : results::Publish::only_new));
   return result;
 }
 

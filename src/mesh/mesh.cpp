@@ -108,6 +108,14 @@ int neighbour(const Shape& shape, int rank, Axis axis, int offset) {
   return rank_at(shape, at);
 }
 
+AxisSet varying(const Shape& shape, AxisSet axes) {
+  std::uint8_t bits = 0;
+  for (const Axis axis : all_axes) {
+    if (axes.contains(axis) && shape[axis] > 1) bits |= AxisSet{axis}.bits();
+  }
+  return AxisSet::from_bits(bits);
+}
+
 int group_size(const Shape& shape, AxisSet axes) {
   int size = 1;
   for (const Axis axis : all_axes) {

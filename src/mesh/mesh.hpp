@@ -76,6 +76,9 @@ struct Coordinates {
 /// The rank `offset` steps along `axis` from `rank`, wrapping around.
 [[nodiscard]] int neighbour(const Shape& shape, int rank, Axis axis, int offset);
 
+/// Those of `axes` that tell ranks apart: whose extent is more than 1.
+[[nodiscard]] AxisSet varying(const Shape& shape, AxisSet axes);
+
 [[nodiscard]] int group_size(const Shape& shape, AxisSet axes);
 /// The ranks that differ from `rank` only along `axes`, ascending, `rank` included.
 [[nodiscard]] std::vector<int> group_members(const Shape& shape, int rank, AxisSet axes);

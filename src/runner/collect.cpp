@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "runner/collect.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <map>
@@ -71,10 +72,11 @@ void collect_step_times(const comm::Communicator& point, const Record& record,
   }
 }
 
-void collect_traces(const comm::Communicator& point, const Record& record, int trace_ranks,
-                    const comm::ClockFit& clock, results::PointData& data) {
+void collect_traces(const comm::Communicator& point, const Record& record,
+                    std::span<const int> traced, const comm::ClockFit& clock,
+                    results::PointData& data) {
   Packer packer;
-  if (point.rank() < trace_ranks) {
+  if (std::ranges::binary_search(traced, point.rank())) {
     for (const timeline::StepTrace& trace : record.traces) {
       packer.put(TraceHeader{.step = trace.step,
                              .begin = clock.to_rank_0(trace.begin),
@@ -188,11 +190,12 @@ void collect_session(const comm::Communicator& point, const executor::SessionFac
 }
 
 void collect(const comm::Communicator& point, const Record& record, const comm::ClockFit& clock,
-             const executor::SessionFacts& session, int trace_ranks, results::PointData& data) {
+             const executor::SessionFacts& session, std::span<const int> traced,
+             results::PointData& data) {
   collect_session(point, session, data);
   collect_clocks(point, clock, data);
   collect_step_times(point, record, data);
-  collect_traces(point, record, trace_ranks, clock, data);
+  collect_traces(point, record, traced, clock, data);
   collect_op_sums(point, record, data);
   data.warm_up_steps = static_cast<std::int64_t>(record.warm_up_steps);
   data.traced = record.traced;

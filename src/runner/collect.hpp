@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <span>
+
 #include "comm/clock.hpp"
 #include "results/run_data.hpp"
 #include "runner/measure.hpp"
@@ -14,10 +16,11 @@ void collect_session(const comm::Communicator& point, const executor::SessionFac
                      results::PointData& data);
 
 /// Collective over the point: what its sessions took, every rank's step times, and the spans of its
-/// first `trace_ranks` ranks on the clock of its rank 0, into `data` on rank 0. `clock` tells how
+/// ranks `traced`, ascending, on the clock of its rank 0, into `data` on rank 0. `clock` tells how
 /// this rank's clock, which the record's traces were taken on, ran against it.
 void collect(const comm::Communicator& point, const Record& record, const comm::ClockFit& clock,
-             const executor::SessionFacts& session, int trace_ranks, results::PointData& data);
+             const executor::SessionFacts& session, std::span<const int> traced,
+             results::PointData& data);
 
 /// Collective over the point: adds the choices of all ranks to `data` on rank 0, each shape once:
 /// the ranks have agreed on its algorithm.

@@ -19,6 +19,7 @@
 #include "runner/players.hpp"
 #include "runner/site.hpp"
 #include "runner/solo.hpp"
+#include "runner/trace_choice.hpp"
 #include "runner/verify.hpp"
 #include "units/text.hpp"
 
@@ -77,7 +78,7 @@ class PointRun {
     data.verification += "; " + weights.detail;
     static_cast<void>(agreed(data, weights));
     if (in_point()) {
-      collect(sub_world_, record, clock, session_->facts(), context_.config.trace_ranks, data);
+      collect(sub_world_, record, clock, session_->facts(), traced(), data);
       collect_device_series(sub_world_, record, sampled, data);
     }
     // Side by side on shared cores, ops would take longer than they do in turn.
@@ -88,6 +89,11 @@ class PointRun {
  private:
   [[nodiscard]] bool in_point() const { return player_.replica == 0; }
 
+  /// The ranks of the point whose spans are kept.
+  [[nodiscard]] std::vector<int> traced() const {
+    return traced_ranks(set_.mesh, context_.config.trace_ranks);
+  }
+
   /// Last, since a step without its communication leaves nothing that is right.
   void play_solo(const Record& record, PointData& data) {
     context_.progress.doing("playing without communication");
@@ -95,7 +101,7 @@ class PointRun {
     const std::vector<units::Nanoseconds> times =
         measure_solo(*session_, set_.of(sub_world_.rank()), active_,
                      solo_plays(units::Seconds{step}, context_.effort.max_time));
-    if (in_point()) collect_solo(sub_world_, times, context_.config.trace_ranks, data);
+    if (in_point()) collect_solo(sub_world_, times, traced(), data);
   }
 
   /// Collective over the point. Its twin plays without any: results are wrong for other reasons.

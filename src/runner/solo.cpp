@@ -51,9 +51,9 @@ std::vector<units::Nanoseconds> measure_solo(executor::Session& session,
 }
 
 void collect_solo(const comm::Communicator& point, const std::vector<units::Nanoseconds>& mine,
-                  int trace_ranks, results::PointData& data) {
+                  std::span<const int> traced, results::PointData& data) {
   std::span<const units::Nanoseconds> part{mine};
-  if (point.rank() >= trace_ranks) part = {};
+  if (!std::ranges::binary_search(traced, point.rank())) part = {};
   const auto parts = point.gather(std::as_bytes(part));
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {
     if (parts[rank].empty()) continue;

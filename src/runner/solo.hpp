@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "comm/world.hpp"
@@ -24,9 +25,9 @@ namespace isoscale::runner {
                                                            const comm::Communicator& active,
                                                            int plays);
 
-/// Collective over the point: the solo times of its first `trace_ranks` ranks, into `data` on rank
+/// Collective over the point: the solo times of its ranks `traced`, ascending, into `data` on rank
 /// 0.
 void collect_solo(const comm::Communicator& point, const std::vector<units::Nanoseconds>& mine,
-                  int trace_ranks, results::PointData& data);
+                  std::span<const int> traced, results::PointData& data);
 
 }  // namespace isoscale::runner

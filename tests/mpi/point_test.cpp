@@ -28,6 +28,7 @@ struct Wanted {
   double max_time = 0.2;                 ///< seconds
   std::optional<double> half_width = 0;  ///< what the statistics say: precise at once
   std::string_view microbatches = "8";
+  int trace_ranks = 64;
 };
 
 /// The world of this run, ready to run points of `dp` on some of its ranks.
@@ -48,6 +49,7 @@ class Point : public testing::Test {
     experiment.base.options["microbatches"] = wanted.microbatches;
     config.ranks = {wanted.ranks};
     config.fill = wanted.fill;
+    config.trace_ranks = wanted.trace_ranks;
     return config;
   }
 
@@ -118,6 +120,20 @@ TEST_F(Point, OnAllRanksIsVerifiedMeasuredAndCollected) {
   for (const std::vector<double>& step : data.step_times) {
     EXPECT_EQ(step.size(), static_cast<std::size_t>(ranks));
   }
+}
+
+TEST_F(Point, KeepsSpansOfChosenRanksOnly) {
+  const PointData data = run({.ranks = world_.size(), .trace_ranks = 1});
+  EXPECT_EQ(data.status, PointStatus::ok) << data.reason;
+  if (world_.rank() != 0) return;
+  ASSERT_EQ(data.traces.size(), 2U);
+  for (const timeline::Timeline& step : data.traces) {
+    ASSERT_EQ(step.ranks.size(), 1U);
+    EXPECT_EQ(step.ranks[0].rank, 0);
+    EXPECT_FALSE(step.ranks[0].spans.empty());
+  }
+  ASSERT_EQ(data.solo_times.size(), 1U);
+  EXPECT_EQ(data.solo_times[0].rank, 0);
 }
 
 TEST_F(Point, IsSampledBesideItsLoop) {

@@ -249,6 +249,12 @@ TEST(Report, SetsCollectivesOfAStepAgainstTheSameAlone) {
   EXPECT_TRUE(make_report(run, "", {}).curves[0].points[0].link_shares.empty());
 }
 
+TEST(Report, SetsNoCollectivesAgainstAnyWithoutATraceOfAllMembers) {
+  RunData run = curve_with_parts();
+  for (timeline::Timeline& step : run.points[1].traces) step.ranks.pop_back();
+  EXPECT_TRUE(make_report(run, "", {}).curves[0].points[1].link_shares.empty());
+}
+
 TEST(Report, DoesNotGuessAmongLinkClassesNodesAndMembers) {
   RunData run = curve_with_parts();
   results::PointData other = run.points.back();

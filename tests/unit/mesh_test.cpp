@@ -43,6 +43,14 @@ TEST(Mesh, TensorParallelVariesFastestAndPipelineSlowest) {
   EXPECT_EQ(rank_at(shape, {.tp = 1, .cp = 1, .ep = 1, .dp = 1, .pp = 1}), 1 + 2 + 6 + 30 + 210);
 }
 
+TEST(Mesh, OfAxesThoseVaryWhoseExtentIsMoreThanOne) {
+  const Shape shape{.tp = 2, .dp = 3};
+  EXPECT_EQ(varying(shape, {Axis::dp, Axis::cp, Axis::ep}), AxisSet{Axis::dp});
+  EXPECT_EQ(varying(shape, every_axis), (AxisSet{Axis::tp, Axis::dp}));
+  EXPECT_EQ(varying(shape, {Axis::pp, Axis::cp}), AxisSet{});
+  EXPECT_EQ(varying({}, every_axis), AxisSet{});
+}
+
 TEST(Mesh, CoordinatesOfARankAreItsMixedRadixDigits) {
   const Shape shape{.tp = 2, .dp = 2, .pp = 2};
   EXPECT_EQ(coordinates(shape, 0), (Coordinates{}));

@@ -45,7 +45,9 @@ struct Play {
   int steps = 4;
   double noise = 0.03;  ///< relative, of each instance
   std::uint64_t seed = 1;
-  double late = 0;  ///< ns that rank 0 comes late to everything
+  double late = 0;            ///< ns that rank 0 comes late to everything
+  double interrupted = 0;     ///< share of instances that take `interruption` ns longer
+  double interruption = 3e5;  ///< what else the machine did meanwhile
 };
 
 /// Plays op k of all ranks at k slots.
@@ -64,6 +66,7 @@ void play(results::PointData& point, const Factor& factor, const Play& how = {})
         if (added) {
           end->second = static_cast<int>(how.late + transfer * factor(rank, ops[op].axes) *
                                                         (1 + how.noise * draw.normal()));
+          if (draw.uniform() < how.interrupted) end->second += static_cast<int>(how.interruption);
         }
         const int late = rank == 0 ? static_cast<int>(how.late) : 0;
         spans.emplace_back(begin + late, begin + end->second);
@@ -123,6 +126,69 @@ TEST(SlowLinks, AreNotFoundInOneBadStep) {
   results::PointData bad = grid();
   play(bad, slow_dp(4), {.steps = 1});
   samples::add_step(point, bad.traces[0]);
+  EXPECT_THAT(found(point), IsEmpty());
+}
+
+TEST(SlowLinks, AreFoundInSpiteOfOneBadStep) {
+  // In one step all others are as slow.
+  results::PointData point = grid();
+  play(point, slow_dp(3));
+  results::PointData bad = grid();
+  play(bad, [](int, AxisSet) { return 3.0; }, {.steps = 1});
+  samples::add_step(point, bad.traces[0]);
+  const auto links = found(point);
+  ASSERT_EQ(links.size(), 1U);
+  EXPECT_THAT(links[0].members, ElementsAre(2, 6, 10, 14));
+  EXPECT_NEAR(links[0].factor, 3, 0.2);
+}
+
+TEST(SlowLinks, AreFoundOnABusyMachine) {
+  // A quarter of all calls takes four times as long.
+  results::PointData point = grid();
+  for (std::uint64_t seed = 0; seed < 50; ++seed) {
+    play(point, slow_dp(3), {.steps = 8, .seed = seed, .interrupted = 0.25});
+    const auto links = found(point);
+    ASSERT_EQ(links.size(), 1U) << seed;
+    EXPECT_THAT(links[0].members, ElementsAre(2, 6, 10, 14));
+    EXPECT_NEAR(links[0].factor, 3, 0.3);
+    play(point, sound, {.steps = 8, .seed = seed, .interrupted = 0.25});
+    EXPECT_THAT(found(point), IsEmpty()) << seed;
+  }
+}
+
+TEST(SlowLinks, AreNotFoundByLuckInOneStep) {
+  // One step without what slows all others down in the other three.
+  results::PointData point = grid();
+  play(point, sound, {.steps = 3});
+  results::PointData lucky = grid();
+  play(
+      lucky,
+      [](int rank, AxisSet axes) { return axes == AxisSet{Axis::dp} && rank % 4 != 2 ? 0.5 : 1.0; },
+      {.steps = 1});
+  samples::add_step(point, lucky.traces[0]);
+  EXPECT_THAT(found(point), IsEmpty());
+}
+
+TEST(SlowLinks, AreNotToldOfGroupsWithAMemberThatWasNotTraced) {
+  // What its partners wait for rank 14 is not known, nor that it is late.
+  results::PointData point = grid();
+  play(point, slow_dp(3));
+  ASSERT_EQ(found(point).size(), 1U);
+  for (timeline::Timeline& step : point.traces) step.ranks.erase(step.ranks.begin() + 14);
+  EXPECT_THAT(found(point), IsEmpty());
+}
+
+TEST(SlowLinks, TransferForNoLessThanNothing) {
+  // Rank 0 has sent 50 ns before rank 2 begins to receive: both pairs take 100 ns all the same.
+  const Script send = Script{}.send(1), receive = Script{}.receive(-1);
+  results::PointData point = samples::point({.dp = 2, .pp = 2}, {send, send, receive, receive}, {});
+  point.traces.clear();
+  for (int step = 0; step < 3; ++step) {
+    samples::add_step(
+        point,
+        {{samples::trace(0, {0, 900}, {{0, 10}}), samples::trace(1, {0, 900}, {{0, 10}}),
+          samples::trace(2, {0, 900}, {{60, 160}}), samples::trace(3, {0, 900}, {{10, 110}})}});
+  }
   EXPECT_THAT(found(point), IsEmpty());
 }
 

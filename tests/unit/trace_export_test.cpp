@@ -9,6 +9,7 @@
 
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -146,6 +147,55 @@ TEST(TraceExport, UnalignedRankHasNoArrows) {
   EXPECT_EQ(of_kind(events, "X").size(), 6U);
   EXPECT_EQ(of_kind(events, "s").size() + of_kind(events, "f").size(), 0U);
   EXPECT_THAT(result.left_out, ElementsAre(HasSubstr("rank 1 without arrows")));
+}
+
+/// The argument wait_us of the events of ops, in their order.
+std::vector<std::optional<double>> waits(const results::PointData& point) {
+  std::vector<std::optional<double>> result;
+  for (const json& event : of_kind(exported({point}).events, "X")) {
+    const json& arguments = event.at("args");
+    if (!arguments.contains("op")) continue;
+    result.emplace_back();
+    if (arguments.contains("wait_us")) result.back() = arguments.at("wait_us").get<double>();
+  }
+  return result;
+}
+
+TEST(TraceExport, CommunicationSaysHowLongItWaited) {
+  // Rank 1 is ready to receive 40 ns before rank 0 sends.
+  EXPECT_THAT(waits(two_stages()), ElementsAre(std::nullopt, 0.0, 0.04, std::nullopt));
+}
+
+TEST(TraceExport, NoOpWaitsLongerThanItLasts) {
+  auto point = two_stages();  // the message leaves before anybody takes it
+  point.traces[0].ranks[0].spans[1].end = units::Nanoseconds{1060};
+  point.traces[0].ranks[1].spans[0].start = units::Nanoseconds{1080};
+  EXPECT_THAT(waits(point), ElementsAre(std::nullopt, 0.01, 0.0, std::nullopt));
+}
+
+TEST(TraceExport, WaitsAreToldOnlyWhereTheyAreKnown) {
+  auto unaligned = two_stages(), untraced = two_stages(), dropped = two_stages();
+  unaligned.clock_error[1] = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_THAT(waits(unaligned), testing::Each(std::nullopt));
+  untraced.traces[0].ranks.pop_back();
+  EXPECT_THAT(waits(untraced), testing::Each(std::nullopt));
+  dropped.dropped = {1};
+  EXPECT_THAT(waits(dropped), ElementsAre(std::nullopt, std::nullopt, std::nullopt, std::nullopt));
+}
+
+TEST(TraceExport, AxesAreThoseThatTellRanksApart) {
+  using mesh::Axis;
+  const Script script =
+      Script{}.all_reduce({Axis::dp, Axis::cp, Axis::ep}).all_reduce(mesh::AxisSet{Axis::tp});
+  const auto point = samples::point(
+      {.dp = 2}, {script, script},
+      {{trace(0, {0, 100}, {{10, 50}, {50, 60}}), trace(1, {0, 100}, {{30, 50}, {50, 60}})}});
+  const std::vector<json> spans = of_kind(exported({point}).events, "X");
+  ASSERT_EQ(spans.size(), 6U);
+  EXPECT_EQ(spans[1].at("args").at("axis"), "dp");
+  EXPECT_FALSE(spans[2].at("args").contains("axis"));
+  // Who is alone in a group waits for nobody.
+  EXPECT_THAT(waits(point), ElementsAre(0.02, std::nullopt, 0.0, std::nullopt));
 }
 
 TEST(TraceExport, PointWithoutTracesAndWithADamagedTableAreLeftOutAndSaid) {

@@ -66,7 +66,7 @@ PlayTime HostSession::play(const Play& what) {
   if (threads_) threads_->set_patience(player_.patience);
   const units::Nanoseconds begin = comm::now();
   try {
-    play_section(prepared, what.trace == Trace::on ? 1 : what.times, spans, begin);
+    play_section(prepared, what.trace == Trace::on ? 1 : what.times, spans);
   } catch (...) {
     failed_ = true;
     throw;
@@ -74,13 +74,12 @@ PlayTime HostSession::play(const Play& what) {
   return {.begin = begin, .end = comm::now()};
 }
 
-void HostSession::play_section(const PreparedSection& section, std::uint32_t times, Spans spans,
-                               units::Nanoseconds begin) {
+void HostSession::play_section(const PreparedSection& section, std::uint32_t times, Spans spans) {
   for (std::uint32_t pass = 0; pass < times; ++pass) {
     if (threads_ && section.lanes.size() > 1) {
       threads_->play(section, spans);
     } else {
-      play_inline(section, player_, spans, begin);
+      play_inline(section, player_, spans);
     }
   }
 }

@@ -43,8 +43,7 @@ class HostSession final : public Session {
 
  private:
   [[nodiscard]] std::byte* address(const program::Slice& slice, std::size_t bytes) const;
-  void play_section(const PreparedSection& section, std::uint32_t times, Spans spans,
-                    units::Nanoseconds begin);
+  void play_section(const PreparedSection& section, std::uint32_t times, Spans spans);
 
   SessionParts parts_;
   program::RankProgram table_;  ///< buffers and arena sizes; its sections are left empty

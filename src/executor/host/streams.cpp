@@ -38,23 +38,23 @@ void play_call(const Call& call, Player& player) {
   std::visit(Visitor{player}, call);
 }
 
+/// A clock reading of its own at each end: were an op to start when the one before it ended, what
+/// the thread loses between the two would be part of it.
+void play_traced(const PreparedOp& op, Player& player, Spans spans) {
+  const units::Nanoseconds start = comm::now();
+  play_call(op.call, player);
+  spans[op.index] = {.op = op.index, .start = start, .end = comm::now()};
+}
+
 }  // namespace
 
-void play_inline(const PreparedSection& section, Player& player, Spans spans,
-                 units::Nanoseconds begin) {
+void play_inline(const PreparedSection& section, Player& player, Spans spans) {
   const std::vector<PreparedOp>& ops = section.lanes.front();
   if (spans.empty()) {
     for (const PreparedOp& op : ops) play_call(op.call, player);
     return;
   }
-  // Nothing lies between two ops, so the end of one is the start of the next.
-  units::Nanoseconds time = begin;
-  for (const PreparedOp& op : ops) {
-    play_call(op.call, player);
-    const units::Nanoseconds end = comm::now();
-    spans[op.index] = {.op = op.index, .start = time, .end = end};
-    time = end;
-  }
+  for (const PreparedOp& op : ops) play_traced(op, player, spans);
 }
 
 StreamThreads::StreamThreads(std::size_t lanes, Waiting waiting)
@@ -143,18 +143,13 @@ void StreamThreads::play_lane(std::size_t lane) {
   const std::vector<PreparedOp>& ops = section_->lanes[lane];
   Player& player = workers_[lane].player;
   const bool is_traced = !spans_.empty();
-  units::Nanoseconds time = is_traced ? comm::now() : units::Nanoseconds{};
   std::uint32_t done = 0;
   for (const PreparedOp& op : ops) {
-    if (op.wait_count > 0) {
-      wait_for(section_->waits_of(op));
-      if (is_traced) time = comm::now();
-    }
-    play_call(op.call, player);
+    if (op.wait_count > 0) wait_for(section_->waits_of(op));
     if (is_traced) {
-      const units::Nanoseconds end = comm::now();
-      spans_[op.index] = {.op = op.index, .start = time, .end = end};
-      time = end;
+      play_traced(op, player, spans_);
+    } else {
+      play_call(op.call, player);
     }
     ++done;
     if (op.awaited) progress_[lane].done.store(done, std::memory_order_release);

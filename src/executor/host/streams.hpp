@@ -20,10 +20,8 @@ namespace isoscale::executor::host {
 /// Where a play leaves its spans; empty when it is not traced. Each op writes the one of its index.
 using Spans = std::span<timeline::Span>;
 
-/// Plays a section of one lane on the calling thread, in program order. `begin` is when the play
-/// began.
-void play_inline(const PreparedSection& section, Player& player, Spans spans,
-                 units::Nanoseconds begin);
+/// Plays a section of one lane on the calling thread, in program order.
+void play_inline(const PreparedSection& section, Player& player, Spans spans);
 
 /// Plays sections with a thread per lane: lane 0 on the calling thread, the others on threads that
 /// live as long as this object. What the caller writes before play() is seen by all threads, and

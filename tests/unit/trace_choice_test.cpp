@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// Which ranks of a point keep their spans.
+#include "runner/trace_choice.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace isoscale::runner {
+namespace {
+
+using testing::ElementsAre;
+
+std::vector<int> first_ranks(int count) {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < count; ++rank) ranks.push_back(rank);
+  return ranks;
+}
+
+/// 8 stages of 64 ranks, each 8 replicas of 8.
+constexpr mesh::Shape large{.tp = 8, .dp = 8, .pp = 8};
+
+TEST(TracedRanks, AreAllThatFit) {
+  EXPECT_EQ(traced_ranks({}, 1), first_ranks(1));
+  EXPECT_EQ(traced_ranks({.tp = 2, .dp = 4}, 8), first_ranks(8));
+  EXPECT_EQ(traced_ranks({.tp = 2, .dp = 4}, 1000), first_ranks(8));
+  EXPECT_EQ(traced_ranks(large, 512), first_ranks(512));
+}
+
+TEST(TracedRanks, AreOneReplicaOfAllStages) {
+  // tp varies fastest: ranks 0-7 of each stage's 64.
+  std::vector<int> expected;
+  for (int stage = 0; stage < 8; ++stage) {
+    for (int tp = 0; tp < 8; ++tp) expected.push_back(64 * stage + tp);
+  }
+  EXPECT_EQ(traced_ranks(large, 64), expected);
+  EXPECT_EQ(traced_ranks(large, 127), expected);  // a second replica does not fit
+}
+
+TEST(TracedRanks, AreAsManyReplicasAsFit) {
+  const std::vector<int> two = traced_ranks(large, 128);
+  ASSERT_EQ(two.size(), 128U);
+  EXPECT_EQ(two[15], 15);
+  EXPECT_EQ(two[16], 64);
+  EXPECT_EQ(traced_ranks(large, 200).size(), 192U);
+  EXPECT_EQ(traced_ranks({.dp = 512}, 64), first_ranks(64));
+}
+
+TEST(TracedRanks, KeepStagesBeforeAllElse) {
+  EXPECT_THAT(traced_ranks(large, 16), ElementsAre(0, 1, 64, 65, 128, 129, 192, 193, 256, 257, 320,
+                                                   321, 384, 385, 448, 449));
+  EXPECT_THAT(traced_ranks(large, 8), ElementsAre(0, 64, 128, 192, 256, 320, 384, 448));
+  EXPECT_THAT(traced_ranks(large, 7), ElementsAre(0, 64, 128, 192, 256, 320, 384));
+  EXPECT_THAT(traced_ranks(large, 1), ElementsAre(0));
+}
+
+TEST(TracedRanks, AreTheFirstStagesOfALongPipeline) {
+  EXPECT_EQ(traced_ranks({.pp = 128}, 64), first_ranks(64));
+}
+
+TEST(TracedRanks, LoseExpertsAndContextBeforeTensors) {
+  const mesh::Shape shape{.tp = 2, .cp = 2, .ep = 2, .dp = 2};
+  EXPECT_EQ(traced_ranks(shape, 8), first_ranks(8));             // ranks 8-15 are dp 1
+  EXPECT_THAT(traced_ranks(shape, 4), ElementsAre(0, 1, 2, 3));  // 4-7 are ep 1
+  EXPECT_THAT(traced_ranks(shape, 2), ElementsAre(0, 1));        // 2 and 3 are cp 1
+  EXPECT_THAT(traced_ranks({.cp = 2, .pp = 2}, 2), ElementsAre(0, 2));
+}
+
+TEST(TracedRanks, AreNeverTooManyNorNone) {
+  for (const mesh::Shape& shape : {large, mesh::Shape{.tp = 3, .cp = 2, .ep = 5, .dp = 7, .pp = 2},
+                                   mesh::Shape{.ep = 6, .pp = 5}}) {
+    for (int most = 1; most <= shape.size() + 1; ++most) {
+      const std::vector<int> ranks = traced_ranks(shape, most);
+      EXPECT_FALSE(ranks.empty()) << most;
+      EXPECT_LE(ranks.size(), static_cast<std::size_t>(most));
+      EXPECT_EQ(ranks.front(), 0);
+      EXPECT_TRUE(std::ranges::is_sorted(ranks));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace isoscale::runner
