@@ -23,7 +23,7 @@ struct SlowLink {
 /// Slow is who takes at least 1.25 times the median of all so, and more than 1.15 times with each
 /// op's median over traced steps, so that the others' luck in one step names nobody; of two groups,
 /// 1.5 times the other, and 1.25 in the median. A group alone has nothing to be compared with,
-/// and of one with a member that was not traced nothing is known.
+/// and of one with a member that was not traced nothing is known; nor below three traced steps.
 [[nodiscard]] std::vector<SlowLink> slow_links(const results::PointData& point,
                                                const TracedSteps& steps);
 
