@@ -202,7 +202,7 @@ const std::array options{
         .value = "N",
         .default_text = "64",
         .group = Group::looking,
-        .help = "ranks whose traces are kept: all stages of the pipeline first, then tp, then dp",
+        .help = "ranks whose traces are kept, of all stages first",
         .apply = [](In text, E&, R& r) { r.trace_ranks = parse_int(text, 1, most_trace_ranks); },
         .write = [](const E&, const R& r) { return std::to_string(r.trace_ranks); }},
     RunOption{
