@@ -70,14 +70,24 @@ struct Version {
   int major = 0, minor = 0;
 };
 
+/// Plain decimal digits, as the writer makes them: from_chars alone takes "-1" and "03" too.
+std::optional<int> parse_number(std::string_view text) {
+  const bool plain = !text.empty() && text.find_first_not_of("0123456789") == text.npos &&
+                     (text.front() != '0' || text.size() == 1);
+  int number = 0;
+  if (!plain || std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc{}) {
+    return std::nullopt;
+  }
+  return number;
+}
+
 std::optional<Version> parse_version(std::string_view text) {
-  Version version;
-  const char* const end = text.data() + text.size();
-  const auto major = std::from_chars(text.data(), end, version.major);
-  if (major.ec != std::errc{} || major.ptr == end || *major.ptr != '.') return std::nullopt;
-  const auto minor = std::from_chars(major.ptr + 1, end, version.minor);
-  if (minor.ec != std::errc{} || minor.ptr != end) return std::nullopt;
-  return version;
+  const std::size_t dot = text.find('.');
+  if (dot == text.npos) return std::nullopt;
+  const std::optional<int> major = parse_number(text.substr(0, dot));
+  const std::optional<int> minor = parse_number(text.substr(dot + 1));
+  if (!major || !minor) return std::nullopt;
+  return Version{.major = *major, .minor = *minor};
 }
 
 /// The minor schema version.
@@ -89,7 +99,10 @@ int check_version(const fs::path& path, const hdf5::Group& root) {
   }
   const std::string text = root.text("schema_version");
   const std::optional<Version> version = parse_version(text);
-  if (!version) refuse(path, fmt::format("has the meaningless schema_version '{}'", text));
+  if (!version)
+    refuse(path, fmt::format("has the meaningless schema_version '{}'; copy it again from where it "
+                             "was written",
+                             text));
   const std::string writer = root.has_attribute("isoscale_version")
                                  ? fmt::format(" by Isoscale {}", root.text("isoscale_version"))
                                  : std::string{};

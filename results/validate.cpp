@@ -120,6 +120,21 @@ void check_solo(const PointData& point, const SoloTimes& solo) {
   check_rank(point, solo.rank, "solo times");
   if (point.outline.outline_of_rank.empty()) throw base::Error("solo times of a rank without ops");
   require_length(solo.op.size(), point.outline.of(solo.rank).ops.size(), "a row of solo_times");
+  constexpr std::int64_t longest = std::int64_t{1} << 53;  // ns; sums of them stay exact enough
+  for (const units::Nanoseconds time : solo.op) {
+    if (time.value() >= 0 && time.value() <= longest) continue;
+    throw base::Error(
+        fmt::format("an op of rank {} took {} ns by itself", solo.rank, time.value()));
+  }
+}
+
+/// A reader integrates look by look: there may be no more than could have been made.
+void check_looks(const Looks& looks) {
+  constexpr int most = 1000;
+  constexpr double fastest = 1000;
+  const bool possible = looks.planned >= 1 && looks.planned <= most && looks.growth >= 1 &&
+                        looks.growth <= fastest;
+  if (!possible) throw base::Error("the looks of the stop rule are impossible");
 }
 
 }  // namespace
@@ -148,14 +163,18 @@ void validate(const PointData& point) {
 
 void validate_observed(const PointData& point) {
   for (const OpSums& sums : point.op_sums) check_sums(point, sums);
-  for (const SoloTimes& solo : point.solo_times) check_solo(point, solo);
+  std::set<int> solo_ranks;
+  for (const SoloTimes& solo : point.solo_times) {
+    check_solo(point, solo);
+    if (!solo_ranks.insert(solo.rank).second) {
+      throw base::Error(fmt::format("solo times name rank {} twice", solo.rank));
+    }
+  }
   for (const DeviceSeries& series : point.device_series) {
     check_rank(point, series.rank, "a device series");
     require_length(series.value.size(), series.time.size(), "a device series");
   }
-  if (point.looks.planned < 1 || !(point.looks.growth >= 1)) {
-    throw base::Error("the looks of the stop rule are impossible");
-  }
+  check_looks(point.looks);
 }
 
 void validate_rows(const PointData& point) {

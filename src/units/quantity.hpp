@@ -4,6 +4,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <limits>
 
 namespace isoscale::units {
 
@@ -56,9 +57,14 @@ using FlopsPerSecond = Quantity<struct FlopsPerSecondTag, double>;
 [[nodiscard]] constexpr Seconds to_seconds(Nanoseconds time) {
   return Seconds{static_cast<double>(time.value()) * 1e-9};
 }
+/// To the nearest; beyond 2^63 ns, some 292 years, the largest there is of that sign. NaN gives 0.
 [[nodiscard]] constexpr Nanoseconds to_nanoseconds(Seconds time) {
-  return Nanoseconds{
-      static_cast<std::int64_t>(time.value() * 1e9 + (time.value() < 0 ? -0.5 : 0.5))};
+  using Limits = std::numeric_limits<std::int64_t>;
+  const double rounded = time.value() * 1e9 + (time.value() < 0 ? -0.5 : 0.5);
+  if (rounded >= 0x1p63) return Nanoseconds{Limits::max()};
+  if (rounded <= -0x1p63) return Nanoseconds{Limits::min()};
+  // Only NaN does not equal itself; to convert it would be undefined.
+  return Nanoseconds{rounded == rounded ? static_cast<std::int64_t>(rounded) : 0};
 }
 [[nodiscard]] constexpr BytesPerSecond rate(Bytes bytes, Seconds time) {
   return BytesPerSecond{static_cast<double>(bytes.value()) / time.value()};

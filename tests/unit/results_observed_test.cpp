@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "base/error.hpp"
 #include "results/hdf5.hpp"
 #include "results/output.hpp"
@@ -84,7 +87,38 @@ TEST(ValidateObserved, RefusesWhatContradictsThePoint) {
   refused([](PointData& p) { p.device_series[0].rank = -1; }, "a device series of rank -1 of 4");
   refused([](PointData& p) { p.device_series[0].value.pop_back(); }, "a device series");
   refused([](PointData& p) { p.clock_drift.pop_back(); }, "clock_drift");
-  refused([](PointData& p) { p.looks.planned = 0; }, "looks");
+}
+
+TEST(ValidateObserved, RefusesSoloTimesThatNoOpTakes) {
+  const auto refused = [](auto damage, const char* why) {
+    PointData point = samples::point(0);
+    damage(point.solo_times);
+    EXPECT_THAT([&] { validate(point); }, ThrowsMessage<base::Error>(HasSubstr(why)));
+  };
+  using Times = std::vector<SoloTimes>;
+  constexpr std::int64_t longest = std::int64_t{1} << 53;
+  refused([](Times& all) { all.push_back(all[0]); }, "solo times name rank 3 twice");
+  refused([](Times& all) { all[0].op[0] = units::Nanoseconds{-1}; }, "an op of rank 3 took -1 ns");
+  refused([](Times& all) { all[0].op[0] = units::Nanoseconds{longest + 1}; },
+          "an op of rank 3 took 9007199254740993 ns");
+  PointData point = samples::point(0);
+  point.solo_times[0].op[0] = units::Nanoseconds{longest};
+  EXPECT_NO_THROW(validate(point));
+}
+
+TEST(ValidateObserved, RefusesLooksThatNobodyMade) {
+  const auto check = [](int planned, double growth) {
+    PointData point = samples::point(0);
+    point.looks = {.planned = planned, .made = 1, .growth = growth};
+    validate(point);
+  };
+  const double infinite = std::numeric_limits<double>::infinity();
+  EXPECT_NO_THROW(check(1, 1));
+  EXPECT_NO_THROW(check(1000, 1000));
+  for (const int planned : {0, -1, 1001, 100'000}) EXPECT_THROW(check(planned, 1.5), base::Error);
+  for (const double growth : {0.5, 1001.0, infinite, std::nan("")}) {
+    EXPECT_THROW(check(9, growth), base::Error);
+  }
 }
 
 TEST_F(ObservedFile, RefusesColumnsThatDoNotFitTogether) {

@@ -111,6 +111,15 @@ TEST_F(Refusal, OfAnotherSchema) {
   expect_refused("'schema_version' has another type", "copy it again");
 }
 
+TEST_F(Refusal, OfVersionsThatAreNoPlainNumbers) {
+  for (const char* version : {"1.-1", "1.03", "01.3", "1.+3", "1. 3", "1.", ".3", "1", "1.3.0", "",
+                              "1.99999999999", "0x1.3"}) {
+    SCOPED_TRACE(version);
+    change([&](hdf5::Group& root) { root.set("schema_version", version); });
+    expect_refused("the meaningless schema_version", "copy it again");
+  }
+}
+
 TEST_F(Refusal, IsNotOfANewerMinorSchemaWithMoreInIt) {
   change([](hdf5::Group& root) {
     root.set("schema_version", "1.7");

@@ -7,7 +7,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <limits>
 #include <memory>
 #include <utility>
 #include <variant>
@@ -20,6 +19,7 @@
 namespace isoscale {
 namespace {
 
+using executor::host::LeastTime;
 using executor::host::SlowedKind;
 using executor::host::Slowing;
 using testing::ElementsAre;
@@ -35,12 +35,22 @@ TEST(Slowing, ComputeLastsTheFactor) {
 }
 
 TEST(Slowing, CommunicationLastsTheFactorOfTheLeastTimeOfLikeOps) {
-  Nanoseconds least{std::numeric_limits<std::int64_t>::max()};
+  LeastTime least;
   Slowing one = Slowing::communication(2.5, least), other = Slowing::communication(2.5, least);
-  EXPECT_EQ(one.extra(Nanoseconds{1'000}).value(), 1'500);
+  EXPECT_EQ(one.extra(Nanoseconds{1'000}).value(), 0);
+  EXPECT_EQ(one.extra(Nanoseconds{2'000}).value(), 1'500);
   EXPECT_EQ(other.extra(Nanoseconds{200}).value(), 300);
   EXPECT_EQ(one.extra(Nanoseconds{1'000'000}).value(), 300);
   EXPECT_EQ(one.kind(), SlowedKind::communication);
+}
+
+TEST(Slowing, TheFirstOfLikeOpsIsNotLengthened) {
+  // It waited half a second until its partner had started: a hundred times that would be a minute.
+  LeastTime least;
+  Slowing one = Slowing::communication(100, least), like = Slowing::communication(100, least);
+  EXPECT_EQ(one.extra(Nanoseconds{500'000'000}).value(), 0);
+  EXPECT_EQ(like.extra(Nanoseconds{10'000}).value(), 990'000);
+  EXPECT_EQ(one.extra(Nanoseconds{500'000'000}).value(), 990'000);
 }
 
 TEST(Slowing, JitterIsExponentialOfTheMeanAsked) {
@@ -108,6 +118,7 @@ TEST_F(SlowedOps, GemmsAndNoOtherComputeWithoutJitter) {
 TEST_F(SlowedOps, CollectivesWhoseGroupHoldsBothEnds) {
   Slowing* const along = slowing_of(reduction(mesh::Axis::tp, 8));
   ASSERT_NE(along, nullptr);
+  EXPECT_EQ(along->extra(Nanoseconds{100}).value(), 0);
   EXPECT_EQ(along->extra(Nanoseconds{100}).value(), 200);
   EXPECT_NE(slowing_of(reduction({mesh::Axis::tp, mesh::Axis::dp}, 8)), nullptr);
   EXPECT_EQ(slowing_of(reduction(mesh::Axis::dp, 8)), nullptr);
@@ -125,10 +136,12 @@ TEST_F(SlowedOps, OnlyOpsThatAreAlikeShareALeastTime) {
   Slowing* const like = slowing_of(reduction(mesh::Axis::tp, 8));
   Slowing* const larger = slowing_of(reduction(mesh::Axis::tp, 9));
   Slowing* const elsewhere = slowing_of(reduction(mesh::Axis::tp, 8), 1);
-  EXPECT_EQ(one->extra(Nanoseconds{10}).value(), 20);
+  EXPECT_EQ(one->extra(Nanoseconds{10}).value(), 0);
   EXPECT_EQ(like->extra(Nanoseconds{100}).value(), 20);
-  EXPECT_EQ(larger->extra(Nanoseconds{100}).value(), 200);
-  EXPECT_EQ(elsewhere->extra(Nanoseconds{100}).value(), 200);
+  for (Slowing* const unlike : {larger, elsewhere}) {
+    EXPECT_EQ(unlike->extra(Nanoseconds{100}).value(), 0);
+    EXPECT_EQ(unlike->extra(Nanoseconds{100}).value(), 200);
+  }
 }
 
 TEST_F(SlowedOps, NothingOfALinkBetweenOthers) {

@@ -57,6 +57,18 @@ TEST(Quantity, ConvertsTimesAndRates) {
   EXPECT_DOUBLE_EQ(rate(Flops{6e12}, Seconds{2.0}).value(), 3e12);
 }
 
+TEST(Quantity, TimesBeyondNanosecondsSaturate) {
+  using Limits = std::numeric_limits<std::int64_t>;
+  constexpr double infinite = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(to_nanoseconds(Seconds{1e30}), Nanoseconds{Limits::max()});
+  EXPECT_EQ(to_nanoseconds(Seconds{-1e30}), Nanoseconds{Limits::min()});
+  EXPECT_EQ(to_nanoseconds(Seconds{infinite}), Nanoseconds{Limits::max()});
+  EXPECT_EQ(to_nanoseconds(Seconds{-infinite}), Nanoseconds{Limits::min()});
+  EXPECT_EQ(to_nanoseconds(Seconds{0x1p63 * 1e-9}), Nanoseconds{Limits::max()});
+  EXPECT_EQ(to_nanoseconds(Seconds{9e9}), Nanoseconds{9'000'000'000'000'000'000});
+  EXPECT_EQ(to_nanoseconds(Seconds{std::nan("")}), Nanoseconds{0});
+}
+
 TEST(ParseBytes, ReadsEveryUnit) {
   EXPECT_EQ(parse_bytes("0"), Bytes{0});
   EXPECT_EQ(parse_bytes("4096"), Bytes{4096});

@@ -3,7 +3,6 @@
 #include "executor/host/op_slower.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <memory>
 #include <utility>
 
@@ -60,7 +59,7 @@ std::vector<int> OpSlower::partners(const program::Op& op) const {
 
 /// Ops of one lane that do the same with the same partners share a least time: one of them that
 /// found its partners waiting tells what all take.
-units::Nanoseconds& OpSlower::least_of(const program::Op& op, std::size_t lane) {
+LeastTime& OpSlower::least_of(const program::Op& op, std::size_t lane) {
   std::vector<std::uint64_t> key{lane, static_cast<std::uint64_t>(program::kind_of(op.payload))};
   if (const auto* const collective = std::get_if<program::Collective>(&op.payload)) {
     key.insert(key.end(),
@@ -73,10 +72,7 @@ units::Nanoseconds& OpSlower::least_of(const program::Op& op, std::size_t lane) 
     }
   }
   const auto [at, is_new] = alike_.try_emplace(std::move(key), least_times_.size());
-  if (is_new) {
-    least_times_.push_back(std::make_unique<units::Nanoseconds>(
-        units::Nanoseconds{std::numeric_limits<std::int64_t>::max()}));
-  }
+  if (is_new) least_times_.push_back(std::make_unique<LeastTime>());
   return *least_times_[at->second];
 }
 

@@ -29,7 +29,7 @@ class OpSlower {
  private:
   [[nodiscard]] double link_factor(const program::Op& op) const;
   [[nodiscard]] std::vector<int> partners(const program::Op& op) const;
-  [[nodiscard]] units::Nanoseconds& least_of(const program::Op& op, std::size_t lane);
+  [[nodiscard]] LeastTime& least_of(const program::Op& op, std::size_t lane);
 
   const program::Faults& faults_;
   const mesh::Shape& mesh_;

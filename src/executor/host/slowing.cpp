@@ -15,9 +15,7 @@ Slowing Slowing::compute(double factor, double jitter, std::uint64_t origin) {
   return {factor, jitter, origin, nullptr};
 }
 
-Slowing Slowing::communication(double factor, units::Nanoseconds& least) {
-  return {factor, 0, 0, &least};
-}
+Slowing Slowing::communication(double factor, LeastTime& least) { return {factor, 0, 0, &least}; }
 
 SlowedKind Slowing::kind() const {
   return least_ == nullptr ? SlowedKind::compute : SlowedKind::communication;
@@ -31,8 +29,9 @@ units::Nanoseconds Slowing::extra(units::Nanoseconds took) {
     share -= jitter_ * std::log(uniform);
   }
   if (least_ != nullptr) {
-    *least_ = std::min(*least_, took);
-    took = *least_;
+    least_->time = std::min(least_->time, took);
+    if (++least_->plays < 2) return {};
+    took = least_->time;
   }
   return units::Nanoseconds{std::llround(share * static_cast<double>(took.value()))};
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -14,9 +15,14 @@ namespace isoscale::executor::host {
 /// What an op slows: compute takes its core with it, communication leaves it to others.
 enum class SlowedKind : std::uint8_t { compute, communication };
 
-/// The shortest times of communication so far, one per group of like ops of a lane; the calls of
-/// the lane point to them, so they stay where they are.
-using LeastTimes = std::vector<std::unique_ptr<units::Nanoseconds>>;
+/// The shortest time that like ops of a lane took so far.
+struct LeastTime {
+  units::Nanoseconds time{std::numeric_limits<std::int64_t>::max()};
+  std::uint64_t plays = 0;  ///< that it is the least of
+};
+/// One per group of like communication; the calls of the lane point to them, so they stay where
+/// they are.
+using LeastTimes = std::vector<std::unique_ptr<LeastTime>>;
 
 /// How one op is slowed; used by the thread of its lane.
 class Slowing {
@@ -26,21 +32,23 @@ class Slowing {
   [[nodiscard]] static Slowing compute(double factor, double jitter, std::uint64_t origin);
   /// Communication lasts factor - 1 times the shortest time of like ops so far longer: what is more
   /// than that was waiting for a partner, which a slow link does not lengthen. If it did, two ranks
-  /// would answer each other's delays with longer ones, without end. `least` outlives this object.
-  [[nodiscard]] static Slowing communication(double factor, units::Nanoseconds& least);
+  /// would answer each other's delays with longer ones, without end. The first of like ops is not
+  /// lengthened: how much of it was waiting, until its partners had started, is not known yet.
+  /// `least` outlives this object.
+  [[nodiscard]] static Slowing communication(double factor, LeastTime& least);
 
   [[nodiscard]] SlowedKind kind() const;
   /// How much longer an op lasts that took `took`.
   [[nodiscard]] units::Nanoseconds extra(units::Nanoseconds took);
 
  private:
-  Slowing(double factor, double jitter, std::uint64_t origin, units::Nanoseconds* least)
+  Slowing(double factor, double jitter, std::uint64_t origin, LeastTime* least)
       : factor_(factor), jitter_(jitter), origin_(origin), least_(least) {}
 
   double factor_, jitter_;
   std::uint64_t origin_;
   std::uint64_t drawn_ = 0;
-  units::Nanoseconds* least_;  ///< null: compute
+  LeastTime* least_;  ///< null: compute
 };
 
 /// Returns when `until` has come.
