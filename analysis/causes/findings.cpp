@@ -191,8 +191,8 @@ std::vector<Finding> findings(const results::RunData& run, const results::PointD
   // Who shares a core is slow for that reason.
   if (std::ranges::find(point.labels, "oversubscribed") == point.labels.end()) {
     for (const SlowRank& slow : slow_ranks(point)) result.push_back(describe(run, point, slow));
+    add_links(run, point, traced, result);
   }
-  add_links(run, point, traced, result);
   add_waits(run, point, breakdown, result);
   return result;
 }
