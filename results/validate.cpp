@@ -132,8 +132,8 @@ void check_solo(const PointData& point, const SoloTimes& solo) {
 void check_looks(const Looks& looks) {
   constexpr int most = 1000;
   constexpr double fastest = 1000;
-  const bool possible = looks.planned >= 1 && looks.planned <= most && looks.growth >= 1 &&
-                        looks.growth <= fastest;
+  const bool possible =
+      looks.planned >= 1 && looks.planned <= most && looks.growth >= 1 && looks.growth <= fastest;
   if (!possible) throw base::Error("the looks of the stop rule are impossible");
 }
 

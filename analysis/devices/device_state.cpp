@@ -3,12 +3,12 @@
 #include "analysis/devices/device_state.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <numeric>
 #include <string_view>
 
+#include "analysis/devices/usable_series.hpp"
 #include "analysis/statistics/statistics.hpp"
 
 namespace isoscale::analysis {
@@ -16,20 +16,6 @@ namespace {
 
 using results::DeviceSeries;
 using results::PointData;
-
-/// Whether a quantity is a level: not one that only grows, and no set of bits.
-bool is_level(const DeviceSeries& series) {
-  constexpr std::array<std::string_view, 7> others{
-      "energy",      "busy_time",        "ecc_corrected", "ecc_uncorrected",
-      "link_downed", "throttle_reasons", "throttle_count"};
-  const std::string& name = series.quantity;
-  return std::ranges::find(others, name) == others.end() && !name.ends_with("_bytes") &&
-         !name.ends_with("_errors");
-}
-
-bool is_usable(const DeviceSeries& series) {
-  return !series.value.empty() && series.time.size() == series.value.size();
-}
 
 std::vector<double> after(const DeviceSeries& series, double begin) {
   std::vector<double> values;
@@ -47,7 +33,7 @@ SeriesSummary summary(const DeviceSeries& series, double begin) {
                        .first = series.value.front(),
                        .last = series.value.back(),
                        .samples = series.value.size()};
-  if (!is_level(series)) return result;
+  if (quantity_of(series.quantity).kind != QuantityKind::level) return result;
   const std::vector<double> values = after(series, begin);
   result.minimum = std::ranges::min(values);
   result.median = median(values);
@@ -103,17 +89,18 @@ double warm_up_seconds(const PointData& point) {
 const DeviceSeries* find_series(const PointData& point, int rank, const std::string& device,
                                 const std::string& quantity) {
   const auto found = std::ranges::find_if(point.device_series, [&](const DeviceSeries& series) {
-    return series.rank == rank && series.device == device && series.quantity == quantity;
+    return series.rank == rank && series.device == device && series.quantity == quantity &&
+           flaw_of(series).empty();
   });
-  return found == point.device_series.end() || !is_usable(*found) ? nullptr : &*found;
+  return found == point.device_series.end() ? nullptr : &*found;
 }
 
 DeviceState device_state(const results::RunData& run, const PointData& point) {
   DeviceState state;
   if (point.status != results::PointStatus::ok || point.device_series.empty()) return state;
   const double begin = warm_up_seconds(point);
-  for (const DeviceSeries& series : point.device_series) {
-    if (is_usable(series)) state.series.push_back(summary(series, begin));
+  for (const DeviceSeries* const series : usable_series(point).series) {
+    state.series.push_back(summary(*series, begin));
   }
   add_state(state, point, run.device == "host" ? Computing::cpus : Computing::gpus);
   state.energy = energy_of(run, point);

@@ -53,7 +53,8 @@ struct DeviceState {
 /// Seconds from the begin of the first step until warm-up had ended: its steps, each as long as its
 /// slowest rank.
 [[nodiscard]] double warm_up_seconds(const results::PointData& point);
-/// The series of a rank's device; null where there is none. Not owned.
+/// The first usable series of a rank's device (see usable_series.hpp); null where there is none.
+/// Not owned.
 [[nodiscard]] const results::DeviceSeries* find_series(const results::PointData& point, int rank,
                                                        const std::string& device,
                                                        const std::string& quantity);
@@ -74,6 +75,8 @@ struct DeviceState {
 /// Reasons to slow down: those of hardware and temperature whenever seen, others (software power
 /// cap, sync boost) from a tenth of the samples; idleness and settings by an administrator are
 /// none.
+///
+/// Last, what was left out because nothing can be concluded from it.
 [[nodiscard]] std::vector<std::string> device_warnings(const results::PointData& point);
 
 }  // namespace isoscale::analysis

@@ -96,7 +96,7 @@ Facts device_remarks(const Curve& curve) {
 }
 
 Json device_state_json(const DeviceState& state) {
-  if (state.series.empty()) return {};
+  if (state.series.empty() && state.warnings.empty()) return {};
   Json series = Json::array();
   for (const SeriesSummary& at : state.series) {
     series.push_back({{"rank", at.rank},

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "analysis/devices/device_state.hpp"
+#include "analysis/devices/usable_series.hpp"
 #include "analysis/statistics/statistics.hpp"
 #include "units/text.hpp"
 
@@ -44,6 +45,13 @@ constexpr std::array<Reason, 6> reasons{{{0x04, "software power cap", reason_sha
                                          {0x80, "hardware power brake", 0}}};
 constexpr std::uint64_t idle_bit = 0x01;
 
+/// The bits that a sample holds; none where it is no number that a double keeps bit by bit.
+std::optional<std::uint64_t> bits_of(double sample) {
+  constexpr double largest = 0x1p53;
+  if (!(sample >= 0 && sample <= largest)) return std::nullopt;
+  return static_cast<std::uint64_t>(sample);
+}
+
 /// "rank 3, gpu 1"
 std::string name_of(const DeviceSeries& series) {
   return fmt::format("rank {}, {}", series.rank, series.device);
@@ -62,7 +70,7 @@ class Working {
     const auto found = std::ranges::lower_bound(of_->time, time);
     if (found == of_->time.end() || *found != time) return gpu_;
     const auto i = static_cast<std::size_t>(found - of_->time.begin());
-    if (gpu_) return (static_cast<std::uint64_t>(of_->value[i]) & idle_bit) == 0;
+    if (gpu_) return (bits_of(of_->value[i]).value_or(0) & idle_bit) == 0;
     if (i == 0) return false;
     const double busy = of_->value[i] - of_->value[i - 1];
     return busy >= busy_enough * (of_->time[i] - of_->time[i - 1]);
@@ -130,7 +138,8 @@ std::string clock_sentence(const PointData& point, const DeviceSeries& series, d
 std::string throttle_sentence(const DeviceSeries& series, double begin) {
   std::vector<std::uint64_t> seen;
   for (std::size_t i = 0; i < series.value.size(); ++i) {
-    if (series.time[i] >= begin) seen.push_back(static_cast<std::uint64_t>(series.value[i]));
+    const std::optional<std::uint64_t> bits = bits_of(series.value[i]);
+    if (series.time[i] >= begin && bits) seen.push_back(*bits);
   }
   std::vector<std::string> said;
   for (const Reason& reason : reasons) {
@@ -174,17 +183,18 @@ std::vector<std::string> device_warnings(const PointData& point) {
   const auto add = [&](std::string sentence) {
     if (!sentence.empty()) warnings.push_back(std::move(sentence));
   };
-  for (const DeviceSeries& series : point.device_series) {
-    if (series.value.empty() || series.time.size() != series.value.size()) continue;
-    const std::string& quantity = series.quantity;
+  const UsableSeries usable = usable_series(point);
+  for (const DeviceSeries* const series : usable.series) {
+    const std::string& quantity = series->quantity;
     if (quantity == "sm_clock" || quantity == "memory_clock" || quantity == "clock") {
-      add(clock_sentence(point, series, begin));
+      add(clock_sentence(point, *series, begin));
     } else if (quantity == "throttle_reasons") {
-      add(throttle_sentence(series, begin));
+      add(throttle_sentence(*series, begin));
     } else {
-      add(error_sentence(series));
+      add(error_sentence(*series));
     }
   }
+  warnings.insert(warnings.end(), usable.left_out.begin(), usable.left_out.end());
   return warnings;
 }
 

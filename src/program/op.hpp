@@ -191,6 +191,10 @@ inline constexpr std::size_t op_kind_count = 17;
 [[nodiscard]] std::string_view name(OpKind kind);
 [[nodiscard]] OpKind kind_of(const Payload& payload);
 /// gemm, add, cast, fill and update compute; copy and advise copy; the rest communicates.
+[[nodiscard]] constexpr bool computes(OpKind kind) {
+  using enum OpKind;
+  return kind == gemm || kind == add || kind == cast || kind == fill || kind == update;
+}
 [[nodiscard]] constexpr bool communicates(OpKind kind) {
   return kind >= OpKind::all_reduce && kind <= OpKind::exchange;
 }

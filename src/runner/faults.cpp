@@ -8,15 +8,24 @@
 
 #include "base/error.hpp"
 #include "program/fill.hpp"
+#include "program/partners.hpp"
 
 namespace isoscale::runner {
 namespace {
 
 /// The rank of the point that a rank of the launch is; absent: it is none.
-std::optional<int> place_of(std::span<const std::int64_t> world_ranks, int world_rank) {
-  const auto found = std::ranges::find(world_ranks, std::int64_t{world_rank});
+std::optional<int> place_of(std::span<const int> world_ranks, int world_rank) {
+  const auto found = std::ranges::find(world_ranks, world_rank);
   if (found == world_ranks.end()) return std::nullopt;
   return static_cast<int>(found - world_ranks.begin());
+}
+
+/// Whether a step holds such an op; what is set up is not measured.
+template <class Predicate>
+bool any_op(const program::RankProgram& program, const Predicate& is_such) {
+  return std::ranges::any_of(program.steps, [&](const program::Program& step) {
+    return std::ranges::any_of(step.ops, is_such);
+  });
 }
 
 }  // namespace
@@ -32,33 +41,68 @@ void require_ranks(std::span<const config::Injection> injections, int ranks) {
   }
 }
 
-std::vector<std::string> injections_on(std::span<const config::Injection> injections,
-                                       const PlannedPoint& point) {
+bool touches(const config::Injection& injection, const PlannedPoint& point,
+             const program::ProgramSet& set) {
+  std::vector<int> ranks;  // of the point
+  for (const int world_rank : config::ranks_of(injection)) {
+    const std::optional<int> rank = place_of(point.world_ranks, world_rank);
+    if (!rank) return false;
+    ranks.push_back(*rank);
+  }
+  struct Visitor {
+    const PlannedPoint& point;
+    const program::ProgramSet& set;
+    std::span<const int> ranks;
+
+    bool operator()(const config::SlowRank&) const {
+      return any_op(set.of(ranks[0]), [](const program::Op& op) {
+        return program::kind_of(op.payload) == program::OpKind::gemm;
+      });
+    }
+    bool operator()(const config::SlowLink&) const {
+      return any_op(set.of(ranks[0]), [&](const program::Op& op) {
+        const std::vector<int> partners = program::partners(op, set.mesh, ranks[0]);
+        return std::ranges::find(partners, ranks[1]) != partners.end();
+      });
+    }
+    bool operator()(const config::Jitter&) const {
+      return std::ranges::any_of(set.programs, [](const program::RankProgram& program) {
+        return any_op(program, [](const program::Op& op) {
+          return program::computes(program::kind_of(op.payload));
+        });
+      });
+    }
+    bool operator()(const config::ClockError&) const { return !point.workload->is_bench(); }
+  };
+  return std::visit(Visitor{point, set, ranks}, injection.what);
+}
+
+std::vector<std::string> idle_injections(std::span<const config::Injection> injections,
+                                         const Plan& plan) {
   std::vector<std::string> texts;
   for (const config::Injection& injection : injections) {
-    const bool is_clock = std::holds_alternative<config::ClockError>(injection.what);
-    if (is_clock && point.workload->is_bench()) continue;
-    const std::vector<int> ranks = config::ranks_of(injection);
-    const bool touches = std::ranges::all_of(ranks, [&](int rank) {
-      return std::ranges::find(point.world_ranks, rank) != point.world_ranks.end();
+    const bool is_put_in = std::ranges::any_of(plan.points, [&](const PlannedPoint& point) {
+      return point.skip_reason.empty() &&
+             std::ranges::find(point.injections, injection.text) != point.injections.end();
     });
-    if (touches) texts.push_back(injection.text);
+    if (!is_put_in) texts.push_back(injection.text);
   }
   return texts;
 }
 
 program::Faults faults_of(std::span<const config::Injection> injections,
-                          std::span<const std::int64_t> world_ranks, int rank, std::uint64_t seed) {
-  const std::int64_t own = world_ranks[static_cast<std::size_t>(rank)];
-  program::Faults faults{
-      .seed = program::fill_origin(program::fill_origin(seed) + static_cast<std::uint64_t>(own))};
+                          std::span<const int> world_ranks, int world_rank, std::uint64_t seed) {
+  const std::optional<int> rank = place_of(world_ranks, world_rank);
+  if (!rank) return {};
+  program::Faults faults{.seed = program::fill_origin(program::fill_origin(seed) +
+                                                      static_cast<std::uint64_t>(world_rank))};
   for (const config::Injection& injection : injections) {
     if (const auto* const slow = std::get_if<config::SlowRank>(&injection.what)) {
-      if (slow->rank == own) faults.gemm_factor = slow->factor;
+      if (slow->rank == world_rank) faults.gemm_factor = slow->factor;
     } else if (const auto* const link = std::get_if<config::SlowLink>(&injection.what)) {
       const std::optional<int> low = place_of(world_ranks, link->low);
       const std::optional<int> high = place_of(world_ranks, link->high);
-      if (!low || !high || (*low != rank && *high != rank)) continue;
+      if (!low || !high || (*low != *rank && *high != *rank)) continue;
       faults.slow_links.push_back({.low = *low, .high = *high, .factor = link->factor});
     } else if (const auto* const jitter = std::get_if<config::Jitter>(&injection.what)) {
       faults.jitter = jitter->mean;

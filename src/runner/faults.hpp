@@ -20,15 +20,21 @@ namespace isoscale::runner {
 /// Throws base::UsageError for an injection that names a rank beyond the launch's `ranks`.
 void require_ranks(std::span<const config::Injection> injections, int ranks);
 
-/// The texts of the injections that touch the point, in the order given. A clock touches nothing in
-/// a micro-benchmark, which compares no times of different ranks.
-[[nodiscard]] std::vector<std::string> injections_on(std::span<const config::Injection> injections,
-                                                     const PlannedPoint& point);
+/// Whether an injection changes anything that a point does with `set`, its programs or some of
+/// them: a slow rank its GEMMs, a slow link what both its ends do together, jitter what computes. A
+/// clock touches every point that its rank plays in, but for micro-benchmarks, which compare no
+/// times of different ranks.
+[[nodiscard]] bool touches(const config::Injection& injection, const PlannedPoint& point,
+                           const program::ProgramSet& set);
 
-/// What rank `rank` of a point plays worse, whose ranks are `world_ranks` of the launch. Each rank
-/// of the launch draws from the seed on its own.
+/// The injections that touch no point that is measured.
+[[nodiscard]] std::vector<std::string> idle_injections(
+    std::span<const config::Injection> injections, const Plan& plan);
+
+/// What a rank of the launch plays worse in a point whose ranks are `world_ranks`: nothing where it
+/// is none of them, and plays a copy. Each rank of the launch draws from the seed on its own.
 [[nodiscard]] program::Faults faults_of(std::span<const config::Injection> injections,
-                                        std::span<const std::int64_t> world_ranks, int rank,
+                                        std::span<const int> world_ranks, int world_rank,
                                         std::uint64_t seed);
 
 /// How the clock of a rank of the launch is wrong; absent: it is right.

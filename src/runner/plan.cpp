@@ -132,10 +132,21 @@ void require_memory(const PlannedPoint& point, const std::vector<units::Bytes>& 
   }
 }
 
+void add_injections(std::span<const config::Injection> injections, const program::ProgramSet& set,
+                    PlannedPoint& point) {
+  std::vector<std::string> texts;
+  for (const config::Injection& injection : injections) {
+    const bool is_known =
+        std::ranges::find(point.injections, injection.text) != point.injections.end();
+    if (is_known || touches(injection, point, set)) texts.push_back(injection.text);
+  }
+  point.injections = std::move(texts);
+}
+
 /// Adds what the programs say about work and memory to the point; throws base::UsageError when they
 /// do not fit.
-void measure_programs(const program::ProgramSet& set, PlannedPoint& point, config::FillIdle fill,
-                      const Site& site) {
+void measure_programs(const program::ProgramSet& set, PlannedPoint& point,
+                      const config::RunConfig& config, const Site& site) {
   const std::vector<program::Facts> facts = facts_of_programs(set);
   double flop = 0;
   units::Bytes memory{0}, sent{0};
@@ -149,23 +160,24 @@ void measure_programs(const program::ProgramSet& set, PlannedPoint& point, confi
   point.flop_per_step = point.flop_per_step.value_or(0) + flop;
   point.memory_per_rank = std::max(point.memory_per_rank.value_or(units::Bytes{0}), memory);
   point.sent_per_step = point.sent_per_step.value_or(units::Bytes{0}) + sent;
-  require_memory(point, need_of_position, fill, site);
+  require_memory(point, need_of_position, config.fill, site);
+  add_injections(config.injections, set, point);
 }
 
 /// The sessions of a micro-benchmark follow each other: each needs its memory alone.
-void measure_programs(PlannedPoint& point, config::FillIdle fill, const Site& site) {
+void measure_programs(PlannedPoint& point, const config::RunConfig& config, const Site& site) {
   const workloads::Workload& workload = *point.workload;
   if (!workload.is_bench()) {
-    return measure_programs(workload.build(point.request), point, fill, site);
+    return measure_programs(workload.build(point.request), point, config, site);
   }
   const int batches = workload.bench.batches(point.request);
   for (int batch = 0; batch < batches; ++batch) {
-    measure_programs(workload.bench.build(point.request, batch).set, point, fill, site);
+    measure_programs(workload.bench.build(point.request, batch).set, point, config, site);
   }
 }
 
-PlannedPoint plan_point(const config::Experiment& experiment, Count count, config::FillIdle fill,
-                        const Site& site) {
+PlannedPoint plan_point(const config::Experiment& experiment, Count count,
+                        const config::RunConfig& config, const Site& site) {
   PlannedPoint point{
       .index = 0,
       .experiment = &experiment,
@@ -194,7 +206,7 @@ PlannedPoint plan_point(const config::Experiment& experiment, Count count, confi
         point.request.node_of_rank.push_back(site.node_of_rank[static_cast<std::size_t>(rank)]);
       }
     }
-    measure_programs(point, fill, site);
+    measure_programs(point, config, site);
   } catch (const base::UsageError& error) {
     if (count.origin == Origin::named) {
       throw base::UsageError(fmt::format("{} on {} rank{}: {}", experiment.workload, count.ranks,
@@ -221,7 +233,7 @@ Plan make_plan(const config::RunConfig& config, const Site& site) {
     require_device(experiment, site);
     require_axes(workloads::find_workload(experiment.workload), experiment.mesh);
     for (const Count count : counts) {
-      PlannedPoint point = plan_point(experiment, count, config.fill, site);
+      PlannedPoint point = plan_point(experiment, count, config, site);
       point.index = static_cast<int>(plan.points.size());
       plan.points.push_back(std::move(point));
     }
@@ -261,8 +273,9 @@ std::string describe(const Plan& plan, const config::RunConfig& config) {
   for (const config::Injection& injection : config.injections) {
     std::vector<int> touched;
     for (const PlannedPoint& point : plan.points) {
-      const bool touches = !injections_on(std::span{&injection, 1}, point).empty();
-      if (touches && point.skip_reason.empty()) touched.push_back(point.index + 1);
+      const bool is_put_in =
+          std::ranges::find(point.injections, injection.text) != point.injections.end();
+      if (is_put_in && point.skip_reason.empty()) touched.push_back(point.index + 1);
     }
     text += touched.empty() ? fmt::format("{} touches no point.\n", injection.text)
                             : fmt::format("{} is put into point {} on purpose.\n", injection.text,

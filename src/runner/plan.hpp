@@ -41,6 +41,7 @@ struct PlannedPoint {
   std::optional<double> flop_per_step{};          ///< over all ranks
   std::optional<units::Bytes> memory_per_rank{};  ///< of the rank that needs most
   std::optional<units::Bytes> sent_per_step{};    ///< put on links, all ranks: Traffic::sent
+  std::vector<std::string> injections{};  ///< texts of those that touch it, in the order given
 };
 
 /// False for a micro-benchmark that has nothing to do with a model.

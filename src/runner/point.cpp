@@ -63,8 +63,9 @@ class PointRun {
     if (!prepared(data)) return;
     context_.progress.doing("measuring");
     session_->play(program::Section::setup, executor::Trace::off);
-    const comm::ClockSync clocks{sub_world_,
-                                 clock_fault_of(context_.config.injections, context_.world.rank())};
+    const comm::ClockSync clocks{
+        sub_world_, in_point() ? clock_fault_of(context_.config.injections, context_.world.rank())
+                               : std::nullopt};
     PointSampler sampler{duty()};
     Record record =
         measure(*session_, set_.of(sub_world_.rank()).step(), active_,
@@ -104,10 +105,11 @@ class PointRun {
     if (in_point()) collect_solo(sub_world_, times, traced(), data);
   }
 
-  /// Collective over the point. Its twin plays without any: results are wrong for other reasons.
+  /// None on copies of the point, whose rows are not kept, nor of its twin: results are wrong for
+  /// other reasons.
   [[nodiscard]] program::Faults faults() const {
-    return faults_of(context_.config.injections, sub_world_.all_gather(context_.world.rank()),
-                     sub_world_.rank(), point_.request.seed);
+    return faults_of(context_.config.injections, point_.world_ranks, context_.world.rank(),
+                     point_.request.seed);
   }
 
   /// Nothing on ranks that play a copy of the point.
@@ -251,7 +253,7 @@ PointData run_point(const PlannedPoint& point, const PointContext& context) {
     data.labels.emplace_back("oversubscribed");
   }
   if (context.executor.describe().shared_device) data.labels.emplace_back("shared-gpu");
-  data.injections = injections_on(context.config.injections, point);
+  data.injections = point.injections;
   if (!data.injections.empty()) data.labels.emplace_back("injected");
   data.started = utc_now();
   {

@@ -12,9 +12,11 @@
 #include <vector>
 
 #include "base/build_info.hpp"
+#include "base/log.hpp"
 #include "results/output.hpp"
 #include "results/writer.hpp"
 #include "runner/device.hpp"
+#include "runner/faults.hpp"
 #include "runner/plan.hpp"
 #include "runner/point.hpp"
 #include "runner/progress.hpp"
@@ -154,6 +156,7 @@ class Launch {
     on_root(world_, [&] {
       results::check_output(path_, config_.if_exists);
       header = make_header(config_, site_, executor_.describe(), facts_, software);
+      add_idle_injections(header);
       writer = std::make_unique<results::RunWriter>(path_, header, config_.if_exists);
     });
     const bool speaks = world_.rank() == 0 && config_.verbosity == config::Verbosity::normal;
@@ -193,6 +196,14 @@ class Launch {
   }
 
  private:
+  /// What was asked for and will not happen must not pass for what happened.
+  void add_idle_injections(results::RunData& header) const {
+    for (const std::string& text : idle_injections(config_.injections, plan_)) {
+      header.warnings.push_back(fmt::format("--inject {} touches no point of this run", text));
+      base::warn(header.warnings.back());
+    }
+  }
+
   const config::RunConfig& config_;
   const Services& services_;
   const comm::Communicator& world_;

@@ -156,6 +156,14 @@ class Injected(harness.Case):
                            "slow-rank=1:3", ranks=2)
         self.assertIn("slow-rank=1:3 is put into point 2 on purpose", done.stdout)
 
+    def test_a_run_warns_of_what_touches_nothing(self):
+        warning = "--inject slow-rank=1:3 touches no point of this run"
+        done = self.run_ok(*RUN, "--ranks", "1", "--inject", "slow-rank=1:3", ranks=2)
+        self.assertIn(warning, done.stderr)
+        run = json.loads(self.run_ok("report", "run.h5", "--format", "json").stdout)["runs"][0]
+        self.assertIn(warning, run["warnings"])
+        self.assertNotIn("injected", run["points"][0]["labels"])
+
     def test_refusals(self):
         for value, needle in (("slow-rank=7:2", "there is no rank 7"),
                               ("slow-rank=0:1", "above 1"), ("fast-rank=0:2", "slow-rank")):

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/devices/device_tables.hpp"
+#include "analysis/devices/usable_series.hpp"
 #include "analysis/render/render.hpp"
 #include "tests/unit/report_samples.hpp"
 
@@ -32,7 +33,10 @@ constexpr double step = 0.5;  // s
 /// A second apart, from 0; the point's loop of 20 steps takes ten, the first two warm up.
 DeviceSeries series(int rank, std::string device, std::string quantity,
                     std::vector<double> values) {
-  DeviceSeries result{.rank = rank, .device = std::move(device), .quantity = std::move(quantity)};
+  DeviceSeries result{.rank = rank,
+                      .device = std::move(device),
+                      .quantity = quantity,
+                      .unit = std::string{quantity_of(quantity).unit}};
   for (std::size_t i = 0; i < values.size(); ++i) result.time.push_back(static_cast<double>(i));
   result.value = std::move(values);
   return result;

@@ -160,33 +160,25 @@ TEST(PassTime, ReturnsNoSoonerThanAsked) {
 TEST(Faults, RanksOfTheLaunchBecomeRanksOfThePoint) {
   const auto injections =
       config::parse_injections("slow-rank=6:3,slow-link=4-6:2,slow-link=6-9:5,jitter=5%");
-  const std::vector<std::int64_t> point{4, 6, 8};
-  const program::Faults six = runner::faults_of(injections, point, 1, 7);
+  const std::vector<int> point{4, 6, 8};
+  const program::Faults six = runner::faults_of(injections, point, 6, 7);
   EXPECT_EQ(six.gemm_factor, 3);
   EXPECT_THAT(six.slow_links, ElementsAre(program::SlowLink{.low = 0, .high = 1, .factor = 2}));
   EXPECT_EQ(six.jitter, 0.05);
-  const program::Faults four = runner::faults_of(injections, point, 0, 7);
+  const program::Faults four = runner::faults_of(injections, point, 4, 7);
   EXPECT_EQ(four.gemm_factor, 1);
   EXPECT_EQ(four.slow_links, six.slow_links);
   EXPECT_NE(four.seed, six.seed);
-  const program::Faults eight = runner::faults_of(injections, point, 2, 7);
+  const program::Faults eight = runner::faults_of(injections, point, 8, 7);
   EXPECT_THAT(eight.slow_links, IsEmpty());
   EXPECT_TRUE(eight.any());
-  EXPECT_FALSE(runner::faults_of({}, point, 2, 7).any());
+  EXPECT_FALSE(runner::faults_of({}, point, 8, 7).any());
 }
 
-TEST(Faults, TouchAPointWhoseRanksTheyName) {
-  const auto injections = config::parse_injections(
-      "slow-rank=1:3,slow-link=0-1:2,slow-link=1-2:2,jitter=5%,clock=2:5ms");
-  runner::PlannedPoint point;
-  point.workload = &workloads::find_workload("dp");
-  point.world_ranks = {0, 1};
-  EXPECT_THAT(runner::injections_on(injections, point),
-              ElementsAre("slow-rank=1:3", "slow-link=0-1:2", "jitter=5%"));
-  point.world_ranks = {2, 3};
-  EXPECT_THAT(runner::injections_on(injections, point), ElementsAre("jitter=5%", "clock=2:5ms"));
-  point.workload = &workloads::find_workload("gemm");
-  EXPECT_THAT(runner::injections_on(injections, point), ElementsAre("jitter=5%"));
+TEST(Faults, RanksThatPlayACopyHaveNone) {
+  const auto injections = config::parse_injections("slow-rank=9:3,slow-link=8-9:2,jitter=5%");
+  EXPECT_FALSE(runner::faults_of(injections, std::vector{4, 6}, 9, 7).any());
+  EXPECT_TRUE(runner::faults_of(injections, std::vector{8, 9}, 9, 7).any());
 }
 
 TEST(Faults, RankBeyondTheLaunchIsRefused) {

@@ -7,17 +7,9 @@
 #include <utility>
 
 #include "program/fill.hpp"
+#include "program/partners.hpp"
 
 namespace isoscale::executor::host {
-namespace {
-
-bool computes(program::OpKind kind) {
-  using enum program::OpKind;
-  return kind == gemm || kind == add || kind == cast || kind == fill || kind == update;
-}
-
-}  // namespace
-
 Call OpSlower::slowed(Call call, const program::Op& op, std::uint32_t index, std::size_t lane) {
   const program::OpKind kind = program::kind_of(op.payload);
   if (program::communicates(kind)) {
@@ -27,7 +19,7 @@ Call OpSlower::slowed(Call call, const program::Op& op, std::uint32_t index, std
         SlowedCall{std::move(call), Slowing::communication(factor, least_of(op, lane))});
   }
   const double factor = kind == program::OpKind::gemm ? faults_.gemm_factor : 1;
-  if (!computes(kind) || (factor == 1 && faults_.jitter == 0)) return call;
+  if (!program::computes(kind) || (factor == 1 && faults_.jitter == 0)) return call;
   const std::uint64_t origin = program::fill_origin(program::fill_origin(faults_.seed) + index);
   return std::make_unique<SlowedCall>(
       SlowedCall{std::move(call), Slowing::compute(factor, faults_.jitter, origin)});
@@ -36,25 +28,13 @@ Call OpSlower::slowed(Call call, const program::Op& op, std::uint32_t index, std
 /// The largest of the links that the op uses; 1 when it uses none that is slow.
 double OpSlower::link_factor(const program::Op& op) const {
   double factor = 1;
-  const std::vector<int> others = partners(op);
+  const std::vector<int> others = program::partners(op, mesh_, rank_);
   for (const program::SlowLink& link : faults_.slow_links) {
     if (rank_ != link.low && rank_ != link.high) continue;
     const int other = rank_ == link.low ? link.high : link.low;
     if (std::ranges::find(others, other) != others.end()) factor = std::max(factor, link.factor);
   }
   return factor;
-}
-
-std::vector<int> OpSlower::partners(const program::Op& op) const {
-  std::vector<int> others;
-  if (const auto* const collective = std::get_if<program::Collective>(&op.payload)) {
-    others = mesh::group_members(mesh_, rank_, collective->axes);
-  } else if (const auto* const exchange = std::get_if<program::Exchange>(&op.payload)) {
-    for (const program::Transfer& transfer : exchange->transfers) {
-      others.push_back(mesh::neighbour(mesh_, rank_, transfer.axis, transfer.offset));
-    }
-  }
-  return others;
 }
 
 /// Ops of one lane that do the same with the same partners share a least time: one of them that

@@ -28,7 +28,6 @@ class OpSlower {
 
  private:
   [[nodiscard]] double link_factor(const program::Op& op) const;
-  [[nodiscard]] std::vector<int> partners(const program::Op& op) const;
   [[nodiscard]] LeastTime& least_of(const program::Op& op, std::size_t lane);
 
   const program::Faults& faults_;
