@@ -132,8 +132,10 @@ TEST_F(Point, KeepsSpansOfChosenRanksOnly) {
     EXPECT_EQ(step.ranks[0].rank, 0);
     EXPECT_FALSE(step.ranks[0].spans.empty());
   }
-  ASSERT_EQ(data.solo_times.size(), 1U);
-  EXPECT_EQ(data.solo_times[0].rank, 0);
+  // Ranks that share cores do not play without communication: they would slow each other down.
+  const bool shares_cores = std::ranges::find(data.labels, "oversubscribed") != data.labels.end();
+  ASSERT_EQ(data.solo_times.size(), shares_cores ? 0U : 1U);
+  if (!shares_cores) EXPECT_EQ(data.solo_times[0].rank, 0);
 }
 
 TEST_F(Point, IsSampledBesideItsLoop) {
