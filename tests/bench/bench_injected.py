@@ -20,7 +20,7 @@ def findings(isoscale, ranks, options):
     with tempfile.TemporaryDirectory() as folder:
         file = os.path.join(folder, "run.h5")
         launch = ["mpirun", "--oversubscribe", "--bind-to", "none", "-np", str(ranks), isoscale,
-                  "run", "--workload", "dp", "--ranks", str(ranks), "--max-time", "5s", "--quiet",
+                  "run", "--workload", "dp", "--ranks", str(ranks), "--max-time", "10s", "--quiet",
                   "--output", file, *options]
         subprocess.run(launch, check=True, stdout=subprocess.DEVNULL)
         report = subprocess.run([isoscale, "report", file, "--format", "json"], check=True,
