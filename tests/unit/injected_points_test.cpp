@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "plan_samples.hpp"
 #include "program/partners.hpp"
 #include "runner/faults.hpp"
 #include "runner/plan.hpp"
@@ -104,17 +105,7 @@ class InjectedPlan : public testing::Test {
     config_.injections = config::parse_injections(injections);
     config::Experiment& experiment = config_.experiments.emplace_back();
     experiment.workload = workload;
-    experiment.base = {.model = {.name = "small",
-                                 .source = "test",
-                                 .hidden = 16,
-                                 .ffn = 64,
-                                 .heads = 8,
-                                 .kv_heads = 8,
-                                 .head_size = 2,
-                                 .layers = 4,
-                                 .sequence = 4,
-                                 .vocabulary = 32},
-                       .options = {{"microbatch", "2"}, {"microbatches", "8"}}};
+    experiment.base = samples::planned_request();
     return make_plan(config_, {.ranks = 4,
                                .node_of_rank = {0, 0, 0, 0},
                                .precisions = {workloads::Precision::f32},

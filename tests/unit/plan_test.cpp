@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "base/error.hpp"
+#include "plan_samples.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -30,23 +31,12 @@ Site site_of(int ranks, int per_node = 1'000) {
   return site;
 }
 
-/// h = 16, 8 heads, f = 64, 4 layers; batch 2 x 8.
 RunConfig config_of(const std::string& workload, const mesh::Request& mesh = {}) {
   RunConfig config;
   config::Experiment& experiment = config.experiments.emplace_back();
   experiment.workload = workload;
   experiment.mesh = mesh;
-  experiment.base = {.model = {.name = "small",
-                               .source = "test",
-                               .hidden = 16,
-                               .ffn = 64,
-                               .heads = 8,
-                               .kv_heads = 8,
-                               .head_size = 2,
-                               .layers = 4,
-                               .sequence = 4,
-                               .vocabulary = 32},
-                     .options = {{"microbatch", "2"}, {"microbatches", "8"}}};
+  experiment.base = samples::planned_request();
   return config;
 }
 
