@@ -10,6 +10,7 @@
 
 #include "analysis/breakdown/trace_check.hpp"
 #include "analysis/statistics/statistics.hpp"
+#include "timeline/median.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -43,9 +44,7 @@ TracedSums sum_up(const program::Outline& outline,
       times[i] = std::max(units::Nanoseconds{0}, span.end - span.start);
       sum += times[i];
     }
-    const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-    std::nth_element(times.begin(), middle, times.end());
-    add(outline.ops[op], *middle, sums.median);
+    add(outline.ops[op], timeline::median(times), sums.median);
     add(outline.ops[op], sum / static_cast<std::int64_t>(steps.size()), sums.mean);
   }
   return sums;

@@ -59,7 +59,8 @@ const std::array<Category, 7>& categories() {
       {"copies", "▓", "data is copied and nothing computes", &Breakdown::copies},
       {"transfer", "▒", "exposed communication: all partners are there", &Breakdown::transfer},
       {"wait", "░", "exposed communication: a partner has yet to come", &Breakdown::wait},
-      {"bubble", "o", "waiting that the pipeline's schedule asks for", &Breakdown::bubble},
+      {"bubble", "o", "waiting for pipeline partners that a free network would leave",
+       &Breakdown::bubble},
       {"gap", "·", "nothing runs", &Breakdown::gap},
       {"other", "?", "nothing explains it", &Breakdown::other},
   }};

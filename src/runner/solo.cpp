@@ -9,18 +9,13 @@
 #include <span>
 
 #include "program/solo.hpp"
+#include "timeline/median.hpp"
 
 namespace isoscale::runner {
 namespace {
 
 constexpr int fewest_plays = 4, most_plays = 9;
 constexpr double share_of_time = 0.1;  // of max_time, for all plays together
-
-units::Nanoseconds middle(std::vector<units::Nanoseconds>& times) {
-  const auto half = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::nth_element(times.begin(), half, times.end());
-  return *half;
-}
 
 }  // namespace
 
@@ -46,7 +41,7 @@ std::vector<units::Nanoseconds> measure_solo(executor::Session& session,
     }
   }
   std::vector<units::Nanoseconds> medians(program.step().ops.size());
-  for (std::size_t i = 0; i < ops.size(); ++i) medians[ops[i]] = middle(times[i]);
+  for (std::size_t i = 0; i < ops.size(); ++i) medians[ops[i]] = timeline::median(times[i]);
   return medians;
 }
 

@@ -187,6 +187,16 @@ TEST(StepCosts, CallWhatOpsTakeNowAndThenNoise) {
   EXPECT_NEAR(*costs.noise, 10 * ns, tolerance);
 }
 
+TEST(StepCosts, OfTwoStepsNeitherIsTheUsualOne) {
+  results::PointData point = samples::point({}, {Script{}.compute()}, {});
+  point.traces.clear();
+  for (const int gemm : {40, 70}) add_step(point, {{trace(0, {0, gemm}, {{0, gemm}})}});
+  const StepCosts costs = costs_of(point);
+  EXPECT_NEAR(costs.gemm, 55 * ns, tolerance);
+  ASSERT_TRUE(costs.noise);
+  EXPECT_NEAR(*costs.noise, 0, tolerance);
+}
+
 TEST(StepCosts, DoNotDivideTheWaitingOfOneTracedStep) {
   results::PointData point = four_ranks({50, 50, 70, 50});
   point.traces.resize(1);
