@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "system/preflight/check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "system/preflight/findings.hpp"
+#include "system/preflight/rules.hpp"
+
+namespace isoscale::system {
+namespace {
+
+std::vector<Check> join_checks() {
+  std::vector<Check> checks;
+  for (const auto& subject :
+       {launch_checks(), version_checks(), likeness_checks(), gpu_error_checks(),
+        gpu_state_checks(), link_checks(), pcie_checks(), distance_checks(), port_checks(),
+        cpu_checks(), node_checks(), nccl_checks(), environment_checks(), sniff_checks()}) {
+    checks.insert(checks.end(), subject.begin(), subject.end());
+  }
+  return checks;
+}
+
+void require_known(const std::vector<std::string>& names) {
+  std::vector<std::string_view> known;
+  for (const Check& check : all_checks()) known.push_back(check.name);
+  for (const std::string& name : names) {
+    if (std::ranges::find(known, name) != known.end()) continue;
+    throw base::UsageError(
+        fmt::format("--allow {}: no check has this name{}; isoscale check shows "
+                    "them all",
+                    base::quoted(name), base::did_you_mean(name, known)));
+  }
+}
+
+/// Those that differ in nothing but the host are one, where the first of them stood.
+Results with_all_hosts(const Results& results) {
+  Results joined;
+  std::vector<std::vector<std::string>> hosts;
+  std::map<std::tuple<Verdict, std::string, std::string, std::string, std::string>, std::size_t>
+      places;
+  for (const CheckResult& result : results) {
+    const auto [place, is_new] = places.try_emplace(
+        {result.verdict, result.device, result.what, result.cost, result.fix}, joined.size());
+    if (is_new) {
+      joined.push_back(result);
+      hosts.emplace_back();
+    }
+    if (!result.host.empty()) hosts[place->second].push_back(result.host);
+  }
+  for (std::size_t i = 0; i < joined.size(); ++i) {
+    std::set<std::string> seen;
+    std::erase_if(hosts[i], [&](const std::string& host) { return !seen.insert(host).second; });
+    joined[i].host = listed(hosts[i]);
+  }
+  return joined;
+}
+
+}  // namespace
+
+std::string_view name(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::ok:
+      return "ok";
+    case Verdict::not_checked:
+      return "not checked";
+    case Verdict::warning:
+      return "warning";
+    case Verdict::stop:
+      break;
+  }
+  return "stop";
+}
+
+std::span<const Check> all_checks() {
+  static const std::vector<Check> checks = join_checks();
+  return checks;
+}
+
+std::vector<CheckResult> check_job(const JobFacts& job, const std::vector<std::string>& allowed) {
+  require_known(allowed);
+  std::vector<CheckResult> all;
+  for (const Check& check : all_checks()) {
+    const bool is_allowed = std::ranges::find(allowed, check.name) != allowed.end();
+    for (CheckResult& result : with_all_hosts(check.judge(job))) {
+      result.name = check.name;
+      result.allowed = is_allowed && result.verdict == Verdict::stop;
+      all.push_back(std::move(result));
+    }
+  }
+  return all;
+}
+
+bool stops(std::span<const CheckResult> results) {
+  return std::ranges::any_of(results, [](const CheckResult& result) {
+    return result.verdict == Verdict::stop && !result.allowed;
+  });
+}
+
+std::string to_sentence(const CheckResult& result) {
+  const auto joined = [](std::initializer_list<const std::string*> parts,
+                         std::string_view between) {
+    std::string text;
+    for (const std::string* part : parts) {
+      if (!part->empty()) text += fmt::format("{}{}", text.empty() ? "" : between, *part);
+    }
+    return text;
+  };
+  const std::string head =
+      fmt::format("{} {}{}", name(result.verdict), result.name, result.allowed ? " (allowed)" : "");
+  const std::string place = joined({&result.host, &result.device}, ", ");
+  const std::string body = joined({&result.what, &result.cost, &result.fix}, "; ");
+  return joined({&head, &place, &body}, ": ");
+}
+
+}  // namespace isoscale::system

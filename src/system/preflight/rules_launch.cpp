@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "system/preflight/job_view.hpp"
+#include "system/preflight/rules.hpp"
+
+/// How many processes were started where, and what they took.
+namespace isoscale::system {
+namespace {
+
+Results judge_device(const JobFacts& job) {
+  Findings findings;
+  if (job.device.empty()) {
+    findings.miss();
+  } else {
+    findings.know();
+  }
+  if (job.device_problem) {
+    findings.stop({}, {.what = *job.device_problem,
+                       .cost = "there is nothing to measure on",
+                       .fix = "mend it, or measure another device with --device"});
+  }
+  std::string fine = job.device;
+  if (!job.ranks.empty() && job.ranks.front().versions.contains("device")) {
+    fine = job.ranks.front().versions.at("device");
+  }
+  return std::move(findings).results({.fine = std::move(fine),
+                                      .unknown = "no device was chosen",
+                                      .how = "name one with --device"});
+}
+
+/// Where a launcher says how many processes it started. A Slurm step says it of itself; the
+/// allocation's SLURM_NTASKS stands in where no launcher of MPI has another figure.
+Results judge_world_size(const JobFacts& job) {
+  constexpr std::array<const char*, 4> steps{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
+                                             "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"};
+  Findings findings;
+  const auto judge = [&](const CheckedRank& rank, const CheckedNode*) -> std::string {
+    for (const char* const name : steps) {
+      const auto told = rank.launcher.find(name);
+      if (told == rank.launcher.end()) continue;
+      findings.know();
+      // More than told: a heterogeneous job of Slurm tells of its own part alone.
+      if (told->second <= job.world) return {};
+      return fmt::format("{} is {}, but MPI counts {}", name, told->second,
+                         counted(static_cast<std::size_t>(job.world), "rank"));
+    }
+    findings.miss();
+    return {};
+  };
+  for_ranks(job, judge, [&](Place place, const std::string& text) {
+    Finding finding{.what = text,
+                    .cost = "fewer ranks play than were asked for, or each measures itself alone",
+                    .fix =
+                        "start it with the mpirun of the MPI library that isoscale was built "
+                        "with, or srun --mpi=pmix"};
+    // Only the allocation's number: a smaller job in it may be meant.
+    if (text.starts_with("SLURM_NTASKS")) {
+      findings.warn(std::move(place), std::move(finding));
+    } else {
+      findings.stop(std::move(place), std::move(finding));
+    }
+  });
+  return std::move(findings).results(
+      {.fine = fmt::format("the launcher started as many processes as MPI counts: {}", job.world),
+       .unknown = "no launcher says how many processes it started",
+       .how = "start it with mpirun or srun"});
+}
+
+Results judge_ranks_per_node(const JobFacts& job) {
+  Findings findings;
+  std::vector<Observed> observed;
+  for (const NodeRanks& node : nodes_of_ranks(job)) {
+    observed.push_back(
+        {.place = {.host = node.host()}, .value = counted(node.ranks.size(), "rank")});
+  }
+  find_differences(findings, observed,
+                   {.quantity = "it has",
+                    .cost = "nodes with more ranks share memory and network among more; groups "
+                            "do not fit into nodes alike",
+                    .fix = "ask for equal numbers: srun --ntasks-per-node, mpirun --map-by ppr"});
+  return std::move(findings).results(
+      {.fine = observed.empty() ? ""
+                                : fmt::format("{} on each of {}", *observed.front().value,
+                                              counted(observed.size(), "node")),
+       .unknown = "no rank is known"});
+}
+
+/// GPUs that NVML shows on the node; those that only sysfs has belong to other jobs.
+std::optional<std::size_t> visible_gpus(const NodeRanks& node) {
+  if (node.facts == nullptr || !node.facts->gpus) return std::nullopt;
+  std::size_t visible = 0;
+  for (const CheckedGpu& gpu : *node.facts->gpus) {
+    if (gpu.mig == true) return std::nullopt;  // instances are not counted here
+    if (!gpu.uuid.empty()) ++visible;
+  }
+  if (visible == 0 && !node.facts->gpus->empty()) return std::nullopt;
+  return visible;
+}
+
+Results judge_gpus_per_node(const JobFacts& job) {
+  Findings findings;
+  for (const NodeRanks& node : nodes_of_ranks(job)) {
+    if (job.device != "cuda") break;
+    const std::optional<std::size_t> gpus = visible_gpus(node);
+    if (!findings.knows(gpus) || *gpus == node.ranks.size()) continue;
+    std::string what =
+        fmt::format("{} for {}", counted(*gpus, "GPU"), counted(node.ranks.size(), "rank"));
+    if (*gpus > node.ranks.size()) {
+      findings.warn({.host = node.host()},
+                    {.what = std::move(what),
+                     .cost = "idle GPUs leave network, memory and power to the others: the node "
+                             "looks better than when it is full",
+                     .fix = "start one rank per GPU"});
+    } else if (!job.share_gpu) {
+      findings.stop({.host = node.host()},
+                    {.what = std::move(what),
+                     .cost = "ranks take turns on a GPU, and NCCL refuses them",
+                     .fix = "start one rank per GPU, or --share-gpu to test correctness alone"});
+    }
+  }
+  return std::move(findings).results({.fine = "as many GPUs as ranks on every node",
+                                      .unknown = no_gpus(job, "NVML"),
+                                      .how = "run with --device cuda where NVML answers"});
+}
+
+Results judge_duplicate_gpu(const JobFacts& job) {
+  Findings findings;
+  std::map<std::string, std::vector<const CheckedRank*>> users;
+  for (const CheckedRank& rank : job.ranks) {
+    if (job.device == "cuda" && findings.knows(rank.gpu)) users[*rank.gpu].push_back(&rank);
+  }
+  std::map<int, std::string> hosts;
+  for (const CheckedNode& node : job.nodes) hosts[node.node] = node.host;
+  for (const auto& [uuid, ranks] : users) {
+    if (ranks.size() < 2 || job.share_gpu) continue;
+    std::vector<std::string> numbers;
+    for (const CheckedRank* rank : ranks) numbers.push_back(fmt::format("{}", rank->rank));
+    findings.stop({.host = hosts[ranks.front()->node], .device = uuid},
+                  {.what = fmt::format("ranks {} took the same GPU", listed(numbers)),
+                   .cost = "they take turns on it, and NCCL refuses them",
+                   .fix = "give each rank its own: --gpu-bind, or srun --gpus-per-task=1; "
+                          "--share-gpu to test correctness alone"});
+  }
+  return std::move(findings).results(
+      {.fine = job.share_gpu ? "sharing GPUs is wanted" : "every rank has a GPU of its own",
+       .unknown =
+           job.device == "cuda" ? "no rank says which GPU it took" : "the job plays on the host",
+       .how = "run with --device cuda"});
+}
+
+Results judge_lost_gpu(const JobFacts& job) {
+  Findings findings;
+  for (const CheckedNode& node : job.nodes) {
+    if (!findings.knows(node.gpus_lost) || *node.gpus_lost == 0) continue;
+    findings.warn({.host = node.host},
+                  {.what = fmt::format("{} of it cannot be reached any more",
+                                       counted(static_cast<std::size_t>(*node.gpus_lost), "GPU")),
+                   .cost = "the node has fewer GPUs than it was bought with; groups over it change",
+                   .fix = "look for Xid 79 in the kernel's log; drain and restart the node"});
+  }
+  return std::move(findings).results({.fine = "every GPU that NVML counts answers",
+                                      .unknown = "NVML cannot be asked",
+                                      .how = "install the driver's libnvidia-ml.so.1"});
+}
+
+constexpr std::array checks{
+    Check{"device", "whether the device that the job plays on can be had", judge_device},
+    Check{"world-size", "ranks that MPI counts against processes that the launcher started",
+          judge_world_size},
+    Check{"ranks-per-node", "whether all nodes have equally many ranks", judge_ranks_per_node},
+    Check{"gpus-per-node", "GPUs of a node against its ranks", judge_gpus_per_node},
+    Check{"duplicate-gpu", "whether two ranks took one GPU, by UUID", judge_duplicate_gpu},
+    Check{"lost-gpu", "GPUs that NVML counts and cannot reach", judge_lost_gpu},
+};
+
+}  // namespace
+
+std::span<const Check> launch_checks() { return checks; }
+
+}  // namespace isoscale::system

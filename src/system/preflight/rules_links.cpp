@@ -1,0 +1,207 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "system/preflight/job_view.hpp"
+#include "system/preflight/rules.hpp"
+
+/// What joins GPUs with GPUs.
+namespace isoscale::system {
+namespace {
+
+struct Pair {
+  const CheckedNode* node = nullptr;
+  const CheckedPeers* peers = nullptr;
+
+  [[nodiscard]] Place place() const {
+    return {.host = node->host, .device = fmt::format("GPU {} and GPU {}", peers->i, peers->j)};
+  }
+};
+
+/// Pairs of GPUs that the job judges, by node.
+std::vector<Pair> job_pairs(const JobFacts& job) {
+  std::map<const CheckedNode*, std::set<int>> gpus;
+  for (const JobGpu& one : job_gpus(job)) gpus[one.node].insert(one.index);
+  std::vector<Pair> pairs;
+  for (const CheckedNode& node : job.nodes) {
+    const auto own = gpus.find(&node);
+    if (own == gpus.end()) continue;
+    for (const CheckedPeers& peers : node.peers) {
+      if (!own->second.contains(peers.i) || !own->second.contains(peers.j)) continue;
+      pairs.push_back({.node = &node, .peers = &peers});
+    }
+  }
+  return pairs;
+}
+
+std::string no_pairs(const JobFacts& job) {
+  const std::vector<JobGpu> gpus = job_gpus(job);
+  if (gpus.empty()) return no_gpus(job, "NVML");
+  std::set<const CheckedNode*> nodes;
+  for (const JobGpu& one : gpus) nodes.insert(one.node);
+  return nodes.size() == gpus.size() ? "no node has two GPUs of the job"
+                                     : "nothing tells how GPUs are joined";
+}
+
+Results judge_peer_access(const JobFacts& job) {
+  Findings findings;
+  for (const Pair& pair : job_pairs(job)) {
+    if (!findings.knows(pair.peers->peer_access) || *pair.peers->peer_access) continue;
+    findings.warn(pair.place(),
+                  {.what = "no peer access",
+                   .cost = "what they send each other passes host memory, a fraction of the speed "
+                           "of PCIe or NVLink",
+                   .fix = "see nvidia-smi topo -p2p r: IOMMU, ACS, MIG or a container may forbid "
+                          "it"});
+  }
+  return std::move(findings).results({.fine = "between all GPUs of a node",
+                                      .unknown = no_pairs(job),
+                                      .how = "nvidia-smi topo -p2p r shows it"});
+}
+
+Results judge_nvlinks(const JobFacts& job) {
+  Findings findings;
+  std::vector<Observed> observed;
+  std::string fine = "no GPU has NVLink";
+  for (const JobGpu& one : job_gpus(job)) {
+    const CheckedGpu& gpu = *one.gpu;
+    if (!findings.knows(gpu.nvlinks_active)) continue;
+    if (*gpu.nvlinks_active > 0) {
+      fine = fmt::format("{} active NVLinks on every GPU", *gpu.nvlinks_active);
+    }
+    const int inactive = gpu.nvlinks_inactive.value_or(0);
+    if (inactive > 0 && *gpu.nvlinks_active > 0) {
+      findings.warn(one.place(),
+                    {.what = fmt::format("{} of {} NVLinks are inactive", inactive,
+                                         inactive + *gpu.nvlinks_active),
+                     .cost = "this GPU's bandwidth to the others is lower by as much, and "
+                             "collectives go at its pace",
+                     .fix = "nvidia-smi nvlink -s; reset the GPUs, look for Xid 74"});
+    } else {
+      observed.push_back(
+          {.place = one.place(),
+           .value = counted(static_cast<std::size_t>(*gpu.nvlinks_active), "active NVLink"),
+           .kind = gpu.name.value_or("")});
+    }
+  }
+  find_differences(findings, observed,
+                   {.quantity = "it has",
+                    .cost = "collectives go at the pace of the GPU with the fewest",
+                    .fix = "nvidia-smi nvlink -s; reset the GPUs, look for Xid 74"});
+  return std::move(findings).results({.fine = fine,
+                                      .unknown = no_gpus(job, "NVML"),
+                                      .how = "run with --device cuda where NVML answers"});
+}
+
+Results judge_pairs(const JobFacts& job) {
+  Findings findings;
+  const std::vector<Pair> pairs = job_pairs(job);
+  std::set<const CheckedNode*> with_nvlink;
+  for (const Pair& pair : pairs) {
+    if (pair.peers->link == "NVLink") with_nvlink.insert(pair.node);
+  }
+  std::set<std::string> links;
+  for (const Pair& pair : pairs) {
+    if (!findings.knows(pair.peers->link)) continue;
+    links.insert(*pair.peers->link);
+    if (pair.peers->link == "NVLink" || !with_nvlink.contains(pair.node)) continue;
+    findings.warn(pair.place(),
+                  {.what = fmt::format("joined by PCIe ({}), others of the node by NVLink",
+                                       *pair.peers->link),
+                   .cost = "groups that hold this pair communicate at PCIe's speed",
+                   .fix = "choose GPUs that NVLink joins with CUDA_VISIBLE_DEVICES; if all should "
+                          "be, see nvidia-smi nvlink -s"});
+  }
+  const std::vector<std::string> kinds{links.begin(), links.end()};
+  return std::move(findings).results(
+      {.fine = fmt::format("GPUs of a node are joined by {}", listed(kinds)),
+       .unknown = no_pairs(job),
+       .how = "nvidia-smi topo -m shows it"});
+}
+
+Results judge_fabric(const JobFacts& job) {
+  Findings findings;
+  for (const JobGpu& one : job_gpus(job)) {
+    if (!findings.knows(one.gpu->fabric_state)) continue;
+    const std::string& state = *one.gpu->fabric_state;
+    if (state == "completed" || state == "not supported") continue;
+    findings.warn(one.place(),
+                  {.what = fmt::format("its NVLink fabric is not ready: {}", state),
+                   .cost = "NVLink to other GPUs and reduction in the switches (NVLS) are off, or "
+                           "CUDA does not start",
+                   .fix = "start the fabric manager (systemctl status nvidia-fabricmanager; on "
+                          "NVL72 racks nvidia-imex too) and reset the GPUs"});
+  }
+  return std::move(findings).results({.fine = "completed where there is one",
+                                      .unknown = no_gpus(job, "NVML"),
+                                      .how = "needs a driver that knows NVLink fabrics"});
+}
+
+std::string cluster_of(const std::string& fabric) { return fabric.substr(0, fabric.rfind('.')); }
+
+/// One NVLink domain of several nodes holds up to 72 GPUs (GB200 NVL72); a job that would fit into
+/// one and is spread over several pays for it.
+Results judge_domain(const JobFacts& job) {
+  constexpr std::size_t most_gpus = 72;
+  Findings findings;
+  const std::vector<JobGpu> gpus = job_gpus(job);
+  std::map<std::string, std::set<std::string>> cliques;  // by cluster
+  std::set<std::string> models;                          // that have a domain
+  for (const JobGpu& one : gpus) {
+    if (!one.gpu->fabric_state && !one.gpu->fabric) {
+      findings.miss();
+      continue;
+    }
+    findings.know();
+    if (!one.gpu->fabric) continue;
+    cliques[cluster_of(*one.gpu->fabric)].insert(*one.gpu->fabric);
+    models.insert(one.gpu->name.value_or(""));
+  }
+  for (const JobGpu& one : gpus) {
+    const bool alone = one.gpu->fabric_state && !one.gpu->fabric;
+    if (!alone || !models.contains(one.gpu->name.value_or(""))) continue;
+    findings.warn(one.place(), {.what = "belongs to no NVLink domain, others of its model do",
+                                .cost = "it reaches other nodes through the network alone",
+                                .fix = "see its fabric in nvidia-smi -q; start nvidia-imex"});
+  }
+  for (const auto& [cluster, parts] : cliques) {
+    if (parts.size() == 1) continue;
+    findings.warn(
+        {}, {.what = fmt::format("the GPUs of one NVLink domain are in {} cliques", parts.size()),
+             .cost = "between cliques traffic goes through the network",
+             .fix = "ask for nodes of one clique, or repartition the domain"});
+  }
+  if (cliques.size() > 1 && gpus.size() <= most_gpus) {
+    findings.warn({}, {.what = fmt::format("{} are in {} NVLink domains",
+                                           counted(gpus.size(), "GPU"), cliques.size()),
+                       .cost = "between domains traffic goes through the network, although one "
+                               "domain may hold them all",
+                       .fix = "ask for nodes of one rack: srun --switches=1, or a block of "
+                              "topology/block"});
+  }
+  return std::move(findings).results(
+      {.fine = cliques.empty() ? "no domain is wider than a node"
+                               : fmt::format("{} in {}", counted(gpus.size(), "GPU"),
+                                             counted(cliques.size(), "NVLink domain")),
+       .unknown = no_gpus(job, "NVML"),
+       .how = "needs a driver that knows NVLink fabrics"});
+}
+
+constexpr std::array checks{
+    Check{"peer-access", "whether GPUs of a node read each other's memory", judge_peer_access},
+    Check{"nvlinks", "inactive NVLinks", judge_nvlinks},
+    Check{"nvlink-pairs", "pairs of GPUs without NVLink where others have it", judge_pairs},
+    Check{"nvlink-fabric", "whether the NVLink fabric is set up", judge_fabric},
+    Check{"nvlink-domain", "NVLink domains of several nodes that the job's GPUs are in",
+          judge_domain},
+};
+
+}  // namespace
+
+std::span<const Check> link_checks() { return checks; }
+
+}  // namespace isoscale::system

@@ -1,0 +1,241 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/text.hpp"
+#include "system/preflight/rules.hpp"
+#include "system/preflight/settings.hpp"
+
+/// What NCCL was told to do, and what it finds to do it with. Meanings of variables and values:
+/// NCCL documentation, Environment Variables.
+namespace isoscale::system {
+namespace {
+
+Results of_nccl(const JobFacts& job, Findings findings, std::string fine) {
+  return std::move(findings).results(
+      {.fine = std::move(fine),
+       .unknown = job.device == "cuda" ? "no rank is known" : "the job does not use NCCL",
+       .how = "run with --device cuda"});
+}
+
+Results judge_transports(const JobFacts& job) {
+  Findings findings;
+  if (job.device != "cuda") return of_nccl(job, std::move(findings), {});
+  const auto is_on = [](const std::string& variable) {
+    return [variable](const CheckedRank& rank, const CheckedNode*) {
+      return is_switched_on(rank, variable);
+    };
+  };
+  const auto has_network = [](const CheckedNode* node) {
+    return node != nullptr && has_up_port(*node);
+  };
+  find_bad_settings(
+      findings, job,
+      {{.variable = "NCCL_P2P_DISABLE",
+        .hurts = is_on("NCCL_P2P_DISABLE"),
+        .cost = "GPUs of a node talk through host memory instead of NVLink or PCIe",
+        .fix = "unset it"},
+       {.variable = "NCCL_SHM_DISABLE",
+        .hurts = is_on("NCCL_SHM_DISABLE"),
+        .cost = "GPUs of a node without peer access talk through the network",
+        .fix = "unset it"},
+       {.variable = "NCCL_IB_DISABLE",
+        .hurts =
+            [&](const CheckedRank& rank, const CheckedNode* node) {
+              return is_switched_on(rank, "NCCL_IB_DISABLE") && has_network(node);
+            },
+        .cost = "nodes talk through TCP sockets although they have InfiniBand or RoCE",
+        .fix = "unset it"},
+       {.variable = "NCCL_NET",
+        .hurts =
+            [&](const CheckedRank& rank, const CheckedNode* node) {
+              return setting(rank, "NCCL_NET") == "Socket" && has_network(node);
+            },
+        .cost = "nodes talk through TCP sockets although they have InfiniBand or RoCE",
+        .fix = "unset it"}});
+  return of_nccl(job, std::move(findings), "no variable turns a transport off");
+}
+
+Results judge_files(const JobFacts& job) {
+  Findings findings;
+  if (job.device != "cuda") return of_nccl(job, std::move(findings), {});
+  if (!job.ranks.empty()) findings.know();
+  const auto judge = [&](const CheckedRank& rank, const CheckedNode*) -> std::string {
+    if (rank.missing_files.empty()) return {};
+    return fmt::format("{} names a file that is not there", listed(rank.missing_files));
+  };
+  for_ranks(job, judge, [&](Place place, const std::string& text) {
+    findings.warn(std::move(place),
+                  {.what = text,
+                   .cost = "NCCL goes on with what it finds out by itself, which may be another "
+                           "topology",
+                   .fix = "put the file on every node, or unset the variable"});
+  });
+  return of_nccl(job, std::move(findings), "no variable names a file that is not there");
+}
+
+Results judge_debug(const JobFacts& job) {
+  Findings findings;
+  if (job.device != "cuda") return of_nccl(job, std::move(findings), {});
+  find_bad_settings(findings, job,
+                    {{.variable = "NCCL_DEBUG",
+                      .hurts =
+                          [](const CheckedRank& rank, const CheckedNode*) {
+                            const auto level = setting(rank, "NCCL_DEBUG");
+                            return level == "TRACE" || level == "INFO";
+                          },
+                      .cost = "every rank prints while it connects, with TRACE at every call",
+                      .fix = "NCCL_DEBUG=WARN, or unset it"}});
+  return of_nccl(job, std::move(findings), "NCCL prints no more than warnings");
+}
+
+/// Wanted in experiments, so nothing is wrong; said, since it explains results.
+Results judge_choices(const JobFacts& job) {
+  Findings findings;
+  if (job.device == "cuda" && !job.ranks.empty()) findings.know();
+  const std::string forced =
+      settings_of_first(job, {"NCCL_ALGO", "NCCL_PROTO", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS",
+                              "NCCL_NTHREADS", "NCCL_BUFFSIZE", "NCCL_CROSS_NIC",
+                              "NCCL_NVLS_ENABLE", "NCCL_P2P_LEVEL", "NCCL_NET_GDR_LEVEL"});
+  return of_nccl(job, std::move(findings),
+                 forced.empty() ? "NCCL chooses by itself" : fmt::format("told: {}", forced));
+}
+
+/// Whether a list of NCCL_IB_HCA names this port: "^" leaves the named ones out, "=" wants whole
+/// names, else names begin so; "mlx5_0:1" is a port.
+bool names_port(std::string_view part, bool is_whole, const CheckedPort& port) {
+  const std::size_t colon = part.find(':');
+  const std::string_view device = part.substr(0, colon);
+  if (colon != std::string_view::npos && part.substr(colon + 1) != fmt::format("{}", port.port)) {
+    return false;
+  }
+  return is_whole ? port.device == device : port.device.starts_with(device);
+}
+
+/// Parts of NCCL_IB_HCA that no port of the node has.
+std::vector<std::string> unknown_adapters(std::string_view list, const CheckedNode& node) {
+  if (list.starts_with('^')) return {};
+  const bool is_whole = list.starts_with('=');
+  if (is_whole) list.remove_prefix(1);
+  std::vector<std::string> parts = parts_of_list(list);
+  std::erase_if(parts, [&](const std::string& part) {
+    return std::ranges::any_of(
+        *node.ports, [&](const CheckedPort& port) { return names_port(part, is_whole, port); });
+  });
+  return parts;
+}
+
+bool names_loopback(std::string_view list) {
+  if (list.starts_with('^')) return false;
+  if (list.starts_with('=')) list.remove_prefix(1);
+  const std::vector<std::string> parts = parts_of_list(list);
+  return std::ranges::find(parts, "lo") != parts.end();
+}
+
+Results judge_interfaces(const JobFacts& job) {
+  Findings findings;
+  if (job.device != "cuda") return of_nccl(job, std::move(findings), {});
+  if (!job.ranks.empty()) findings.know();
+  const auto judge = [&](const CheckedRank& rank, const CheckedNode* node) -> std::string {
+    const std::optional<std::string> list = setting(rank, "NCCL_IB_HCA");
+    if (!list || node == nullptr || !node->ports) return {};
+    const std::vector<std::string> unknown = unknown_adapters(*list, *node);
+    if (unknown.empty()) return {};
+    return fmt::format("NCCL_IB_HCA names {}, which the node does not have", listed(unknown));
+  };
+  for_ranks(job, judge, [&](Place place, const std::string& text) {
+    findings.warn(std::move(place),
+                  {.what = text,
+                   .cost = "NCCL uses fewer adapters, or TCP sockets where none is left",
+                   .fix = "name adapters as ibv_devices does, or unset it"});
+  });
+  const bool several = has_several_nodes(job);
+  find_bad_settings(findings, job,
+                    {{.variable = "NCCL_SOCKET_IFNAME",
+                      .hurts =
+                          [&](const CheckedRank& rank, const CheckedNode*) {
+                            return several && names_loopback(*setting(rank, "NCCL_SOCKET_IFNAME"));
+                          },
+                      .cost = "other nodes cannot be reached through the loopback device: NCCL "
+                              "does not connect",
+                      .fix = "name the device of the nodes' common network, or unset it"}});
+  return of_nccl(job, std::move(findings), "adapters and devices that are named exist");
+}
+
+/// Whether a library found is the plugin that NCCL_NET_PLUGIN names: NAME itself, or
+/// libnccl-net-NAME.so.
+bool is_plugin(std::string_view wanted, std::string_view library) {
+  wanted = wanted.substr(wanted.rfind('/') + 1);  // npos + 1 = 0
+  return library.starts_with(wanted) ||
+         library.starts_with(fmt::format("libnccl-net-{}.so", wanted));
+}
+
+std::string plugin_trouble(const CheckedRank& rank, const std::vector<std::string>& plugins) {
+  const std::optional<std::string> wanted = setting(rank, "NCCL_NET_PLUGIN");
+  const auto is_network = [](const std::string& library) {
+    return library.starts_with("libnccl-net");
+  };
+  if (wanted && !wanted->empty() && *wanted != "none" &&
+      std::ranges::none_of(plugins, [&](const auto& found) { return is_plugin(*wanted, found); })) {
+    return fmt::format("NCCL_NET_PLUGIN={}, and no such library is found",
+                       base::printable(*wanted));
+  }
+  if (is_switched_on(rank, "NCCL_COLLNET_ENABLE") && std::ranges::none_of(plugins, is_network)) {
+    return "NCCL_COLLNET_ENABLE asks for SHARP, and no network plugin is found";
+  }
+  return {};
+}
+
+Results judge_plugins(const JobFacts& job) {
+  Findings findings;
+  if (job.device != "cuda") return of_nccl(job, std::move(findings), {});
+  std::vector<Observed> observed;
+  for (const CheckedNode& node : job.nodes) {
+    Observed one{.place = {.host = node.host}, .value = std::nullopt};
+    if (node.nccl_plugins) {
+      one.value = node.nccl_plugins->empty()
+                      ? "none"
+                      : fmt::format("{}", fmt::join(*node.nccl_plugins, ", "));
+    }
+    observed.push_back(std::move(one));
+  }
+  find_differences(findings, observed,
+                   {.quantity = "NCCL plugins",
+                    .cost = "nodes choose other networks or tunings: they hang, or differ in speed",
+                    .fix = "install the same plugins on all nodes, and the same LD_LIBRARY_PATH"});
+  const auto judge = [&](const CheckedRank& rank, const CheckedNode* node) -> std::string {
+    if (node == nullptr || !node->nccl_plugins) return {};
+    return plugin_trouble(rank, *node->nccl_plugins);
+  };
+  for_ranks(job, judge, [&](Place place, const std::string& text) {
+    findings.warn(std::move(place),
+                  {.what = text,
+                   .cost = "NCCL uses its own network code, without what was asked for",
+                   .fix = "put the plugin's folder into LD_LIBRARY_PATH, or unset the variable"});
+  });
+  std::string fine;
+  for (const Observed& one : observed) {
+    if (one.value) fine = *one.value + " on all nodes";
+  }
+  return std::move(findings).results(
+      {.fine = fine, .unknown = "the library paths of the nodes are not known"});
+}
+
+constexpr std::array checks{
+    Check{"nccl-transports", "variables that turn transports of NCCL off", judge_transports},
+    Check{"nccl-files", "files that variables of NCCL name", judge_files},
+    Check{"nccl-debug", "how much NCCL prints", judge_debug},
+    Check{"nccl-choices", "what NCCL was told to choose", judge_choices},
+    Check{"nccl-interfaces", "adapters and network devices that NCCL was told to use",
+          judge_interfaces},
+    Check{"nccl-plugins", "network, SHARP and tuner plugins of NCCL on all nodes", judge_plugins},
+};
+
+}  // namespace
+
+std::span<const Check> nccl_checks() { return checks; }
+
+}  // namespace isoscale::system

@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "system/preflight/job_view.hpp"
+#include "system/preflight/rules.hpp"
+#include "units/text.hpp"
+
+/// What nodes grant: memory that may be locked or shared, clocks of CPUs.
+namespace isoscale::system {
+namespace {
+
+constexpr double mebibyte = 1024.0 * 1024;
+
+std::string bytes(double value) {
+  return units::format(units::Bytes{static_cast<std::uint64_t>(value)});
+}
+
+/// Adapters register what they send from: memory that the kernel must not move.
+Results judge_locked_memory(const JobFacts& job) {
+  Findings findings;
+  const auto judge = [&](const CheckedRank& rank, const CheckedNode* node) -> std::string {
+    if (node == nullptr || !has_up_port(*node)) return {};
+    if (!rank.locked_memory_unlimited && !rank.locked_memory_limit) {
+      findings.miss();
+      return {};
+    }
+    findings.know();
+    if (rank.locked_memory_unlimited) return {};
+    return fmt::format("locked memory is limited to {}", bytes(*rank.locked_memory_limit));
+  };
+  for_ranks(job, judge, [&](Place place, const std::string& text) {
+    findings.warn(std::move(place),
+                  {.what = text,
+                   .cost = "buffers cannot be registered with the adapter: connections fail, or "
+                           "fall back to TCP",
+                   .fix = "ulimit -l unlimited (limits.conf; LimitMEMLOCK=infinity for slurmd; "
+                          "docker --ulimit memlock=-1)"});
+  });
+  return std::move(findings).results(
+      {.fine = "no limit on nodes with InfiniBand or RoCE",
+       .unknown = "no node has an InfiniBand or RoCE port that is known to be up"});
+}
+
+/// NVIDIA recommends 1 GiB for NCCL in containers (NCCL's documentation, troubleshooting, Docker:
+/// --shm-size=1g), whose own default is 64 MiB. Fewer ranks than 16 need less: 64 MiB each hold the
+/// queues that NCCL and MPI keep for every peer.
+double shared_memory_need(std::size_t ranks) {
+  constexpr double each = 64 * mebibyte, most = 1024 * mebibyte;
+  return std::min(most, each * static_cast<double>(ranks));
+}
+
+Results judge_shared_memory(const JobFacts& job) {
+  Findings findings;
+  for (const NodeRanks& node : nodes_of_ranks(job)) {
+    if (node.facts == nullptr || !findings.knows(node.facts->shm_free)) continue;
+    const double need = shared_memory_need(node.ranks.size());
+    if (*node.facts->shm_free >= need) continue;
+    findings.warn(
+        {.host = node.host()},
+        {.what = fmt::format("/dev/shm has {} free, {} want {}", bytes(*node.facts->shm_free),
+                             counted(node.ranks.size(), "rank"), bytes(need)),
+         .cost = "NCCL and MPI fail, or talk inside the node by slower means",
+         .fix = "docker --shm-size=1g or --ipc=host; remove files left behind in "
+                "/dev/shm"});
+  }
+  return std::move(findings).results({.fine = "/dev/shm has room for what ranks share",
+                                      .unknown = "/dev/shm tells nothing",
+                                      .how = "mount /dev/shm"});
+}
+
+/// Under Intel's own driver in its active mode "powersave" is dynamic and the default, so the
+/// cost is only said to be possible.
+Results judge_governor(const JobFacts& job) {
+  Findings findings;
+  for (const CheckedNode& node : job.nodes) {
+    if (!findings.knows(node.governors)) continue;
+    const auto saving = node.governors->find("powersave");
+    if (saving == node.governors->end() || saving->second == 0) continue;
+    int all = 0;
+    for (const auto& [governor, cpus] : *node.governors) all += cpus;
+    findings.warn({.host = node.host},
+                  {.what = fmt::format("{} of {} CPUs have the frequency governor powersave",
+                                       saving->second, all),
+                   .cost = "clocks may stay low or rise late: launches and small messages take "
+                           "longer",
+                   .fix = "cpupower frequency-set -g performance"});
+  }
+  return std::move(findings).results({.fine = "no CPU has the governor powersave",
+                                      .unknown = "the kernel tells no governor, as in virtual "
+                                                 "machines"});
+}
+
+constexpr std::array checks{
+    Check{"locked-memory", "the limit on locked memory on nodes with InfiniBand or RoCE",
+          judge_locked_memory},
+    Check{"shared-memory", "free space of /dev/shm against ranks of the node", judge_shared_memory},
+    Check{"cpu-governor", "whether CPUs save power", judge_governor},
+};
+
+}  // namespace
+
+std::span<const Check> node_checks() { return checks; }
+
+}  // namespace isoscale::system

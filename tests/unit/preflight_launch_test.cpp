@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "preflight_samples.hpp"
+
+namespace isoscale::system {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(DeviceCheck, StopsWhereItCannotBeHad) {
+  JobFacts job = bare_job("cuda", 1, 1);
+  job.ranks[0].versions["device"] = "cuda: NVIDIA L40S";
+  EXPECT_THAT(said(job, "device"), ElementsAre("ok|||cuda: NVIDIA L40S"));
+  job.device_problem = "there is no driver";
+  EXPECT_THAT(said(job, "device"), ElementsAre("stop|||there is no driver"));
+}
+
+TEST(WorldSizeCheck, ComparesWithTheLauncher) {
+  JobFacts job = bare_job("host", 1, 2);
+  EXPECT_THAT(said(job, "world-size"),
+              ElementsAre("not checked|||no launcher says how many processes it started"));
+  for (CheckedRank& rank : job.ranks) rank.launcher = {{"SLURM_STEP_NUM_TASKS", 2}};
+  EXPECT_THAT(said(job, "world-size"),
+              ElementsAre("ok|||the launcher started as many processes as MPI counts: 2"));
+  for (CheckedRank& rank : job.ranks) rank.launcher = {{"SLURM_STEP_NUM_TASKS", 8}};
+  EXPECT_THAT(said(job, "world-size"),
+              ElementsAre("stop|c0|every rank|SLURM_STEP_NUM_TASKS is 8, but MPI counts 2 ranks"));
+}
+
+/// mpirun starts its daemons as a step of one task a node, whose variables ranks inherit.
+TEST(WorldSizeCheck, BelievesMpirunBeforeSlurm) {
+  JobFacts job = bare_job("host", 1, 4);
+  for (CheckedRank& rank : job.ranks) {
+    rank.launcher = {{"OMPI_COMM_WORLD_SIZE", 4}, {"SLURM_STEP_NUM_TASKS", 1}, {"SLURM_NTASKS", 8}};
+  }
+  EXPECT_EQ(results_of(job, "world-size").front().verdict, Verdict::ok);
+}
+
+/// In an allocation of many tasks a small job may be meant, so it is no stop.
+TEST(WorldSizeCheck, WarnsOfTheAllocationAlone) {
+  JobFacts job = bare_job("host", 1, 1);
+  job.ranks[0].launcher = {{"SLURM_NTASKS", 8}};
+  EXPECT_THAT(said(job, "world-size"),
+              ElementsAre("warning|c0|every rank|SLURM_NTASKS is 8, but MPI counts 1 rank"));
+  job.ranks[0].launcher = {{"PMI_SIZE", 8}};
+  EXPECT_EQ(results_of(job, "world-size").front().verdict, Verdict::stop);
+}
+
+TEST(RanksPerNodeCheck, WarnsOfUnlikeNodes) {
+  JobFacts job = bare_job("host", 3, 2);
+  EXPECT_THAT(said(job, "ranks-per-node"), ElementsAre("ok|||2 ranks on each of 3 nodes"));
+  job.ranks.pop_back();
+  EXPECT_THAT(said(job, "ranks-per-node"),
+              ElementsAre("warning|c2||it has 1 rank, elsewhere 2 ranks"));
+}
+
+TEST(GpusPerNodeCheck, StopsWhereRanksAreMore) {
+  JobFacts job = gpu_job(2, 2);
+  EXPECT_THAT(said(job, "gpus-per-node"), ElementsAre("ok|||as many GPUs as ranks on every node"));
+  job.nodes[1].gpus->pop_back();
+  EXPECT_THAT(said(job, "gpus-per-node"), ElementsAre("stop|c1||1 GPU for 2 ranks"));
+  job.share_gpu = true;
+  EXPECT_EQ(results_of(job, "gpus-per-node").front().verdict, Verdict::ok);
+}
+
+TEST(GpusPerNodeCheck, WarnsOfIdleOnes) {
+  JobFacts job = gpu_job(1, 2);
+  job.nodes[0].gpus->push_back(CheckedGpu{.uuid = "GPU-x", .pci_bus_id = "0000:99:00.0"});
+  EXPECT_THAT(said(job, "gpus-per-node"), ElementsAre("warning|c0||3 GPUs for 2 ranks"));
+  // Those of other jobs are seen by sysfs alone.
+  job.nodes[0].gpus->back().uuid.clear();
+  EXPECT_EQ(results_of(job, "gpus-per-node").front().verdict, Verdict::ok);
+}
+
+TEST(DuplicateGpuCheck, StopsUnlessSharingIsWanted) {
+  JobFacts job = gpu_job(1, 3);
+  EXPECT_THAT(said(job, "duplicate-gpu"), ElementsAre("ok|||every rank has a GPU of its own"));
+  job.ranks[2].gpu = "GPU-0";
+  EXPECT_THAT(said(job, "duplicate-gpu"),
+              ElementsAre("stop|c0|GPU-0|ranks 0 and 2 took the same GPU"));
+  job.share_gpu = true;
+  EXPECT_EQ(results_of(job, "duplicate-gpu").front().verdict, Verdict::ok);
+}
+
+TEST(LostGpuCheck, WarnsOfGpusOffTheBus) {
+  JobFacts job = gpu_job(2, 1);
+  job.nodes[0].gpus_lost = job.nodes[1].gpus_lost = 0;
+  EXPECT_THAT(said(job, "lost-gpu"), ElementsAre("ok|||every GPU that NVML counts answers"));
+  job.nodes[1].gpus_lost = 2;
+  EXPECT_THAT(said(job, "lost-gpu"),
+              ElementsAre("warning|c1||2 GPUs of it cannot be reached any more"));
+}
+
+/// What ranks are made of: a mismatch of these hangs or lies, of the others it only disturbs.
+TEST(VersionChecks, StopOrWarnWhereRanksDiffer) {
+  struct Case {
+    const char* key;
+    const char* check;
+    Verdict verdict;
+  };
+  for (const Case& one :
+       {Case{"isoscale", "isoscale-version", Verdict::stop},
+        Case{"git", "isoscale-version", Verdict::stop}, Case{"nccl", "nccl-version", Verdict::stop},
+        Case{"mpi", "mpi-version", Verdict::warning},
+        Case{"cuda_driver", "cuda-version", Verdict::warning},
+        Case{"cuda_runtime", "cuda-version", Verdict::warning},
+        Case{"cublas", "cuda-version", Verdict::warning}}) {
+    JobFacts job = bare_job("cuda", 3, 2);
+    for (CheckedRank& rank : job.ranks) rank.versions[one.key] = "1.2.3";
+    EXPECT_EQ(results_of(job, one.check).front().verdict, Verdict::ok) << one.key;
+    job.ranks[2].versions[one.key] = job.ranks[3].versions[one.key] = "1.2.4";
+    const auto results = results_of(job, one.check);
+    ASSERT_EQ(results.size(), 1U) << one.key;
+    EXPECT_EQ(results[0].verdict, one.verdict) << one.key;
+    EXPECT_EQ(results[0].host, "c1");
+    EXPECT_EQ(results[0].device, "every rank");
+    EXPECT_THAT(results[0].what, testing::EndsWith("1.2.4, elsewhere 1.2.3"));
+  }
+}
+
+TEST(DebugBuildCheck, WarnsWithoutOptimization) {
+  JobFacts job = bare_job("host", 1, 2);
+  for (CheckedRank& rank : job.ranks) rank.versions["build_type"] = "Release";
+  EXPECT_THAT(said(job, "debug-build"), ElementsAre("ok|||built as Release on all ranks"));
+  job.ranks[1].versions["build_type"] = "Debug";
+  EXPECT_THAT(said(job, "debug-build"),
+              ElementsAre("warning|c0|rank 1|isoscale was built as 'Debug'"));
+}
+
+TEST(GpuDriverCheck, WarnsOfUnlikeNodes) {
+  JobFacts job = gpu_job(3, 2);
+  set_gpus(job, &CheckedGpu::driver, "580.1");
+  EXPECT_THAT(said(job, "gpu-driver"), ElementsAre("ok|||driver 580.1 on all nodes"));
+  gpu_at(job, 2, 0).driver = "570.2";
+  EXPECT_THAT(said(job, "gpu-driver"), ElementsAre("warning|c2||driver 570.2, elsewhere 580.1"));
+}
+
+TEST(CpuModelCheck, WarnsOfUnlikeNodes) {
+  JobFacts job = bare_job("host", 3, 1);
+  for (CheckedNode& node : job.nodes) {
+    node.cpu_model = "EPYC";
+    node.cores = 64;
+    node.os = "Linux 6.1";
+    node.memory = 5.12e11 + node.node * 1e8;
+  }
+  EXPECT_THAT(said(job, "cpu-model"), ElementsAre("ok|||CPU EPYC, 64 cores on all nodes"));
+  EXPECT_EQ(results_of(job, "node-memory").front().verdict, Verdict::ok);
+  job.nodes[1].cores = 32;
+  job.nodes[1].memory = 4.8e11;
+  job.nodes[1].os = "Linux 5.1";
+  EXPECT_THAT(said(job, "cpu-model"),
+              ElementsAre("warning|c1||CPU EPYC, 32 cores, elsewhere EPYC, 64 cores"));
+  EXPECT_THAT(said(job, "node-memory"),
+              ElementsAre("warning|c1||memory 447 GiB, elsewhere 477 GiB"));
+  EXPECT_THAT(said(job, "os"), ElementsAre("warning|c1||system Linux 5.1, elsewhere Linux 6.1"));
+}
+
+}  // namespace
+}  // namespace isoscale::system

@@ -1,0 +1,179 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "preflight_samples.hpp"
+
+namespace isoscale::system {
+namespace {
+
+using ::testing::ElementsAre;
+
+/// Ports of four nodes.
+JobFacts port_job() {
+  JobFacts job = bare_job("host", 4, 1);
+  add_ports(job);
+  return job;
+}
+CheckedPort& port_at(JobFacts& job, std::size_t node) { return job.nodes[node].ports->front(); }
+
+TEST(PortStateCheck, WarnsOfPortsThatAreDown) {
+  JobFacts job = port_job();
+  EXPECT_THAT(said(job, "port-state"), ElementsAre("ok|||all ports are ACTIVE and LinkUp"));
+  port_at(job, 1).state = "DOWN";
+  port_at(job, 1).physical_state = "Polling";
+  EXPECT_THAT(said(job, "port-state"),
+              ElementsAre("warning|c1|mlx5_0 port 1|state DOWN, physical state Polling"));
+  port_at(job, 1).state = "ACTIVE";
+  port_at(job, 1).physical_state = "LinkErrorRecovery";
+  EXPECT_EQ(results_of(job, "port-state").front().verdict, Verdict::warning);
+  for (CheckedNode& node : job.nodes) node.ports->clear();
+  EXPECT_THAT(said(job, "port-state"),
+              ElementsAre("not checked|||the nodes have no InfiniBand or RoCE port that tells it"));
+}
+
+TEST(PortRateCheck, ComparesPortsOfAKind) {
+  JobFacts job = port_job();
+  for (CheckedNode& node : job.nodes) {
+    node.ports->front().rate = 4e11;
+    node.ports->push_back(port_up("mlx5_1"));
+    node.ports->back().link_layer = "Ethernet";
+    node.ports->back().rate = 2.5e10;
+  }
+  EXPECT_THAT(said(job, "port-rate"),
+              ElementsAre("ok|||25 Gbit/s and 400 Gbit/s on all ports of a kind"));
+  port_at(job, 3).rate = 1e11;
+  EXPECT_THAT(
+      said(job, "port-rate"),
+      ElementsAre("warning|c3|mlx5_0 port 1|runs at 100 Gbit/s, most of its like at 400 Gbit/s"));
+}
+
+TEST(PortErrorsCheck, WarnsOfManyMoreThanElsewhere) {
+  JobFacts job = port_job();
+  for (CheckedNode& node : job.nodes) {
+    node.ports->front().link_downed = 2;
+    node.ports->front().symbol_errors = 0;
+  }
+  EXPECT_EQ(results_of(job, "port-errors").front().verdict, Verdict::ok);
+  port_at(job, 0).link_downed = 10;
+  EXPECT_EQ(results_of(job, "port-errors").front().verdict, Verdict::ok);
+  port_at(job, 0).link_downed = 11;
+  port_at(job, 2).symbol_errors = 4000;
+  EXPECT_THAT(
+      said(job, "port-errors"),
+      ElementsAre("warning|c0|mlx5_0 port 1|11 losses of the link since its counters were reset",
+                  "warning|c2|mlx5_0 port 1|4000 symbol errors since its counters were reset"));
+  // All have many: maintenance, and no bad cable.
+  for (CheckedNode& node : job.nodes) node.ports->front().link_downed = 11;
+  port_at(job, 2).symbol_errors = 0;
+  EXPECT_EQ(results_of(job, "port-errors").front().verdict, Verdict::ok);
+}
+
+TEST(GpuDirectCheck, WantsEitherOfBothWays) {
+  JobFacts job = gpu_job(1, 1);
+  add_ports(job);
+  CheckedNode& node = job.nodes[0];
+  node.nvidia_peermem = false;
+  EXPECT_EQ(results_of(job, "gpudirect-rdma").front().verdict, Verdict::not_checked);
+  node.dmabuf = true;
+  EXPECT_EQ(results_of(job, "gpudirect-rdma").front().verdict, Verdict::ok);
+  node.dmabuf = false;
+  EXPECT_THAT(said(job, "gpudirect-rdma"),
+              ElementsAre("warning|c0||neither nvidia_peermem nor dma-buf is there"));
+  node.ports->clear();
+  EXPECT_EQ(results_of(job, "gpudirect-rdma").front().verdict, Verdict::not_checked);
+}
+
+/// Gives ranks of one node cores, which are their CPUs too.
+JobFacts bound_job(const char* device, const std::vector<std::vector<int>>& cores) {
+  JobFacts job = bare_job(device, 1, static_cast<int>(cores.size()));
+  for (std::size_t r = 0; r < cores.size(); ++r) job.ranks[r].cores = job.ranks[r].cpus = cores[r];
+  return job;
+}
+
+TEST(SharedCoresCheck, FindsWhetherRanksHaveCoresOfTheirOwn) {
+  using Cores = std::vector<std::vector<int>>;
+  const Cores apart{{0, 1}, {2, 3}}, overlapping{{0, 1}, {1, 2}, {0, 1, 2}}, alike{{0}, {0}},
+      crowded{{0, 1}, {0, 1}, {0, 1}, {2}};
+  for (const Cores& cores : {apart, overlapping}) {
+    EXPECT_EQ(results_of(bound_job("host", cores), "shared-cores").front().verdict, Verdict::ok);
+  }
+  EXPECT_THAT(said(bound_job("host", alike), "shared-cores"),
+              ElementsAre("warning|c0||only 1 of 2 ranks can have a core of their own"));
+  EXPECT_THAT(said(bound_job("cuda", crowded), "shared-cores"),
+              ElementsAre("stop|c0||only 3 of 4 ranks can have a core of their own"));
+}
+
+TEST(SingleCoreCheck, WarnsOfRanksOnOneCore) {
+  EXPECT_EQ(results_of(bound_job("host", {{0, 1}}), "single-core").front().verdict, Verdict::ok);
+  // Two hardware threads of one core.
+  EXPECT_THAT(said(bound_job("host", {{0, 0}, {1, 2}}), "single-core"),
+              ElementsAre("warning|c0|rank 0|may run on one core alone"));
+}
+
+TEST(NumaMaskCheck, WarnsOfRanksOnSeveralNodes) {
+  JobFacts job = bound_job("host", {{0, 1}, {2, 3}});
+  job.nodes[0].numa_cpus = {{"0", {0, 1}}, {"1", {2, 3}}};
+  EXPECT_EQ(results_of(job, "numa-mask").front().verdict, Verdict::ok);
+  job.ranks[1].cpus = {1, 2};
+  EXPECT_THAT(said(job, "numa-mask"), ElementsAre("warning|c0|rank 1|may run on 2 NUMA nodes"));
+}
+
+TEST(BlasThreadsCheck, ComparesWithCoresOfNodeAndRank) {
+  JobFacts job = bound_job("host", {{0, 1}, {2, 3}});
+  job.nodes[0].cores = 4;
+  for (CheckedRank& rank : job.ranks) rank.blas_threads = 2;
+  EXPECT_EQ(results_of(job, "blas-threads").front().verdict, Verdict::ok);
+  for (CheckedRank& rank : job.ranks) rank.blas_threads = 3;
+  EXPECT_THAT(said(job, "blas-threads"),
+              ElementsAre("warning|c0||6 BLAS threads on 4 cores",
+                          "warning|c0|every rank|3 BLAS threads on the 2 cores it may run on"));
+}
+
+TEST(CpuQuotaCheck, ComparesWithThreadsThatAreBusy) {
+  JobFacts job = bare_job("host", 1, 4);
+  job.nodes[0].cpu_quota = 4;
+  EXPECT_EQ(results_of(job, "cpu-quota").front().verdict, Verdict::ok);
+  job.nodes[0].cpu_quota = 2.5;
+  EXPECT_THAT(said(job, "cpu-quota"),
+              ElementsAre("warning|c0||a control group leaves 2.5 CPUs to 4 busy threads"));
+}
+
+TEST(LockedMemoryCheck, WarnsWhereAdaptersNeedIt) {
+  JobFacts job = port_job();
+  for (CheckedRank& rank : job.ranks) rank.locked_memory_unlimited = true;
+  EXPECT_EQ(results_of(job, "locked-memory").front().verdict, Verdict::ok);
+  job.ranks[2].locked_memory_unlimited = false;
+  job.ranks[2].locked_memory_limit = 65536;
+  EXPECT_THAT(said(job, "locked-memory"),
+              ElementsAre("warning|c2|every rank|locked memory is limited to 64.0 KiB"));
+  job.nodes[2].ports->clear();
+  EXPECT_EQ(results_of(job, "locked-memory").front().verdict, Verdict::ok);
+}
+
+TEST(SharedMemoryCheck, ComparesWithRanksOfTheNode) {
+  constexpr double mebibyte = 1024.0 * 1024;
+  JobFacts job = bare_job("host", 1, 4);
+  job.nodes[0].shm_free = 256 * mebibyte;
+  EXPECT_EQ(results_of(job, "shared-memory").front().verdict, Verdict::ok);
+  job.nodes[0].shm_free = 64 * mebibyte;
+  EXPECT_THAT(said(job, "shared-memory"),
+              ElementsAre("warning|c0||/dev/shm has 64.0 MiB free, 4 ranks want 256 MiB"));
+  // However many ranks: no more than is recommended for a container.
+  job = bare_job("host", 1, 64);
+  job.nodes[0].shm_free = 1024 * mebibyte;
+  EXPECT_EQ(results_of(job, "shared-memory").front().verdict, Verdict::ok);
+}
+
+TEST(CpuGovernorCheck, WarnsOfPowersave) {
+  JobFacts job = bare_job("host", 1, 1);
+  job.nodes[0].governors = {{"performance", 8}};
+  EXPECT_EQ(results_of(job, "cpu-governor").front().verdict, Verdict::ok);
+  job.nodes[0].governors = {{"performance", 6}, {"powersave", 2}};
+  EXPECT_THAT(said(job, "cpu-governor"),
+              ElementsAre("warning|c0||2 of 8 CPUs have the frequency governor powersave"));
+}
+
+}  // namespace
+}  // namespace isoscale::system

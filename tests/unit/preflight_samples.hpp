@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "system/preflight/check.hpp"
+#include "system/preflight/job_facts_json.hpp"
+
+/// Job facts to judge, and what a check says of them.
+namespace isoscale::system {
+
+/// The content of a recorded set.
+inline std::string recorded_text(const std::string& set) {
+  std::ifstream file{fmt::format("{}/{}.json", ISOSCALE_JOB_FACTS, set)};
+  return {std::istreambuf_iterator<char>{file}, {}};
+}
+inline JobFacts recorded_facts(const std::string& set) {
+  return job_facts_from_json(recorded_text(set));
+}
+
+/// What one check says.
+inline std::vector<CheckResult> results_of(const JobFacts& job, std::string_view check) {
+  std::vector<CheckResult> results = check_job(job, {});
+  std::erase_if(results, [&](const CheckResult& result) { return result.name != check; });
+  return results;
+}
+
+/// "warning|c1|GPU 0 (0000:1b:00.0)|what" of all that it says; of one that is ok "ok|||what".
+inline std::vector<std::string> said(const JobFacts& job, std::string_view check) {
+  std::vector<std::string> lines;
+  for (const CheckResult& result : results_of(job, check)) {
+    lines.push_back(
+        fmt::format("{}|{}|{}|{}", name(result.verdict), result.host, result.device, result.what));
+  }
+  return lines;
+}
+
+/// Ranks, `per_node` on each node "c0", "c1", ..., of which nothing else is known.
+inline JobFacts bare_job(std::string device, int nodes, int per_node) {
+  JobFacts job;
+  job.device = std::move(device);
+  job.world = nodes * per_node;
+  for (int n = 0; n < nodes; ++n) {
+    CheckedNode& node = job.nodes.emplace_back();
+    node.node = n;
+    node.host = fmt::format("c{}", n);
+    for (int r = 0; r < per_node; ++r) {
+      CheckedRank& rank = job.ranks.emplace_back();
+      rank.rank = n * per_node + r;
+      rank.node = n;
+      rank.local_rank = r;
+      rank.pid = 1000 + rank.rank;
+    }
+  }
+  return job;
+}
+
+/// The same with a GPU for each rank, of which nothing but UUID, bus and model is known.
+inline JobFacts gpu_job(int nodes, int per_node) {
+  JobFacts job = bare_job("cuda", nodes, per_node);
+  for (CheckedRank& rank : job.ranks) {
+    CheckedGpu gpu;
+    gpu.uuid = fmt::format("GPU-{}", rank.rank);
+    gpu.pci_bus_id = fmt::format("0000:{:02x}:00.0", rank.local_rank + 1);
+    gpu.name = "NVIDIA H100 80GB HBM3";
+    rank.gpu = gpu.uuid;
+    auto& gpus = job.nodes[static_cast<std::size_t>(rank.node)].gpus;
+    if (!gpus) gpus.emplace();
+    gpus->push_back(std::move(gpu));
+  }
+  return job;
+}
+inline CheckedGpu& gpu_at(JobFacts& job, std::size_t node, std::size_t gpu) {
+  return job.nodes[node].gpus->at(gpu);
+}
+/// Sets a member of all GPUs.
+template <class Member, class Value>
+void set_gpus(JobFacts& job, Member member, const Value& value) {
+  for (CheckedNode& node : job.nodes) {
+    for (CheckedGpu& gpu : *node.gpus) gpu.*member = value;
+  }
+}
+
+/// An InfiniBand port that is up.
+inline CheckedPort port_up(std::string device) {
+  CheckedPort port;
+  port.device = std::move(device);
+  port.link_layer = "InfiniBand";
+  port.state = "ACTIVE";
+  port.physical_state = "LinkUp";
+  return port;
+}
+/// Gives every node such a port.
+inline void add_ports(JobFacts& job) {
+  for (CheckedNode& node : job.nodes) node.ports = {port_up("mlx5_0")};
+}
+
+}  // namespace isoscale::system
