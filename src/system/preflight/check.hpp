@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -17,6 +18,8 @@ namespace isoscale::system {
 /// warning: measured all the same, but it costs. stop: what was measured would not be what it
 /// seems.
 enum class Verdict : std::uint8_t { ok, not_checked, warning, stop };
+inline constexpr std::array all_verdicts{Verdict::ok, Verdict::not_checked, Verdict::warning,
+                                         Verdict::stop};
 /// "ok", "not checked", "warning", "stop"
 [[nodiscard]] std::string_view name(Verdict verdict);
 

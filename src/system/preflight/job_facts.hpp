@@ -84,6 +84,13 @@ struct CheckedNode {
   std::optional<std::vector<CheckedPort>> ports;  ///< empty: the node has no such adapter
 };
 
+/// What two ranks exchange when only such pairs do: a rank of the same node, and the rank in the
+/// same place of another node.
+struct CheckedNeighbour {
+  int rank = 0;
+  std::optional<double> bandwidth;  ///< B/s in each direction at once; absent: it did not answer
+};
+
 struct CheckedRank {
   int rank = 0, node = 0, local_rank = 0;
   std::int64_t pid = 0;
@@ -104,19 +111,19 @@ struct CheckedRank {
   /// What the launcher says of itself: "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS",
   /// "SLURM_STEP_NUM_TASKS", "SLURM_JOB_NUM_NODES", ... as numbers.
   std::map<std::string, std::int64_t> launcher;
-  // The sniff test; absent: not made.
-  std::optional<double> gemm_rate;            ///< FLOP/s
-  std::optional<double> neighbour_bandwidth;  ///< B/s, to and from `neighbour` at once
-  std::optional<int> neighbour;               ///< rank
+  // The sniff test; absent and empty: not made.
+  std::optional<double> gemm_rate;  ///< FLOP/s
+  std::vector<CheckedNeighbour> neighbours;
 };
 
 struct JobFacts {
-  std::string device;                        ///< that the job plays on: "host" or "cuda"
-  bool share_gpu = false;                    ///< several ranks on one GPU are wanted
-  int world = 1;                             ///< ranks as MPI counts them
-  std::optional<std::string> sniff_skipped;  ///< why there was no sniff test
-  std::vector<CheckedNode> nodes;            ///< by index
-  std::vector<CheckedRank> ranks;            ///< by rank
+  std::string device;                         ///< that the job plays on: "host" or "cuda"
+  bool share_gpu = false;                     ///< several ranks on one GPU are wanted
+  int world = 1;                              ///< ranks as MPI counts them
+  std::optional<std::string> device_problem;  ///< why that device cannot be had: a stop
+  std::optional<std::string> sniff_skipped;   ///< why there was no sniff test
+  std::vector<CheckedNode> nodes;             ///< by index
+  std::vector<CheckedRank> ranks;             ///< by rank
 };
 
 }  // namespace isoscale::system
