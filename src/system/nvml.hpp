@@ -21,8 +21,8 @@ namespace nvml {
 using Device = void*;
 constexpr int success = 0;
 constexpr int not_supported = 3;
+constexpr int no_permission = 4, operating_system = 17;  ///< withheld by a control group
 constexpr int insufficient_size = 7;
-constexpr int gpu_is_lost = 15;
 constexpr int graphics_clock = 0, sm_clock = 1, memory_clock = 2;
 constexpr unsigned most_links = 18;
 
