@@ -6,6 +6,7 @@
 #include <numeric>
 #include <string>
 
+#include "system/preflight/collect.hpp"
 #include "system/preflight/gpus.hpp"
 #include "tests/unit/nvml_node_standin.hpp"
 #include "tests/unit/scratch_tree.hpp"
@@ -254,6 +255,22 @@ TEST_F(Gpus, AreLostWhereTheLibraryCannotReachThem) {
   EXPECT_EQ(find().lost, 0);
   node_.gpus[0].handle_answer = nvml::operating_system;
   EXPECT_EQ(find().lost, 0);
+}
+
+TEST_F(Gpus, HaveNoErrorReportsWhereTheirPlaceIsNotKnown) {
+  const NvmlLibrary library{find_in_node};
+  FactSources sources;
+  sources.root = tree_.root();
+  sources.nvml = &library;
+  tree_.write("dev/kmsg", "NVRM: Xid (PCI:0000:1c:00): 94, contained\n");
+  const auto gpus = collect_node(sources, {}).gpus;
+  ASSERT_THAT(gpus, Optional(SizeIs(2)));
+  EXPECT_THAT((*gpus)[0].xids, Optional(IsEmpty()));
+  EXPECT_THAT((*gpus)[1].xids, Optional(ElementsAre(94)));
+  node_.missing = {"nvmlDeviceGetPciInfo_v3"};
+  const NvmlLibrary without{find_in_node};
+  sources.nvml = &without;
+  EXPECT_EQ(collect_node(sources, {}).gpus->front().xids, std::nullopt);
 }
 
 TEST_F(Gpus, ReachEachOtherWhereBothReadingAndWritingMay) {

@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <map>
 #include <string>
 
@@ -111,10 +113,15 @@ TEST_F(Collect, OfANodePutsItsPartsTogether) {
   EXPECT_EQ(collect_node(sources(), {}).gpus->front().xids, std::nullopt);
 }
 
-TEST_F(Collect, OfANodeWorksOnThisMachine) {
-  const CheckedNode node = collect_node({}, machine_facts());
-  EXPECT_FALSE(node.host.empty());
-  for (const auto& [numa, cpus] : node.numa_cpus) EXPECT_FALSE(numa.empty());
+TEST_F(Collect, OfThisMachinePlacesEachCpuOnOneNumaNode) {
+  const MachineFacts machine = machine_facts();
+  const CheckedNode node = collect_node({}, machine);
+  EXPECT_EQ(node.host, machine.host);
+  for (const int cpu : machine.bound_cpus) {
+    std::size_t places = 0;
+    for (const auto& [numa, cpus] : node.numa_cpus) places += std::ranges::count(cpus, cpu);
+    EXPECT_EQ(places, node.numa_cpus.empty() ? 0U : 1U) << cpu;
+  }
 }
 
 TEST_F(Collect, OfARankTellsItsBinding) {

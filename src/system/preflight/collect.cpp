@@ -41,6 +41,7 @@ void add_xids(std::vector<CheckedGpu>& gpus, const fs::path& root) {
   if (!log) return;
   const std::map<std::string, std::vector<int>> xids = xids_in(*log);
   for (CheckedGpu& gpu : gpus) {
+    if (gpu.pci_bus_id.empty()) continue;  // the log would not name it
     const auto found = xids.find(gpu.pci_bus_id);
     gpu.xids = found == xids.end() ? std::vector<int>{} : found->second;
   }
@@ -59,6 +60,7 @@ void add_gpus(CheckedNode& node, const FactSources& sources) {
 void add_paths(CheckedNode& node, const FactSources& sources) {
   std::vector<fs::path> functions;
   for (const CheckedGpu& gpu : node.gpus.value_or(std::vector<CheckedGpu>{})) {
+    if (gpu.pci_bus_id.empty()) continue;
     functions.push_back(sources.root / "sys/bus/pci/devices" / gpu.pci_bus_id);
   }
   node.acs = bridges_redirect_peers(functions);
