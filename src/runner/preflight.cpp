@@ -10,6 +10,7 @@
 
 #include "base/build_info.hpp"
 #include "base/log.hpp"
+#include "runner/device.hpp"
 #include "runner/on_root.hpp"
 #include "runner/site.hpp"
 #include "runner/sniff.hpp"
@@ -155,6 +156,23 @@ void require_no_stop(const results::PreflightData& preflight, const comm::Commun
                     "pass with --allow NAME; isoscale check shows everything that was looked at",
                     stops));
   });
+}
+
+results::PreflightData check(const config::RunConfig& config, const comm::Environment& environment,
+                             const comm::Communicator& world) {
+  const std::vector<system::MachineFacts> facts = gather_facts(world);
+  ChosenExecutor chosen;
+  std::optional<std::string> problem;
+  try {
+    chosen = choose_executor(config, environment, world);
+  } catch (const base::UsageError& error) {
+    problem = error.what();
+  }
+  return preflight({.config = config,
+                    .executor = chosen.executor.get(),
+                    .device_problem = problem,
+                    .facts = facts},
+                   world);
 }
 
 }  // namespace isoscale::runner

@@ -17,8 +17,10 @@
 #include "results/writer.hpp"
 #include "runner/device.hpp"
 #include "runner/faults.hpp"
+#include "runner/on_root.hpp"
 #include "runner/plan.hpp"
 #include "runner/point.hpp"
+#include "runner/preflight.hpp"
 #include "runner/progress.hpp"
 #include "runner/site.hpp"
 #include "system/facts.hpp"
@@ -47,29 +49,6 @@ std::filesystem::path output_path(const config::RunConfig& config, const std::st
 std::string random_id() {
   std::random_device device;
   return fmt::format("{:08x}{:08x}{:08x}{:08x}", device(), device(), device(), device());
-}
-
-/// Runs `work` on rank 0 and throws its base::UsageError, or a base::AgreedError, on every rank.
-template <class Work>
-void on_root(const comm::Communicator& world, const Work& work) {
-  std::string problem;
-  std::int64_t code = 0;
-  if (world.rank() == 0) {
-    try {
-      work();
-    } catch (const base::Error& error) {
-      problem = error.what();
-      code = static_cast<std::int64_t>(error.exit_code());
-    } catch (const std::exception& error) {
-      problem = error.what();
-      code = static_cast<std::int64_t>(base::ExitCode::failed);
-    }
-  }
-  code = world.broadcast(code);
-  if (code == 0) return;
-  problem = world.broadcast(problem);
-  if (code == static_cast<std::int64_t>(base::ExitCode::usage)) throw base::UsageError(problem);
-  throw base::AgreedError(problem);
 }
 
 results::RunData make_header(const config::RunConfig& config, const Site& site,
@@ -152,10 +131,14 @@ class Launch {
   Outcome measure() {
     results::RunData header;
     std::unique_ptr<results::RunWriter> writer;
+    on_root(world_, [&] { results::check_output(path_, config_.if_exists); });
+    results::PreflightData looked =
+        preflight({.config = config_, .executor = &executor_, .facts = facts_}, world_);
+    require_no_stop(looked, world_);
     const std::vector<RankSoftware> software = gather_software(world_, executor_.describe());
     on_root(world_, [&] {
-      results::check_output(path_, config_.if_exists);
       header = make_header(config_, site_, executor_.describe(), facts_, software);
+      header.preflight = std::move(looked);
       add_idle_injections(header);
       writer = std::make_unique<results::RunWriter>(path_, header, config_.if_exists);
     });
