@@ -19,13 +19,13 @@ struct CheckedGpu {
   std::string uuid;        ///< "GPU-..."; "" when only sysfs knows it
   std::string pci_bus_id;  ///< "0000:1b:00.0", lower case, four digits of domain
   std::optional<std::string> name, driver, vbios, compute_mode;
-  std::optional<double> memory;                            ///< B
+  std::optional<double> memory, memory_used;               ///< B; used: by all processes
   std::optional<double> sm_clock, sm_clock_max;            ///< Hz
   std::optional<double> sm_clock_application;              ///< Hz that clocks were locked or set to
   std::optional<double> memory_clock_max;                  ///< Hz
   std::optional<double> power_limit, power_limit_default;  ///< W
   std::optional<std::vector<std::string>>
-      throttle_reasons;  ///< "power cap", "thermal", ...; not idle
+      throttle_reasons;  ///< "software power cap", "hardware slowdown", ...; not idle
   std::optional<bool> ecc, mig, persistence;
   std::optional<std::int64_t> ecc_uncorrected;  ///< since the driver was loaded
   std::optional<std::int64_t> remapped_rows;    ///< for uncorrectable errors
@@ -80,6 +80,7 @@ struct CheckedNode {
                                                          ///< loaded, kernel able
   std::optional<std::vector<std::string>> nccl_plugins;  ///< libraries found: "libnccl-net.so"
   std::optional<std::vector<CheckedGpu>> gpus;           ///< absent: nothing could be asked
+  std::optional<int> gpus_lost;  ///< that NVML counts and cannot reach, permission aside
   std::vector<CheckedPeers> peers;
   std::optional<std::vector<CheckedPort>> ports;  ///< empty: the node has no such adapter
 };
