@@ -11,6 +11,7 @@
 #include "results/choices.hpp"
 #include "results/get_fields.hpp"
 #include "results/layout.hpp"
+#include "results/preflight_table.hpp"
 #include "results/row_table.hpp"
 #include "results/validate.hpp"
 
@@ -120,6 +121,9 @@ RunData get_header(const hdf5::Group& root, int minor) {
   if (run.ranks < 1 || run.nodes < 1) throw base::Error("the run has no ranks or nodes");
   run.rank_facts = get_rank_facts(root);
   run.environment = get_environment(root);
+  if (minor >= 4 && root.has("preflight")) {
+    run.preflight = get_preflight(root.open_group("preflight"), minor);
+  }
   if (minor >= 2 && root.has("calibration")) {
     run.calibration = get_calibration(root.open_group("calibration"), minor);
   }

@@ -13,6 +13,7 @@
 #include "results/calibration_table.hpp"
 #include "results/choices.hpp"
 #include "results/layout.hpp"
+#include "results/preflight_table.hpp"
 #include "results/put_fields.hpp"
 
 namespace isoscale::results {
@@ -148,6 +149,10 @@ void put_header(hdf5::Group& root, const RunData& run) {
   root.set("status", "partial");
   put_rank_facts(root, run.rank_facts);
   put_environment(root, run.environment);
+  if (run.preflight) {
+    hdf5::Group group = root.create_group("preflight");
+    put_preflight(group, *run.preflight);
+  }
   root.create_group("points");
 }
 

@@ -13,6 +13,7 @@
 #include "mesh/mesh.hpp"
 #include "program/outline.hpp"
 #include "results/calibration_data.hpp"
+#include "system/preflight/check.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
@@ -21,7 +22,7 @@
 namespace isoscale::results {
 
 inline constexpr int schema_major = 1;
-inline constexpr int schema_minor = 3;
+inline constexpr int schema_minor = 4;
 
 enum class PointStatus : std::uint8_t { ok, failed, skipped };
 [[nodiscard]] std::string_view name(PointStatus status);
@@ -177,6 +178,14 @@ struct RankFacts {
   std::map<std::string, double> number{};     ///< cores, memory_total, gpu_sm_clock, ...
 };
 
+/// What was looked at before anything was measured, and what was said of it.
+struct PreflightData {
+  std::vector<system::CheckResult> results{};
+  std::string facts{};  ///< JSON of system::JobFacts
+
+  bool operator==(const PreflightData&) const = default;
+};
+
 struct RunData {
   std::string id;              ///< unique, random
   std::string created, ended;  ///< UTC, ISO 8601; ended "" while running or when killed
@@ -188,6 +197,7 @@ struct RunData {
   std::vector<std::string> warnings;
   std::vector<std::pair<std::string, std::string>> environment;
   std::vector<RankFacts> rank_facts;
+  std::optional<PreflightData> preflight{};  ///< absent in files before 1.4
   std::vector<PointData> points;
   /// Fitted to the rows of the points; absent where nothing was, or before the run's end.
   std::optional<CalibrationData> calibration{};

@@ -91,6 +91,8 @@ class Communicator {
   /// may exceed what memory holds, any part may exceed 2 GiB.
   [[nodiscard]] std::vector<std::vector<std::byte>> gather(std::span<const std::byte> part,
                                                            int root = 0) const;
+  /// The same for small texts, along a tree: no rank takes part in more than a logarithm of their
+  /// number of messages.
   [[nodiscard]] std::vector<std::string> gather(std::string_view text, int root = 0) const;
   [[nodiscard]] std::vector<std::int64_t> all_gather(std::int64_t value) const;
 

@@ -206,6 +206,14 @@ Experiment make_experiment(const std::vector<const Choices*>& layers, const Work
 
 }  // namespace
 
+RunConfig without_experiments(const Layer& layer) {
+  RunConfig run;
+  Experiment none;
+  apply(layer.shared, Scope::run, none, run);
+  refuse_gpu_options_on_host(run);
+  return run;
+}
+
 RunConfig assemble(const Layer& file, const Layer& command_line, Known known) {
   if (const Given* const resume = file.shared.find("resume")) {
     throw base::UsageError(fmt::format(

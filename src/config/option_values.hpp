@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "config/run_config.hpp"
 
@@ -23,6 +24,7 @@ void apply_gpu_bind(std::string_view text, RunConfig& run);
 
 [[nodiscard]] std::string write_ranks(const RunConfig& run);
 [[nodiscard]] std::string write_gpu_bind(const RunConfig& run);
+[[nodiscard]] std::string write_names(const std::vector<std::string>& names);
 [[nodiscard]] std::string write_path(const std::filesystem::path& path);
 /// An absent one is not written.
 [[nodiscard]] std::string write_time(const std::optional<units::Seconds>& time);

@@ -13,12 +13,12 @@ namespace isoscale::config {
 namespace {
 
 /// What a launch may be told that goes on with another one's run.
-constexpr std::array<std::string_view, 3> may_be_given{"resume", "budget", "quiet"};
+constexpr std::array<std::string_view, 4> may_be_given{"resume", "budget", "allow", "quiet"};
 
 [[noreturn]] void refuse(std::string_view place) {
   throw base::UsageError(fmt::format(
-      "{}: --resume takes all settings from the run file; leave this out (only --budget and "
-      "--quiet may stand beside it)",
+      "{}: --resume takes all settings from the run file; leave this out (only --budget, "
+      "--allow and --quiet may stand beside it)",
       place));
 }
 
@@ -48,6 +48,7 @@ RunConfig resumed(const RunConfig& asked, std::string_view toml) {
   RunConfig run = from_toml(toml, asked.resume.string() + ": config");
   run.resume = run.output = asked.resume;
   run.budget = asked.budget;
+  run.allowed = asked.allowed;
   run.verbosity = asked.verbosity;
   return run;
 }

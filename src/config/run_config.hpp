@@ -76,8 +76,10 @@ struct RunConfig {
 
   std::filesystem::path output;  ///< empty = isoscale-<workloads>-<host>-<UTC time>.h5 here
   IfExists if_exists = IfExists::refuse;
-  /// Run file whose missing points are measured; then nothing else here but `budget` and
-  /// `verbosity` is meant, and there are no experiments (see resumption.hpp). Empty = a new run.
+  std::vector<std::string> allowed;  ///< checks of preflight whose stop lets the run go on
+  /// Run file whose missing points are measured; then nothing else here but `budget`, `allowed`
+  /// and `verbosity` is meant, and there are no experiments (see resumption.hpp). Empty = a new
+  /// run.
   std::filesystem::path resume;
   Mode mode = Mode::measure;
   Verbosity verbosity = Verbosity::normal;
@@ -86,6 +88,14 @@ struct RunConfig {
 
   bool operator==(const RunConfig&) const = default;
 };
+
+/// `isoscale check`: preflight for the ranks that are there, nothing measured after it.
+struct CheckCommand {
+  enum class Format : std::uint8_t { text, json };
+  RunConfig config;  ///< of which only device, BLAS threads, GPUs and what is allowed are looked at
+  Format format = Format::text;
+};
+[[nodiscard]] std::string_view name(CheckCommand::Format format);
 
 /// The options given that mean nothing without a GPU, "--graph, --share-gpu"; "" when none is.
 [[nodiscard]] std::string gpu_options_given(const RunConfig& config);

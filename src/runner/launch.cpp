@@ -15,6 +15,7 @@
 #include "runner/faults.hpp"
 #include "runner/header.hpp"
 #include "runner/on_root.hpp"
+#include "runner/preflight.hpp"
 #include "runner/resume.hpp"
 #include "system/time_limit.hpp"
 #include "units/text.hpp"
@@ -79,6 +80,14 @@ Outcome Launch::measure() {
 units::Seconds Launch::elapsed() const { return units::to_seconds(comm::now() - setting_.begin); }
 
 bool Launch::opened() {
+  const bool is_new = setting_.config.resume.empty();
+  on_root(setting_.world, [&] {
+    results::check_output(path_, is_new ? setting_.config.if_exists : config::IfExists::overwrite);
+  });
+  results::PreflightData looked = preflight(
+      {.config = setting_.config, .executor = &setting_.executor, .facts = setting_.facts},
+      setting_.world);
+  require_no_stop(looked, setting_.world);
   const std::vector<RankSoftware> software =
       gather_software(setting_.world, setting_.executor.describe());
   bool is_open = true;
@@ -86,10 +95,10 @@ bool Launch::opened() {
     header_ =
         make_header(setting_.config, site_, setting_.executor.describe(), setting_.facts, software);
     rank_facts_ = header_.rank_facts;
-    if (earlier_) {
-      is_open = reopen();
-    } else {
+    if (is_new) {
       create();
+    } else {
+      is_open = reopen();
     }
     if (is_open) warn_of_time_limit();
   });
@@ -97,7 +106,6 @@ bool Launch::opened() {
 }
 
 void Launch::create() {
-  results::check_output(path_, setting_.config.if_exists);
   add_idle_injections();
   measured_ = header_;
   writer_ = std::make_unique<results::RunWriter>(path_, header_, setting_.config.if_exists);
@@ -118,7 +126,6 @@ bool Launch::reopen() {
     }
     return false;
   }
-  results::check_output(path_, config::IfExists::overwrite);
   if (!wanted_.empty()) {
     earlier_->warnings.push_back(resumption_warning(*earlier_, header_, wanted_));
   }

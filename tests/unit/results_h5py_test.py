@@ -109,7 +109,8 @@ class RunFile(unittest.TestCase):
             self.assertEqual(dataset.dtype.str, TYPES[kind], dataset.name)
 
     def test_every_field_is_as_documented(self):
-        self.check_group(self.file, "Root group", inner=("ranks", "points", "calibration"))
+        self.check_group(self.file, "Root group", inner=("ranks", "points", "calibration", "preflight"))
+        self.check_group(self.file["preflight"], "/preflight")
         self.check_group(self.file["calibration"], "/calibration", inner=PARTS)
         for part in PARTS:
             self.check_group(self.file["calibration"][part], part)
@@ -134,6 +135,10 @@ class RunFile(unittest.TestCase):
         self.assertEqual(list(f["ranks/host"].asstr()[:]), ["node0"] * 4 + ["node1"] * 2)
         self.assertTrue(np.isnan(f["ranks/number/bound_cores"][5]))
         self.assertEqual(f["config"].asstr()[()].splitlines()[1], "# größer")
+        checks = f["preflight"]
+        verdicts = checks["verdict"].attrs["values"][checks["verdict"][:]]
+        self.assertEqual(list(verdicts), ["ok", "warning", "stop", "not checked"])
+        self.assertEqual(list(checks["allowed"][:]), [0, 0, 1, 0])
         point = f["points/0000"]
         self.assertEqual(dict(point["options"].attrs), {"bucket": "25MiB", "overlap": "on"})
         self.assertEqual(dict(point["model_shape"].attrs), {"hidden": "64"})

@@ -228,6 +228,23 @@ inline CalibrationData calibration() {
                        {.dtype = "f64"}}};
 }
 
+inline PreflightData preflight() {
+  return {.results = {{.name = "duplicate-gpu", .what = "8 GPUs of 2 nodes"},
+                      {.name = "port-rate",
+                       .verdict = system::Verdict::warning,
+                       .host = "node1",
+                       .device = "mlx5_0 port 1",
+                       .what = "runs at 200 Gbit/s",
+                       .cost = "half the bandwidth",
+                       .fix = "reseat the cable"},
+                      {.name = "build",
+                       .verdict = system::Verdict::stop,
+                       .what = "größer",
+                       .allowed = true},
+                      {.name = "xid", .verdict = system::Verdict::not_checked}},
+          .facts = R"({"device":"host"})"};
+}
+
 inline RunData header() {
   RunData run{.id = "0123456789abcdef",
               .created = "2026-01-02T03:04:00Z",

@@ -55,6 +55,15 @@ TEST_F(RunFile, KeepsTheHeader) {
   EXPECT_TRUE(run.points.empty());
 }
 
+TEST_F(RunFile, KeepsWhatPreflightSaid) {
+  RunData run = samples::header();
+  RunWriter{file(), run, IfExists::refuse}.finish(run);
+  EXPECT_EQ(read_run(file()).preflight, std::nullopt);
+  run.preflight = samples::preflight();
+  RunWriter{file(), run, IfExists::overwrite}.finish(run);
+  EXPECT_EQ(read_run(file()).preflight, samples::preflight());
+}
+
 TEST_F(RunFile, KeepsRankFactsAndWhichAreUnknown) {
   RunWriter{file(), samples::header(), IfExists::refuse}.finish(samples::header());
   const RunData run = read_run(file());
