@@ -41,7 +41,7 @@ units::Seconds common_loop(std::span<const PointTime> points, units::Seconds lef
 
 }  // namespace
 
-std::optional<Share> next_share(std::span<const PointTime> points, units::Seconds left) {
+std::optional<Portion> next_portion(std::span<const PointTime> points, units::Seconds left) {
   std::vector<PointTime> fitting;
   std::optional<std::size_t> first;
   units::Seconds needed{0};
@@ -54,8 +54,8 @@ std::optional<Share> next_share(std::span<const PointTime> points, units::Second
   }
   if (!first) return std::nullopt;
   const PointTime& point = points[*first];
-  return Share{.at = *first,
-               .loop = std::clamp(common_loop(fitting, left), point.least, point.most)};
+  return Portion{.at = *first,
+                 .loop = std::clamp(common_loop(fitting, left), point.least, point.most)};
 }
 
 Turns::Turns(const Plan& plan, const config::RunConfig& config, std::string_view device,
@@ -90,9 +90,9 @@ std::optional<Turn> Turns::next(units::Seconds elapsed) const {
   for (const int index : waiting) {
     times.push_back(expected(plan_->points[static_cast<std::size_t>(index)]));
   }
-  const auto share = next_share(times, (1 - share_of_end) * *config_->budget - elapsed);
-  if (!share) return std::nullopt;
-  return Turn{.index = waiting[share->at], .loop = std::min(share->loop, config_->max_time)};
+  const auto portion = next_portion(times, (1 - share_of_end) * *config_->budget - elapsed);
+  if (!portion) return std::nullopt;
+  return Turn{.index = waiting[portion->at], .loop = std::min(portion->loop, config_->max_time)};
 }
 
 void Turns::done(const Turn& turn, units::Seconds time) {

@@ -20,19 +20,19 @@ namespace isoscale::runner {
 inline constexpr std::string_view budget_reason = "budget";
 
 /// Of a list of points: the one to measure now, and the time of its loop.
-struct Share {
+struct Portion {
   std::size_t at = 0;
   units::Seconds loop{};
 
-  bool operator==(const Share&) const = default;
+  bool operator==(const Portion&) const = default;
 };
 
-/// The first of the points that get a share of the time `left`. Points are taken in the order given
-/// as long as each fits with its least loop; later ones that are short enough still get in. What is
-/// left over goes to the loops, the same for all, but no loop gets more than was asked for. Nothing
-/// when no point fits.
-[[nodiscard]] std::optional<Share> next_share(std::span<const PointTime> points,
-                                              units::Seconds left);
+/// The first of the points that get a portion of the time `left`. Points are taken in the order
+/// given as long as each fits with its least loop; later ones that are short enough still get in.
+/// What is left over goes to the loops, the same for all, but no loop gets more than was asked for.
+/// Nothing when no point fits.
+[[nodiscard]] std::optional<Portion> next_portion(std::span<const PointTime> points,
+                                                  units::Seconds left);
 
 /// A point whose turn it is.
 struct Turn {
@@ -41,7 +41,7 @@ struct Turn {
 };
 
 /// Hands out the points of a plan one after the other: without a budget in the order of the plan,
-/// each with --max-time; with one, the most telling first, each with its share of what is left.
+/// each with --max-time; with one, the most telling first, each with its portion of what is left.
 /// Points that take longer than their estimate make the estimates of the workload's others longer.
 /// Used by one rank, which tells the others.
 class Turns {

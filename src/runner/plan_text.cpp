@@ -30,7 +30,7 @@ std::string traffic_text(const PlannedPoint& point) {
 std::string point_line(const PlannedPoint& point, const PointTime& time) {
   std::string sent = traffic_text(point);
   if (!point.reach.empty()) sent += fmt::format(" ({})", point.reach);
-  return fmt::format(fmt::runtime(row), point.index + 1, point.workload->name,
+  return fmt::format(row, point.index + 1, point.workload->name,
                      uses_model(point) ? point.request.model.name : "-", point.ranks, point.nodes,
                      mesh::to_string(point.request.mesh), units::format(total(time, time.most)),
                      units::format(*point.memory_per_rank),
@@ -53,7 +53,7 @@ std::string injection_text(const config::Injection& injection, const Plan& plan)
 
 std::string describe(const Plan& plan, const config::RunConfig& config, std::string_view device) {
   std::string text =
-      fmt::format(fmt::runtime(row), "point", "workload", "model", "ranks", "nodes", "mesh", "time",
+      fmt::format(row, "point", "workload", "model", "ranks", "nodes", "mesh", "time",
                   "memory/rank", "FLOP/step", "sent/step by axis, and how far the axis reaches");
   units::Seconds loops{0};
   for (const PlannedPoint& point : plan.points) {

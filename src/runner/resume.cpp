@@ -145,6 +145,12 @@ std::vector<std::string> differences(const RunData& earlier, const Plan& plan) {
   return found;
 }
 
+void require_ranks(const RunData& earlier, const std::string& file, int ranks) {
+  if (earlier.ranks == ranks) return;
+  require_no_differences(
+      file, std::vector{fmt::format("{}, not {}", count_of(ranks, "rank"), earlier.ranks)});
+}
+
 void require_no_differences(const std::string& file, std::span<const std::string> found) {
   if (found.empty()) return;
   throw base::UsageError(fmt::format(

@@ -33,6 +33,10 @@ namespace isoscale::runner {
 /// Throws base::UsageError with all of the differences, unless there are none.
 void require_no_differences(const std::string& file, std::span<const std::string> found);
 
+/// Throws base::UsageError unless the run was of so many ranks: without them there is not even a
+/// plan to compare.
+void require_ranks(const results::RunData& earlier, const std::string& file, int ranks);
+
 /// What the file says of it: which points are of another launch, and the hosts where they differ.
 [[nodiscard]] std::string resumption_warning(const results::RunData& earlier,
                                              const results::RunData& now,

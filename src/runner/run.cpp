@@ -14,6 +14,7 @@
 #include "runner/launch.hpp"
 #include "runner/on_root.hpp"
 #include "runner/plan.hpp"
+#include "runner/resume.hpp"
 #include "runner/site.hpp"
 #include "system/facts.hpp"
 
@@ -55,7 +56,10 @@ struct Resumed {
 };
 Resumed read_resumed(const config::RunConfig& asked, const comm::Communicator& world) {
   Resumed resumed;
-  on_root(world, [&] { resumed.run = results::read_run(asked.resume); });
+  on_root(world, [&] {
+    resumed.run = results::read_run(asked.resume);
+    require_ranks(*resumed.run, asked.resume.string(), world.size());
+  });
   const std::string toml = world.broadcast(resumed.run ? resumed.run->config_toml : "");
   resumed.config = config::resumed(asked, toml);
   return resumed;
