@@ -94,6 +94,7 @@ bool Launch::opened() {
   on_root(setting_.world, [&] {
     header_ =
         make_header(setting_.config, site_, setting_.executor.describe(), setting_.facts, software);
+    header_.preflight = std::move(looked);
     rank_facts_ = header_.rank_facts;
     if (is_new) {
       create();
@@ -128,6 +129,10 @@ bool Launch::reopen() {
   }
   if (!wanted_.empty()) {
     earlier_->warnings.push_back(resumption_warning(*earlier_, header_, wanted_));
+    for (const system::CheckResult& result : header_.preflight->results) {
+      // The file's own preflight is that of its first launch.
+      if (result.allowed) earlier_->warnings.push_back("resumed with " + to_sentence(result));
+    }
   }
   writer_ =
       std::make_unique<results::RunWriter>(results::RunWriter::resume(path_, *earlier_, wanted_));
