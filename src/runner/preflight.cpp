@@ -30,9 +30,9 @@ using system::Verdict;
 /// What the rank is made of.
 std::map<std::string, std::string> versions_of(const executor::Executor* executor) {
   const base::BuildInfo& build = base::build_info();
-  std::map<std::string, std::string> versions{{"isoscale", build.version},
-                                              {"git", build.git_hash},
-                                              {"build_type", build.build_type},
+  std::map<std::string, std::string> versions{{"isoscale", std::string{build.version}},
+                                              {"git", std::string{build.git_hash}},
+                                              {"build_type", std::string{build.build_type}},
                                               {"mpi", comm::Environment::library_version()}};
   if (executor == nullptr) return versions;
   const executor::Description& device = executor->describe();
