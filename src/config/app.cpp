@@ -38,16 +38,26 @@ CLI::Option* add(CLI::App& command, const std::string& flags, std::string_view v
   return option;
 }
 
+void add(CLI::App& command, const RunOption& option) {
+  add(command, fmt::format("--{}", option.name), option.value, option.help, option.default_text)
+      ->group(std::string{name(option.group)});
+}
+
 void add_run(CLI::App& app) {
   CLI::App& run = *app.add_subcommand("run", "Measure scaling curves and write a run file");
   run.add_option(experiment_argument)
       ->description("experiment file; options override what it says")
       ->option_text(" ");
-  for (const RunOption& option : run_options()) {
-    add(run, fmt::format("--{}", option.name), option.value, option.help, option.default_text)
-        ->group(std::string{name(option.group)});
-  }
+  for (const RunOption& option : run_options()) add(run, option);
   run.footer(run_footer);
+}
+
+void add_check(CLI::App& app) {
+  CLI::App& check = *app.add_subcommand("check", "Look at the job's machines before measuring");
+  add(check, "--format", "text|json", "how to print", "text");
+  for (const std::string_view option : check_options) add(check, *find_option(option));
+  check.footer(
+      "Start it under the launcher of a run, with as many ranks: mpirun -np 8 isoscale check");
 }
 
 void add_report(CLI::App& app) {
@@ -89,6 +99,7 @@ std::unique_ptr<CLI::App> make_app() {
   app->allow_extras();
   app->require_subcommand(0, 1);
   add_run(*app);
+  add_check(*app);
   add_report(*app);
   add_list(*app);
   for (CLI::App* const command : app->get_subcommands({})) command->group("Commands");

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <array>
 #include <memory>
+#include <string_view>
 
 namespace isoscale::config {
 
@@ -12,6 +14,10 @@ inline constexpr const char* experiment_argument = "EXPERIMENT.toml";
 inline constexpr const char* files_argument = "RUN.h5";
 inline constexpr const char* what_argument = "WHAT";
 inline constexpr const char* workload_argument = "WORKLOAD";
+
+/// Those options of run that check has too.
+inline constexpr std::array<std::string_view, 5> check_options{"device", "blas-threads", "gpu-bind",
+                                                               "share-gpu", "allow"};
 
 /// The commands and their options for CLI11 to match and to describe; what it finds stays with the
 /// options as text. Unknown arguments are left in remaining().

@@ -136,22 +136,21 @@ void read_flag(Layer& layer, const CLI::App& command, const RunOption& option,
   if (!results.empty()) give(layer.shared, option, "true", flag);
 }
 
+void read_option(Layer& layer, const CLI::App& command, const RunOption& option) {
+  const std::string flag = fmt::format("--{}", option.name);
+  if (option.arity == Arity::flag) return read_flag(layer, command, option, flag);
+  const bool may_be_given_again =
+      option.arity == Arity::repeated || option.arity == Arity::repeated_list;
+  if (!may_be_given_again) (void)value_of(command, flag);
+  for (const std::string& value : values_of(command, flag)) {
+    give(layer.shared, option, value, flag);
+  }
+}
+
 RunConfig interpret_run(const CLI::App& command, std::span<const std::string> arguments,
                         Known known) {
   Layer layer;
-  for (const RunOption& option : run_options()) {
-    const std::string flag = fmt::format("--{}", option.name);
-    if (option.arity == Arity::flag) {
-      read_flag(layer, command, option, flag);
-      continue;
-    }
-    const bool may_be_given_again =
-        option.arity == Arity::repeated || option.arity == Arity::repeated_list;
-    if (!may_be_given_again) (void)value_of(command, flag);
-    for (const std::string& value : values_of(command, flag)) {
-      give(layer.shared, option, value, flag);
-    }
-  }
+  for (const RunOption& option : run_options()) read_option(layer, command, option);
   Layer file;
   if (const std::string* const path = value_of(command, experiment_argument)) {
     const auto readable = with_place(experiment_argument, *path, parse_path);
@@ -160,6 +159,20 @@ RunConfig interpret_run(const CLI::App& command, std::span<const std::string> ar
   RunConfig run = assemble(file, layer, known);
   run.command_line = shell_quoted(arguments);
   return run;
+}
+
+CheckCommand interpret_check(const CLI::App& command, std::span<const std::string> arguments) {
+  Layer layer;
+  for (const std::string_view name : check_options) read_option(layer, command, *find_option(name));
+  CheckCommand check;
+  check.config = without_experiments(layer);
+  check.config.command_line = shell_quoted(arguments);
+  if (const std::string* const format = value_of(command, "--format")) {
+    check.format = with_place("--format", *format, [](std::string_view value) {
+      return parse_choice(value, {CheckCommand::Format::text, CheckCommand::Format::json});
+    });
+  }
+  return check;
 }
 
 ReportCommand interpret_report(const CLI::App& command) {
@@ -243,6 +256,7 @@ Command parse_arguments(std::span<const std::string> arguments, Known known) {
   if (&command == app.get()) return help_text(*app);
   refuse_extras(command);
   if (command.get_name() == "run") return interpret_run(command, arguments, known);
+  if (command.get_name() == "check") return interpret_check(command, arguments);
   if (command.get_name() == "report") return interpret_report(command);
   return interpret_list(command, known);
 }

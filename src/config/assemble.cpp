@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "config/find_workload.hpp"
 #include "config/layer.hpp"
+#include "config/resumption.hpp"
 #include "config/suites.hpp"
 #include "config/values.hpp"
 
@@ -205,7 +206,21 @@ Experiment make_experiment(const std::vector<const Choices*>& layers, const Work
 
 }  // namespace
 
+RunConfig without_experiments(const Layer& layer) {
+  RunConfig run;
+  Experiment none;
+  apply(layer.shared, Scope::run, none, run);
+  refuse_gpu_options_on_host(run);
+  return run;
+}
+
 RunConfig assemble(const Layer& file, const Layer& command_line, Known known) {
+  if (const Given* const resume = file.shared.find("resume")) {
+    throw base::UsageError(fmt::format(
+        "{}: is of one launch and not of an experiment; give --resume on the command line",
+        resume->place));
+  }
+  if (command_line.shared.find("resume") != nullptr) return resumption(file, command_line);
   refuse_conflicts(file, command_line);
   Layer suite;
   const Plan plan = plan_experiments(file, command_line, suite);

@@ -38,7 +38,7 @@ struct PrintCommand {
   std::string text;
 };
 
-using Command = std::variant<RunConfig, ReportCommand, ListCommand, PrintCommand>;
+using Command = std::variant<RunConfig, CheckCommand, ReportCommand, ListCommand, PrintCommand>;
 
 /// Reads the command line (CLI11). Never prints, never exits. Throws base::UsageError: what was
 /// wrong, where, and what would have been accepted (the nearest option, workload, model ... by

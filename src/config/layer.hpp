@@ -56,4 +56,7 @@ void give_workload_option(Choices& choices, const std::string& key, std::string_
 [[nodiscard]] RunConfig assemble(const Layer& file, const Layer& command_line,
                                  std::span<const workloads::Workload> known);
 
+/// What a layer says of a run besides what it measures. Throws base::UsageError for what conflicts.
+[[nodiscard]] RunConfig without_experiments(const Layer& layer);
+
 }  // namespace isoscale::config

@@ -50,8 +50,16 @@ std::string write_gpu_bind(const RunConfig& run) {
   return run.gpu_bind == automatic_gpu_bind ? "" : toml_string(run.gpu_bind);
 }
 
+std::string write_names(const std::vector<std::string>& names) {
+  return names.empty() ? "" : toml_string(fmt::format("{}", fmt::join(names, ",")));
+}
+
 std::string write_path(const std::filesystem::path& path) {
   return path.empty() ? "" : toml_string(path.string());
+}
+
+std::string write_time(const std::optional<units::Seconds>& time) {
+  return time ? toml_string(fmt::format("{}s", time->value())) : "";
 }
 
 std::string write_flag(bool set) { return set ? "true" : ""; }

@@ -17,6 +17,10 @@ std::string_view name(Device device) {
 
 std::string_view name(FillIdle fill) { return fill == FillIdle::idle ? "idle" : "replicas"; }
 
+std::string_view name(CheckCommand::Format format) {
+  return format == CheckCommand::Format::text ? "text" : "json";
+}
+
 std::string gpu_options_given(const RunConfig& config) {
   std::vector<std::string_view> given;
   if (config.share_gpu == ShareGpu::yes) given.emplace_back("--share-gpu");

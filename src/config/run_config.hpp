@@ -64,10 +64,11 @@ struct RunConfig {
   ShareGpu share_gpu = ShareGpu::no;
   std::string gpu_bind{automatic_gpu_bind};  ///< or one GPU per local rank, see gpu_bind.hpp
 
-  double precision = 0.01;      ///< relative half-width of the interval to stop at
-  units::Seconds max_time{30};  ///< per point
-  int trace_steps = 4;          ///< traced steps kept per point
-  int trace_ranks = 64;         ///< ranks whose spans are kept
+  double precision = 0.01;               ///< relative half-width of the interval to stop at
+  units::Seconds max_time{30};           ///< per point
+  std::optional<units::Seconds> budget;  ///< of the whole run; absent = as long as it takes
+  int trace_steps = 4;                   ///< traced steps kept per point
+  int trace_ranks = 64;                  ///< ranks whose spans are kept
   Graph graph = Graph::off;
   Nvtx nvtx = Nvtx::off;
   std::vector<Injection> injections;      ///< faults put in on purpose
@@ -75,6 +76,11 @@ struct RunConfig {
 
   std::filesystem::path output;  ///< empty = isoscale-<workloads>-<host>-<UTC time>.h5 here
   IfExists if_exists = IfExists::refuse;
+  std::vector<std::string> allowed;  ///< checks of preflight whose stop lets the run go on
+  /// Run file whose missing points are measured; then nothing else here but `budget`, `allowed`
+  /// and `verbosity` is meant, and there are no experiments (see resumption.hpp). Empty = a new
+  /// run.
+  std::filesystem::path resume;
   Mode mode = Mode::measure;
   Verbosity verbosity = Verbosity::normal;
   std::string command_line;  ///< as typed, shell-quoted
@@ -82,6 +88,14 @@ struct RunConfig {
 
   bool operator==(const RunConfig&) const = default;
 };
+
+/// `isoscale check`: preflight for the ranks that are there, nothing measured after it.
+struct CheckCommand {
+  enum class Format : std::uint8_t { text, json };
+  RunConfig config;  ///< of which only device, BLAS threads, GPUs and what is allowed are looked at
+  Format format = Format::text;
+};
+[[nodiscard]] std::string_view name(CheckCommand::Format format);
 
 /// The options given that mean nothing without a GPU, "--graph, --share-gpu"; "" when none is.
 [[nodiscard]] std::string gpu_options_given(const RunConfig& config);

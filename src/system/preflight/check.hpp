@@ -54,4 +54,8 @@ struct Check {
 /// Whether one of them is a stop that is not allowed.
 [[nodiscard]] bool stops(std::span<const CheckResult> results);
 
+/// On one line: "warning port-rate: c3, mlx5_0 port 1: what was found; what it costs; what to do",
+/// without parts that are empty; "stop duplicate-gpu (allowed): ...".
+[[nodiscard]] std::string to_sentence(const CheckResult& result);
+
 }  // namespace isoscale::system
