@@ -2,11 +2,14 @@
 // SPDX-License-Identifier: MIT
 #include "results/writer.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "results/calibration_table.hpp"
@@ -61,6 +64,16 @@ void create_file(const TemporaryFile& file, std::string_view format, Fill&& fill
   created.close();
 }
 
+/// The run file that an earlier launch published.
+Descriptor open_published(const fs::path& path) {
+  Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (!file) {
+    throw base::Error(
+        fmt::format("cannot open {}: {}", path.string(), std::generic_category().message(errno)));
+  }
+  return file;
+}
+
 void put_part_reference(hdf5::Group& points, int index, const fs::path& part) {
   hdf5::Group group = points.create_group(point_group_name(index));
   group.set("index", std::int64_t{index});
@@ -78,6 +91,48 @@ RunWriter::RunWriter(const fs::path& path, RunData header, config::IfExists if_e
   header_.points.clear();
   const TemporaryFile rehearsal{path_.parent_path()};
   write_header(rehearsal);
+}
+
+RunWriter::RunWriter(Existing, const fs::path& path, RunData earlier, const std::set<int>& again,
+                     units::Bytes part_limit)
+    : path_(resolved_output(path)),
+      header_(std::move(earlier)),
+      if_exists_(config::IfExists::overwrite),
+      part_limit_(part_limit.value()),
+      published_(open_published(path_)) {
+  std::vector<int> removed;
+  for (const PointData& point : header_.points) {
+    if (again.contains(point.index)) {
+      removed.push_back(point.index);
+    } else {
+      committed_.insert(point.index);
+    }
+  }
+  header_.points.clear();
+  header_.calibration.reset();  // of points that are about to change
+  header_.complete = false;
+  header_.ended.clear();
+  commit_change(room_for_reference, [&](hdf5::Group& root) {
+    hdf5::Group points = root.open_group("points");
+    for (const int index : removed) points.remove(point_group_name(index));
+    put_end(root, header_);
+  });
+  remove_unnamed_parts();
+}
+
+RunWriter RunWriter::resume(const fs::path& path, RunData earlier, const std::set<int>& again,
+                            units::Bytes part_limit) {
+  return RunWriter{Existing{}, path, std::move(earlier), again, part_limit};
+}
+
+/// Those of points that have been taken out, and one that a killed launch had no time to name.
+void RunWriter::remove_unnamed_parts() const {
+  std::set<fs::path> named;
+  for (const int index : committed_) named.insert(part_path(path_, index));
+  std::error_code ignored;
+  for (const fs::path& part : existing_parts(path_)) {
+    if (!named.contains(part)) fs::remove(part, ignored);
+  }
 }
 
 void RunWriter::write_header(const TemporaryFile& file) const {

@@ -28,6 +28,14 @@ class RunWriter {
   RunWriter(const std::filesystem::path& path, RunData header, config::IfExists if_exists,
             units::Bytes part_limit = default_part_limit);
 
+  /// Goes on with a run file that an earlier launch left: `earlier` is what it holds, and its
+  /// points `again` are taken out of it, to be measured anew. The file is partial from now on and
+  /// has the warnings of `earlier`; parts that it does not name are removed. What it says of the
+  /// launch stays. Throws base::Error, with the file as it was.
+  [[nodiscard]] static RunWriter resume(const std::filesystem::path& path, RunData earlier,
+                                        const std::set<int>& again,
+                                        units::Bytes part_limit = default_part_limit);
+
   /// Appends one point; when this returns, it is on disk. Throws base::Error, with the file as it
   /// was before, when the point contradicts itself, has the index of another, or finds no room.
   void commit(const PointData& point);
@@ -37,6 +45,10 @@ class RunWriter {
   void finish(const RunData& last);
 
  private:
+  struct Existing {};  ///< a run file is there, to be gone on with
+  RunWriter(Existing, const std::filesystem::path& path, RunData earlier,
+            const std::set<int>& again, units::Bytes part_limit);
+  void remove_unnamed_parts() const;
   void write_header(const TemporaryFile& file) const;
   /// Copies what is published, changes the copy's root group, publishes it.
   template <class Change>

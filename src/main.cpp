@@ -77,6 +77,9 @@ struct Execute {
   base::ExitCode operator()(const config::RunConfig& command) const {
     return run_command(command, argc, argv);
   }
+  base::ExitCode operator()(const config::CheckCommand& command) const {
+    return check_command(command, argc, argv);
+  }
   base::ExitCode operator()(const config::ReportCommand& command) const {
     return report_command(command);
   }
@@ -96,9 +99,10 @@ int run(int argc, char** argv) {
     const config::Command command = config::parse_command_line(argc, argv);
     return static_cast<int>(std::visit(Execute{argc, argv}, command));
   } catch (const base::UsageError& error) {
-    // Every rank of a run finds the same mistake before MPI has started; the launcher's first
+    // Every rank finds the same mistake before MPI has started; the launcher's first
     // speaks.
-    const bool many = argc > 1 && std::string_view{argv[1]} == "run";
+    const std::string_view name = argc > 1 ? argv[1] : "";
+    const bool many = name == "run" || name == "check";
     if (!many || system::speaks_for_launch(system::process_environment())) {
       base::warn(fmt::format("isoscale: {}", error.what()));
     }

@@ -7,8 +7,12 @@
 
 namespace isoscale {
 
-/// `isoscale run`. Two files define it: one for builds with MPI, one for builds without, which can
-/// only say so. Throws base::Error.
+// Two files define these: one for builds with MPI, one for builds without, which can only say so.
+
+/// `isoscale run`. Throws base::Error.
 [[nodiscard]] base::ExitCode run_command(const config::RunConfig& config, int argc, char** argv);
+/// `isoscale check`. Throws base::Error.
+[[nodiscard]] base::ExitCode check_command(const config::CheckCommand& command, int argc,
+                                           char** argv);
 
 }  // namespace isoscale

@@ -2,12 +2,30 @@
 // SPDX-License-Identifier: MIT
 #include "run_command.hpp"
 
+#include <fmt/format.h>
+
+#include <string_view>
+
 namespace isoscale {
 
-base::ExitCode run_command(const config::RunConfig& /*config*/, int /*argc*/, char** /*argv*/) {
+namespace {
+
+[[noreturn]] void refuse(std::string_view command) {
   throw base::UsageError(
-      "run: this isoscale was built without MPI and only reads run files; build with "
-      "-DISOSCALE_MPI=ON to measure");
+      fmt::format("{}: this isoscale was built without MPI and only reads run files; build with "
+                  "-DISOSCALE_MPI=ON to measure",
+                  command));
+}
+
+}  // namespace
+
+base::ExitCode run_command(const config::RunConfig& /*config*/, int /*argc*/, char** /*argv*/) {
+  refuse("run");
+}
+
+base::ExitCode check_command(const config::CheckCommand& /*command*/, int /*argc*/,
+                             char** /*argv*/) {
+  refuse("check");
 }
 
 }  // namespace isoscale

@@ -8,12 +8,14 @@
 #include <string>
 
 #include "analysis/calibration/calibrate.hpp"
+#include "analysis/render/checks.hpp"
 #include "analysis/statistics/change_point.hpp"
 #include "analysis/statistics/looks.hpp"
 #include "analysis/statistics/statistics.hpp"
 #include "base/log.hpp"
 #include "comm/world.hpp"
 #include "run_command.hpp"
+#include "runner/preflight.hpp"
 #include "runner/run.hpp"
 #include "system/facts.hpp"
 
@@ -30,9 +32,10 @@ void print(const std::string& text) {
   if (!written || std::fflush(stdout) != 0) base::warn("standard output cannot be written");
 }
 
-}  // namespace
-
-base::ExitCode run_command(const config::RunConfig& config, int argc, char** argv) {
+/// MPI, and how errors leave it: what all ranks have in hand is said by one of them; a rank that
+/// fails alone ends the job. `work` takes the environment and the world.
+template <class Work>
+base::ExitCode under_mpi(int argc, char** argv, const Work& work) {
   // Looked at before MPI starts: an MPI that finds itself alone sets a launcher's variables itself.
   const bool speaks = system::speaks_for_launch(system::process_environment());
   const auto alone = system::singleton_problem(1, system::process_environment());
@@ -45,6 +48,22 @@ base::ExitCode run_command(const config::RunConfig& config, int argc, char** arg
   };
   try {
     if (world.size() == 1 && alone) throw base::UsageError(*alone);
+    return work(environment, world);
+  } catch (const base::UsageError& error) {
+    return leave_together(error);
+  } catch (const base::AgreedError& error) {
+    return leave_together(error);
+  } catch (const std::exception& error) {
+    if (world.size() == 1) throw;
+    base::warn(fmt::format("isoscale: rank {}: {}; ending the job", world.rank(), error.what()));
+    comm::Environment::abort_job(static_cast<int>(base::ExitCode::failed));
+  }
+}
+
+}  // namespace
+
+base::ExitCode run_command(const config::RunConfig& config, int argc, char** argv) {
+  return under_mpi(argc, argv, [&](const auto& environment, const auto& world) {
     const runner::Outcome outcome = runner::run(config, environment, world,
                                                 {.half_width = half_width,
                                                  .nominal_confidence = analysis::nominal_confidence,
@@ -56,15 +75,20 @@ base::ExitCode run_command(const config::RunConfig& config, int argc, char** arg
       print(fmt::format("wrote {0}\nread it with: isoscale report {0}\n", outcome.file.string()));
     }
     return outcome.exit_code;
-  } catch (const base::UsageError& error) {
-    return leave_together(error);
-  } catch (const base::AgreedError& error) {
-    return leave_together(error);
-  } catch (const std::exception& error) {
-    if (world.size() == 1) throw;
-    base::warn(fmt::format("isoscale: rank {}: {}; ending the job", world.rank(), error.what()));
-    comm::Environment::abort_job(static_cast<int>(base::ExitCode::failed));
-  }
+  });
+}
+
+base::ExitCode check_command(const config::CheckCommand& command, int argc, char** argv) {
+  return under_mpi(argc, argv, [&](const auto& environment, const auto& world) {
+    const results::PreflightData found = runner::check(command.config, environment, world);
+    if (world.rank() == 0) {
+      print(command.format == config::CheckCommand::Format::json
+                ? analysis::render_checks_json(found)
+                : analysis::render_checks_text(found));
+    }
+    const bool stops = world.broadcast(std::int64_t{system::stops(found.results)}) != 0;
+    return stops ? base::ExitCode::usage : base::ExitCode::done;
+  });
 }
 
 }  // namespace isoscale

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/render/checks.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "units/text.hpp"
 
@@ -97,6 +98,9 @@ Facts header(const RunReport& report) {
   add(facts, "command", {run.command_line});
   add(facts, "file", {report.file});
   for (const std::string& warning : run.warnings) add(facts, "WARNING", {warning});
+  if (run.preflight) {
+    for (auto& fact : check_facts(*run.preflight)) facts.push_back(std::move(fact));
+  }
   return facts;
 }
 

@@ -12,6 +12,7 @@
 #include "analysis/causes/causes_json.hpp"
 #include "analysis/devices/device_tables.hpp"
 #include "analysis/render/cells.hpp"
+#include "analysis/render/checks.hpp"
 #include "analysis/rows/rows_json.hpp"
 
 namespace isoscale::analysis {
@@ -174,6 +175,7 @@ Json run_json(const RunReport& report) {
           {"status", run.complete ? "complete" : "partial"},
           {"warnings", Json(run.warnings)},
           {"system", system_json(run)},
+          {"preflight", run.preflight ? checks_json(*run.preflight) : Json{}},
           {"points", rows},
           {"curves", curves_json(report)},
           {"calibration", calibration_json(report.calibration)}};

@@ -9,6 +9,7 @@
 #include "base/text.hpp"
 #include "config/find_workload.hpp"
 #include "config/layer.hpp"
+#include "config/resumption.hpp"
 #include "config/suites.hpp"
 #include "config/values.hpp"
 
@@ -214,6 +215,12 @@ RunConfig without_experiments(const Layer& layer) {
 }
 
 RunConfig assemble(const Layer& file, const Layer& command_line, Known known) {
+  if (const Given* const resume = file.shared.find("resume")) {
+    throw base::UsageError(fmt::format(
+        "{}: is of one launch and not of an experiment; give --resume on the command line",
+        resume->place));
+  }
+  if (command_line.shared.find("resume") != nullptr) return resumption(file, command_line);
   refuse_conflicts(file, command_line);
   Layer suite;
   const Plan plan = plan_experiments(file, command_line, suite);

@@ -58,6 +58,10 @@ std::string write_path(const std::filesystem::path& path) {
   return path.empty() ? "" : toml_string(path.string());
 }
 
+std::string write_time(const std::optional<units::Seconds>& time) {
+  return time ? toml_string(fmt::format("{}s", time->value())) : "";
+}
+
 std::string write_flag(bool set) { return set ? "true" : ""; }
 
 }  // namespace isoscale::config

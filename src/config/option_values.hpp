@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,8 @@ void apply_gpu_bind(std::string_view text, RunConfig& run);
 [[nodiscard]] std::string write_gpu_bind(const RunConfig& run);
 [[nodiscard]] std::string write_names(const std::vector<std::string>& names);
 [[nodiscard]] std::string write_path(const std::filesystem::path& path);
+/// An absent one is not written.
+[[nodiscard]] std::string write_time(const std::optional<units::Seconds>& time);
 /// Flags are written only when they are set.
 [[nodiscard]] std::string write_flag(bool set);
 

@@ -64,10 +64,11 @@ struct RunConfig {
   ShareGpu share_gpu = ShareGpu::no;
   std::string gpu_bind{automatic_gpu_bind};  ///< or one GPU per local rank, see gpu_bind.hpp
 
-  double precision = 0.01;      ///< relative half-width of the interval to stop at
-  units::Seconds max_time{30};  ///< per point
-  int trace_steps = 4;          ///< traced steps kept per point
-  int trace_ranks = 64;         ///< ranks whose spans are kept
+  double precision = 0.01;               ///< relative half-width of the interval to stop at
+  units::Seconds max_time{30};           ///< per point
+  std::optional<units::Seconds> budget;  ///< of the whole run; absent = as long as it takes
+  int trace_steps = 4;                   ///< traced steps kept per point
+  int trace_ranks = 64;                  ///< ranks whose spans are kept
   Graph graph = Graph::off;
   Nvtx nvtx = Nvtx::off;
   std::vector<Injection> injections;      ///< faults put in on purpose
@@ -76,6 +77,10 @@ struct RunConfig {
   std::filesystem::path output;  ///< empty = isoscale-<workloads>-<host>-<UTC time>.h5 here
   IfExists if_exists = IfExists::refuse;
   std::vector<std::string> allowed;  ///< checks of preflight whose stop lets the run go on
+  /// Run file whose missing points are measured; then nothing else here but `budget`, `allowed`
+  /// and `verbosity` is meant, and there are no experiments (see resumption.hpp). Empty = a new
+  /// run.
+  std::filesystem::path resume;
   Mode mode = Mode::measure;
   Verbosity verbosity = Verbosity::normal;
   std::string command_line;  ///< as typed, shell-quoted

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "base/error.hpp"
+#include "mesh/reach.hpp"
 #include "runner/faults.hpp"
 #include "runner/needs.hpp"
 #include "runner/players.hpp"
@@ -89,12 +90,18 @@ void require_device(const config::Experiment& experiment, const Site& site) {
   }
 }
 
-int nodes_of(const std::vector<int>& world_ranks, const Site& site) {
-  std::set<int> nodes;
+/// The node of each rank of a point.
+std::vector<int> nodes_of_positions(const std::vector<int>& world_ranks, const Site& site) {
+  std::vector<int> nodes;
   for (const int rank : world_ranks) {
-    nodes.insert(site.node_of_rank[static_cast<std::size_t>(rank)]);
+    nodes.push_back(site.node_of_rank[static_cast<std::size_t>(rank)]);
   }
-  return static_cast<int>(nodes.size());
+  return nodes;
+}
+
+int nodes_of(const std::vector<int>& world_ranks, const Site& site) {
+  const std::vector<int> nodes = nodes_of_positions(world_ranks, site);
+  return static_cast<int>(std::set<int>{nodes.begin(), nodes.end()}.size());
 }
 
 /// Throws base::UsageError unless what plays the point fits into each node's (or rank's) memory.
@@ -143,20 +150,38 @@ void add_injections(std::span<const config::Injection> injections, const program
   point.injections = std::move(texts);
 }
 
+/// Adds the traffic of one rank, by the axes that tell ranks of the point apart.
+void add_traffic(const program::Facts& facts, PlannedPoint& point) {
+  for (const program::Traffic& entry : facts.traffic) {
+    const mesh::AxisSet axes = mesh::varying(point.request.mesh, entry.axes);
+    auto at = std::ranges::lower_bound(point.sent_by_axes, axes, {}, &AxesTraffic::axes);
+    if (at == point.sent_by_axes.end() || at->axes != axes) {
+      at = point.sent_by_axes.insert(at, {.axes = axes, .sent = {}});
+    }
+    at->sent += entry.sent;
+  }
+}
+
 /// Adds what the programs say about work and memory to the point; throws base::UsageError when they
 /// do not fit.
 void measure_programs(const program::ProgramSet& set, PlannedPoint& point,
                       const config::RunConfig& config, const Site& site) {
   const std::vector<program::Facts> facts = facts_of_programs(set);
-  double flop = 0;
-  units::Bytes memory{0}, sent{0};
+  double flop = 0, busiest = 0;
+  units::Bytes memory{0}, sent{0}, most_sent{0};
   std::vector<units::Bytes> need_of_position;
   for (const std::uint32_t program : set.program_of_rank) {
     flop += facts[program].flop.value();
+    busiest = std::max(busiest, facts[program].flop.value());
     memory = std::max(memory, memory_total(facts[program]));
     sent += sent_total(facts[program]);
+    most_sent = std::max(most_sent, sent_total(facts[program]));
+    add_traffic(facts[program], point);
     need_of_position.push_back(memory_from(site.memory_pool, facts[program]));
   }
+  point.load.flop += busiest;
+  point.load.sent += most_sent;
+  point.load.memory = std::max(point.load.memory, memory);
   point.flop_per_step = point.flop_per_step.value_or(0) + flop;
   point.memory_per_rank = std::max(point.memory_per_rank.value_or(units::Bytes{0}), memory);
   point.sent_per_step = point.sent_per_step.value_or(units::Bytes{0}) + sent;
@@ -170,9 +195,11 @@ void measure_programs(PlannedPoint& point, const config::RunConfig& config, cons
   if (!workload.is_bench()) {
     return measure_programs(workload.build(point.request), point, config, site);
   }
-  const int batches = workload.bench.batches(point.request);
-  for (int batch = 0; batch < batches; ++batch) {
-    measure_programs(workload.bench.build(point.request, batch).set, point, config, site);
+  point.load.sessions = workload.bench.batches(point.request);
+  for (int batch = 0; batch < point.load.sessions; ++batch) {
+    const workloads::Bench bench = workload.bench.build(point.request, batch);
+    point.load.cases += static_cast<int>(bench.cases.size());
+    measure_programs(bench.set, point, config, site);
   }
 }
 
@@ -197,14 +224,13 @@ PlannedPoint plan_point(const config::Experiment& experiment, Count count,
                                          point.workload->name, count.ranks));
     }
     point.request = point.workload->scale(experiment.base, mesh, experiment.scaling);
+    point.reach = mesh::reach_text(mesh, nodes_of_positions(point.world_ranks, site));
     if (const auto on_machine = point.workload->bench.on_machine; on_machine != nullptr) {
       point.request =
           on_machine(point.request, {.device = site.device, .numa_nodes = site.numa_nodes});
     }
     if (point.workload->is_bench()) {
-      for (const int rank : point.world_ranks) {
-        point.request.node_of_rank.push_back(site.node_of_rank[static_cast<std::size_t>(rank)]);
-      }
+      point.request.node_of_rank = nodes_of_positions(point.world_ranks, site);
     }
     measure_programs(point, config, site);
   } catch (const base::UsageError& error) {
@@ -246,42 +272,6 @@ Plan make_plan(const config::RunConfig& config, const Site& site) {
                                : "nothing is left to run: " + plan.points.back().skip_reason);
   }
   return plan;
-}
-
-std::string describe(const Plan& plan, const config::RunConfig& config) {
-  std::string text = fmt::format("{:>5}  {:<11} {:<10} {:>5} {:<16} {:>11} {:>12} {:>11} {:>12}\n",
-                                 "point", "workload", "model", "ranks", "mesh", "stops after",
-                                 "memory/rank", "FLOP/step", "sent/step");
-  units::Seconds total{0};
-  for (const PlannedPoint& point : plan.points) {
-    text += fmt::format("{:>5}  {:<11} {:<10} {:>5} ", point.index + 1, point.workload->name,
-                        uses_model(point) ? point.request.model.name : "-", point.ranks);
-    if (!point.skip_reason.empty()) {
-      text += fmt::format("skipped: {}\n", point.skip_reason);
-      continue;
-    }
-    total += config.max_time;
-    text += fmt::format("{:<16} {:>11} {:>12} {:>11} {:>12}\n", mesh::to_string(point.request.mesh),
-                        units::format(config.max_time), units::format(*point.memory_per_rank),
-                        units::format(units::Flops{*point.flop_per_step}),
-                        units::format(*point.sent_per_step));
-  }
-  text += fmt::format(
-      "A point stops when it is precise enough or after this time ({} in all), but plays at least "
-      "six steps however long they take; verification and set-up come on top.\n",
-      units::format(total));
-  for (const config::Injection& injection : config.injections) {
-    std::vector<int> touched;
-    for (const PlannedPoint& point : plan.points) {
-      const bool is_put_in =
-          std::ranges::find(point.injections, injection.text) != point.injections.end();
-      if (is_put_in && point.skip_reason.empty()) touched.push_back(point.index + 1);
-    }
-    text += touched.empty() ? fmt::format("{} touches no point.\n", injection.text)
-                            : fmt::format("{} is put into point {} on purpose.\n", injection.text,
-                                          fmt::join(touched, ", "));
-  }
-  return text;
 }
 
 }  // namespace isoscale::runner

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "config/run_config.hpp"
@@ -28,6 +29,23 @@ struct Site {
   bool oversubscribed = false;
 };
 
+/// What is put on links along a set of axes in one step, over all ranks: program::Traffic::sent.
+struct AxesTraffic {
+  mesh::AxisSet axes;
+  units::Bytes sent;
+
+  bool operator==(const AxesTraffic&) const = default;
+};
+
+/// What a point asks of the rank that has most to do, for an estimate of its time. A
+/// micro-benchmark's are of all its cases, each played once.
+struct Load {
+  double flop = 0;                  ///< of one step
+  units::Bytes sent{0}, memory{0};  ///< put on links in one step; storage
+  int sessions = 1;                 ///< prepared one after the other
+  int cases = 0;                    ///< of a micro-benchmark
+};
+
 struct PlannedPoint {
   int index = 0;
   const config::Experiment* experiment = nullptr;  ///< not owned: of the RunConfig
@@ -41,6 +59,9 @@ struct PlannedPoint {
   std::optional<double> flop_per_step{};          ///< over all ranks
   std::optional<units::Bytes> memory_per_rank{};  ///< of the rank that needs most
   std::optional<units::Bytes> sent_per_step{};    ///< put on links, all ranks: Traffic::sent
+  std::vector<AxesTraffic> sent_by_axes{};        ///< of which, by axes; ascending
+  Load load{};
+  std::string reach{};                    ///< mesh::reach_text
   std::vector<std::string> injections{};  ///< texts of those that touch it, in the order given
 };
 
@@ -58,7 +79,9 @@ struct Plan {
 /// must be free there. `config` must outlive the plan.
 [[nodiscard]] Plan make_plan(const config::RunConfig& config, const Site& site);
 
-/// The plan as a table for people: points, mesh, time, memory, FLOP, bytes sent.
-[[nodiscard]] std::string describe(const Plan& plan, const config::RunConfig& config);
+/// The plan as a table for people: points, mesh, nodes, time, memory, FLOP, bytes sent by axis and
+/// how far each axis reaches. The time is an estimate for `device`, see estimate.hpp.
+[[nodiscard]] std::string describe(const Plan& plan, const config::RunConfig& config,
+                                   std::string_view device);
 
 }  // namespace isoscale::runner

@@ -10,6 +10,7 @@
 
 #include "base/build_info.hpp"
 #include "base/log.hpp"
+#include "runner/device.hpp"
 #include "runner/on_root.hpp"
 #include "runner/site.hpp"
 #include "runner/sniff.hpp"
@@ -29,9 +30,9 @@ using system::Verdict;
 /// What the rank is made of.
 std::map<std::string, std::string> versions_of(const executor::Executor* executor) {
   const base::BuildInfo& build = base::build_info();
-  std::map<std::string, std::string> versions{{"isoscale", build.version},
-                                              {"git", build.git_hash},
-                                              {"build_type", build.build_type},
+  std::map<std::string, std::string> versions{{"isoscale", std::string{build.version}},
+                                              {"git", std::string{build.git_hash}},
+                                              {"build_type", std::string{build.build_type}},
                                               {"mpi", comm::Environment::library_version()}};
   if (executor == nullptr) return versions;
   const executor::Description& device = executor->describe();
@@ -155,6 +156,23 @@ void require_no_stop(const results::PreflightData& preflight, const comm::Commun
                     "pass with --allow NAME; isoscale check shows everything that was looked at",
                     stops));
   });
+}
+
+results::PreflightData check(const config::RunConfig& config, const comm::Environment& environment,
+                             const comm::Communicator& world) {
+  const std::vector<system::MachineFacts> facts = gather_facts(world);
+  ChosenExecutor chosen;
+  std::optional<std::string> problem;
+  try {
+    chosen = choose_executor(config, environment, world);
+  } catch (const base::UsageError& error) {
+    problem = error.what();
+  }
+  return preflight({.config = config,
+                    .executor = chosen.executor.get(),
+                    .device_problem = problem,
+                    .facts = facts},
+                   world);
 }
 
 }  // namespace isoscale::runner

@@ -34,4 +34,10 @@ struct PreflightWish {
 /// What else is wrong is warned of.
 void require_no_stop(const results::PreflightData& preflight, const comm::Communicator& world);
 
+/// `isoscale check`: preflight alone, for the device that `config` asks for; where it cannot be
+/// had, that is a stop among the others. Like preflight().
+[[nodiscard]] results::PreflightData check(const config::RunConfig& config,
+                                           const comm::Environment& environment,
+                                           const comm::Communicator& world);
+
 }  // namespace isoscale::runner

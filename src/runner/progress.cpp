@@ -20,7 +20,8 @@ std::string clock_text(double seconds) {
 
 }  // namespace
 
-Progress::Progress(Style style, int points) : style_(style), points_(points), begin_(comm::now()) {}
+Progress::Progress(Style style, int points, int to_measure)
+    : style_(style), points_(points), to_measure_(to_measure), begin_(comm::now()) {}
 
 Progress::Style Progress::detect() {
   return ::isatty(STDERR_FILENO) == 1 ? Style::live : Style::lines;
@@ -46,7 +47,7 @@ void Progress::doing(std::string_view what) {
 void Progress::end_point(std::string_view outcome) {
   if (style_ == Style::silent) return;
   const int number = index_ + 1;
-  done_ = number;
+  ++done_;
   const std::string line =
       fmt::format("point {} of {}: {}: {}{}", number, points_, what_, outcome, time_text());
   if (style_ == Style::lines) {
@@ -73,7 +74,7 @@ std::string Progress::time_text() const {
   std::string text = fmt::format("  [{} elapsed", clock_text(elapsed));
   // Left: as long a point as those before, once there are some.
   if (done_ > 0) {
-    text += fmt::format(", about {} left", clock_text(elapsed / done_ * (points_ - done_)));
+    text += fmt::format(", about {} left", clock_text(elapsed / done_ * (to_measure_ - done_)));
   }
   return text + "]";
 }

@@ -15,7 +15,9 @@ class Progress {
  public:
   enum class Style : std::uint8_t { live, lines, silent };
 
-  Progress(Style style, int points);
+  Progress(Style style, int points) : Progress(style, points, points) {}
+  /// `points` of the plan, of which `to_measure` are measured by this launch.
+  Progress(Style style, int points, int to_measure);
   /// Live when standard error is a terminal, else lines.
   [[nodiscard]] static Style detect();
 
@@ -31,6 +33,7 @@ class Progress {
 
   Style style_;
   int points_;
+  int to_measure_;
   int index_ = 0;  ///< of the point under way
   int done_ = 0;   ///< points that have ended
   std::string what_;

@@ -29,12 +29,12 @@ struct Services {
 
 struct Outcome {
   base::ExitCode exit_code = base::ExitCode::done;
-  std::filesystem::path file;  ///< what was written; empty for a dry run
+  std::filesystem::path file;  ///< what was written; empty when nothing was
 };
 
 /// Collective over the world. Throws base::UsageError, on every rank alike, for what is refused
 /// before anything is measured. The file is written by world rank 0.
-[[nodiscard]] Outcome run(const config::RunConfig& config, const comm::Environment& environment,
+[[nodiscard]] Outcome run(const config::RunConfig& asked, const comm::Environment& environment,
                           const comm::Communicator& world, const Services& services);
 
 }  // namespace isoscale::runner

@@ -183,7 +183,7 @@ Sniffed sniff(executor::Executor& executor, const comm::Communicator& world,
   Player multiplier = prepared(gemm_program(sizes), alone);
   if (result.problem) return result;
   if (const auto time = time_of_pass(std::move(multiplier), world)) {
-    result.gemm_rate = 2 * std::pow(double{sizes.gemm}, 3) / *time;
+    result.gemm_rate = 2 * std::pow(static_cast<double>(sizes.gemm), 3) / *time;
   }
   for (const Partners& partners : sniff_phases(node_of_rank)) {
     const int partner = partners[static_cast<std::size_t>(world.rank())];

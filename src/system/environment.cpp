@@ -5,6 +5,7 @@
 #include <array>
 #include <charconv>
 #include <cstdlib>
+#include <span>
 #include <system_error>
 
 #include "system/facts.hpp"
@@ -12,9 +13,10 @@
 namespace isoscale::system {
 namespace {
 
-/// Each looked at: no token, key or password is among them.
-constexpr std::array recorded_names = std::to_array<std::string_view>({
-    // threads and their places
+// Each name looked at: no token, key or password is among them.
+
+/// Threads and their places.
+constexpr std::array thread_names = std::to_array<std::string_view>({
     "OMP_NUM_THREADS",
     "OMP_PROC_BIND",
     "OMP_PLACES",
@@ -25,7 +27,9 @@ constexpr std::array recorded_names = std::to_array<std::string_view>({
     "BLIS_NUM_THREADS",
     "GOMP_CPU_AFFINITY",
     "KMP_AFFINITY",
-    // the job
+});
+/// The job and its ranks.
+constexpr std::array job_names = std::to_array<std::string_view>({
     "SLURM_JOB_ID",
     "SLURM_STEP_ID",
     "SLURM_NNODES",
@@ -44,19 +48,28 @@ constexpr std::array recorded_names = std::to_array<std::string_view>({
     "SLURM_GPU_BIND",
     "SLURM_GPU_FREQ",
     "SLURM_JOB_PARTITION",
+    "SLURM_JOB_END_TIME",
     "SLURM_CPU_BIND",
     "SLURM_MPI_TYPE",
     "PBS_JOBID",
     "PBS_QUEUE",
+    "PBS_WALLTIME",
     "PBS_NP",
     "LSB_JOBID",
     "LSB_QUEUE",
     "LSB_DJOB_NUMPROC",
     "FLUX_JOB_ID",
     "FLUX_JOB_SIZE",
-    // MPI: Open MPI, MPICH and what derives from it
     "OMPI_COMM_WORLD_SIZE",
     "OMPI_COMM_WORLD_LOCAL_SIZE",
+    "PMIX_RANK",
+    "PMI_SIZE",
+    "PMI_RANK",
+    "MPI_LOCALNRANKS",
+});
+/// How libraries and devices work.
+constexpr std::array library_names = std::to_array<std::string_view>({
+    // MPI: Open MPI, MPICH and what derives from it
     "OMPI_MCA_pml",
     "OMPI_MCA_btl",
     "OMPI_MCA_osc",
@@ -67,10 +80,6 @@ constexpr std::array recorded_names = std::to_array<std::string_view>({
     "OMPI_MCA_rmaps_base_mapping_policy",
     "OMPI_MCA_rmaps_base_oversubscribe",
     "OMPI_MCA_hwloc_base_binding_policy",
-    "PMIX_RANK",
-    "PMI_SIZE",
-    "PMI_RANK",
-    "MPI_LOCALNRANKS",
     "I_MPI_FABRICS",
     "I_MPI_PIN_DOMAIN",
     "MPICH_GPU_SUPPORT_ENABLED",
@@ -170,6 +179,25 @@ constexpr std::array recorded_names = std::to_array<std::string_view>({
     "NCCL_PXN_DISABLE",
 });
 
+/// What a launcher says of how many processes, nodes and devices there are.
+constexpr std::array launcher_names = std::to_array<std::string_view>({
+    "OMPI_COMM_WORLD_SIZE",
+    "OMPI_COMM_WORLD_LOCAL_SIZE",
+    "PMI_SIZE",
+    "MPI_LOCALNRANKS",
+    "SLURM_NTASKS",
+    "SLURM_STEP_NUM_TASKS",
+    "SLURM_NTASKS_PER_NODE",
+    "SLURM_NNODES",
+    "SLURM_JOB_NUM_NODES",
+    "SLURM_STEP_NUM_NODES",
+    "SLURM_CPUS_PER_TASK",
+    "SLURM_GPUS_ON_NODE",
+    "PBS_NP",
+    "LSB_DJOB_NUMPROC",
+    "FLUX_JOB_SIZE",
+});
+
 /// A count or rank that a launcher set; nullopt when unset or not a number.
 std::optional<long> number_in(const Lookup& environment, std::string_view name) {
   const std::optional<std::string> text = environment(name);
@@ -178,6 +206,14 @@ std::optional<long> number_in(const Lookup& environment, std::string_view name) 
   const char* const end = text->data() + text->size();
   const auto parsed = std::from_chars(text->data(), end, value);
   return parsed.ec == std::errc{} && parsed.ptr == end ? std::optional{value} : std::nullopt;
+}
+
+/// Those of the names that are set, with their values.
+void add_set(std::vector<std::pair<std::string, std::string>>& recorded,
+             std::span<const std::string_view> names, const Lookup& environment) {
+  for (const std::string_view name : names) {
+    if (auto value = environment(name)) recorded.emplace_back(name, *std::move(value));
+  }
 }
 
 std::string sentence(std::string_view evidence, std::string_view fix) {
@@ -199,10 +235,25 @@ Lookup process_environment() {
 
 std::vector<std::pair<std::string, std::string>> recorded_environment(const Lookup& environment) {
   std::vector<std::pair<std::string, std::string>> recorded;
-  for (const std::string_view name : recorded_names) {
-    if (auto value = environment(name)) recorded.emplace_back(name, *std::move(value));
-  }
+  add_set(recorded, thread_names, environment);
+  add_set(recorded, job_names, environment);
+  add_set(recorded, library_names, environment);
   return recorded;
+}
+
+std::vector<std::pair<std::string, std::string>> recorded_settings(const Lookup& environment) {
+  std::vector<std::pair<std::string, std::string>> recorded;
+  add_set(recorded, thread_names, environment);
+  add_set(recorded, library_names, environment);
+  return recorded;
+}
+
+std::map<std::string, std::int64_t> launcher_numbers(const Lookup& environment) {
+  std::map<std::string, std::int64_t> numbers;
+  for (const std::string_view name : launcher_names) {
+    if (const auto value = number_in(environment, name)) numbers.emplace(name, *value);
+  }
+  return numbers;
 }
 
 std::optional<std::string> singleton_problem(int world, const Lookup& environment) {

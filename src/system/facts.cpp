@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "base/error.hpp"
 #include "base/handle.hpp"
@@ -31,16 +32,33 @@ struct BitmapTraits {
 };
 using Bitmap = base::Handle<BitmapTraits>;
 
-/// The whole node, also what a scheduler withholds from this process. Null when hwloc cannot tell.
-Topology load_topology() {
+/// Packages, cores, NUMA nodes and logical CPUs of the whole node, also what a scheduler withholds
+/// from this process. Null when hwloc cannot tell. Every rank of a node loads one, so it leaves out
+/// caches and devices, and `without` = a component of hwloc that is not asked.
+Topology load_topology(const char* without) {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return {};
   Topology topology{raw};
+  hwloc_topology_set_all_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);
+  hwloc_topology_set_type_filter(raw, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL);
+  hwloc_topology_set_type_filter(raw, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
+  if (without != nullptr) {
+    hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, without);
+  }
   if (hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 ||
       hwloc_topology_load(raw) != 0) {
     return {};
   }
   return topology;
+}
+
+/// As Linux tells it. hwloc's component "x86" moves this process to each CPU in turn, to ask that
+/// one: 64 ranks that share a node wait for each other's turns. So it is asked only where Linux
+/// does not know the cores.
+Topology load_topology() {
+  Topology topology = load_topology("x86");
+  const bool known = topology && hwloc_get_nbobjs_by_type(topology.get(), HWLOC_OBJ_CORE) > 0;
+  return known ? std::move(topology) : load_topology(nullptr);
 }
 
 std::optional<int> count_of(const Topology& topology, hwloc_obj_type_t type) {

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,6 +37,13 @@ using Lookup = std::function<std::optional<std::string>(std::string_view)>;
 /// scheduler's token is a secret). Only those that are set, in list order.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> recorded_environment(
     const Lookup& environment);
+/// Those of them that set how threads, MPI, networks and devices work; not what describes the job
+/// and its ranks.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> recorded_settings(
+    const Lookup& environment);
+/// What launchers say of numbers of processes, nodes, CPUs and GPUs, by an explicit list of names;
+/// only those that are set, and to whole numbers.
+[[nodiscard]] std::map<std::string, std::int64_t> launcher_numbers(const Lookup& environment);
 
 /// Whether a job's processes were started without MPI's wiring, so that each thinks it is alone.
 /// Returns the reason to stop as a sentence with the fix, or nullopt. Rule: world = 1 and

@@ -15,21 +15,10 @@ namespace isoscale::system {
 namespace {
 
 using nvml::ask;
+using nvml::ask_clock;
+using nvml::ask_text;
 using nvml::Device;
 using nvml::Functions;
-
-constexpr std::size_t longest_text = 96;  ///< of all texts that NVML gives
-
-template <class Function, class... Arguments>
-std::optional<std::string> ask_text(Function* function, Arguments... arguments) {
-  std::array<char, longest_text> text{};
-  if (function == nullptr ||
-      function(arguments..., text.data(), static_cast<unsigned>(text.size())) != nvml::success) {
-    return std::nullopt;
-  }
-  text.back() = '\0';
-  return std::string{text.data()};
-}
 
 /// A setting that NVML gives together with what it will be after the next reset.
 template <class Mode>
@@ -39,12 +28,6 @@ std::optional<bool> ask_mode(int (*function)(Device, Mode*, Mode*), Device devic
     return std::nullopt;
   }
   return current != 0;
-}
-
-std::optional<double> ask_clock(int (*function)(Device, int, unsigned*), Device device, int clock) {
-  constexpr double megahertz = 1e6;
-  const std::optional<unsigned> value = ask<unsigned>(function, device, clock);
-  return value ? std::optional{*value * megahertz} : std::nullopt;
 }
 
 std::string bus_id_of(nvml::PciInfo pci) {
@@ -62,21 +45,23 @@ std::optional<std::string> compute_mode_of(const Functions& nvml, Device device)
 
 void add_links(GpuFacts& facts, const Functions& nvml, Device device) {
   if (nvml.nvlink_state == nullptr) return;
-  int active = 0;
+  int active = 0, inactive = 0;
   bool known = false, peers_known = true;
   std::set<std::string> peers;
   for (unsigned link = 0; link < nvml::most_links; ++link) {
     int state = 0;
     const int answer = nvml.nvlink_state(device, link, &state);
     known = known || answer == nvml::success || answer == nvml::not_supported;
-    if (answer != nvml::success || state == 0) continue;
-    ++active;
+    if (answer != nvml::success) continue;
+    ++(state == 0 ? inactive : active);
+    if (state == 0) continue;
     const auto peer = ask<nvml::PciInfo>(nvml.nvlink_remote_pci, device, link);
     peers_known = peers_known && peer.has_value();
     if (peer) peers.insert(bus_id_of(*peer));
   }
   if (!known) return;
   facts.nvlinks_active = active;
+  facts.nvlinks_inactive = inactive;
   if (peers_known) facts.nvlink_peers.emplace(peers.begin(), peers.end());
 }
 
@@ -103,10 +88,11 @@ std::string cuda_version_text(int version) {
 std::optional<GpuFacts> gpu_facts(const NvmlLibrary& library, std::string_view uuid) {
   if (library.functions() == nullptr) return std::nullopt;
   const Functions& nvml = *library.functions();
-  const std::optional<Device> found = find_device(nvml, uuid);
-  if (!found) return std::nullopt;
-  const Device device = *found;
+  const std::optional<Device> device = find_device(nvml, uuid);
+  return device ? std::optional{gpu_facts(nvml, *device)} : std::nullopt;
+}
 
+GpuFacts gpu_facts(const Functions& nvml, Device device) {
   GpuFacts facts;
   facts.name = ask_text(nvml.name, device);
   facts.uuid = ask_text(nvml.uuid, device);

@@ -23,6 +23,7 @@ struct GpuFacts {
   std::optional<bool> ecc, mig, persistence;
   std::optional<std::string> compute_mode;  ///< "default", "exclusive process", ...
   std::optional<int> nvlinks_active;        ///< 0 on a GPU without NVLink
+  std::optional<int> nvlinks_inactive;      ///< that it has and that are down or off
   /// PCI bus ids at the other ends of the active links, GPUs or switches, each once, ascending.
   std::optional<std::vector<std::string>> nvlink_peers;
   /// The NVLink domain of several nodes that it belongs to: cluster in hexadecimal, ".", clique.
@@ -33,6 +34,7 @@ struct GpuFacts {
 /// Of the GPU (or the MIG instance) with this UUID, "GPU-..." as CUDA and nvidia-smi show it.
 /// nullopt where NVML cannot be asked or does not know it.
 [[nodiscard]] std::optional<GpuFacts> gpu_facts(const NvmlLibrary& library, std::string_view uuid);
+[[nodiscard]] GpuFacts gpu_facts(const nvml::Functions& nvml, nvml::Device device);
 
 /// Versions as the libraries encode them; 0 = not known.
 struct GpuLibraries {

@@ -18,8 +18,8 @@ void find_into(Function*& function, const FindSymbol& find, const char* name) {
   function = reinterpret_cast<Function*>(find(name));  // NOLINT: dlsym gives functions as void*
 }
 
-nvml::Functions find_all(const FindSymbol& find) {
-  nvml::Functions found;
+/// What tells a GPU's identity and settings.
+void find_settings(nvml::Functions& found, const FindSymbol& find) {
   find_into(found.init, find, "nvmlInit_v2");
   find_into(found.shutdown, find, "nvmlShutdown");
   find_into(found.driver_version, find, "nvmlSystemGetDriverVersion");
@@ -39,6 +39,15 @@ nvml::Functions find_all(const FindSymbol& find) {
   find_into(found.nvlink_remote_pci, find, "nvmlDeviceGetNvLinkRemotePciInfo_v2");
   find_into(found.fabric_info, find, "nvmlDeviceGetGpuFabricInfo");
   find_into(found.index, find, "nvmlDeviceGetIndex");
+  find_into(found.count, find, "nvmlDeviceGetCount_v2");
+  find_into(found.handle_by_index, find, "nvmlDeviceGetHandleByIndex_v2");
+  find_into(found.vbios, find, "nvmlDeviceGetVbiosVersion");
+  find_into(found.application_clock, find, "nvmlDeviceGetApplicationsClock");
+  find_into(found.power_limit_default, find, "nvmlDeviceGetPowerManagementDefaultLimit");
+}
+
+/// What tells its state and how it does.
+void find_state(nvml::Functions& found, const FindSymbol& find) {
   find_into(found.power_usage, find, "nvmlDeviceGetPowerUsage");
   find_into(found.total_energy, find, "nvmlDeviceGetTotalEnergyConsumption");
   find_into(found.temperature, find, "nvmlDeviceGetTemperature");
@@ -49,7 +58,18 @@ nvml::Functions find_all(const FindSymbol& find) {
   }
   find_into(found.ecc_errors, find, "nvmlDeviceGetTotalEccErrors");
   find_into(found.field_values, find, "nvmlDeviceGetFieldValues");
-  return found;
+  find_into(found.remapped_rows, find, "nvmlDeviceGetRemappedRows");
+  find_into(found.retired_pages, find, "nvmlDeviceGetRetiredPages");
+  find_into(found.compute_processes, find, "nvmlDeviceGetComputeRunningProcesses_v3");
+  if (found.compute_processes == nullptr) {  // its name before driver 510; the same structure
+    find_into(found.compute_processes, find, "nvmlDeviceGetComputeRunningProcesses_v2");
+  }
+  find_into(found.pcie_generation, find, "nvmlDeviceGetCurrPcieLinkGeneration");
+  find_into(found.pcie_generation_max, find, "nvmlDeviceGetMaxPcieLinkGeneration");
+  find_into(found.pcie_width, find, "nvmlDeviceGetCurrPcieLinkWidth");
+  find_into(found.pcie_width_max, find, "nvmlDeviceGetMaxPcieLinkWidth");
+  find_into(found.common_ancestor, find, "nvmlDeviceGetTopologyCommonAncestor");
+  find_into(found.p2p_status, find, "nvmlDeviceGetP2PStatus");
 }
 
 }  // namespace
@@ -71,7 +91,8 @@ NvmlLibrary::~NvmlLibrary() {
 }
 
 void NvmlLibrary::initialise(const FindSymbol& find) {
-  functions_ = find_all(find);
+  find_settings(functions_, find);
+  find_state(functions_, find);
   initialised_ = functions_.init != nullptr && functions_.init() == nvml::success;
 }
 

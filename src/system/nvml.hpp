@@ -21,7 +21,9 @@ namespace nvml {
 using Device = void*;
 constexpr int success = 0;
 constexpr int not_supported = 3;
-constexpr int sm_clock = 1, memory_clock = 2;
+constexpr int no_permission = 4, operating_system = 17;  ///< withheld by a control group
+constexpr int insufficient_size = 7;
+constexpr int graphics_clock = 0, sm_clock = 1, memory_clock = 2;
 constexpr unsigned most_links = 18;
 
 /// nvmlMemory_t
@@ -43,7 +45,15 @@ struct FabricInfo {
   unsigned clique;
   unsigned char state;
 };
-constexpr unsigned char fabric_completed = 3;
+constexpr unsigned char fabric_not_supported = 0, fabric_not_started = 1, fabric_in_progress = 2,
+                        fabric_completed = 3;
+
+/// nvmlProcessInfo_t since version 2 of nvmlDeviceGetComputeRunningProcesses
+struct ProcessInfo {
+  unsigned pid;
+  unsigned long long used_memory;
+  unsigned gpu_instance, compute_instance;
+};
 
 /// nvmlUtilization_t: percent of the last sample period in which a kernel ran, memory was accessed.
 struct Utilisation {
@@ -51,8 +61,17 @@ struct Utilisation {
 };
 constexpr int gpu_temperature = 0;                ///< nvmlTemperatureSensors_t
 constexpr int corrected = 0, uncorrected = 1;     ///< nvmlMemoryErrorType_t
+constexpr int volatile_count = 0;                 ///< nvmlEccCounterType_t: since the driver's load
 constexpr int aggregate_count = 1;                ///< nvmlEccCounterType_t: over the GPU's life
 constexpr unsigned long long idle_reason = 0x01;  ///< nvmlClocksEventReasonGpuIdle
+/// nvmlPageRetirementCause_t
+constexpr int several_single_bit_errors = 0, double_bit_error = 1;
+/// nvmlGpuP2PCapsIndex_t and nvmlGpuP2PStatus_t
+constexpr int p2p_read = 0, p2p_write = 1, p2p_nvlink = 2;
+constexpr int p2p_ok = 0, p2p_unknown = 6;
+/// nvmlGpuTopologyLevel_t
+constexpr int one_board = 0, one_switch = 10, several_switches = 20, host_bridge = 30,
+              numa_node = 40, whole_system = 50;
 
 /// nvmlFieldValue_t. What is asked for here has the type unsigned long long.
 struct FieldValue {
@@ -94,6 +113,21 @@ struct Functions {
   int (*clock_reasons)(Device, unsigned long long* bits) = nullptr;
   int (*ecc_errors)(Device, int error, int counter, unsigned long long* count) = nullptr;
   int (*field_values)(Device, int count, FieldValue*) = nullptr;
+  int (*count)(unsigned* devices) = nullptr;
+  int (*handle_by_index)(unsigned index, Device* device) = nullptr;
+  int (*vbios)(Device, char* text, unsigned length) = nullptr;
+  int (*application_clock)(Device, int clock, unsigned* megahertz) = nullptr;
+  int (*power_limit_default)(Device, unsigned* milliwatts) = nullptr;
+  int (*remapped_rows)(Device, unsigned* correctable, unsigned* uncorrectable, unsigned* pending,
+                       unsigned* failed) = nullptr;
+  int (*retired_pages)(Device, int cause, unsigned* count, unsigned long long* addresses) = nullptr;
+  int (*compute_processes)(Device, unsigned* count, ProcessInfo*) = nullptr;
+  int (*pcie_generation)(Device, unsigned* generation) = nullptr;
+  int (*pcie_generation_max)(Device, unsigned* generation) = nullptr;  ///< of GPU and slot
+  int (*pcie_width)(Device, unsigned* lanes) = nullptr;
+  int (*pcie_width_max)(Device, unsigned* lanes) = nullptr;
+  int (*common_ancestor)(Device, Device, int* level) = nullptr;
+  int (*p2p_status)(Device, Device, int capability, int* status) = nullptr;
 };
 
 }  // namespace nvml

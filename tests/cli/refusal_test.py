@@ -123,7 +123,7 @@ class Output(harness.Case):
     def test_dry_run_writes_nothing(self):
         done = self.run_ok("run", "--dry-run", "--workload", "hybrid", "--model", "tiny", ranks=4)
         self.assertEqual(self.files(), [])
-        for word in ("hybrid", "GFLOP", "MiB", "dp=2,tp=2", "stops after"):
+        for word in ("hybrid", "GFLOP", "MiB", "dp=2,tp=2", "stops after", "tp intra-node", "nodes", " in all"):
             self.assertIn(word, done.stdout)
 
 
@@ -131,6 +131,7 @@ class Output(harness.Case):
         done = self.run_ok("run", "--dry-run", "--workload", "hybrid", "--model", "gpt-13b",
                            "--ranks", "32", "--mesh", "tp=8,pp=4")
         self.assertIn("tp=8,pp=4", done.stdout)
+        self.assertIn("1 of 32 ranks were started", done.stdout)
         self.assertEqual(self.files(), [])
 
 

@@ -53,16 +53,23 @@ def sh(*commands):
 
 
 class Cluster:
-    """Hosts hosta, hostb, ... at 10.77.0.1, 10.77.0.2, ...; each two joined by a link of their own."""
+    """Hosts hosta, hostb, ... at 10.77.0.1, 10.77.0.2, ..."""
 
-    def __init__(self, scratch, hosts, rates):
-        """rates: {("a", "b"): "1gbit"} shapes a link in both directions; the others are as they come."""
+    def __init__(self, scratch, hosts, rates=None, port_rate=None):
+        """Each two hosts have a link of their own, or all a port of one switch.
+
+        rates: {("a", "b"): "1gbit"} shapes a link in both directions; the others are as they come.
+        port_rate: "1gbit" = all hosts are at a switch, and reach it at this rate in each direction.
+        """
         self.scratch = scratch
         self.hosts = hosts
         self.start()
+        if port_rate:
+            self.make_switch(port_rate)
+            return
         for i, low in enumerate(hosts):
             for high in hosts[i + 1:]:
-                self.join(low, high, rates.get((low, high)))
+                self.join(low, high, (rates or {}).get((low, high)))
 
     def address(self, host):
         return f"10.77.0.{1 + self.hosts.index(host)}"
@@ -91,6 +98,25 @@ class Cluster:
         self.script("pin", '{ echo -15 > /proc/self/autogroup; } 2> /dev/null\n'
                            'exec nice -n -15 taskset -c $((OMPI_COMM_WORLD_RANK % $(nproc))) "$@"\n')
 
+    def make_switch(self, rate):
+        """A bridge in a namespace of its own, so that no host's traffic is another's."""
+        sh("ip netns add switch", "ip -n switch link add bridge type bridge",
+           "ip -n switch link set bridge up")
+        for host in self.hosts:
+            sh(f"ip -n host{host} link del own",
+               f"ip link add own netns host{host} type veth peer name port{host} netns switch",
+               f"ip -n switch link set port{host} master bridge up",
+               f"ip -n host{host} addr add {self.address(host)}/24 dev own",
+               f"ip -n host{host} link set own up")
+        self.set_port_rate(rate)
+
+    def set_port_rate(self, rate):
+        """Of every host at the switch: what it sends, and what it is sent."""
+        for host in self.hosts:
+            for place, device in ((f"host{host}", "own"), ("switch", f"port{host}")):
+                sh(f"tc -n {place} qdisc replace dev {device} root tbf rate {rate} burst 256kb "
+                   "latency 50ms")
+
     def join(self, low, high, rate):
         for here, there in ((low, high), (high, low)):
             if here == low:
@@ -104,8 +130,8 @@ class Cluster:
                    "latency 50ms")
 
     def stop(self):
-        for host in self.hosts:
-            sh(f"ip netns del host{host}")
+        for name in os.listdir("/run/netns"):
+            sh(f"ip netns del {name}")
         sh("umount /etc/hosts")
 
     def script(self, name, text):

@@ -328,18 +328,42 @@ TEST(PlanTraffic, OfAPipelineIsOneActivationPerMicrobatchAndDirection) {
   }
 }
 
+TEST(PlanTraffic, IsToldByAxis) {
+  RunConfig config = config_of("hybrid");
+  config.experiments[0].mesh = {{mesh::Axis::dp, 2}, {mesh::Axis::tp, 2}};
+  config.ranks = {4};
+  const Plan plan = make_plan(config, site_of(4, 2));
+  const PlannedPoint& point = plan.points.front();
+  ASSERT_EQ(point.sent_by_axes.size(), 2U);
+  EXPECT_EQ(point.sent_by_axes[0].axes, mesh::AxisSet{mesh::Axis::tp});
+  EXPECT_EQ(point.sent_by_axes[1].axes, mesh::AxisSet{mesh::Axis::dp});
+  EXPECT_EQ(point.sent_by_axes[0].sent + point.sent_by_axes[1].sent, *point.sent_per_step);
+  // tp on neighbours, on one node; dp between the two nodes.
+  EXPECT_EQ(point.reach, "tp intra-node, dp inter-node");
+}
+
+TEST(PlanLoad, IsOfTheRankThatHasMostToDo) {
+  RunConfig config = config_of("dp");
+  config.ranks = {4};
+  const PlannedPoint point = make_plan(config, site_of(4)).points.front();
+  EXPECT_DOUBLE_EQ(point.load.flop, *point.flop_per_step / 4);
+  EXPECT_EQ(point.load.sent.value(), 73'728U);
+  EXPECT_EQ(point.load.memory, *point.memory_per_rank);
+  EXPECT_EQ(point.load.cases, 0);
+}
+
 TEST(PlanTable, HasALinePerPointAndSaysWhatIsSkipped) {
   RunConfig config = config_of("dp");
   config.rank_counts = config::RankCounts::every;
   config.max_time = units::Seconds{5};
-  const Plan plan = make_plan(config, site_of(4));
-  const std::string text = describe(plan, config);
+  const Plan plan = make_plan(config, site_of(4, 2));
+  const std::string text = describe(plan, config, "host");
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 4 + 1);
-  EXPECT_THAT(text, AllOf(HasSubstr("dp=4"), HasSubstr("skipped: batch=16"), HasSubstr(" 5 s"),
-                          HasSubstr("stops after"), HasSubstr("at least six steps")));
-  // Three points are measured.
-  EXPECT_THAT(text, HasSubstr("15 s in all"));
-  EXPECT_THAT(text, testing::Not(HasSubstr("at most")));
+  EXPECT_THAT(text, AllOf(HasSubstr("dp=4"), HasSubstr("skipped: batch=16"),
+                          HasSubstr("stops after 5 s"), HasSubstr("at least six steps")));
+  EXPECT_THAT(text, AllOf(HasSubstr("dp 288 KiB (dp inter-node)"), HasSubstr("nothing")));
+  // Three points are measured, 5 s and a fifth each.
+  EXPECT_THAT(text, AllOf(HasSubstr("18 s to measure"), HasSubstr("a guess")));
 }
 
 }  // namespace

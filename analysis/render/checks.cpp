@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/render/checks.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "analysis/render/text_escape.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using system::CheckResult;
+using system::Verdict;
+
+constexpr std::string_view schema_version = "1.0";
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json{} : Json(text); }
+
+/// "c1, GPU 3: what", without what there is not.
+std::string subject(const CheckResult& result) {
+  std::vector<std::string> parts;
+  for (const std::string* const part : {&result.host, &result.device}) {
+    if (!part->empty()) parts.push_back(escape(*part));
+  }
+  const std::string where = fmt::format("{}", fmt::join(parts, ", "));
+  return where.empty() ? escape(result.what) : fmt::format("{}: {}", where, escape(result.what));
+}
+
+std::string lines_of(const CheckResult& result, std::size_t width) {
+  const std::string verdict =
+      std::string{system::name(result.verdict)} + (result.allowed ? " (allowed)" : "");
+  const std::size_t verdict_width = std::string_view{"stop (allowed)"}.size();
+  std::string text = fmt::format("  {:<{}}  {:<{}}  {}\n", verdict, verdict_width, result.name,
+                                 width, subject(result));
+  const auto more = [&](std::string_view key, const std::string& value) {
+    if (value.empty()) return;
+    text +=
+        fmt::format("  {:<{}}  {:<{}}  {}: {}\n", "", verdict_width, "", width, key, escape(value));
+  };
+  more("cost", result.cost);
+  more("fix", result.fix);
+  return text;
+}
+
+}  // namespace
+
+std::string count_checks(const results::PreflightData& preflight) {
+  std::vector<std::string> parts;
+  for (const Verdict verdict : system::all_verdicts) {
+    const auto count = std::ranges::count(preflight.results, verdict, &CheckResult::verdict);
+    const bool takes_s = count > 1 && verdict >= Verdict::warning;
+    if (count > 0) {
+      parts.push_back(fmt::format("{} {}{}", count, system::name(verdict), takes_s ? "s" : ""));
+    }
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string render_checks_text(const results::PreflightData& preflight) {
+  std::vector<CheckResult> results = preflight.results;
+  std::ranges::stable_sort(results, std::ranges::greater{}, &CheckResult::verdict);
+  std::size_t width = 0;
+  for (const CheckResult& result : results) width = std::max(width, result.name.size());
+  std::string text = fmt::format("Preflight: {}\n", count_checks(preflight));
+  for (const CheckResult& result : results) text += lines_of(result, width);
+  return text;
+}
+
+Facts check_facts(const results::PreflightData& preflight) {
+  Facts facts{{"preflight", count_checks(preflight)}};
+  for (const CheckResult& result : preflight.results) {
+    if (result.verdict >= Verdict::warning) {
+      facts.emplace_back("PREFLIGHT", escape(system::to_sentence(result)));
+    }
+  }
+  return facts;
+}
+
+Json checks_json(const results::PreflightData& preflight) {
+  Json rows = Json::array();
+  for (const CheckResult& result : preflight.results) {
+    rows.push_back({{"name", result.name},
+                    {"verdict", system::name(result.verdict)},
+                    {"host", text_or_null(result.host)},
+                    {"device", text_or_null(result.device)},
+                    {"what", text_or_null(result.what)},
+                    {"cost", text_or_null(result.cost)},
+                    {"fix", text_or_null(result.fix)},
+                    {"allowed", result.allowed}});
+  }
+  Json facts = Json::parse(preflight.facts, nullptr, /*allow_exceptions=*/false);
+  return {{"results", rows}, {"facts", facts.is_discarded() ? Json{} : facts}};
+}
+
+std::string render_checks_json(const results::PreflightData& preflight) {
+  Json document{{"schema_version", schema_version}};
+  document.update(checks_json(preflight));
+  // ASCII only, so that printing it on a terminal is safe; bytes that are not UTF-8 are replaced.
+  return document.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <array>
+
+#include "config/option_rows.hpp"
+#include "config/option_values.hpp"
+#include "config/values.hpp"
+#include "workloads/toml_text.hpp"
+
+namespace isoscale::config {
+namespace {
+
+using mesh::Placement;
+using workloads::Scaling;
+using workloads::toml_string;
+
+constexpr int most_blas_threads = 4096;
+
+// The rows take and leave what they need of these.
+using In = std::string_view;
+using E = Experiment;
+using R = RunConfig;
+
+const std::array where_rows{
+
+    RunOption{.name = "mesh",
+              .value = "AXIS=N[,AXIS=N...]",
+              .default_text = "by workload",
+              .group = Group::where,
+              .scope = Scope::experiment,
+              .help = "axis extents; a dp not named absorbs the rest",
+              .apply = [](In text, E& e, R&) { e.mesh = parse_mesh(text); },
+              .write = [](const E& e,
+                          const R&) { return e.mesh.empty() ? "" : toml_string(to_text(e.mesh)); }},
+    RunOption{
+        .name = "scaling",
+        .value = "strong|weak",
+        .default_text = "strong",
+        .group = Group::where,
+        .scope = Scope::experiment,
+        .help = "same work over more ranks, or more work with them",
+        .apply =
+            [](In text, E& e, R&) {
+              e.scaling = parse_choice(text, {Scaling::strong, Scaling::weak});
+            },
+        .write = [](const E& e, const R&) { return toml_string(workloads::name(e.scaling)); }},
+    RunOption{.name = "placement",
+              .value = "packed|spread",
+              .default_text = "packed",
+              .group = Group::where,
+              .scope = Scope::experiment,
+              .help = "small points fill nodes, or are dealt out over them",
+              .apply =
+                  [](In text, E& e, R&) {
+                    e.placement = parse_choice(text, {Placement::packed, Placement::spread});
+                  },
+              .write = [](const E& e, const R&) { return toml_string(mesh::name(e.placement)); }},
+    RunOption{.name = "device",
+              .value = "auto|cuda|host",
+              .default_text = "auto",
+              .group = Group::where,
+              .help = "what plays; auto says what it chose and why",
+              .apply =
+                  [](In text, E&, R& r) {
+                    r.device = parse_choice(text, {Device::automatic, Device::cuda, Device::host});
+                  },
+              .write = [](const E&, const R& r) { return toml_string(name(r.device)); }},
+    RunOption{.name = "ranks",
+              .value = "N[,N...]|all",
+              .default_text = "powers of two, and the world",
+              .group = Group::where,
+              .arity = Arity::list,
+              .help = "rank counts; all = every one",
+              .apply = [](In text, E&, R& r) { apply_ranks(text, r); },
+              .write = [](const E&, const R& r) { return write_ranks(r); }},
+    RunOption{.name = "fill",
+              .value = "idle|replicas",
+              .default_text = "idle",
+              .group = Group::where,
+              .help = "ranks outside a point sleep, or play copies of it",
+              .apply =
+                  [](In text, E&, R& r) {
+                    r.fill = parse_choice(text, {FillIdle::idle, FillIdle::replicas});
+                  },
+              .write = [](const E&, const R& r) { return toml_string(name(r.fill)); }},
+    RunOption{
+        .name = "blas-threads",
+        .value = "N",
+        .default_text = "1",
+        .group = Group::where,
+        .help = "BLAS threads per rank, on the host",
+        .apply = [](In text, E&, R& r) { r.blas_threads = parse_int(text, 1, most_blas_threads); },
+        .write = [](const E&, const R& r) { return std::to_string(r.blas_threads); }},
+    RunOption{.name = "gpu-bind",
+              .value = "auto|GPU[,GPU...]",
+              .default_text = "auto",
+              .group = Group::where,
+              .arity = Arity::list,
+              .help = "a GPU per rank of a node: index, UUID or PCI id",
+              .apply = [](In text, E&, R& r) { apply_gpu_bind(text, r); },
+              .write = [](const E&, const R& r) { return write_gpu_bind(r); }},
+    RunOption{
+        .name = "share-gpu",
+        .group = Group::where,
+        .arity = Arity::flag,
+        .help = "several ranks on one GPU: for correctness, not speed",
+        .apply = [](In text, E&,
+                    R& r) { r.share_gpu = parse_flag(text) ? ShareGpu::yes : ShareGpu::no; },
+        .write = [](const E&, const R& r) { return write_flag(r.share_gpu == ShareGpu::yes); }},
+};
+
+}  // namespace
+
+std::span<const RunOption> where_options() { return where_rows; }
+
+}  // namespace isoscale::config

@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/resume.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "runner/budget.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+using results::PointData;
+using results::PointStatus;
+using results::RankFacts;
+using results::RunData;
+
+/// Facts of a rank, as text, that its times depend on. Not where exactly it ran: UUIDs, addresses.
+constexpr std::array<std::string_view, 8> facts_that_count{
+    "cpu_model", "device", "gpu_name", "gpu_driver", "cuda_runtime", "cublas", "nccl", "cpu_quota"};
+
+std::string count_of(int count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+void compare_text(std::string_view what, std::string_view earlier, std::string_view now,
+                  std::vector<std::string>& found) {
+  if (earlier != now) found.push_back(fmt::format("{} '{}', not '{}'", what, now, earlier));
+}
+
+std::string fact_of(const RankFacts& rank, std::string_view key) {
+  const auto at = rank.text.find(std::string{key});
+  return at == rank.text.end() ? "" : at->second;
+}
+
+/// The first rank whose fact differs speaks for all.
+void compare_ranks(const RunData& earlier, const RunData& now, std::vector<std::string>& found) {
+  const std::size_t ranks = std::min(earlier.rank_facts.size(), now.rank_facts.size());
+  for (const std::string_view key : facts_that_count) {
+    for (std::size_t r = 0; r < ranks; ++r) {
+      const std::string before = fact_of(earlier.rank_facts[r], key);
+      const std::string after = fact_of(now.rank_facts[r], key);
+      if (before == after) continue;
+      compare_text(fmt::format("{} of rank {}", key, r), before, after, found);
+      break;
+    }
+  }
+  const auto same_node = [](const RankFacts& a, const RankFacts& b) { return a.node == b.node; };
+  if (!std::ranges::equal(earlier.rank_facts, now.rank_facts, same_node)) {
+    found.emplace_back("ranks are dealt out over the nodes in another way");
+  }
+}
+
+/// Each once, in the order of ranks.
+std::vector<std::string> hosts_of(const RunData& run) {
+  std::vector<std::string> hosts;
+  for (const RankFacts& rank : run.rank_facts) {
+    if (std::ranges::find(hosts, rank.host) == hosts.end()) hosts.push_back(rank.host);
+  }
+  return hosts;
+}
+
+std::string hosts_text(const std::vector<std::string>& hosts) {
+  constexpr std::size_t listed = 4;  // of what may be thousands
+  std::string text = fmt::format(
+      "{}",
+      fmt::join(hosts.begin(),
+                hosts.begin() + static_cast<std::ptrdiff_t>(std::min(listed, hosts.size())), ", "));
+  if (hosts.size() > listed) text += fmt::format(" and {} more", hosts.size() - listed);
+  return text;
+}
+
+/// "1 to 3, 5": numbers as people count them.
+std::string ranges_text(const std::set<int>& indices) {
+  std::vector<std::string> texts;
+  for (auto at = indices.begin(); at != indices.end();) {
+    const int first = *at;
+    int last = first;
+    while (++at != indices.end() && *at == last + 1) last = *at;
+    texts.push_back(first == last ? fmt::format("{}", first + 1)
+                                  : fmt::format("{} to {}", first + 1, last + 1));
+  }
+  return fmt::format("{}", fmt::join(texts, ", "));
+}
+
+}  // namespace
+
+bool lacks_result(const PointData& point) {
+  return point.status == PointStatus::failed ||
+         (point.status == PointStatus::skipped && point.reason == budget_reason);
+}
+
+std::set<int> missing_points(const RunData& earlier, const Plan& plan) {
+  std::set<int> missing;
+  for (const PlannedPoint& point : plan.points) missing.insert(point.index);
+  for (const PointData& point : earlier.points) {
+    if (!lacks_result(point)) missing.erase(point.index);
+  }
+  return missing;
+}
+
+std::vector<std::string> differences(const RunData& earlier, const RunData& now) {
+  std::vector<std::string> found;
+  compare_text("Isoscale", earlier.isoscale_version, now.isoscale_version, found);
+  compare_text("git hash", earlier.git_hash, now.git_hash, found);
+  compare_text("compiler", earlier.compiler, now.compiler, found);
+  compare_text("build type", earlier.build_type, now.build_type, found);
+  compare_text("device", earlier.device, now.device, found);
+  compare_text("MPI library", earlier.mpi_library, now.mpi_library, found);
+  if (earlier.ranks != now.ranks) {
+    found.push_back(fmt::format("{}, not {}", count_of(now.ranks, "rank"), earlier.ranks));
+  }
+  if (earlier.nodes != now.nodes) {
+    found.push_back(fmt::format("{}, not {}", count_of(now.nodes, "node"), earlier.nodes));
+  }
+  if (earlier.ranks == now.ranks) compare_ranks(earlier, now, found);
+  return found;
+}
+
+std::vector<std::string> differences(const RunData& earlier, const Plan& plan) {
+  std::vector<std::string> found;
+  for (const PointData& point : earlier.points) {
+    const auto index = static_cast<std::size_t>(point.index);
+    if (point.index < 0 || index >= plan.points.size()) {
+      found.push_back(fmt::format("there is no point {} here", point.index + 1));
+      continue;
+    }
+    const PlannedPoint& planned = plan.points[index];
+    const bool same_work =
+        point.workload == planned.workload->name && point.ranks == planned.ranks &&
+        point.model == (uses_model(planned) ? planned.request.model.name : "none");
+    const bool same_mesh = point.status != PointStatus::ok || !planned.skip_reason.empty() ||
+                           point.mesh == planned.request.mesh;
+    if (same_work && same_mesh) continue;
+    found.push_back(fmt::format("point {} is {} on {} ({}), not {} on {} ({})", point.index + 1,
+                                planned.workload->name, count_of(planned.ranks, "rank"),
+                                mesh::to_string(planned.request.mesh), point.workload,
+                                count_of(point.ranks, "rank"), mesh::to_string(point.mesh)));
+  }
+  return found;
+}
+
+void require_ranks(const RunData& earlier, const std::string& file, int ranks) {
+  if (earlier.ranks == ranks) return;
+  require_no_differences(
+      file, std::vector{fmt::format("{}, not {}", count_of(ranks, "rank"), earlier.ranks)});
+}
+
+void require_no_differences(const std::string& file, std::span<const std::string> found) {
+  if (found.empty()) return;
+  throw base::UsageError(fmt::format(
+      "--resume {}: this launch is unlike the one that wrote the file: {}; start it as that one "
+      "was, or begin a new run",
+      file, fmt::join(found, "; ")));
+}
+
+std::string resumption_warning(const RunData& earlier, const RunData& now,
+                               const std::set<int>& missing) {
+  std::string text = fmt::format(
+      "the run was resumed at {}: point{} {} {} of another launch than the others, and launches "
+      "differ",
+      now.created, missing.size() == 1 ? "" : "s", ranges_text(missing),
+      missing.size() == 1 ? "is" : "are");
+  const auto before = hosts_of(earlier), after = hosts_of(now);
+  if (before != after) {
+    text += fmt::format(", on {} instead of {}", hosts_text(after), hosts_text(before));
+  }
+  return text;
+}
+
+}  // namespace isoscale::runner

@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "system/nvml.hpp"
+#include "system/preflight/job_facts.hpp"
+
+namespace isoscale::system {
+
+/// The GPUs of a node: NVML's by its index, then those that only the PCI bus shows.
+struct FoundGpus {
+  std::optional<std::vector<CheckedGpu>> gpus;  ///< absent: neither could be asked
+  std::vector<nvml::Device> handles;            ///< of the first of them; the others are not NVML's
+  std::optional<int> lost;                      ///< absent: NVML could not be asked
+};
+/// `nvml` may be nullptr. Not filled in: Xids.
+[[nodiscard]] FoundGpus find_gpus(const nvml::Functions* nvml, const std::filesystem::path& root);
+
+/// What NVML knows of one GPU.
+[[nodiscard]] CheckedGpu ask_gpu(const nvml::Functions& nvml, nvml::Device device);
+
+/// Names of the reasons in an answer of nvmlDeviceGetCurrentClocksEventReasons, idleness aside.
+[[nodiscard]] std::vector<std::string> names_of_throttle_reasons(unsigned long long bits);
+
+/// What joins each two of them.
+[[nodiscard]] std::vector<CheckedPeers> find_peers(const nvml::Functions* nvml,
+                                                   const FoundGpus& found);
+
+}  // namespace isoscale::system

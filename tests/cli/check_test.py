@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+"""isoscale check, and what of it a run and its report show."""
+
+import json
+import unittest
+
+import harness
+
+VERDICTS = {"ok", "not checked", "warning", "stop"}
+
+
+class Preflight(harness.Case):
+    def test_says_what_was_looked_at(self):
+        text = self.run_ok("check", "--device", "host", ranks=2).stdout
+        self.assertTrue(text.startswith("Preflight: "), text)
+        found = json.loads(self.run_ok("check", "--device", "host", "--format", "json",
+                                       ranks=2).stdout)
+        self.assertEqual(found["facts"]["world"], 2)
+        self.assertEqual(len(found["facts"]["ranks"]), 2)
+        for result in found["results"]:
+            self.assertIn(result["verdict"], VERDICTS)
+            self.assertIn(result["name"], text)
+            if result["verdict"] in ("warning", "stop"):
+                self.assertTrue(result["cost"] and result["fix"], result)
+        self.assertEqual(self.files(), [])
+
+    def test_names_a_device_that_is_not_there_and_exits_2(self):
+        done = self.isoscale("check", "--device", "cuda", "--format", "json", ranks=2)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        stops = [result for result in json.loads(done.stdout)["results"]
+                 if result["verdict"] == "stop"]
+        self.assertEqual([stop["name"] for stop in stops], ["device"])
+
+    def test_refuses_what_it_does_not_know(self):
+        self.assert_refused(self.isoscale("check", "--ranks", "2"), "--ranks")
+        self.assert_refused(self.isoscale("check", "--device", "host", "--allow", "devise"),
+                            "devise", "device")
+
+    def test_stands_before_every_run_and_in_its_report(self):
+        path = self.path("run.h5")
+        run = ("run", "--device", "host", "--workload", "dp", "--max-time", "100ms", "--quiet",
+               "--output", path)
+        done = self.run_ok(*run, ranks=2, NCCL_TOPO_FILE="/nowhere.xml")
+        warned = [line for line in done.stderr.splitlines() if line.startswith("preflight:")]
+        self.assertTrue(any("NCCL_TOPO_FILE" in line for line in warned), done.stderr)
+        header = self.run_ok("report", path).stdout
+        self.assertIn("NCCL_TOPO_FILE", header)
+        stored = json.loads(self.run_ok("report", path, "--format", "json").stdout)["runs"][0]
+        results = stored["preflight"]["results"]
+        self.assertTrue(any("NCCL_TOPO_FILE" in str(result["what"]) for result in results))
+        self.assertEqual(stored["preflight"]["facts"]["device"], "host")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,138 @@
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+"""Runs that end early, by a budget or by being killed, and what goes on with them."""
+
+import glob
+import json
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+import harness
+
+CURVES = ["run", "--workload", "dp,tp", "--max-time", "0.2s", "--precision", "20%"]
+
+
+def processes_naming(path):
+    """Numbers of the processes whose command line holds `path`."""
+    found = []
+    for entry in glob.glob("/proc/[0-9]*/cmdline"):
+        try:
+            with open(entry, "rb") as file:
+                if path.encode() in file.read():
+                    found.append(int(entry.split("/")[2]))
+        except OSError:  # it has just ended
+            pass
+    return found
+
+
+class Case(harness.Case):
+    def run_of(self, name="run.h5"):
+        return json.loads(self.run_ok("report", name, "--format", "json").stdout)["runs"][0]
+
+    def content(self, name="run.h5"):
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
+
+class Resumed(Case):
+    def killed_run(self, finished):
+        """SIGKILL of the launcher after so many points; its ranks have ended when this returns."""
+        output = self.path("run.h5")
+        launcher = subprocess.Popen(
+            [*harness.MPIEXEC, "2", harness.PROGRAM, *CURVES, "--output", output], cwd=self.dir,
+            env=harness.clean_environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            text=True)
+        ended = 0
+        for line in launcher.stderr:
+            ended += "stopped by" in line
+            if ended == finished:
+                launcher.send_signal(signal.SIGKILL)
+                break
+        launcher.wait(timeout=60)
+        self.assertEqual(launcher.returncode, -signal.SIGKILL)
+        deadline = time.monotonic() + 20
+        while (left := processes_naming(output)) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        for process in left:
+            os.kill(process, signal.SIGKILL)
+        while processes_naming(output):
+            time.sleep(0.1)
+        launcher.stderr.close()
+
+    def test_a_killed_run_is_completed(self):
+        self.killed_run(finished=2)
+        before = self.run_of()
+        self.assertEqual(before["status"], "partial")
+        self.assertLess(len(before["points"]), 4)
+        self.run_ok("run", "--resume", "run.h5", ranks=2)
+        after = self.run_of()
+        self.assertEqual(after["status"], "complete")
+        self.assertEqual(after["id"], before["id"])
+        self.assertEqual([p["index"] for p in after["points"]], [0, 1, 2, 3])
+        self.assertEqual({p["status"] for p in after["points"]}, {"ok"})
+        for kept in before["points"]:  # not measured again
+            self.assertEqual(after["points"][kept["index"]]["step_time"], kept["step_time"])
+        self.assertTrue(any("resumed" in warning for warning in after["warnings"]))
+        self.run_ok(*CURVES, "--output", "whole.h5", ranks=2)
+        whole = self.run_of("whole.h5")
+        self.assertEqual(set(after), set(whole))
+        same = ("workload", "ranks", "mesh", "options", "status", "verified")
+        for one, other in zip(after["points"], whole["points"]):
+            self.assertEqual(set(one), set(other))
+            self.assertEqual([one[key] for key in same], [other[key] for key in same])
+        self.assertEqual(self.files(), ["run.h5", "whole.h5"])
+
+    def test_a_complete_run_is_left_alone(self):
+        self.run_ok(*CURVES, "--output", "run.h5", "--ranks", "1")
+        before = self.content()
+        done = self.run_ok("run", "--resume", "run.h5")
+        self.assertIn("complete", done.stdout)
+        self.assertIn("all of its 2 points", done.stdout)
+        self.assertEqual(self.content(), before)
+        self.assertEqual(self.run_ok("run", "--resume", "run.h5", "--quiet").stdout, "")
+
+    def test_another_launch_is_refused(self):
+        self.run_ok(*CURVES, "--budget", "1ms", "--output", "run.h5", ranks=2)
+        before = self.content()
+        self.assert_refused(self.isoscale("run", "--resume", "run.h5"), "1 rank, not 2")
+        self.assert_refused(self.isoscale("run", "--resume", "run.h5", "--max-time", "1s", ranks=2),
+                            "--max-time")
+        self.assert_refused(self.isoscale("run", "--resume", "none.h5"), "none.h5")
+        self.assertEqual(self.content(), before)
+
+
+class Budget(Case):
+    def test_what_does_not_fit_is_skipped_and_measured_later(self):
+        self.run_ok(*CURVES, "--budget", "1ms", "--output", "run.h5", ranks=2)
+        run = self.run_of()
+        self.assertEqual(run["status"], "complete")
+        self.assertEqual([(p["status"], p["reason"]) for p in run["points"]],
+                         [("skipped", "budget")] * 4)
+        self.run_ok("run", "--resume", "run.h5", ranks=2)
+        run = self.run_of()
+        self.assertEqual({p["status"] for p in run["points"]}, {"ok"})
+        self.assertEqual([p["ranks"] for p in run["points"]], [1, 2, 1, 2])
+
+    def test_the_ends_of_a_curve_come_first_and_keep_their_places(self):
+        done = self.run_ok("run", "--workload", "dp", "--set", "microbatches=6", "--max-time", "0.2s",
+                           "--precision", "20%", "--ranks", "1,2,3", "--budget", "30m", "--output",
+                           "run.h5", ranks=3)
+        ended = [line.split()[1] for line in done.stderr.splitlines() if "stopped by" in line]
+        self.assertEqual(ended, ["1", "3", "2"])
+        points = self.run_of()["points"]
+        self.assertEqual([(p["index"], p["ranks"]) for p in points], [(0, 1), (1, 2), (2, 3)])
+
+    def test_a_job_that_ends_too_early_is_warned_of(self):
+        arguments = ["run", "--workload", "dp", "--max-time", "1h", "--precision", "50%", "--output"]
+        end = str(int(time.time()) + 1200)
+        done = self.run_ok(*arguments, "a.h5", SLURM_JOB_END_TIME=end)
+        self.assertRegex(done.stderr, r"SLURM_JOB_END_TIME.*--budget 1[0-9]m")
+        done = self.run_ok(*arguments, "b.h5", "--budget", "10m", SLURM_JOB_END_TIME=end)
+        self.assertNotIn("SLURM_JOB_END_TIME", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,114 @@
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+"""Training workloads over four hosts at a switch: what the network costs them is what it must.
+
+Environment: ISOSCALE = the program. Exit 77, which ctest shows as skipped, where namespaces may not
+be made. The hosts share this machine's cores: ranks outside a point play copies of it, so that
+every host has the same share of them at every count.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import cluster
+
+cluster.enter()
+
+PROGRAM = os.environ["ISOSCALE"]
+HOSTS = "abcd"
+SLOW, FAST = "200mbit", "400mbit"  # slow enough for the network to be what takes the time
+SLOW_BYTES = 200e6 / 8  # per second
+GRADIENTS = 8 * 12 * 128 * 128 * 4  # bytes: 8 layers of 12 h^2 weights in f32, h = 128
+QUICK = ("--precision", "5%", "--max-time", "6s")
+
+
+def median(point):
+    return point["step_time"]["median"]
+
+
+class Nodes(unittest.TestCase):
+    def hosts(self, hosts, rate):
+        scratch = tempfile.TemporaryDirectory(prefix="isoscale-cluster-")
+        self.addCleanup(scratch.cleanup)
+        made = cluster.Cluster(scratch.name, hosts, port_rate=rate)
+        self.addCleanup(made.stop)
+        return made
+
+    def measured(self, made, ranks_of, *options):
+        """The report of a run, as JSON."""
+        path = made.path("run.h5")
+        done = made.mpirun(ranks_of, PROGRAM, "run", "--quiet", "--output", path, "--force",
+                           "--device", "host", *options)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        report = subprocess.run([PROGRAM, "report", path, "--format", "json"], check=True,
+                                capture_output=True, text=True)
+        return json.loads(report.stdout)["runs"][0]
+
+    def points(self, made, ranks_of, *options):
+        run = self.measured(made, ranks_of, *options)
+        for point in run["points"]:
+            self.assertEqual((point["status"], point["verified"]), ("ok", True), point)
+        return run["points"]
+
+    def test_every_workload_plays_over_four_hosts(self):
+        made = self.hosts(HOSTS, "1gbit")
+        points = self.points(made, dict.fromkeys(HOSTS, 1), "--workload", "dp,tp,pp,hybrid",
+                             "--fill", "replicas", "--max-time", "1s")
+        found = {(point["workload"], point["ranks"], point["nodes"]) for point in points}
+        self.assertEqual(found, {(workload, n, n) for workload in ("dp", "tp", "pp", "hybrid")
+                                 for n in (1, 2, 4)})
+        for point in points:
+            self.assertEqual(point["efficiency"] is None, False, point)
+            print(point["workload"], point["ranks"], f"{point['efficiency']:.1%}")
+
+    def communication(self, made, rate):
+        """Seconds of the gradients' all-reduce over all hosts: in a dp step, and alone."""
+        ranks = dict.fromkeys(HOSTS, 1)
+        (step,) = self.points(made, ranks, "--ranks", "4", "--workload", "dp", *QUICK,
+                              "--set", "overlap=off", "--set", "bucket=1GiB")
+        run = self.measured(made, ranks, "--ranks", "4", "--workload", "collectives", *QUICK,
+                            "--set", "op=all_reduce", "--set", f"sizes={GRADIENTS}", "--set",
+                            "in_place=yes")
+        (row,) = run["points"][0]["rows"]
+        self.assertEqual((row["bytes"], row["wrong"]), (GRADIENTS, 0))
+        in_step, alone = step["breakdown"]["transfer"], row["time"]["median"]
+        print(f"{rate}: {in_step * 1e3:.1f} ms in a step, {alone * 1e3:.1f} ms alone, "
+              f"{in_step / alone - 1:+.1%}")
+        return in_step, alone
+
+    def test_gradients_take_what_the_collective_takes_alone(self):
+        made = self.hosts(HOSTS, SLOW)
+        slow, slow_alone = self.communication(made, SLOW)
+        self.assertAlmostEqual(slow / slow_alone, 1, delta=0.15)
+        # No algorithm sends less than 2 (n - 1) / n of the bytes from each host.
+        self.assertGreater(slow, 2 * 3 / 4 * GRADIENTS / SLOW_BYTES)
+        made.set_port_rate(FAST)
+        fast, fast_alone = self.communication(made, FAST)
+        self.assertAlmostEqual(fast / fast_alone, 1, delta=0.15)
+        self.assertAlmostEqual(slow / fast, 2, delta=0.3)
+
+    def test_placement_and_mesh_decide_what_crosses_the_network(self):
+        made = self.hosts("ab", SLOW)
+        ranks = {"a": 2, "b": 2}
+        step = {}
+        for workload in ("dp", "tp"):
+            for placement in ("packed", "spread"):
+                (point,) = self.points(made, ranks, "--workload", workload, "--ranks", "2",
+                                       "--placement", placement, "--fill", "replicas", *QUICK)
+                self.assertEqual(point["nodes"], 1 if placement == "packed" else 2)
+                step[workload, placement] = median(point)
+                print(workload, placement, f"{median(point) * 1e3:.1f} ms")
+        # Across, each rank of a dp pair sends its gradients once at the rate of the port.
+        least = GRADIENTS / SLOW_BYTES
+        self.assertGreater(step["dp", "spread"], least)
+        self.assertLess(step["dp", "packed"], least)
+        self.assertLess(step["dp", "packed"], step["dp", "spread"])
+        self.assertLess(step["tp", "packed"], step["tp", "spread"])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-v", *sys.argv[1:]])

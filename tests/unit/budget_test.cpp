@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/budget.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "plan_samples.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+using testing::ElementsAre;
+using units::Seconds;
+
+/// Takes `beside` and a loop from `least` to `most`, seconds.
+PointTime needs(double beside, double least, double most) {
+  return {.set_up = Seconds{beside}, .least = Seconds{least}, .most = Seconds{most}};
+}
+
+TEST(NextPortion, IsWhatWasAskedForWhereThereIsTime) {
+  const std::vector points{needs(1, 1, 10), needs(1, 1, 10)};
+  EXPECT_EQ(next_portion(points, Seconds{22}), (Portion{.at = 0, .loop = Seconds{10}}));
+  EXPECT_EQ(next_portion(points, Seconds{1000}), (Portion{.at = 0, .loop = Seconds{10}}));
+}
+
+TEST(NextPortion, IsTheSameForAllWhereThereIsLess) {
+  // 12 s for two loops beside 2 s of set-up.
+  const std::vector points{needs(1, 1, 10), needs(1, 1, 10)};
+  EXPECT_NEAR(next_portion(points, Seconds{14})->loop.value(), 6, 1e-9);
+  // What the second cannot use, the first gets; what the third needs, it keeps.
+  const std::vector unlike{needs(0, 1, 30), needs(0, 1, 2), needs(0, 8, 30)};
+  EXPECT_NEAR(next_portion(unlike, Seconds{13})->loop.value(), 3, 1e-9);
+  EXPECT_NEAR(next_portion(unlike, Seconds{20})->loop.value(), 9, 1e-9);
+}
+
+TEST(NextPortion, CountsWhatFollowsALoop) {
+  std::vector points{needs(0, 1, 100)};
+  points.front().stretch = 1.25;
+  EXPECT_NEAR(next_portion(points, Seconds{10})->loop.value(), 8, 1e-9);
+}
+
+TEST(NextPortion, IsNeverLessThanTheFewestStepsNeed) {
+  const std::vector points{needs(1, 5, 10), needs(1, 5, 10)};
+  EXPECT_NEAR(next_portion(points, Seconds{12})->loop.value(), 5, 1e-9);
+  // One of them fits, and has the rest for itself.
+  EXPECT_NEAR(next_portion(points, Seconds{11.9})->loop.value(), 10, 1e-9);
+  EXPECT_NEAR(next_portion(points, Seconds{6})->loop.value(), 5, 1e-9);
+  EXPECT_FALSE(next_portion(points, Seconds{5.9}).has_value());
+}
+
+TEST(NextPortion, PassesOverWhatDoesNotFit) {
+  const std::vector points{needs(100, 1, 10), needs(1, 1, 4)};
+  EXPECT_EQ(next_portion(points, Seconds{50}), (Portion{.at = 1, .loop = Seconds{4}}));
+  EXPECT_FALSE(next_portion(points, Seconds{-1}).has_value());
+  EXPECT_FALSE(next_portion({}, Seconds{50}).has_value());
+}
+
+/// A plan of dp on 1, 2 and 4 ranks.
+class TurnsOfACurve : public testing::Test {
+ protected:
+  TurnsOfACurve() {
+    config::Experiment& experiment = config_.experiments.emplace_back();
+    experiment.workload = "dp";
+    experiment.base = samples::planned_request();
+    plan_ = make_plan(config_, {.ranks = 4,
+                                .node_of_rank = {0, 0, 0, 0},
+                                .precisions = {workloads::Precision::f32},
+                                .device = "host",
+                                .memory_free = {}});
+    for (const PlannedPoint& point : plan_.points) wanted_.insert(point.index);
+  }
+
+  /// The estimate of a point with the loop that is asked for.
+  [[nodiscard]] Seconds whole(int index) const {
+    const PointTime time = estimate(plan_.points[static_cast<std::size_t>(index)], config_, "host");
+    return total(time, time.most);
+  }
+  /// Plays all turns as if each took `factor` times what was expected of it.
+  std::vector<int> play(Turns& turns, double factor) {
+    std::vector<int> order;
+    while (const auto turn = turns.next(elapsed_)) {
+      const auto& point = plan_.points[static_cast<std::size_t>(turn->index)];
+      const Seconds time = factor * total(estimate(point, config_, "host"), turn->loop);
+      elapsed_ += time;
+      turns.done(*turn, time);
+      order.push_back(turn->index);
+    }
+    return order;
+  }
+
+  config::RunConfig config_;
+  Plan plan_;
+  std::set<int> wanted_;
+  Seconds elapsed_{0};
+};
+
+TEST_F(TurnsOfACurve, WithoutABudgetAreThePlans) {
+  Turns turns{plan_, config_, "host", wanted_};
+  EXPECT_EQ(turns.next(Seconds{1e6})->loop, config_.max_time);
+  EXPECT_THAT(play(turns, 100), ElementsAre(0, 1, 2));
+  EXPECT_TRUE(turns.waiting().empty());
+  EXPECT_FALSE(turns.shortest().has_value());
+}
+
+TEST_F(TurnsOfACurve, AreOfWhatIsWantedOnly) {
+  Turns turns{plan_, config_, "host", {0, 2}};
+  EXPECT_THAT(play(turns, 1), ElementsAre(0, 2));
+}
+
+TEST_F(TurnsOfACurve, KeepABudgetThatHoldsAll) {
+  config_.budget = Seconds{50};
+  Turns turns{plan_, config_, "host", wanted_};
+  EXPECT_THAT(play(turns, 1), ElementsAre(0, 2, 1));
+  EXPECT_EQ(turns.shortened(), 3);
+  EXPECT_LT(*turns.shortest(), config_.max_time);
+  EXPECT_LE(elapsed_, Seconds{50});
+  EXPECT_GT(elapsed_, Seconds{45});  // and is made use of
+}
+
+TEST_F(TurnsOfACurve, LeaveNothingShortWhereThereIsTimeForAll) {
+  config_.budget = 2 * (whole(0) + whole(1) + whole(2));
+  Turns turns{plan_, config_, "host", wanted_};
+  EXPECT_THAT(play(turns, 1), ElementsAre(0, 2, 1));
+  EXPECT_EQ(turns.shortened(), 0);
+}
+
+TEST_F(TurnsOfACurve, LearnFromPointsThatTakeLonger) {
+  // The first takes ten times its share: of the others, whatever fits comes still.
+  config_.budget = Seconds{20};
+  Turns turns{plan_, config_, "host", wanted_};
+  const auto first = turns.next(Seconds{0});
+  ASSERT_EQ(first->index, 0);
+  turns.done(*first, Seconds{15});
+  const auto second = turns.next(Seconds{15});
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(second->index, 2);
+  Turns strict{plan_, config_, "host", {2}};
+  EXPECT_LT(second->loop, strict.next(Seconds{15})->loop);
+}
+
+TEST_F(TurnsOfACurve, EndWhenTheBudgetDoes) {
+  config_.budget = Seconds{5};
+  Turns turns{plan_, config_, "host", wanted_};
+  const auto first = turns.next(Seconds{0});
+  turns.done(*first, Seconds{5});
+  EXPECT_FALSE(turns.next(Seconds{5}).has_value());
+  EXPECT_EQ(turns.waiting(), (std::set<int>{1, 2}));
+}
+
+}  // namespace
+}  // namespace isoscale::runner

@@ -1,0 +1,318 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <string>
+
+#include "system/preflight/collect.hpp"
+#include "system/preflight/gpus.hpp"
+#include "tests/unit/nvml_node_standin.hpp"
+#include "tests/unit/scratch_tree.hpp"
+
+namespace isoscale::system {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Optional;
+using testing::SizeIs;
+
+constexpr const char* first_path = "pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/0000:1b:00.0";
+constexpr const char* second_path =
+    "pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:01.0/0000:1c:00.0";
+
+class Gpus : public testing::Test {
+ public:
+  Gpus() {
+    fake = &library_;
+    fake_node = &node_;
+    node_.gpus.resize(2);
+    node_.gpus[0].uuid = "GPU-a";
+    node_.gpus[0].bus_id = "00000000:1B:00.0";
+    node_.gpus[1].uuid = "GPU-b";
+    node_.gpus[1].bus_id = "00000000:1C:00.0";
+  }
+  ~Gpus() override {
+    fake = nullptr;
+    fake_node = nullptr;
+  }
+  Gpus(const Gpus&) = delete;
+  Gpus& operator=(const Gpus&) = delete;
+
+ protected:
+  [[nodiscard]] FoundGpus find() const {
+    const NvmlLibrary library{find_in_node};
+    return find_gpus(library.functions(), tree_.root());
+  }
+  [[nodiscard]] CheckedGpu first() const {
+    const FoundGpus found = find();
+    return found.gpus && !found.gpus->empty() ? found.gpus->front() : CheckedGpu{};
+  }
+  [[nodiscard]] CheckedPeers peers() const {
+    const NvmlLibrary library{find_in_node};
+    const auto all = find_peers(library.functions(), find_gpus(library.functions(), tree_.root()));
+    EXPECT_THAT(all, SizeIs(1));
+    return all.empty() ? CheckedPeers{} : all.front();
+  }
+  void put_on_bus() const {
+    tree_.pci_function(first_path, "0x10de", "0x030200");
+    tree_.pci_function(second_path, "0x10de", "0x030200");
+  }
+
+  Fake library_;
+  FakeNode node_;
+  ScratchTree tree_;
+};
+
+TEST_F(Gpus, TellWhatTheLibraryKnows) {
+  const CheckedGpu gpu = first();
+  EXPECT_EQ(gpu.uuid, "GPU-a");
+  EXPECT_EQ(gpu.pci_bus_id, "0000:1b:00.0");
+  EXPECT_EQ(gpu.name, "NVIDIA H200");
+  EXPECT_EQ(gpu.driver, "580.65.06");
+  EXPECT_EQ(gpu.vbios, "96.00.A5.00.01");
+  EXPECT_EQ(gpu.compute_mode, "exclusive process");
+  EXPECT_EQ(gpu.memory, 150e9);
+  EXPECT_EQ(gpu.memory_used, 1e9);
+  EXPECT_EQ(gpu.sm_clock, 345e6);
+  EXPECT_EQ(gpu.sm_clock_max, 1980e6);
+  EXPECT_EQ(gpu.sm_clock_application, 1755e6);
+  EXPECT_EQ(gpu.memory_clock_max, 3201e6);
+  EXPECT_EQ(gpu.power_limit, 700.5);
+  EXPECT_EQ(gpu.power_limit_default, 700);
+  EXPECT_EQ(gpu.ecc, true);
+  EXPECT_EQ(gpu.mig, false);
+  EXPECT_EQ(gpu.persistence, true);
+  EXPECT_EQ(gpu.ecc_uncorrected, 4);
+  EXPECT_EQ(gpu.remapped_rows, 2);
+  EXPECT_EQ(gpu.remap_pending, true);
+  EXPECT_EQ(gpu.remap_failed, false);
+  EXPECT_EQ(gpu.pcie_generation, 4);
+  EXPECT_EQ(gpu.pcie_generation_max, 5);
+  EXPECT_EQ(gpu.pcie_width, 8);
+  EXPECT_EQ(gpu.pcie_width_max, 16);
+}
+
+TEST_F(Gpus, LeaveOutWhatTheLibraryDoesNotHave) {
+  node_.missing = {"nvmlDeviceGetVbiosVersion",
+                   "nvmlDeviceGetApplicationsClock",
+                   "nvmlDeviceGetPowerManagementDefaultLimit",
+                   "nvmlDeviceGetRemappedRows",
+                   "nvmlDeviceGetRetiredPages",
+                   "nvmlDeviceGetComputeRunningProcesses_v3",
+                   "nvmlDeviceGetComputeRunningProcesses_v2",
+                   "nvmlDeviceGetTotalEccErrors",
+                   "nvmlDeviceGetCurrentClocksEventReasons",
+                   "nvmlDeviceGetCurrentClocksThrottleReasons",
+                   "nvmlDeviceGetGpuFabricInfo",
+                   "nvmlDeviceGetNvLinkState",
+                   "nvmlDeviceGetMemoryInfo",
+                   "nvmlDeviceGetCurrPcieLinkGeneration",
+                   "nvmlDeviceGetMaxPcieLinkGeneration",
+                   "nvmlDeviceGetCurrPcieLinkWidth",
+                   "nvmlDeviceGetMaxPcieLinkWidth"};
+  const CheckedGpu gpu = first();
+  EXPECT_EQ(gpu.uuid, "GPU-a");
+  EXPECT_EQ(gpu.vbios, std::nullopt);
+  EXPECT_EQ(gpu.sm_clock_application, std::nullopt);
+  EXPECT_EQ(gpu.power_limit_default, std::nullopt);
+  EXPECT_EQ(gpu.remapped_rows, std::nullopt);
+  EXPECT_EQ(gpu.remap_pending, std::nullopt);
+  EXPECT_EQ(gpu.remap_failed, std::nullopt);
+  EXPECT_EQ(gpu.retired_pages, std::nullopt);
+  EXPECT_EQ(gpu.processes, std::nullopt);
+  EXPECT_EQ(gpu.ecc_uncorrected, std::nullopt);
+  EXPECT_EQ(gpu.throttle_reasons, std::nullopt);
+  EXPECT_EQ(gpu.fabric_state, std::nullopt);
+  EXPECT_EQ(gpu.fabric, std::nullopt);
+  EXPECT_EQ(gpu.nvlinks_active, std::nullopt);
+  EXPECT_EQ(gpu.nvlinks_inactive, std::nullopt);
+  EXPECT_EQ(gpu.nvlink_peers, std::nullopt);
+  EXPECT_EQ(gpu.memory, std::nullopt);
+  EXPECT_EQ(gpu.memory_used, std::nullopt);
+  EXPECT_EQ(gpu.pcie_generation, std::nullopt);
+  EXPECT_EQ(gpu.pcie_generation_max, std::nullopt);
+  EXPECT_EQ(gpu.pcie_width, std::nullopt);
+  EXPECT_EQ(gpu.pcie_width_max, std::nullopt);
+  EXPECT_EQ(gpu.numa_node, std::nullopt);
+  EXPECT_EQ(gpu.pci_path, std::nullopt);
+}
+
+TEST_F(Gpus, CountLinksThatAreDown) {
+  node_.gpus[0].links = {{0, "00000000:07:00.0"}, {1, "00000000:08:00.0"}};
+  node_.gpus[0].links_down = 3;
+  const CheckedGpu gpu = first();
+  EXPECT_EQ(gpu.nvlinks_active, 2);
+  EXPECT_EQ(gpu.nvlinks_inactive, 3);
+  EXPECT_THAT(gpu.nvlink_peers, Optional(ElementsAre("0000:07:00.0", "0000:08:00.0")));
+}
+
+TEST_F(Gpus, SumPagesRetiredForEitherCause) {
+  EXPECT_EQ(first().retired_pages, 0);
+  node_.gpus[0].single_bit_pages = 3;
+  node_.gpus[0].double_bit_pages = 70;  // more than there is room for
+  EXPECT_EQ(first().retired_pages, 73);
+}
+
+TEST_F(Gpus, ListHoweverManyProcesses) {
+  EXPECT_THAT(first().processes, Optional(IsEmpty()));
+  node_.gpus[0].pids = {17, 4};
+  EXPECT_THAT(first().processes, Optional(ElementsAre(17, 4)));
+  node_.missing = {"nvmlDeviceGetComputeRunningProcesses_v3"};
+  EXPECT_THAT(first().processes, Optional(ElementsAre(17, 4)));
+  node_.gpus[0].pids.resize(300);
+  std::iota(node_.gpus[0].pids.begin(), node_.gpus[0].pids.end(), 1);
+  const auto processes = first().processes;
+  ASSERT_THAT(processes, Optional(SizeIs(300)));
+  EXPECT_EQ(processes->back(), 300);
+}
+
+TEST_F(Gpus, NameWhatHoldsTheirClocksBack) {
+  EXPECT_THAT(first().throttle_reasons, Optional(IsEmpty()));
+  node_.gpus[0].reasons = 0x45;
+  EXPECT_THAT(first().throttle_reasons,
+              Optional(ElementsAre("software power cap", "hardware thermal slowdown")));
+  EXPECT_THAT(
+      names_of_throttle_reasons(0x1BA),
+      ElementsAre("application clock settings", "hardware slowdown", "sync boost",
+                  "software thermal slowdown", "hardware power brake", "display clock settings"));
+}
+
+TEST_F(Gpus, SayHowFarTheyAreInJoiningTheirFabric) {
+  nvml::FabricInfo& fabric = node_.gpus[0].fabric;
+  EXPECT_EQ(first().fabric_state, "not supported");
+  fabric.state = 1;
+  EXPECT_EQ(first().fabric_state, "not started");
+  fabric.state = 2;
+  EXPECT_EQ(first().fabric_state, "in progress");
+  EXPECT_EQ(first().fabric, std::nullopt);
+  fabric = {.cluster = {0xab}, .status = 0, .clique = 7, .state = 3};
+  EXPECT_EQ(first().fabric_state, "completed");
+  EXPECT_EQ(first().fabric, "ab000000000000000000000000000000.7");
+  fabric.status = some_error;
+  EXPECT_EQ(first().fabric_state, "failed: 999");
+  fabric.state = 9;
+  EXPECT_EQ(first().fabric_state, std::nullopt);
+}
+
+TEST_F(Gpus, AreThoseOfTheLibraryAndThenOthersOnTheBus) {
+  put_on_bus();
+  tree_.pci_function("pci0000:80/0000:80:01.0/0000:81:00.0", "0x10de", "0x030200");
+  tree_.write(std::string{"sys/devices/"} + second_path + "/numa_node", "1\n");
+  tree_.write("sys/devices/pci0000:80/0000:80:01.0/0000:81:00.0/max_link_width", "16\n");
+  const FoundGpus found = find();
+  ASSERT_THAT(found.gpus, Optional(SizeIs(3)));
+  EXPECT_THAT(found.handles, SizeIs(2));
+  EXPECT_EQ(found.lost, 0);
+  EXPECT_EQ((*found.gpus)[1].uuid, "GPU-b");
+  EXPECT_EQ((*found.gpus)[1].pci_path, second_path);
+  EXPECT_EQ((*found.gpus)[1].numa_node, 1);
+  const CheckedGpu& other = (*found.gpus)[2];
+  EXPECT_EQ(other.uuid, "");
+  EXPECT_EQ(other.pci_bus_id, "0000:81:00.0");
+  EXPECT_EQ(other.pcie_width_max, 16);
+  EXPECT_EQ(other.name, std::nullopt);
+}
+
+TEST_F(Gpus, ComeFromTheBusAloneWithoutTheLibrary) {
+  EXPECT_EQ(find_gpus(nullptr, tree_.root()).gpus, std::nullopt);
+  put_on_bus();
+  const FoundGpus found = find_gpus(nullptr, tree_.root());
+  ASSERT_THAT(found.gpus, Optional(SizeIs(2)));
+  EXPECT_THAT(found.handles, IsEmpty());
+  EXPECT_EQ(found.lost, std::nullopt);
+  const auto peers = find_peers(nullptr, found);
+  ASSERT_THAT(peers, SizeIs(1));
+  EXPECT_EQ(peers[0].i, 0);
+  EXPECT_EQ(peers[0].j, 1);
+  EXPECT_EQ(peers[0].link, "one switch");
+  EXPECT_EQ(peers[0].peer_access, std::nullopt);
+}
+
+TEST_F(Gpus, AreNotAskedOfALibraryThatDoesNotCountThem) {
+  node_.missing = {"nvmlDeviceGetCount_v2"};
+  EXPECT_EQ(find().gpus, std::nullopt);
+  EXPECT_EQ(find().lost, std::nullopt);
+  node_.missing = {"nvmlDeviceGetHandleByIndex_v2"};
+  EXPECT_EQ(find().gpus, std::nullopt);
+  node_.missing = {};
+  node_.gpus.clear();
+  EXPECT_THAT(find().gpus, Optional(IsEmpty()));
+}
+
+TEST_F(Gpus, AreLostWhereTheLibraryCannotReachThem) {
+  put_on_bus();
+  constexpr int lost = 15;
+  node_.gpus[0].handle_answer = lost;
+  FoundGpus found = find();
+  EXPECT_EQ(found.lost, 1);
+  ASSERT_THAT(found.gpus, Optional(SizeIs(2)));
+  EXPECT_EQ((*found.gpus)[0].uuid, "GPU-b");
+  EXPECT_EQ((*found.gpus)[1].pci_bus_id, "0000:1b:00.0");
+  node_.gpus[0].handle_answer = nvml::no_permission;
+  EXPECT_EQ(find().lost, 0);
+  node_.gpus[0].handle_answer = nvml::operating_system;
+  EXPECT_EQ(find().lost, 0);
+}
+
+TEST_F(Gpus, HaveNoErrorReportsWhereTheirPlaceIsNotKnown) {
+  const NvmlLibrary library{find_in_node};
+  FactSources sources;
+  sources.root = tree_.root();
+  sources.nvml = &library;
+  tree_.write("dev/kmsg", "NVRM: Xid (PCI:0000:1c:00): 94, contained\n");
+  const auto gpus = collect_node(sources, {}).gpus;
+  ASSERT_THAT(gpus, Optional(SizeIs(2)));
+  EXPECT_THAT((*gpus)[0].xids, Optional(IsEmpty()));
+  EXPECT_THAT((*gpus)[1].xids, Optional(ElementsAre(94)));
+  node_.missing = {"nvmlDeviceGetPciInfo_v3"};
+  const NvmlLibrary without{find_in_node};
+  sources.nvml = &without;
+  EXPECT_EQ(collect_node(sources, {}).gpus->front().xids, std::nullopt);
+}
+
+TEST_F(Gpus, ReachEachOtherWhereBothReadingAndWritingMay) {
+  EXPECT_EQ(peers().peer_access, true);
+  EXPECT_EQ(peers().link, "one switch");
+  node_.peer_status = 1;
+  EXPECT_EQ(peers().peer_access, false);
+  node_.peer_status = nvml::p2p_unknown;
+  EXPECT_EQ(peers().peer_access, std::nullopt);
+  node_.missing = {"nvmlDeviceGetP2PStatus"};
+  EXPECT_EQ(peers().peer_access, std::nullopt);
+}
+
+TEST_F(Gpus, AreJoinedByTheClosestThingBetweenThem) {
+  for (const auto& [level, name] :
+       std::map<int, std::string>{{nvml::one_board, "one board"},
+                                  {nvml::one_switch, "one switch"},
+                                  {nvml::several_switches, "several switches"},
+                                  {nvml::host_bridge, "host bridge"},
+                                  {nvml::numa_node, "NUMA node"},
+                                  {nvml::whole_system, "system"}}) {
+    node_.ancestor = level;
+    EXPECT_EQ(peers().link, name);
+  }
+  node_.ancestor = 77;
+  EXPECT_EQ(peers().link, std::nullopt);
+  put_on_bus();
+  EXPECT_EQ(peers().link, "one switch");
+}
+
+TEST_F(Gpus, AreJoinedByNvlinkDirectlyOrThroughASwitch) {
+  node_.nvlink_status = nvml::p2p_ok;
+  EXPECT_EQ(peers().link, "NVLink");
+  node_.nvlink_status = 5;
+  node_.gpus[0].links = {{0, "00000000:1C:00.0"}};
+  node_.gpus[1].links = {{0, "00000000:1B:00.0"}};
+  EXPECT_EQ(peers().link, "NVLink");
+  node_.gpus[0].links = {{0, "00000000:05:00.0"}};
+  EXPECT_EQ(peers().link, "one switch");
+  node_.gpus[1].links = {{0, "00000000:05:00.0"}};
+  EXPECT_EQ(peers().link, "NVLink");
+}
+
+}  // namespace
+}  // namespace isoscale::system

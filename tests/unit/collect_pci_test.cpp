@@ -1,0 +1,206 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "system/preflight/pci.hpp"
+#include "tests/unit/scratch_tree.hpp"
+
+namespace isoscale::system {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Optional;
+
+TEST(BusId, IsWrittenAsSysfsDoes) {
+  EXPECT_EQ(sysfs_bus_id("00000000:1B:00.0"), "0000:1b:00.0");
+  EXPECT_EQ(sysfs_bus_id("0000:1b:00.0"), "0000:1b:00.0");
+  EXPECT_EQ(sysfs_bus_id("00010000:01:00.0"), "10000:01:00.0");
+  EXPECT_EQ(sysfs_bus_id(""), "");
+}
+
+TEST(PcieGeneration, IsThatOfTheSpeed) {
+  EXPECT_EQ(pcie_generation("2.5 GT/s PCIe"), 1);
+  EXPECT_EQ(pcie_generation("8.0 GT/s"), 3);
+  EXPECT_EQ(pcie_generation("32.0 GT/s PCIe"), 5);
+  EXPECT_EQ(pcie_generation("64.0 GT/s PCIe"), 6);
+  EXPECT_EQ(pcie_generation("Unknown"), std::nullopt);
+  EXPECT_EQ(pcie_generation("7.0 GT/s"), std::nullopt);
+  EXPECT_EQ(pcie_generation(""), std::nullopt);
+}
+
+/// Two GPUs below one switch, one below the next switch of the same port, one beside it.
+const std::string first = "pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/0000:1b:00.0";
+const std::string second = "pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:01.0/0000:1c:00.0";
+const std::string further =
+    "pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:02.0/0000:20:00.0/0000:21:00.0/0000:22:00.0";
+const std::string beside = "pci0000:15/0000:15:02.0/0000:30:00.0";
+const std::string elsewhere = "pci0000:80/0000:80:01.0/0000:81:00.0";
+
+TEST(ClosestOnPaths, IsTheSwitchThatBothAreBelow) {
+  EXPECT_EQ(closest_on_paths(first, 0, second, 0), "one switch");
+  EXPECT_EQ(closest_on_paths(first, 0, further, 0), "several switches");
+  EXPECT_EQ(closest_on_paths(first, std::nullopt, second, std::nullopt), "one switch");
+}
+
+TEST(ClosestOnPaths, IsTheRootComplexOrTheNumaNodeWithoutOne) {
+  EXPECT_EQ(closest_on_paths(first, 0, beside, 0), "host bridge");
+  EXPECT_EQ(closest_on_paths(first, 0, elsewhere, 0), "NUMA node");
+  EXPECT_EQ(closest_on_paths(first, 0, elsewhere, 1), "system");
+}
+
+TEST(ClosestOnPaths, IsUnknownWhereWhatDecidesIs) {
+  EXPECT_EQ(closest_on_paths(first, 0, elsewhere, std::nullopt), std::nullopt);
+  EXPECT_EQ(closest_on_paths(first, std::nullopt, elsewhere, 0), std::nullopt);
+  EXPECT_EQ(closest_on_paths(std::nullopt, 0, second, 0), std::nullopt);
+  EXPECT_EQ(closest_on_paths(first, 0, std::nullopt, 0), std::nullopt);
+}
+
+constexpr char downstream_port = 0x62, root_port = 0x42;
+
+/// The configuration space of a port of this kind: a power management capability, PCI Express, and
+/// after another extended capability Access Control Services with this control register.
+std::string port(char kind, char control) {
+  std::string space(4096, '\0');
+  space[0x34] = 0x40;
+  space[0x40] = 0x01;
+  space[0x41] = 0x68;
+  space[0x68] = 0x10;
+  space[0x6A] = kind;
+  space[0x100] = 0x01;
+  space[0x102] = 0x01;
+  space[0x103] = 0x22;  // next: 0x220
+  space[0x220] = 0x0D;
+  space[0x222] = 0x01;
+  space[0x226] = control;
+  return space;
+}
+
+TEST(RedirectsPeers, IsTrueOfSwitchPortsThatSendRequestsOrCompletionsUp) {
+  EXPECT_THAT(redirects_peers(port(downstream_port, 0x1D)), Optional(true));
+  EXPECT_THAT(redirects_peers(port(downstream_port, 0x04)), Optional(true));
+  EXPECT_THAT(redirects_peers(port(downstream_port, 0x08)), Optional(true));
+}
+
+TEST(RedirectsPeers, IsFalseWithoutTheseBits) {
+  EXPECT_THAT(redirects_peers(port(downstream_port, 0x00)), Optional(false));
+  EXPECT_THAT(redirects_peers(port(downstream_port, 0x51)), Optional(false));
+  EXPECT_THAT(redirects_peers(port(root_port, 0x1D)), Optional(false));
+  EXPECT_THAT(redirects_peers(std::string(4096, '\0')), Optional(false));
+  EXPECT_THAT(redirects_peers(std::string(4096, '\xFF')), Optional(false));
+}
+
+TEST(RedirectsPeers, IsUnknownOfWhatTheKernelGivesWithoutPrivileges) {
+  EXPECT_EQ(redirects_peers(port(downstream_port, 0x1D).substr(0, 64)), std::nullopt);
+  EXPECT_EQ(redirects_peers(port(downstream_port, 0x1D).substr(0, 256)), std::nullopt);
+  EXPECT_EQ(redirects_peers(""), std::nullopt);
+}
+
+TEST(RedirectsPeers, EndsWhereCapabilitiesPointAtThemselves) {
+  std::string loop = port(downstream_port, 0x1D);
+  loop[0x41] = 0x40;
+  EXPECT_THAT(redirects_peers(loop), Optional(false));
+  loop = port(downstream_port, 0x1D);
+  loop[0x102] = 0x01;
+  loop[0x103] = 0x10;  // next: 0x100
+  EXPECT_THAT(redirects_peers(loop), Optional(false));
+}
+
+class Pci : public testing::Test {
+ protected:
+  [[nodiscard]] std::optional<bool> redirected() const {
+    const auto gpus = nvidia_functions(tree_.root());
+    return gpus ? bridges_redirect_peers(*gpus) : std::nullopt;
+  }
+  ScratchTree tree_;
+};
+
+TEST_F(Pci, WithoutABusShowsNothing) {
+  EXPECT_EQ(nvidia_functions(tree_.root()), std::nullopt);
+  tree_.folder("sys/bus/pci/devices");
+  EXPECT_THAT(nvidia_functions(tree_.root()), Optional(IsEmpty()));
+}
+
+TEST_F(Pci, ShowsGpusAndNothingElse) {
+  tree_.pci_function("pci0000:15/0000:1b:00.0", "0x10de", "0x030200");
+  tree_.pci_function("pci0000:15/0000:1a:00.0", "0x10de", "0x030000");
+  tree_.pci_function("pci0000:15/0000:1a:00.1", "0x10de", "0x040300");  // its sound
+  tree_.pci_function("pci0000:15/0000:05:00.0", "0x10de", "0x068000");  // an NVSwitch
+  tree_.pci_function("pci0000:15/0000:02:00.0", "0x102b", "0x030000");  // a console
+  EXPECT_THAT(nvidia_functions(tree_.root()),
+              Optional(ElementsAre(tree_.at("sys/bus/pci/devices/0000:1a:00.0"),
+                                   tree_.at("sys/bus/pci/devices/0000:1b:00.0"))));
+}
+
+TEST_F(Pci, TellsAFunctionsLinkAndPlace) {
+  tree_.pci_function(first, "0x10de", "0x030200");
+  const auto function = tree_.at("sys/bus/pci/devices/0000:1b:00.0");
+  PciFacts facts = pci_facts(function);
+  EXPECT_EQ(facts.path, first);
+  EXPECT_EQ(facts.generation, std::nullopt);
+  EXPECT_EQ(facts.generation_max, std::nullopt);
+  EXPECT_EQ(facts.width, std::nullopt);
+  EXPECT_EQ(facts.width_max, std::nullopt);
+  EXPECT_EQ(facts.numa_node, std::nullopt);
+  const std::string folder = "sys/devices/" + first;
+  tree_.write(folder + "/current_link_speed", "16.0 GT/s PCIe\n");
+  tree_.write(folder + "/max_link_speed", "32.0 GT/s PCIe\n");
+  tree_.write(folder + "/current_link_width", "8\n");
+  tree_.write(folder + "/max_link_width", "16\n");
+  tree_.write(folder + "/numa_node", "1\n");
+  facts = pci_facts(function);
+  EXPECT_EQ(facts.generation, 4);
+  EXPECT_EQ(facts.generation_max, 5);
+  EXPECT_EQ(facts.width, 8);
+  EXPECT_EQ(facts.width_max, 16);
+  EXPECT_EQ(facts.numa_node, 1);
+}
+
+TEST_F(Pci, LeavesOutWhatTheKernelDoesNotKnow) {
+  tree_.write("function/current_link_speed", "Unknown\n");
+  tree_.write("function/current_link_width", "0\n");
+  tree_.write("function/max_link_width", "255\n");
+  tree_.write("function/numa_node", "-1\n");
+  const PciFacts facts = pci_facts(tree_.at("function"));
+  EXPECT_EQ(facts.generation, std::nullopt);
+  EXPECT_EQ(facts.width, std::nullopt);
+  EXPECT_EQ(facts.width_max, std::nullopt);
+  EXPECT_EQ(facts.numa_node, std::nullopt);
+  EXPECT_EQ(facts.path, std::nullopt);
+  EXPECT_EQ(pci_facts(tree_.at("none")).path, std::nullopt);
+}
+
+TEST_F(Pci, FindsHostBridgesBelowPlatformDevices) {
+  tree_.pci_function("platform/NVDA0001:00/pci0002:00/0002:00:00.0/0002:01:00.0", "0x10de",
+                     "0x030200");
+  EXPECT_EQ(pci_facts(tree_.at("sys/bus/pci/devices/0002:01:00.0")).path,
+            "pci0002:00/0002:00:00.0/0002:01:00.0");
+}
+
+TEST_F(Pci, KnowsAccessControlOfTheBridgesAboveGpus) {
+  tree_.pci_function(first, "0x10de", "0x030200");
+  EXPECT_EQ(redirected(), std::nullopt);  // no bridge can be read
+  const std::string above = "sys/devices/pci0000:15/0000:15:01.0";
+  tree_.write(above + "/config", port(root_port, 0x1D));
+  tree_.write(above + "/0000:16:00.0/config", std::string(4096, '\0'));
+  const std::string downstream = above + "/0000:16:00.0/0000:17:00.0/config";
+  EXPECT_EQ(redirected(), std::nullopt);  // one is still unknown
+  tree_.write(downstream, port(downstream_port, 0x00));
+  EXPECT_THAT(redirected(), Optional(false));
+  tree_.write(downstream, port(downstream_port, 0x1D));
+  EXPECT_THAT(redirected(), Optional(true));
+  tree_.remove(above + "/config");  // one that does is enough
+  EXPECT_THAT(redirected(), Optional(true));
+}
+
+TEST_F(Pci, KnowsNoAccessControlWhereNoBridgeIsToBeSeen) {
+  tree_.pci_function("pci0000:00/0000:00:05.0", "0x10de", "0x030200");  // a virtual machine
+  EXPECT_EQ(redirected(), std::nullopt);
+  EXPECT_EQ(bridges_redirect_peers({}), std::nullopt);
+}
+
+}  // namespace
+}  // namespace isoscale::system

@@ -1,0 +1,199 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "system/preflight/collect.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <string>
+
+#include "tests/unit/scratch_tree.hpp"
+
+namespace isoscale::system {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::Optional;
+using testing::Pair;
+using testing::SizeIs;
+
+using Variables = std::map<std::string, std::string, std::less<>>;
+
+class Collect : public testing::Test {
+ protected:
+  [[nodiscard]] FactSources sources(Variables variables = {}) const {
+    return {.root = tree_.root(),
+            .nvml = nullptr,
+            .environment = [variables = std::move(variables)](
+                               std::string_view name) -> std::optional<std::string> {
+              const auto found = variables.find(name);
+              return found == variables.end() ? std::nullopt : std::optional{found->second};
+            }};
+  }
+  ScratchTree tree_;
+};
+
+TEST_F(Collect, OfANodeThatTellsNothingIsAllAbsent) {
+  const CheckedNode node = collect_node(sources(), {});
+  EXPECT_EQ(node.cpu_model, std::nullopt);
+  EXPECT_EQ(node.os, std::nullopt);
+  EXPECT_EQ(node.cores, std::nullopt);
+  EXPECT_EQ(node.cpu_quota, std::nullopt);
+  EXPECT_EQ(node.memory, std::nullopt);
+  EXPECT_EQ(node.shm_size, std::nullopt);
+  EXPECT_EQ(node.shm_free, std::nullopt);
+  EXPECT_THAT(node.numa_cpus, IsEmpty());
+  EXPECT_EQ(node.governors, std::nullopt);
+  EXPECT_EQ(node.iommu_translates, std::nullopt);
+  EXPECT_EQ(node.acs, std::nullopt);
+  EXPECT_EQ(node.nvidia_peermem, std::nullopt);
+  EXPECT_EQ(node.gdrcopy, std::nullopt);
+  EXPECT_EQ(node.dmabuf, std::nullopt);
+  EXPECT_EQ(node.nccl_plugins, std::nullopt);
+  EXPECT_EQ(node.gpus, std::nullopt);
+  EXPECT_EQ(node.gpus_lost, std::nullopt);
+  EXPECT_THAT(node.peers, IsEmpty());
+  EXPECT_EQ(node.ports, std::nullopt);
+}
+
+TEST_F(Collect, OfANodeTakesWhatIsKnownOfTheMachine) {
+  const CheckedNode node = collect_node(sources(), {.host = "c1",
+                                                    .cpu_model = "EPYC",
+                                                    .sockets = 2,
+                                                    .cores = 96,
+                                                    .numa_nodes = 2,
+                                                    .memory_total = units::Bytes{1'000'000},
+                                                    .memory_available = units::Bytes{1},
+                                                    .bound_cpus = {},
+                                                    .bound_core_ids = {},
+                                                    .os = "Linux 6.8",
+                                                    .cpu_quota = 8.5});
+  EXPECT_EQ(node.host, "c1");
+  EXPECT_EQ(node.cpu_model, "EPYC");
+  EXPECT_EQ(node.cores, 96);
+  EXPECT_EQ(node.memory, 1e6);
+  EXPECT_EQ(node.os, "Linux 6.8");
+  EXPECT_EQ(node.cpu_quota, 8.5);
+}
+
+TEST_F(Collect, OfANodePutsItsPartsTogether) {
+  const std::string gpu = "pci0000:15/0000:15:01.0/0000:1b:00.0";
+  tree_.pci_function(gpu, "0x10de", "0x030200");
+  tree_.pci_function("pci0000:15/0000:15:02.0/0000:1c:00.0", "0x10de", "0x030200");
+  tree_.link("sys/devices/" + gpu + "/iommu_group", "sys/kernel/iommu_groups/3");
+  tree_.write("sys/kernel/iommu_groups/3/type", "DMA\n");
+  tree_.write("sys/devices/pci0000:15/0000:15:01.0/config", std::string(4096, '\0'));
+  tree_.write("sys/devices/pci0000:15/0000:15:02.0/config", std::string(4096, '\0'));
+  tree_.write("dev/kmsg", "NVRM: Xid (PCI:0000:1b:00): 48, double bit\n");
+  tree_.folder("dev/shm");
+  tree_.folder("sys/module/nvidia_peermem");
+  tree_.folder("sys/class/infiniband/mlx5_0/ports/1");
+  tree_.write("opt/nccl/libnccl-net.so", "");
+  const CheckedNode node = collect_node(sources({{"LD_LIBRARY_PATH", "/opt/nccl"}}), {});
+  ASSERT_THAT(node.gpus, Optional(SizeIs(2)));
+  EXPECT_THAT((*node.gpus)[0].xids, Optional(ElementsAre(48)));
+  EXPECT_THAT((*node.gpus)[1].xids, Optional(IsEmpty()));
+  EXPECT_THAT(node.peers, SizeIs(1));
+  EXPECT_THAT(node.iommu_translates, Optional(true));
+  EXPECT_THAT(node.acs, Optional(false));
+  EXPECT_THAT(node.nvidia_peermem, Optional(true));
+  EXPECT_THAT(node.gdrcopy, Optional(false));
+  EXPECT_THAT(node.ports, Optional(SizeIs(1)));
+  EXPECT_THAT(node.nccl_plugins, Optional(ElementsAre("libnccl-net.so")));
+  ASSERT_TRUE(node.shm_size.has_value());
+  EXPECT_GT(*node.shm_size, 0);
+  EXPECT_LE(node.shm_free.value_or(-1), *node.shm_size);
+  EXPECT_GE(node.shm_free.value_or(-1), 0);
+  tree_.remove("dev/kmsg");
+  EXPECT_EQ(collect_node(sources(), {}).gpus->front().xids, std::nullopt);
+}
+
+TEST_F(Collect, OfThisMachinePlacesEachCpuOnOneNumaNode) {
+  const MachineFacts machine = machine_facts();
+  const CheckedNode node = collect_node({}, machine);
+  EXPECT_EQ(node.host, machine.host);
+  for (const int cpu : machine.bound_cpus) {
+    std::size_t places = 0;
+    for (const auto& [numa, cpus] : node.numa_cpus) places += std::ranges::count(cpus, cpu);
+    EXPECT_EQ(places, node.numa_cpus.empty() ? 0U : 1U) << cpu;
+  }
+}
+
+TEST_F(Collect, OfARankTellsItsBinding) {
+  const CheckedRank rank = collect_rank(sources(), {.host = "",
+                                                    .cpu_model = {},
+                                                    .sockets = {},
+                                                    .cores = {},
+                                                    .numa_nodes = {},
+                                                    .memory_total = {},
+                                                    .memory_available = {},
+                                                    .bound_cpus = {2, 3},
+                                                    .bound_core_ids = {1},
+                                                    .os = {},
+                                                    .cpu_quota = {}});
+  EXPECT_EQ(rank.pid, getpid());
+  EXPECT_THAT(rank.cpus, ElementsAre(2, 3));
+  EXPECT_THAT(rank.cores, ElementsAre(1));
+}
+
+TEST_F(Collect, OfARankTellsTheLimitOfLockedMemory) {
+  const auto limits = [&](const std::string& values) {
+    tree_.write("proc/self/limits",
+                "Limit                     Soft Limit           Hard Limit           Units     \n"
+                "Max open files            1024                 4096                 files     \n"
+                "Max locked memory         " +
+                    values + "            bytes     \n");
+    return collect_rank(sources(), {});
+  };
+  CheckedRank rank = collect_rank(sources(), {});
+  EXPECT_EQ(rank.locked_memory_limit, std::nullopt);
+  EXPECT_FALSE(rank.locked_memory_unlimited);
+  rank = limits("8388608              unlimited");
+  EXPECT_EQ(rank.locked_memory_limit, 8388608);
+  EXPECT_FALSE(rank.locked_memory_unlimited);
+  rank = limits("unlimited            unlimited");
+  EXPECT_EQ(rank.locked_memory_limit, std::nullopt);
+  EXPECT_TRUE(rank.locked_memory_unlimited);
+}
+
+TEST_F(Collect, OfARankKeepsSettingsAndNothingElse) {
+  const CheckedRank rank = collect_rank(sources({{"NCCL_ALGO", "Ring"},
+                                                 {"UCX_TLS", "rc"},
+                                                 {"OMP_NUM_THREADS", "4"},
+                                                 {"NCCL_SECRET", "x"},
+                                                 {"SLURM_JWT", "x"},
+                                                 {"SLURM_JOB_ID", "17"},
+                                                 {"PMIX_RANK", "3"}}),
+                                        {});
+  EXPECT_THAT(rank.environment, ElementsAre(Pair("NCCL_ALGO", "Ring"), Pair("OMP_NUM_THREADS", "4"),
+                                            Pair("UCX_TLS", "rc")));
+}
+
+TEST_F(Collect, OfARankTellsTheLaunchersNumbers) {
+  EXPECT_THAT(collect_rank(sources(), {}).launcher, IsEmpty());
+  const CheckedRank rank = collect_rank(sources({{"OMPI_COMM_WORLD_SIZE", "8"},
+                                                 {"SLURM_NTASKS", "16"},
+                                                 {"SLURM_NTASKS_PER_NODE", "8(x2)"},
+                                                 {"SLURM_JOB_ID", "17"},
+                                                 {"PMI_SIZE", ""}}),
+                                        {});
+  EXPECT_THAT(rank.launcher,
+              ElementsAre(Pair("OMPI_COMM_WORLD_SIZE", 8), Pair("SLURM_NTASKS", 16)));
+}
+
+TEST_F(Collect, OfARankNamesVariablesWhoseFileIsNotThere) {
+  tree_.write("etc/topology.xml", "<system/>");
+  const CheckedRank rank = collect_rank(sources({{"NCCL_TOPO_FILE", "/etc/topology.xml"},
+                                                 {"NCCL_GRAPH_FILE", "/etc/graph.xml"},
+                                                 {"NCCL_CONF_FILE", ""}}),
+                                        {});
+  EXPECT_THAT(rank.missing_files, ElementsAre("NCCL_GRAPH_FILE"));
+}
+
+}  // namespace
+}  // namespace isoscale::system

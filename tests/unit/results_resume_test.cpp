@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "results/reader.hpp"
+#include "results/writer.hpp"
+#include "tests/unit/results_samples.hpp"
+
+namespace isoscale::results {
+namespace {
+
+using config::IfExists;
+using testing::ElementsAre;
+
+/// How points are spread over files.
+struct Layout {
+  std::string name;
+  units::Bytes part_limit;
+  bool has_parts = false;
+};
+void PrintTo(const Layout& value, std::ostream* out) { *out << value.name; }
+
+class Resumed : public testing::TestWithParam<Layout> {
+ protected:
+  [[nodiscard]] std::filesystem::path file() const { return directory_.path() / "run.h5"; }
+
+  /// A run that ended with points 0, 1 and 3.
+  void write_earlier() const {
+    RunWriter writer{file(), samples::header(), IfExists::refuse, GetParam().part_limit};
+    for (const int index : {0, 1, 3}) writer.commit(samples::point(index));
+    RunData end = samples::header();
+    end.complete = true;
+    end.ended = "2026-01-02T03:05:00Z";
+    writer.finish(end);
+  }
+  [[nodiscard]] RunWriter resume(const std::set<int>& again) const {
+    RunData earlier = read_run(file());
+    earlier.warnings.emplace_back("resumed");
+    return RunWriter::resume(file(), earlier, again, GetParam().part_limit);
+  }
+  static std::vector<int> indices(const RunData& run) {
+    std::vector<int> found;
+    for (const PointData& point : run.points) found.push_back(point.index);
+    return found;
+  }
+  [[nodiscard]] std::size_t parts() const { return directory_.names().size() - 1; }
+
+  samples::Directory directory_;
+};
+
+TEST_P(Resumed, IsPartialWithoutThePointsThatComeAgain) {
+  write_earlier();
+  EXPECT_EQ(parts(), GetParam().has_parts ? 3U : 0U);
+  const RunWriter writer = resume({1, 2});
+  const RunData run = read_run(file());
+  EXPECT_FALSE(run.complete);
+  EXPECT_EQ(run.ended, "");
+  EXPECT_EQ(run.warnings.back(), "resumed");
+  EXPECT_THAT(indices(run), ElementsAre(0, 3));
+  EXPECT_EQ(parts(), GetParam().has_parts ? 2U : 0U);
+}
+
+TEST_P(Resumed, EndsAsIfItHadNotBeenInterrupted) {
+  write_earlier();
+  const RunData before = read_run(file());
+  RunWriter writer = resume({1, 2});
+  writer.commit(samples::point(2, 7));
+  EXPECT_THAT(indices(read_run(file())), ElementsAre(0, 2, 3));
+  writer.commit(samples::point(1, 5));
+  EXPECT_THROW(writer.commit(samples::point(3)), base::Error);
+  RunData end = samples::header();
+  end.complete = true;
+  writer.finish(end);
+  const RunData run = read_run(file());
+  EXPECT_TRUE(run.complete);
+  EXPECT_EQ(run.id, before.id);
+  EXPECT_THAT(indices(run), ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(run.points[0].step_times, before.points[0].step_times);
+  EXPECT_EQ(run.points[1].step_times.size(), samples::point(1, 5).step_times.size());
+  EXPECT_EQ(parts(), GetParam().has_parts ? 4U : 0U);
+}
+
+TEST_P(Resumed, RemovesAPartThatAKilledLaunchDidNotName) {
+  write_earlier();
+  std::ofstream{directory_.path() / "run.part0002.h5"} << "cut short";
+  RunWriter writer = resume({2});
+  writer.commit(samples::point(2));
+  EXPECT_THAT(indices(read_run(file())), ElementsAre(0, 1, 2, 3));
+}
+
+TEST_P(Resumed, NeedsTheFile) {
+  EXPECT_THROW((void)RunWriter::resume(file(), samples::header(), {}, GetParam().part_limit),
+               base::Error);
+  EXPECT_TRUE(directory_.names().empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Writers, Resumed,
+                         testing::Values(Layout{"OneFile", default_part_limit, false},
+                                         Layout{"WithParts", units::Bytes{1}, true}),
+                         [](const auto& instance) { return instance.param.name; });
+
+}  // namespace
+}  // namespace isoscale::results

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace isoscale::system {
+
+/// Files like the kernel's, in a folder of one test that is removed after it.
+class ScratchTree {
+ public:
+  ScratchTree() {
+    std::string name = (std::filesystem::temp_directory_path() / "isoscale-tree-XXXXXX").string();
+    EXPECT_NE(mkdtemp(name.data()), nullptr);
+    root_ = name;
+  }
+  ~ScratchTree() { std::filesystem::remove_all(root_); }
+  ScratchTree(const ScratchTree&) = delete;
+  ScratchTree& operator=(const ScratchTree&) = delete;
+
+  [[nodiscard]] const std::filesystem::path& root() const { return root_; }
+  [[nodiscard]] std::filesystem::path at(const std::string& path) const { return root_ / path; }
+
+  void write(const std::string& path, const std::string& text) const {
+    std::filesystem::create_directories(at(path).parent_path());
+    std::ofstream{at(path), std::ios::binary} << text;
+  }
+  void folder(const std::string& path) const { std::filesystem::create_directories(at(path)); }
+  void link(const std::string& path, const std::string& target) const {
+    std::filesystem::create_directories(at(path).parent_path());
+    std::filesystem::create_symlink(at(target), at(path));
+  }
+  void remove(const std::string& path) const { std::filesystem::remove_all(at(path)); }
+
+  /// A PCI function in the folder "sys/devices/" + path, found under its bus id as well.
+  void pci_function(const std::string& path, const std::string& vendor,
+                    const std::string& kind) const {
+    const std::string folder = "sys/devices/" + path;
+    write(folder + "/vendor", vendor + "\n");
+    write(folder + "/class", kind + "\n");
+    link("sys/bus/pci/devices/" + at(path).filename().string(), folder);
+  }
+
+ private:
+  std::filesystem::path root_;
+};
+
+}  // namespace isoscale::system
