@@ -228,7 +228,7 @@ TEST_F(OnDisk, ABadValueIsRefusedAlsoWhereItIsOverridden) {
 }
 
 TEST(Suites, Parse) {
-  EXPECT_THAT(suite_names(), ElementsAre("quick", "standard"));
+  EXPECT_THAT(suite_names(), ElementsAre("acceptance", "quick", "standard"));
   for (const std::string_view name : suite_names()) {
     const Layer suite = load_suite(name);
     EXPECT_FALSE(suite.description.empty()) << name;
