@@ -68,7 +68,7 @@ TEST(GpusPerNodeCheck, StopsWhereRanksAreMore) {
 
 TEST(GpusPerNodeCheck, WarnsOfIdleOnes) {
   JobFacts job = gpu_job(1, 2);
-  job.nodes[0].gpus->push_back(CheckedGpu{.uuid = "GPU-x", .pci_bus_id = "0000:99:00.0"});
+  job.nodes[0].gpus->emplace_back().uuid = "GPU-x";
   EXPECT_THAT(said(job, "gpus-per-node"), ElementsAre("warning|c0||3 GPUs for 2 ranks"));
   // Those of other jobs are seen by sysfs alone.
   job.nodes[0].gpus->back().uuid.clear();

@@ -92,7 +92,7 @@ TEST(NeighbourBandwidthCheck, ComparesPairsInsideApartFromPairsAcross) {
   set_pair(job, 1, 5, 2e10);
   EXPECT_THAT(said(job, "neighbour-bandwidth"),
               ElementsAre("warning|c0 and c1|rank 1, GPU 1 (0000:02:00.0) and rank 5, GPU 1 "
-                          "(0000:02:00.0)|20 GB/s, 50.1% below the median 40.1 GB/s of 4 pairs "
+                          "(0000:02:00.0)|20 GB/s, 50.0% below the median 40 GB/s of 4 pairs "
                           "across nodes"));
 }
 

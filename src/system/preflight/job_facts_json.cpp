@@ -134,8 +134,8 @@ template <class T>
 void read(std::vector<T>& values, const json& from, const std::string& where) {
   if (!from.is_array()) refuse(where, "an array is expected");
   values.clear();
-  for (const json& element : from) {
-    read(values.emplace_back(), element, fmt::format("{}[{}]", where, values.size() - 1));
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    read(values.emplace_back(), from[i], fmt::format("{}[{}]", where, i));
   }
 }
 

@@ -157,7 +157,7 @@ Results judge_duplicate_gpu(const JobFacts& job) {
 Results judge_lost_gpu(const JobFacts& job) {
   Findings findings;
   for (const CheckedNode& node : job.nodes) {
-    if (!findings.knows(node.gpus_lost) || *node.gpus_lost == 0) continue;
+    if (job.device != "cuda" || !findings.knows(node.gpus_lost) || *node.gpus_lost == 0) continue;
     findings.warn({.host = node.host},
                   {.what = fmt::format("{} of it cannot be reached any more",
                                        counted(static_cast<std::size_t>(*node.gpus_lost), "GPU")),
@@ -165,8 +165,8 @@ Results judge_lost_gpu(const JobFacts& job) {
                    .fix = "look for Xid 79 in the kernel's log; drain and restart the node"});
   }
   return std::move(findings).results({.fine = "every GPU that NVML counts answers",
-                                      .unknown = "NVML cannot be asked",
-                                      .how = "install the driver's libnvidia-ml.so.1"});
+                                      .unknown = no_gpus(job, "NVML"),
+                                      .how = "run with --device cuda where NVML answers"});
 }
 
 constexpr std::array checks{

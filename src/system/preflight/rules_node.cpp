@@ -45,9 +45,9 @@ Results judge_locked_memory(const JobFacts& job) {
        .unknown = "no node has an InfiniBand or RoCE port that is known to be up"});
 }
 
-/// NVIDIA recommends 1 GiB for NCCL in containers (NCCL's documentation, troubleshooting, Docker:
-/// --shm-size=1g), whose own default is 64 MiB. Fewer ranks than 16 need less: 64 MiB each hold the
-/// queues that NCCL and MPI keep for every peer.
+/// NVIDIA recommends 1 GiB for NCCL in containers (NCCL documentation, Troubleshooting, Runtime and
+/// MPI issues: --shm-size=1g), whose own default is 64 MiB. Fewer than 16 ranks need less: NCCL's
+/// segments have about 4 MiB each, of which 64 MiB hold those for 16 peers.
 double shared_memory_need(std::size_t ranks) {
   constexpr double each = 64 * mebibyte, most = 1024 * mebibyte;
   return std::min(most, each * static_cast<double>(ranks));

@@ -20,9 +20,9 @@ constexpr std::size_t fewest_alike = 4;  ///< fewer have no majority to differ f
 
 /// What counts as slow: below the median of its kind by three standard deviations, as the median
 /// absolute deviation tells them (1.4826 of it on normal noise), and by no less than a share, since
-/// a very even kind has a deviation of nearly nothing. Healthy GPUs of one model differ by a few
-/// percent (Sinha et al., "Not All GPUs Are Created Equal", SC 2022); CPUs share caches, memory and
-/// power with others, and links share switches.
+/// a very even kind has a deviation of nearly nothing. GPUs of one model vary by 8% on average
+/// (Sinha et al., "Not All GPUs Are Created Equal", SC 2022), which is 4% to either side; CPUs
+/// share caches, memory and power with others, and links share switches.
 struct Threshold {
   double median = 0, limit = 0;
 };
