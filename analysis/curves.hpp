@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "analysis/launches/experiment.hpp"
 #include "analysis/report.hpp"
 
 namespace isoscale::analysis {
@@ -11,5 +12,11 @@ namespace isoscale::analysis {
 /// Sorts points into curves, names these and sets each point against its curve's baseline.
 [[nodiscard]] std::vector<Curve> make_curves(std::vector<PointReport> points,
                                              const ReportOptions& options);
+
+/// What the points of a curve have in common. The curve has one.
+[[nodiscard]] Experiment experiment_of(const Curve& curve);
+
+/// Gives the points of a curve, ascending in ranks, what they are against its baseline.
+void set_against_baseline(Curve& curve, const ReportOptions& options);
 
 }  // namespace isoscale::analysis

@@ -84,6 +84,7 @@ PointReport report_point(const results::RunData& run, const PointData& point,
   PointReport report;
   report.data = &point;
   report.labels = point.labels;
+  report.nodes = node_use(run, point);
   if (is_bench(point)) {
     report.bench = report_bench(run, point, calibration);
     return report;

@@ -12,6 +12,7 @@
 #include "analysis/causes/causes.hpp"
 #include "analysis/devices/device_state.hpp"
 #include "analysis/link_share.hpp"
+#include "analysis/node_use.hpp"
 #include "analysis/rows/bench.hpp"
 #include "analysis/statistics/overhead.hpp"
 #include "analysis/statistics/sample_flags.hpp"
@@ -27,6 +28,7 @@ struct PointReport {
   const results::PointData* data = nullptr;   ///< not owned; lives as long as the runs given
   std::optional<Estimate> step_time;          ///< seconds, of the slowest rank; untraced steps
   std::optional<double> throughput;           ///< work_per_step / median step time
+  std::optional<NodeUse> nodes;               ///< absent where it is not known who is where
   std::optional<double> speedup, efficiency;  ///< against the curve's baseline (see make_report)
   std::optional<Located> speedup_interval;    ///< 95%, from both step times; absent without theirs
   std::optional<double> flop_per_step;        ///< over all ranks
@@ -54,6 +56,7 @@ struct Curve {
   std::string title;  ///< "dp, tiny, f32, strong scaling, packed"
   std::vector<PointReport> points;
   std::optional<int> baseline;  ///< rank count that efficiency is against
+  bool per_node = false;        ///< it is one whole node, and speed-up counts nodes, not ranks
   Laws laws;
 };
 
@@ -67,11 +70,14 @@ struct RunReport {
 
 struct ReportOptions {
   std::optional<int> baseline;  ///< rank count; absent = first point that is ok
+  /// Or the first point that fills one whole node: it has all ranks that its launch has there.
+  bool whole_node = false;
 };
 
 /// Efficiency of N ranks against N0, the baseline, is throughput(N) / throughput(N0) * N0 / N;
-/// speed-up is throughput(N) / throughput(N0) * N0, so the baseline counts as ideal. Only points
-/// that are ok and not known to be wrong have a throughput. `run` outlives the report.
+/// speed-up is throughput(N) / throughput(N0) * N0, so the baseline counts as ideal; against a
+/// whole node it is throughput(N) / throughput(N0). Only points that are ok and not known to be
+/// wrong have a throughput. `run` outlives the report.
 [[nodiscard]] RunReport make_report(const results::RunData& run, std::string file,
                                     const ReportOptions& options);
 

@@ -2,13 +2,18 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdio>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "analysis/launches/distinct.hpp"
+#include "analysis/launches/join.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/report.hpp"
 #include "analysis/traces/trace_export.hpp"
@@ -29,20 +34,20 @@ base::ExitCode print(const std::string& text) {
   return base::ExitCode::done;
 }
 
-std::string render(std::span<const analysis::RunReport> reports, config::ReportFormat format) {
+std::string render(const analysis::Report& report, config::ReportFormat format) {
   switch (format) {
     case config::ReportFormat::json:
-      return analysis::render_json(reports);
+      return analysis::render_json(report);
     case config::ReportFormat::csv:
-      return analysis::render_csv(reports);
+      return analysis::render_csv(report);
     case config::ReportFormat::markdown:
-      return analysis::render_markdown(reports);
+      return analysis::render_markdown(report);
     case config::ReportFormat::nccl_tests:
-      return analysis::render_nccl_tests(reports);
+      return analysis::render_nccl_tests(report);
     case config::ReportFormat::text:
       break;
   }
-  return analysis::render_text(reports);
+  return analysis::render_text(report);
 }
 
 /// Says on standard error what was written: standard output is the report's.
@@ -58,16 +63,43 @@ void write_trace(std::span<const results::RunData> runs, const config::ReportCom
                          command.trace.string(), result.events));
 }
 
+/// Launches that measured no whole node have nothing that --baseline node could mean.
+void require_whole_node(const analysis::Report& report) {
+  const auto has_baseline = [](const analysis::Curve& curve) { return curve.baseline.has_value(); };
+  const bool found =
+      std::ranges::any_of(report.joined.curves, has_baseline, &analysis::JoinedCurve::curve) ||
+      std::ranges::any_of(report.runs, [&](const analysis::RunReport& run) {
+        return std::ranges::any_of(run.curves, has_baseline);
+      });
+  if (found) return;
+  throw base::UsageError(
+      "--baseline node: no point that is ok fills one whole node with all the ranks that its "
+      "launch has there; measure one, as with --ranks set to the ranks of a node, or name a rank "
+      "count");
+}
+
 base::ExitCode report_command(const config::ReportCommand& command) {
-  std::vector<results::RunData> runs;
-  for (const auto& file : command.files) runs.push_back(results::read_run(file));
-  if (!command.trace.empty()) write_trace(runs, command);
-  std::vector<analysis::RunReport> reports;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    reports.push_back(
-        analysis::make_report(runs[i], command.files[i].string(), {.baseline = command.baseline}));
+  // 1. Read, each launch once.
+  analysis::RunFiles read;
+  for (const auto& file : command.files) {
+    read.runs.push_back(results::read_run(file));
+    read.files.push_back(file.string());
   }
-  return print(render(reports, command.format));
+  const analysis::RunFiles launches = analysis::without_copies(std::move(read));
+  for (const std::string& warning : launches.warnings) base::warn("isoscale: " + warning);
+  if (!command.trace.empty()) write_trace(launches.runs, command);
+  // 2. Look at each, then at all together.
+  const analysis::ReportOptions options{.baseline = command.baseline,
+                                        .whole_node = command.whole_node};
+  std::vector<analysis::RunReport> reports;
+  for (std::size_t i = 0; i < launches.runs.size(); ++i) {
+    reports.push_back(analysis::make_report(launches.runs[i], launches.files[i], options));
+  }
+  const analysis::Report report{
+      .runs = reports, .joined = analysis::join(reports, options), .warnings = launches.warnings};
+  if (command.whole_node) require_whole_node(report);
+  // 3. Say it.
+  return print(render(report, command.format));
 }
 
 /// The subcommands.

@@ -37,11 +37,12 @@ ScalingPoint scaling_point(const PointReport& point, const PointReport& baseline
   return result;
 }
 
-/// Of the speed-up as reports give it, with the baseline as good as its rank count.
-std::optional<Located> interval_of(const ScalingPoint& at, int baseline) {
+/// Of the speed-up as reports give it, where the baseline counts as `worth`: its rank count, or one
+/// node.
+std::optional<Located> interval_of(const ScalingPoint& at, int worth) {
   if (!at.lower || !at.upper) return std::nullopt;
   return Located{
-      .value = at.speedup * baseline, .lower = *at.lower * baseline, .upper = *at.upper * baseline};
+      .value = at.speedup * worth, .lower = *at.lower * worth, .upper = *at.upper * worth};
 }
 
 }  // namespace
@@ -54,7 +55,7 @@ void add_losses(Curve& curve, const PointReport& base) {
   for (PointReport& point : curve.points) {
     if (!point.throughput || !point.step_time) continue;
     const ScalingPoint at = scaling_point(point, base);
-    point.speedup_interval = interval_of(at, *curve.baseline);
+    point.speedup_interval = interval_of(at, curve.per_node ? 1 : *curve.baseline);
     point.causes.pop = pop(*point.data, point.breakdown, useful);
     // Without an interval it is not to be trusted, and not shown.
     if (is_scaling_result(point.labels)) {

@@ -23,7 +23,7 @@ Json located_json(const std::optional<Located>& at) {
 }
 
 /// [lower, upper] over `divisor`, or null.
-Json interval_json(const std::optional<Located>& at, int divisor) {
+Json interval_json(const std::optional<Located>& at, double divisor) {
   if (!at || !at->lower || !at->upper) return {};
   return Json::array({*at->lower / divisor, *at->upper / divisor});
 }
@@ -123,7 +123,9 @@ void add_causes_json(const PointReport& point, Json& object) {
   object["schedule_bubble"] = number_or_null(breakdown.schedule_bubble);
   object["breakdown_of_rank"] = ranks_json(point);
   object["speedup_interval"] = interval_json(point.speedup_interval, 1);
-  object["efficiency_interval"] = interval_json(point.speedup_interval, point.data->ranks);
+  // What an ideal speed-up would be: ranks, or nodes.
+  const double ideal = point.efficiency ? *point.speedup / *point.efficiency : 1;
+  object["efficiency_interval"] = interval_json(point.speedup_interval, ideal);
   object["pop"] = pop_json(point.causes.pop);
   object["waterfall"] = waterfall_json(point.causes.waterfall);
   object["serial_fraction"] = located_json(point.causes.serial_fraction);

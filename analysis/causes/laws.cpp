@@ -3,26 +3,18 @@
 #include "analysis/causes/laws.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstddef>
 #include <vector>
 
 #include "analysis/causes/least_squares.hpp"
+#include "analysis/statistics/student.hpp"
 
 namespace isoscale::analysis {
 namespace {
 
 constexpr std::size_t least_for_line = 3;  ///< points beyond the baseline
 constexpr std::size_t least_for_usl = 5;   ///< likewise
-
-/// Student's t for 97.5% by degrees of freedom, from 1 on; beyond, the normal distribution's.
-double t_of(std::size_t freedom) {
-  constexpr std::array table{12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-                             2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
-                             2.080,  2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
-  return freedom <= table.size() ? table[freedom - 1] : 1.96 + 2.5 / static_cast<double>(freedom);
-}
 
 bool is_known(const ScalingPoint& at) { return at.p > 0 && at.speedup > 0; }
 
@@ -33,7 +25,7 @@ Located over_first(const LinearFit<n>& fit, std::size_t i) {
   const auto& c = fit.covariance;
   const double variance =
       std::max(0.0, c[i][i] - 2 * ratio * c[0][i] + ratio * ratio * c[0][0]) / fit.k[0] / fit.k[0];
-  const double half = t_of(fit.freedom) * std::sqrt(variance);
+  const double half = student_t(fit.freedom) * std::sqrt(variance);
   return {.value = ratio, .lower = ratio - half, .upper = ratio + half};
 }
 

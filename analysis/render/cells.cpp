@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "analysis/causes/cause_tables.hpp"
+#include "analysis/render/node_cells.hpp"
 #include "analysis/render/sentences.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "analysis/statistics/looks.hpp"
@@ -150,6 +151,7 @@ Facts remarks(const Curve& curve) {
   Sentences casts;
   Sentences mfu;
   Sentences links;
+  Sentences axes;
   std::vector<int> verified;
   for (const PointReport& point : curve.points) {
     if (point.data->verified == true) verified.push_back(point.data->ranks);
@@ -160,6 +162,7 @@ Facts remarks(const Curve& curve) {
       labels.add(point, "shared-gpu: ranks share a GPU, so only correctness was looked at");
     }
     if (point.data->status != results::PointStatus::ok) continue;
+    axes.add(point, axes_text(point));
     intervals.add(point, no_interval(point));
     intervals.add(point, out_of_time(*point.data, point.step_time));
     for (const std::string& sentence : point.flags.sentences) samples.add(point, sentence);
@@ -188,15 +191,9 @@ Facts remarks(const Curve& curve) {
     }
     add_to_calibration(point, mfu, links);
   }
-  Facts facts;
-  if (curve.baseline.value_or(1) != 1) {
-    facts.emplace_back("baseline", fmt::format("{} ranks, which count as {} times one",
-                                               *curve.baseline, *curve.baseline));
-  }
+  Facts facts = baseline_remark(curve);
+  axes.append_to(facts, "axes");
   if (!verified.empty()) facts.emplace_back("verified", ranks_text(verified));
-  if (!curve.baseline) {
-    facts.emplace_back("baseline", "none: no point that efficiency could be against");
-  }
   verification.append_to(facts, "WRONG");
   intervals.append_to(facts, "±95%");
   samples.append_to(facts, "steps");

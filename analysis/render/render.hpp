@@ -2,20 +2,21 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <span>
 #include <string>
 
-#include "analysis/report.hpp"
+#include "analysis/launches/join.hpp"
 
-/// Reports as text; no renderer computes anything that another could disagree with.
+/// Reports as text; no renderer computes anything that another could disagree with. Of several
+/// launches those for people show the joined curves, and of each launch only what it is; those for
+/// programs have all of both.
 namespace isoscale::analysis {
 
-[[nodiscard]] std::string render_text(std::span<const RunReport> reports);
-[[nodiscard]] std::string render_json(std::span<const RunReport> reports);
-[[nodiscard]] std::string render_csv(std::span<const RunReport> reports);
-[[nodiscard]] std::string render_markdown(std::span<const RunReport> reports);
+[[nodiscard]] std::string render_text(const Report& report);
+[[nodiscard]] std::string render_json(const Report& report);
+[[nodiscard]] std::string render_csv(const Report& report);
+[[nodiscard]] std::string render_markdown(const Report& report);
 /// The rows of collectives in the columns of nccl-tests, which tools read that know these; other
 /// lines begin with #.
-[[nodiscard]] std::string render_nccl_tests(std::span<const RunReport> reports);
+[[nodiscard]] std::string render_nccl_tests(const Report& report);
 
 }  // namespace isoscale::analysis

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/render/cells.hpp"
+#include "analysis/render/node_cells.hpp"
 #include "analysis/render/text_escape.hpp"
 
 namespace isoscale::analysis {
@@ -158,11 +159,36 @@ std::vector<Cell> of_row(const RowReport& row) {
   return cells;
 }
 
-std::vector<Cell> cells_of(const RunReport& report, const PointReport& point,
+/// Where its ranks lie, and the point over all launches that it is one of.
+std::vector<Cell> over_all(const Joined& joined, const PointReport& point) {
+  const JoinedPlace place = place_of(joined, point).value_or(JoinedPlace{});
+  const PointReport none;
+  const PointReport& at = place.joined == nullptr ? none : *place.joined;
+  const auto& time = at.step_time;
+  const auto& use = point.nodes;
+  return {
+      {"ranks_per_node_fewest", use ? std::to_string(use->fewest) : ""},
+      {"ranks_per_node_most", use ? std::to_string(use->most) : ""},
+      {"axes", text_cell(axes_text(point))},
+      {"curve", place.curve == nullptr ? "" : place.curve->fingerprint},
+      {"launches", place.joined == nullptr ? "" : std::to_string(place.launches)},
+      {"joined_step_time", number_cell(time ? std::optional{time->median} : std::nullopt)},
+      {"joined_step_time_lower", number_cell(time ? time->lower : std::nullopt)},
+      {"joined_step_time_upper", number_cell(time ? time->upper : std::nullopt)},
+      {"joined_spread", number_cell(spread_of(at))},
+      {"joined_throughput", number_cell(at.throughput)},
+      {"joined_speedup", number_cell(at.speedup)},
+      {"joined_efficiency", number_cell(at.efficiency)},
+      {"left_out", text_cell(place.left_out)},
+  };
+}
+
+std::vector<Cell> cells_of(const Joined& joined, const RunReport& report, const PointReport& point,
                            const RowReport& row) {
   std::vector<Cell> cells = what_ran(report, point);
   for (Cell& cell : what_came_out(point)) cells.push_back(std::move(cell));
   for (Cell& cell : of_row(row)) cells.push_back(std::move(cell));
+  for (Cell& cell : over_all(joined, point)) cells.push_back(std::move(cell));
   return cells;
 }
 
@@ -176,13 +202,14 @@ std::string line(const std::vector<Cell>& cells, Projection projection) {
   return text + "\n";
 }
 
-std::string value_line(const RunReport& report, const PointReport& point, const RowReport& row) {
-  return line(cells_of(report, point, row), [](const Cell& cell) { return cell.second; });
+std::string value_line(const Joined& joined, const RunReport& report, const PointReport& point,
+                       const RowReport& row) {
+  return line(cells_of(joined, report, point, row), [](const Cell& cell) { return cell.second; });
 }
 
 }  // namespace
 
-std::string render_csv(std::span<const RunReport> reports) {
+std::string render_csv(const Report& whole) {
   // The heading comes from a point without values, so that it is there when there are no points.
   const results::RunData no_run;
   const results::PointData no_data;
@@ -190,16 +217,17 @@ std::string render_csv(std::span<const RunReport> reports) {
   PointReport no_point;
   no_point.data = &no_data;
   std::string text =
-      line(cells_of(nothing, no_point, {}), [](const Cell& cell) { return cell.first; });
-  for (const RunReport& report : reports) {
+      line(cells_of({}, nothing, no_point, {}), [](const Cell& cell) { return cell.first; });
+  for (const RunReport& report : whole.runs) {
     for (const Curve& curve : report.curves) {
       for (const PointReport& point : curve.points) {
-        text += value_line(report, point, {});
+        text += value_line(whole.joined, report, point, {});
       }
     }
     for (const PointReport& point : report.benches) {
-      for (const RowReport& row : point.bench->rows) text += value_line(report, point, row);
-      if (point.bench->rows.empty()) text += value_line(report, point, {});
+      for (const RowReport& row : point.bench->rows)
+        text += value_line(whole.joined, report, point, row);
+      if (point.bench->rows.empty()) text += value_line(whole.joined, report, point, {});
     }
   }
   return text;

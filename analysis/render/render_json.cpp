@@ -11,6 +11,7 @@
 
 #include "analysis/causes/causes_json.hpp"
 #include "analysis/devices/device_tables.hpp"
+#include "analysis/launches/joined_json.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/checks.hpp"
 #include "analysis/rows/rows_json.hpp"
@@ -22,7 +23,7 @@ using Json = nlohmann::ordered_json;
 
 /// Of this format, not of run files. Keys are only ever added; a change of meaning raises the
 /// major.
-constexpr std::string_view schema_version = "1.0";
+constexpr std::string_view schema_version = "1.1";
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json{} : Json(text); }
 
@@ -85,6 +86,8 @@ Json point_json(const PointReport& point) {
         {"ep", data.mesh.ep}}},
       {"ranks", data.ranks},
       {"nodes", data.nodes},
+      {"ranks_per_node", ranks_per_node_json(point)},
+      {"axes", axes_json(point)},
       {"scaling", data.scaling},
       {"placement", data.placement},
       {"options", Json(data.options)},
@@ -146,6 +149,7 @@ Json curves_json(const RunReport& report) {
     for (const PointReport& point : curve.points) points.push_back(point.data->index);
     curves.push_back({{"title", curve.title},
                       {"baseline", number_or_null(curve.baseline)},
+                      {"baseline_unit", curve.per_node ? "node" : "rank"},
                       {"points", points},
                       {"laws", laws_json(curve.laws)}});
   }
@@ -183,10 +187,13 @@ Json run_json(const RunReport& report) {
 
 }  // namespace
 
-std::string render_json(std::span<const RunReport> reports) {
+std::string render_json(const Report& whole) {
   Json runs = Json::array();
-  for (const RunReport& report : reports) runs.push_back(run_json(report));
-  const Json document{{"schema_version", schema_version}, {"runs", runs}};
+  for (const RunReport& report : whole.runs) runs.push_back(run_json(report));
+  const Json document{{"schema_version", schema_version},
+                      {"runs", runs},
+                      {"curves", joined_json(whole.joined)},
+                      {"warnings", whole.warnings}};
   // ASCII only, so that printing it on a terminal is safe; bytes that are not UTF-8 are replaced.
   return document.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }

@@ -11,7 +11,9 @@
 
 #include "analysis/causes/cause_tables.hpp"
 #include "analysis/devices/device_tables.hpp"
+#include "analysis/launches/joined_tables.hpp"
 #include "analysis/render/cells.hpp"
+#include "analysis/render/node_cells.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "analysis/rows/bench_tables.hpp"
 
@@ -58,13 +60,17 @@ std::string list(const Facts& facts) {
 }
 
 std::string scaling_table(const Curve& curve) {
-  std::string text = heading({"ranks", "mesh", "step time", "±95%", throughput_unit(curve),
-                              "speed-up", "efficiency", "FLOP/s/rank", "notes"},
-                             {1, 8});
+  const bool with_nodes = spans_nodes(curve);
+  Cells names{"ranks",    "mesh",       "step time",   "±95%", throughput_unit(curve),
+              "speed-up", "efficiency", "FLOP/s/rank", "notes"};
+  if (with_nodes) names.insert(names.begin() + 1, "nodes");
+  const std::size_t notes_at = names.size() - 1;
+  std::string text = heading(names, {with_nodes ? 2U : 1U, notes_at});
   for (const PointReport& point : curve.points) {
     Cells cells{std::to_string(point.data->ranks), mesh::to_string(point.data->mesh)};
+    if (with_nodes) cells.insert(cells.begin() + 1, nodes_cell(point));
     if (const std::string why = excuse(point); !why.empty()) {
-      cells.resize(8, std::string{undefined});
+      cells.resize(notes_at, std::string{undefined});
       cells.push_back(why);
     } else {
       cells.insert(cells.end(),
@@ -118,13 +124,18 @@ std::string tables_text(const std::vector<TitledTable>& tables) {
   return text;
 }
 
+/// Nothing, where nothing was traced.
+std::string shares_text(const Curve& curve) {
+  const bool traced = std::ranges::any_of(
+      curve.points, [](const PointReport& point) { return point.breakdown.mean.has_value(); });
+  if (!traced) return "";
+  return "\nShares of a traced step, mean over ranks:\n\n" + breakdown_table(curve);
+}
+
 std::string curve_text(const Curve& curve) {
   std::string text = fmt::format("\n### {}\n\n", literal(escape(curve.title)));
   text += scaling_table(curve);
-  const bool traced = std::ranges::any_of(
-      curve.points, [](const PointReport& point) { return point.breakdown.mean.has_value(); });
-  if (traced) text += "\nShares of a traced step, mean over ranks:\n\n" + breakdown_table(curve);
-  text += tables_text(cause_tables(curve));
+  text += shares_text(curve) + tables_text(cause_tables(curve));
   const Facts facts = remarks(curve);
   if (!facts.empty()) text += "\n" + list(facts);
   return text;
@@ -145,13 +156,40 @@ std::string bench_text(const PointReport& point) {
   return text;
 }
 
+std::string warnings_text(const Report& report) {
+  Facts facts;
+  for (const std::string& warning : report.warnings) {
+    facts.emplace_back("WARNING", escape(warning));
+  }
+  return list(facts);
+}
+
+std::string joined_text(const Report& report) {
+  std::string text = "## One curve over all launches\n";
+  text += tables_text({launch_table(report.runs)});
+  if (!report.warnings.empty()) text += "\n" + warnings_text(report);
+  for (const JoinedCurve& joined : report.joined.curves) {
+    text += fmt::format("\n### {}\n", literal(escape(joined.curve.title)));
+    text += tables_text(joined_tables(joined, report.runs)) + shares_text(joined.curve) +
+            tables_text(cause_tables(joined.curve)) + "\n" +
+            list(joined_remarks(joined, report.runs));
+  }
+  text += "\n";
+  for (const std::string& sentence : joined_key()) text += literal(sentence) + "\n";
+  return text;
+}
+
 }  // namespace
 
-std::string render_markdown(std::span<const RunReport> reports) {
-  std::string text;
-  for (const RunReport& report : reports) {
+std::string render_markdown(const Report& whole) {
+  std::string text = whole.runs.size() > 1 ? joined_text(whole) : "";
+  for (const RunReport& report : whole.runs) {
     if (!text.empty()) text += "\n";
-    text += fmt::format("## {}\n\n", literal(headline(report))) + list(header(report));
+    const bool several = whole.runs.size() > 1;
+    text += several ? fmt::format("## Launch {}: ", &report - whole.runs.data() + 1) : "## ";
+    text += literal(headline(report)) + "\n\n" + list(header(report));
+    if (several) continue;
+    text += warnings_text(whole);
     if (report.curves.empty() && report.benches.empty()) text += "\nNo point was measured.\n";
     for (const Curve& curve : report.curves) text += curve_text(curve) + devices_text(curve);
     for (const PointReport& point : report.benches) text += bench_text(point);

@@ -106,9 +106,9 @@ std::string group_text(const PointReport& point, const CollectiveGroup& group) {
 
 }  // namespace
 
-std::string render_nccl_tests(std::span<const RunReport> reports) {
+std::string render_nccl_tests(const Report& whole) {
   std::string text;
-  for (const RunReport& report : reports) {
+  for (const RunReport& report : whole.runs) {
     text += fmt::format("# {}\n", headline(report));
     text +=
         "# time: median over plays of the slowest rank's time of one call; algbw and busbw by it\n";

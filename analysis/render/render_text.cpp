@@ -12,7 +12,9 @@
 
 #include "analysis/causes/cause_tables.hpp"
 #include "analysis/devices/device_tables.hpp"
+#include "analysis/launches/joined_tables.hpp"
 #include "analysis/render/cells.hpp"
+#include "analysis/render/node_cells.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "analysis/render/text_table.hpp"
 #include "analysis/rows/bench_tables.hpp"
@@ -67,27 +69,28 @@ std::string efficiency_heading() {
 }
 
 std::string scaling_table(const Curve& curve) {
-  const std::vector<Column> columns{
+  std::vector<Column> columns{
       {"ranks"},        {"mesh", Align::left},    {"step time"},
       {"±95%"},         {throughput_unit(curve)}, {"speed-up"},
       {"FLOP/s/rank"},  {"efficiency"},           {efficiency_heading(), Align::left},
       {"", Align::left}};
+  const bool with_nodes = spans_nodes(curve);
+  if (with_nodes) columns.insert(columns.begin() + 1, {"nodes", Align::left});
   std::vector<Row> rows;
   for (const PointReport& point : curve.points) {
-    const std::string ranks = std::to_string(point.data->ranks);
-    const std::string mesh = mesh::to_string(point.data->mesh);
-    if (const std::string why = excuse(point); !why.empty()) {
-      rows.push_back({.cells = {ranks, mesh}, .tail = why});
-      continue;
+    Row row{.cells = {std::to_string(point.data->ranks)}, .tail = excuse(point)};
+    if (with_nodes) row.cells.push_back(nodes_cell(point));
+    row.cells.push_back(mesh::to_string(point.data->mesh));
+    if (row.tail.empty()) {
+      row.cells.insert(
+          row.cells.end(),
+          {step_time(point), interval(point), throughput(point), fixed(point.speedup),
+           flops_per_rank(point), percent(point.efficiency),
+           point.efficiency ? bar_to_mark(*point.efficiency * bar_width, bar_width, bar_beyond)
+                            : "",
+           notes(point)});
     }
-    rows.push_back(
-        {.cells = {ranks, mesh, step_time(point), interval(point), throughput(point),
-                   fixed(point.speedup), flops_per_rank(point), percent(point.efficiency),
-                   point.efficiency
-                       ? bar_to_mark(*point.efficiency * bar_width, bar_width, bar_beyond)
-                       : "",
-                   notes(point)},
-         .tail = ""});
+    rows.push_back(std::move(row));
   }
   return table(columns, rows);
 }
@@ -196,14 +199,45 @@ std::string key() {
   return text;
 }
 
+std::string joined_curve_text(const JoinedCurve& joined, const Report& report) {
+  std::string text = heading(escape(joined.curve.title));
+  for (const TitledTable& part : joined_tables(joined, report.runs)) text += titled(part) + "\n";
+  if (std::ranges::any_of(joined.curve.points, has_breakdown)) {
+    text += breakdown_table(joined.curve) + "\n";
+  }
+  for (const TitledTable& part : cause_tables(joined.curve)) text += titled(part) + "\n";
+  return text + lines(joined_remarks(joined, report.runs));
+}
+
+/// Of several launches: the curves that they make together, then what each launch is.
+std::string joined_text(const Report& report) {
+  std::string text = titled(launch_table(report.runs));
+  for (const std::string& warning : report.warnings) text += lines({{"WARNING", escape(warning)}});
+  for (const JoinedCurve& joined : report.joined.curves) text += joined_curve_text(joined, report);
+  if (report.joined.curves.empty()) text += "\nNo curve was measured.\n";
+  for (const RunReport& run : report.runs) {
+    text += fmt::format("\nlaunch {}: {}\n", &run - report.runs.data() + 1, headline(run)) +
+            lines(header(run));
+  }
+  text +=
+      "\nA launch's own curves, micro-benchmarks and calibration: isoscale report FILE, of one "
+      "file.\n";
+  for (const std::string& sentence : joined_key()) text += sentence + "\n";
+  return text;
+}
+
 }  // namespace
 
-std::string render_text(std::span<const RunReport> reports) {
+std::string render_text(const Report& whole) {
   std::string text;
+  if (whole.runs.size() > 1) {
+    text = joined_text(whole);
+    return whole.joined.curves.empty() ? text : text + key();
+  }
   bool explained = false, explained_bench = false;
-  for (const RunReport& report : reports) {
-    if (!text.empty()) text += "\n\n";
+  for (const RunReport& report : whole.runs) {
     text += headline(report) + "\n" + lines(header(report));
+    for (const std::string& warning : whole.warnings) text += lines({{"WARNING", escape(warning)}});
     if (report.curves.empty() && report.benches.empty()) text += "\nNo point was measured.\n";
     for (const Curve& curve : report.curves) text += curve_text(curve) + devices_text(curve);
     for (const PointReport& point : report.benches) text += bench_text(point);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <utility>
 
 #include "analysis/render/text_escape.hpp"
@@ -42,6 +43,11 @@ TitledTable curve_table(const results::CalibrationData& calibration) {
                                 {"error"},
                                 {"", Align::left}},
                     .rows = {}};
+  // On one node all links are inside it.
+  const bool with_nodes = std::ranges::any_of(
+      calibration.curves, [](const CalibrationCurve& at) { return at.nodes > 1; });
+  constexpr std::ptrdiff_t behind_ranks = 5;
+  if (with_nodes) table.columns.insert(table.columns.begin() + behind_ranks, {"nodes"});
   for (const CalibrationCurve& at : calibration.curves) {
     const auto time = [](double value) { return time_cell(std::optional{value}); };
     const auto speed = [](double value) { return bandwidth_cell(value); };
@@ -51,6 +57,10 @@ TitledTable curve_table(const results::CalibrationData& calibration) {
                    std::to_string(at.samples.size()), fitted_cell(at.latency, time),
                    fitted_cell(at.bandwidth, speed), percent(at.error), escape(at.labels)},
          .tail = ""});
+    if (!with_nodes) continue;
+    std::vector<std::string>& cells = table.rows.back().cells;
+    cells.insert(cells.begin() + behind_ranks,
+                 at.nodes > 0 ? std::to_string(at.nodes) : std::string{undefined});
   }
   return table;
 }

@@ -69,7 +69,8 @@ void add_report(CLI::App& app) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->option_text("...");
   add(report, "--format", "text|json|csv|nccl-tests|markdown", "how to print", "text");
-  add(report, "--baseline", "N", "rank count that efficiency refers to", "first point that is ok");
+  add(report, "--baseline", "N|node", "rank count, or a whole node, that efficiency refers to",
+      "first point that is ok");
   add(report, "--trace", "FILE.json", "also write the traces, for ui.perfetto.dev", "");
   add(report, "--force", "", "overwrite the trace file when it exists", "");
 }

@@ -187,8 +187,10 @@ ReportCommand interpret_report(const CLI::App& command) {
       return parse_choice(value, {ReportFormat::text, json, csv, nccl_tests, markdown});
     });
   }
-  if (const std::string* const text = value_of(command, "--baseline")) {
-    report.baseline = with_place("--baseline", *text, [](std::string_view value) {
+  const std::string* const baseline = value_of(command, "--baseline");
+  report.whole_node = baseline != nullptr && *baseline == "node";
+  if (baseline != nullptr && !report.whole_node) {
+    report.baseline = with_place("--baseline", *baseline, [](std::string_view value) {
       return parse_int(value, 1, std::numeric_limits<int>::max());
     });
   }

@@ -21,6 +21,7 @@ struct ReportCommand {
   std::vector<std::filesystem::path> files;
   ReportFormat format = ReportFormat::text;
   std::optional<int> baseline;  ///< rank count; absent = first point that is ok
+  bool whole_node = false;      ///< or the first point that fills a node
   std::filesystem::path trace;  ///< where traces are written for a viewer; empty = nowhere
   IfExists if_exists = IfExists::refuse;
 };

@@ -7,11 +7,14 @@
 
 #include <cmath>
 #include <functional>
+#include <map>
+#include <string>
 
 #include "analysis/calibration/curve.hpp"
 #include "analysis/calibration/gemm_rate.hpp"
 #include "analysis/calibration/growth.hpp"
 #include "analysis/report.hpp"
+#include "analysis/rows/bench_tables.hpp"
 #include "bench_samples.hpp"
 #include "report_samples.hpp"
 
@@ -195,6 +198,49 @@ TEST(Calibrate, KeepsGroupsOnOneNodeApartFromThoseOnTwo) {
   for (const CalibrationCurve& at : calibrate(run).curves) (at.nodes == 1 ? one : two) += 1;
   EXPECT_EQ(one, 3);
   EXPECT_EQ(two, 3);
+}
+
+/// Pairs of which 0, 1 and 2, 3 share a node; calls between the nodes take ten times as long.
+RunData pairs_on_two_nodes() {
+  RunData run = samples::run();
+  run.points = {samples::pairs(0)};
+  run.rank_facts[2].node = run.rank_facts[3].node = 1;
+  for (results::RowData& row : run.points[0].rows) {
+    if (!row.number.contains("src") || (row.number["src"] < 2) == (row.number["dst"] < 2)) continue;
+    row.text["class"] = "other node";
+    row.calls = 1;
+  }
+  return run;
+}
+
+TEST(Calibrate, KeepsLinksInsideNodesApartFromThoseBetweenThem) {
+  const RunData run = pairs_on_two_nodes();
+  std::map<std::string, const CalibrationCurve*> of_class;
+  const RunReport report = make_report(run, "", {});
+  for (const CalibrationCurve& at : report.calibration.curves) of_class[at.link_class] = &at;
+  ASSERT_EQ(of_class.size(), 2U);
+  EXPECT_EQ(of_class.at("same node")->nodes, 1);
+  EXPECT_EQ(of_class.at("other node")->nodes, 2);
+  EXPECT_NEAR(of_class.at("same node")->latency->value, 1.1e-6, 2e-8);
+  EXPECT_NEAR(of_class.at("other node")->latency->value, 12e-6, 2e-7);
+  EXPECT_NEAR(of_class.at("same node")->bandwidth->value, 5.03e9, 0.05e9);
+  EXPECT_NEAR(of_class.at("other node")->bandwidth->value, 0.503e9, 0.01e9);
+}
+
+TEST(Calibrate, ShowsOnHowManyNodesLinksAreWhereThatIsNotOne) {
+  const auto table = [](const RunData& run) {
+    return calibration_tables(make_report(run, "", {})).at(0);
+  };
+  RunData run = pairs_on_two_nodes();
+  const TitledTable two = table(run);
+  ASSERT_EQ(two.columns.at(5).heading, "nodes");
+  std::map<std::string, std::string> nodes_of_class;
+  for (const Row& row : two.rows) nodes_of_class[row.cells.at(2)] = row.cells.at(5);
+  EXPECT_EQ(nodes_of_class,
+            (std::map<std::string, std::string>{{"other node", "2"}, {"same node", "1"}}));
+  run.points = {samples::pairs(0)};
+  for (results::RankFacts& facts : run.rank_facts) facts.node = 0;
+  EXPECT_EQ(table(run).columns.at(5).heading, "sizes");
 }
 
 /// A dp curve whose 2-rank point all-reduces 64 B, and what was measured of its parts.

@@ -241,6 +241,10 @@ TEST(CommandLine, Report) {
   EXPECT_THAT(plain.files, ElementsAre("-odd.h5"));
   EXPECT_EQ(plain.format, ReportFormat::text);
   EXPECT_EQ(plain.baseline, std::nullopt);
+  EXPECT_FALSE(plain.whole_node);
+  const auto of_node = std::get<ReportCommand>(parse({"report", "a.h5", "--baseline", "node"}));
+  EXPECT_TRUE(of_node.whole_node);
+  EXPECT_EQ(of_node.baseline, std::nullopt);
 }
 
 TEST(CommandLine, List) {
@@ -267,7 +271,7 @@ TEST(CommandLine, HelpComesWithoutArgumentsAndAtBothLevels) {
   EXPECT_THAT(text_of({}), AllOf(HasSubstr("run"), HasSubstr("report"), HasSubstr("list")));
   EXPECT_EQ(text_of({"--help"}), text_of({}));
   EXPECT_EQ(text_of({"-h"}), text_of({}));
-  EXPECT_THAT(text_of({"report", "--help"}), HasSubstr("--baseline N"));
+  EXPECT_THAT(text_of({"report", "--help"}), HasSubstr("--baseline N|node"));
   EXPECT_EQ(text_of({"run", "--ranks", "0", "--help"}), text_of({"run", "--help"}));
 }
 

@@ -247,14 +247,14 @@ TEST(DeviceReports, SayItInEveryFormat) {
                         series(0, "gpu 0", "ecc_corrected", {0, 2})};
   run.points = {data};
   const std::vector<RunReport> reports{make_report(run, "x.h5", {})};
-  const std::string text = render_text(reports);
+  const std::string text = render_text({reports});
   EXPECT_THAT(text, HasSubstr("GPUs beside the loop"));
   EXPECT_THAT(text, HasSubstr("1.98 GHz  1.98 GHz  100.0%    60 °C  700 W"));
   EXPECT_THAT(text, HasSubstr("WARNING  1 rank: rank 0, gpu 0: 2 corrected ECC errors"));
-  const std::string markdown = render_markdown(reports);
+  const std::string markdown = render_markdown({reports});
   EXPECT_THAT(markdown, HasSubstr("| 700 W | 350 J | 3.5 J |"));
   EXPECT_THAT(markdown, HasSubstr("- WARNING: 1 rank: rank 0, gpu 0: 2 corrected ECC errors"));
-  const auto json = nlohmann::json::parse(render_json(reports));
+  const auto json = nlohmann::json::parse(render_json({reports}));
   const auto& state = json["runs"][0]["points"][0]["device_state"];
   EXPECT_EQ(state["energy_per_step"], 350);
   EXPECT_EQ(state["energy_per_token"], 3.5);
@@ -269,9 +269,9 @@ TEST(DeviceReports, SayNothingOfWhatWasNotSampled) {
   RunData run = run_on("host");
   run.points = {point(1, 1)};
   const std::vector<RunReport> reports{make_report(run, "x.h5", {})};
-  EXPECT_THAT(render_text(reports), Not(HasSubstr("beside the loop")));
-  EXPECT_THAT(render_text(reports), Not(HasSubstr("energy")));
-  EXPECT_EQ(nlohmann::json::parse(render_json(reports))["runs"][0]["points"][0]["device_state"],
+  EXPECT_THAT(render_text({reports}), Not(HasSubstr("beside the loop")));
+  EXPECT_THAT(render_text({reports}), Not(HasSubstr("energy")));
+  EXPECT_EQ(nlohmann::json::parse(render_json({reports}))["runs"][0]["points"][0]["device_state"],
             nullptr);
 }
 

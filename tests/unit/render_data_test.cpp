@@ -30,8 +30,8 @@ TEST(RenderJson, HasEveryKeyOfTheContract) {
   using Keys = std::set<std::string>;
   const results::RunData run = samples::two_curves();
   const RunReport report = make_report(run, "a.h5", {});
-  const json document = json::parse(render_json({&report, 1}));
-  EXPECT_EQ(keys(document), (Keys{"schema_version", "runs"}));
+  const json document = json::parse(render_json({{&report, 1}}));
+  EXPECT_EQ(keys(document), (Keys{"schema_version", "runs", "curves", "warnings"}));
   EXPECT_TRUE(document["schema_version"].is_string());
   const json& at = document["runs"].at(0);
   EXPECT_EQ(keys(at), (Keys{"id", "file", "created", "isoscale_version", "device", "ranks", "nodes",
@@ -47,6 +47,8 @@ TEST(RenderJson, HasEveryKeyOfTheContract) {
                                  "mesh",
                                  "ranks",
                                  "nodes",
+                                 "ranks_per_node",
+                                 "axes",
                                  "scaling",
                                  "placement",
                                  "options",
@@ -105,7 +107,7 @@ TEST(RenderJson, HasEveryKeyOfTheContract) {
 TEST(RenderJson, GivesPlainNumbersAndNullForWhatIsUnknown) {
   const results::RunData run = samples::two_curves();
   const RunReport report = make_report(run, "a.h5", {});
-  const json document = json::parse(render_json({&report, 1}));
+  const json document = json::parse(render_json({{&report, 1}}));
   const json& at = document["runs"][0];
   EXPECT_EQ(at["id"], "5f1c2a9e");
   EXPECT_EQ(at["status"], "complete");
@@ -145,7 +147,7 @@ TEST(RenderJson, GivesPlainNumbersAndNullForWhatIsUnknown) {
 TEST(RenderJson, JoinsRuns) {
   const results::RunData run = samples::two_curves();
   const std::vector reports{make_report(run, "a.h5", {}), make_report(run, "b.h5", {})};
-  const json document = json::parse(render_json(reports));
+  const json document = json::parse(render_json({reports}));
   ASSERT_EQ(document["runs"].size(), 2U);
   EXPECT_EQ(document["runs"][1]["file"], "b.h5");
   EXPECT_EQ(json::parse(render_json({}))["runs"], json::array());
@@ -196,7 +198,7 @@ std::vector<std::map<std::string, std::string>> csv_records(const std::string& t
 TEST(RenderCsv, HasOneRecordPerPoint) {
   const results::RunData run = samples::two_curves();
   const RunReport report = make_report(run, "a.h5", {});
-  const auto records = csv_records(render_csv({&report, 1}));
+  const auto records = csv_records(render_csv({{&report, 1}}));
   ASSERT_EQ(records.size(), 6U);
   EXPECT_EQ(records[2].at("ranks"), "4");
   EXPECT_EQ(records[2].at("dp"), "4");
@@ -213,7 +215,7 @@ TEST(RenderCsv, HasOneRecordPerPoint) {
 TEST(RenderCsv, HasAHeadingWithoutPoints) {
   const results::RunData run = samples::run();
   const RunReport report = make_report(run, "a.h5", {});
-  const auto rows = parse_csv(render_csv({&report, 1}));
+  const auto rows = parse_csv(render_csv({{&report, 1}}));
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_THAT(rows[0], testing::IsSupersetOf({"run", "ranks", "efficiency", "wait", "reason"}));
   EXPECT_EQ(std::set<std::string>(rows[0].begin(), rows[0].end()).size(), rows[0].size());
@@ -222,7 +224,7 @@ TEST(RenderCsv, HasAHeadingWithoutPoints) {
 TEST(RenderCsv, QuotesCellsAndMakesNoFormulas) {
   const results::RunData run = samples::hostile_run();
   const RunReport report = make_report(run, "-a.h5", {});
-  const auto records = csv_records(render_csv({&report, 1}));
+  const auto records = csv_records(render_csv({{&report, 1}}));
   ASSERT_EQ(records.size(), 6U);
   EXPECT_EQ(records[0].at("model"), "'=cmd|\"x\",\\x1b[2J\\x0d\\n\\x9b1m\\u202e\\xff<b>|`");
   for (const auto& record : records) {

@@ -40,20 +40,20 @@ void expect_golden(const std::string& actual, const std::string& name) {
 TEST(RenderText, IsTheGoldenOne) {
   const results::RunData run = samples::two_curves();
   const RunReport report = make_report(run, "isoscale-dp-pp-node17-20250301T120007Z.h5", {});
-  expect_golden(render_text({&report, 1}), "report.txt");
+  expect_golden(render_text({{&report, 1}}), "report.txt");
 }
 
 TEST(RenderMarkdown, IsTheGoldenOne) {
   const results::RunData run = samples::two_curves();
   const RunReport report = make_report(run, "isoscale-dp-pp-node17-20250301T120007Z.h5", {});
-  expect_golden(render_markdown({&report, 1}), "report.md");
+  expect_golden(render_markdown({{&report, 1}}), "report.md");
 }
 
 TEST(RenderText, FitsOn120Columns) {
   results::RunData run = samples::two_curves();
   run.points[2].mesh = {.tp = 2, .dp = 2};
   const RunReport report = make_report(run, "a.h5", {});
-  std::istringstream lines{render_text({&report, 1})};
+  std::istringstream lines{render_text({{&report, 1}})};
   for (std::string line; std::getline(lines, line);) {
     EXPECT_LE(display_width(line), 120U) << line;
     EXPECT_TRUE(line.empty() || line.back() != ' ') << "blanks at the end of: " << line;
@@ -65,7 +65,7 @@ TEST(RenderText, SaysWhenARunIsPartialAndWhenItHasNoPoints) {
   run.complete = false;
   run.warnings = {"something is odd"};
   const RunReport report = make_report(run, "a.h5", {});
-  const std::string text = render_text({&report, 1});
+  const std::string text = render_text({{&report, 1}});
   EXPECT_THAT(text, HasSubstr("PARTIAL"));
   EXPECT_THAT(text, HasSubstr("WARNING  something is odd"));
   EXPECT_THAT(text, HasSubstr("No point was measured."));
@@ -78,7 +78,7 @@ TEST(RenderText, SaysWhyThereIsNoInterval) {
   run.points[1].step_times.resize(7);  // two of them warm-up
   for (int i = 0; i < 60; ++i) run.points[2].step_times.emplace_back(4, 1.0 + i);
   const RunReport report = make_report(run, "a.h5", {});
-  const std::string text = render_text({&report, 1});
+  const std::string text = render_text({{&report, 1}});
   EXPECT_THAT(text, HasSubstr("±95%     2 ranks: no interval: fewer than 6 steps count\n"));
   EXPECT_THAT(text, HasSubstr("±95%     4 ranks: no interval: the times of successive steps"));
 }
@@ -89,7 +89,7 @@ TEST(RenderText, SaysWhatWasPutInOnPurpose) {
   run.points[0].labels = {"injected"};
   run.points[0].injections = {"slow-rank=0:2", "jitter=5%"};
   const RunReport report = make_report(run, "a.h5", {});
-  EXPECT_THAT(render_text({&report, 1}),
+  EXPECT_THAT(render_text({{&report, 1}}),
               HasSubstr("injected: slow-rank=0:2, jitter=5% put in on purpose"));
 }
 
@@ -98,7 +98,7 @@ TEST(RenderText, DrawsSuperlinearEfficiencyPastTheIdeal) {
   run.points = {samples::measured(0, {}, 1), samples::measured(1, {.dp = 2}, 0.45),
                 samples::measured(2, {.dp = 4}, 0.1)};
   const RunReport report = make_report(run, "a.h5", {});
-  const std::string text = render_text({&report, 1});
+  const std::string text = render_text({{&report, 1}});
   EXPECT_THAT(text, HasSubstr("111.1%  ████████████████████│██▎\n"));
   EXPECT_THAT(text, HasSubstr("250.0%  ████████████████████│████>\n"));
 }
@@ -107,13 +107,13 @@ TEST(Render, LetsNoControlCharactersThrough) {
   const results::RunData run = samples::hostile_run();
   const RunReport report = make_report(run, samples::hostile, {});
   for (const auto& render : {render_text, render_json, render_csv, render_markdown}) {
-    const std::string text = render({&report, 1});
+    const std::string text = render({{&report, 1}});
     for (const char* const bad : {"\x1b", "\r", "\xc2\x9b", "\xe2\x80\xae", "\xff"}) {
       EXPECT_THAT(text, Not(HasSubstr(bad)));
     }
   }
-  EXPECT_THAT(render_text({&report, 1}), HasSubstr("\\x1b[2J\\x0d\\n\\x9b1m\\u202e\\xff"));
-  EXPECT_THAT(render_markdown({&report, 1}), Not(HasSubstr("<b>")));
+  EXPECT_THAT(render_text({{&report, 1}}), HasSubstr("\\x1b[2J\\x0d\\n\\x9b1m\\u202e\\xff"));
+  EXPECT_THAT(render_markdown({{&report, 1}}), Not(HasSubstr("<b>")));
 }
 
 TEST(Escape, KeepsWhatIsHarmless) {

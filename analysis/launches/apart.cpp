@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/launches/apart.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+
+namespace isoscale::analysis {
+namespace {
+
+/// How many ranks a point has on its nodes, as far as that is known.
+bool lie_alike(const PointReport& a, const PointReport& b) {
+  if (!a.nodes || !b.nodes) return a.data->nodes == b.data->nodes;
+  return a.nodes->nodes == b.nodes->nodes && a.nodes->fewest == b.nodes->fewest &&
+         a.nodes->most == b.nodes->most && a.nodes->axes == b.nodes->axes;
+}
+
+/// What keeps two curves on one machine apart, "" where nothing but their meshes.
+std::string why_unlike(const JoinedCurve& here, const JoinedCurve& there) {
+  for (const PointReport& a : here.curve.points) {
+    for (const PointReport& b : there.curve.points) {
+      if (a.data->ranks != b.data->ranks || a.data->mesh != b.data->mesh) continue;
+      if (a.data->options != b.data->options) {
+        return fmt::format("microbatches of {} ranks differ", a.data->ranks);
+      }
+      if (!lie_alike(a, b)) {
+        return fmt::format("{} ranks lie on {} node{} here, on {} there, or in another way",
+                           a.data->ranks, a.data->nodes, a.data->nodes == 1 ? "" : "s",
+                           b.data->nodes);
+      }
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+bool is_same_point(const PointReport& a, const PointReport& b) {
+  return a.data->mesh == b.data->mesh && a.data->options == b.data->options && lie_alike(a, b);
+}
+
+std::string launches_text(const JoinedCurve& curve, std::span<const RunReport> reports) {
+  std::set<std::size_t> numbers;
+  const auto add = [&](const LaunchPoint& at) {
+    numbers.insert(static_cast<std::size_t>(at.run - reports.data()) + 1);
+  };
+  for (const auto& launches : curve.launches) std::ranges::for_each(launches, add);
+  for (const LeftOut& at : curve.left_out) add(at.at);
+  return fmt::format("launch{} {}", numbers.size() == 1 ? "" : "es", fmt::join(numbers, ", "));
+}
+
+void tell_apart(std::vector<JoinedCurve>& curves, std::span<const RunReport> reports) {
+  std::vector<std::string> names;
+  for (const JoinedCurve& curve : curves) names.push_back(curve.curve.title);
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    for (std::size_t j = 0; j < curves.size(); ++j) {
+      if (i == j || !are_alike(curves[i].experiment, curves[j].experiment)) continue;
+      const std::string machines = differences(curves[i].machine, curves[j].machine);
+      const std::string why = machines.empty() ? why_unlike(curves[i], curves[j]) : machines;
+      if (why.empty()) continue;
+      curves[i].apart.push_back(launches_text(curves[j], reports) + ": " + why);
+    }
+    const std::string launches = launches_text(curves[i], reports);
+    const auto other = [&](const JoinedCurve& curve) {
+      return names[static_cast<std::size_t>(&curve - curves.data())] == names[i] &&
+             launches_text(curve, reports) != launches;
+    };
+    if (std::ranges::any_of(curves, other)) curves[i].curve.title += ", " + launches;
+  }
+}
+
+}  // namespace isoscale::analysis

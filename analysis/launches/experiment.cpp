@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/launches/experiment.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdint>
+#include <set>
+#include <tuple>
+
+namespace isoscale::analysis {
+namespace {
+
+using results::PointData;
+using Texts = std::map<std::string, std::string>;
+
+/// Strong scaling holds the global batch and divides it into fewer or smaller microbatches; weak
+/// scaling holds these and lets the batch grow.
+Texts shared_options(const PointData& point) {
+  Texts options = point.options;
+  if (point.scaling == "weak") {
+    options.erase("batch");
+  } else {
+    options.erase("microbatch");
+    options.erase("microbatches");
+  }
+  return options;
+}
+
+/// `text` divided by `by`, as it is where it is no number that divides.
+std::string divided(const std::string& text, int by) {
+  std::int64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [read, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || read != end || number % by != 0) return text;
+  return std::to_string(number / by);
+}
+
+/// Weak scaling grows heads and widths with tp, layers with pp.
+Texts numbers_on_one_rank(const PointData& point) {
+  if (point.status == results::PointStatus::skipped) return {};
+  Texts numbers = point.model_shape;
+  if (point.scaling != "weak") return numbers;
+  for (auto& [name, number] : numbers) {
+    if (name == "heads" || name == "kv_heads" || name == "ffn" || name == "vocabulary") {
+      number = divided(number, point.mesh.tp);
+    } else if (name == "layers") {
+      number = divided(number, point.mesh.pp);
+    }
+  }
+  return numbers;
+}
+
+auto family(const Experiment& of) {
+  return std::tie(of.workload, of.model, of.dtype, of.scaling, of.placement);
+}
+
+/// Names whose values differ between experiments of one family.
+std::set<std::string> telling(const std::vector<Experiment>& experiments, const Experiment& of,
+                              Texts Experiment::*texts) {
+  std::map<std::string, std::set<std::string>> values;
+  for (const Experiment& other : experiments) {
+    if (family(other) != family(of)) continue;
+    for (const auto& [name, value] : other.*texts) values[name].insert(value);
+  }
+  std::set<std::string> names;
+  for (const auto& [name, seen] : values) {
+    if (seen.size() > 1) names.insert(name);
+  }
+  return names;
+}
+
+class Hash {
+ public:
+  void add(std::string_view text) {
+    for (const char c : text) add_byte(static_cast<unsigned char>(c));
+    add_byte(0);  // so that "ab", "c" is not "a", "bc"
+  }
+  void add(const Texts& texts) {
+    add(std::to_string(texts.size()));
+    for (const auto& [name, value] : texts) {
+      add(name);
+      add(value);
+    }
+  }
+  [[nodiscard]] std::string text() const { return fmt::format("{:016x}", value_); }
+
+ private:
+  void add_byte(unsigned char byte) { value_ = (value_ ^ byte) * 0x100000001b3ULL; }
+  std::uint64_t value_ = 0xcbf29ce484222325ULL;
+};
+
+}  // namespace
+
+Experiment experiment_of(const PointData& point) {
+  return {.workload = point.workload,
+          .model = point.model,
+          .dtype = point.dtype,
+          .scaling = point.scaling,
+          .placement = point.placement,
+          .options = shared_options(point),
+          .numbers = numbers_on_one_rank(point)};
+}
+
+bool are_alike(const Experiment& a, const Experiment& b) {
+  const bool numbers_differ = !a.numbers.empty() && !b.numbers.empty() && a.numbers != b.numbers;
+  return family(a) == family(b) && a.options == b.options && !numbers_differ;
+}
+
+std::string fingerprint(const Experiment& experiment, std::string_view device) {
+  Hash hash;
+  for (const std::string_view text :
+       {device, std::string_view{experiment.workload}, std::string_view{experiment.model},
+        std::string_view{experiment.dtype}, std::string_view{experiment.scaling},
+        std::string_view{experiment.placement}}) {
+    hash.add(text);
+  }
+  hash.add(experiment.options);
+  hash.add(experiment.numbers);
+  return hash.text();
+}
+
+std::vector<std::string> titles(const std::vector<Experiment>& experiments) {
+  std::vector<std::string> result;
+  for (const Experiment& of : experiments) {
+    std::string text = fmt::format("{}, {}, {}, {} scaling, {}", of.workload, of.model, of.dtype,
+                                   of.scaling, of.placement);
+    for (const auto texts : {&Experiment::options, &Experiment::numbers}) {
+      for (const std::string& name : telling(experiments, of, texts)) {
+        const auto found = (of.*texts).find(name);
+        if (found != (of.*texts).end()) text += fmt::format(", {}={}", name, found->second);
+      }
+    }
+    result.push_back(std::move(text));
+  }
+  return result;
+}
+
+}  // namespace isoscale::analysis

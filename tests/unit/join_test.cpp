@@ -1,0 +1,257 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/launches/join.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "analysis/launches/distinct.hpp"
+#include "launch_samples.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using samples::add;
+using samples::JoinedLaunches;
+using samples::launch;
+using samples::launch_of;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<int> rank_counts(const JoinedCurve& joined) {
+  std::vector<int> result;
+  for (const PointReport& point : joined.curve.points) result.push_back(point.data->ranks);
+  return result;
+}
+
+std::vector<std::size_t> launch_counts(const JoinedCurve& joined) {
+  std::vector<std::size_t> result;
+  for (const auto& launches : joined.launches) result.push_back(launches.size());
+  return result;
+}
+
+TEST(Join, FilesOfOneRankCountEachMakeACurve) {
+  const JoinedLaunches of{
+      {launch_of("c", 4, 4, 0.125), launch_of("a", 1, 4, 0.4), launch_of("b", 2, 4, 0.2)}};
+  ASSERT_EQ(of.joined.curves.size(), 1U);
+  const JoinedCurve& joined = of.joined.curves[0];
+  EXPECT_THAT(rank_counts(joined), ElementsAre(4, 8, 16));
+  EXPECT_EQ(joined.curve.title, "dp, tiny, f32, strong scaling, packed");
+  EXPECT_EQ(joined.curve.baseline, 4) << "which is in another file";
+  EXPECT_NEAR(*joined.curve.points[1].efficiency, 1.0, 1e-12);
+  EXPECT_NEAR(*joined.curve.points[2].efficiency, 0.8, 1e-12);
+  EXPECT_NEAR(*joined.curve.points[2].speedup, 12.8, 1e-12);
+  EXPECT_FALSE(spread_of(joined.curve.points[0])) << "one launch";
+  EXPECT_FALSE(joined.curve.points[2].step_time->lower) << "the interval is that of its steps";
+}
+
+TEST(Join, APointOfSeveralLaunchesHasTheirMedianAndSpread) {
+  const JoinedLaunches of{{launch_of("a", 1, 2, 0.38), launch_of("b", 1, 2, 0.40),
+                           launch_of("c", 1, 2, 0.44), launch_of("d", 2, 2, 0.25)}};
+  ASSERT_EQ(of.joined.curves.size(), 1U);
+  const JoinedCurve& joined = of.joined.curves[0];
+  EXPECT_THAT(launch_counts(joined), ElementsAre(3U, 1U));
+  const PointReport& two = joined.curve.points[0];
+  const double median = of.reports[1].curves[0].points[0].step_time->median;
+  EXPECT_EQ(two.step_time->median, median);
+  EXPECT_EQ(two.step_time->samples, 3U);
+  EXPECT_NEAR(*spread_of(two), 0.15, 1e-12);
+  ASSERT_TRUE(two.step_time->lower);
+  EXPECT_EQ(two.data, &of.runs[1].points[0]) << "the launch nearest to the median";
+  EXPECT_NEAR(*two.throughput, 1024 / median, 1e-9);
+  EXPECT_NEAR(*joined.curve.points[1].efficiency, 0.4 / 0.25 / 2, 1e-12);
+}
+
+TEST(Join, AnEvenNumberOfLaunchesHasTheMiddleOfTwo) {
+  const JoinedLaunches of{{launch_of("a", 1, 2, 0.2), launch_of("b", 1, 2, 0.4)}};
+  const PointReport& point = of.joined.curves.at(0).curve.points.at(0);
+  const double a = of.reports[0].curves[0].points[0].step_time->median;
+  const double b = of.reports[1].curves[0].points[0].step_time->median;
+  EXPECT_DOUBLE_EQ(point.step_time->median, (a + b) / 2);
+  EXPECT_DOUBLE_EQ(*point.throughput, 1024 / ((a + b) / 2));
+}
+
+TEST(Join, PointsThatAreNotCleanAreListedAndNotMixedIn) {
+  std::vector<results::RunData> runs;
+  for (const char* const id : {"ok", "shared", "wrong", "failed"}) {
+    runs.push_back(launch_of(id, 1, 2, 0.2));
+  }
+  runs[1].points[0].labels = {"oversubscribed"};
+  for (auto& step : runs[1].points[0].step_times) step = {9, 9};
+  runs[2].points[0].verified = false;
+  runs[3].points[0].status = results::PointStatus::failed;
+  runs[3].points[0].reason = "rank 1 sent no answer";
+  const JoinedLaunches of{std::move(runs)};
+  ASSERT_EQ(of.joined.curves.size(), 1U);
+  const JoinedCurve& joined = of.joined.curves[0];
+  EXPECT_THAT(launch_counts(joined), ElementsAre(1U));
+  EXPECT_NEAR(joined.curve.points[0].step_time->median, 0.2, 1e-3);
+  std::vector<std::string> reasons;
+  for (const LeftOut& at : joined.left_out) reasons.push_back(at.reason);
+  EXPECT_THAT(reasons, ElementsAre("oversubscribed", "its results do not verify",
+                                   "failed: rank 1 sent no answer"));
+}
+
+TEST(Join, LaunchesWithNothingCleanLeaveACurveWithoutPoints) {
+  results::RunData run = launch_of("a", 1, 2, 0.2);
+  run.points[0].labels = {"injected"};
+  const JoinedLaunches of{{run}};
+  ASSERT_EQ(of.joined.curves.size(), 1U);
+  EXPECT_THAT(of.joined.curves[0].curve.points, IsEmpty());
+  EXPECT_EQ(of.joined.curves[0].left_out.size(), 1U);
+  EXPECT_FALSE(of.joined.curves[0].curve.baseline);
+}
+
+TEST(Join, UnlikeMachinesMakeCurvesOfTheirOwnAndSaySo) {
+  std::vector<results::RunData> runs{launch_of("a", 1, 2, 0.2), launch_of("b", 2, 2, 0.1),
+                                     launch_of("c", 2, 2, 0.1)};
+  for (auto& facts : runs[1].rank_facts) facts.text["cpu_model"] = "Intel Xeon 8480";
+  runs[2].mpi_library = "MPICH 4.1";
+  const JoinedLaunches of{std::move(runs)};
+  ASSERT_EQ(of.joined.curves.size(), 3U);
+  EXPECT_EQ(of.joined.curves[0].curve.title, "dp, tiny, f32, strong scaling, packed, launch 1");
+  EXPECT_THAT(of.joined.curves[0].apart,
+              ElementsAre("launch 2: CPU: AMD EPYC 7763 here, Intel Xeon 8480 there",
+                          "launch 3: MPI: Open MPI 4.1.4 here, MPICH 4.1 there"));
+  EXPECT_EQ(of.joined.curves[1].fingerprint, of.joined.curves[0].fingerprint);
+}
+
+TEST(Join, EveryKindOfMachineDifferenceKeepsApart) {
+  const auto curves_with = [](auto change) {
+    std::vector<results::RunData> runs{launch_of("a", 1, 2, 0.2), launch_of("b", 1, 2, 0.2)};
+    change(runs[1]);
+    return JoinedLaunches{std::move(runs)}.joined.curves.size();
+  };
+  EXPECT_EQ(curves_with([](auto&) {}), 1U);
+  EXPECT_EQ(curves_with([](auto& run) { run.isoscale_version = "9.9.9"; }), 2U);
+  EXPECT_EQ(curves_with([](auto& run) { run.device = "cuda"; }), 2U);
+  EXPECT_EQ(curves_with([](auto& run) { run.device_detail = "BLIS"; }), 2U);
+  EXPECT_EQ(curves_with([](auto& run) { run.rank_facts[0].text["gpu_name"] = "H200"; }), 2U);
+  EXPECT_EQ(curves_with([](auto& run) { run.rank_facts[0].host = "other"; }), 1U);
+  EXPECT_EQ(curves_with([](auto& run) { run.created = "2030-01-01T00:00:00Z"; }), 1U);
+}
+
+TEST(Join, ExperimentsThatDifferInAnythingButTheSeedAreNotJoined) {
+  const auto curves_with = [](auto change) {
+    std::vector<results::RunData> runs{launch_of("a", 1, 2, 0.2), launch_of("b", 2, 2, 0.1)};
+    change(runs[1].points[0]);
+    return JoinedLaunches{std::move(runs)}.joined.curves.size();
+  };
+  EXPECT_EQ(curves_with([](auto& point) { point.seed = 77; }), 1U);
+  EXPECT_EQ(curves_with([](auto& point) { point.options["microbatch"] = "1"; }), 1U)
+      << "strong scaling itself changes it";
+  EXPECT_EQ(curves_with([](auto& point) { point.options["batch"] = "32"; }), 2U);
+  EXPECT_EQ(curves_with([](auto& point) { point.model_shape["layers"] = "5"; }), 2U);
+  EXPECT_EQ(curves_with([](auto& point) { point.model = "small"; }), 2U);
+  EXPECT_EQ(curves_with([](auto& point) { point.workload = "tp"; }), 2U);
+  EXPECT_EQ(curves_with([](auto& point) { point.dtype = "f64"; }), 2U);
+  EXPECT_EQ(curves_with([](auto& point) { point.scaling = "weak"; }), 2U);
+  EXPECT_EQ(curves_with([](auto& point) { point.placement = "spread"; }), 2U);
+}
+
+TEST(Join, WeakScalingComparesTheModelAsItWasBeforeItGrew) {
+  const auto weak = [](const std::string& id, int ranks, const char* heads, const char* layers) {
+    results::RunData run = launch(id, 1, ranks);
+    results::PointData& point = add(run, {.tp = ranks}, 0.1);
+    point.scaling = "weak";
+    point.model_shape = {{"hidden", "64"}, {"heads", heads}, {"layers", layers}};
+    return run;
+  };
+  const JoinedLaunches grown{{weak("a", 2, "16", "4"), weak("b", 4, "32", "4")}};
+  ASSERT_EQ(grown.joined.curves.size(), 1U);
+  EXPECT_EQ(grown.joined.curves[0].experiment.numbers.at("heads"), "8");
+  const JoinedLaunches other{{weak("a", 2, "16", "4"), weak("b", 4, "16", "4")}};
+  EXPECT_EQ(other.joined.curves.size(), 2U);
+}
+
+TEST(Join, MeshesOfOneRankCountStayOnTheCurvesTheyGoWith) {
+  std::vector<results::RunData> runs{launch("a", 1, 2), launch("b", 1, 4)};
+  add(runs[0], {.tp = 2}, 0.2);
+  add(runs[0], {.dp = 2}, 0.2);
+  add(runs[1], {.tp = 4}, 0.1);
+  add(runs[1], {.dp = 4}, 0.1);
+  const JoinedLaunches of{std::move(runs)};
+  ASSERT_EQ(of.joined.curves.size(), 2U);
+  for (const JoinedCurve& joined : of.joined.curves) {
+    EXPECT_THAT(rank_counts(joined), ElementsAre(2, 4));
+    EXPECT_EQ(joined.curve.points[0].data->mesh.tp == 2, joined.curve.points[1].data->mesh.tp == 4);
+  }
+}
+
+TEST(Join, AsManyRanksOnMoreNodesAreAnotherPoint) {
+  const JoinedLaunches of{{launch_of("a", 1, 4, 0.2), launch_of("b", 2, 2, 0.3)}};
+  ASSERT_EQ(of.joined.curves.size(), 2U);
+  EXPECT_THAT(of.joined.curves[0].apart,
+              ElementsAre(AllOf(HasSubstr("launch 2: 4 ranks"), HasSubstr("1 node here, on 2"))));
+}
+
+TEST(Join, TheSameTwiceInOneLaunchIsNoSecondLaunch) {
+  results::RunData run = launch("a", 1, 2);
+  add(run, {.dp = 2}, 0.2);
+  add(run, {.dp = 2}, 0.3);
+  const JoinedLaunches of{{run}};
+  ASSERT_EQ(of.joined.curves.size(), 2U);
+  EXPECT_THAT(launch_counts(of.joined.curves[0]), ElementsAre(1U));
+}
+
+TEST(Join, SaysWhereEachPointWent) {
+  results::RunData other = launch_of("b", 1, 2, 0.3);
+  other.points[0].labels = {"shared-gpu"};
+  const JoinedLaunches of{{launch_of("a", 1, 2, 0.2), other}};
+  const auto first = place_of(of.joined, of.reports[0].curves[0].points[0]);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->joined, &of.joined.curves[0].curve.points[0]);
+  EXPECT_EQ(first->launches, 1U);
+  const auto second = place_of(of.joined, of.reports[1].curves[0].points[0]);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->joined, nullptr);
+  EXPECT_EQ(second->left_out, "shared-gpu");
+  EXPECT_FALSE(place_of(of.joined, PointReport{}));
+}
+
+TEST(Fingerprint, IsTheSameEverywhereAndTellsExperimentsApart) {
+  Experiment of{.workload = "dp",
+                .model = "tiny",
+                .dtype = "f32",
+                .scaling = "strong",
+                .placement = "packed",
+                .options = {{"batch", "16"}},
+                .numbers = {{"layers", "4"}}};
+  EXPECT_EQ(fingerprint({}, ""), "6b09263bf711c6ed") << "FNV-1a of 6 empty texts and 2 counts of 0";
+  const std::string first = fingerprint(of, "host");
+  EXPECT_EQ(first.size(), 16U);
+  EXPECT_EQ(first, fingerprint(of, "host"));
+  EXPECT_NE(first, fingerprint(of, "cuda"));
+  of.numbers["layers"] = "5";
+  EXPECT_NE(first, fingerprint(of, "host"));
+}
+
+TEST(WithoutCopies, KeepsTheMostCompleteOfALaunch) {
+  RunFiles given;
+  for (const char* const id : {"a", "b", "a", "a"}) {
+    given.runs.push_back(launch_of(id, 1, 2, 0.1));
+  }
+  given.files = {"a1.h5", "b.h5", "a2.h5", "a2.h5"};
+  given.runs[0].complete = false;
+  const RunFiles kept = without_copies(std::move(given));
+  EXPECT_THAT(kept.files, ElementsAre("a2.h5", "b.h5"));
+  EXPECT_TRUE(kept.runs.at(0).complete);
+  EXPECT_THAT(kept.warnings,
+              ElementsAre(AllOf(HasSubstr("a1.h5 holds run a as a2.h5 does"), HasSubstr("once")),
+                          "a2.h5 was given more than once; it counts once"));
+}
+
+TEST(WithoutCopies, TakesRunsWithoutAnIdForDifferent) {
+  RunFiles given{.runs = {launch_of("", 1, 2, 0.1), launch_of("", 1, 2, 0.1)},
+                 .files = {"a.h5", "b.h5"},
+                 .warnings = {}};
+  EXPECT_EQ(without_copies(std::move(given)).runs.size(), 2U);
+}
+
+}  // namespace
+}  // namespace isoscale::analysis

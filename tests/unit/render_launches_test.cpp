@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "analysis/render/render.hpp"
+#include "analysis/render/text_escape.hpp"
+#include "launch_samples.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using nlohmann::json;
+using samples::add;
+using samples::JoinedLaunches;
+using samples::launch;
+using samples::launch_of;
+using testing::HasSubstr;
+using testing::Not;
+
+void expect_golden(const std::string& actual, const std::string& name) {
+  std::ostringstream golden;
+  golden << std::ifstream{std::string{ISOSCALE_GOLDEN} + "/" + name}.rdbuf();
+  if (actual == golden.str()) return;
+  const std::string copy = testing::TempDir() + name;
+  std::ofstream{copy} << actual;
+  ADD_FAILURE() << "differs from tests/golden/" << name << "; what was rendered is in " << copy
+                << ":\n"
+                << actual;
+}
+
+/// Three launches on one node, of which one has an oversubscribed point too; two on two nodes; one
+/// on another machine.
+std::vector<results::RunData> launches() {
+  std::vector<results::RunData> runs;
+  for (const auto& [id, step] : {std::pair{"a1", 0.0410}, {"a2", 0.0400}, {"a3", 0.0396}}) {
+    runs.push_back(launch_of(id, 1, 4, step));
+  }
+  add(runs[2], {.dp = 2}, 0.0790).labels = {"oversubscribed"};
+  for (const auto& [id, step] : {std::pair{"b1", 0.0220}, {"b2", 0.0230}}) {
+    runs.push_back(launch(id, 2, 4));
+    add(runs.back(), {.tp = 4, .dp = 2}, step);
+  }
+  runs.push_back(launch_of("c1", 4, 4, 0.0110));
+  for (auto& facts : runs.back().rank_facts) facts.text["cpu_model"] = "Intel Xeon 8480";
+  return runs;
+}
+
+TEST(RenderLaunches, TextIsTheGoldenOne) {
+  expect_golden(render_text(JoinedLaunches{launches()}.report()), "launches.txt");
+}
+
+TEST(RenderLaunches, MarkdownIsTheGoldenOne) {
+  expect_golden(render_markdown(JoinedLaunches{launches()}.report()), "launches.md");
+}
+
+TEST(RenderLaunches, TextFitsOn120Columns) {
+  std::istringstream lines{render_text(JoinedLaunches{launches()}.report())};
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_LE(display_width(line), 120U) << line;
+    EXPECT_TRUE(line.empty() || line.back() != ' ') << "blanks at the end of: " << line;
+  }
+}
+
+TEST(RenderLaunches, OneLaunchIsShownAsBefore) {
+  const JoinedLaunches of{{launch_of("a", 1, 2, 0.1)}};
+  const Report alone{.runs = of.reports};
+  EXPECT_EQ(render_text(of.report()), render_text(alone));
+  EXPECT_EQ(render_markdown(of.report()), render_markdown(alone));
+  EXPECT_THAT(render_text(alone), Not(HasSubstr("over launches")));
+}
+
+TEST(RenderLaunches, WarningsAreShownWithOneLaunchToo) {
+  const JoinedLaunches of{{launch_of("a", 1, 2, 0.1)}};
+  const Report report{.runs = of.reports, .warnings = {"a.h5 was given more than once"}};
+  EXPECT_THAT(render_text(report), HasSubstr("WARNING  a.h5 was given more than once"));
+  EXPECT_THAT(render_markdown(report), HasSubstr("WARNING: a.h5 was given more than once"));
+  EXPECT_EQ(json::parse(render_json(report))["warnings"][0], "a.h5 was given more than once");
+}
+
+TEST(RenderLaunches, JsonHasTheCurves) {
+  const JoinedLaunches of{launches()};
+  const json document = json::parse(render_json(of.report()));
+  ASSERT_EQ(document["runs"].size(), 6U);
+  ASSERT_EQ(document["curves"].size(), 2U);
+  const json& curve = document["curves"][0];
+  EXPECT_EQ(curve["fingerprint"], of.joined.curves[0].fingerprint);
+  EXPECT_EQ(curve["baseline"], 4);
+  EXPECT_EQ(curve["baseline_unit"], "rank");
+  EXPECT_EQ(curve["machine"]["CPU"], "AMD EPYC 7763");
+  EXPECT_EQ(curve["apart"].size(), 1U);
+  ASSERT_EQ(curve["points"].size(), 2U);
+  const json& four = curve["points"][0];
+  EXPECT_EQ(four["ranks"], 4);
+  EXPECT_EQ(four["launches"].size(), 3U);
+  EXPECT_EQ(four["launches"][1]["run"], "a2");
+  EXPECT_EQ(four["launches"][1]["typical"], true);
+  EXPECT_EQ(four["step_time"]["launches"], 3);
+  EXPECT_EQ(four["step_time"]["median"], four["launches"][1]["step_time"]["median"]);
+  EXPECT_NEAR(four["spread"].get<double>(), 0.035, 1e-12);
+  const json& eight = curve["points"][1];
+  EXPECT_EQ(eight["nodes"], 2);
+  EXPECT_EQ(eight["ranks_per_node"], (json{{"fewest", 4}, {"most", 4}}));
+  EXPECT_EQ(eight["axes"], (json{{"tp", "intra-node"}, {"dp", "inter-node"}}));
+  EXPECT_TRUE(eight["step_time"]["lower"].is_null()) << "two launches";
+  EXPECT_NEAR(eight["efficiency"].get<double>(), 0.04 / 0.0225 / 2, 1e-12);
+  ASSERT_EQ(curve["left_out"].size(), 1U);
+  EXPECT_EQ(curve["left_out"][0]["reason"], "oversubscribed");
+  EXPECT_EQ(curve["left_out"][0]["ranks"], 2);
+  EXPECT_TRUE(document["curves"][1]["points"][0]["spread"].is_null());
+}
+
+TEST(RenderLaunches, CsvHasTheJoinedPointBesideEachLaunch) {
+  const JoinedLaunches of{launches()};
+  std::istringstream lines{render_csv(of.report())};
+  std::string heading, first;
+  std::getline(lines, heading);
+  std::getline(lines, first);
+  EXPECT_THAT(heading, HasSubstr("axes,curve,launches,joined_step_time,"));
+  EXPECT_THAT(first, HasSubstr("," + of.joined.curves[0].fingerprint + ",3,"));
+  EXPECT_THAT(render_csv(of.report()), HasSubstr(",oversubscribed\n"));
+}
+
+TEST(RenderLaunches, LetNoControlCharactersThrough) {
+  std::vector<results::RunData> runs{samples::hostile_run(), samples::hostile_run()};
+  for (auto& run : runs) {
+    for (auto& point : run.points) point.labels.clear();
+  }
+  runs[1].mpi_library += "x\x1b[2J";
+  const JoinedLaunches of{std::move(runs)};
+  for (const auto& render : {render_text, render_json, render_csv, render_markdown}) {
+    const std::string text = render(of.report());
+    for (const char* const bad : {"\x1b", "\r", "\xc2\x9b", "\xe2\x80\xae", "\xff"}) {
+      EXPECT_THAT(text, Not(HasSubstr(bad)));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace isoscale::analysis
