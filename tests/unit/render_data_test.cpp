@@ -34,8 +34,9 @@ TEST(RenderJson, HasEveryKeyOfTheContract) {
   EXPECT_EQ(keys(document), (Keys{"schema_version", "runs", "curves", "warnings"}));
   EXPECT_TRUE(document["schema_version"].is_string());
   const json& at = document["runs"].at(0);
-  EXPECT_EQ(keys(at), (Keys{"id", "file", "created", "isoscale_version", "device", "ranks", "nodes",
-                            "status", "warnings", "system", "points", "curves", "calibration"}));
+  EXPECT_EQ(keys(at),
+            (Keys{"id", "file", "created", "isoscale_version", "device", "ranks", "nodes", "status",
+                  "warnings", "system", "preflight", "points", "curves", "calibration"}));
   EXPECT_TRUE(at["system"].is_object());
   EXPECT_EQ(at["calibration"], json::object());
   EXPECT_EQ(at["points"].size(), 6U);
