@@ -7,8 +7,8 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-# shellcheck source=launch/common.sh
-source "$here/common.sh"
+# shellcheck source=launch/checkout.sh
+source "$here/checkout.sh"
 
 if [[ $# -eq 0 || $1 == -h || $1 == --help ]]; then
   cat <<TEXT

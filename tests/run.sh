@@ -7,8 +7,8 @@
 set -euo pipefail
 
 tests=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-# shellcheck source=launch/common.sh
-source "$tests/../launch/common.sh"
+# shellcheck source=launch/checkout.sh
+source "$tests/../launch/checkout.sh"
 
 usage() {
   cat <<TEXT
