@@ -193,7 +193,7 @@ mpirun_command() {
 srun_mpi_type() {
   local offered type
   local wanted=(pmix pmi2)
-  [[ $1 == openmpi ]] || wanted=(pmi2 pmix)
+  [[ $1 != mpich ]] || wanted=(pmi2 pmix)
   offered=$(srun --mpi=list 2>&1) || fail "srun --mpi=list failed: $offered"
   for type in "${wanted[@]}"; do
     if grep -qw -- "$type" <<<"$offered"; then
