@@ -31,8 +31,8 @@ MpiDefault=none
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
-SchedulerType=sched/backfill
-SchedulerParameters=bf_interval=1,batch_sched_delay=0,sched_min_interval=0
+SchedulerType=sched/builtin
+SchedulerParameters=batch_sched_delay=0,sched_interval=2,sched_min_interval=0
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 StateSaveLocation={scratch}/state
