@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash
 #
-# What the scripts share; sourced, not run. Everything for people goes to standard error.
+# What the scripts of this folder share; sourced, not run. Everything for people goes to standard
+# error.
 
-isoscale_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+launch_folder=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -14,86 +15,45 @@ fail() {
   exit 2
 }
 
-# packages_of GROUP...: the packages of these groups, one a line.
-packages_of() {
-  local group
-  for group in "$@"; do
-    awk -v group="$group" '$1 == group { for (i = 2; i <= NF; ++i) print $i }' \
-      "$isoscale_root/launch/packages.txt"
+# count_of OPTION VALUE: prints the value, which must be a number from 1 on.
+count_of() {
+  [[ $2 =~ ^[1-9][0-9]{0,6}$ ]] || fail "$1 needs a number from 1 on, not '$2'"
+  printf '%s\n' "$2"
+}
+
+# value_of OPTION VALUE...: prints the value that must follow an option.
+value_of() {
+  [[ $# -ge 2 ]] || fail "$1 needs a value"
+  printf '%s\n' "$2"
+}
+
+# quoted WORD...: the words on one line, as a shell would read them again.
+quoted() {
+  local word line=
+  for word in "$@"; do
+    [[ $word =~ ^[A-Za-z0-9_./:=,@%+-]+$ ]] || word="'${word//\'/\'\\\'\'}'"
+    line+=" $word"
   done
+  printf '%s\n' "${line# }"
 }
 
-# missing_of PACKAGE...: those that are not installed, one a line.
-missing_of() {
-  local installed
-  # dpkg-query fails when it knows one of the names not at all; what it prints is right all the same.
-  # shellcheck disable=SC2016  # dpkg expands these, not the shell
-  installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
-    sed -n 's/^installed //p') || true
-  local package
-  for package in "$@"; do
-    grep -qxF -- "$package" <<<"$installed" || printf '%s\n' "$package"
+# find_program [FILE]: prints which isoscale is meant: FILE, else $ISOSCALE, else the one of this
+# checkout or of this installation, else the one in PATH.
+find_program() {
+  local chosen=${1:-${ISOSCALE:-}} candidate
+  if [[ -n $chosen ]]; then
+    command -v -- "$chosen" >/dev/null || fail "there is no program '$chosen' (--program, ISOSCALE)"
+    realpath -- "$(command -v -- "$chosen")"
+    return
+  fi
+  for candidate in "$launch_folder/../build/isoscale" "$launch_folder/../../../bin/isoscale"; do
+    if [[ -x $candidate ]]; then
+      realpath -- "$candidate"
+      return
+    fi
   done
-}
-
-# configure PRESET [-DKEY=VALUE...]: runs CMake unless the build folder is configured like that.
-configure() {
-  local preset=$1 folder cache setting
-  shift
-  folder=$(build_folder "$preset")
-  cache=$folder/CMakeCache.txt
-  command -v cmake >/dev/null || fail "cmake is missing; see launch/packages.txt"
-  local extra=()
-  if [[ -e $cache ]] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$isoscale_root" "$cache"; then
-    extra=(--fresh)  # the folder was made for a copy of the sources somewhere else
-  elif [[ -e $folder/build.ninja ]]; then
-    local changed=no
-    for setting in "$@"; do
-      setting=${setting#-D}
-      grep -q "^${setting%%=*}:[A-Z]*=${setting#*=}\$" "$cache" || changed=yes
-    done
-    [[ $changed == no ]] && return
-  elif command -v ccache >/dev/null; then
-    extra=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
-  fi
-
-  say "Configuring ${folder#"$isoscale_root"/} ..."
-  (cd "$isoscale_root" && cmake "${extra[@]}" --preset "$preset" "$@") >"$folder.log" 2>&1 || {
-    cat "$folder.log" >&2
-    fail "CMake could not configure the build; what it said stands above"
-  }
-  mv "$folder.log" "$folder/configure.log"
-}
-
-# build PRESET [TARGET...]: builds everything, or these targets.
-build() {
-  local preset=$1 folder
-  shift
-  folder=$(build_folder "$preset")
-  say "Building ${folder#"$isoscale_root"/} (minutes the first time, seconds after that) ..."
-  local targets=()
-  [[ $# -gt 0 ]] && targets=(--target "$@")
-  cmake --build "$folder" --parallel "$(build_jobs)" "${targets[@]}" >&2 ||
-    fail "the build failed; the compiler's words stand above"
-}
-
-build_folder() {
-  if [[ $1 == release ]]; then
-    printf '%s\n' "$isoscale_root/build"
-  else
-    printf '%s\n' "$isoscale_root/build-$1"
-  fi
-}
-
-# As many compilers as there are cores, but no more than memory allows at 1.5 GB each.
-build_jobs() {
-  local cores memory_kb jobs
-  cores=$(nproc)
-  memory_kb=$(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo 2>/dev/null || true)
-  jobs=$(( ${memory_kb:-0} > 0 ? memory_kb / 1500000 : cores ))
-  (( jobs >= 1 )) || jobs=1
-  (( jobs <= cores )) || jobs=$cores
-  printf '%s\n' "$jobs"
+  command -v isoscale ||
+    fail "isoscale is neither built here nor in PATH: name it with --program FILE or ISOSCALE=FILE"
 }
 
 # Cores that this process may use; hardware threads of one core count once, as MPI counts them.
@@ -108,21 +68,61 @@ core_count() {
   fi
 }
 
-# prepare_mpi RANKS: sets the array mpi_flags for mpirun, and the environment that it wants.
-prepare_mpi() {
-  local ranks=$1 cores
-  command -v mpirun >/dev/null || fail "mpirun is missing; see launch/packages.txt"
-  cores=$(core_count)
-  mpi_flags=(-np "$ranks")
-  # The settings below are Open MPI's; other MPIs need none of them.
-  mpirun --version 2>/dev/null | grep -qiE 'open ?mpi|open-mpi|prrte' || return 0
-  if [[ $(id -u) -eq 0 ]]; then
-    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-  fi
-  if (( ranks > cores )); then
-    mpi_flags+=(--oversubscribe --bind-to none)
-  else
-    # A rank's share of the cores: by default it would get one, for all its streams.
-    mpi_flags+=(--map-by "slot:PE=$(( cores / ranks ))" --bind-to core)
-  fi
+# Hardware threads of a core here: 1, or 2 with hyper-threading.
+threads_of_core() {
+  local siblings
+  siblings=$(lscpu --parse=CORE,SOCKET 2>/dev/null | grep -v '^#' | sort | uniq -c |
+    awk '$1 > most { most = $1 } END { print most }') || siblings=1
+  printf '%s\n' "${siblings:-1}"
+}
+
+# line_of VARIABLE FILE: the file's first line, or nothing; without a process of its own.
+line_of() {
+  printf -v "$1" '%s' ''
+  [[ ! -r $2 ]] || read -r "${1?}" <"$2" || true
+}
+
+# expand ARRAY LIST: 0-2,8 becomes (0 1 2 8).
+expand() {
+  local -n expanded=$1
+  local part cpu
+  expanded=()
+  for part in ${2//,/ }; do
+    for (( cpu = ${part%-*}; cpu <= ${part#*-}; ++cpu )); do expanded+=("$cpu"); done
+  done
+}
+
+# list_of CPU...: (0 1 2 8) becomes 0-2,8; the numbers in any order.
+list_of() {
+  local cpu first='' last='' list=''
+  for cpu in $(printf '%s\n' "$@" | sort -n) end; do
+    if [[ -n $last && $cpu == $(( last + 1 )) ]]; then
+      last=$cpu
+      continue
+    fi
+    [[ -z $first ]] || { list+=,$first && [[ $first == "$last" ]] || list+=-$last; }
+    first=$cpu last=$cpu
+    [[ $cpu != end ]] || break
+  done
+  list=${list#,}
+  printf '%s\n' "${list//,-/-}"
+}
+
+# run_to_the_end COMMAND...: runs it, and ends it in order when the job's time is nearly up (USR1,
+# TERM) or after ISOSCALE_TIMEOUT; sets ended_by (empty: it ended by itself) and status. The run file
+# is complete after every point, so nothing but the point under way is lost.
+# shellcheck disable=SC2034  # what it sets is for the caller
+run_to_the_end() {
+  local child signalled=yes
+  ended_by='' status=0
+  # In the foreground: else timeout signals mpirun twice, which Open MPI takes for impatience.
+  timeout --foreground -k 30 "${ISOSCALE_TIMEOUT:-0}" "$@" &
+  child=$!
+  trap 'ended_by=USR1 signalled=yes; kill -TERM "$child" 2>/dev/null || true' USR1
+  trap 'ended_by=TERM signalled=yes; kill -TERM "$child" 2>/dev/null || true' TERM INT
+  while [[ $signalled == yes ]]; do
+    signalled=no status=0
+    wait "$child" || status=$?  # a trapped signal ends it before the child does
+  done
+  trap - USR1 TERM INT
 }

@@ -6,8 +6,8 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-# shellcheck source=launch/common.sh
-source "$here/common.sh"
+# shellcheck source=launch/checkout.sh
+source "$here/checkout.sh"
 
 usage() {
   cat <<TEXT
@@ -40,11 +40,9 @@ build release isoscale
 
 program=$(build_folder release)/isoscale
 file=$(build_folder release)/demo.h5
-prepare_mpi "$ranks"
 
 say
-say "+ mpirun ${mpi_flags[*]} build/isoscale run --output build/demo.h5 --force $*"
-mpirun "${mpi_flags[@]}" "$program" run --output "$file" --force "$@"
+"$here/mpirun.sh" -n "$ranks" --program "$program" -- run --output "$file" --force "$@"
 say
 say "+ build/isoscale report build/demo.h5"
 "$program" report "$file"

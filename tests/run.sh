@@ -7,16 +7,17 @@
 set -euo pipefail
 
 tests=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-# shellcheck source=launch/common.sh
-source "$tests/../launch/common.sh"
+# shellcheck source=launch/checkout.sh
+source "$tests/../launch/checkout.sh"
 
 usage() {
   cat <<TEXT
 Usage: tests/run.sh [--all] [--lint | --lint-only]
 
 Installs the packages that are missing, builds into build/ and runs the tests.
-  --all        also the long tests, and the tests under AddressSanitizer, UndefinedBehaviorSanitizer
-               and ThreadSanitizer (build-asan/, build-tsan/)
+  --all        also the long tests, one of them under a Slurm that it starts and ends itself, and the
+               tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer
+               (build-asan/, build-tsan/)
   --lint       also clang-format and clang-tidy over all sources
   --lint-only  the linters and nothing else
 TEXT
@@ -78,6 +79,7 @@ run_lint() {
 }
 
 groups=(build test)
+[[ $all == yes ]] && groups+=(cluster)
 [[ $lint == yes ]] && groups+=(lint)
 "$isoscale_root/launch/install-packages.sh" "${groups[@]}"
 configure release -DISOSCALE_TESTS=ON

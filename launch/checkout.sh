@@ -1,0 +1,91 @@
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+# shellcheck shell=bash
+#
+# What only a checkout needs: its packages and its build. Sourced, not run.
+
+isoscale_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# shellcheck source=launch/common.sh
+source "$isoscale_root/launch/common.sh"
+
+# packages_of GROUP...: the packages of these groups, one a line.
+packages_of() {
+  local group
+  for group in "$@"; do
+    awk -v group="$group" '$1 == group { for (i = 2; i <= NF; ++i) print $i }' \
+      "$isoscale_root/launch/packages.txt"
+  done
+}
+
+# missing_of PACKAGE...: those that are not installed, one a line.
+missing_of() {
+  local installed
+  # dpkg-query fails when it knows one of the names not at all; what it prints is right all the same.
+  # shellcheck disable=SC2016  # dpkg expands these, not the shell
+  installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
+    sed -n 's/^installed //p') || true
+  local package
+  for package in "$@"; do
+    grep -qxF -- "$package" <<<"$installed" || printf '%s\n' "$package"
+  done
+}
+
+# configure PRESET [-DKEY=VALUE...]: runs CMake unless the build folder is configured like that.
+configure() {
+  local preset=$1 folder cache setting
+  shift
+  folder=$(build_folder "$preset")
+  cache=$folder/CMakeCache.txt
+  command -v cmake >/dev/null || fail "cmake is missing; see launch/packages.txt"
+  local extra=()
+  if [[ -e $cache ]] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$isoscale_root" "$cache"; then
+    extra=(--fresh)  # the folder was made for a copy of the sources somewhere else
+  elif [[ -e $folder/build.ninja ]]; then
+    local changed=no
+    for setting in "$@"; do
+      setting=${setting#-D}
+      grep -q "^${setting%%=*}:[A-Z]*=${setting#*=}\$" "$cache" || changed=yes
+    done
+    [[ $changed == no ]] && return
+  elif command -v ccache >/dev/null; then
+    extra=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+  fi
+
+  say "Configuring ${folder#"$isoscale_root"/} ..."
+  (cd "$isoscale_root" && cmake "${extra[@]}" --preset "$preset" "$@") >"$folder.log" 2>&1 || {
+    cat "$folder.log" >&2
+    fail "CMake could not configure the build; what it said stands above"
+  }
+  mv "$folder.log" "$folder/configure.log"
+}
+
+# build PRESET [TARGET...]: builds everything, or these targets.
+build() {
+  local preset=$1 folder
+  shift
+  folder=$(build_folder "$preset")
+  say "Building ${folder#"$isoscale_root"/} (minutes the first time, seconds after that) ..."
+  local targets=()
+  [[ $# -gt 0 ]] && targets=(--target "$@")
+  cmake --build "$folder" --parallel "$(build_jobs)" "${targets[@]}" >&2 ||
+    fail "the build failed; the compiler's words stand above"
+}
+
+build_folder() {
+  if [[ $1 == release ]]; then
+    printf '%s\n' "$isoscale_root/build"
+  else
+    printf '%s\n' "$isoscale_root/build-$1"
+  fi
+}
+
+# As many compilers as there are cores, but no more than memory allows at 1.5 GB each.
+build_jobs() {
+  local cores memory_kb jobs
+  cores=$(nproc)
+  memory_kb=$(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo 2>/dev/null || true)
+  jobs=$(( ${memory_kb:-0} > 0 ? memory_kb / 1500000 : cores ))
+  (( jobs >= 1 )) || jobs=1
+  (( jobs <= cores )) || jobs=$cores
+  printf '%s\n' "$jobs"
+}

@@ -1,0 +1,250 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+#
+# Starts isoscale on ranks that have cores of their own, and says how. Works with mpirun of Open MPI 4
+# and 5, MPICH and Intel MPI, and with srun; on one machine, on hosts, and in a job.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# shellcheck source=launch/common.sh
+source "$here/common.sh"
+
+usage() {
+  cat <<TEXT
+Usage: launch/mpirun.sh [OPTION...] [--] COMMAND [ARGUMENT...]
+
+Runs 'isoscale COMMAND ARGUMENT...', such as 'run --workload dp,tp', on every rank.
+  -n, -np RANKS          ranks in all (default: ranks per node times nodes)
+  --ranks-per-node N     (default: what the job says, else the ranks divided by the nodes)
+  --cores-per-rank C     (default: SLURM_CPUS_PER_TASK, else this node's cores divided by its ranks)
+  --gpus N               N ranks per node, one per GPU: adds --device cuda, implies --bind gpu
+  --hosts A,B,...        nodes to start on, outside of a job
+  --hostfile FILE        the same, one node a line
+  --bind cores|gpu|none  each rank to cores of its own (default); to those near its GPU (bind.sh);
+                         or not at all, the default where there are more ranks than cores
+  --bind-option OPTION   an option of bind.sh, such as --set-nic; may be repeated
+  --launcher mpirun|srun (default: mpirun)
+  --mpirun FILE          which mpirun or mpiexec (default: mpirun in PATH)
+  --srun-mpi TYPE        srun's --mpi (default: pmix or pmi2, what this Slurm has and the MPI speaks)
+  --launcher-option OPTION   one more word for mpirun or srun; may be repeated
+  --program FILE         which isoscale (default: ISOSCALE, this build's or installation's, PATH)
+  --print                print the command and start nothing
+Exit codes: those of isoscale; 2 when nothing was started.
+TEXT
+}
+
+ranks='' ranks_per_node='' cores='' gpus='' hosts='' hostfile='' bind='' launcher=mpirun
+mpirun=mpirun srun_mpi='' program='' print=no
+bind_options=() launcher_options=()
+while [[ $# -gt 0 ]]; do
+  case $1 in
+    -n | -np) ranks=$(count_of "$1" "${2:-}"); shift ;;
+    --ranks-per-node) ranks_per_node=$(count_of "$1" "${2:-}"); shift ;;
+    --cores-per-rank) cores=$(count_of "$1" "${2:-}"); shift ;;
+    --gpus) gpus=$(count_of "$1" "${2:-}"); shift ;;
+    --hosts) hosts=$(value_of "$@"); shift ;;
+    --hostfile) hostfile=$(value_of "$@"); shift ;;
+    --bind) bind=$(value_of "$@"); shift ;;
+    --bind-option) bind_options+=("$(value_of "$@")"); shift ;;
+    --launcher) launcher=$(value_of "$@"); shift ;;
+    --mpirun) mpirun=$(value_of "$@"); shift ;;
+    --srun-mpi) srun_mpi=$(value_of "$@"); shift ;;
+    --launcher-option) launcher_options+=("$(value_of "$@")"); shift ;;
+    --program) program=$(value_of "$@"); shift ;;
+    --print) print=yes ;;
+    -h | --help) usage && exit 0 ;;
+    --) shift && break ;;
+    -*) fail "unknown option '$1'; see launch/mpirun.sh --help" ;;
+    *) break ;;
+  esac
+  shift
+done
+[[ $# -gt 0 ]] || fail "say what to run, such as: launch/mpirun.sh -n 4 run --workload dp"
+[[ $bind =~ ^(|cores|gpu|none)$ ]] || fail "--bind is cores, gpu or none, not '$bind'"
+[[ $launcher =~ ^(mpirun|srun)$ ]] || fail "--launcher is mpirun or srun, not '$launcher'"
+[[ -z $hostfile || -r $hostfile ]] || fail "the host file '$hostfile' cannot be read"
+[[ -z $hosts || -z $hostfile ]] || fail "give --hosts or --hostfile, not both"
+arguments=("$@")
+
+# The nodes that ranks will be on, as far as this script can know.
+node_count() {
+  if [[ -n $hosts ]]; then
+    tr , '\n' <<<"$hosts" | sed 's/:.*//' | sort -u | wc -l
+  elif [[ -n $hostfile ]]; then
+    sed 's/#.*//' "$hostfile" | awk 'NF { sub(/:.*/, "", $1); print $1 }' | sort -u | wc -l
+  elif [[ -n ${SLURM_JOB_NUM_NODES:-} ]]; then
+    printf '%s\n' "$SLURM_JOB_NUM_NODES"
+  elif [[ -r ${PBS_NODEFILE:-} ]]; then
+    sort -u "$PBS_NODEFILE" | wc -l
+  else
+    printf '1\n'
+  fi
+}
+
+# Sets ranks, ranks_per_node, cores and bind where options did not.
+resolve_counts() {
+  local nodes available
+  nodes=$(node_count)
+  (( nodes > 0 )) || fail "the host file '$hostfile' names no node"
+  [[ -n $ranks_per_node ]] || ranks_per_node=$gpus
+  if [[ -z $ranks_per_node && -z $ranks ]]; then
+    if [[ -n ${SLURM_NTASKS:-} ]]; then
+      ranks=$SLURM_NTASKS
+    elif [[ -r ${PBS_NODEFILE:-} ]]; then
+      ranks=$(wc -l <"$PBS_NODEFILE")  # a line for each of its mpiprocs
+    else
+      fail "say how many ranks: -n RANKS, --ranks-per-node N or --gpus N"
+    fi
+  fi
+  [[ -n $ranks_per_node ]] || ranks_per_node=$(( (ranks + nodes - 1) / nodes ))
+  [[ -n $ranks ]] || ranks=$(( nodes * ranks_per_node ))
+  (( ranks <= nodes * ranks_per_node )) ||
+    fail "$ranks ranks are more than $nodes nodes hold at $ranks_per_node ranks per node"
+
+  available=$(core_count)
+  if [[ -z $cores && -n ${SLURM_CPUS_PER_TASK:-} ]]; then
+    cores=$(( SLURM_CPUS_PER_TASK / threads_per_core ))  # Slurm counts hardware threads
+    (( cores > 0 )) || cores=1
+  fi
+  [[ -n $cores ]] || cores=$(( available / ranks_per_node ))
+  if [[ -z $bind ]]; then
+    bind=cores
+    [[ -z $gpus ]] || bind=gpu
+    (( cores > 0 )) || bind=none
+  fi
+  (( cores > 0 )) || cores=1
+}
+
+# Which MPI a program is linked to: openmpi, mpich (also Intel's and Cray's), missing, or unknown.
+mpi_of_program() {
+  case $(ldd "$1" 2>/dev/null || true) in
+    *libmpi*"not found"*) printf 'missing\n' ;;
+    *libmpi.so.40* | *libopen-pal* | *libopen-rte*) printf 'openmpi\n' ;;
+    *libmpich.so* | *libmpi.so.12* | *libmpi_[a-z]*.so*) printf 'mpich\n' ;;
+    *) printf 'unknown\n' ;;
+  esac
+}
+
+# Which MPI mpirun belongs to: openmpi, mpich, intel, or unknown.
+mpi_of_mpirun() {
+  case $("$mpirun" --version 2>&1 || true) in
+    *"Open MPI"* | *OpenRTE* | *PRRTE* | *prterun*) printf 'openmpi\n' ;;
+    *"Intel(R) MPI"*) printf 'intel\n' ;;
+    *HYDRA* | *MPICH* | *mpich*) printf 'mpich\n' ;;
+    *) printf 'unknown\n' ;;
+  esac
+}
+
+name_of() {
+  case $1 in
+    openmpi) printf 'Open MPI\n' ;;
+    intel) printf 'Intel MPI\n' ;;
+    *) printf 'MPICH\n' ;;
+  esac
+}
+
+# Refuses a launcher whose processes would each believe that they are alone.
+refuse_unlike() {
+  local of_program=$1 of_mpirun=$2
+  [[ $of_program != unknown && $of_mpirun != unknown ]] || return 0
+  [[ $of_mpirun != intel ]] || of_mpirun=mpich  # one ABI
+  [[ $of_program == "$of_mpirun" ]] ||
+    fail "'$(command -v "$mpirun")' starts $(name_of "$2") programs, and '$program' is linked to" \
+      "$(name_of "$of_program"): load the MPI module that isoscale was built with, or name its" \
+      "launcher with --mpirun FILE"
+}
+
+# mpirun_command MPI: sets the array command.
+mpirun_command() {
+  command=("$mpirun" -n "$ranks")
+  case $1 in
+    openmpi)
+      [[ $(id -u) -ne 0 ]] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+      [[ -z $hosts ]] || command+=(--host "$hosts")
+      [[ -z $hostfile ]] || command+=(--hostfile "$hostfile")
+      # Left alone, Open MPI binds a rank to one core, for all its streams.
+      if [[ $bind == cores ]]; then
+        command+=(--map-by "ppr:$ranks_per_node:node:PE=$cores" --bind-to core)
+      else
+        command+=(--map-by "ppr:$ranks_per_node:node:OVERSUBSCRIBE" --bind-to none)
+      fi
+      ;;
+    mpich | intel)
+      command+=(-ppn "$ranks_per_node")
+      [[ -z $hosts ]] || command+=(-hosts "$hosts")
+      [[ -z $hostfile ]] || command+=(-f "$hostfile")
+      if [[ $1 == intel && $bind == cores ]]; then
+        command+=(-genv I_MPI_PIN_CELL core
+                  -genv I_MPI_PIN_DOMAIN "$(( cores * threads_per_core )):compact")
+      elif [[ $1 == intel ]]; then
+        command+=(-genv I_MPI_PIN off)
+      elif [[ $bind == cores ]]; then
+        command+=(-bind-to "core:$cores")
+      else
+        command+=(-bind-to none)
+      fi
+      ;;
+    *) say "'$mpirun' does not say which MPI it belongs to: where ranks go is left to it" ;;
+  esac
+}
+
+# How ranks find each other under srun. Without it each would believe that it is alone.
+srun_mpi_type() {
+  local offered type
+  local wanted=(pmix pmi2)
+  [[ $1 != mpich ]] || wanted=(pmi2 pmix)
+  offered=$(srun --mpi=list 2>&1) || fail "srun --mpi=list failed: $offered"
+  for type in "${wanted[@]}"; do
+    if grep -qw -- "$type" <<<"$offered"; then
+      printf '%s\n' "$type"
+      return
+    fi
+  done
+  fail "this srun offers neither pmix nor pmi2 (srun --mpi=list), so that every rank would believe" \
+    "that it is alone: use --launcher mpirun"
+}
+
+# srun_command MPI: sets the array command.
+srun_command() {
+  [[ -n $srun_mpi ]] || srun_mpi=$(srun_mpi_type "$1")
+  [[ -z $hosts$hostfile ]] || fail "--hosts and --hostfile are mpirun's; srun uses the job's nodes"
+  command=(srun "--mpi=$srun_mpi" -n "$ranks" "--ntasks-per-node=$ranks_per_node"
+           "--cpus-per-task=$(( cores * threads_per_core ))")
+  if [[ $bind == cores ]]; then
+    command+=(--cpu-bind=cores)
+  else
+    command+=(--cpu-bind=none)
+  fi
+}
+
+program=$(find_program "$program")
+tool=$mpirun
+[[ $launcher == mpirun ]] || tool=srun
+if ! command -v -- "$tool" >/dev/null; then
+  fix="install Open MPI or MPICH, load the site's MPI module, or name it with --mpirun FILE"
+  [[ $launcher == mpirun ]] || fix="run this inside of a Slurm job, or use --launcher mpirun"
+  fail "there is no '$tool' in PATH: $fix"
+fi
+of_program=$(mpi_of_program "$program")
+[[ $of_program != missing ]] ||
+  fail "'$program' does not find the MPI library that it was linked to: load that MPI's module" \
+    "(ldd '$program' shows what is missing)"
+
+threads_per_core=$(threads_of_core)
+resolve_counts
+if [[ $launcher == mpirun ]]; then
+  of_mpirun=$(mpi_of_mpirun)
+  refuse_unlike "$of_program" "$of_mpirun"
+  mpirun_command "$of_mpirun"
+else
+  srun_command "$of_program"
+fi
+command+=("${launcher_options[@]}")
+[[ $bind != gpu ]] || command+=("$here/bind.sh" --cores "$cores" "${bind_options[@]}" --)
+command+=("$program" "${arguments[@]}")
+[[ -z $gpus || " ${arguments[*]} " == *" --device"[\ =]* ]] || command+=(--device cuda)
+
+say "+ $(quoted "${command[@]}")"
+[[ $print == no ]] || exit 0
+exec "${command[@]}"

@@ -1,0 +1,195 @@
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+"""Jobs of launch/ under a real Slurm of four nodes, which this test starts and ends itself.
+
+Environment: ISOSCALE = the program, ISOSCALE_LAUNCH_SCRIPTS = the folder launch/. Exit 77, which
+ctest shows as skipped, where no Slurm may be started (see slurm.py).
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+import slurm
+
+slurm.enter()
+
+PROGRAM = os.environ["ISOSCALE"]
+LAUNCH = os.environ["ISOSCALE_LAUNCH_SCRIPTS"]
+SBATCH = os.path.join(LAUNCH, "slurm.sbatch")
+CLUSTER = slurm.Slurm()
+LONG = ["--workload", "dp,tp,pp,hybrid", "--max-time", "3s"]  # eight points
+
+
+def setUpModule():
+    unittest.addModuleCleanup(CLUSTER.stop)
+    CLUSTER.start()
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="jobs-", dir=CLUSTER.scratch)
+        self.output = os.path.join(self.dir, "run.h5")
+        self.log = os.path.join(self.dir, "job.log")
+        self.started = time.monotonic()
+
+    def tearDown(self):
+        print(f"{time.monotonic() - self.started:.1f} s", file=sys.stderr)
+
+    def submit(self, *options, arguments, **environment):
+        """The number of a job of launch/slurm.sbatch, on two nodes unless options say otherwise."""
+        done = CLUSTER.run("sbatch", "--parsable", "--nodes=2", "--ntasks-per-node=1",
+                           f"--output={self.log}", *options, SBATCH, *arguments, ISOSCALE=PROGRAM,
+                           ISOSCALE_OUTPUT=self.output, **environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return int(done.stdout)
+
+    def said(self):
+        if not os.path.exists(self.log):
+            return ""
+        with open(self.log, encoding="utf-8") as file:
+            return file.read()
+
+    def wait_for_a_point(self, number):
+        """Returns when the log speaks of a second point while the job still runs."""
+        CLUSTER.wait_for(f"a point of job {number}", lambda: "\npoint 2 of " in self.said())
+        self.assertEqual(CLUSTER.job(number)["JobState"], "RUNNING", self.said())
+
+    def runs(self, *files):
+        done = subprocess.run([PROGRAM, "report", *files, "--format", "json"], check=False,
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)["runs"]
+
+    def assert_finished_points_survive(self):
+        """Returns how many."""
+        [run] = self.runs(self.output)
+        self.assertEqual(run["status"], "partial")
+        self.assertEqual({point["status"] for point in run["points"]}, {"ok"})
+        CLUSTER.wait_for("all ranks to end", lambda: not slurm.running("isoscale"))
+        return len(run["points"])
+
+
+class Jobs(Case):
+    """One job."""
+
+    def test_completes(self):
+        number = self.submit("--nodes=4", arguments=["--workload", "dp,tp", "--ranks", "1,4",
+                                                     "--max-time", "0.3s"])
+        CLUSTER.wait_for_state(number, "COMPLETED")
+        self.assertIn("+ mpirun -n 4 --map-by ppr:1:node", self.said())
+        [run] = self.runs(self.output)
+        self.assertEqual((run["status"], run["ranks"]), ("complete", 4))
+        self.assertEqual([(point["workload"], point["ranks"], point["verified"])
+                          for point in run["points"]],
+                         [(workload, ranks, True) for workload in ("dp", "tp")
+                          for ranks in (1, 4)])
+
+    def test_what_is_refused_fails_the_job(self):
+        number = self.submit(arguments=["--workload", "dpp"])
+        CLUSTER.wait_for_state(number, "FAILED")
+        self.assertEqual(CLUSTER.job(number)["ExitCode"], "2:0", self.said())
+        self.assertIn("'dpp'", self.said())
+        self.assertFalse(os.path.exists(self.output))
+
+    def test_scancel_keeps_finished_points(self):
+        number = self.submit(arguments=LONG)
+        self.wait_for_a_point(number)
+        CLUSTER.run("scancel", str(number))
+        CLUSTER.wait_for_state(number, "CANCELLED")
+        self.assert_finished_points_survive()
+
+    def test_the_time_limit_keeps_finished_points(self):
+        """The limit is drawn near once there is a point; Slurm looks at it every half a minute."""
+        number = self.submit("--time=00:30:00", "--signal=B:USR1@120",
+                             arguments=[*LONG[:2], "--max-time", "8s"])
+        self.wait_for_a_point(number)
+        hours, minutes, _ = CLUSTER.job(number)["RunTime"].split(":")
+        limit = 60 * int(hours) + int(minutes) + 2  # one to two minutes from now
+        CLUSTER.run("scontrol", "update", f"JobId={number}", f"TimeLimit={limit}")
+        CLUSTER.wait_for_state(number, "FAILED")
+        self.assertIn(f"ended by USR1: finished points are in {self.output}", self.said())
+        self.assert_finished_points_survive()
+
+    def test_a_job_that_is_put_back_resumes(self):
+        described = subprocess.run([PROGRAM, "run", "--help"], capture_output=True, text=True,
+                                   check=True).stdout
+        if "--resume" not in described:
+            self.skipTest("this isoscale run has no --resume")
+        number = self.submit(arguments=["--workload", "dp,tp", "--max-time", "1s"])
+        self.wait_for_a_point(number)
+        CLUSTER.run("scontrol", "requeue", str(number))
+        CLUSTER.wait_for("the job to wait again",
+                         lambda: CLUSTER.job(number)["JobState"] != "RUNNING")
+        kept = self.assert_finished_points_survive()
+        CLUSTER.wait_for_state(number, "COMPLETED")
+        self.assertIn(f"run --resume {self.output}", self.said())
+        [run] = self.runs(self.output)
+        self.assertEqual((run["status"], len(run["points"])), ("complete", 4))
+        self.assertLess(kept, 4)
+
+
+class Sweeps(Case):
+    """Several jobs, and the report after them."""
+
+    def sweep(self, *arguments):
+        done = CLUSTER.run(os.path.join(LAUNCH, "sweep"), "--program", PROGRAM, "--dir", self.dir,
+                           "--ranks-per-node", "1", *arguments, "--", "--workload", "dp",
+                           "--max-time", "0.3s")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done
+
+    def report(self):
+        with open(os.path.join(self.dir, "report.json"), encoding="utf-8") as file:
+            return json.load(file)["runs"]
+
+    def test_one_job_for_all_counts(self):
+        self.sweep("--nodes", "1,2")
+        path = os.path.join(self.dir, "report.txt")
+        CLUSTER.wait_for("the report", lambda: os.path.exists(path))
+        with open(path, encoding="utf-8") as file:
+            self.assertIn("dp, tiny", file.read())
+        [run] = self.report()
+        self.assertEqual((run["status"], [point["ranks"] for point in run["points"]]),
+                         ("complete", [1, 2]))
+
+    def test_a_job_per_node_count(self):
+        done = self.sweep("--nodes", "1,2", "--jobs", "--wait")
+        self.assertIn("dp, tiny", done.stdout)
+        runs = self.report()
+        self.assertEqual([(run["status"], run["ranks"]) for run in runs],
+                         [("complete", 1), ("complete", 2)])
+
+
+class Srun(Case):
+    """--launcher srun, on one node: pmix keeps what each node must have for itself in one folder."""
+
+    def job(self, *options):
+        number = self.submit("--nodes=1", "--ntasks-per-node=2", arguments=[
+            "--workload", "dp", "--max-time", "0.3s"],
+            ISOSCALE_MPIRUN=" ".join(["--launcher srun --cores-per-rank 1", *options]))
+        CLUSTER.wait_for_state(number, "COMPLETED", "FAILED")
+        return number
+
+    def test_joins_ranks(self):
+        number = self.job()
+        if "--mpi=pmix " not in self.said():
+            self.skipTest("this Slurm knows no pmix")
+        self.assertEqual(CLUSTER.job(number)["JobState"], "COMPLETED", self.said())
+        [run] = self.runs(self.output)
+        self.assertEqual((run["status"], run["ranks"]), ("complete", 2))
+
+    def test_ranks_that_are_not_joined_measure_nothing(self):
+        """Open MPI stops by itself where it may; isoscale does where it is left alone."""
+        number = self.job("--srun-mpi none")
+        self.assertEqual(CLUSTER.job(number)["JobState"], "FAILED", self.said())
+        self.assertIn("+ srun --mpi=none -n 2 ", self.said())
+        self.assertFalse(os.path.exists(self.output))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], "-v", *sys.argv[1:]])

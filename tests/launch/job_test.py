@@ -1,0 +1,172 @@
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+"""The batch scripts, run as a scheduler would: what they start, when they resume, how they end."""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+import scripts
+
+
+class Case(scripts.Case):
+    """mpirun is a stand-in that writes down its command, and then does what a test says."""
+
+    def setUp(self):
+        super().setUp()
+        self.node_of(16)
+        self.program = self.stand_in("isoscale", "true")
+        self.stand_in("scontrol", "exit 1")
+        self.stand_in("qstat", "exit 1")
+        self.mpirun("true")
+        with open(self.path("nodes"), "w", encoding="ascii") as file:
+            file.write("a\na\nb\nb\n")
+
+    def mpirun(self, then):
+        self.stand_in("mpirun", '[ "$1" = --version ] && echo "mpirun (Open MPI) 5.0.6" && exit\n'
+                                f'printf "%s\\n" "$*" >> {self.path("calls")}\n{then}')
+
+    def calls(self):
+        if not os.path.exists(self.path("calls")):
+            return []
+        with open(self.path("calls"), encoding="utf-8") as file:
+            return [line.replace(self.dir + "/", "").replace("stand-ins/", "")
+                    for line in file.read().splitlines()]
+
+    def touch(self, name):
+        with open(self.path(name), "w", encoding="ascii"):
+            pass
+
+    def assert_ends_in_order(self, name, number, environment, *needles):
+        """The signal ends mpirun by TERM, and the script's status is that of mpirun."""
+        self.mpirun("trap 'echo ended >> calls; exit 143' TERM; touch begun\n"
+                    "while :; do sleep 0.1; done")
+        kept = {**os.environ, **environment, "PATH": f"{self.stand_ins}:{os.environ['PATH']}"}
+        with subprocess.Popen([os.path.join(scripts.LAUNCH, name)], cwd=self.dir, env=kept,
+                              stderr=subprocess.PIPE, text=True) as process:
+            deadline = time.monotonic() + 60
+            while not os.path.exists(self.path("begun")) and time.monotonic() < deadline:
+                time.sleep(0.05)
+            process.send_signal(number)
+            said = process.communicate(timeout=60)[1]
+            self.assertEqual(process.returncode, 143, said)
+        self.assertEqual(self.calls()[-1], "ended")
+        for needle in needles:
+            self.assertIn(needle, said)
+        return said
+
+
+class Slurm(Case):
+    def job(self, **more):
+        return {"ISOSCALE": self.program, "SLURM_JOB_ID": "17", "SLURM_JOB_NUM_NODES": "2",
+                "SLURM_NTASKS": "4", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_SUBMIT_DIR": self.dir,
+                **more}
+
+    def started(self, *arguments, **more):
+        done = self.script("slurm.sbatch", *arguments, **self.job(**more))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.calls()[-1]
+
+    def test_a_job(self):
+        self.assertEqual(self.started("--workload", "dp,tp"),
+                         "-n 4 --map-by ppr:2:node:PE=8 --bind-to core isoscale run "
+                         "--output isoscale-17.h5 --workload dp,tp")
+
+    def test_variables(self):
+        call = self.started(ISOSCALE_OUTPUT="here.h5", ISOSCALE_MPIRUN="--cores-per-rank 3")
+        self.assertEqual(call, "-n 4 --map-by ppr:2:node:PE=3 --bind-to core isoscale run "
+                               "--output here.h5")
+
+    def test_gpus_of_the_job_get_a_rank_each(self):
+        call = self.started(SLURM_GPUS_ON_NODE="2", SLURM_NTASKS_PER_NODE="2")
+        self.assertIn("bind.sh --cores 8 -- isoscale run", call)
+        self.assertTrue(call.endswith("--device cuda"), call)
+        # Other numbers of ranks are the user's to explain.
+        self.assertNotIn("--device", self.started(SLURM_GPUS_ON_NODE="4",
+                                                  SLURM_NTASKS_PER_NODE="2"))
+
+    def test_a_restart_resumes_what_there_is(self):
+        self.assertTrue(self.started("--workload", "dp", SLURM_RESTART_COUNT="1").endswith(
+            "isoscale run --output isoscale-17.h5 --workload dp"))
+        self.touch("isoscale-17.h5")
+        self.assertTrue(self.started("--workload", "dp", SLURM_RESTART_COUNT="1").endswith(
+            "isoscale run --resume isoscale-17.h5"))
+        # A first start never touches the file of another job.
+        self.assertIn("--output isoscale-17.h5", self.started())
+
+    def test_the_time_limit_ends_it_in_order(self):
+        said = self.assert_ends_in_order("slurm.sbatch", signal.SIGUSR1, self.job(),
+                                         "ended by USR1", "isoscale-17.h5")
+        self.assertNotIn("going on", said)
+
+    def test_scancel_ends_it_in_order(self):
+        self.assert_ends_in_order("slurm.sbatch", signal.SIGTERM, self.job(), "ended by TERM")
+
+    def test_the_time_limit_puts_it_back_as_often_as_asked(self):
+        self.stand_in("scontrol", f'echo "$@" >> {self.path("asked")}')
+        for restarts, back in [("1", True), ("2", False)]:
+            self.assert_ends_in_order(
+                "slurm.sbatch", signal.SIGUSR1,
+                self.job(ISOSCALE_RESTARTS="2", SLURM_RESTART_COUNT=restarts))
+            with open(self.path("asked"), encoding="utf-8") as file:
+                self.assertEqual("requeue 17" in file.read(), back)
+            os.remove(self.path("asked"))
+            os.remove(self.path("begun"))
+
+    def test_a_time_of_ones_own(self):
+        self.mpirun("exec sleep 60")
+        done = self.script("slurm.sbatch", **self.job(ISOSCALE_TIMEOUT="0.5s"))
+        self.assertEqual(done.returncode, 124, done.stderr)
+
+    def test_outside_of_a_job(self):
+        self.assert_script_refused(self.script("slurm.sbatch"), "sbatch")
+
+    def test_a_copy_finds_its_folder(self):
+        """Slurm runs a copy; the job, or a variable, says where the original is."""
+        copy = shutil.copy(os.path.join(scripts.LAUNCH, "slurm.sbatch"), self.path("slurm_script"))
+        done = self.script(copy, **self.job())
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("ISOSCALE_LAUNCH", done.stderr)
+        self.assertEqual(self.script(copy, **self.job(ISOSCALE_LAUNCH=scripts.LAUNCH)).returncode, 0)
+        self.stand_in("scontrol", 'echo "JobId=17 JobName=isoscale"\n'
+                                  f'echo "   Command={scripts.LAUNCH}/slurm.sbatch --workload dp"')
+        done = self.script(copy, **self.job())
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+
+class Pbs(Case):
+    def job(self, **more):
+        return {"ISOSCALE": self.program, "PBS_JOBID": "23.server", "PBS_O_WORKDIR": self.dir,
+                "PBS_NODEFILE": self.path("nodes"), **more}
+
+    def started(self, *arguments, **more):
+        done = self.script("pbs.sh", *arguments, **self.job(**more))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return self.calls()[-1]
+
+    def test_a_job(self):
+        expected = ("-n 4 --hostfile nodes --map-by ppr:2:node:PE=8 --bind-to core isoscale run "
+                    "--output isoscale-23.h5 --workload dp,tp")
+        self.assertEqual(self.started("--workload", "dp,tp"), expected)
+        self.assertEqual(self.started(ISOSCALE_ARGUMENTS="--workload dp,tp"), expected)
+
+    def test_a_rerun_resumes_what_there_is(self):
+        self.touch("isoscale-23.h5")
+        self.stand_in("qstat", 'echo "Job Id: 23.server"; echo "    run_count = 1"')
+        self.assertIn("--output isoscale-23.h5", self.started())
+        self.stand_in("qstat", 'echo "Job Id: 23.server"; echo "    run_count = 2"')
+        self.assertTrue(self.started().endswith("isoscale run --resume isoscale-23.h5"))
+
+    def test_the_time_limit_ends_it_in_order(self):
+        self.assert_ends_in_order("pbs.sh", signal.SIGTERM, self.job(), "ended by TERM",
+                                  "isoscale-23.h5")
+
+    def test_outside_of_a_job(self):
+        self.assert_script_refused(self.script("pbs.sh"), "qsub")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

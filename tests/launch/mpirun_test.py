@@ -1,0 +1,199 @@
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+"""launch/mpirun.sh: the command for each MPI, what it refuses, and a run."""
+
+import os
+import shutil
+import unittest
+
+import scripts
+from scripts import harness
+
+OPEN_MPI = 'echo "mpirun (Open MPI) 5.0.6"'
+MPICH = 'echo "HYDRA build details:"; echo "    Version:  4.2.0"'
+INTEL = 'echo "Intel(R) MPI Library for Linux* OS, Version 2021.13"'
+
+
+class Case(scripts.Case):
+    def setUp(self):
+        super().setUp()
+        self.node_of(16)
+        self.program = self.stand_in("isoscale", "true")  # linked to no MPI, so to none that is wrong
+
+    def command(self, *arguments, **environment):
+        """The one command of --print, without the path of the program's folder."""
+        [line] = self.shown("mpirun.sh", "--program", self.program, "--print", *arguments,
+                            **environment)
+        return line.replace(os.path.realpath(self.stand_ins) + "/", "")
+
+
+class Commands(Case):
+    def test_open_mpi(self):
+        self.stand_in("mpirun", OPEN_MPI)
+        self.assertEqual(self.command("-n", "4", "run", "--workload", "dp,tp"),
+                         "mpirun -n 4 --map-by ppr:4:node:PE=4 --bind-to core "
+                         "isoscale run --workload dp,tp")
+        self.assertEqual(self.command("-np", "2", "--cores-per-rank", "3", "--", "check"),
+                         "mpirun -n 2 --map-by ppr:2:node:PE=3 --bind-to core isoscale check")
+
+    def test_more_ranks_than_cores_are_not_bound(self):
+        self.stand_in("mpirun", OPEN_MPI)
+        self.assertEqual(self.command("-n", "32", "run"),
+                         "mpirun -n 32 --map-by ppr:32:node:OVERSUBSCRIBE --bind-to none "
+                         "isoscale run")
+
+    def test_hosts_and_host_files(self):
+        self.stand_in("mpirun", OPEN_MPI)
+        self.assertEqual(self.command("--hosts", "a,b", "-n", "8", "run"),
+                         "mpirun -n 8 --host a,b --map-by ppr:4:node:PE=4 --bind-to core "
+                         "isoscale run")
+        with open(self.path("hosts.txt"), "w", encoding="ascii") as file:
+            file.write("# rack 3\na slots=8\nb slots=8  # new\n\nc:8\n")
+        self.assertEqual(self.command("--hostfile", "hosts.txt", "--ranks-per-node", "8", "run"),
+                         "mpirun -n 24 --hostfile hosts.txt --map-by ppr:8:node:PE=2 "
+                         "--bind-to core isoscale run")
+
+    def test_mpich_and_intel(self):
+        self.stand_in("mpirun", MPICH)
+        self.assertEqual(self.command("--hosts", "a,b", "--ranks-per-node", "4", "run"),
+                         "mpirun -n 8 -ppn 4 -hosts a,b -bind-to core:4 isoscale run")
+        self.assertEqual(self.command("-n", "4", "--bind", "none", "run"),
+                         "mpirun -n 4 -ppn 4 -bind-to none isoscale run")
+        self.stand_in("mpirun", INTEL)
+        self.assertEqual(self.command("-n", "4", "run"),
+                         "mpirun -n 4 -ppn 4 -genv I_MPI_PIN_CELL core "
+                         "-genv I_MPI_PIN_DOMAIN 4:compact isoscale run")
+
+    def test_gpus(self):
+        """One rank per GPU, bound by bind.sh, which needs the whole node's mask for it."""
+        self.stand_in("mpirun", OPEN_MPI)
+        bind = os.path.join(scripts.LAUNCH, "bind.sh")
+        self.assertEqual(self.command("--gpus", "8", "--bind-option", "--set-nic", "run"),
+                         "mpirun -n 8 --map-by ppr:8:node:OVERSUBSCRIBE --bind-to none "
+                         f"{bind} --cores 2 --set-nic -- isoscale run --device cuda")
+        self.assertNotIn("--device cuda", self.command("--gpus", "8", "run", "--device=host"))
+
+    def test_a_job_says_how_many(self):
+        self.stand_in("mpirun", OPEN_MPI)
+        job = {"SLURM_JOB_NUM_NODES": "2", "SLURM_NTASKS": "8", "SLURM_CPUS_PER_TASK": "3"}
+        self.assertEqual(self.command("run", **job),
+                         "mpirun -n 8 --map-by ppr:4:node:PE=3 --bind-to core isoscale run")
+        with open(self.path("nodes"), "w", encoding="ascii") as file:
+            file.write("a\na\nb\nb\nc\nc\n")
+        self.assertEqual(self.command("run", PBS_NODEFILE=self.path("nodes")),
+                         "mpirun -n 6 --map-by ppr:2:node:PE=8 --bind-to core isoscale run")
+
+    def test_srun(self):
+        job = {"SLURM_JOB_NUM_NODES": "2", "SLURM_NTASKS": "8", "SLURM_CPUS_PER_TASK": "4"}
+        self.stand_in("srun", 'printf "MPI plugin types are...\\n\\tnone\\n\\tpmi2\\n" >&2')
+        self.assertEqual(self.command("--launcher", "srun", "run", **job),
+                         "srun --mpi=pmi2 -n 8 --ntasks-per-node=4 --cpus-per-task=4 "
+                         "--cpu-bind=cores isoscale run")
+        self.stand_in("ldd", 'echo "libmpi.so.40 => /usr/lib/libmpi.so.40"')
+        self.stand_in("srun", 'printf "\\tnone\\n\\tpmi2\\n\\tpmix\\n"')
+        self.assertIn("--mpi=pmix ", self.command("--launcher", "srun", "run", **job))
+        self.assertIn("--mpi=pmix_v4 ",
+                      self.command("--launcher", "srun", "--srun-mpi", "pmix_v4", "run", **job))
+
+    def test_finds_the_program_of_an_installation(self):
+        """PREFIX/share/isoscale/launch and PREFIX/bin: no script needs more than common.sh."""
+        self.stand_in("mpirun", OPEN_MPI)
+        folder = self.path("prefix/share/isoscale/launch")
+        os.makedirs(folder)
+        os.mkdir(self.path("prefix/bin"))
+        shutil.copy(self.program, self.path("prefix/bin/isoscale"))
+        for name in ("mpirun.sh", "common.sh"):
+            shutil.copy(os.path.join(scripts.LAUNCH, name), folder)
+        [line] = self.shown(os.path.join(folder, "mpirun.sh"), "-n", "1", "--print", "run")
+        self.assertTrue(line.endswith(os.path.realpath(self.path("prefix/bin/isoscale")) + " run"))
+
+    def test_words_are_shown_as_a_shell_reads_them(self):
+        self.stand_in("mpirun", OPEN_MPI)
+        self.assertIn("run --set 'x=a b'", self.command("-n", "1", "run", "--set", "x=a b"))
+
+
+class Refusals(Case):
+    """One message with the fix, before anything starts."""
+
+    def refused(self, *arguments, **environment):
+        return self.script("mpirun.sh", "--program", self.program, *arguments, **environment)
+
+    def test_no_mpirun(self):
+        done = self.refused("--mpirun", "nonexistent-mpirun", "-n", "2", "run")
+        self.assert_script_refused(done, "nonexistent-mpirun", "--mpirun FILE")
+
+    def test_srun_without_a_way_to_wire_ranks(self):
+        self.stand_in("srun", 'printf "MPI plugin types are...\\n\\tnone\\n"')
+        done = self.refused("--launcher", "srun", "-n", "2", "run")
+        self.assert_script_refused(done, "neither pmix nor pmi2", "--launcher mpirun")
+
+    def test_a_launcher_of_another_mpi(self):
+        started = self.path("started")
+        self.stand_in("mpirun", f'[ "$1" = --version ] || touch {started}; {MPICH}')
+        done = self.script("mpirun.sh", "--program", harness.PROGRAM, "-n", "2", "run")
+        self.assert_script_refused(done, "MPICH", "Open MPI", "--mpirun FILE")
+        self.assertFalse(os.path.exists(started))
+        self.stand_in("mpirun", OPEN_MPI)
+        self.stand_in("ldd", 'echo "libmpi.so.12 => /opt/intel/libmpi.so.12"')
+        self.assert_script_refused(self.refused("-n", "2", "run"), "starts Open MPI", "MPICH")
+
+    def test_one_abi(self):
+        self.stand_in("mpirun", INTEL)
+        self.stand_in("ldd", 'echo "libmpi.so.12 => /opt/mpich/libmpi.so.12"')
+        self.assertIn("I_MPI_PIN", self.command("-n", "2", "run"))
+
+    def test_a_program_whose_mpi_is_not_found(self):
+        self.stand_in("ldd", 'echo "libmpi.so.40 => not found"')
+        self.stand_in("mpirun", OPEN_MPI)
+        self.assert_script_refused(self.refused("-n", "2", "run"), "load that MPI's module")
+
+    def test_usage(self):
+        self.stand_in("mpirun", OPEN_MPI)
+        for arguments, needles in [
+                (["-n", "2"], ["say what to run"]),
+                (["run"], ["how many ranks"]),
+                (["-n", "0", "run"], ["-n", "'0'"]),
+                (["-n", "two", "run"], ["'two'"]),
+                (["-n", "9", "--ranks-per-node", "4", "--hosts", "a,b", "run"], ["9 ranks"]),
+                (["--hostfile", "nothing", "-n", "2", "run"], ["'nothing'"]),
+                (["--hosts", "a", "--hostfile", "/dev/null", "-n", "2", "run"], ["not both"]),
+                (["--bind", "socket", "-n", "2", "run"], ["cores, gpu or none"]),
+                (["--launcher", "aprun", "-n", "2", "run"], ["mpirun or srun"]),
+                (["--ranks", "2", "run"], ["--ranks"])]:
+            with self.subTest(arguments=arguments):
+                self.assert_script_refused(self.refused(*arguments), *needles)
+
+    def test_no_program(self):
+        done = self.script("mpirun.sh", "--program", "nothing", "-n", "2", "run")
+        self.assert_script_refused(done, "'nothing'")
+        done = self.script("mpirun.sh", "-n", "2", "run", ISOSCALE="nothing")
+        self.assert_script_refused(done, "'nothing'")
+
+
+class Runs(scripts.Case):
+    """With this machine's own mpirun."""
+
+    def test_two_ranks(self):
+        done = self.script("mpirun.sh", "-n", "2", "--program", harness.PROGRAM, "--", "run",
+                           "--workload", "dp", "--max-time", "0.2s", "--output", "run.h5")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = self.run_ok("report", "run.h5").stdout
+        self.assertIn("verified 1, 2 ranks", report)
+
+    def test_more_ranks_than_cores_and_bind(self):
+        """Also through bind.sh, which prints a line for every rank."""
+        done = self.script("mpirun.sh", "-n", "4", "--bind", "gpu", "--program", harness.PROGRAM,
+                           "--", "run", "--workload", "dp", "--ranks", "4", "--max-time", "0.2s",
+                           "--device", "host", "--output", "run.h5")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for rank in range(4):
+            self.assertIn(f"rank {rank} (local {rank} of 4)", done.stderr)
+        self.assertIn("verified 4 ranks", self.run_ok("report", "run.h5").stdout)
+
+    def test_the_exit_code_is_that_of_isoscale(self):
+        done = self.script("mpirun.sh", "-n", "2", "--program", harness.PROGRAM, "run", "--nonsense")
+        self.assertEqual(done.returncode, 2, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

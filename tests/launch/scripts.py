@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+"""What the tests of launch/ share: scripts run among stand-ins of a cluster's commands.
+
+Environment, beside that of the harness: ISOSCALE_LAUNCH_SCRIPTS = the folder launch/.
+"""
+
+import os
+import stat
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../cli"))
+import harness
+
+LAUNCH = os.environ["ISOSCALE_LAUNCH_SCRIPTS"]
+CLUSTER_NAMES = ("SLURM_", "PBS_", "OMPI_", "PMI", "MPI_", "ISOSCALE", "CUDA_", "UCX_", "NCCL_")
+
+
+class Case(harness.Case):
+    """A folder for stand-ins that comes first in PATH; ldd and mpirun are the machine's own."""
+
+    def setUp(self):
+        super().setUp()
+        self.stand_ins = self.path("stand-ins")
+        os.mkdir(self.stand_ins)
+
+    def stand_in(self, name, text):
+        """A command of this name that runs these lines of shell."""
+        path = os.path.join(self.stand_ins, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\n" + text + "\n")
+        os.chmod(path, stat.S_IRWXU)
+        return path
+
+    def node_of(self, cores):
+        """This node has so many cores of one hardware thread each."""
+        self.stand_in("nproc", f"echo {cores}")
+        self.stand_in("lscpu", f'i=0; while [ $i -lt {cores} ]; do echo "$i,0"; i=$((i+1)); done')
+
+    def script(self, name, *arguments, **environment):
+        """Runs launch/NAME; returns the finished process."""
+        kept = {key: value for key, value in os.environ.items()
+                if key.startswith("OMPI_ALLOW") or not key.startswith(CLUSTER_NAMES)}
+        kept["PATH"] = f"{self.stand_ins}:{kept['PATH']}"
+        return subprocess.run([os.path.join(LAUNCH, name), *arguments], cwd=self.dir,
+                              env={**kept, **environment}, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=120 * harness.PATIENCE,
+                              check=False)
+
+    def shown(self, name, *arguments, **environment):
+        """The commands that a script says it starts."""
+        done = self.script(name, *arguments, **environment)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return [line[2:] for line in done.stderr.splitlines() if line.startswith("+ ")]
+
+    def assert_script_refused(self, done, *needles):
+        """Exit 2, and one message with the needles."""
+        self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+        said = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+        self.assertEqual(len(said), 1, done.stderr)
+        for needle in needles:
+            self.assertIn(needle, said[0])

@@ -1,0 +1,149 @@
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+"""launch/sweep: what it submits, what it refuses, and the report at its end."""
+
+import json
+import os
+import unittest
+
+import scripts
+from scripts import harness
+
+
+class Case(scripts.Case):
+    def setUp(self):
+        super().setUp()
+        self.node_of(16)
+        self.program = self.stand_in("isoscale", "true")
+
+    def submitted(self, *arguments):
+        """The commands of --print, with DIR and LAUNCH for the folders."""
+        shown = self.shown("sweep", "--program", self.program, "--dir", "out", "--print", *arguments)
+        self.assertFalse(os.path.exists(self.path("out")))
+        names = {os.path.realpath(self.path("out")): "DIR", scripts.LAUNCH: "LAUNCH",
+                 os.path.realpath(self.program): "ISOSCALE"}
+        for path, name in names.items():
+            shown = [line.replace(path, name) for line in shown]
+        return shown
+
+
+class Slurm(Case):
+    def test_one_job_measures_all_counts(self):
+        self.assertEqual(self.submitted(
+            "--scheduler", "slurm", "--nodes", "4,1,2", "--gpus", "8", "--cores-per-rank", "6",
+            "--time", "01:00:00", "--job-option", "--partition=gpu", "--", "--workload", "dp,tp"), [
+                "env ISOSCALE=ISOSCALE ISOSCALE_LAUNCH=LAUNCH ISOSCALE_OUTPUT=DIR/sweep.h5 "
+                "'ISOSCALE_MPIRUN=--cores-per-rank 6 --gpus 8 --ranks-per-node 8' "
+                "sbatch --parsable --nodes=4 --ntasks-per-node=8 --time=01:00:00 "
+                "--job-name=isoscale-sweep --output=DIR/sweep.log --cpus-per-task=6 "
+                "--gpus-per-node=8 --partition=gpu LAUNCH/slurm.sbatch --workload dp,tp "
+                "--ranks 8,16,32",
+                "sbatch --parsable --dependency=afterany:JOB1 --nodes=1 --ntasks=1 "
+                "--time=00:10:00 --job-name=isoscale-report --output=DIR/report.log "
+                "--partition=gpu --wrap 'exec LAUNCH/sweep --program ISOSCALE --report DIR "
+                "DIR/sweep.h5'"])
+
+    def test_a_job_per_node_count(self):
+        first, second, report = self.submitted("--scheduler", "slurm", "--nodes", "1,2", "--jobs",
+                                               "--ranks-per-node", "4", "--wait")
+        self.assertIn(" --nodes=1 --ntasks-per-node=4 ", first)
+        self.assertIn("ISOSCALE_OUTPUT=DIR/nodes-1.h5", first)
+        self.assertTrue(first.endswith("LAUNCH/slurm.sbatch --ranks 4"), first)
+        self.assertIn(" --nodes=2 --ntasks-per-node=4 ", second)
+        self.assertTrue(second.endswith("LAUNCH/slurm.sbatch --ranks 8"), second)
+        self.assertIn("sbatch --parsable --wait --dependency=afterany:JOB1:JOB2 ", report)
+        self.assertIn("--report DIR DIR/nodes-1.h5 DIR/nodes-2.h5'", report)
+
+    def test_ranks_of_ones_own(self):
+        job, _ = self.submitted("--scheduler", "slurm", "--nodes", "2", "--ranks-per-node", "4",
+                                "--ranks", "1,2,4,8")
+        self.assertTrue(job.endswith("slurm.sbatch --ranks 1,2,4,8"), job)
+
+    def test_job_numbers_become_dependencies(self):
+        """With a stand-in of sbatch, which writes down how it was called."""
+        self.stand_in("sbatch", f'echo "$@" >> {self.path("calls")}; wc -l < {self.path("calls")}')
+        done = self.script("sweep", "--program", self.program, "--nodes", "1,2", "--jobs",
+                           "--ranks-per-node", "1", "--dir", "out", "--workload", "dp")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(self.path("calls"), encoding="utf-8") as file:
+            calls = file.read().splitlines()
+        self.assertEqual(len(calls), 3)
+        self.assertTrue(calls[1].endswith("--workload dp --ranks 2"), calls[1])
+        self.assertIn("--dependency=afterany:1:2", calls[2])
+
+    def test_a_refusal_of_the_scheduler_ends_it(self):
+        self.stand_in("sbatch", 'echo "sbatch: error: invalid partition" >&2; exit 1')
+        done = self.script("sweep", "--program", self.program, "--nodes", "1,2", "--jobs",
+                           "--ranks-per-node", "1", "--dir", "out")
+        self.assert_script_refused(done, "the scheduler refused")
+        self.assertEqual(done.stderr.count("invalid partition"), 1)
+
+    def test_usage(self):
+        self.stand_in("sbatch", "true")
+        for arguments, needles in [
+                ([], ["--nodes"]), (["--nodes", "1,x"], ["--nodes"]),
+                (["--nodes", "1,2"], ["--ranks-per-node"]),
+                (["--nodes", "1", "--gpus", "8", "--scheduler", "lsf"], ["slurm or pbs", "'lsf'"]),
+                (["--nodes", "1", "--gpus", "8", "--scheduler", "pbs"], ["--cores-per-rank"]),
+                (["--nodes", "1", "--gpus", "8", "--", "--output", "x.h5"], ["--dir"]),
+                (["--nodes", "1", "--gpus", "8", "--jobs", "--ranks", "2"], ["--jobs"])]:
+            with self.subTest(arguments=arguments):
+                done = self.script("sweep", "--program", self.program, *arguments)
+                self.assert_script_refused(done, *needles)
+        self.assertEqual(self.files(), ["stand-ins"])
+
+
+class Pbs(Case):
+    def test_one_job_measures_all_counts(self):
+        self.assertEqual(self.submitted(
+            "--scheduler", "pbs", "--nodes", "1,2", "--gpus", "4", "--cores-per-rank", "8",
+            "--wait", "--", "--workload", "dp,tp"), [
+                "qsub -N isoscale-sweep -l select=2:ncpus=32:mpiprocs=4:ngpus=4 "
+                "-l place=scatter:excl -l walltime=00:30:00 -j oe -r y -o DIR/sweep.log "
+                "-v 'ISOSCALE=ISOSCALE,ISOSCALE_OUTPUT=DIR/sweep.h5,"
+                "ISOSCALE_MPIRUN=--cores-per-rank 8 --gpus 4 --ranks-per-node 4' "
+                "-- LAUNCH/pbs.sh --workload dp,tp --ranks 4,8",
+                "qsub -N isoscale-report -W block=true -W depend=afterany:JOB1 "
+                "-l select=1:ncpus=1 -l walltime=00:10:00 -j oe -o DIR/report.log "
+                "-- LAUNCH/sweep --program ISOSCALE --report DIR DIR/sweep.h5"])
+
+    def test_a_job_per_node_count(self):
+        *jobs, report = self.submitted("--scheduler", "pbs", "--nodes", "1,4", "--jobs",
+                                       "--ranks-per-node", "2", "--cores-per-rank", "1")
+        self.assertEqual([job.rsplit("--ranks ", 1)[1] for job in jobs], ["2", "8"])
+        self.assertIn("depend=afterany:JOB1:JOB2", report)
+
+
+class Reports(Case):
+    """What the last job does."""
+
+    def test_of_files_that_are_there(self):
+        for name in ("nodes-1.h5", "nodes-2.h5"):
+            self.run_program("run", "--workload", "dp", "--ranks", "1", "--max-time", "0.2s",
+                             "--quiet", "--output", name)
+        done = self.script("sweep", "--program", harness.PROGRAM, "--report", self.dir,
+                           "nodes-1.h5", "nodes-2.h5")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(self.path("report.json"), encoding="utf-8") as file:
+            self.assertEqual(len(json.load(file)["runs"]), 2)
+        with open(self.path("report.txt"), encoding="utf-8") as file:
+            self.assertIn("dp, tiny", file.read())
+        # A job that left nothing: the others are reported, and it is named.
+        done = self.script("sweep", "--program", harness.PROGRAM, "--report", self.dir,
+                           "nodes-1.h5", "nodes-4.h5")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("nodes-4.h5 is missing", done.stderr)
+        with open(self.path("report.json"), encoding="utf-8") as file:
+            self.assertEqual(len(json.load(file)["runs"]), 1)
+
+    def test_of_nothing(self):
+        done = self.script("sweep", "--program", harness.PROGRAM, "--report", self.dir, "x.h5")
+        self.assert_script_refused(done, "no job left a run file")
+
+    def run_program(self, *arguments):
+        self.program = harness.PROGRAM
+        self.run_ok(*arguments)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
