@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "analysis/render/text_escape.hpp"
@@ -48,6 +50,39 @@ std::string lines_of(const CheckResult& result, std::size_t width) {
   return text;
 }
 
+/// Words after `first`, on as many lines as they take, those below it indented to its end.
+std::string wrapped(const std::string& first, const std::vector<std::string>& words) {
+  constexpr std::size_t most_columns = 110;
+  std::string text, line = first;
+  const std::string indent(display_width(first), ' ');
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string word = words[i] + (i + 1 < words.size() ? "," : "");
+    if (line.size() > indent.size() && line.size() + 1 + word.size() > most_columns) {
+      text += line + "\n";
+      line = indent;
+    }
+    line += (line.size() > indent.size() ? " " : "") + word;
+  }
+  return text + line + "\n";
+}
+
+/// What was not looked at, by why: on most machines that is much, and alike.
+std::string render_not_checked(std::span<const CheckResult> results) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups;
+  for (const CheckResult& result : results) {
+    if (result.verdict != Verdict::not_checked) continue;
+    const std::string why = subject(result);
+    auto group = std::ranges::find(groups, why, [](const auto& one) { return one.first; });
+    if (group == groups.end()) group = groups.insert(group, {why, {}});
+    group->second.push_back(escape(result.name));
+  }
+  std::string text;
+  for (const auto& [why, names] : groups) {
+    text += fmt::format("  not checked: {}\n", why) + wrapped("    ", names);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string count_checks(const results::PreflightData& preflight) {
@@ -66,10 +101,14 @@ std::string render_checks_text(const results::PreflightData& preflight) {
   std::vector<CheckResult> results = preflight.results;
   std::ranges::stable_sort(results, std::ranges::greater{}, &CheckResult::verdict);
   std::size_t width = 0;
-  for (const CheckResult& result : results) width = std::max(width, result.name.size());
+  for (const CheckResult& result : results) {
+    if (result.verdict != Verdict::not_checked) width = std::max(width, result.name.size());
+  }
   std::string text = fmt::format("Preflight: {}\n", count_checks(preflight));
-  for (const CheckResult& result : results) text += lines_of(result, width);
-  return text;
+  for (const CheckResult& result : results) {
+    if (result.verdict != Verdict::not_checked) text += lines_of(result, width);
+  }
+  return text + render_not_checked(results);
 }
 
 Facts check_facts(const results::PreflightData& preflight) {

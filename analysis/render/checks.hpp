@@ -14,7 +14,7 @@ namespace isoscale::analysis {
 /// "20 ok, 10 not checked, 1 warning, 1 stop"; what there is none of is left out.
 [[nodiscard]] std::string count_checks(const results::PreflightData& preflight);
 
-/// Everything that was looked at, worst first; for a terminal.
+/// Everything that was looked at, worst first, then what was not, by why; for a terminal.
 [[nodiscard]] std::string render_checks_text(const results::PreflightData& preflight);
 
 /// The count, and each warning and stop in a sentence.

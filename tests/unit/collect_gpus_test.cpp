@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <numeric>
 #include <string>
 
@@ -285,13 +286,10 @@ TEST_F(Gpus, ReachEachOtherWhereBothReadingAndWritingMay) {
 }
 
 TEST_F(Gpus, AreJoinedByTheClosestThingBetweenThem) {
-  for (const auto& [level, name] :
-       std::map<int, std::string>{{nvml::one_board, "one board"},
-                                  {nvml::one_switch, "one switch"},
-                                  {nvml::several_switches, "several switches"},
-                                  {nvml::host_bridge, "host bridge"},
-                                  {nvml::numa_node, "NUMA node"},
-                                  {nvml::whole_system, "system"}}) {
+  const std::map<int, std::string> names{{0, "one board"},         {10, "one switch"},
+                                         {20, "several switches"}, {30, "host bridge"},
+                                         {40, "NUMA node"},        {50, "system"}};
+  for (const auto& [level, name] : names) {
     node_.ancestor = level;
     EXPECT_EQ(peers().link, name);
   }

@@ -297,10 +297,24 @@ TEST(CommandLine, HelpHasALineForEachOptionUnderItsHeading) {
 
 TEST(CommandLine, HelpNamesNothingThatIsNotDone) {
   const std::string help = text_of({"run", "--help"}) + text_of({"report", "--help"}) + text_of({});
-  for (const char* const later : {"--soak", "--resume", "--fallback-dir", "--budget", "--timeout",
-                                  "--allow", "--html", "compare", "predict", "check"}) {
+  for (const char* const later :
+       {"--soak", "--fallback-dir", "--timeout", "--html", "compare", "predict"}) {
     EXPECT_THAT(help, Not(HasSubstr(later)));
   }
+}
+
+TEST(CommandLine, CheckTakesWhatDecidesWhereARunPlays) {
+  const auto parsed = [](const Arguments& arguments) {
+    return std::get<CheckCommand>(parse(arguments));
+  };
+  EXPECT_EQ(parsed({"check"}).format, CheckCommand::Format::text);
+  EXPECT_TRUE(parsed({"check"}).config.experiments.empty());
+  const CheckCommand check = parsed({"check", "--device", "host", "--blas-threads", "3", "--allow",
+                                     "a,b", "--allow", "c", "--format", "json"});
+  EXPECT_EQ(check.format, CheckCommand::Format::json);
+  EXPECT_EQ(check.config.device, Device::host);
+  EXPECT_EQ(check.config.blas_threads, 3);
+  EXPECT_THAT(check.config.allowed, testing::ElementsAre("a", "b", "c"));
 }
 
 TEST(CommandLine, Version) {

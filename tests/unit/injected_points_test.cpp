@@ -123,8 +123,9 @@ TEST_F(InjectedPlan, NamesPointsByTheProgramsThatTheyPlay) {
   EXPECT_THAT(all.points[2].injections,
               ElementsAre("slow-link=0-1:2", "slow-rank=2:3", "jitter=5%"));
   EXPECT_THAT(idle_injections(config_.injections, all), ElementsAre("slow-link=0-2:2"));
-  EXPECT_THAT(describe(all, config_), HasSubstr("slow-link=0-2:2 touches no point."));
-  EXPECT_THAT(describe(all, config_), HasSubstr("slow-link=0-1:2 is put into point 2, 3 on"));
+  EXPECT_THAT(describe(all, config_, "host"), HasSubstr("slow-link=0-2:2 touches no point."));
+  EXPECT_THAT(describe(all, config_, "host"),
+              HasSubstr("slow-link=0-1:2 is put into point 2, 3 on"));
 }
 
 TEST_F(InjectedPlan, PointsThatAreSkippedAreNotTouched) {

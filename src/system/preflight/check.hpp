@@ -24,13 +24,13 @@ inline constexpr std::array all_verdicts{Verdict::ok, Verdict::not_checked, Verd
 [[nodiscard]] std::string_view name(Verdict verdict);
 
 struct CheckResult {
-  std::string name;  ///< of the check: "duplicate-gpu"; what --allow takes
+  std::string name{};  ///< of the check: "duplicate-gpu"; what --allow takes
   Verdict verdict = Verdict::ok;
-  std::string host;      ///< one host, several ("c1, c2 and 30 more"), or "" = the whole job
-  std::string device;    ///< "GPU 3 (0000:5d:00.0)", "mlx5_2 port 1", "rank 12"; "" = none
-  std::string what;      ///< what was found, one clause; of a check that is ok: what was compared
-  std::string cost;      ///< what it costs the measurement; "" when ok or not checked
-  std::string fix;       ///< what to do; "" when ok; of not checked: how it could be
+  std::string host{};    ///< one host, several ("c1, c2 and 30 more"), or "" = the whole job
+  std::string device{};  ///< "GPU 3 (0000:5d:00.0)", "mlx5_2 port 1", "rank 12"; "" = none
+  std::string what{};    ///< what was found, one clause; of a check that is ok: what was compared
+  std::string cost{};    ///< what it costs the measurement; "" when ok or not checked
+  std::string fix{};     ///< what to do; "" when ok; of not checked: how it could be
   bool allowed = false;  ///< a stop that --allow let pass
 
   bool operator==(const CheckResult&) const = default;
