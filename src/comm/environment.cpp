@@ -27,7 +27,8 @@ std::string Environment::library_version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
   check(MPI_Get_library_version(text.data(), &length));
-  const std::string_view whole{text.data(), static_cast<std::size_t>(length)};
+  // Up to the end of the text, which Open MPI's length counts too: a file does not keep that.
+  const std::string_view whole{text.data()};
   return std::string{whole.substr(0, whole.find('\n'))};
 }
 

@@ -126,11 +126,12 @@ class Budget(Case):
         self.assertEqual([(p["index"], p["ranks"]) for p in points], [(0, 1), (1, 2), (2, 3)])
 
     def test_a_job_that_ends_too_early_is_warned_of(self):
-        arguments = ["run", "--workload", "dp", "--max-time", "1h", "--precision", "50%", "--output"]
-        end = str(int(time.time()) + 1200)
+        arguments = ["run", "--workload", "dp", "--max-time", "60s", "--precision", "50%", "--output"]
+        end = str(int(time.time()) + 65)
         done = self.run_ok(*arguments, "a.h5", SLURM_JOB_END_TIME=end)
-        self.assertRegex(done.stderr, r"SLURM_JOB_END_TIME.*--budget 1[0-9]m")
-        done = self.run_ok(*arguments, "b.h5", "--budget", "10m", SLURM_JOB_END_TIME=end)
+        self.assertRegex(done.stderr, r"expected to take .* \(SLURM_JOB_END_TIME\).*--budget [0-9]+s")
+        end = str(int(time.time()) + 65)
+        done = self.run_ok(*arguments, "b.h5", "--budget", "5s", SLURM_JOB_END_TIME=end)
         self.assertNotIn("SLURM_JOB_END_TIME", done.stderr)
 
 

@@ -51,6 +51,7 @@ TEST(Environment, NamesTheLibraryInOneLine) {
   const std::string version = Environment::library_version();
   EXPECT_FALSE(version.empty());
   EXPECT_THAT(version, testing::Not(testing::HasSubstr("\n")));
+  EXPECT_EQ(version.find('\0'), std::string::npos);  // which a file would not keep
 }
 
 TEST(Communicator, SplitsByColourAndKey) {
