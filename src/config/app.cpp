@@ -74,6 +74,12 @@ void add_list(CLI::App& app) {
       ->option_text(" ");
 }
 
+void add_completion(CLI::App& app) {
+  CLI::App& completion =
+      *app.add_subcommand("completion", "Print a script that completes command lines in a shell");
+  completion.add_option(shell_argument)->description("bash | zsh | fish")->option_text(" ");
+}
+
 }  // namespace
 
 std::unique_ptr<CLI::App> make_app() {
@@ -91,6 +97,7 @@ std::unique_ptr<CLI::App> make_app() {
   add_run(*app);
   add_report(*app);
   add_list(*app);
+  add_completion(*app);
   for (CLI::App* const command : app->get_subcommands({})) command->group("Commands");
   app->footer("Options of a command: isoscale COMMAND --help");
   return app;

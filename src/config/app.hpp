@@ -12,6 +12,7 @@ inline constexpr const char* experiment_argument = "EXPERIMENT.toml";
 inline constexpr const char* files_argument = "RUN.h5";
 inline constexpr const char* what_argument = "WHAT";
 inline constexpr const char* workload_argument = "WORKLOAD";
+inline constexpr const char* shell_argument = "SHELL";
 
 /// The commands and their options for CLI11 to match and to describe; what it finds stays with the
 /// options as text. Unknown arguments are left in remaining().
