@@ -4,10 +4,24 @@
 #include <chrono>
 #include <cstdlib>
 #include <exception>
+#include <sstream>
+#include <string>
+#include <string_view>
 
 #include "comm/world.hpp"
 
 namespace isoscale::comm {
+namespace {
+
+/// With one space for each white space: MPICH has tabs between columns.
+std::string first_line(std::string_view text) {
+  std::istringstream words{std::string{text.substr(0, text.find('\n'))}};
+  std::string line;
+  for (std::string word; words >> word;) line += (line.empty() ? "" : " ") + word;
+  return line;
+}
+
+}  // namespace
 
 Environment::Environment(int* argc, char*** argv) {
   check(MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &thread_level_));
@@ -27,8 +41,7 @@ std::string Environment::library_version() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
   int length = 0;
   check(MPI_Get_library_version(text.data(), &length));
-  const std::string_view whole{text.data(), static_cast<std::size_t>(length)};
-  return std::string{whole.substr(0, whole.find('\n'))};
+  return first_line({text.data(), static_cast<std::size_t>(length)});
 }
 
 units::Nanoseconds now() {
