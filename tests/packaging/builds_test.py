@@ -16,8 +16,10 @@ HOUR = 3600
 
 def ccache_environment():
     """Keeps what other builds have compiled, where ccache does that."""
-    kept = {name: value for name, value in os.environ.items() if name.startswith("CCACHE_")}
-    return {**BARE, **kept, "HOME": os.environ.get("HOME", "/")}
+    # ccache asks for the language of messages to be the same.
+    names = ("CCACHE_", "LANG", "LC_")
+    kept = {name: value for name, value in os.environ.items() if name.startswith(names)}
+    return {"PATH": BARE["PATH"], **kept, "HOME": os.environ.get("HOME", "/")}
 
 
 class Builds(Case):
@@ -57,15 +59,16 @@ class Builds(Case):
         sources, prefix = self.copy_sources(), self.scratch / "prefix"
         command = [sources / "launch/container/build.sh", prefix]
         environment = {"CCACHE_DIR": str(self.scratch / "ccache"), **ccache_environment(),
-                       "HOME": str(self.scratch), "CMAKE_BUILD_PARALLEL_LEVEL": "2"}
+                       "HOME": str(self.scratch), "PATH": BARE["PATH"] + ":/usr/sbin:/sbin"}
         if launcher := os.environ["ISOSCALE_LAUNCHER"]:
             environment["CMAKE_CXX_COMPILER_LAUNCHER"] = launcher
         if os.geteuid() == 0:
             nobody = pwd.getpwnam("nobody")
             for path in (self.scratch, *self.scratch.rglob("*")):
                 os.chown(path, nobody.pw_uid, nobody.pw_gid)
-            # A network namespace without a single interface that is up.
-            command = ["unshare", "--net", "setpriv", f"--reuid={nobody.pw_uid}",
-                       f"--regid={nobody.pw_gid}", "--clear-groups", *command]
+            # A network that ends at this machine; without loopback Open MPI would complain of it.
+            drop = (f"ip link set lo up && exec setpriv --reuid={nobody.pw_uid} "
+                    f"--regid={nobody.pw_gid} --clear-groups \"$@\"")
+            command = ["unshare", "--net", "bash", "-c", drop, "_", *command]
         run_ok(*command, timeout=HOUR, env=environment, cwd=self.scratch)
         self.assertIn("tiny", run_ok(prefix / "bin/isoscale", "list", "models", env=BARE))
