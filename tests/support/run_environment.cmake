@@ -29,6 +29,8 @@ if(ISOSCALE_MPI)
   if(mpiexec_version MATCHES "Open MPI|OpenRTE|PRRTE")
     # Tests run with more ranks than the machine has cores, several at a time.
     list(APPEND isoscale_mpiexec_flags --oversubscribe --bind-to none)
+  else()
+    set(isoscale_patience 5)  # MPICH spins while it waits, also for a core that its peer needs
   endif()
 endif()
 
