@@ -17,7 +17,7 @@ Usage: tests/run.sh [--all] [--lint | --lint-only]
 Installs the packages that are missing, builds into build/ and runs the tests.
   --all        also the long tests, one of them under a Slurm that it starts and ends itself, and the
                tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer
-               (build-asan/, build-tsan/)
+               (build-asan/, build-tsan/), and those of MPI on MPICH (build-mpich/)
   --lint       also clang-format and clang-tidy over all sources
   --lint-only  the linters and nothing else
 TEXT
@@ -99,6 +99,13 @@ if [[ $run_tests == yes ]]; then
     run_ctest asan "tests under ASan and UBSan" -LE '^long$'
     # Only what runs under MPI has several threads.
     run_ctest tsan "MPI and executor tests under TSan" -L '^(executor|mpi)$' -LE '^long$'
+    # Another MPI, beside the one that everything else is built on.
+    "$isoscale_root/launch/install-packages.sh" mpich
+    configure mpich -DISOSCALE_TESTS=ON -DISOSCALE_CUDA=OFF
+    start=$SECONDS
+    build mpich isoscale_mpi_tests
+    note 0 "build for mpich" $(( SECONDS - start ))
+    run_ctest mpich "MPI tests on MPICH" -L '^mpi$' -LE '^long$'
   else
     run_ctest release "tests (--all adds the long ones)" -LE '^long$'
   fi

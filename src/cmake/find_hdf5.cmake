@@ -12,6 +12,7 @@ if(HDF5_SERIAL_FOUND)
   target_link_libraries(isoscale_hdf5 INTERFACE PkgConfig::HDF5_SERIAL)
   set(hdf5_version ${HDF5_SERIAL_VERSION})
 else()
+  enable_language(C)  # FindHDF5 compiles a program in C to learn the version
   set(HDF5_PREFER_PARALLEL OFF)
   find_package(HDF5 REQUIRED COMPONENTS C)
   if(HDF5_IS_PARALLEL)

@@ -11,6 +11,8 @@ list(TRANSFORM component_objects REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>")
 add_library(isoscale_core SHARED ${component_objects})
 set_target_properties(isoscale_core PROPERTIES OUTPUT_NAME isoscale LINKER_LANGUAGE CXX)
 target_link_libraries(isoscale_core PUBLIC isoscale_flags ${externals})
+# MPI's C++ bindings come along unasked; needing them would bind the program to one MPI's age.
+target_link_options(isoscale_core PUBLIC LINKER:--as-needed)
 
 # The program: a thin main over libisoscale.so.
 if(ISOSCALE_MPI)
@@ -21,9 +23,3 @@ endif()
 list(TRANSFORM run_command PREPEND ${PROJECT_SOURCE_DIR}/src/)
 add_executable(isoscale ${PROJECT_SOURCE_DIR}/src/main.cpp ${run_command})
 target_link_libraries(isoscale PRIVATE isoscale_core)
-set_target_properties(isoscale PROPERTIES BUILD_RPATH_USE_ORIGIN ON INSTALL_RPATH "$ORIGIN/../lib")
-
-include(GNUInstallDirs)
-install(TARGETS isoscale isoscale_core)
-install(FILES ${PROJECT_SOURCE_DIR}/results/SCHEMA.md ${PROJECT_SOURCE_DIR}/docs/gpu.md ${PROJECT_SOURCE_DIR}/docs/micro-benchmarks.md
-  DESTINATION ${CMAKE_INSTALL_DOCDIR})

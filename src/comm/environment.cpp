@@ -4,10 +4,24 @@
 #include <chrono>
 #include <cstdlib>
 #include <exception>
+#include <sstream>
+#include <string>
+#include <string_view>
 
 #include "comm/world.hpp"
 
 namespace isoscale::comm {
+namespace {
+
+/// With one space for each white space: MPICH has tabs between columns.
+std::string first_line(std::string_view text) {
+  std::istringstream words{std::string{text.substr(0, text.find('\n'))}};
+  std::string line;
+  for (std::string word; words >> word;) line += (line.empty() ? "" : " ") + word;
+  return line;
+}
+
+}  // namespace
 
 Environment::Environment(int* argc, char*** argv) {
   check(MPI_Init_thread(argc, argv, MPI_THREAD_MULTIPLE, &thread_level_));
@@ -28,8 +42,7 @@ std::string Environment::library_version() {
   int length = 0;
   check(MPI_Get_library_version(text.data(), &length));
   // Up to the end of the text, which Open MPI's length counts too: a file does not keep that.
-  const std::string_view whole{text.data()};
-  return std::string{whole.substr(0, whole.find('\n'))};
+  return first_line(text.data());
 }
 
 units::Nanoseconds now() {

@@ -85,6 +85,12 @@ void add_list(CLI::App& app) {
       ->option_text(" ");
 }
 
+void add_completion(CLI::App& app) {
+  CLI::App& completion =
+      *app.add_subcommand("completion", "Print a script that completes command lines in a shell");
+  completion.add_option(shell_argument)->description("bash | zsh | fish")->option_text(" ");
+}
+
 }  // namespace
 
 std::unique_ptr<CLI::App> make_app() {
@@ -103,6 +109,7 @@ std::unique_ptr<CLI::App> make_app() {
   add_check(*app);
   add_report(*app);
   add_list(*app);
+  add_completion(*app);
   for (CLI::App* const command : app->get_subcommands({})) command->group("Commands");
   app->footer("Options of a command: isoscale COMMAND --help");
   return app;

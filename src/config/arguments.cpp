@@ -13,6 +13,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "config/app.hpp"
+#include "config/completion.hpp"
 #include "config/find_workload.hpp"
 #include "config/layer.hpp"
 #include "config/values.hpp"
@@ -222,6 +223,15 @@ ListCommand interpret_list(const CLI::App& command, Known known) {
   return list;
 }
 
+PrintCommand interpret_completion(const CLI::App& app, const CLI::App& command, Known known) {
+  const std::string* const text = value_of(command, shell_argument);
+  if (text == nullptr) refuse("completion needs one of bash, zsh, fish", command);
+  const Shell shell = with_place("completion", *text, [](std::string_view value) {
+    return parse_choice(value, {Shell::bash, Shell::zsh, Shell::fish});
+  });
+  return {completion_script(shell, completed_commands(app, known))};
+}
+
 std::string version_text() {
   const base::BuildInfo& info = base::build_info();
   return fmt::format("isoscale {} (git {}, {}, {})\n", info.version, info.git_hash, info.compiler,
@@ -260,6 +270,7 @@ Command parse_arguments(std::span<const std::string> arguments, Known known) {
   if (command.get_name() == "run") return interpret_run(command, arguments, known);
   if (command.get_name() == "check") return interpret_check(command, arguments);
   if (command.get_name() == "report") return interpret_report(command);
+  if (command.get_name() == "completion") return interpret_completion(*app, command, known);
   return interpret_list(command, known);
 }
 

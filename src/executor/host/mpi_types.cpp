@@ -13,9 +13,9 @@ using program::DType;
 
 MPI_Op mpi_operation(program::Reduction reduction, DType type, OwnReductions& own,
                      NarrowTypes narrow) {
-  const bool is_byte = type == DType::i8 || type == DType::u8;
+  const bool is_sum = reduction == program::Reduction::sum;
   const bool is_short_float = type == DType::f16 || type == DType::bf16;
-  if ((is_byte && reduction == program::Reduction::sum) ||
+  if (type == DType::u8 || (type == DType::i8 && is_sum) ||
       (is_short_float && narrow == NarrowTypes::emulated)) {
     return own.operation(reduction, type);
   }

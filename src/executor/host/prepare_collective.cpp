@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 
+#include "comm/world.hpp"
 #include "executor/collective.hpp"
 #include "executor/host/prepare_ops.hpp"
 
@@ -62,8 +63,19 @@ class CollectivePreparer {
     return {.src = from, .dst = to, .row_bytes = count * data_.element, .rows = 1, .batch = 1};
   }
 
+  /// MPICH 4.0 takes MPI_IN_PLACE for an address where the root of a reduction is not the first.
+  [[nodiscard]] bool crashes_in_place() const {
+    return base_.kind == CollectiveKind::reduce && base_.root != 0 &&
+           comm::Environment::library_version().starts_with("MPICH Version: 4.0");
+  }
+
   /// A call per `limit_` elements; a null address stays null.
   void add_calls(MpiCall call, const std::byte* from, std::byte* to, std::uint64_t count) {
+    if (from != nullptr && from == to && crashes_in_place()) {
+      result_.scratch.resize(count * data_.element);
+      result_.before = plain_copy(from, result_.scratch.data(), count);
+      from = result_.scratch.data();
+    }
     const bool in_place = from != nullptr && from == to;
     for (std::uint64_t first = 0; first < count; first += limit_) {
       call.count = static_cast<int>(std::min(limit_, count - first));

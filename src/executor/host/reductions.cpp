@@ -44,6 +44,16 @@ void add_bytes(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
   for (int i = 0; i < *count; ++i) b[i] = static_cast<std::uint8_t>(a[i] + b[i]);
 }
 
+/// The lesser or greater of unsigned bytes.
+template <Reduction reduction>
+void choose_bytes(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
+  const auto* const a = static_cast<const std::uint8_t*>(from);
+  auto* const b = static_cast<std::uint8_t*>(into);
+  for (int i = 0; i < *count; ++i) {
+    b[i] = reduction == Reduction::min ? std::min(a[i], b[i]) : std::max(a[i], b[i]);
+  }
+}
+
 template <DType type>
 MPI_User_function* function_of(Reduction reduction) {
   switch (reduction) {
@@ -60,6 +70,8 @@ MPI_User_function* function_of(Reduction reduction) {
 MPI_User_function* function_of(Reduction reduction, DType type) {
   if (type == DType::f16) return function_of<DType::f16>(reduction);
   if (type == DType::bf16) return function_of<DType::bf16>(reduction);
+  if (reduction == Reduction::min) return &choose_bytes<Reduction::min>;
+  if (reduction == Reduction::max) return &choose_bytes<Reduction::max>;
   return &add_bytes;
 }
 

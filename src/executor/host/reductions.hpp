@@ -21,7 +21,8 @@ struct OperationTraits {
 /// Reductions that MPI does not have, or not as they must be. f16 and bf16 travel as 16-bit
 /// integers and are added in f32, each sum rounded to the type, as NCCL does. Sums of 8-bit
 /// integers wrap, as MPI's and NCCL's should: Open MPI 4.1 saturates them where it has vector
-/// instructions, and wraps what is left over at the end.
+/// instructions, and wraps what is left over at the end. Of unsigned bytes MPICH 4.0 takes the
+/// least and the greatest as if they had a sign.
 class OwnReductions {
  public:
   /// Makes the operation when it is asked for first; it lives as long as this object.

@@ -1,0 +1,122 @@
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+"""The scripts of 'isoscale completion' complete what the program understands."""
+
+import pathlib
+import re
+import shutil
+
+from support import BARE, Case, PROGRAM, run, run_ok
+
+# $1 = the script, the rest = the words of the line; the last one is being typed.
+IN_BASH = """source "$1"; shift
+COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+_isoscale
+printf '%s\\n' "${COMPREPLY[@]}"
+"""
+
+
+def options_of(command):
+    """The long options that --help names."""
+    text = run_ok(PROGRAM, command, "--help")
+    return re.findall(r"^  (?:-h, *)?(--[a-z-]+)", text, flags=re.MULTILINE)
+
+
+class Shell(Case):
+    shell = ""
+
+    def setUp(self):
+        super().setUp()
+        if shutil.which(self.shell, path=BARE["PATH"]) is None:
+            self.skipTest(f"there is no {self.shell}")
+        self.script = self.scratch / f"isoscale.{self.shell}"
+        self.script.write_text(run_ok(PROGRAM, "completion", self.shell), encoding="utf-8")
+        (self.scratch / "here").mkdir()
+        for name in ("one.h5", "plan.toml", "notes.txt"):
+            (self.scratch / "here" / name).touch()
+
+    def ask(self, *command):
+        return run_ok(*command, cwd=self.scratch / "here", env={**BARE, "HOME": self.scratch})
+
+
+class Bash(Shell):
+    shell = "bash"
+
+    def complete(self, *words):
+        text = self.ask("bash", "--norc", "-c", IN_BASH, "_", self.script, "isoscale", *words)
+        return [line for line in text.splitlines() if line]
+
+    def test_commands(self):
+        self.assertEqual(self.complete("re"), ["report"])
+        self.assertLessEqual({"run", "report", "list", "--help", "--version"},
+                             set(self.complete("")))
+
+    def test_every_option_of_every_command(self):
+        for command in (word for word in self.complete("") if not word.startswith("-")):
+            options = options_of(command)
+            self.assertIn("--help", options)
+            self.assertEqual(sorted(options), sorted(self.complete(command, "--")), command)
+
+    def test_choices(self):
+        self.assertEqual(self.complete("run", "--device", ""), ["auto", "cuda", "host"])
+        self.assertEqual(self.complete("run", "--device", "h"), ["host"])
+        self.assertEqual(self.complete("run", "--quiet", "--scaling", "w"), ["weak"])
+        self.assertEqual(self.complete("report", "a.h5", "--format", "j"), ["json"])
+        self.assertEqual(self.complete("completion", "z"), ["zsh"])
+
+    def test_a_value_after_an_equals_sign(self):
+        self.assertEqual(self.complete("run", "--device", "="), ["auto", "cuda", "host"])
+        self.assertEqual(self.complete("run", "--device", "=", "c"), ["cuda"])
+
+    def test_names_are_those_that_are_listed(self):
+        for option, what in (("--workload", "workloads"), ("--suite", "suites")):
+            listed = [line.split()[0] for line in run_ok(PROGRAM, "list", what).splitlines()]
+            self.assertEqual(self.complete("run", option, ""), listed)
+        self.assertEqual(self.complete("run", "--model", "gpt-13"), ["gpt-13b"])
+        self.assertIn("dp", self.complete("list", "options", ""))
+
+    def test_lists_grow_after_a_comma(self):
+        self.assertEqual(self.complete("run", "--workload", "dp,tp,hy"), ["dp,tp,hybrid"])
+
+    def test_keys_of_workloads(self):
+        self.assertEqual(self.complete("run", "--set", "microbatches"), ["microbatches="])
+        self.assertEqual(self.complete("run", "--set", "batch", "=", ""), [])
+
+    def test_files_by_their_kind(self):
+        self.assertEqual(self.complete("report", "o"), ["one.h5"])
+        self.assertEqual(self.complete("report", "n"), [])
+        self.assertEqual(self.complete("run", "pl"), ["plan.toml"])
+        self.assertEqual(self.complete("run", "--output", ""), ["one.h5"])
+
+    def test_nothing_where_only_the_user_knows(self):
+        self.assertEqual(self.complete("run", "--seed", ""), [])
+
+
+class Fish(Shell):
+    shell = "fish"
+
+    def complete(self, line):
+        text = self.ask("fish", "--no-config", "-c", 'source $argv[1]; complete -C $argv[2]',
+                        self.script, line)
+        return [entry.split("\t")[0] for entry in text.splitlines()]
+
+    def test_options_and_choices(self):
+        self.assertLessEqual(set(options_of("run")), set(self.complete("isoscale run --")))
+        self.assertEqual(self.complete("isoscale run --device h"), ["host"])
+        self.assertEqual(self.complete("isoscale re"), ["report"])
+        self.assertEqual(self.complete("isoscale run --workload dp,hy"), ["dp,hybrid"])
+        self.assertEqual(self.complete("isoscale list mo"), ["models"])
+
+
+class Zsh(Shell):
+    shell = "zsh"
+
+    def test_the_script_is_sound(self):
+        done = run("zsh", "-f", "-n", self.script, env=BARE)
+        self.assertEqual(done.stderr, "")
+        self.assertEqual(done.returncode, 0)
+
+    def test_every_option_is_in_it(self):
+        text = pathlib.Path(self.script).read_text(encoding="utf-8")
+        for option in options_of("run"):
+            self.assertRegex(text, rf"'\*?{option}(=|\[)")
