@@ -67,12 +67,19 @@ done
 [[ -z $hosts || -z $hostfile ]] || fail "give --hosts or --hostfile, not both"
 arguments=("$@")
 
+# The hosts that options name, each once.
+named_hosts() {
+  if [[ -n $hosts ]]; then
+    tr , '\n' <<<"$hosts" | sed 's/:.*//' | sort -u
+  elif [[ -n $hostfile ]]; then
+    sed 's/#.*//' "$hostfile" | awk 'NF { sub(/:.*/, "", $1); print $1 }' | sort -u
+  fi
+}
+
 # The nodes that ranks will be on, as far as this script can know.
 node_count() {
-  if [[ -n $hosts ]]; then
-    tr , '\n' <<<"$hosts" | sed 's/:.*//' | sort -u | wc -l
-  elif [[ -n $hostfile ]]; then
-    sed 's/#.*//' "$hostfile" | awk 'NF { sub(/:.*/, "", $1); print $1 }' | sort -u | wc -l
+  if [[ -n $hosts$hostfile ]]; then
+    named_hosts | wc -l
   elif [[ -n ${SLURM_JOB_NUM_NODES:-} ]]; then
     printf '%s\n' "$SLURM_JOB_NUM_NODES"
   elif [[ -r ${PBS_NODEFILE:-} ]]; then
@@ -116,6 +123,28 @@ resolve_counts() {
   (( cores > 0 )) || cores=1
 }
 
+# Asks each host in the way that mpirun will go: a dead one would leave the others waiting, or end in
+# a page of the MPI's own words.
+refuse_dead_hosts() {
+  local agent host dead=()
+  local -A asked=()
+  read -ra agent <<<"${OMPI_MCA_plm_rsh_agent:-ssh}"
+  command -v -- "${agent[0]}" >/dev/null || return 0  # the MPI may know another way
+  [[ ${agent[0]##*/} != ssh ]] || agent+=(-o BatchMode=yes -o ConnectTimeout=10)
+  while read -r host; do
+    [[ $host != localhost && $host != "$(hostname)" && $host != "$(hostname -s)" ]] || continue
+    timeout -k 5 20 "${agent[@]}" "$host" true </dev/null >/dev/null 2>&1 &
+    asked[$host]=$!
+  done < <(named_hosts)
+  for host in "${!asked[@]}"; do
+    wait "${asked[$host]}" || dead+=("$host")
+  done
+  (( ${#dead[@]} > 0 )) || return 0
+  mapfile -t dead < <(printf '%s\n' "${dead[@]}" | sort)
+  fail "no answer from ${dead[*]}: '${agent[*]} HOST true' must work without a password; mend that," \
+    "or leave the host out"
+}
+
 # Which MPI a program is linked to: openmpi, mpich (also Intel's and Cray's), missing, or unknown.
 mpi_of_program() {
   case $(ldd "$1" 2>/dev/null || true) in
@@ -155,13 +184,23 @@ refuse_unlike() {
       "launcher with --mpirun FILE"
 }
 
+# with_slots HOSTS: for Open MPI, where a host without a count has one slot.
+with_slots() {
+  local host list=
+  for host in ${1//,/ }; do
+    [[ $host == *:* ]] || host+=:$ranks_per_node
+    list+=,$host
+  done
+  printf '%s\n' "${list#,}"
+}
+
 # mpirun_command MPI: sets the array command.
 mpirun_command() {
   command=("$mpirun" -n "$ranks")
   case $1 in
     openmpi)
       [[ $(id -u) -ne 0 ]] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-      [[ -z $hosts ]] || command+=(--host "$hosts")
+      [[ -z $hosts ]] || command+=(--host "$(with_slots "$hosts")")
       [[ -z $hostfile ]] || command+=(--hostfile "$hostfile")
       # Left alone, Open MPI binds a rank to one core, for all its streams.
       if [[ $bind == cores ]]; then
@@ -247,4 +286,5 @@ command+=("$program" "${arguments[@]}")
 
 say "+ $(quoted "${command[@]}")"
 [[ $print == no ]] || exit 0
+refuse_dead_hosts
 exec "${command[@]}"

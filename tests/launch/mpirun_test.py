@@ -45,7 +45,7 @@ class Commands(Case):
     def test_hosts_and_host_files(self):
         self.stand_in("mpirun", OPEN_MPI)
         self.assertEqual(self.command("--hosts", "a,b", "-n", "8", "run"),
-                         "mpirun -n 8 --host a,b --map-by ppr:4:node:PE=4 --bind-to core "
+                         "mpirun -n 8 --host a:4,b:4 --map-by ppr:4:node:PE=4 --bind-to core "
                          "isoscale run")
         with open(self.path("hosts.txt"), "w", encoding="ascii") as file:
             file.write("# rack 3\na slots=8\nb slots=8  # new\n\nc:8\n")
@@ -146,6 +146,19 @@ class Refusals(Case):
         self.stand_in("ldd", 'echo "libmpi.so.40 => not found"')
         self.stand_in("mpirun", OPEN_MPI)
         self.assert_script_refused(self.refused("-n", "2", "run"), "load that MPI's module")
+
+    def test_hosts_that_do_not_answer(self):
+        """Asked before anything starts, all at once."""
+        started = self.path("started")
+        self.stand_in("mpirun", f'[ "$1" = --version ] || touch {started}; {OPEN_MPI}')
+        self.stand_in("ssh", 'case "$*" in *" c3 true" | *" c7 true") exit 255;; esac')
+        hosts = ",".join(f"c{i}" for i in range(1, 9))
+        done = self.refused("--hosts", hosts, "--ranks-per-node", "2", "run")
+        self.assert_script_refused(done, "no answer from c3 c7:", "leave the host out")
+        self.assertFalse(os.path.exists(started))
+        self.stand_in("ssh", "true")
+        self.assertEqual(self.refused("--hosts", hosts, "--ranks-per-node", "2", "run").returncode, 0)
+        self.assertTrue(os.path.exists(started))
 
     def test_usage(self):
         self.stand_in("mpirun", OPEN_MPI)
