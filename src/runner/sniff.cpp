@@ -20,25 +20,30 @@ constexpr int plays = 3;                ///< of which the fastest counts: what d
 constexpr std::uint32_t most_passes = 1024;
 constexpr units::Seconds answer_time{10};  ///< a message that takes longer does not come
 
-/// Large enough to show what a device can do, small enough for a fraction of a second.
+/// What is played, from small to large: the large shows what a device can do in a fraction of a
+/// second, and is left out where the small shows that it would take longer.
 struct Sizes {
-  std::uint32_t gemm = 0;     ///< m = n = k
-  program::DType dtype{};     ///< of the multiplication
-  std::uint64_t message = 0;  ///< bytes
+  program::DType dtype{};               ///< of the multiplications
+  std::vector<std::uint64_t> gemms;     ///< m = n = k
+  std::vector<std::uint64_t> messages;  ///< bytes
 };
 Sizes sizes_of(const executor::Description& device) {
   constexpr std::uint64_t mib = std::uint64_t{1} << 20;
+  using program::DType;
   if (device.name == "host") {
-    return {.gemm = 768, .dtype = program::DType::f32, .message = 8 * mib};
+    return {.dtype = DType::f32, .gemms = {256, 768}, .messages = {mib, 8 * mib}};
   }
-  return {.gemm = 8192, .dtype = program::DType::bf16, .message = 256 * mib};
+  const bool has_bf16 = std::ranges::count(device.precisions, workloads::Precision::bf16) > 0;
+  return {.dtype = has_bf16 ? DType::bf16 : DType::f32,
+          .gemms = {1024, 8192},
+          .messages = {8 * mib, 256 * mib}};
 }
 
-program::ProgramSet gemm_program(const Sizes& sizes) {
+program::ProgramSet gemm_program(std::uint64_t size, program::DType dtype) {
   const mesh::Shape alone;
   workloads::gemm::Shape shape;
-  shape.m = shape.n = shape.k = sizes.gemm;
-  shape.a = shape.b = shape.d = sizes.dtype;
+  shape.m = shape.n = shape.k = static_cast<std::uint32_t>(size);
+  shape.a = shape.b = shape.d = dtype;
   program::Builder builder{alone};
   workloads::gemm::Operands operands{builder};
   operands.reserve(shape, 1);
@@ -49,20 +54,20 @@ program::ProgramSet gemm_program(const Sizes& sizes) {
 }
 
 /// Two ranks that send to each other at once.
-program::ProgramSet exchange_program(const Sizes& sizes) {
+program::ProgramSet exchange_program(std::uint64_t bytes) {
   const mesh::Shape pair{.pp = 2};
   program::Builder builder{pair};
   const program::StreamId stream = builder.stream("compute");
   const auto buffer = [&](program::Role role) {
-    return builder.allocate({.dtype = program::DType::u8, .role = role, .count = sizes.message});
+    return builder.allocate({.dtype = program::DType::u8, .role = role, .count = bytes});
   };
   const program::BufferId out = buffer(program::Role::input);
   const program::BufferId in = buffer(program::Role::workspace);
-  builder.emit(stream, program::Fill{.dst = builder.whole(out),
-                                     .shard = {.extents = {sizes.message, 1, 1},
-                                               .local = {1, 0, 0},
-                                               .global = {1, 0, 0}},
-                                     .key = 1});
+  builder.emit(
+      stream,
+      program::Fill{.dst = builder.whole(out),
+                    .shard = {.extents = {bytes, 1, 1}, .local = {1, 0, 0}, .global = {1, 0, 0}},
+                    .key = 1});
   builder.begin(program::Section::step);
   builder.emit(stream, program::Exchange{{{.direction = program::Direction::send,
                                            .axis = mesh::Axis::pp,
@@ -102,23 +107,75 @@ class Player {
   std::unique_ptr<executor::Session> session_;
 };
 
-/// Seconds of one pass of the step on this rank, the least of some plays. Collective over `world`,
-/// and over nothing less: a rank whose partner is silent must not leave others waiting.
-std::optional<double> time_of_pass(Player player, const comm::Communicator& world) {
-  using program::Section;
-  static_cast<void>(player.play(Section::setup, 1));
-  static_cast<void>(player.play(Section::step, 1));  // connects, and makes pages present
-  const double slowest = world.all_max(player.play(Section::step, 1).value_or(0));
+/// Seconds of a pass, the first that counts: setup and a pass go before, which connects, and makes
+/// pages present.
+std::optional<double> first_pass(Player& player) {
+  static_cast<void>(player.play(program::Section::setup, 1));
+  static_cast<void>(player.play(program::Section::step, 1));
+  return player.play(program::Section::step, 1);
+}
+
+/// Seconds of a pass, the least of some plays. Every rank gives the same `slowest`, so that all
+/// play as often.
+std::optional<double> least_pass(Player& player, double slowest) {
   const auto passes = static_cast<std::uint32_t>(
       std::clamp(stretch.value() / std::max(slowest, 1e-9), 1.0, double{most_passes}));
-  std::optional<double> least = player.play(Section::step, passes);
+  std::optional<double> least = player.play(program::Section::step, passes);
   for (int i = 1; i < plays && least; ++i) {
-    const std::optional<double> next = player.play(Section::step, passes);
+    const std::optional<double> next = player.play(program::Section::step, passes);
     least = next ? std::optional{std::min(*least, *next)} : std::nullopt;
   }
   if (!least) return std::nullopt;
   return *least / passes;
 }
+
+/// Plays things of growing size; collective over the world throughout.
+class Sniffer {
+ public:
+  Sniffer(executor::Executor& executor, const comm::Communicator& world)
+      : executor_(executor), world_(world) {}
+
+  /// Work per second of the largest of `sizes` that is quick enough, where `work_of` a size takes
+  /// `program_of` it on `ranks`; nullopt for a rank that has none, or had no answer.
+  template <class ProgramOf, class WorkOf>
+  std::optional<double> rate(const std::vector<std::uint64_t>& sizes, const ProgramOf& program_of,
+                             const WorkOf& work_of, const comm::Communicator& ranks) {
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      Player player{prepared(program_of(sizes[i]), ranks)};
+      if (problem_) return std::nullopt;
+      // A rank whose partner is silent must not leave others waiting: all agree on what is next.
+      const std::optional<double> first = first_pass(player);
+      const double slowest = world_.all_max(first.value_or(ranks ? answer_time.value() : 0));
+      const bool has_next = i + 1 < sizes.size();
+      const double growth = has_next ? work_of(sizes[i + 1]) / work_of(sizes[i]) : 1;
+      if (has_next && slowest * growth < stretch.value()) continue;
+      const std::optional<double> time = least_pass(player, slowest);
+      return time ? std::optional{work_of(sizes[i]) / *time} : std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  /// Why no more can be played, alike on all ranks.
+  [[nodiscard]] const std::optional<std::string>& problem() const { return problem_; }
+
+ private:
+  std::unique_ptr<executor::Session> prepared(const program::ProgramSet& set,
+                                              const comm::Communicator& ranks) {
+    std::unique_ptr<executor::Session> session;
+    std::string problem;
+    try {
+      if (ranks) session = executor_.prepare(set, ranks);
+    } catch (const base::Error& error) {
+      problem = error.what();
+    }
+    if (const comm::Vote vote = comm::all_ok(world_, problem); !vote.ok) problem_ = vote.why;
+    return session;
+  }
+
+  executor::Executor& executor_;
+  const comm::Communicator& world_;
+  std::optional<std::string> problem_;
+};
 
 }  // namespace
 
@@ -166,38 +223,24 @@ Sniffed sniff(executor::Executor& executor, const comm::Communicator& world,
               std::span<const int> node_of_rank) {
   Sniffed result;
   const Sizes sizes = sizes_of(executor.describe());
-  /// Of this rank, if it has `ranks`; result.problem, alike on all, when one of them cannot play.
-  const auto prepared = [&](const program::ProgramSet& set, const comm::Communicator& ranks) {
-    std::unique_ptr<executor::Session> session;
-    std::string problem;
-    try {
-      if (ranks) session = executor.prepare(set, ranks);
-    } catch (const base::Error& error) {
-      problem = error.what();
-    }
-    if (const comm::Vote vote = comm::all_ok(world, problem); !vote.ok) result.problem = vote.why;
-    return Player{std::move(session)};
-  };
-
+  Sniffer sniffer{executor, world};
   const comm::Communicator alone = world.split(world.rank(), 0);
-  Player multiplier = prepared(gemm_program(sizes), alone);
-  if (result.problem) return result;
-  if (const auto time = time_of_pass(std::move(multiplier), world)) {
-    result.gemm_rate = 2 * std::pow(static_cast<double>(sizes.gemm), 3) / *time;
-  }
+  result.gemm_rate = sniffer.rate(
+      sizes.gemms, [&](std::uint64_t size) { return gemm_program(size, sizes.dtype); },
+      [](std::uint64_t size) { return 2 * std::pow(static_cast<double>(size), 3); }, alone);
   for (const Partners& partners : sniff_phases(node_of_rank)) {
+    if (sniffer.problem()) break;
     const int partner = partners[static_cast<std::size_t>(world.rank())];
     comm::Communicator pair =
         world.split(partner < 0 ? -1 : std::min(partner, world.rank()), world.rank());
-    Player exchanger = prepared(exchange_program(sizes), pair);
-    if (result.problem) return result;
-    const std::optional<double> time = time_of_pass(std::move(exchanger), world);
-    if (partner < 0) continue;
-    system::CheckedNeighbour& neighbour = result.neighbours.emplace_back();
-    neighbour.rank = partner;
-    if (time) neighbour.bandwidth = static_cast<double>(sizes.message) / *time;
-    if (!time) pair.abandon();
+    const std::optional<double> bandwidth = sniffer.rate(
+        sizes.messages, exchange_program,
+        [](std::uint64_t bytes) { return static_cast<double>(bytes); }, pair);
+    if (partner < 0 || sniffer.problem()) continue;
+    result.neighbours.push_back({.rank = partner, .bandwidth = bandwidth});
+    if (!bandwidth) pair.abandon();
   }
+  result.problem = sniffer.problem();
   return result;
 }
 

@@ -61,9 +61,20 @@ TEST(GpusPerNodeCheck, StopsWhereRanksAreMore) {
   JobFacts job = gpu_job(2, 2);
   EXPECT_THAT(said(job, "gpus-per-node"), ElementsAre("ok|||as many GPUs as ranks on every node"));
   job.nodes[1].gpus->pop_back();
+  job.ranks[3].gpu = job.ranks[2].gpu;
   EXPECT_THAT(said(job, "gpus-per-node"), ElementsAre("stop|c1||1 GPU for 2 ranks"));
   job.share_gpu = true;
   EXPECT_EQ(results_of(job, "gpus-per-node").front().verdict, Verdict::ok);
+}
+
+TEST(GpusPerNodeCheck, BelievesRanksThatTookOnes) {
+  JobFacts job = gpu_job(1, 2);
+  job.nodes[0].gpus->pop_back();  // hidden from NVML
+  EXPECT_EQ(results_of(job, "gpus-per-node").front().verdict, Verdict::ok);
+  job.nodes[0].gpus->clear();  // all of them: nothing can be said
+  EXPECT_EQ(results_of(job, "gpus-per-node").front().verdict, Verdict::not_checked);
+  for (CheckedRank& rank : job.ranks) rank.gpu.reset();
+  EXPECT_THAT(said(job, "gpus-per-node"), ElementsAre("stop|c0||0 GPUs for 2 ranks"));
 }
 
 TEST(GpusPerNodeCheck, WarnsOfIdleOnes) {

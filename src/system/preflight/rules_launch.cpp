@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 
 #include "system/preflight/job_view.hpp"
 #include "system/preflight/rules.hpp"
@@ -91,16 +92,21 @@ Results judge_ranks_per_node(const JobFacts& job) {
        .unknown = "no rank is known"});
 }
 
-/// GPUs that NVML shows on the node; those that only sysfs has belong to other jobs.
+/// GPUs of the node that NVML shows or a rank took; those that only sysfs has belong to other jobs.
 std::optional<std::size_t> visible_gpus(const NodeRanks& node) {
   if (node.facts == nullptr || !node.facts->gpus) return std::nullopt;
+  std::set<std::string> taken;
+  for (const CheckedRank* rank : node.ranks) {
+    if (rank->gpu) taken.insert(*rank->gpu);
+  }
   std::size_t visible = 0;
   for (const CheckedGpu& gpu : *node.facts->gpus) {
     if (gpu.mig == true) return std::nullopt;  // instances are not counted here
     if (!gpu.uuid.empty()) ++visible;
   }
-  if (visible == 0 && !node.facts->gpus->empty()) return std::nullopt;
-  return visible;
+  // None is to be seen, and yet there are some: a container, or NVML is missing.
+  if (visible == 0 && !(node.facts->gpus->empty() && taken.empty())) return std::nullopt;
+  return std::max(visible, taken.size());
 }
 
 Results judge_gpus_per_node(const JobFacts& job) {
