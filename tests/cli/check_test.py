@@ -41,14 +41,14 @@ class Preflight(harness.Case):
         path = self.path("run.h5")
         run = ("run", "--device", "host", "--workload", "dp", "--max-time", "100ms", "--quiet",
                "--output", path)
-        done = self.run_ok(*run, ranks=2, NCCL_TOPO_FILE="/nowhere.xml")
+        done = self.run_ok(*run, ranks=2, OMP_NUM_THREADS="7")
         warned = [line for line in done.stderr.splitlines() if line.startswith("preflight:")]
-        self.assertTrue(any("NCCL_TOPO_FILE" in line for line in warned), done.stderr)
+        self.assertTrue(any("OMP_NUM_THREADS=7" in line for line in warned), done.stderr)
         header = self.run_ok("report", path).stdout
-        self.assertIn("NCCL_TOPO_FILE", header)
+        self.assertIn("OMP_NUM_THREADS=7", header)
         stored = json.loads(self.run_ok("report", path, "--format", "json").stdout)["runs"][0]
         results = stored["preflight"]["results"]
-        self.assertTrue(any("NCCL_TOPO_FILE" in str(result["what"]) for result in results))
+        self.assertTrue(any("OMP_NUM_THREADS=7" in str(result["what"]) for result in results))
         self.assertEqual(stored["preflight"]["facts"]["device"], "host")
 
 

@@ -83,7 +83,8 @@ class Pairs(device_test.Case):
 
     def measured(self, device, ranks):
         self.run_ok("run", "--device", device, "--workload", "p2p", "--ranks", str(ranks), "--set",
-                    "size=64KiB", "--set", "renew=2", *QUICK, ranks=ranks)
+                    "size=64KiB", "--set", "renew=2", "--allow", "shared-cores", *QUICK,
+                    ranks=ranks)
         rows = rows_of(self.path("run.h5"))
         self.assertEqual(len(rows), 2 * ranks * (ranks - 1) + 2)
         for row in rows:
@@ -155,7 +156,8 @@ class Collectives(device_test.Case):
         self.assertEqual(len({row["dtype"] for row in rows} - {"none"}), 7)
         self.measured("--device", "cuda", "--set", "sizes=1KiB", "--set",
                       "implementation=ring,tree,recursive-doubling", "--set",
-                      "op=all_reduce,all_gather,reduce_scatter", ranks=4)
+                      "op=all_reduce,all_gather,reduce_scatter", "--allow", "shared-cores",
+                      ranks=4)
 
     def test_ranks_that_share_a_gpu_are_compared_and_not_measured(self):
         self.install("ISOSCALE_PLUGIN_STANDIN")

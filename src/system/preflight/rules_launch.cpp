@@ -112,7 +112,7 @@ std::optional<std::size_t> visible_gpus(const NodeRanks& node) {
 Results judge_gpus_per_node(const JobFacts& job) {
   Findings findings;
   for (const NodeRanks& node : nodes_of_ranks(job)) {
-    if (job.device != "cuda") break;
+    if (job.device != "cuda" || job.device_problem) break;  // the problem says it already
     const std::optional<std::size_t> gpus = visible_gpus(node);
     if (!findings.knows(gpus) || *gpus == node.ranks.size()) continue;
     std::string what =
@@ -130,9 +130,10 @@ Results judge_gpus_per_node(const JobFacts& job) {
                      .fix = "start one rank per GPU, or --share-gpu to test correctness alone"});
     }
   }
-  return std::move(findings).results({.fine = "as many GPUs as ranks on every node",
-                                      .unknown = no_gpus(job, "NVML"),
-                                      .how = "run with --device cuda where NVML answers"});
+  return std::move(findings).results(
+      {.fine = "as many GPUs as ranks on every node",
+       .unknown = job.device_problem ? "the device cannot be had" : no_gpus(job, "NVML"),
+       .how = "run with --device cuda where NVML answers"});
 }
 
 Results judge_duplicate_gpu(const JobFacts& job) {
