@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "analysis/calibration/calibrate.hpp"
 #include "analysis/render/checks.hpp"
@@ -14,6 +15,7 @@
 #include "analysis/statistics/statistics.hpp"
 #include "base/log.hpp"
 #include "comm/world.hpp"
+#include "config/arguments.hpp"
 #include "run_command.hpp"
 #include "runner/preflight.hpp"
 #include "runner/run.hpp"
@@ -27,15 +29,34 @@ std::optional<double> half_width(std::span<const double> samples, double confide
   return estimate ? analysis::relative_half_width(*estimate) : std::nullopt;
 }
 
-void print(const std::string& text) {
+/// Whether all of it was written; says so where it was not.
+bool print(const std::string& text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-  if (!written || std::fflush(stdout) != 0) base::warn("standard output cannot be written");
+  if (written && std::fflush(stdout) == 0) return true;
+  base::warn("standard output cannot be written");
+  return false;
+}
+
+/// Throws base::UsageError on every rank where ranks were started with other arguments than rank 0:
+/// they would wait for each other for ever, or silently do what rank 0 was told.
+void require_one_command(const std::string& command, const comm::Communicator& world) {
+  const std::string first = world.broadcast(command);
+  const bool is_other = first != command;
+  const comm::Vote vote = comm::all_ok(
+      world, is_other ? fmt::format("was told '{}', and rank 0 '{}'; start all ranks with one "
+                                    "command",
+                                    command, first)
+                      : "");
+  if (!vote.ok) throw base::UsageError(vote.why);
 }
 
 /// MPI, and how errors leave it: what all ranks have in hand is said by one of them; a rank that
 /// fails alone ends the job. `work` takes the environment and the world.
 template <class Work>
 base::ExitCode under_mpi(int argc, char** argv, const Work& work) {
+  // Without the program, which nodes may have in different places.
+  const std::string arguments =
+      config::shell_quoted(std::vector<std::string>(argv + 1, argv + argc));
   // Looked at before MPI starts: an MPI that finds itself alone sets a launcher's variables itself.
   const bool speaks = system::speaks_for_launch(system::process_environment());
   const auto alone = system::singleton_problem(1, system::process_environment());
@@ -48,6 +69,7 @@ base::ExitCode under_mpi(int argc, char** argv, const Work& work) {
   };
   try {
     if (world.size() == 1 && alone) throw base::UsageError(*alone);
+    require_one_command(arguments, world);
     return work(environment, world);
   } catch (const base::UsageError& error) {
     return leave_together(error);
@@ -64,15 +86,18 @@ base::ExitCode under_mpi(int argc, char** argv, const Work& work) {
 
 base::ExitCode run_command(const config::RunConfig& config, int argc, char** argv) {
   return under_mpi(argc, argv, [&](const auto& environment, const auto& world) {
-    const runner::Outcome outcome = runner::run(config, environment, world,
-                                                {.half_width = half_width,
-                                                 .nominal_confidence = analysis::nominal_confidence,
-                                                 .last_change = analysis::last_change,
-                                                 .calibrate = analysis::calibrate,
-                                                 .print = print});
+    const runner::Outcome outcome =
+        runner::run(config, environment, world,
+                    {.half_width = half_width,
+                     .nominal_confidence = analysis::nominal_confidence,
+                     .last_change = analysis::last_change,
+                     .calibrate = analysis::calibrate,
+                     .print = [](const std::string& text) { print(text); }});
     if (world.rank() == 0 && !outcome.file.empty() &&
         config.verbosity == config::Verbosity::normal) {
-      print(fmt::format("wrote {0}\nread it with: isoscale report {0}\n", outcome.file.string()));
+      const std::string file = outcome.file.string();
+      print(fmt::format("wrote {}\nread it with: isoscale report {}\n", file,
+                        config::shell_quoted({&file, 1})));
     }
     return outcome.exit_code;
   });
@@ -81,13 +106,16 @@ base::ExitCode run_command(const config::RunConfig& config, int argc, char** arg
 base::ExitCode check_command(const config::CheckCommand& command, int argc, char** argv) {
   return under_mpi(argc, argv, [&](const auto& environment, const auto& world) {
     const results::PreflightData found = runner::check(command.config, environment, world);
+    bool is_told = true;
     if (world.rank() == 0) {
-      print(command.format == config::CheckCommand::Format::json
-                ? analysis::render_checks_json(found)
-                : analysis::render_checks_text(found));
+      is_told = print(command.format == config::CheckCommand::Format::json
+                          ? analysis::render_checks_json(found)
+                          : analysis::render_checks_text(found));
     }
-    const bool stops = world.broadcast(std::int64_t{system::stops(found.results)}) != 0;
-    return stops ? base::ExitCode::usage : base::ExitCode::done;
+    const base::ExitCode code = system::stops(found.results) ? base::ExitCode::usage
+                                : is_told                    ? base::ExitCode::done
+                                                             : base::ExitCode::failed;
+    return static_cast<base::ExitCode>(world.broadcast(static_cast<std::int64_t>(code)));
   });
 }
 

@@ -133,8 +133,16 @@ Json checks_json(const results::PreflightData& preflight) {
                     {"fix", text_or_null(result.fix)},
                     {"allowed", result.allowed}});
   }
-  Json facts = Json::parse(preflight.facts, nullptr, /*allow_exceptions=*/false);
-  return {{"results", rows}, {"facts", facts.is_discarded() ? Json{} : facts}};
+  // Facts of a job nest a few levels deep: what goes deeper is damage, and would exhaust the stack.
+  constexpr int deepest = 16;
+  bool is_too_deep = false;
+  const auto judge = [&](int depth, Json::parse_event_t, const Json&) {
+    is_too_deep = is_too_deep || depth > deepest;
+    return depth <= deepest;
+  };
+  Json facts = Json::parse(preflight.facts, judge, /*allow_exceptions=*/false);
+  const bool is_damaged = facts.is_discarded() || is_too_deep;
+  return {{"results", rows}, {"facts", is_damaged ? Json{} : std::move(facts)}};
 }
 
 std::string render_checks_json(const results::PreflightData& preflight) {

@@ -4,14 +4,23 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
+
+#include "base/text.hpp"
 
 namespace isoscale::base {
 
 void warn(std::string_view line) {
-  std::string text{line};
-  text += '\n';
+  // A line may hold names out of files of others; what moves a cursor is shown, not done. Line
+  // breaks are ours.
+  std::string text;
+  for (std::size_t begin = 0; begin <= line.size();) {
+    const std::size_t end = std::min(line.find('\n', begin), line.size());
+    text += printable(line.substr(begin, end - begin), end - begin) + '\n';
+    begin = end + 1;
+  }
   // One write(2) of the whole line; the loop only matters for a signal or a full pipe.
   std::string_view left = text;
   while (!left.empty()) {

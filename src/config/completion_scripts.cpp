@@ -63,11 +63,13 @@ constexpr std::string_view bash_tail = R"(  esac
   # compopt says no where no line is being edited.
   [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace 2>/dev/null
   [[ -n $endings ]] && compopt -o filenames 2>/dev/null
-  for ending in $endings; do
+  if [[ -n $endings ]]; then
     while read -r word; do
       COMPREPLY+=("$word")
-    done < <(compgen -f -X "!$ending" -- "$current"; compgen -d -- "$current")
-  done
+    done < <(read -ra endings <<<"$endings"  # an array: globs must not become file names here
+      for ending in "${endings[@]}"; do compgen -f -X "!$ending" -- "$current"; done
+      compgen -d -- "$current")
+  fi
   return 0
 }
 complete -F _isoscale isoscale

@@ -3,6 +3,7 @@
 """isoscale check, and what of it a run and its report show."""
 
 import json
+import subprocess
 import unittest
 
 import harness
@@ -36,6 +37,14 @@ class Preflight(harness.Case):
         self.assert_refused(self.isoscale("check", "--ranks", "2"), "--ranks")
         self.assert_refused(self.isoscale("check", "--device", "host", "--allow", "devise"),
                             "devise", "device")
+
+    def test_ranks_with_other_commands_do_not_wait_for_each_other(self):
+        for other in (["run", "--workload", "dp", "--output", "run.h5"], ["check", "--allow", "x"]):
+            done = subprocess.run([*harness.MPIEXEC, "1", self.program, "check", ":", "-np", "1",
+                                   self.program, *other], cwd=self.dir, text=True, check=False,
+                                  env=harness.clean_environment(), capture_output=True, timeout=60)
+            self.assert_refused(done, "one command")
+        self.assertEqual(self.files(), [])
 
     def test_stands_before_every_run_and_in_its_report(self):
         path = self.path("run.h5")

@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/render/checks.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace isoscale::analysis {
+namespace {
+
+using system::Verdict;
+using testing::HasSubstr;
+using testing::Not;
+
+results::PreflightData sample() {
+  return {.results = {{.name = "device", .what = "OpenBLAS"},
+                      {.name = "xid", .verdict = Verdict::not_checked, .what = "no NVML"},
+                      {.name = "ecc", .verdict = Verdict::not_checked, .what = "no NVML"},
+                      {.name = "port-rate",
+                       .verdict = Verdict::warning,
+                       .host = "c3\x1b[31m",
+                       .device = "mlx5_0 port 1",
+                       .what = "runs at 200 Gbit/s",
+                       .cost = "half of it",
+                       .fix = "reseat"},
+                      {.name = "world-size", .verdict = Verdict::stop, .allowed = true}},
+          .facts = R"({"device":"host"})"};
+}
+
+TEST(Checks, AreCountedByVerdict) {
+  EXPECT_EQ(count_checks(sample()), "1 ok, 2 not checked, 1 warning, 1 stop");
+  EXPECT_EQ(count_checks({}), "");
+}
+
+TEST(Checks, ShowTheWorstFirstAndWhatWasNotLookedAtByWhy) {
+  const std::string text = render_checks_text(sample());
+  EXPECT_LT(text.find("\n  stop (allowed)"), text.find("\n  warning"));
+  EXPECT_LT(text.find("\n  warning"), text.find("\n  ok"));
+  EXPECT_THAT(text, HasSubstr("not checked: no NVML\n    xid, ecc\n"));
+  EXPECT_THAT(text, HasSubstr("cost: half of it"));
+  EXPECT_THAT(text, HasSubstr("fix: reseat"));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+}
+
+TEST(Checks, StandInAReportOnlyWhereSomethingIsWrong) {
+  const Facts facts = check_facts(sample());
+  ASSERT_EQ(facts.size(), 3U);
+  EXPECT_EQ(facts[0].second, count_checks(sample()));
+  EXPECT_THAT(facts[1].second, HasSubstr("port-rate"));
+  EXPECT_THAT(facts[2].second, HasSubstr("allowed"));
+}
+
+TEST(Checks, AreObjectsInJson) {
+  const auto document = nlohmann::json::parse(render_checks_json(sample()));
+  EXPECT_EQ(document["facts"]["device"], "host");
+  EXPECT_EQ(document["results"].size(), 5U);
+  EXPECT_EQ(document["results"][3]["verdict"], "warning");
+  EXPECT_EQ(document["results"][0]["host"], nullptr);
+  EXPECT_EQ(document["results"][4]["allowed"], true);
+}
+
+TEST(Checks, OfDamagedFactsHaveNone) {
+  for (const std::string& facts : {std::string{}, std::string{"{"}, std::string(100'000, '['),
+                                   std::string(100'000, '[') + std::string(100'000, ']')}) {
+    results::PreflightData preflight = sample();
+    preflight.facts = facts;
+    EXPECT_EQ(nlohmann::json::parse(render_checks_json(preflight))["facts"], nullptr);
+  }
+}
+
+}  // namespace
+}  // namespace isoscale::analysis
