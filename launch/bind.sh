@@ -22,8 +22,9 @@ number. Cores near one GPU are shared out among the GPUs that they are near to.
                     mask is its own already, it is narrowed to these at least
   --mask own|shared|auto   whether the mask that the rank starts with is its own, or that of all
                     ranks of the node (default auto: its own if narrower than its parent's)
-  --set-visible     also export CUDA_VISIBLE_DEVICES, this GPU alone (ranks then lose CUDA IPC)
-  --set-nic         also export UCX_NET_DEVICES and NCCL_IB_HCA, the nearest adapter, if unset
+  --set-visible     also export CUDA_VISIBLE_DEVICES, this GPU alone: NCCL still reaches the others,
+                    an MPI with CUDA support may not
+  --set-nic         also export UCX_NET_DEVICES, the nearest adapter, if unset; NCCL chooses itself
   --print           print the map and run nothing: of this rank, or of N with --local-ranks alone
   --local-rank R, --local-ranks N, --cpus LIST, --sysfs DIR
                     what is otherwise taken from the launcher, the mask and /sys
@@ -196,7 +197,7 @@ find_near() {
 # narrow: sets chosen (CPUs) from allowed and near, and why when nothing is changed.
 narrow() {
   local -A is_near=()
-  local cpu share pool=()
+  local cpu share pool=() whose=${gpu:+near the GPU}
   chosen=() why=''
   for cpu in "${near[@]}"; do is_near[$cpu]=yes; done
   for cpu in "${allowed_cpus[@]}"; do [[ -z ${is_near[$cpu]:-} ]] || pool+=("$cpu"); done
@@ -206,10 +207,11 @@ narrow() {
   else
     share=$(( ${#cores[@]} / sharers ))
   fi
-  if (( ${#cores[@]} == 0 )); then
+  if [[ -n $gpu ]] && (( ${#cores[@]} == 0 )); then
     why="none of them is near the GPU"
   elif (( share < cores_needed )); then
-    why="$share near the GPU would be its share, fewer than --cores $cores_needed"
+    whose=${whose:-that the ranks may use}
+    why="its share of the cores $whose would be $share, and it needs $cores_needed (--cores)"
   else
     # shellcheck disable=SC2206  # an element lists the CPUs of one core
     chosen=(${cores[@]:turn * share:share})
@@ -284,7 +286,7 @@ if [[ $set_visible == yes && -n $gpu ]]; then
   export CUDA_VISIBLE_DEVICES=${uuids[gpu]:-$gpu}
 fi
 if [[ $set_nic == yes && -n $nic ]]; then
-  export UCX_NET_DEVICES=${UCX_NET_DEVICES:-$nic} NCCL_IB_HCA=${NCCL_IB_HCA:-=$nic}
+  export UCX_NET_DEVICES=${UCX_NET_DEVICES:-$nic}
 fi
 list=$(list_of "${chosen[@]}")
 if [[ -n $why || $list == "$(list_of "${allowed_cpus[@]}")" ]]; then

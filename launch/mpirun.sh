@@ -17,7 +17,8 @@ Usage: launch/mpirun.sh [OPTION...] [--] COMMAND [ARGUMENT...]
 Runs 'isoscale COMMAND ARGUMENT...', such as 'run --workload dp,tp', on every rank.
   -n, -np RANKS          ranks in all (default: ranks per node times nodes)
   --ranks-per-node N     (default: what the job says, else the ranks divided by the nodes)
-  --cores-per-rank C     (default: SLURM_CPUS_PER_TASK, else this node's cores divided by its ranks)
+  --cores-per-rank C     (default: SLURM_CPUS_PER_TASK, else this node's cores divided by its
+                         ranks); must be said for other hosts, except with --gpus
   --gpus N               N ranks per node, one per GPU: adds --device cuda, implies --bind gpu
   --hosts A,B,...        nodes to start on, outside of a job
   --hostfile FILE        the same, one node a line
@@ -76,6 +77,23 @@ named_hosts() {
   fi
 }
 
+is_this_host() {
+  [[ $1 == localhost || $1 == "$(hostname)" || $1 == "$(hostname -s)" ]]
+}
+
+# Whether the host file is PBS's own, of the job that this is.
+is_file_of_job() { [[ -n $hostfile && $hostfile == "${PBS_NODEFILE:-}" ]]; }
+
+# Whether ranks will be on this node, or on nodes of a job that this one is part of: else its cores
+# say nothing of theirs.
+is_node_of_ranks() {
+  if [[ -n $hosts$hostfile ]] && ! is_file_of_job; then
+    is_this_host "$(named_hosts)"
+  else
+    [[ -z ${SLURM_JOB_ID:-} || -n ${SLURMD_NODENAME:-} ]]  # salloc leaves its shell where it was
+  fi
+}
+
 # The nodes that ranks will be on, as far as this script can know.
 node_count() {
   if [[ -n $hosts$hostfile ]]; then
@@ -89,9 +107,9 @@ node_count() {
   fi
 }
 
-# Sets ranks, ranks_per_node, cores and bind where options did not.
-resolve_counts() {
-  local nodes available
+# Sets ranks and ranks_per_node where options did not.
+resolve_ranks() {
+  local nodes
   nodes=$(node_count)
   (( nodes > 0 )) || fail "the host file '$hostfile' names no node"
   [[ -n $ranks_per_node ]] || ranks_per_node=$gpus
@@ -108,19 +126,26 @@ resolve_counts() {
   [[ -n $ranks ]] || ranks=$(( nodes * ranks_per_node ))
   (( ranks <= nodes * ranks_per_node )) ||
     fail "$ranks ranks are more than $nodes nodes hold at $ranks_per_node ranks per node"
+}
 
-  available=$(core_count)
+# Sets bind, and cores, which stays empty where bind.sh shares out what each node has.
+resolve_cores() {
+  [[ -n $bind || -z $gpus ]] || bind=gpu
   if [[ -z $cores && -n ${SLURM_CPUS_PER_TASK:-} ]]; then
     cores=$(( SLURM_CPUS_PER_TASK / threads_per_core ))  # Slurm counts hardware threads
     (( cores > 0 )) || cores=1
   fi
-  [[ -n $cores ]] || cores=$(( available / ranks_per_node ))
-  if [[ -z $bind ]]; then
-    bind=cores
-    [[ -z $gpus ]] || bind=gpu
-    (( cores > 0 )) || bind=none
+  if [[ -z $cores && ( $launcher == srun || ! $bind =~ ^(gpu|none)$ ) ]]; then
+    is_node_of_ranks ||
+      fail "how many cores those nodes have is not known here: say --cores-per-rank C, a node's" \
+        "cores divided by its ranks, or leave ranks unbound with --bind none"
+    cores=$(( $(core_count) / ranks_per_node ))
+    if (( cores == 0 )); then
+      cores=1
+      bind=${bind:-none}
+    fi
   fi
-  (( cores > 0 )) || cores=1
+  bind=${bind:-cores}
 }
 
 # Asks each host in the way that mpirun will go: a dead one would leave the others waiting, or end in
@@ -128,11 +153,12 @@ resolve_counts() {
 refuse_dead_hosts() {
   local agent host dead=()
   local -A asked=()
+  ! is_file_of_job || return 0  # PBS knows who is alive, and its mpirun may not need ssh at all
   read -ra agent <<<"${OMPI_MCA_plm_rsh_agent:-ssh}"
   command -v -- "${agent[0]}" >/dev/null || return 0  # the MPI may know another way
   [[ ${agent[0]##*/} != ssh ]] || agent+=(-o BatchMode=yes -o ConnectTimeout=10)
   while read -r host; do
-    [[ $host != localhost && $host != "$(hostname)" && $host != "$(hostname -s)" ]] || continue
+    ! is_this_host "$host" || continue
     timeout -k 5 20 "${agent[@]}" "$host" true </dev/null >/dev/null 2>&1 &
     asked[$host]=$!
   done < <(named_hosts)
@@ -214,6 +240,8 @@ mpirun_command() {
       [[ -z $hosts ]] || command+=(-hosts "$hosts")
       [[ -z $hostfile ]] || command+=(-f "$hostfile")
       if [[ $1 == intel && $bind == cores ]]; then
+        is_node_of_ranks || say "Intel MPI counts hardware threads: taken to be $threads_per_core" \
+          "to a core there, as here"
         command+=(-genv I_MPI_PIN_CELL core
                   -genv I_MPI_PIN_DOMAIN "$(( cores * threads_per_core )):compact")
       elif [[ $1 == intel ]]; then
@@ -271,7 +299,8 @@ of_program=$(mpi_of_program "$program")
     "(ldd '$program' shows what is missing)"
 
 threads_per_core=$(threads_of_core)
-resolve_counts
+resolve_ranks
+resolve_cores
 if [[ $launcher == mpirun ]]; then
   of_mpirun=$(mpi_of_mpirun)
   refuse_unlike "$of_program" "$of_mpirun"
@@ -280,7 +309,10 @@ else
   srun_command "$of_program"
 fi
 command+=("${launcher_options[@]}")
-[[ $bind != gpu ]] || command+=("$here/bind.sh" --cores "$cores" "${bind_options[@]}" --)
+if [[ $bind == gpu ]]; then
+  [[ -z $cores ]] || bind_options=(--cores "$cores" "${bind_options[@]}")
+  command+=("$here/bind.sh" "${bind_options[@]}" --)
+fi
 command+=("$program" "${arguments[@]}")
 [[ -z $gpus || " ${arguments[*]} " == *" --device"[\ =]* ]] || command+=(--device cuda)
 

@@ -139,7 +139,8 @@ class EightGpus(Case):
         for cpus, needed, expected, why in [
                 ("0-15", 1, "0-15", None),
                 ("28-35", 1, "28-31", None),
-                ("28-35", 8, "28-35", "4 near the GPU would be its share, fewer than --cores 8"),
+                ("28-35", 8, "28-35", "its share of the cores near the GPU would be 4, and it needs 8 "
+                 "(--cores)"),
                 ("32-39", 1, "32-39", "none of them is near the GPU")]:
             with self.subTest(cpus=cpus, needed=needed):
                 line = self.one(0, 8, "--cpus", cpus, "--mask", "own", "--cores", str(needed))
@@ -189,9 +190,11 @@ class EightGpus(Case):
         plain = self.exported()
         self.assertEqual([plain.get(name) for name in names], [None, None, None])
         asked = self.exported("--set-visible", "--set-nic")
-        self.assertEqual([asked.get(name) for name in names], ["6", "mlx5_1:1", "=mlx5_1:1"])
+        self.assertEqual([asked.get(name) for name in names], ["6", "mlx5_1:1", None])
+        # NCCL chooses by itself; what is said to it for all ranks stays so.
+        self.assertEqual(self.exported("--set-nic", NCCL_IB_HCA="=mlx5_2")["NCCL_IB_HCA"], "=mlx5_2")
         kept = self.exported("--set-nic", UCX_NET_DEVICES="mlx5_8:1")
-        self.assertEqual([kept.get(name) for name in names], [None, "mlx5_8:1", "=mlx5_1:1"])
+        self.assertEqual([kept.get(name) for name in names], [None, "mlx5_8:1", None])
         self.stand_in("nvidia-smi", "for bus in 1B 43 52 61 9D C3 D1 DF; do "
                                     'echo "00000000:$bus:00.0, GPU-$bus"; done')
         self.assertEqual(self.exported("--set-visible")["CUDA_VISIBLE_DEVICES"], "GPU-D1")
@@ -234,6 +237,14 @@ class NoGpu(Case):
         self.assertEqual([line["cpus"] for line in lines],
                          ["0,2,4,6", "8,10,12,14", "1,3,5,7", "9,11,13,15"])
         self.assertEqual({line["address"] for line in lines}, {None})
+
+    def test_fewer_cores_than_are_needed(self):
+        """Said of the ranks' cores: there is no GPU for them to be near to."""
+        for cpus, needed, share in [("0-1", 1, 0), ("0-7", 3, 2)]:
+            for line in self.map(4, "--cpus", cpus, "--cores", str(needed)):
+                self.assertEqual(cpus_of(line["cpus"]), cpus_of(cpus))
+                self.assertEqual(line["why"], "its share of the cores that the ranks may use would "
+                                              f"be {share}, and it needs {needed} (--cores)")
 
     def test_a_mask_of_its_own_is_left(self):
         self.assertEqual(self.one(1, 2, "--cpus", "3-5", "--mask", "own")["cpus"], "3-5")

@@ -21,6 +21,7 @@ class Case(scripts.Case):
         self.program = self.stand_in("isoscale", "true")
         self.stand_in("scontrol", "exit 1")
         self.stand_in("qstat", "exit 1")
+        self.stand_in("ssh", "exit 255")  # nodes of a job need not take it
         self.mpirun("true")
         with open(self.path("nodes"), "w", encoding="ascii") as file:
             file.write("a\na\nb\nb\n")
@@ -61,7 +62,7 @@ class Case(scripts.Case):
 
 class Slurm(Case):
     def job(self, **more):
-        return {"ISOSCALE": self.program, "SLURM_JOB_ID": "17", "SLURM_JOB_NUM_NODES": "2",
+        return {"ISOSCALE": self.program, "SLURM_JOB_ID": "17", "SLURMD_NODENAME": "n1", "SLURM_JOB_NUM_NODES": "2",
                 "SLURM_NTASKS": "4", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_SUBMIT_DIR": self.dir,
                 **more}
 
@@ -82,11 +83,18 @@ class Slurm(Case):
 
     def test_gpus_of_the_job_get_a_rank_each(self):
         call = self.started(SLURM_GPUS_ON_NODE="2", SLURM_NTASKS_PER_NODE="2")
-        self.assertIn("bind.sh --cores 8 -- isoscale run", call)
+        self.assertIn("bind.sh -- isoscale run", call)
         self.assertTrue(call.endswith("--device cuda"), call)
         # Other numbers of ranks are the user's to explain.
         self.assertNotIn("--device", self.started(SLURM_GPUS_ON_NODE="4",
                                                   SLURM_NTASKS_PER_NODE="2"))
+
+    def test_it_asks_for_whole_nodes(self):
+        """All cores and all memory: by default a job has the memory of the CPUs that it asked for."""
+        with open(os.path.join(scripts.LAUNCH, "slurm.sbatch"), encoding="utf-8") as file:
+            asked = [line.split()[1] for line in file if line.startswith("#SBATCH ")]
+        self.assertIn("--exclusive", asked)
+        self.assertIn("--mem=0", asked)
 
     def test_a_restart_resumes_what_there_is(self):
         self.assertTrue(self.started("--workload", "dp", SLURM_RESTART_COUNT="1").endswith(

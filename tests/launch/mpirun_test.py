@@ -44,18 +44,20 @@ class Commands(Case):
 
     def test_hosts_and_host_files(self):
         self.stand_in("mpirun", OPEN_MPI)
-        self.assertEqual(self.command("--hosts", "a,b", "-n", "8", "run"),
+        self.assertEqual(self.command("--hosts", "a,b", "-n", "8", "--cores-per-rank", "4", "run"),
                          "mpirun -n 8 --host a:4,b:4 --map-by ppr:4:node:PE=4 --bind-to core "
                          "isoscale run")
         with open(self.path("hosts.txt"), "w", encoding="ascii") as file:
             file.write("# rack 3\na slots=8\nb slots=8  # new\n\nc:8\n")
-        self.assertEqual(self.command("--hostfile", "hosts.txt", "--ranks-per-node", "8", "run"),
+        self.assertEqual(self.command("--hostfile", "hosts.txt", "--ranks-per-node", "8",
+                                      "--cores-per-rank", "2", "run"),
                          "mpirun -n 24 --hostfile hosts.txt --map-by ppr:8:node:PE=2 "
                          "--bind-to core isoscale run")
 
     def test_mpich_and_intel(self):
         self.stand_in("mpirun", MPICH)
-        self.assertEqual(self.command("--hosts", "a,b", "--ranks-per-node", "4", "run"),
+        self.assertEqual(self.command("--hosts", "a,b", "--ranks-per-node", "4",
+                                      "--cores-per-rank", "4", "run"),
                          "mpirun -n 8 -ppn 4 -hosts a,b -bind-to core:4 isoscale run")
         self.assertEqual(self.command("-n", "4", "--bind", "none", "run"),
                          "mpirun -n 4 -ppn 4 -bind-to none isoscale run")
@@ -70,8 +72,30 @@ class Commands(Case):
         bind = os.path.join(scripts.LAUNCH, "bind.sh")
         self.assertEqual(self.command("--gpus", "8", "--bind-option", "--set-nic", "run"),
                          "mpirun -n 8 --map-by ppr:8:node:OVERSUBSCRIBE --bind-to none "
-                         f"{bind} --cores 2 --set-nic -- isoscale run --device cuda")
+                         f"{bind} --set-nic -- isoscale run --device cuda")
         self.assertNotIn("--device cuda", self.command("--gpus", "8", "run", "--device=host"))
+
+    def test_gpus_of_hosts_with_more_cores_than_this_one(self):
+        """A login node's two cores say nothing of theirs: bind.sh shares those out, on each host."""
+        self.stand_in("mpirun", OPEN_MPI)
+        self.node_of(2)
+        with open(self.path("hosts.txt"), "w", encoding="ascii") as file:
+            file.write("a\nb\n")
+        bind = os.path.join(scripts.LAUNCH, "bind.sh")
+        for hosts in (["--hostfile", "hosts.txt"], ["--hosts", "a,b"]):
+            given = self.command(*hosts, "--gpus", "8", "run")
+            self.assertTrue(given.startswith("mpirun -n 16 "), given)
+            self.assertTrue(given.endswith(f" --bind-to none {bind} -- isoscale run --device cuda"),
+                            given)
+        self.assertIn(f"{bind} --cores 6 -- ", self.command("--hosts", "a,b", "--gpus", "8",
+                                                            "--cores-per-rank", "6", "run"))
+
+    def test_this_host_alone(self):
+        """Its cores are known, by whichever name it is called."""
+        self.stand_in("mpirun", OPEN_MPI)
+        self.stand_in("hostname", '[ "$1" = -s ] && echo here || echo here.cluster')
+        for name in ("localhost", "here", "here.cluster"):
+            self.assertIn("ppr:4:node:PE=4", self.command("--hosts", name, "-n", "4", "run"))
 
     def test_a_job_says_how_many(self):
         self.stand_in("mpirun", OPEN_MPI)
@@ -153,12 +177,31 @@ class Refusals(Case):
         self.stand_in("mpirun", f'[ "$1" = --version ] || touch {started}; {OPEN_MPI}')
         self.stand_in("ssh", 'case "$*" in *" c3 true" | *" c7 true") exit 255;; esac')
         hosts = ",".join(f"c{i}" for i in range(1, 9))
-        done = self.refused("--hosts", hosts, "--ranks-per-node", "2", "run")
+        options = ["--hosts", hosts, "--ranks-per-node", "2", "--cores-per-rank", "1", "run"]
+        done = self.refused(*options)
         self.assert_script_refused(done, "no answer from c3 c7:", "leave the host out")
         self.assertFalse(os.path.exists(started))
         self.stand_in("ssh", "true")
-        self.assertEqual(self.refused("--hosts", hosts, "--ranks-per-node", "2", "run").returncode, 0)
+        self.assertEqual(self.refused(*options).returncode, 0)
         self.assertTrue(os.path.exists(started))
+
+    def test_cores_of_hosts_that_are_not_known(self):
+        """Those of this node are not theirs, nor are they where salloc was typed."""
+        self.stand_in("mpirun", OPEN_MPI)
+        self.stand_in("hostname", "echo here")
+        salloc = {"SLURM_JOB_ID": "17", "SLURM_NTASKS": "4", "SLURM_JOB_NUM_NODES": "2"}
+        for options, environment in [(["--hosts", "a", "-n", "2"], {}),
+                                     (["--hosts", "here,a", "-n", "2"], {}),
+                                     (["--hosts", "a", "--bind", "cores", "--gpus", "2"], {}),
+                                     ([], salloc)]:
+            with self.subTest(options=options):
+                done = self.refused(*options, "--print", "run", **environment)
+                self.assert_script_refused(done, "--cores-per-rank C", "--bind none")
+        for options, environment in [(["--hosts", "a", "-n", "2", "--bind", "none"], {}),
+                                     (["--cores-per-rank", "2"], salloc),
+                                     ([], {**salloc, "SLURMD_NODENAME": "a"})]:
+            done = self.refused(*options, "--print", "run", **environment)
+            self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_usage(self):
         self.stand_in("mpirun", OPEN_MPI)

@@ -13,7 +13,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../cli"))
 import harness
 
-LAUNCH = os.environ["ISOSCALE_LAUNCH_SCRIPTS"]
+LAUNCH = os.path.realpath(os.environ["ISOSCALE_LAUNCH_SCRIPTS"])
 CLUSTER_NAMES = ("SLURM_", "PBS_", "OMPI_", "PMI", "MPI_", "ISOSCALE", "CUDA_", "UCX_", "NCCL_")
 
 

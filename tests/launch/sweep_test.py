@@ -16,9 +16,10 @@ class Case(scripts.Case):
         self.node_of(16)
         self.program = self.stand_in("isoscale", "true")
 
-    def submitted(self, *arguments):
+    def submitted(self, *arguments, **environment):
         """The commands of --print, with DIR and LAUNCH for the folders."""
-        shown = self.shown("sweep", "--program", self.program, "--dir", "out", "--print", *arguments)
+        shown = self.shown("sweep", "--program", self.program, "--dir", "out", "--print", *arguments,
+                           **environment)
         self.assertFalse(os.path.exists(self.path("out")))
         names = {os.path.realpath(self.path("out")): "DIR", scripts.LAUNCH: "LAUNCH",
                  os.path.realpath(self.program): "ISOSCALE"}
@@ -28,6 +29,46 @@ class Case(scripts.Case):
 
 
 class Slurm(Case):
+    """Its nodes have two hardware threads a core in partition gpu, one in the default partition and
+    four elsewhere; this node has one."""
+
+    def setUp(self):
+        super().setUp()
+        self.stand_in("sinfo", f"""echo "$@" >> {self.path("asked")}
+case "$*" in
+  *"-p gpu "*) echo "gpu 2:32:1"; echo "gpu 2:32:2" ;;
+  *"-p "*) exit 1 ;;
+  *) echo "gpu 2:32:2"; echo "cpu* 2:24:1"; echo "power 2:16:4" ;;
+esac""")
+
+    def cpus_per_task(self, *options, **environment):
+        job = self.submitted("--scheduler", "slurm", "--nodes", "2", "--ranks-per-node", "4",
+                             "--cores-per-rank", "6", *options, **environment)[0]
+        return [word for word in job.split() if word.startswith("--cpus-per-task=")]
+
+    def test_hardware_threads_are_those_of_the_partition(self):
+        self.assertEqual(self.cpus_per_task(), ["--cpus-per-task=6"])
+        for options in (["--job-option", "--partition=gpu"], ["--job-option", "-pgpu"],
+                        ["--job-option", "-p", "--job-option", "gpu"]):
+            with self.subTest(options=options):
+                self.assertEqual(self.cpus_per_task(*options), ["--cpus-per-task=12"])
+        self.assertEqual(self.cpus_per_task(SBATCH_PARTITION="gpu"), ["--cpus-per-task=12"])
+
+    def test_threads_that_slurm_does_not_tell(self):
+        done = self.script("sweep", "--program", self.program, "--scheduler", "slurm", "--nodes", "1",
+                           "--gpus", "2", "--cores-per-rank", "6", "--job-option",
+                           "--partition=none", "--dir", "out")
+        self.assert_script_refused(done, "core of none", "leave --cores-per-rank out")
+
+    def test_the_report_has_options_of_its_own(self):
+        job, report = self.submitted("--scheduler", "slurm", "--nodes", "2", "--ranks-per-node", "4",
+                                     "--job-option", "--gres=gpu:4", "--report-option",
+                                     "--partition=small")
+        self.assertIn(" --gres=gpu:4 ", job)
+        self.assertNotIn("--partition=small", job)
+        self.assertIn(" --partition=small --wrap ", report)
+        self.assertNotIn("--gres", report)
+
     def test_one_job_measures_all_counts(self):
         self.assertEqual(self.submitted(
             "--scheduler", "slurm", "--nodes", "4,1,2", "--gpus", "8", "--cores-per-rank", "6",
@@ -35,12 +76,12 @@ class Slurm(Case):
                 "env ISOSCALE=ISOSCALE ISOSCALE_LAUNCH=LAUNCH ISOSCALE_OUTPUT=DIR/sweep.h5 "
                 "'ISOSCALE_MPIRUN=--cores-per-rank 6 --gpus 8 --ranks-per-node 8' "
                 "sbatch --parsable --nodes=4 --ntasks-per-node=8 --time=01:00:00 "
-                "--job-name=isoscale-sweep --output=DIR/sweep.log --cpus-per-task=6 "
+                "--job-name=isoscale-sweep --output=DIR/sweep.log --cpus-per-task=12 "
                 "--gpus-per-node=8 --partition=gpu LAUNCH/slurm.sbatch --workload dp,tp "
                 "--ranks 8,16,32",
                 "sbatch --parsable --dependency=afterany:JOB1 --nodes=1 --ntasks=1 "
                 "--time=00:10:00 --job-name=isoscale-report --output=DIR/report.log "
-                "--partition=gpu --wrap 'exec LAUNCH/sweep --program ISOSCALE --report DIR "
+                "--wrap 'exec LAUNCH/sweep --program ISOSCALE --report DIR "
                 "DIR/sweep.h5'"])
 
     def test_a_job_per_node_count(self):
@@ -97,15 +138,16 @@ class Pbs(Case):
     def test_one_job_measures_all_counts(self):
         self.assertEqual(self.submitted(
             "--scheduler", "pbs", "--nodes", "1,2", "--gpus", "4", "--cores-per-rank", "8",
-            "--wait", "--", "--workload", "dp,tp"), [
+            "--wait", "--job-option", "-qgpu", "--report-option", "-qsmall", "--", "--workload",
+            "dp,tp"), [
                 "qsub -N isoscale-sweep -l select=2:ncpus=32:mpiprocs=4:ngpus=4 "
                 "-l place=scatter:excl -l walltime=00:30:00 -j oe -r y -o DIR/sweep.log "
                 "-v 'ISOSCALE=ISOSCALE,ISOSCALE_OUTPUT=DIR/sweep.h5,"
                 "ISOSCALE_MPIRUN=--cores-per-rank 8 --gpus 4 --ranks-per-node 4' "
-                "-- LAUNCH/pbs.sh --workload dp,tp --ranks 4,8",
+                "-qgpu -- LAUNCH/pbs.sh --workload dp,tp --ranks 4,8",
                 "qsub -N isoscale-report -W block=true -W depend=afterany:JOB1 "
                 "-l select=1:ncpus=1 -l walltime=00:10:00 -j oe -o DIR/report.log "
-                "-- LAUNCH/sweep --program ISOSCALE --report DIR DIR/sweep.h5"])
+                "-qsmall -- LAUNCH/sweep --program ISOSCALE --report DIR DIR/sweep.h5"])
 
     def test_a_job_per_node_count(self):
         *jobs, report = self.submitted("--scheduler", "pbs", "--nodes", "1,4", "--jobs",

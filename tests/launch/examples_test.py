@@ -1,0 +1,98 @@
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+"""The commands that the documents show for launch/ are ones that the scripts and Slurm would take."""
+
+import os
+import re
+import subprocess
+import unittest
+
+import scripts
+
+ROOT = os.path.dirname(scripts.LAUNCH)
+PAGES = ("README.md", "docs/launches.md", "docs/launching.md")
+EXAMPLE = re.compile(r"    ((?:for .*)?(?:ISOSCALE\w*=\S+ )?"
+                     r"(?:launch/(?:mpirun\.sh|sweep)|sbatch|qsub) .*)")
+
+
+class Examples(scripts.Case):
+    """isoscale, ssh and the schedulers are stand-ins; each job that is submitted is run on the spot."""
+
+    def setUp(self):
+        super().setUp()
+        self.node_of(16)
+        os.symlink(scripts.LAUNCH, self.path("launch"))
+        program = self.stand_in("isoscale", "true")
+        self.stand_in("ssh", "true")
+        self.stand_in("scontrol", "exit 1")
+        self.stand_in("sinfo", 'echo "gpu* 2:32:2"')
+        self.stand_in("mpirun", '[ "$1" = --version ] && echo "mpirun (Open MPI) 5.0.6" && exit\n'
+                                f'printf "%s\\n" "$*" >> {self.path("calls")}')
+        # As Slurm, which takes a script and no binary. What is wrapped is the report of a sweep.
+        self.stand_in("sbatch", """while case "$1" in -*) true ;; *) false ;; esac; do
+  case "$1" in
+    --wrap) echo 2; exit ;;
+    --nodes=*) nodes=${1#*=} ;;
+    --ntasks-per-node=*) tasks=${1#*=} ;;
+    --gpus-per-node=*) gpus=${1#*=} ;;
+  esac
+  shift
+done
+grep -q "^#SBATCH" "$1" || { echo "sbatch: error: $1 is no batch script" >&2; exit 1; }
+SLURM_JOB_ID=1 SLURMD_NODENAME=n1 SLURM_JOB_NODELIST=n SLURM_SUBMIT_DIR=. SLURM_JOB_NUM_NODES=$nodes \\
+  SLURM_NTASKS=$((nodes * tasks)) SLURM_NTASKS_PER_NODE=$tasks SLURM_GPUS_ON_NODE=$gpus "$@" || exit
+echo 1""")
+        self.stand_in("qsub", """while [ "$1" != -- ]; do shift; done; shift
+printf "a\\na\\n" > nodes
+case "$*" in *" --report "*) ;; *)
+  PBS_JOBID=1 PBS_O_WORKDIR=. PBS_NODEFILE=nodes "$@" || exit ;;
+esac
+echo 1""")
+        with open(self.path("hosts.txt"), "w", encoding="ascii") as file:
+            file.write("a\nb\n")
+        self.environment = {
+            **{name: value for name, value in os.environ.items()
+               if not name.startswith(scripts.CLUSTER_NAMES)},
+            "PATH": f"{self.stand_ins}:{os.environ['PATH']}", "ISOSCALE": program}
+
+    def started(self, example, **environment):
+        """What mpirun was called with, once per launch."""
+        done = subprocess.run(["bash", "-ec", example], cwd=self.dir, text=True,
+                              env={**self.environment, **environment}, capture_output=True,
+                              stdin=subprocess.DEVNULL, timeout=60 * scripts.harness.PATIENCE,
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        if not os.path.exists(self.path("calls")):
+            return []
+        with open(self.path("calls"), encoding="utf-8") as file:
+            calls = file.read().splitlines()
+        os.remove(self.path("calls"))
+        return calls
+
+    def test_each_starts_what_it_says(self):
+        for page in PAGES:
+            with open(os.path.join(ROOT, page), encoding="utf-8") as file:
+                examples = [match[1] for match in map(EXAMPLE.match, file) if match]
+            self.assertTrue(examples, page)
+            for example in examples:
+                with self.subTest(page=page, example=example):
+                    job = {"SLURM_NTASKS": "2"} if "# in a job" in " ".join(example.split()) else {}
+                    example = example.replace(" --wait ", " ")  # nothing is measured
+                    self.assertTrue(self.started(example, **job))
+
+    def test_jobs_that_become_one_curve(self):
+        """Each measures one count, to a file of its own."""
+        with open(os.path.join(ROOT, "docs/launches.md"), encoding="utf-8") as file:
+            [loop, sweep] = [match[1] for match in map(EXAMPLE.match, file) if match]
+        for example, name in [(loop, "n"), (sweep, "nodes-")]:
+            calls = self.started(example)
+            self.assertEqual(len(calls), 4)
+            for nodes, call in zip((1, 2, 4, 8), calls):
+                self.assertTrue(call.startswith(f"-n {8 * nodes} "), call)
+                self.assertIn(f"{name}{nodes}.h5 ", call)
+                self.assertIn(f" --ranks {8 * nodes} ", call + " ")
+                self.assertTrue(call.endswith("--device cuda"), call)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
