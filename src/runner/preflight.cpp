@@ -17,11 +17,11 @@
 #include "system/preflight/check.hpp"
 #include "system/preflight/collect.hpp"
 #include "system/preflight/job_facts_json.hpp"
+#include "system/preflight/merge_facts.hpp"
 
 namespace isoscale::runner {
 namespace {
 
-using system::CheckedNode;
 using system::CheckedRank;
 using system::CheckResult;
 using system::JobFacts;
@@ -64,10 +64,17 @@ JobFacts own_facts(const PreflightWish& wish, const comm::Communicator& world,
     const auto& text = wish.executor->describe().facts_text;
     if (const auto gpu = text.find("gpu_uuid"); gpu != text.end()) rank.gpu = gpu->second;
   }
+  if (rank.gpu) rank.visible_gpus = system::collect_visible_gpus(sources);
   JobFacts facts;
   if (rank.local_rank == 0) {
-    CheckedNode& own = facts.nodes.emplace_back(system::collect_node(sources, machine));
-    own.node = node;
+    facts.nodes.push_back(system::collect_node(sources, machine));
+    facts.nodes.back().node = node;
+  } else if (rank.gpu) {
+    // Control groups may hide it from the node's first rank.
+    if (auto gpu = system::collect_gpu(sources, *rank.gpu)) {
+      facts.nodes.emplace_back().node = node;
+      facts.nodes.back().gpus = {*std::move(gpu)};
+    }
   }
   facts.ranks.push_back(std::move(rank));
   return facts;
@@ -91,14 +98,10 @@ std::string reason_not_to_sniff(const PreflightWish& wish, const std::vector<int
 }
 
 /// All parts together; on rank 0.
-JobFacts join(const std::vector<std::string>& parts) {
-  JobFacts job;
-  for (const std::string& part : parts) {
-    JobFacts facts = system::job_facts_from_json(part);
-    std::ranges::move(facts.nodes, std::back_inserter(job.nodes));
-    std::ranges::move(facts.ranks, std::back_inserter(job.ranks));
-  }
-  return job;
+JobFacts join(const std::vector<std::string>& texts) {
+  std::vector<JobFacts> parts;
+  for (const std::string& text : texts) parts.push_back(system::job_facts_from_json(text));
+  return system::merge(std::move(parts));
 }
 
 /// For the file: settings that are those of rank 0 are said once.
@@ -132,6 +135,7 @@ results::PreflightData preflight(const PreflightWish& wish, const comm::Communic
     job.share_gpu = wish.config.share_gpu == config::ShareGpu::yes;
     job.world = world.size();
     job.device_problem = wish.device_problem;
+    job.device_reason = wish.device_reason;
     if (!no_sniff.empty()) job.sniff_skipped = no_sniff;
     data.results = system::check_job(job, wish.config.allowed);
     data.facts = recorded(std::move(job));
@@ -168,11 +172,13 @@ results::PreflightData check(const config::RunConfig& config, const comm::Enviro
   } catch (const base::UsageError& error) {
     problem = error.what();
   }
-  return preflight({.config = config,
-                    .executor = chosen.executor.get(),
-                    .device_problem = problem,
-                    .facts = facts},
-                   world);
+  return preflight(
+      {.config = config,
+       .executor = chosen.executor.get(),
+       .device_problem = problem,
+       .device_reason = chosen.reason.empty() ? std::nullopt : std::optional{chosen.reason},
+       .facts = facts},
+      world);
 }
 
 }  // namespace isoscale::runner

@@ -21,6 +21,7 @@ struct PreflightWish {
   const config::RunConfig& config;
   executor::Executor* executor = nullptr;  ///< not owned
   std::optional<std::string> device_problem{};
+  std::optional<std::string> device_reason{};   ///< of --device auto: why it is this one
   std::span<const system::MachineFacts> facts;  ///< by world rank
 };
 

@@ -33,6 +33,16 @@ class Preflight(harness.Case):
                  if result["verdict"] == "stop"]
         self.assertEqual([stop["name"] for stop in stops], ["device"])
 
+    def test_says_why_the_device_was_chosen(self):
+        done = self.isoscale("check", "--format", "json", ranks=2)
+        self.assertIn(done.returncode, (0, 2), done.stderr)
+        found = json.loads(done.stdout)
+        reason = found["facts"]["device_reason"]
+        wanted = {"cuda": "every rank has a GPU", "host": "no GPU: "}[found["facts"]["device"]]
+        self.assertTrue(reason.startswith(wanted), reason)
+        device = [result for result in found["results"] if result["name"] == "device"]
+        self.assertIn(reason, device[0]["what"])
+
     def test_refuses_what_it_does_not_know(self):
         self.assert_refused(self.isoscale("check", "--ranks", "2"), "--ranks")
         self.assert_refused(self.isoscale("check", "--device", "host", "--allow", "devise"),

@@ -243,6 +243,28 @@ TEST_F(Gpus, AreNotAskedOfALibraryThatDoesNotCountThem) {
   EXPECT_THAT(find().gpus, Optional(IsEmpty()));
 }
 
+TEST_F(Gpus, AreFoundByTheirUuid) {
+  put_on_bus();
+  const NvmlLibrary library{find_in_node};
+  const FactSources sources{.root = tree_.root(), .nvml = &library};
+  const auto gpu = collect_gpu(sources, "GPU-b");
+  ASSERT_TRUE(gpu);
+  EXPECT_EQ(gpu->uuid, "GPU-b");
+  EXPECT_EQ(gpu->pci_path, second_path);
+  EXPECT_EQ(gpu->vbios, "96.00.A5.00.01");
+  EXPECT_FALSE(collect_gpu(sources, "GPU-c"));
+  EXPECT_FALSE(collect_gpu({.root = tree_.root()}, "GPU-b"));
+}
+
+TEST_F(Gpus, AreVisibleWhereTheProcessMayUseThem) {
+  const NvmlLibrary library{find_in_node};
+  const FactSources sources{.root = tree_.root(), .nvml = &library};
+  EXPECT_THAT(collect_visible_gpus(sources), Optional(ElementsAre("GPU-a", "GPU-b")));
+  node_.gpus[0].handle_answer = nvml::no_permission;
+  EXPECT_THAT(collect_visible_gpus(sources), Optional(ElementsAre("GPU-b")));
+  EXPECT_EQ(collect_visible_gpus({.root = tree_.root()}), std::nullopt);
+}
+
 TEST_F(Gpus, AreLostWhereTheLibraryCannotReachThem) {
   put_on_bus();
   constexpr int lost = 15;

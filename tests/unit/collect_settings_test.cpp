@@ -62,6 +62,18 @@ TEST_F(Settings, CountCpusByGovernor) {
               Optional(ElementsAre(Pair("performance", 2), Pair("powersave", 1))));
 }
 
+TEST_F(Settings, TellWhatSetsFrequenciesAndWhatItPrefers) {
+  EXPECT_EQ(frequency_driver(tree_.root()), std::nullopt);
+  EXPECT_EQ(energy_preferences(tree_.root()), std::nullopt);
+  for (const char* cpu : {"0", "1"}) {
+    const std::string folder = std::string{"sys/devices/system/cpu/cpu"} + cpu + "/cpufreq/";
+    tree_.write(folder + "scaling_driver", "intel_pstate\n");
+    tree_.write(folder + "energy_performance_preference", "balance_power\n");
+  }
+  EXPECT_EQ(frequency_driver(tree_.root()), "intel_pstate");
+  EXPECT_THAT(energy_preferences(tree_.root()), Optional(ElementsAre(Pair("balance_power", 2))));
+}
+
 TEST_F(Settings, KnowWhetherAnIommuTranslates) {
   EXPECT_EQ(iommu_translates(tree_.root(), {}), std::nullopt);
   tree_.folder("sys/class/iommu");

@@ -195,5 +195,16 @@ TEST_F(Collect, OfARankNamesVariablesWhoseFileIsNotThere) {
   EXPECT_THAT(rank.missing_files, ElementsAre("NCCL_GRAPH_FILE"));
 }
 
+/// A plugin's name is looked for along library paths; its path is there or it is not.
+TEST_F(Collect, OfARankTellsAPluginsPathFromItsName) {
+  tree_.write("opt/libnccl-net-x.so", "");
+  const auto missing_with = [&](const char* plugin) {
+    return collect_rank(sources({{"NCCL_NET_PLUGIN", plugin}}), {}).missing_files;
+  };
+  EXPECT_THAT(missing_with("x"), testing::IsEmpty());
+  EXPECT_THAT(missing_with("/opt/libnccl-net-x.so"), testing::IsEmpty());
+  EXPECT_THAT(missing_with("/opt/libnccl-net-y.so"), ElementsAre("NCCL_NET_PLUGIN"));
+}
+
 }  // namespace
 }  // namespace isoscale::system

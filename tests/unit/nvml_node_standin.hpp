@@ -49,6 +49,12 @@ inline int node_handle(unsigned index, nvml::Device* device) {
   *device = &fake_node->gpus.at(index);
   return fake_node->gpus.at(index).handle_answer;
 }
+inline int node_by_uuid(const char* uuid, nvml::Device* device) {
+  const auto gpu = std::ranges::find(fake_node->gpus, uuid, &FakeGpu::uuid);
+  if (gpu == fake_node->gpus.end()) return some_error;
+  *device = &*gpu;
+  return nvml::success;
+}
 inline int node_uuid(nvml::Device device, char* text, unsigned length) {
   return put(gpu_at(device).uuid, text, length);
 }
@@ -126,6 +132,7 @@ inline void* find_in_node(const char* name) {
   static const std::map<std::string, void*, std::less<>> table{
       {"nvmlDeviceGetCount_v2", reinterpret_cast<void*>(&node_count)},
       {"nvmlDeviceGetHandleByIndex_v2", reinterpret_cast<void*>(&node_handle)},
+      {"nvmlDeviceGetHandleByUUID", reinterpret_cast<void*>(&node_by_uuid)},
       {"nvmlDeviceGetUUID", reinterpret_cast<void*>(&node_uuid)},
       {"nvmlDeviceGetVbiosVersion", reinterpret_cast<void*>(&node_vbios)},
       {"nvmlDeviceGetPciInfo_v3", reinterpret_cast<void*>(&node_pci)},

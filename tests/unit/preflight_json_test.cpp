@@ -86,23 +86,5 @@ TEST(JobFactsJson, RefusesWhatItDoesNotKnow) {
   refusal(R"({"ranks": [{"versions": {"mpi": 4}}]})", "ranks[0].versions.mpi: a text is expected");
 }
 
-TEST(JobFactsJson, JoinsPartsByIndexAndNumber) {
-  JobFacts a = bare_job("host", 2, 1), b = bare_job("cuda", 1, 1);
-  std::swap(a.nodes[0], a.nodes[1]);
-  std::swap(a.ranks[0], a.ranks[1]);
-  b.nodes[0].node = 2;
-  b.nodes[0].host = "c2";
-  b.nodes.push_back(a.nodes[0]);
-  b.ranks[0].rank = 2;
-  const JobFacts job = merge(std::move(a), std::move(b));
-  EXPECT_EQ(job.device, "host");
-  ASSERT_EQ(job.nodes.size(), 3U);
-  EXPECT_EQ(job.nodes[0].host, "c0");
-  EXPECT_EQ(job.nodes[2].host, "c2");
-  ASSERT_EQ(job.ranks.size(), 3U);
-  EXPECT_EQ(job.ranks[0].rank, 0);
-  EXPECT_EQ(job.ranks[2].rank, 2);
-}
-
 }  // namespace
 }  // namespace isoscale::system

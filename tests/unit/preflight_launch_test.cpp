@@ -18,6 +18,37 @@ TEST(DeviceCheck, StopsWhereItCannotBeHad) {
   EXPECT_THAT(said(job, "device"), ElementsAre("stop|||there is no driver"));
 }
 
+TEST(DeviceCheck, SaysWhyTheHostWasChosen) {
+  JobFacts job = bare_job("host", 1, 1);
+  job.ranks[0].versions["device"] = "OpenBLAS 0.3.21";
+  job.device_reason = "no GPU: there is no driver";
+  job.ranks[0].launcher = {{"SLURM_GPUS_ON_NODE", 0}};
+  job.ranks[0].environment = {{"CUDA_VISIBLE_DEVICES", ""}};
+  EXPECT_THAT(said(job, "device"), ElementsAre("ok|||OpenBLAS 0.3.21; no GPU: there is no driver"));
+}
+
+TEST(DeviceCheck, WarnsWhereGpusWereMeant) {
+  JobFacts chosen = bare_job("host", 1, 1);
+  chosen.device_reason = "no GPU: there is no driver";
+  JobFacts job = chosen;
+  job.ranks[0].launcher = {{"SLURM_GPUS_ON_NODE", 4}};
+  EXPECT_THAT(said(job, "device"),
+              ElementsAre("warning|||plays on the host, although SLURM_GPUS_ON_NODE is 4: no GPU: "
+                          "there is no driver"));
+  job = chosen;
+  job.ranks[0].environment = {{"CUDA_VISIBLE_DEVICES", "0,1"}};
+  EXPECT_THAT(said(job, "device"),
+              ElementsAre("warning|||plays on the host, although CUDA_VISIBLE_DEVICES is 0,1: no "
+                          "GPU: there is no driver"));
+  job = chosen;
+  job.nodes[0].gpus.emplace(2);
+  EXPECT_THAT(said(job, "device"),
+              ElementsAre("warning|||plays on the host, although c0 has 2 NVIDIA GPUs: no GPU: "
+                          "there is no driver"));
+  job.device_reason.reset();  // --device host
+  EXPECT_EQ(results_of(job, "device").front().verdict, Verdict::ok);
+}
+
 TEST(WorldSizeCheck, ComparesWithTheLauncher) {
   JobFacts job = bare_job("host", 1, 2);
   EXPECT_THAT(said(job, "world-size"),

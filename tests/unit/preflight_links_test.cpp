@@ -82,6 +82,7 @@ TEST(NvlinkFabricCheck, WarnsWhereItIsNotReady) {
 
 TEST(NvlinkDomainCheck, WarnsOfCliquesDomainsAndGpusOutside) {
   JobFacts job = gpu_job(2, 2);
+  set_gpus(job, &CheckedGpu::name, "NVIDIA GB200");
   set_gpus(job, &CheckedGpu::fabric_state, "completed");
   EXPECT_THAT(said(job, "nvlink-domain"), ElementsAre("ok|||no domain is wider than a node"));
   set_gpus(job, &CheckedGpu::fabric, "ab.1");
@@ -97,8 +98,17 @@ TEST(NvlinkDomainCheck, WarnsOfCliquesDomainsAndGpusOutside) {
                           "its model do"));
 }
 
+TEST(NvlinkDomainCheck, KnowsTheSizeOfDomainsOfSomeModelsAlone) {
+  JobFacts job = gpu_job(2, 1);
+  set_gpus(job, &CheckedGpu::fabric_state, "completed");
+  gpu_at(job, 0, 0).fabric = "ab.1";
+  gpu_at(job, 1, 0).fabric = "cd.1";
+  EXPECT_THAT(said(job, "nvlink-domain"), ElementsAre("ok|||2 GPUs in 2 NVLink domains"));
+}
+
 TEST(NvlinkDomainCheck, ExpectsSeveralOfManyGpus) {
   JobFacts job = gpu_job(19, 4);
+  set_gpus(job, &CheckedGpu::name, "NVIDIA GB200");
   set_gpus(job, &CheckedGpu::fabric_state, "completed");
   for (CheckedNode& node : job.nodes) {
     for (CheckedGpu& gpu : *node.gpus) gpu.fabric = node.node < 18 ? "ab.1" : "cd.1";
@@ -149,6 +159,9 @@ TEST(IommuAndAcsChecks, WarnWhereTrafficTakesTheLongWay) {
   EXPECT_EQ(results_of(job, "iommu").front().host, "c1");
   EXPECT_EQ(results_of(job, "iommu").front().verdict, Verdict::warning);
   EXPECT_EQ(results_of(job, "acs").front().verdict, Verdict::warning);
+  set_gpus(job, &CheckedGpu::name, "NVIDIA GH200 480GB");
+  EXPECT_THAT(said(job, "iommu"),
+              ElementsAre("ok|||on where NVLink-C2C joins CPU and GPU, as it is meant to be"));
   job.device = "host";
   EXPECT_THAT(said(job, "acs"), ElementsAre("not checked|||the job plays on the host"));
 }
@@ -169,15 +182,29 @@ JobFacts nic_job() {
   return job;
 }
 
-TEST(GpuNicCheck, WarnsAcrossTheSocket) {
+TEST(GpuNicCheck, WarnsOfAnotherNumaNode) {
   JobFacts job = nic_job();
-  EXPECT_EQ(results_of(job, "gpu-nic").front().verdict, Verdict::ok);
+  EXPECT_THAT(said(job, "gpu-nic"),
+              ElementsAre("ok|||every GPU has an adapter on its own NUMA node"));
   job.nodes[1].ports->front().state = "DOWN";
   EXPECT_THAT(said(job, "gpu-nic"),
               ElementsAre("warning|c1|GPU 0 (0000:01:00.0)|its nearest adapter, mlx5_1, is on "
-                          "another socket"));
+                          "another NUMA node"));
   for (CheckedNode& node : job.nodes) node.ports->clear();
   EXPECT_EQ(results_of(job, "gpu-nic").front().verdict, Verdict::not_checked);
+}
+
+TEST(GpuNicCheck, TellsWhereGpuDirectIsLeftOut) {
+  JobFacts job = nic_job();
+  for (CheckedNode& node : job.nodes) {
+    node.ports->front().pci_path = "pci0000:15/0000:15:05.0/0000:2a:00.0";  // host bridge
+  }
+  ASSERT_EQ(results_of(job, "gpu-nic").front().verdict, Verdict::ok);
+  EXPECT_THAT(results_of(job, "gpu-nic").front().what,
+              testing::HasSubstr("only where NCCL_NET_GDR_LEVEL allows it"));
+  set_gpus(job, &CheckedGpu::name, "NVIDIA GH200 480GB");
+  EXPECT_THAT(said(job, "gpu-nic"),
+              ElementsAre("ok|||every GPU has an adapter on its own NUMA node"));
 }
 
 TEST(RailMapCheck, TellsTheMapAndWhereItDiffers) {

@@ -16,59 +16,6 @@ JobFacts port_job() {
   add_ports(job);
   return job;
 }
-CheckedPort& port_at(JobFacts& job, std::size_t node) { return job.nodes[node].ports->front(); }
-
-TEST(PortStateCheck, WarnsOfPortsThatAreDown) {
-  JobFacts job = port_job();
-  EXPECT_THAT(said(job, "port-state"), ElementsAre("ok|||all ports are ACTIVE and LinkUp"));
-  port_at(job, 1).state = "DOWN";
-  port_at(job, 1).physical_state = "Polling";
-  EXPECT_THAT(said(job, "port-state"),
-              ElementsAre("warning|c1|mlx5_0 port 1|state DOWN, physical state Polling"));
-  port_at(job, 1).state = "ACTIVE";
-  port_at(job, 1).physical_state = "LinkErrorRecovery";
-  EXPECT_EQ(results_of(job, "port-state").front().verdict, Verdict::warning);
-  for (CheckedNode& node : job.nodes) node.ports->clear();
-  EXPECT_THAT(said(job, "port-state"),
-              ElementsAre("not checked|||the nodes have no InfiniBand or RoCE port that tells it"));
-}
-
-TEST(PortRateCheck, ComparesPortsOfAKind) {
-  JobFacts job = port_job();
-  for (CheckedNode& node : job.nodes) {
-    node.ports->front().rate = 4e11;
-    node.ports->push_back(port_up("mlx5_1"));
-    node.ports->back().link_layer = "Ethernet";
-    node.ports->back().rate = 2.5e10;
-  }
-  EXPECT_THAT(said(job, "port-rate"),
-              ElementsAre("ok|||25 Gbit/s and 400 Gbit/s on all ports of a kind"));
-  port_at(job, 3).rate = 1e11;
-  EXPECT_THAT(
-      said(job, "port-rate"),
-      ElementsAre("warning|c3|mlx5_0 port 1|runs at 100 Gbit/s, most of its like at 400 Gbit/s"));
-}
-
-TEST(PortErrorsCheck, WarnsOfManyMoreThanElsewhere) {
-  JobFacts job = port_job();
-  for (CheckedNode& node : job.nodes) {
-    node.ports->front().link_downed = 2;
-    node.ports->front().symbol_errors = 0;
-  }
-  EXPECT_EQ(results_of(job, "port-errors").front().verdict, Verdict::ok);
-  port_at(job, 0).link_downed = 10;
-  EXPECT_EQ(results_of(job, "port-errors").front().verdict, Verdict::ok);
-  port_at(job, 0).link_downed = 11;
-  port_at(job, 2).symbol_errors = 4000;
-  EXPECT_THAT(
-      said(job, "port-errors"),
-      ElementsAre("warning|c0|mlx5_0 port 1|11 losses of the link since its counters were reset",
-                  "warning|c2|mlx5_0 port 1|4000 symbol errors since its counters were reset"));
-  // All have many: maintenance, and no bad cable.
-  for (CheckedNode& node : job.nodes) node.ports->front().link_downed = 11;
-  port_at(job, 2).symbol_errors = 0;
-  EXPECT_EQ(results_of(job, "port-errors").front().verdict, Verdict::ok);
-}
 
 TEST(GpuDirectCheck, WantsEitherOfBothWays) {
   JobFacts job = gpu_job(1, 1);
@@ -173,6 +120,27 @@ TEST(CpuGovernorCheck, WarnsOfPowersave) {
   job.nodes[0].governors = {{"performance", 6}, {"powersave", 2}};
   EXPECT_THAT(said(job, "cpu-governor"),
               ElementsAre("warning|c0||2 of 8 CPUs have the frequency governor powersave"));
+}
+
+/// There powersave is the dynamic default.
+TEST(CpuGovernorCheck, AsksActiveDriversForTheirPreference) {
+  for (const char* const driver : {"intel_pstate", "amd-pstate-epp"}) {
+    JobFacts job = bare_job("host", 1, 1);
+    CheckedNode& node = job.nodes[0];
+    node.governors = {{"powersave", 8}};
+    node.frequency_driver = driver;
+    EXPECT_EQ(results_of(job, "cpu-governor").front().verdict, Verdict::ok) << driver;
+    node.energy_preferences = {{"balance_performance", 8}};
+    EXPECT_EQ(results_of(job, "cpu-governor").front().verdict, Verdict::ok) << driver;
+    node.energy_preferences = {{"balance_performance", 5}, {"balance_power", 2}, {"power", 1}};
+    EXPECT_THAT(said(job, "cpu-governor"),
+                ElementsAre("warning|c0||3 of 8 CPUs prefer to save energy "
+                            "(energy_performance_preference)"))
+        << driver;
+    node.frequency_driver = "acpi-cpufreq";
+    EXPECT_THAT(said(job, "cpu-governor"),
+                ElementsAre("warning|c0||8 of 8 CPUs have the frequency governor powersave"));
+  }
 }
 
 }  // namespace

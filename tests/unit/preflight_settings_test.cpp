@@ -40,6 +40,12 @@ INSTANTIATE_TEST_SUITE_P(
                     Setting{"nccl-transports", "NCCL_SHM_DISABLE", "1", "0"},
                     Setting{"nccl-transports", "NCCL_IB_DISABLE", "1", "0"},
                     Setting{"nccl-transports", "NCCL_NET", "Socket", "IB"},
+                    Setting{"nccl-transports", "NCCL_NET", "socket", "ib"},
+                    Setting{"nccl-transports", "NCCL_P2P_LEVEL", "LOC", "NVL"},
+                    Setting{"nccl-transports", "NCCL_P2P_LEVEL", "0", "5"},
+                    Setting{"nccl-transports", "NCCL_NET_GDR_LEVEL", "loc", "SYS"},
+                    Setting{"nccl-transports", "NCCL_NET_GDR_LEVEL", "0", "PXB"},
+                    Setting{"nccl-debug", "NCCL_DEBUG", "info", "warn"},
                     Setting{"nccl-debug", "NCCL_DEBUG", "INFO", "WARN"},
                     Setting{"nccl-debug", "NCCL_DEBUG", "TRACE", "VERSION"},
                     Setting{"nccl-interfaces", "NCCL_SOCKET_IFNAME", "lo", "^lo,docker0"},
@@ -65,10 +71,13 @@ TEST(NcclChecks, SayNothingOfAJobOnTheHost) {
 }
 
 TEST(NcclChoicesCheck, TellsThemAndWarnsOfNone) {
-  EXPECT_THAT(said(job_with("cuda", "NCCL_ALGO", "Ring"), "nccl-choices"),
-              ElementsAre("ok|||told: NCCL_ALGO=Ring"));
-  EXPECT_THAT(said(bare_job("cuda", 1, 1), "nccl-choices"),
-              ElementsAre("ok|||NCCL chooses by itself"));
+  EXPECT_THAT(
+      said(job_with("cuda", "NCCL_ALGO", "Ring"), "nccl-choices"),
+      ElementsAre("ok|||told: NCCL_ALGO=Ring; nccl.conf and NCCL_CONF_FILE are not read here"));
+  EXPECT_THAT(
+      said(bare_job("cuda", 1, 1), "nccl-choices"),
+      ElementsAre(
+          "ok|||variables leave all to NCCL; nccl.conf and NCCL_CONF_FILE are not read here"));
 }
 
 TEST(NcclFilesCheck, WarnsOfFilesThatAreNotThere) {
@@ -116,12 +125,30 @@ TEST(NcclPluginsCheck, WantsThemAlikeAndThoseThatAreNamed) {
   EXPECT_EQ(results_of(job, "nccl-plugins").front().verdict, Verdict::ok);
 }
 
+/// Whether a path is there is found out where the rank runs; nothing is looked for along others.
 TEST(NcclPluginsCheck, KnowsPluginsByPathAndNone) {
-  for (const char* const value : {"none", "/opt/x/libnccl-net-ofi.so", "libnccl-net-ofi.so"}) {
+  for (const char* const value : {"none", "/opt/x/libnccl-net-x.so", "libnccl-net-ofi.so"}) {
     JobFacts job = job_with("cuda", "NCCL_NET_PLUGIN", value);
     for (CheckedNode& node : job.nodes) node.nccl_plugins = {"libnccl-net-ofi.so"};
     EXPECT_EQ(results_of(job, "nccl-plugins").front().verdict, Verdict::ok) << value;
   }
+}
+
+TEST(EqualSettingsCheck, LetsEachRankHaveItsOwnAdapters) {
+  JobFacts job = bare_job("cuda", 2, 2);
+  for (CheckedRank& rank : job.ranks) {
+    rank.environment["NCCL_IB_HCA"] = fmt::format("=mlx5_{}", rank.local_rank);
+    rank.environment["UCX_NET_DEVICES"] = fmt::format("mlx5_{}:1", rank.local_rank);
+  }
+  EXPECT_EQ(results_of(job, "equal-settings").front().verdict, Verdict::ok);
+  job.ranks[3].environment["NCCL_IB_HCA"] = "=mlx5_0,mlx5_1";
+  EXPECT_THAT(said(job, "equal-settings"),
+              ElementsAre("warning|c1|rank 3|NCCL_IB_HCA names 2 adapters, elsewhere NCCL_IB_HCA "
+                          "names 1 adapter"));
+  job.ranks[3].environment.erase("NCCL_IB_HCA");
+  EXPECT_THAT(said(job, "equal-settings"),
+              ElementsAre("warning|c1|rank 3|NCCL_IB_HCA is not set, elsewhere NCCL_IB_HCA names 1 "
+                          "adapter"));
 }
 
 TEST(EqualSettingsCheck, WarnsOfRanksThatDiffer) {

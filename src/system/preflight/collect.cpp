@@ -47,8 +47,12 @@ void add_xids(std::vector<CheckedGpu>& gpus, const fs::path& root) {
   }
 }
 
+const nvml::Functions* functions_of(const FactSources& sources) {
+  return sources.nvml == nullptr ? nullptr : sources.nvml->functions();
+}
+
 void add_gpus(CheckedNode& node, const FactSources& sources) {
-  const nvml::Functions* const nvml = sources.nvml == nullptr ? nullptr : sources.nvml->functions();
+  const nvml::Functions* const nvml = functions_of(sources);
   FoundGpus found = find_gpus(nvml, sources.root);
   node.peers = find_peers(nvml, found);
   if (found.gpus) add_xids(*found.gpus, sources.root);
@@ -75,12 +79,24 @@ void add_paths(CheckedNode& node, const FactSources& sources) {
 
 }  // namespace
 
+std::optional<CheckedGpu> collect_gpu(const FactSources& sources, std::string_view uuid) {
+  const nvml::Functions* const nvml = functions_of(sources);
+  return nvml == nullptr ? std::nullopt : find_gpu(*nvml, uuid, sources.root);
+}
+
+std::optional<std::vector<std::string>> collect_visible_gpus(const FactSources& sources) {
+  const nvml::Functions* const nvml = functions_of(sources);
+  return nvml == nullptr ? std::nullopt : visible_gpus(*nvml);
+}
+
 CheckedNode collect_node(const FactSources& sources, const MachineFacts& machine) {
   CheckedNode node;
   add_machine(node, machine);
   add_shared_memory(node, sources.root);
   node.numa_cpus = numa_cpus(sources.root);
   node.governors = governors(sources.root);
+  node.frequency_driver = frequency_driver(sources.root);
+  node.energy_preferences = energy_preferences(sources.root);
   add_gpus(node, sources);
   add_paths(node, sources);
   node.ports = find_ports(sources.root);

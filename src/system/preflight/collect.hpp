@@ -3,6 +3,10 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "system/facts.hpp"
 #include "system/nvml.hpp"
@@ -21,6 +25,13 @@ struct FactSources {
 /// Of this node; one rank of each node asks. `machine` is what is known of it already. The node's
 /// index is left to the caller.
 [[nodiscard]] CheckedNode collect_node(const FactSources& sources, const MachineFacts& machine);
+
+/// The GPU of a rank, which its node's first rank may not see. Absent where NVML cannot tell of it.
+[[nodiscard]] std::optional<CheckedGpu> collect_gpu(const FactSources& sources,
+                                                    std::string_view uuid);
+/// UUIDs of the GPUs that this process may use.
+[[nodiscard]] std::optional<std::vector<std::string>> collect_visible_gpus(
+    const FactSources& sources);
 
 /// Of this process: binding, limits, environment, launcher. Rank, node, local rank, GPU, versions
 /// and the sniff test are left to the caller.

@@ -32,10 +32,14 @@ void add_locked_memory(CheckedRank& rank, const fs::path& root) {
 
 /// Variables that name a file for NCCL to read, where there is none.
 std::vector<std::string> missing_files(const FactSources& sources) {
-  constexpr std::array<const char*, 3> names{"NCCL_TOPO_FILE", "NCCL_GRAPH_FILE", "NCCL_CONF_FILE"};
+  constexpr std::array<const char*, 4> names{"NCCL_TOPO_FILE", "NCCL_GRAPH_FILE", "NCCL_CONF_FILE",
+                                             "NCCL_NET_PLUGIN"};
   std::vector<std::string> missing;
   for (const char* const name : names) {
     const std::optional<std::string> file = sources.environment(name);
+    const bool is_name = std::string_view{name} == "NCCL_NET_PLUGIN" &&
+                         file.value_or("").find('/') == std::string::npos;
+    if (is_name) continue;  // of a library, which is looked for along paths
     std::error_code failure;
     if (file && !file->empty() && !fs::exists(below(sources.root, *file), failure)) {
       missing.emplace_back(name);

@@ -47,15 +47,6 @@ void add_pci(CheckedGpu& gpu, const PciFacts& facts) {
   gpu.pci_path = facts.path;
 }
 
-/// "NVLink" for a GPU at the other end of a link, or a switch that both have.
-bool joined_by_links(const CheckedGpu& a, const CheckedGpu& b) {
-  if (!a.nvlink_peers || !b.nvlink_peers) return false;
-  return std::ranges::any_of(*a.nvlink_peers, [&](const std::string& peer) {
-    return peer == b.pci_bus_id ||
-           std::ranges::find(*b.nvlink_peers, peer) != b.nvlink_peers->end();
-  });
-}
-
 std::optional<std::string> ancestor_name(int level) {
   switch (level) {
     case nvml::one_board:
@@ -95,6 +86,14 @@ void ask_peers(CheckedPeers& peers, const Functions& nvml, Device a, Device b) {
 
 }  // namespace
 
+bool joined_by_nvlinks(const CheckedGpu& a, const CheckedGpu& b) {
+  if (!a.nvlink_peers || !b.nvlink_peers) return false;
+  return std::ranges::any_of(*a.nvlink_peers, [&](const std::string& peer) {
+    return peer == b.pci_bus_id ||
+           std::ranges::find(*b.nvlink_peers, peer) != b.nvlink_peers->end();
+  });
+}
+
 FoundGpus find_gpus(const Functions* nvml, const fs::path& root) {
   FoundGpus found;
   if (nvml != nullptr) ask_all(found, *nvml);
@@ -113,6 +112,30 @@ FoundGpus find_gpus(const Functions* nvml, const fs::path& root) {
   return found;
 }
 
+std::optional<CheckedGpu> find_gpu(const Functions& nvml, std::string_view uuid,
+                                   const fs::path& root) {
+  const std::string text{uuid};
+  const auto device = ask<Device>(nvml.handle_by_uuid, text.c_str());
+  if (!device) return std::nullopt;
+  CheckedGpu gpu = ask_gpu(nvml, *device);
+  if (!gpu.pci_bus_id.empty()) {
+    add_pci(gpu, pci_facts(root / "sys/bus/pci/devices" / gpu.pci_bus_id));
+  }
+  return gpu;
+}
+
+std::optional<std::vector<std::string>> visible_gpus(const Functions& nvml) {
+  const std::optional<unsigned> count = ask<unsigned>(nvml.count);
+  if (!count || nvml.handle_by_index == nullptr) return std::nullopt;
+  std::vector<std::string> uuids;
+  for (unsigned index = 0; index < *count; ++index) {
+    const auto device = ask<Device>(nvml.handle_by_index, index);
+    if (!device) continue;
+    if (auto uuid = nvml::ask_text(nvml.uuid, *device)) uuids.push_back(*std::move(uuid));
+  }
+  return uuids;
+}
+
 std::vector<CheckedPeers> find_peers(const Functions* nvml, const FoundGpus& found) {
   std::vector<CheckedPeers> all;
   if (!found.gpus) return all;
@@ -125,7 +148,7 @@ std::vector<CheckedPeers> find_peers(const Functions* nvml, const FoundGpus& fou
       if (nvml != nullptr && j < found.handles.size()) {
         ask_peers(peers, *nvml, found.handles[i], found.handles[j]);
       }
-      if (joined_by_links(a, b)) peers.link = "NVLink";
+      if (joined_by_nvlinks(a, b)) peers.link = "NVLink";
       if (!peers.link) {
         peers.link = closest_on_paths(a.pci_path, a.numa_node, b.pci_path, b.numa_node);
       }

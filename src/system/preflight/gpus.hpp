@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "system/nvml.hpp"
@@ -20,6 +21,16 @@ struct FoundGpus {
 };
 /// `nvml` may be nullptr. Not filled in: Xids.
 [[nodiscard]] FoundGpus find_gpus(const nvml::Functions* nvml, const std::filesystem::path& root);
+
+/// The GPU with this UUID, as NVML and sysfs know it; absent where NVML does not. Not filled in:
+/// Xids.
+[[nodiscard]] std::optional<CheckedGpu> find_gpu(const nvml::Functions& nvml, std::string_view uuid,
+                                                 const std::filesystem::path& root);
+/// UUIDs of the GPUs that this process may use: control groups can leave it a few of the node's.
+[[nodiscard]] std::optional<std::vector<std::string>> visible_gpus(const nvml::Functions& nvml);
+
+/// Whether one has a link to the other, or both to one switch.
+[[nodiscard]] bool joined_by_nvlinks(const CheckedGpu& a, const CheckedGpu& b);
 
 /// What NVML knows of one GPU.
 [[nodiscard]] CheckedGpu ask_gpu(const nvml::Functions& nvml, nvml::Device device);

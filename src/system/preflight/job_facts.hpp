@@ -74,7 +74,10 @@ struct CheckedNode {
   std::optional<double> memory, shm_size, shm_free;   ///< B; shm: /dev/shm
   std::map<std::string, std::vector<int>> numa_cpus;  ///< logical CPUs by NUMA node "0", "1", ...
   std::optional<std::map<std::string, int>> governors;  ///< CPUs by frequency governor
-  std::optional<bool> iommu_translates;                 ///< an IOMMU is on and not in passthrough
+  std::optional<std::string> frequency_driver;          ///< of CPUs: "intel_pstate"
+  /// CPUs by what the driver prefers in trading speed for energy: "balance_performance".
+  std::optional<std::map<std::string, int>> energy_preferences;
+  std::optional<bool> iommu_translates;  ///< an IOMMU is on and not in passthrough
   std::optional<bool> acs;  ///< access control redirects peer traffic on a bridge above a GPU
   std::optional<bool> nvidia_peermem, gdrcopy, dmabuf;   ///< what GPUDirect RDMA needs: modules
                                                          ///< loaded, kernel able
@@ -98,6 +101,8 @@ struct CheckedRank {
   std::vector<int> cpus, cores;    ///< logical CPUs it may run on, their physical cores; empty =
                                    ///< unknown
   std::optional<std::string> gpu;  ///< UUID of the GPU that it takes
+  /// UUIDs of those of its node that it may use; only of ranks that take one.
+  std::optional<std::vector<std::string>> visible_gpus;
   int blas_threads = 1;
   std::optional<double> locked_memory_limit;  ///< B; infinity is stored as absent with
                                               ///< locked_memory_unlimited
@@ -122,6 +127,7 @@ struct JobFacts {
   bool share_gpu = false;                     ///< several ranks on one GPU are wanted
   int world = 1;                              ///< ranks as MPI counts them
   std::optional<std::string> device_problem;  ///< why that device cannot be had: a stop
+  std::optional<std::string> device_reason;   ///< of --device auto: why it is this one
   std::optional<std::string> sniff_skipped;   ///< why there was no sniff test
   std::vector<CheckedNode> nodes;             ///< by index
   std::vector<CheckedRank> ranks;             ///< by rank

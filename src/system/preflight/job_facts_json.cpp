@@ -162,16 +162,4 @@ JobFacts job_facts_from_json(std::string_view text) {
   return facts;
 }
 
-JobFacts merge(JobFacts a, JobFacts b) {
-  const auto join = [](auto& into, auto& from, auto number) {
-    std::ranges::move(from, std::back_inserter(into));
-    std::ranges::stable_sort(into, {}, number);
-    const auto repeated = std::ranges::unique(into, {}, number);
-    into.erase(repeated.begin(), repeated.end());
-  };
-  join(a.nodes, b.nodes, &CheckedNode::node);
-  join(a.ranks, b.ranks, &CheckedRank::rank);
-  return a;
-}
-
 }  // namespace isoscale::system

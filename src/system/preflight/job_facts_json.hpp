@@ -15,8 +15,4 @@ namespace isoscale::system {
 /// what is wrong.
 [[nodiscard]] JobFacts job_facts_from_json(std::string_view json);
 
-/// Facts of some ranks and their nodes together with those of others: nodes once each, by index,
-/// ranks by number; what describes the job is `a`'s.
-[[nodiscard]] JobFacts merge(JobFacts a, JobFacts b);
-
 }  // namespace isoscale::system

@@ -87,6 +87,8 @@ void fields(const CheckedNode*, Visit visit) {
   visit("shm_free", &CheckedNode::shm_free);
   visit("numa_cpus", &CheckedNode::numa_cpus);
   visit("governors", &CheckedNode::governors);
+  visit("frequency_driver", &CheckedNode::frequency_driver);
+  visit("energy_preferences", &CheckedNode::energy_preferences);
   visit("iommu_translates", &CheckedNode::iommu_translates);
   visit("acs", &CheckedNode::acs);
   visit("nvidia_peermem", &CheckedNode::nvidia_peermem);
@@ -114,6 +116,7 @@ void fields(const CheckedRank*, Visit visit) {
   visit("cpus", &CheckedRank::cpus);
   visit("cores", &CheckedRank::cores);
   visit("gpu", &CheckedRank::gpu);
+  visit("visible_gpus", &CheckedRank::visible_gpus);
   visit("blas_threads", &CheckedRank::blas_threads);
   visit("locked_memory_limit", &CheckedRank::locked_memory_limit);
   visit("locked_memory_unlimited", &CheckedRank::locked_memory_unlimited);
@@ -131,6 +134,7 @@ void fields(const JobFacts*, Visit visit) {
   visit("share_gpu", &JobFacts::share_gpu);
   visit("world", &JobFacts::world);
   visit("device_problem", &JobFacts::device_problem);
+  visit("device_reason", &JobFacts::device_reason);
   visit("sniff_skipped", &JobFacts::sniff_skipped);
   visit("nodes", &JobFacts::nodes);
   visit("ranks", &JobFacts::ranks);

@@ -15,10 +15,39 @@ std::string NodeRanks::host() const {
   return facts != nullptr ? facts->host : fmt::format("node {}", node);
 }
 
+namespace {
+
+/// Ranks by the GPU that they took.
+using Takers = std::unordered_map<std::string, std::vector<const CheckedRank*>>;
+
+/// Adds those that were taken and that nobody could look at, so that rules find all unknown of
+/// them. Where GPUs are partitioned ranks take instances, which are not listed.
+void add_unseen(std::vector<JobGpu>& gpus, const JobFacts& job, const Takers& takers) {
+  static const CheckedGpu unseen;
+  std::map<int, const CheckedNode*> nodes;
+  for (const CheckedNode& node : job.nodes) nodes[node.node] = &node;
+  std::unordered_map<std::string, bool> seen;
+  for (const JobGpu& one : gpus) seen[one.gpu->uuid] = true;
+  for (const CheckedRank& rank : job.ranks) {
+    const auto node = nodes.find(rank.node);
+    if (!rank.gpu || node == nodes.end() || !seen.emplace(*rank.gpu, true).second) continue;
+    const bool has_mig = node->second->gpus &&
+                         std::ranges::any_of(*node->second->gpus,
+                                             [](const CheckedGpu& gpu) { return gpu.mig == true; });
+    if (has_mig) continue;
+    gpus.push_back({.node = node->second,
+                    .gpu = &unseen,
+                    .index = static_cast<int>(node->second->gpus ? node->second->gpus->size() : 0),
+                    .ranks = takers.at(*rank.gpu)});
+  }
+}
+
+}  // namespace
+
 std::vector<JobGpu> job_gpus(const JobFacts& job) {
   std::vector<JobGpu> gpus;
   if (job.device != "cuda") return gpus;
-  std::unordered_map<std::string, std::vector<const CheckedRank*>> ranks;
+  Takers ranks;
   for (const CheckedRank& rank : job.ranks) {
     if (rank.gpu) ranks[*rank.gpu].push_back(&rank);
   }
@@ -41,6 +70,8 @@ std::vector<JobGpu> job_gpus(const JobFacts& job) {
         std::remove_if(gpus.begin() + static_cast<std::ptrdiff_t>(begin), gpus.end(), is_foreign),
         gpus.end());
   }
+  add_unseen(gpus, job, ranks);
+  std::ranges::stable_sort(gpus, {}, [](const JobGpu& one) { return one.node->node; });
   return gpus;
 }
 
@@ -51,6 +82,12 @@ std::string no_gpus(const JobFacts& job, std::string_view source) {
 
 std::string gpu_text(int index, const CheckedGpu& gpu) {
   return fmt::format("GPU {} ({})", index, gpu.pci_bus_id);
+}
+
+bool is_joined_by_c2c(const CheckedGpu& gpu) {
+  return gpu.name && (gpu.name->find("GH200") != std::string::npos ||
+                      gpu.name->find("GB200") != std::string::npos ||
+                      gpu.name->find("GB300") != std::string::npos);
 }
 
 std::string port_text(const CheckedPort& port) {

@@ -29,6 +29,8 @@ struct JobGpu {
 
 /// "GPU 3 (0000:5d:00.0)"
 [[nodiscard]] std::string gpu_text(int index, const CheckedGpu& gpu);
+/// Whether NVLink-C2C joins it with its CPU (Grace): its PCIe link carries nothing that counts.
+[[nodiscard]] bool is_joined_by_c2c(const CheckedGpu& gpu);
 /// "mlx5_2 port 1"
 [[nodiscard]] std::string port_text(const CheckedPort& port);
 /// Whether it carries data.

@@ -32,6 +32,16 @@ std::optional<int> number_after(std::string_view prefix, const fs::path& folder)
   return rest.empty() ? number : std::nullopt;
 }
 
+/// CPUs by what a file of theirs says.
+std::optional<std::map<std::string, int>> cpus_by(const fs::path& root, const char* file) {
+  std::map<std::string, int> cpus;
+  for (const fs::path& cpu : entries_of(root / "sys/devices/system/cpu", "cpu")) {
+    if (!number_after("cpu", cpu)) continue;
+    if (const auto value = line_in(cpu / file)) ++cpus[*value];
+  }
+  return cpus.empty() ? std::nullopt : std::optional{std::move(cpus)};
+}
+
 bool is_folder(const fs::path& path) {
   std::error_code failure;
   return fs::is_directory(path, failure);
@@ -90,12 +100,16 @@ std::map<std::string, std::vector<int>> numa_cpus(const fs::path& root) {
 }
 
 std::optional<std::map<std::string, int>> governors(const fs::path& root) {
-  std::map<std::string, int> by_governor;
-  for (const fs::path& cpu : entries_of(root / "sys/devices/system/cpu", "cpu")) {
-    if (!number_after("cpu", cpu)) continue;
-    if (const auto governor = line_in(cpu / "cpufreq/scaling_governor")) ++by_governor[*governor];
-  }
-  return by_governor.empty() ? std::nullopt : std::optional{std::move(by_governor)};
+  return cpus_by(root, "cpufreq/scaling_governor");
+}
+
+std::optional<std::string> frequency_driver(const fs::path& root) {
+  const auto drivers = cpus_by(root, "cpufreq/scaling_driver");
+  return drivers ? std::optional{drivers->begin()->first} : std::nullopt;
+}
+
+std::optional<std::map<std::string, int>> energy_preferences(const fs::path& root) {
+  return cpus_by(root, "cpufreq/energy_performance_preference");
 }
 
 std::optional<bool> iommu_translates(const fs::path& root, const std::vector<fs::path>& functions) {

@@ -23,6 +23,12 @@ namespace isoscale::system {
 [[nodiscard]] std::optional<std::map<std::string, int>> governors(
     const std::filesystem::path& root);
 
+/// The driver that sets frequencies of CPUs, of several the first by name: "intel_pstate".
+[[nodiscard]] std::optional<std::string> frequency_driver(const std::filesystem::path& root);
+/// CPUs by energy preference, where the driver has such.
+[[nodiscard]] std::optional<std::map<std::string, int>> energy_preferences(
+    const std::filesystem::path& root);
+
 /// Whether an IOMMU translates what devices access: the groups of `functions` (folders of PCI
 /// functions), or all where none of those is in one.
 [[nodiscard]] std::optional<bool> iommu_translates(

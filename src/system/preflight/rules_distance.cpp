@@ -5,39 +5,13 @@
 #include <algorithm>
 #include <array>
 
+#include "system/preflight/adapters.hpp"
 #include "system/preflight/job_view.hpp"
-#include "system/preflight/pci.hpp"
 #include "system/preflight/rules.hpp"
 
 /// How far GPUs are from the cores and adapters that serve them.
 namespace isoscale::system {
 namespace {
-
-/// From near to far.
-constexpr std::array<std::string_view, 5> distances{"one switch", "several switches", "host bridge",
-                                                    "NUMA node", "system"};
-
-struct Nearest {
-  std::size_t distance = 0;           ///< in `distances`
-  std::vector<std::string> adapters;  ///< all that are as near
-};
-
-/// The adapters nearest to a GPU among those that are up; nullopt where none has a known distance.
-std::optional<Nearest> nearest_adapters(const CheckedGpu& gpu, const CheckedNode& node) {
-  std::optional<Nearest> nearest;
-  for (const CheckedPort& port : *node.ports) {
-    if (!is_up(port)) continue;
-    const auto closest =
-        closest_on_paths(gpu.pci_path, gpu.numa_node, port.pci_path, port.numa_node);
-    if (!closest) continue;
-    const auto distance =
-        static_cast<std::size_t>(std::ranges::find(distances, *closest) - distances.begin());
-    if (nearest && distance > nearest->distance) continue;
-    if (!nearest || distance < nearest->distance) nearest = Nearest{distance, {}};
-    nearest->adapters.push_back(port.device);
-  }
-  return nearest;
-}
 
 std::string no_distance(const JobFacts& job) {
   const bool any_port = std::ranges::any_of(job.nodes, has_up_port);
@@ -46,24 +20,36 @@ std::string no_distance(const JobFacts& job) {
                   : "no InfiniBand or RoCE port is known to be up";
 }
 
-/// Nodes of one GPU joined to its CPU by NVLink-C2C, and of one socket, have no farther side.
+/// NCCL's default for GPUDirect RDMA is a path of PCIe switches alone (PXB).
+bool is_behind_switches(std::size_t distance) {
+  return distance_name(distance) == "one switch" || distance_name(distance) == "several switches";
+}
+
+/// Nodes of one GPU joined to its CPU by NVLink-C2C, and of one NUMA node, have no farther side.
 Results judge_gpu_nic(const JobFacts& job) {
   Findings findings;
+  std::string fine = "every GPU has an adapter on its own NUMA node";
   for (const JobGpu& one : job_gpus(job)) {
     if (!one.node->ports) continue;
-    const auto nearest = nearest_adapters(*one.gpu, *one.node);
-    if (!findings.knows(nearest) || distances[nearest->distance] != "system") continue;
+    const auto nearest = nearest_ports(*one.gpu, *one.node);
+    if (!findings.knows(nearest)) continue;
+    if (!is_behind_switches(nearest->distance) && !is_joined_by_c2c(*one.gpu)) {
+      fine =
+          "every GPU has an adapter on its own NUMA node, some not behind PCIe switches alone: "
+          "there NCCL uses GPUDirect RDMA only where NCCL_NET_GDR_LEVEL allows it (PHB), or on Arm";
+    }
+    if (distance_name(nearest->distance) != "system") continue;
     findings.warn(one.place(),
-                  {.what = fmt::format("its nearest adapter, {}, is on another socket",
-                                       nearest->adapters.front()),
-                   .cost = "what it sends to other nodes crosses the link between the sockets, "
-                           "and GPUDirect RDMA is not used over that distance",
+                  {.what = fmt::format("its nearest adapter, {}, is on another NUMA node",
+                                       nearest->ports.front()->device),
+                   .cost = "what it sends to other nodes crosses the links between NUMA nodes, and "
+                           "NCCL uses GPUDirect RDMA over that distance only where "
+                           "NCCL_NET_GDR_LEVEL allows it (SYS)",
                    .fix = "use the GPUs beside the adapter, or move the adapter; see nvidia-smi "
                           "topo -m"});
   }
-  return std::move(findings).results({.fine = "every GPU has an adapter on its own socket",
-                                      .unknown = no_distance(job),
-                                      .how = "mount /sys"});
+  return std::move(findings).results(
+      {.fine = std::move(fine), .unknown = no_distance(job), .how = "mount /sys"});
 }
 
 /// "GPU0-mlx5_0 GPU1-mlx5_1": the first of the nearest adapters that fewer GPUs before it use.
@@ -71,13 +57,12 @@ std::optional<std::string> rail_map(std::span<const JobGpu> gpus) {
   std::map<std::string, int> users;
   std::vector<std::string> rails;
   for (const JobGpu& one : gpus) {
-    if (!one.node->ports) return std::nullopt;
-    const auto nearest = nearest_adapters(*one.gpu, *one.node);
+    const auto nearest = nearest_ports(*one.gpu, *one.node);
     if (!nearest) return std::nullopt;
     const auto chosen = std::ranges::min_element(
-        nearest->adapters, {}, [&](const std::string& adapter) { return users[adapter]; });
-    ++users[*chosen];
-    rails.push_back(fmt::format("GPU{}-{}", one.index, *chosen));
+        nearest->ports, {}, [&](const CheckedPort* port) { return users[port->device]; });
+    ++users[(*chosen)->device];
+    rails.push_back(fmt::format("GPU{}-{}", one.index, (*chosen)->device));
   }
   return fmt::format("{}", fmt::join(rails, " "));
 }
@@ -128,12 +113,13 @@ Results judge_gpu_cores(const JobFacts& job) {
       }
       findings.know();
       if (share_any(rank->cpus, near->second)) continue;
-      findings.warn(one.place(),
-                    {.what = fmt::format("none of its rank's CPUs is on its NUMA node, {}",
-                                         *one.gpu->numa_node),
-                     .cost = "launches, copies and proxy threads cross the link between sockets",
-                     .fix = "bind ranks beside their GPUs: launch/ has scripts; srun "
-                            "--gpu-bind=closest; nvidia-smi topo -m shows the places"});
+      findings.warn(
+          one.place(),
+          {.what =
+               fmt::format("none of its rank's CPUs is on its NUMA node, {}", *one.gpu->numa_node),
+           .cost = "launches, copies and proxy threads cross the links between NUMA nodes",
+           .fix = "bind ranks beside their GPUs: launch/bind.sh, with srun "
+                  "--gpu-bind=none; nvidia-smi topo -m shows the places"});
     }
   }
   return std::move(findings).results(
@@ -144,7 +130,7 @@ Results judge_gpu_cores(const JobFacts& job) {
 }
 
 constexpr std::array checks{
-    Check{"gpu-nic", "whether the nearest adapter of a GPU is across the socket", judge_gpu_nic},
+    Check{"gpu-nic", "whether the nearest adapter of a GPU is on its NUMA node", judge_gpu_nic},
     Check{"rail-map", "which adapter is nearest to which GPU, alike on all nodes", judge_rail_map},
     Check{"gpu-cores", "whether ranks run on the NUMA node of their GPU", judge_gpu_cores},
 };

@@ -89,10 +89,22 @@ Results judge_threads(const JobFacts& job) {
 
 /// Those that launchers and scripts set for each rank by itself.
 bool is_of_one_rank(const std::string& variable) {
-  constexpr std::array<std::string_view, 5> names{"CUDA_VISIBLE_DEVICES", "UCX_NET_DEVICES",
-                                                  "OMP_PLACES", "CUDA_MPS_PIPE_DIRECTORY",
-                                                  "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"};
+  constexpr std::array<std::string_view, 6> names{
+      "CUDA_VISIBLE_DEVICES", "UCX_NET_DEVICES",         "OMP_PLACES",
+      "GOMP_CPU_AFFINITY",    "CUDA_MPS_PIPE_DIRECTORY", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"};
   return std::ranges::find(names, variable) != names.end();
+}
+
+/// What of a value is to be alike: of a list of adapters the number, since each rank may be given
+/// those beside its GPU.
+std::string alike_part(const CheckedRank& rank, const std::string& variable) {
+  const std::optional<std::string> value = setting(rank, variable);
+  if (!value) return fmt::format("{} is not set", variable);
+  if (variable == "NCCL_IB_HCA") {
+    return fmt::format("{} {} {}", variable, value->starts_with('^') ? "leaves out" : "names",
+                       counted(parts_of_list(*value).size(), "adapter"));
+  }
+  return fmt::format("{}={}", variable, base::printable(*value));
 }
 
 Results judge_equal(const JobFacts& job) {
@@ -104,17 +116,12 @@ Results judge_equal(const JobFacts& job) {
       if (!is_of_one_rank(variable)) variables.insert(variable);
     }
   }
-  const auto text_of = [](const CheckedRank& rank, const std::string& variable) {
-    const std::optional<std::string> value = setting(rank, variable);
-    return value ? fmt::format("{}={}", variable, base::printable(*value))
-                 : fmt::format("{} is not set", variable);
-  };
   for (const std::string& variable : variables) {
     std::vector<std::string> values;
-    for (const CheckedRank& rank : job.ranks) values.push_back(text_of(rank, variable));
+    for (const CheckedRank& rank : job.ranks) values.push_back(alike_part(rank, variable));
     const std::string usual = *most_common(std::span<const std::string>{values});
     const auto judge = [&](const CheckedRank& rank, const CheckedNode*) -> std::string {
-      const std::string text = text_of(rank, variable);
+      const std::string text = alike_part(rank, variable);
       return text == usual ? "" : fmt::format("{}, elsewhere {}", text, usual);
     };
     for_ranks(job, judge, [&](Place place, const std::string& text) {

@@ -15,14 +15,19 @@ namespace {
 
 constexpr std::string_view on_cuda = "run with --device cuda where NVML answers";
 
-/// Data-centre models; others have no ECC to speak of, or it is a choice.
+/// Data-centre models; others have no ECC to speak of, or it is a choice. By whole words of the
+/// name: an "NVIDIA RTX A4000" is no A40.
 bool is_data_centre(const CheckedGpu& gpu) {
-  constexpr std::array<std::string_view, 17> models{
-      "A100",  "A800", "A30",  "A40",  "A10",   "H100",  "H800", "H200", "H20",
-      "GH200", "B100", "B200", "B300", "GB200", "GB300", "V100", "L40"};
-  if (!gpu.name) return false;
-  return std::ranges::any_of(
-      models, [&](std::string_view model) { return gpu.name->find(model) != std::string::npos; });
+  constexpr std::array<std::string_view, 22> models{
+      "A100",  "A800", "A30",  "A40",  "A10",   "A16",   "A2",   "H100", "H800", "H200", "H20",
+      "GH200", "B100", "B200", "B300", "GB200", "GB300", "V100", "L40",  "L40S", "L4",   "T4"};
+  std::string_view rest = gpu.name ? std::string_view{*gpu.name} : std::string_view{};
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find_first_of(" -"), rest.size());
+    if (std::ranges::find(models, rest.substr(0, end)) != models.end()) return true;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return false;
 }
 
 Results judge_ecc(const JobFacts& job) {
@@ -94,11 +99,11 @@ Results judge_remap(const JobFacts& job) {
 Finding finding_of(int code) {
   const std::optional<Xid> xid = find_xid(code);
   if (!xid) {
-    return {.what = fmt::format("Xid {} in the kernel's log", code),
+    return {.what = fmt::format("Xid {} in what the kernel's log still has", code),
             .cost = "what it means for speed is not known here",
             .fix = "look it up at docs.nvidia.com/deploy/xid-errors"};
   }
-  return {.what = fmt::format("Xid {} in the kernel's log: {}", code, xid->meaning),
+  return {.what = fmt::format("Xid {} in what the kernel's log still has: {}", code, xid->meaning),
           .cost = xid->origin == XidOrigin::hardware ? "the GPU may be slow, or fail during the run"
                                                      : "the GPU may still be in a bad state",
           .fix = std::string{xid->action}};

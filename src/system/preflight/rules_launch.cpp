@@ -7,12 +7,33 @@
 #include <map>
 #include <set>
 
-#include "system/preflight/job_view.hpp"
+#include "base/text.hpp"
 #include "system/preflight/rules.hpp"
+#include "system/preflight/settings.hpp"
 
 /// How many processes were started where, and what they took.
 namespace isoscale::system {
 namespace {
+
+/// Why a job that the program put on the host may have been meant for GPUs; "" = it was not.
+std::string sign_of_gpus(const JobFacts& job) {
+  if (job.device != "host" || !job.device_reason) return {};
+  for (const CheckedNode& node : job.nodes) {
+    if (node.gpus && !node.gpus->empty()) {
+      return fmt::format("{} has {}", node.host, counted(node.gpus->size(), "NVIDIA GPU"));
+    }
+  }
+  for (const CheckedRank& rank : job.ranks) {
+    const auto allocated = rank.launcher.find("SLURM_GPUS_ON_NODE");
+    if (allocated != rank.launcher.end() && allocated->second > 0) {
+      return fmt::format("SLURM_GPUS_ON_NODE is {}", allocated->second);
+    }
+    const std::string visible = setting(rank, "CUDA_VISIBLE_DEVICES").value_or("");
+    const bool names_none = visible.empty() || visible == "-1" || visible == "NoDevFiles";
+    if (!names_none) return fmt::format("CUDA_VISIBLE_DEVICES is {}", base::printable(visible));
+  }
+  return {};
+}
 
 Results judge_device(const JobFacts& job) {
   Findings findings;
@@ -26,10 +47,17 @@ Results judge_device(const JobFacts& job) {
                        .cost = "there is nothing to measure on",
                        .fix = "mend it, or measure another device with --device"});
   }
+  if (const std::string sign = sign_of_gpus(job); !sign.empty()) {
+    findings.warn(
+        {}, {.what = fmt::format("plays on the host, although {}: {}", sign, *job.device_reason),
+             .cost = "CPUs are measured, and no GPU",
+             .fix = "mend what keeps GPUs from being used, or say --device host"});
+  }
   std::string fine = job.device;
   if (!job.ranks.empty() && job.ranks.front().versions.contains("device")) {
     fine = job.ranks.front().versions.at("device");
   }
+  if (job.device_reason) fine += "; " + *job.device_reason;
   return std::move(findings).results({.fine = std::move(fine),
                                       .unknown = "no device was chosen",
                                       .how = "name one with --device"});
@@ -148,17 +176,59 @@ Results judge_duplicate_gpu(const JobFacts& job) {
     if (ranks.size() < 2 || job.share_gpu) continue;
     std::vector<std::string> numbers;
     for (const CheckedRank* rank : ranks) numbers.push_back(fmt::format("{}", rank->rank));
-    findings.stop({.host = hosts[ranks.front()->node], .device = uuid},
-                  {.what = fmt::format("ranks {} took the same GPU", listed(numbers)),
-                   .cost = "they take turns on it, and NCCL refuses them",
-                   .fix = "give each rank its own: --gpu-bind, or srun --gpus-per-task=1; "
-                          "--share-gpu to test correctness alone"});
+    findings.stop(
+        {.host = hosts[ranks.front()->node], .device = uuid},
+        {.what = fmt::format("ranks {} took the same GPU", listed(numbers)),
+         .cost = "they take turns on it, and NCCL refuses them",
+         .fix = "let every rank see the node's GPUs (srun --gpus-per-node=N --gpu-bind=none), "
+                "so that each takes its own, or name them with --gpu-bind; --share-gpu "
+                "to test correctness alone"});
   }
   return std::move(findings).results(
       {.fine = job.share_gpu ? "sharing GPUs is wanted" : "every rank has a GPU of its own",
        .unknown =
            job.device == "cuda" ? "no rank says which GPU it took" : "the job plays on the host",
        .how = "run with --device cuda"});
+}
+
+/// Of GPUs that ranks of the node took, how many this rank may use; nullopt where that is not told:
+/// an instance of a partitioned GPU is not even listed for the rank that took it.
+std::optional<std::size_t> reachable(const CheckedRank& rank, const std::set<std::string>& taken) {
+  if (!rank.gpu || !rank.visible_gpus) return std::nullopt;
+  const std::set<std::string> visible{rank.visible_gpus->begin(), rank.visible_gpus->end()};
+  if (!visible.contains(*rank.gpu)) return std::nullopt;
+  return static_cast<std::size_t>(std::ranges::count_if(
+      taken, [&](const std::string& uuid) { return visible.contains(uuid); }));
+}
+
+/// Control groups that leave a rank its own GPU alone; CUDA_VISIBLE_DEVICES hides none from NCCL.
+Results judge_visibility(const JobFacts& job) {
+  Findings findings;
+  std::map<int, std::set<std::string>> taken;
+  for (const CheckedRank& rank : job.ranks) {
+    if (rank.gpu) taken[rank.node].insert(*rank.gpu);
+  }
+  const auto judge = [&](const CheckedRank& rank, const CheckedNode*) -> std::string {
+    const std::set<std::string>& of_node = taken[rank.node];
+    const std::optional<std::size_t> seen = reachable(rank, of_node);
+    if (job.device != "cuda" || !findings.knows(seen) || *seen == of_node.size()) return {};
+    return fmt::format("may use {} of the {} that ranks of its node took", *seen,
+                       counted(of_node.size(), "GPU"));
+  };
+  for_ranks(job, judge, [&](Place place, const std::string& text) {
+    findings.warn(std::move(place),
+                  {.what = text,
+                   .cost = "NCCL has no peer access (P2P) between processes that control groups "
+                           "hide each other's GPU from: what they send passes host memory instead "
+                           "of NVLink or PCIe",
+                   .fix = "srun --gpus-per-node=N --gpu-bind=none instead of --gpus-per-task or "
+                          "--gpu-bind=closest, with launch/bind.sh for the cores beside each GPU"});
+  });
+  return std::move(findings).results(
+      {.fine = "every rank may use all GPUs that its node's ranks took",
+       .unknown = job.device == "cuda" ? "no rank tells which GPUs it may use"
+                                       : "the job plays on the host",
+       .how = "run with --device cuda where NVML answers"});
 }
 
 Results judge_lost_gpu(const JobFacts& job) {
@@ -183,6 +253,7 @@ constexpr std::array checks{
     Check{"ranks-per-node", "whether all nodes have equally many ranks", judge_ranks_per_node},
     Check{"gpus-per-node", "GPUs of a node against its ranks", judge_gpus_per_node},
     Check{"duplicate-gpu", "whether two ranks took one GPU, by UUID", judge_duplicate_gpu},
+    Check{"gpu-visibility", "whether ranks of a node may use each other's GPUs", judge_visibility},
     Check{"lost-gpu", "GPUs that NVML counts and cannot reach", judge_lost_gpu},
 };
 

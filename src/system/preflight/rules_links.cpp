@@ -38,6 +38,15 @@ std::vector<Pair> job_pairs(const JobFacts& job) {
   return pairs;
 }
 
+/// Counts pairs of which nothing is known at all, since one of their GPUs could not be looked at.
+void miss_others(Findings& findings, const JobFacts& job, std::span<const Pair> known) {
+  std::map<const CheckedNode*, std::size_t> gpus;
+  for (const JobGpu& one : job_gpus(job)) ++gpus[one.node];
+  std::size_t pairs = 0;
+  for (const auto& [node, count] : gpus) pairs += count * (count - 1) / 2;
+  for (std::size_t i = known.size(); i < pairs; ++i) findings.miss();
+}
+
 std::string no_pairs(const JobFacts& job) {
   const std::vector<JobGpu> gpus = job_gpus(job);
   if (gpus.empty()) return no_gpus(job, "NVML");
@@ -49,7 +58,9 @@ std::string no_pairs(const JobFacts& job) {
 
 Results judge_peer_access(const JobFacts& job) {
   Findings findings;
-  for (const Pair& pair : job_pairs(job)) {
+  const std::vector<Pair> pairs = job_pairs(job);
+  miss_others(findings, job, pairs);
+  for (const Pair& pair : pairs) {
     if (!findings.knows(pair.peers->peer_access) || *pair.peers->peer_access) continue;
     findings.warn(pair.place(),
                   {.what = "no peer access",
@@ -100,6 +111,7 @@ Results judge_nvlinks(const JobFacts& job) {
 Results judge_pairs(const JobFacts& job) {
   Findings findings;
   const std::vector<Pair> pairs = job_pairs(job);
+  miss_others(findings, job, pairs);
   std::set<const CheckedNode*> with_nvlink;
   for (const Pair& pair : pairs) {
     if (pair.peers->link == "NVLink") with_nvlink.insert(pair.node);
@@ -143,10 +155,18 @@ Results judge_fabric(const JobFacts& job) {
 
 std::string cluster_of(const std::string& fabric) { return fabric.substr(0, fabric.rfind('.')); }
 
-/// One NVLink domain of several nodes holds up to 72 GPUs (GB200 NVL72); a job that would fit into
-/// one and is spread over several pays for it.
-Results judge_domain(const JobFacts& job) {
+/// An NVLink domain of several nodes holds up to 72 GB200 or GB300 (NVL72); what others hold is not
+/// told.
+bool fits_one_domain(std::span<const JobGpu> gpus) {
   constexpr std::size_t most_gpus = 72;
+  return gpus.size() <= most_gpus && std::ranges::all_of(gpus, [](const JobGpu& one) {
+           return one.gpu->name && (one.gpu->name->find("GB200") != std::string::npos ||
+                                    one.gpu->name->find("GB300") != std::string::npos);
+         });
+}
+
+/// A job that would fit into one domain and is spread over several pays for it.
+Results judge_domain(const JobFacts& job) {
   Findings findings;
   const std::vector<JobGpu> gpus = job_gpus(job);
   std::map<std::string, std::set<std::string>> cliques;  // by cluster
@@ -175,7 +195,7 @@ Results judge_domain(const JobFacts& job) {
              .cost = "between cliques traffic goes through the network",
              .fix = "ask for nodes of one clique, or repartition the domain"});
   }
-  if (cliques.size() > 1 && gpus.size() <= most_gpus) {
+  if (cliques.size() > 1 && fits_one_domain(gpus)) {
     findings.warn({}, {.what = fmt::format("{} are in {} NVLink domains",
                                            counted(gpus.size(), "GPU"), cliques.size()),
                        .cost = "between domains traffic goes through the network, although one "

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/text.hpp"
+#include "system/preflight/adapters.hpp"
 #include "system/preflight/rules.hpp"
 #include "system/preflight/settings.hpp"
 
@@ -19,6 +20,22 @@ Results of_nccl(const JobFacts& job, Findings findings, std::string fine) {
       {.fine = std::move(fine),
        .unknown = job.device == "cuda" ? "no rank is known" : "the job does not use NCCL",
        .how = "run with --device cuda"});
+}
+
+/// A value as NCCL compares it: without regard to case.
+std::optional<std::string> lower_setting(const CheckedRank& rank, const std::string& name) {
+  std::optional<std::string> value = setting(rank, name);
+  if (!value) return value;
+  std::ranges::transform(*value, value->begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return value;
+}
+
+/// Whether a path level (NCCL_P2P_LEVEL, NCCL_NET_GDR_LEVEL) says never: LOC, or 0 as of old.
+bool says_never(const CheckedRank& rank, const std::string& name) {
+  const std::optional<std::string> level = lower_setting(rank, name);
+  return level == "loc" || level == "0";
 }
 
 Results judge_transports(const JobFacts& job) {
@@ -38,6 +55,18 @@ Results judge_transports(const JobFacts& job) {
         .hurts = is_on("NCCL_P2P_DISABLE"),
         .cost = "GPUs of a node talk through host memory instead of NVLink or PCIe",
         .fix = "unset it"},
+       {.variable = "NCCL_P2P_LEVEL",
+        .hurts = [](const CheckedRank& rank,
+                    const CheckedNode*) { return says_never(rank, "NCCL_P2P_LEVEL"); },
+        .cost = "GPUs of a node talk through host memory instead of NVLink or PCIe",
+        .fix = "unset it"},
+       {.variable = "NCCL_NET_GDR_LEVEL",
+        .hurts =
+            [&](const CheckedRank& rank, const CheckedNode* node) {
+              return says_never(rank, "NCCL_NET_GDR_LEVEL") && has_network(node);
+            },
+        .cost = "adapters do not read GPU memory: what goes to other nodes passes host memory",
+        .fix = "unset it"},
        {.variable = "NCCL_SHM_DISABLE",
         .hurts = is_on("NCCL_SHM_DISABLE"),
         .cost = "GPUs of a node without peer access talk through the network",
@@ -52,7 +81,7 @@ Results judge_transports(const JobFacts& job) {
        {.variable = "NCCL_NET",
         .hurts =
             [&](const CheckedRank& rank, const CheckedNode* node) {
-              return setting(rank, "NCCL_NET") == "Socket" && has_network(node);
+              return lower_setting(rank, "NCCL_NET") == "socket" && has_network(node);
             },
         .cost = "nodes talk through TCP sockets although they have InfiniBand or RoCE",
         .fix = "unset it"}});
@@ -84,8 +113,8 @@ Results judge_debug(const JobFacts& job) {
                     {{.variable = "NCCL_DEBUG",
                       .hurts =
                           [](const CheckedRank& rank, const CheckedNode*) {
-                            const auto level = setting(rank, "NCCL_DEBUG");
-                            return level == "TRACE" || level == "INFO";
+                            const auto level = lower_setting(rank, "NCCL_DEBUG");
+                            return level == "trace" || level == "info";
                           },
                       .cost = "every rank prints while it connects, with TRACE at every call",
                       .fix = "NCCL_DEBUG=WARN, or unset it"}});
@@ -101,31 +130,9 @@ Results judge_choices(const JobFacts& job) {
                               "NCCL_NTHREADS", "NCCL_BUFFSIZE", "NCCL_CROSS_NIC",
                               "NCCL_NVLS_ENABLE", "NCCL_P2P_LEVEL", "NCCL_NET_GDR_LEVEL"});
   return of_nccl(job, std::move(findings),
-                 forced.empty() ? "NCCL chooses by itself" : fmt::format("told: {}", forced));
-}
-
-/// Whether a list of NCCL_IB_HCA names this port: "^" leaves the named ones out, "=" wants whole
-/// names, else names begin so; "mlx5_0:1" is a port.
-bool names_port(std::string_view part, bool is_whole, const CheckedPort& port) {
-  const std::size_t colon = part.find(':');
-  const std::string_view device = part.substr(0, colon);
-  if (colon != std::string_view::npos && part.substr(colon + 1) != fmt::format("{}", port.port)) {
-    return false;
-  }
-  return is_whole ? port.device == device : port.device.starts_with(device);
-}
-
-/// Parts of NCCL_IB_HCA that no port of the node has.
-std::vector<std::string> unknown_adapters(std::string_view list, const CheckedNode& node) {
-  if (list.starts_with('^')) return {};
-  const bool is_whole = list.starts_with('=');
-  if (is_whole) list.remove_prefix(1);
-  std::vector<std::string> parts = parts_of_list(list);
-  std::erase_if(parts, [&](const std::string& part) {
-    return std::ranges::any_of(
-        *node.ports, [&](const CheckedPort& port) { return names_port(part, is_whole, port); });
-  });
-  return parts;
+                 fmt::format("{}; nccl.conf and NCCL_CONF_FILE are not read here",
+                             forced.empty() ? "variables leave all to NCCL"
+                                            : fmt::format("told: {}", forced)));
 }
 
 bool names_loopback(std::string_view list) {
@@ -166,9 +173,8 @@ Results judge_interfaces(const JobFacts& job) {
 }
 
 /// Whether a library found is the plugin that NCCL_NET_PLUGIN names: NAME itself, or
-/// libnccl-net-NAME.so.
+/// libnccl-net-NAME.so. Whether a path is there is nccl-files' subject.
 bool is_plugin(std::string_view wanted, std::string_view library) {
-  wanted = wanted.substr(wanted.rfind('/') + 1);  // npos + 1 = 0
   return library.starts_with(wanted) ||
          library.starts_with(fmt::format("libnccl-net-{}.so", wanted));
 }
@@ -178,7 +184,8 @@ std::string plugin_trouble(const CheckedRank& rank, const std::vector<std::strin
   const auto is_network = [](const std::string& library) {
     return library.starts_with("libnccl-net");
   };
-  if (wanted && !wanted->empty() && *wanted != "none" &&
+  const bool is_path = wanted && wanted->find('/') != std::string::npos;
+  if (wanted && !wanted->empty() && *wanted != "none" && !is_path &&
       std::ranges::none_of(plugins, [&](const auto& found) { return is_plugin(*wanted, found); })) {
     return fmt::format("NCCL_NET_PLUGIN={}, and no such library is found",
                        base::printable(*wanted));

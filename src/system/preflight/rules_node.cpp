@@ -72,24 +72,47 @@ Results judge_shared_memory(const JobFacts& job) {
                                       .how = "mount /dev/shm"});
 }
 
-/// Under Intel's own driver in its active mode "powersave" is dynamic and the default, so the
-/// cost is only said to be possible.
+/// CPUs with one of these settings, and all CPUs.
+std::pair<int, int> count_cpus(const std::map<std::string, int>& settings,
+                               std::initializer_list<std::string_view> wanted) {
+  int found = 0, all = 0;
+  for (const auto& [setting, cpus] : settings) {
+    all += cpus;
+    if (std::ranges::find(wanted, setting) != wanted.end()) found += cpus;
+  }
+  return {found, all};
+}
+
+/// In the active modes of intel_pstate and amd-pstate-epp "powersave" is the dynamic default, and
+/// the energy preference decides (Linux kernel documentation, CPU Performance Scaling); "" = fine.
+std::string saving_cpus(const CheckedNode& node) {
+  const bool is_active =
+      node.frequency_driver == "intel_pstate" || node.frequency_driver == "amd-pstate-epp";
+  if (!is_active) {
+    const auto [saving, all] = count_cpus(*node.governors, {"powersave"});
+    if (saving == 0) return {};
+    return fmt::format("{} of {} CPUs have the frequency governor powersave", saving, all);
+  }
+  if (!node.energy_preferences) return {};
+  const auto [saving, all] = count_cpus(*node.energy_preferences, {"power", "balance_power"});
+  if (saving == 0) return {};
+  return fmt::format("{} of {} CPUs prefer to save energy (energy_performance_preference)", saving,
+                     all);
+}
+
 Results judge_governor(const JobFacts& job) {
   Findings findings;
   for (const CheckedNode& node : job.nodes) {
     if (!findings.knows(node.governors)) continue;
-    const auto saving = node.governors->find("powersave");
-    if (saving == node.governors->end() || saving->second == 0) continue;
-    int all = 0;
-    for (const auto& [governor, cpus] : *node.governors) all += cpus;
+    std::string what = saving_cpus(node);
+    if (what.empty()) continue;
     findings.warn({.host = node.host},
-                  {.what = fmt::format("{} of {} CPUs have the frequency governor powersave",
-                                       saving->second, all),
+                  {.what = std::move(what),
                    .cost = "clocks may stay low or rise late: launches and small messages take "
                            "longer",
                    .fix = "cpupower frequency-set -g performance"});
   }
-  return std::move(findings).results({.fine = "no CPU has the governor powersave",
+  return std::move(findings).results({.fine = "no CPU is set to save power",
                                       .unknown = "the kernel tells no governor, as in virtual "
                                                  "machines"});
 }

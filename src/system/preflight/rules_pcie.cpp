@@ -28,13 +28,6 @@ std::string link_text(int generation, int width) {
   return fmt::format("generation {} x{}", generation, width);
 }
 
-/// GPUs that NVLink-C2C joins with their CPU: PCIe carries nothing that counts.
-bool is_joined_by_c2c(const CheckedGpu& gpu) {
-  return gpu.name && (gpu.name->find("GH200") != std::string::npos ||
-                      gpu.name->find("GB200") != std::string::npos ||
-                      gpu.name->find("GB300") != std::string::npos);
-}
-
 /// An idle GPU lowers the generation of its link, never the width: the generation that it can have
 /// is compared with that of its like.
 Results judge_gpu_pcie(const JobFacts& job) {
@@ -113,19 +106,27 @@ Results judge_nic_pcie(const JobFacts& job) {
 
 bool plays_on_gpus(const JobFacts& job) { return job.device == "cuda"; }
 
+/// Nodes that are joined to their GPUs by NVLink-C2C have their IOMMU on by design: it gives GPUs
+/// the address spaces of processes (NVIDIA, Grace Platform Software).
 Results judge_iommu(const JobFacts& job) {
   Findings findings;
+  std::string fine = "off, or passes addresses through";
   for (const CheckedNode& node : job.nodes) {
     if (!plays_on_gpus(job) || !findings.knows(node.iommu_translates)) continue;
     if (!*node.iommu_translates) continue;
+    if (node.gpus && std::ranges::any_of(*node.gpus, is_joined_by_c2c)) {
+      fine = "on where NVLink-C2C joins CPU and GPU, as it is meant to be";
+      continue;
+    }
     findings.warn({.host = node.host},
                   {.what = "the IOMMU translates addresses of devices",
                    .cost = "traffic between GPUs, and between GPUs and adapters, passes the root "
                            "complex instead of the PCIe switch, or is refused",
-                   .fix = "boot with iommu=pt, or turn it off in the firmware"});
+                   .fix = "boot with iommu=pt (on Arm iommu.passthrough=1), or turn it off in the "
+                          "firmware"});
   }
   return std::move(findings).results(
-      {.fine = "off, or passes addresses through",
+      {.fine = std::move(fine),
        .unknown = plays_on_gpus(job) ? "the kernel does not tell" : "the job plays on the host",
        .how = "mount /sys"});
 }

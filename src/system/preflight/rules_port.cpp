@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <array>
-#include <tuple>
+#include <map>
+#include <set>
 
+#include "system/preflight/adapters.hpp"
 #include "system/preflight/job_view.hpp"
 #include "system/preflight/rules.hpp"
+#include "system/preflight/settings.hpp"
 #include "units/text.hpp"
 
 /// InfiniBand and RoCE ports.
@@ -17,17 +20,55 @@ namespace {
 struct JobPort {
   const CheckedNode* node = nullptr;
   const CheckedPort* port = nullptr;
+  Naming naming = Naming::usable;
 
   [[nodiscard]] Place place() const { return {.host = node->host, .device = port_text(*port)}; }
 };
 
+/// What the ranks of a node were told to use, of which one is enough.
+Naming naming_on(const JobFacts& job, const NodeRanks& node, const CheckedPort& port) {
+  Naming naming = Naming::left_out;
+  for (const CheckedRank* rank : node.ranks) {
+    const auto list = job.device == "cuda" ? setting(*rank, "NCCL_IB_HCA") : std::nullopt;
+    naming = std::max(naming, list ? naming_of(*list, port) : Naming::usable);
+  }
+  return naming;
+}
+
+/// Those that the job may use.
 std::vector<JobPort> job_ports(const JobFacts& job) {
   std::vector<JobPort> ports;
-  for (const CheckedNode& node : job.nodes) {
-    if (!node.ports) continue;
-    for (const CheckedPort& port : *node.ports) ports.push_back({.node = &node, .port = &port});
+  for (const NodeRanks& node : nodes_of_ranks(job)) {
+    if (node.facts == nullptr || !node.facts->ports) continue;
+    for (const CheckedPort& port : *node.facts->ports) {
+      const Naming naming = naming_on(job, node, port);
+      if (naming == Naming::left_out) continue;
+      ports.push_back({.node = node.facts, .port = &port, .naming = naming});
+    }
   }
   return ports;
+}
+
+/// GPUs of the job by node, to which a port may be the nearest.
+using GpusByNode = std::map<const CheckedNode*, std::vector<const CheckedGpu*>>;
+GpusByNode gpus_by_node(const JobFacts& job) {
+  GpusByNode gpus;
+  for (const JobGpu& one : job_gpus(job)) gpus[one.node].push_back(one.gpu);
+  return gpus;
+}
+
+/// Whether a port that is up is among the nearest of a GPU, or one that is down would be nearer
+/// than all that are up.
+bool is_rail(const JobPort& one, const GpusByNode& gpus) {
+  const auto on_node = gpus.find(one.node);
+  if (on_node == gpus.end()) return false;
+  return std::ranges::any_of(on_node->second, [&](const CheckedGpu* gpu) {
+    const std::optional<std::size_t> distance = distance_between(*gpu, *one.port);
+    const std::optional<Nearest> nearest = nearest_ports(*gpu, *one.node);
+    if (!distance) return false;
+    if (is_up(*one.port)) return nearest && *distance == nearest->distance;
+    return !nearest || *distance < nearest->distance;
+  });
 }
 
 Results of_ports(const JobFacts& job, Findings findings, std::string fine) {
@@ -40,13 +81,58 @@ Results of_ports(const JobFacts& job, Findings findings, std::string fine) {
        .how = any_known ? "" : "mount /sys"});
 }
 
+bool works(const CheckedPort& port) {
+  return is_up(port) && (!port.physical_state || *port.physical_state == "LinkUp");
+}
+
+/// Ports of the same name on all nodes: adapters of storage, and second ports, often rest on all.
+struct SamePorts {
+  std::size_t known = 0, working = 0;
+};
+using PortsByName = std::map<std::string, SamePorts>;
+
+PortsByName ports_by_name(std::span<const JobPort> ports) {
+  PortsByName by_name;
+  for (const JobPort& one : ports) {
+    if (!one.port->state) continue;
+    SamePorts& same = by_name[port_text(*one.port)];
+    ++same.known;
+    if (works(*one.port)) ++same.working;
+  }
+  return by_name;
+}
+
+/// Whether a port that does not work is missed: NCCL was told to use it, most other nodes have it,
+/// or, without others, it is a GPU's.
+bool is_missed(const JobPort& one, const PortsByName& by_name, const GpusByNode& gpus) {
+  if (one.naming == Naming::named) return true;
+  const SamePorts& same = by_name.at(port_text(*one.port));
+  const std::size_t others = same.known - 1;
+  return others == 0 ? is_rail(one, gpus) : 2 * same.working > others;
+}
+
+std::string fine_state(std::span<const JobPort> ports, const std::set<std::string>& resting) {
+  if (resting.empty()) return "all ports are ACTIVE and LinkUp";
+  const bool any = std::ranges::any_of(ports, [](const JobPort& one) { return works(*one.port); });
+  const std::vector<std::string> names{resting.begin(), resting.end()};
+  return fmt::format("{}; down alike on all nodes, or nearest to no GPU of the job: {}",
+                     any ? "ports that the job needs are ACTIVE and LinkUp" : "no port is up",
+                     listed(names));
+}
+
 Results judge_state(const JobFacts& job) {
   Findings findings;
-  for (const JobPort& one : job_ports(job)) {
+  const std::vector<JobPort> ports = job_ports(job);
+  const PortsByName by_name = ports_by_name(ports);
+  const GpusByNode gpus = gpus_by_node(job);
+  std::set<std::string> resting;
+  for (const JobPort& one : ports) {
     const CheckedPort& port = *one.port;
-    if (!findings.knows(port.state)) continue;
-    const bool is_linked = !port.physical_state || *port.physical_state == "LinkUp";
-    if (is_up(port) && is_linked) continue;
+    if (!findings.knows(port.state) || works(port)) continue;
+    if (!is_missed(one, by_name, gpus)) {
+      resting.insert(port_text(port));
+      continue;
+    }
     findings.warn(one.place(),
                   {.what = fmt::format("state {}, physical state {}", *port.state,
                                        port.physical_state.value_or("not known")),
@@ -54,45 +140,61 @@ Results judge_state(const JobFacts& job) {
                    .fix = "look at cable, switch port and subnet manager; a port that is not meant "
                           "for the job may be left out of NCCL_IB_HCA and UCX_NET_DEVICES"});
   }
-  return of_ports(job, std::move(findings), "all ports are ACTIVE and LinkUp");
+  return of_ports(job, std::move(findings), fine_state(ports, resting));
 }
 
-/// Ports of one kind: what they speak, and what card they are on as its PCIe link tells.
-using PortKind = std::tuple<std::string, int, int>;
-PortKind kind_of(const CheckedPort& port) {
-  return {port.link_layer.value_or(""), port.pcie_generation_max.value_or(0),
-          port.pcie_width_max.value_or(0)};
+/// What a port's rate is compared with: the same port of other nodes; without others, ports beside
+/// GPUs with each other. "" = nothing, adapters of one node may be for different uses.
+std::string like_of(const JobPort& one, const PortsByName& by_name, const GpusByNode& gpus) {
+  const auto same = by_name.find(port_text(*one.port));
+  if (same != by_name.end() && same->second.known > 1) return same->first;
+  return is_rail(one, gpus) ? fmt::format("ports of {}", one.node->host) : "";
+}
+
+/// The most common rate of each kind; of equally common ones the highest.
+std::map<std::string, double> usual_rates(
+    const std::map<std::string, std::map<double, std::size_t>>& rates) {
+  std::map<std::string, double> usual;
+  for (const auto& [kind, counts] : rates) {
+    std::size_t most = 0;
+    for (const auto& [rate, count] : counts) {
+      if (count < most) continue;
+      most = count;
+      usual[kind] = rate;
+    }
+  }
+  return usual;
 }
 
 Results judge_rate(const JobFacts& job) {
   Findings findings;
-  std::map<PortKind, std::vector<double>> rates;
-  for (const JobPort& one : job_ports(job)) {
+  const std::vector<JobPort> ports = job_ports(job);
+  const PortsByName by_name = ports_by_name(ports);
+  const GpusByNode gpus = gpus_by_node(job);
+  std::map<std::string, std::map<double, std::size_t>> rates;
+  std::set<double> all;
+  for (const JobPort& one : ports) {
     if (!is_up(*one.port) || !findings.knows(one.port->rate)) continue;
-    rates[kind_of(*one.port)].push_back(*one.port->rate);
+    ++rates[like_of(one, by_name, gpus)][*one.port->rate];
+    all.insert(*one.port->rate);
   }
-  std::map<PortKind, double> usual;
-  std::vector<std::string> found;
-  for (const auto& [kind, of_kind] : rates) {
-    usual[kind] = *most_common(std::span<const double>{of_kind});
-    found.push_back(units::format_prefixed(usual[kind], "bit/s"));
-  }
-  for (const JobPort& one : job_ports(job)) {
+  const std::map<std::string, double> usual = usual_rates(rates);
+  for (const JobPort& one : ports) {
     if (!is_up(*one.port) || !one.port->rate) continue;
-    const double expected = usual[kind_of(*one.port)];
-    if (*one.port->rate >= expected) continue;
+    const std::string like = like_of(one, by_name, gpus);
+    if (like.empty() || *one.port->rate >= usual.at(like)) continue;
     findings.warn(one.place(),
                   {.what = fmt::format("runs at {}, most of its like at {}",
                                        units::format_prefixed(*one.port->rate, "bit/s"),
-                                       units::format_prefixed(expected, "bit/s")),
+                                       units::format_prefixed(usual.at(like), "bit/s")),
                    .cost = "collectives over several nodes go at the pace of the slowest port",
                    .fix = "look at its cable and switch port: lanes or speed were lost (ibstat, "
                           "mlxlink)"});
   }
-  std::ranges::sort(found);
-  found.erase(std::ranges::unique(found).begin(), found.end());
+  std::vector<std::string> found;
+  for (const double rate : all) found.push_back(units::format_prefixed(rate, "bit/s"));
   return of_ports(job, std::move(findings),
-                  fmt::format("{} on all ports of a kind", listed(found)));
+                  fmt::format("{}; no port is slower than its like", listed(found)));
 }
 
 using Counter = std::optional<std::int64_t> CheckedPort::*;
@@ -154,8 +256,8 @@ Results judge_gpudirect(const JobFacts& job) {
 }
 
 constexpr std::array checks{
-    Check{"port-state", "whether InfiniBand and RoCE ports are up", judge_state},
-    Check{"port-rate", "rates of ports of one kind", judge_rate},
+    Check{"port-state", "whether InfiniBand and RoCE ports that the job needs are up", judge_state},
+    Check{"port-rate", "rates of ports against the same ports of other nodes", judge_rate},
     Check{"port-errors", "losses of the link and symbol errors of ports", judge_errors},
     Check{"gpudirect-rdma", "whether adapters can read GPU memory", judge_gpudirect},
 };

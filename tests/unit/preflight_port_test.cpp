@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "preflight_samples.hpp"
+#include "system/preflight/adapters.hpp"
+
+namespace isoscale::system {
+namespace {
+
+using ::testing::ElementsAre;
+
+/// Ports of four nodes.
+JobFacts port_job() {
+  JobFacts job = bare_job("host", 4, 1);
+  add_ports(job);
+  return job;
+}
+CheckedPort& port_at(JobFacts& job, std::size_t node) { return job.nodes[node].ports->front(); }
+
+TEST(PortStateCheck, WarnsOfPortsThatAreDown) {
+  JobFacts job = port_job();
+  EXPECT_THAT(said(job, "port-state"), ElementsAre("ok|||all ports are ACTIVE and LinkUp"));
+  port_at(job, 1).state = "DOWN";
+  port_at(job, 1).physical_state = "Polling";
+  EXPECT_THAT(said(job, "port-state"),
+              ElementsAre("warning|c1|mlx5_0 port 1|state DOWN, physical state Polling"));
+  port_at(job, 1).state = "ACTIVE";
+  port_at(job, 1).physical_state = "LinkErrorRecovery";
+  EXPECT_EQ(results_of(job, "port-state").front().verdict, Verdict::warning);
+  for (CheckedNode& node : job.nodes) node.ports->clear();
+  EXPECT_THAT(said(job, "port-state"),
+              ElementsAre("not checked|||the nodes have no InfiniBand or RoCE port that tells it"));
+}
+
+TEST(PortRateCheck, ComparesThePortsOfOneName) {
+  JobFacts job = port_job();
+  for (CheckedNode& node : job.nodes) {
+    node.ports->front().rate = 4e11;
+    node.ports->push_back(port_up("mlx5_1"));
+    node.ports->back().link_layer = "Ethernet";
+    node.ports->back().rate = 2.5e10;
+  }
+  EXPECT_THAT(said(job, "port-rate"),
+              ElementsAre("ok|||25 Gbit/s and 400 Gbit/s; no port is slower than its like"));
+  port_at(job, 3).rate = 1e11;
+  EXPECT_THAT(
+      said(job, "port-rate"),
+      ElementsAre("warning|c3|mlx5_0 port 1|runs at 100 Gbit/s, most of its like at 400 Gbit/s"));
+}
+
+TEST(PortErrorsCheck, WarnsOfManyMoreThanElsewhere) {
+  JobFacts job = port_job();
+  for (CheckedNode& node : job.nodes) {
+    node.ports->front().link_downed = 2;
+    node.ports->front().symbol_errors = 0;
+  }
+  EXPECT_EQ(results_of(job, "port-errors").front().verdict, Verdict::ok);
+  port_at(job, 0).link_downed = 10;
+  EXPECT_EQ(results_of(job, "port-errors").front().verdict, Verdict::ok);
+  port_at(job, 0).link_downed = 11;
+  port_at(job, 2).symbol_errors = 4000;
+  EXPECT_THAT(
+      said(job, "port-errors"),
+      ElementsAre("warning|c0|mlx5_0 port 1|11 losses of the link since its counters were reset",
+                  "warning|c2|mlx5_0 port 1|4000 symbol errors since its counters were reset"));
+  // All have many: maintenance, and no bad cable.
+  for (CheckedNode& node : job.nodes) node.ports->front().link_downed = 11;
+  port_at(job, 2).symbol_errors = 0;
+  EXPECT_EQ(results_of(job, "port-errors").front().verdict, Verdict::ok);
+}
+
+/// Nodes of one GPU: mlx5_0 on its switch, mlx5_1 elsewhere.
+JobFacts rail_job(int nodes) {
+  JobFacts job = gpu_job(nodes, 1);
+  add_ports(job);
+  for (CheckedNode& node : job.nodes) {
+    node.gpus->front().pci_path = "pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:02.0/0000:1b:00.0";
+    node.gpus->front().numa_node = 0;
+    node.ports->front().pci_path = "pci0000:15/0000:15:01.0/0000:16:00.0/0000:17:00.0/0000:18:00.0";
+    node.ports->push_back(port_up("mlx5_1"));
+    node.ports->back().pci_path = "pci0000:2a/0000:2a:01.0/0000:2b:00.0";
+    for (CheckedPort& port : *node.ports) {
+      port.numa_node = 0;
+      port.rate = 4e11;
+    }
+  }
+  return job;
+}
+void set_down(CheckedPort& port) {
+  port.state = "DOWN";
+  port.physical_state = "Disabled";
+}
+void set_all(JobFacts& job, const std::string& variable, const std::string& value) {
+  for (CheckedRank& rank : job.ranks) rank.environment[variable] = value;
+}
+
+TEST(PortStateCheck, LetsPortsRestThatRestOnAllNodes) {
+  JobFacts job = rail_job(3);
+  for (CheckedNode& node : job.nodes) set_down(node.ports->back());
+  EXPECT_THAT(said(job, "port-state"),
+              ElementsAre("ok|||ports that the job needs are ACTIVE and LinkUp; down alike on all "
+                          "nodes, or nearest to no GPU of the job: mlx5_1 port 1"));
+  // Two of three nodes have it.
+  for (std::size_t n = 0; n < 2; ++n) job.nodes[n].ports->back() = port_up("mlx5_1");
+  EXPECT_THAT(said(job, "port-state"),
+              ElementsAre("warning|c2|mlx5_1 port 1|state DOWN, physical state Disabled"));
+}
+
+TEST(PortStateCheck, WantsTheOneBesideAGpuWhereANodeIsAlone) {
+  JobFacts job = rail_job(1);
+  set_down(job.nodes[0].ports->back());
+  EXPECT_EQ(results_of(job, "port-state").front().verdict, Verdict::ok);
+  job = rail_job(1);
+  set_down(job.nodes[0].ports->front());
+  EXPECT_THAT(said(job, "port-state"),
+              ElementsAre("warning|c0|mlx5_0 port 1|state DOWN, physical state Disabled"));
+  // Another port is as near.
+  job.nodes[0].ports->back().pci_path = job.nodes[0].ports->front().pci_path;
+  EXPECT_EQ(results_of(job, "port-state").front().verdict, Verdict::ok);
+}
+
+TEST(PortStateCheck, FollowsWhatNcclWasToldToUse) {
+  JobFacts job = rail_job(2);
+  for (CheckedNode& node : job.nodes) set_down(node.ports->back());
+  set_all(job, "NCCL_IB_HCA", "=mlx5_0");
+  EXPECT_THAT(said(job, "port-state"), ElementsAre("ok|||all ports are ACTIVE and LinkUp"));
+  set_all(job, "NCCL_IB_HCA", "mlx5_0,mlx5_1:1");
+  EXPECT_THAT(said(job, "port-state"),
+              ElementsAre("warning|c0 and c1|mlx5_1 port 1|state DOWN, physical state Disabled"));
+  set_all(job, "NCCL_IB_HCA", "mlx5");
+  EXPECT_EQ(results_of(job, "port-state").front().verdict, Verdict::ok);
+  job.nodes[1].ports->back() = port_up("mlx5_1");
+  EXPECT_EQ(results_of(job, "port-state").front().verdict, Verdict::warning);
+  set_all(job, "NCCL_IB_HCA", "^mlx5_1");
+  EXPECT_EQ(results_of(job, "port-state").front().verdict, Verdict::ok);
+}
+
+/// Each rank of a node may be told another rail.
+TEST(PortStateCheck, JudgesWhatAnyRankOfANodeUses) {
+  JobFacts job = gpu_job(1, 2);
+  job.nodes[0].ports = {port_up("mlx5_0"), port_up("mlx5_1"), port_up("mlx5_2")};
+  job.ranks[0].environment["NCCL_IB_HCA"] = "mlx5_0";
+  job.ranks[1].environment["NCCL_IB_HCA"] = "mlx5_1";
+  set_down(job.nodes[0].ports->at(2));
+  EXPECT_THAT(said(job, "port-state"), ElementsAre("ok|||all ports are ACTIVE and LinkUp"));
+  set_down(job.nodes[0].ports->at(1));
+  EXPECT_THAT(said(job, "port-state"),
+              ElementsAre("warning|c0|mlx5_1 port 1|state DOWN, physical state Disabled"));
+}
+
+TEST(PortRateCheck, LetsStorageBeSlowerThanRails) {
+  JobFacts job = rail_job(2);
+  for (CheckedNode& node : job.nodes) node.ports->back().rate = 2e11;
+  EXPECT_THAT(said(job, "port-rate"),
+              ElementsAre("ok|||200 Gbit/s and 400 Gbit/s; no port is slower than its like"));
+  job.nodes[0].ports->back().rate = 1e11;
+  EXPECT_THAT(
+      said(job, "port-rate"),
+      ElementsAre("warning|c0|mlx5_1 port 1|runs at 100 Gbit/s, most of its like at 200 Gbit/s"));
+  job = rail_job(1);
+  job.nodes[0].ports->back().rate = 2e11;
+  EXPECT_EQ(results_of(job, "port-rate").front().verdict, Verdict::ok);
+}
+
+TEST(PortRateCheck, ComparesPortsBesideGpusOfANodeAlone) {
+  JobFacts job = rail_job(1);
+  CheckedNode& node = job.nodes[0];
+  CheckedGpu second = node.gpus->front();
+  second.uuid = "GPU-1";
+  second.pci_bus_id = "0000:02:00.0";
+  second.pci_path = "pci0000:2a/0000:2a:02.0/0000:2c:00.0";
+  node.gpus->push_back(second);
+  job.ranks.push_back(job.ranks[0]);
+  job.ranks[1].rank = job.ranks[1].local_rank = 1;
+  job.ranks[1].gpu = "GPU-1";
+  node.ports->back().rate = 2e11;
+  EXPECT_THAT(
+      said(job, "port-rate"),
+      ElementsAre("warning|c0|mlx5_1 port 1|runs at 200 Gbit/s, most of its like at 400 Gbit/s"));
+}
+
+TEST(Naming, ReadsListsAsNcclDoes) {
+  CheckedPort port = port_up("mlx5_1");
+  EXPECT_EQ(naming_of("mlx5_1", port), Naming::named);
+  EXPECT_EQ(naming_of("=mlx5_0, mlx5_1:1", port), Naming::named);
+  EXPECT_EQ(naming_of("mlx5", port), Naming::usable);
+  EXPECT_EQ(naming_of("", port), Naming::usable);
+  EXPECT_EQ(naming_of("^mlx5_0", port), Naming::usable);
+  EXPECT_EQ(naming_of("=mlx5", port), Naming::left_out);
+  EXPECT_EQ(naming_of("mlx5_1:2", port), Naming::left_out);
+  EXPECT_EQ(naming_of("^mlx5_1", port), Naming::left_out);
+  EXPECT_EQ(naming_of("^=mlx5", port), Naming::usable);
+  port.device = "mlx5_10";  // begins so, and may be for storage
+  EXPECT_EQ(naming_of("mlx5_1", port), Naming::usable);
+  port.port = 2;
+  EXPECT_EQ(naming_of("mlx5_10", port), Naming::usable);
+}
+
+}  // namespace
+}  // namespace isoscale::system
