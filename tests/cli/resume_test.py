@@ -101,6 +101,9 @@ class Resumed(Case):
         self.assert_refused(self.isoscale("run", "--resume", "run.h5", "--max-time", "1s", ranks=2),
                             "--max-time")
         self.assert_refused(self.isoscale("run", "--resume", "none.h5"), "none.h5")
+        self.assert_refused(
+            self.isoscale("run", "--resume", "run.h5", ranks=2, NCCL_ALGO="Ring", UCX_TLS="tcp,self"),
+            "NCCL_ALGO 'Ring', not unset", "UCX_TLS 'tcp,self', not unset")
         self.assertEqual(self.content(), before)
 
 
