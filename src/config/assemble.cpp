@@ -181,6 +181,14 @@ void refuse_host_options_on_gpu(const RunConfig& run) {
       given));
 }
 
+/// The nodes of a run are those that it was started on.
+void refuse_planned_nodes_of_a_run(const RunConfig& run) {
+  if (!run.ranks_per_node || run.mode == Mode::dry_run) return;
+  throw base::UsageError(
+      "--ranks-per-node: has a meaning only with --dry-run; a run is on the nodes that the "
+      "launcher chose");
+}
+
 /// All layers that speak of one experiment, the last word last.
 std::vector<const Choices*> layers_of(const Plan& plan, const Choices& experiment) {
   std::vector<const Choices*> layers = plan.below;
@@ -232,6 +240,7 @@ RunConfig assemble(const Layer& file, const Layer& command_line, Known known) {
   }
   refuse_gpu_options_on_host(run);
   refuse_host_options_on_gpu(run);
+  refuse_planned_nodes_of_a_run(run);
   run.suite = plan.suite;
   run.command_line = file.recorded_command_line;
 

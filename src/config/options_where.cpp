@@ -17,6 +17,7 @@ using workloads::Scaling;
 using workloads::toml_string;
 
 constexpr int most_blas_threads = 4096;
+constexpr int most_ranks_per_node = 4096;
 
 // The rows take and leave what they need of these.
 using In = std::string_view;
@@ -75,6 +76,17 @@ const std::array where_rows{
               .help = "rank counts; all = every one",
               .apply = [](In text, E&, R& r) { apply_ranks(text, r); },
               .write = [](const E&, const R& r) { return write_ranks(r); }},
+    RunOption{.name = "ranks-per-node",
+              .value = "N",
+              .default_text = "as started",
+              .group = Group::where,
+              .help = "nodes that --dry-run plans for",
+              .apply = [](In text, E&,
+                          R& r) { r.ranks_per_node = parse_int(text, 1, most_ranks_per_node); },
+              .write =
+                  [](const E&, const R& r) {
+                    return r.ranks_per_node ? std::to_string(*r.ranks_per_node) : "";
+                  }},
     RunOption{.name = "fill",
               .value = "idle|replicas",
               .default_text = "idle",

@@ -59,6 +59,7 @@ struct RunConfig {
   Device device = Device::automatic;
   std::vector<int> ranks;  ///< as named, ascending; empty = as rank_counts says
   RankCounts rank_counts = RankCounts::doubling;
+  std::optional<int> ranks_per_node;  ///< of a dry run: planned, whatever was started
   FillIdle fill = FillIdle::idle;
   int blas_threads = 1;  ///< per rank
   ShareGpu share_gpu = ShareGpu::no;

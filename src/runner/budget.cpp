@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: MIT
 #include "runner/budget.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "runner/order.hpp"
+#include "units/text.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -37,6 +40,23 @@ units::Seconds common_loop(std::span<const PointTime> points, units::Seconds lef
     return low + ((left - below) / (cost(high) - below)) * (high - low);
   }
   return levels.back();
+}
+
+/// How long a point takes for what it was thought to. Where a loop ended early, all that is known
+/// is that what is needed at least took no longer than the whole.
+double pace(const PointTime& thought, units::Seconds loop, units::Seconds time) {
+  const units::Seconds whole = total(thought, loop);
+  if (time >= whole) return time / whole;
+  return std::min(1.0, time / total(thought, thought.least));
+}
+
+/// The points by which work is seen to scale, of those that are not skipped anyway.
+std::set<int> points_of_curves(const Plan& plan) {
+  std::set<int> indices;
+  for (const PlannedPoint& point : plan.points) {
+    if (point.skip_reason.empty() && !point.workload->is_bench()) indices.insert(point.index);
+  }
+  return indices;
 }
 
 }  // namespace
@@ -77,7 +97,7 @@ PointTime Turns::expected(const PlannedPoint& point) const {
     ++count;
   }
   const PointTime time = estimate(point, *config_, device_);
-  return count == 0 ? time : slower(time, sum / count);
+  return count == 0 ? time : at_pace(time, sum / count, config_->max_time);
 }
 
 std::optional<Turn> Turns::next(units::Seconds elapsed) const {
@@ -95,16 +115,44 @@ std::optional<Turn> Turns::next(units::Seconds elapsed) const {
   return Turn{.index = waiting[portion->at], .loop = std::min(portion->loop, config_->max_time)};
 }
 
-void Turns::done(const Turn& turn, units::Seconds time) {
+void Turns::done(const Turn& turn, std::optional<units::Seconds> time) {
   waiting_.erase(turn.index);
   const PlannedPoint& point = plan_->points[static_cast<std::size_t>(turn.index)];
   if (!point.skip_reason.empty()) return;
-  const units::Seconds thought = total(estimate(point, *config_, device_), turn.loop);
-  experience_.push_back(
-      {.workload = point.workload->name, .factor = std::max(1.0, time / thought)});
+  if (time) {
+    experience_.push_back({.workload = point.workload->name,
+                           .factor = pace(estimate(point, *config_, device_), turn.loop, *time)});
+  }
   if (turn.loop >= config_->max_time) return;
   ++shortened_;
   shortest_ = std::min(shortest_.value_or(turn.loop), turn.loop);
+}
+
+std::map<int, units::Seconds> expected_loops(const Plan& plan, const config::RunConfig& config,
+                                             std::string_view device) {
+  std::set<int> all;
+  for (const PlannedPoint& point : plan.points) all.insert(point.index);
+  Turns turns{plan, config, device, all};
+  std::map<int, units::Seconds> loops;
+  units::Seconds elapsed{0};
+  while (const auto turn = turns.next(elapsed)) {
+    const PlannedPoint& point = plan.points[static_cast<std::size_t>(turn->index)];
+    const PointTime time = estimate(point, config, device);
+    elapsed += total(time, turn->loop);
+    turns.done(*turn, total(time, turn->loop));
+    if (point.skip_reason.empty()) loops.emplace(turn->index, std::max(turn->loop, time.least));
+  }
+  return loops;
+}
+
+std::optional<std::string> no_curve_warning(const Plan& plan, const std::set<int>& waiting,
+                                            units::Seconds budget) {
+  const std::set<int> of_curves = points_of_curves(plan);
+  if (of_curves.empty() || !std::ranges::includes(waiting, of_curves)) return std::nullopt;
+  return fmt::format(
+      "--budget {} left no time for any of the {} points that show how the machine scales; give it "
+      "more, or measure them with --resume",
+      units::format(budget), of_curves.size());
 }
 
 }  // namespace isoscale::runner

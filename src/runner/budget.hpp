@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -42,7 +44,8 @@ struct Turn {
 
 /// Hands out the points of a plan one after the other: without a budget in the order of the plan,
 /// each with --max-time; with one, the most telling first, each with its portion of what is left.
-/// Points that take longer than their estimate make the estimates of the workload's others longer.
+/// Points that take longer than their estimate make the estimates of the workload's others longer,
+/// and those that take less than their fewest steps were thought to need make them shorter.
 /// Used by one rank, which tells the others.
 class Turns {
  public:
@@ -52,8 +55,9 @@ class Turns {
 
   /// `elapsed` of the run. Nothing when there is no point left, or none that fits.
   [[nodiscard]] std::optional<Turn> next(units::Seconds elapsed) const;
-  /// Notes that a point has been measured and took `time`.
-  void done(const Turn& turn, units::Seconds time);
+  /// Notes that a point has had its turn and took `time`; absent where it failed, since that says
+  /// nothing of how long others take.
+  void done(const Turn& turn, std::optional<units::Seconds> time);
 
   /// Points that have not been measured, ascending.
   [[nodiscard]] const std::set<int>& waiting() const { return waiting_; }
@@ -64,7 +68,7 @@ class Turns {
  private:
   [[nodiscard]] PointTime expected(const PlannedPoint& point) const;
 
-  /// How much longer than estimated a measured point took; at least 1.
+  /// How long a measured point took, as a multiple of its estimate.
   struct Experience {
     std::string_view workload;
     double factor = 1;
@@ -79,5 +83,17 @@ class Turns {
   std::optional<units::Seconds> shortest_;
   int shortened_ = 0;
 };
+
+/// The loops of the points that would be measured if each took as long as it is estimated to, by
+/// index: without a budget all that are not skipped.
+[[nodiscard]] std::map<int, units::Seconds> expected_loops(const Plan& plan,
+                                                           const config::RunConfig& config,
+                                                           std::string_view device);
+
+/// The sentence for a run whose budget left out (`waiting`) all points of its curves; absent when
+/// it measured one, and when it has none.
+[[nodiscard]] std::optional<std::string> no_curve_warning(const Plan& plan,
+                                                          const std::set<int>& waiting,
+                                                          units::Seconds budget);
 
 }  // namespace isoscale::runner

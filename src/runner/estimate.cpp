@@ -51,12 +51,12 @@ units::Seconds total(const PointTime& time, units::Seconds loop) {
   return time.set_up + time.verification + time.stretch * std::max(loop, time.least);
 }
 
-PointTime slower(const PointTime& time, double factor) {
+PointTime at_pace(const PointTime& time, double factor, units::Seconds max_time) {
   PointTime result = time;
   result.set_up = factor * time.set_up;
   result.verification = factor * time.verification;
   result.least = factor * time.least;
-  result.most = std::max(time.most, result.least);
+  result.most = std::max(max_time, result.least);
   return result;
 }
 
@@ -84,16 +84,6 @@ PointTime estimate(const PlannedPoint& point, const config::RunConfig& config,
   }
   time.most = std::max(config.max_time, time.least);
   return time;
-}
-
-units::Seconds total_time(const Plan& plan, const config::RunConfig& config,
-                          std::string_view device) {
-  units::Seconds sum{0};
-  for (const PlannedPoint& point : plan.points) {
-    const PointTime time = estimate(point, config, device);
-    sum += total(time, time.most);
-  }
-  return sum;
 }
 
 }  // namespace isoscale::runner

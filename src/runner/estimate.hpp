@@ -13,8 +13,9 @@
 /// its fewest steps fit into the time; set-up and verification are a guess.
 namespace isoscale::runner {
 
-/// Steps that a loop plays when there is time for no more: three to warm up, a pair of blocks of
-/// two steps and a last block of six, each with a step that is dropped; six of the untraced count.
+/// Steps that a loop is planned to have time for: three to warm up, a pair of blocks of two steps
+/// and a last block of six, each with a step that is dropped; six or more of the untraced count. A
+/// loop whose steps take longer than estimated plays fewer.
 inline constexpr int fewest_steps = 20;
 /// Plays of the step without its communication that follow the loop, at least.
 inline constexpr int fewest_solo_plays = 4;
@@ -32,9 +33,10 @@ struct PointTime {
 
 /// Of the whole point with a loop of this length.
 [[nodiscard]] units::Seconds total(const PointTime& time, units::Seconds loop);
-/// The same with all of its parts but the loops that are asked for `factor` times as long: how a
-/// point of which the like took longer than expected is expected to go.
-[[nodiscard]] PointTime slower(const PointTime& time, double factor);
+/// The same with set-up, verification and least loop `factor` times as long, and a loop of
+/// `max_time` where that is more: how a point of which the like took longer or less long than
+/// expected is expected to go.
+[[nodiscard]] PointTime at_pace(const PointTime& time, double factor, units::Seconds max_time);
 
 /// With s = FLOP / rate + bytes sent / bandwidth for one step of the busiest rank:
 ///   set-up        sessions x (communicators + memory / fill rate)
@@ -45,9 +47,5 @@ struct PointTime {
 /// docs/experiments.md.
 [[nodiscard]] PointTime estimate(const PlannedPoint& point, const config::RunConfig& config,
                                  std::string_view device);
-
-/// All points of the plan with the loops that are asked for.
-[[nodiscard]] units::Seconds total_time(const Plan& plan, const config::RunConfig& config,
-                                        std::string_view device);
 
 }  // namespace isoscale::runner

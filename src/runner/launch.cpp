@@ -61,14 +61,16 @@ Outcome Launch::measure() {
   const config::RunConfig& config = setting_.config;
   const bool speaks = setting_.world.rank() == 0 && config.verbosity == config::Verbosity::normal;
   Progress progress{speaks ? Progress::detect() : Progress::Style::silent,
-                    static_cast<int>(plan_.points.size()), static_cast<int>(wanted_.size())};
+                    static_cast<int>(plan_.points.size()), static_cast<int>(wanted_.size()),
+                    deadline()};
   Turns turns{plan_, config, site_.device, wanted_};
   bool all_ok = true;
   for (auto turn = agreed_next(turns); turn; turn = agreed_next(turns)) {
     const units::Seconds began = elapsed();
     results::PointData data = measure_point(*turn, progress);
-    turns.done(*turn, elapsed() - began);
-    all_ok = all_ok && data.status != results::PointStatus::failed;
+    const bool failed = data.status == results::PointStatus::failed;
+    turns.done(*turn, failed ? std::nullopt : std::optional{elapsed() - began});
+    all_ok = all_ok && !failed;
     if (!data.rows.empty()) measured_.points.push_back(std::move(data));
   }
   leave_out(turns, progress);
@@ -78,6 +80,11 @@ Outcome Launch::measure() {
 }
 
 units::Seconds Launch::elapsed() const { return units::to_seconds(comm::now() - setting_.begin); }
+
+std::optional<units::Nanoseconds> Launch::deadline() const {
+  if (!setting_.config.budget) return std::nullopt;
+  return setting_.begin + units::to_nanoseconds(*setting_.config.budget);
+}
 
 bool Launch::opened() {
   const bool is_new = setting_.config.resume.empty();
@@ -207,6 +214,12 @@ void Launch::finish(const Turns& turns) {
                     units::format(*setting_.config.budget), turns.shortened(),
                     turns.shortened() == 1 ? "" : "s", units::format(setting_.config.max_time),
                     units::format(*shortest)));
+  }
+  if (setting_.config.budget) {
+    if (const auto warning = no_curve_warning(plan_, turns.waiting(), *setting_.config.budget)) {
+      header_.warnings.push_back(*warning);
+      base::warn(*warning);
+    }
   }
   if (!measured_.points.empty()) {
     std::ranges::sort(measured_.points, {}, &results::PointData::index);

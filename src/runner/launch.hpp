@@ -45,6 +45,8 @@ class Launch {
 
  private:
   [[nodiscard]] units::Seconds elapsed() const;
+  /// When the budget, if there is one, is used up.
+  [[nodiscard]] std::optional<units::Nanoseconds> deadline() const;
   /// Makes the file ready for points, and says which are wanted. False, on every rank, when a run
   /// that was to be gone on with lacks nothing.
   bool opened();

@@ -9,7 +9,7 @@
 namespace isoscale::runner {
 namespace {
 
-constexpr std::size_t calibrations_first = 2;  // points of each
+constexpr std::size_t ends = 2;  // points: the smallest count and the largest
 
 /// The points of an experiment that are measured, and how many of them have had their turn.
 struct Curve {
@@ -35,6 +35,11 @@ std::vector<Curve> curves_of(const Plan& plan) {
     curve.points = std::move(sorted);
   }
   return curves;
+}
+
+/// Whether the points show how a workload scales; those of micro-benchmarks do not.
+bool scales(const Curve& curve) {
+  return !workloads::find_workload(curve.experiment->workload).is_bench();
 }
 
 }  // namespace
@@ -64,12 +69,19 @@ std::vector<int> most_telling_first(const Plan& plan) {
   const auto take = [&](Curve& curve) {
     if (curve.taken < curve.points.size()) order.push_back(curve.points[curve.taken++]);
   };
-  for (Curve& curve : curves) {
-    if (curve.experiment->workload != "calibrate") continue;
-    for (std::size_t i = 0; i < calibrations_first; ++i) take(curve);
+  const auto take_ends = [&](Curve& curve) {
+    while (curve.taken < std::min(ends, curve.points.size())) take(curve);
+  };
+  if (const auto first = std::ranges::find_if(curves, scales); first != curves.end()) {
+    take_ends(*first);
   }
-  while (order.size() < plan.points.size()) {
-    for (Curve& curve : curves) take(curve);
+  for (Curve& curve : curves) {
+    if (curve.experiment->workload == "calibrate") take_ends(curve);
+  }
+  for (std::size_t round = 0; order.size() < plan.points.size(); ++round) {
+    for (Curve& curve : curves) {
+      if (curve.taken <= round) take(curve);
+    }
   }
   return order;
 }

@@ -99,7 +99,9 @@ std::vector<int> nodes_of_positions(const std::vector<int>& world_ranks, const S
   return nodes;
 }
 
-int nodes_of(const std::vector<int>& world_ranks, const Site& site) {
+/// One rank is on one node, whichever it is.
+std::optional<int> nodes_of(const std::vector<int>& world_ranks, const Site& site) {
+  if (site.nodes == Nodes::unknown && world_ranks.size() > 1) return std::nullopt;
   const std::vector<int> nodes = nodes_of_positions(world_ranks, site);
   return static_cast<int>(std::set<int>{nodes.begin(), nodes.end()}.size());
 }
@@ -224,7 +226,8 @@ PlannedPoint plan_point(const config::Experiment& experiment, Count count,
                                          point.workload->name, count.ranks));
     }
     point.request = point.workload->scale(experiment.base, mesh, experiment.scaling);
-    point.reach = mesh::reach_text(mesh, nodes_of_positions(point.world_ranks, site));
+    point.reach =
+        point.nodes ? mesh::reach_text(mesh, nodes_of_positions(point.world_ranks, site)) : "?";
     if (const auto on_machine = point.workload->bench.on_machine; on_machine != nullptr) {
       point.request =
           on_machine(point.request, {.device = site.device, .numa_nodes = site.numa_nodes});

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +16,10 @@
 /// From what was asked for and where it runs to the list of points; a pure function.
 namespace isoscale::runner {
 
+/// Whether it is known which ranks share a node. unknown = ranks that were not started are planned
+/// for.
+enum class Nodes : std::uint8_t { known, unknown };
+
 /// Where a run takes place, as the plan sees it.
 struct Site {
   int ranks = 1;
@@ -27,6 +32,7 @@ struct Site {
   int numa_nodes = 1;  ///< of the node that has the fewest
   /// Ranks of this world that share cores with another rank.
   bool oversubscribed = false;
+  Nodes nodes = Nodes::known;
 };
 
 /// What is put on links along a set of axes in one step, over all ranks: program::Traffic::sent.
@@ -53,7 +59,7 @@ struct PlannedPoint {
   int ranks = 1;
   workloads::Request request;    ///< at the point's mesh
   std::vector<int> world_ranks;  ///< in mesh order
-  int nodes = 1;                 ///< that these ranks are on
+  std::optional<int> nodes = 1;  ///< that these ranks are on; absent: unknown
   std::string skip_reason;       ///< not "" = is not measured
   // What the programs say, for --dry-run; absent when skipped before they could be built.
   std::optional<double> flop_per_step{};          ///< over all ranks
@@ -61,7 +67,7 @@ struct PlannedPoint {
   std::optional<units::Bytes> sent_per_step{};    ///< put on links, all ranks: Traffic::sent
   std::vector<AxesTraffic> sent_by_axes{};        ///< of which, by axes; ascending
   Load load{};
-  std::string reach{};                    ///< mesh::reach_text
+  std::string reach{};                    ///< mesh::reach_text, or "?" where nodes are unknown
   std::vector<std::string> injections{};  ///< texts of those that touch it, in the order given
 };
 
@@ -79,8 +85,9 @@ struct Plan {
 /// must be free there. `config` must outlive the plan.
 [[nodiscard]] Plan make_plan(const config::RunConfig& config, const Site& site);
 
-/// The plan as a table for people: points, mesh, nodes, time, memory, FLOP, bytes sent by axis and
-/// how far each axis reaches. The time is an estimate for `device`, see estimate.hpp.
+/// The plan as a table for people: points, mesh, nodes, loop and time, memory, FLOP, bytes sent by
+/// axis and how far each axis reaches, "?" for what is unknown. Times are estimates for `device`,
+/// see estimate.hpp; with a budget those of the points that would fit, and the others are told of.
 [[nodiscard]] std::string describe(const Plan& plan, const config::RunConfig& config,
                                    std::string_view device);
 

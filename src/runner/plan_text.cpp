@@ -4,8 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
+#include "runner/budget.hpp"
 #include "runner/estimate.hpp"
 #include "runner/plan.hpp"
 #include "units/text.hpp"
@@ -14,7 +16,7 @@ namespace isoscale::runner {
 namespace {
 
 constexpr std::string_view row =
-    "{:>5}  {:<11} {:<10} {:>5} {:>5} {:<16} {:>9} {:>12} {:>11}  {}\n";
+    "{:>5}  {:<11} {:<10} {:>5} {:>5} {:<16} {:>9} {:>9} {:>12} {:>11}  {}\n";
 
 /// "dp 1.20 MiB, tp 3.00 MiB"; "nothing" when nothing is sent.
 std::string traffic_text(const PlannedPoint& point) {
@@ -27,13 +29,20 @@ std::string traffic_text(const PlannedPoint& point) {
   return texts.empty() ? "nothing" : fmt::format("{}", fmt::join(texts, ", "));
 }
 
-std::string point_line(const PlannedPoint& point, const PointTime& time) {
+/// Of a point that is not measured: the columns up to where it says why.
+std::string left_columns(const PlannedPoint& point) {
+  return fmt::format("{:>5}  {:<11} {:<10} {:>5} ", point.index + 1, point.workload->name,
+                     uses_model(point) ? point.request.model.name : "-", point.ranks);
+}
+
+std::string point_line(const PlannedPoint& point, const PointTime& time, units::Seconds loop) {
   std::string sent = traffic_text(point);
   if (!point.reach.empty()) sent += fmt::format(" ({})", point.reach);
   return fmt::format(row, point.index + 1, point.workload->name,
-                     uses_model(point) ? point.request.model.name : "-", point.ranks, point.nodes,
-                     mesh::to_string(point.request.mesh), units::format(total(time, time.most)),
-                     units::format(*point.memory_per_rank),
+                     uses_model(point) ? point.request.model.name : "-", point.ranks,
+                     point.nodes ? fmt::format("{}", *point.nodes) : "?",
+                     mesh::to_string(point.request.mesh), units::format(loop),
+                     units::format(total(time, loop)), units::format(*point.memory_per_rank),
                      units::format(units::Flops{*point.flop_per_step}), sent);
 }
 
@@ -49,32 +58,43 @@ std::string injection_text(const config::Injection& injection, const Plan& plan)
                      fmt::join(touched, ", "));
 }
 
+std::string budget_text(units::Seconds budget, std::size_t fitting, std::size_t left_out) {
+  return fmt::format(
+      "Of {} points, {} fit into --budget {} by these estimates, with loops of no more than the "
+      "table says; a run goes by how long its points really take.\n",
+      fitting + left_out, fitting, units::format(budget));
+}
+
 }  // namespace
 
 std::string describe(const Plan& plan, const config::RunConfig& config, std::string_view device) {
   std::string text =
-      fmt::format(row, "point", "workload", "model", "ranks", "nodes", "mesh", "time",
+      fmt::format(row, "point", "workload", "model", "ranks", "nodes", "mesh", "loop", "time",
                   "memory/rank", "FLOP/step", "sent/step by axis, and how far the axis reaches");
-  units::Seconds loops{0};
+  const std::map<int, units::Seconds> loops = expected_loops(plan, config, device);
+  units::Seconds all{0}, to_measure{0};
+  std::size_t left_out = 0;
   for (const PlannedPoint& point : plan.points) {
+    const auto loop = loops.find(point.index);
     if (!point.skip_reason.empty()) {
-      text += fmt::format("{:>5}  {:<11} {:<10} {:>5} skipped: {}\n", point.index + 1,
-                          point.workload->name, uses_model(point) ? point.request.model.name : "-",
-                          point.ranks, point.skip_reason);
-      continue;
+      text += fmt::format("{}skipped: {}\n", left_columns(point), point.skip_reason);
+    } else if (loop == loops.end()) {
+      ++left_out;
+      text += fmt::format("{}left out: does not fit into the budget\n", left_columns(point));
+    } else {
+      const PointTime time = estimate(point, config, device);
+      to_measure += time.stretch * loop->second;
+      all += total(time, loop->second);
+      text += point_line(point, time, loop->second);
     }
-    const PointTime time = estimate(point, config, device);
-    loops += time.stretch * time.most;
-    text += point_line(point, time);
   }
-  const units::Seconds all = total_time(plan, config, device);
   text += fmt::format(
       "About {} in all: {} to measure, less where points are precise earlier, and {} for set-up "
-      "and "
-      "verification, which is a guess. A point's loop stops after {}, but plays at least six steps "
-      "that count, however long they take.\n",
-      units::format(all), units::format(loops), units::format(all - loops),
+      "and verification, which is a guess. A point's loop stops after {}, but plays at least one "
+      "step that counts, however long it takes.\n",
+      units::format(all), units::format(to_measure), units::format(all - to_measure),
       units::format(config.max_time));
+  if (config.budget) text += budget_text(*config.budget, loops.size(), left_out);
   for (const config::Injection& injection : config.injections) {
     text += injection_text(injection, plan);
   }

@@ -210,7 +210,7 @@ PointData describe_point(const PlannedPoint& point) {
   data.dtype = workloads::name(request.precision);
   data.mesh = request.mesh;
   data.ranks = point.ranks;
-  data.nodes = point.nodes;
+  data.nodes = point.nodes.value();  // what is measured has been started
   data.scaling = workloads::name(point.experiment->scaling);
   data.placement = mesh::name(point.experiment->placement);
   const workloads::OptionReader options{point.workload->options, request.options};

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/log.hpp"
@@ -13,15 +14,20 @@
 namespace isoscale::runner {
 namespace {
 
-std::string clock_text(double seconds) {
-  const auto whole = static_cast<int>(seconds);
+std::string clock_text(units::Seconds time) {
+  const auto whole = static_cast<int>(time.value());
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 
 }  // namespace
 
-Progress::Progress(Style style, int points, int to_measure)
-    : style_(style), points_(points), to_measure_(to_measure), begin_(comm::now()) {}
+Progress::Progress(Style style, int points, int to_measure,
+                   std::optional<units::Nanoseconds> deadline)
+    : style_(style),
+      points_(points),
+      to_measure_(to_measure),
+      begin_(comm::now()),
+      deadline_(deadline) {}
 
 Progress::Style Progress::detect() {
   return ::isatty(STDERR_FILENO) == 1 ? Style::live : Style::lines;
@@ -70,13 +76,23 @@ void Progress::show(std::string_view state) {
 }
 
 std::string Progress::time_text() const {
-  const double elapsed = units::to_seconds(comm::now() - begin_).value();
+  const units::Nanoseconds now = comm::now();
+  const units::Seconds elapsed = units::to_seconds(now - begin_);
+  std::optional<units::Seconds> until_deadline;
+  if (deadline_) until_deadline = units::to_seconds(*deadline_ - now);
   std::string text = fmt::format("  [{} elapsed", clock_text(elapsed));
-  // Left: as long a point as those before, once there are some.
-  if (done_ > 0) {
-    text += fmt::format(", about {} left", clock_text(elapsed / done_ * (to_measure_ - done_)));
+  if (const auto left = expected_left(elapsed, done_, to_measure_, until_deadline)) {
+    text += fmt::format(", about {} left", clock_text(*left));
   }
   return text + "]";
+}
+
+std::optional<units::Seconds> expected_left(units::Seconds elapsed, int done, int points,
+                                            std::optional<units::Seconds> until_deadline) {
+  if (done <= 0) return std::nullopt;
+  const units::Seconds left = (static_cast<double>(points - done) / done) * elapsed;
+  if (!until_deadline) return left;
+  return std::clamp(left, units::Seconds{0}, std::max(*until_deadline, units::Seconds{0}));
 }
 
 }  // namespace isoscale::runner

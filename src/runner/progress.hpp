@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -16,8 +17,10 @@ class Progress {
   enum class Style : std::uint8_t { live, lines, silent };
 
   Progress(Style style, int points) : Progress(style, points, points) {}
-  /// `points` of the plan, of which `to_measure` are measured by this launch.
-  Progress(Style style, int points, int to_measure);
+  /// `points` of the plan, of which `to_measure` are measured by this launch, until `deadline` if
+  /// there is one.
+  Progress(Style style, int points, int to_measure,
+           std::optional<units::Nanoseconds> deadline = std::nullopt);
   /// Live when standard error is a terminal, else lines.
   [[nodiscard]] static Style detect();
 
@@ -39,6 +42,12 @@ class Progress {
   std::string what_;
   double last_line_ = 0;  ///< seconds after the beginning
   units::Nanoseconds begin_;
+  std::optional<units::Nanoseconds> deadline_;
 };
+
+/// What is expected to be left after `done` of `points` took `elapsed`: as long for each as for
+/// those, but no longer than until the deadline. Absent before any is done.
+[[nodiscard]] std::optional<units::Seconds> expected_left(
+    units::Seconds elapsed, int done, int points, std::optional<units::Seconds> until_deadline);
 
 }  // namespace isoscale::runner

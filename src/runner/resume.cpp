@@ -7,10 +7,14 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/error.hpp"
 #include "runner/budget.hpp"
+#include "system/facts.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -23,6 +27,10 @@ using results::RunData;
 /// Facts of a rank, as text, that its times depend on. Not where exactly it ran: UUIDs, addresses.
 constexpr std::array<std::string_view, 8> facts_that_count{
     "cpu_model", "device", "gpu_name", "gpu_driver", "cuda_runtime", "cublas", "nccl", "cpu_quota"};
+
+/// Settings that say which devices a launch was dealt, or what is logged: these may differ.
+constexpr std::array<std::string_view, 4> settings_of_the_place{
+    "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "NCCL_HOSTID", "NCCL_DEBUG"};
 
 std::string count_of(int count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
@@ -53,6 +61,37 @@ void compare_ranks(const RunData& earlier, const RunData& now, std::vector<std::
   const auto same_node = [](const RankFacts& a, const RankFacts& b) { return a.node == b.node; };
   if (!std::ranges::equal(earlier.rank_facts, now.rank_facts, same_node)) {
     found.emplace_back("ranks are dealt out over the nodes in another way");
+  }
+}
+
+/// Of the variables that a run keeps, those by which libraries and devices work.
+std::map<std::string, std::string> settings_of(const RunData& run) {
+  const std::map<std::string, std::string> variables{run.environment.begin(),
+                                                     run.environment.end()};
+  const auto lookup = [&](std::string_view name) -> std::optional<std::string> {
+    const auto at = variables.find(std::string{name});
+    return at == variables.end() ? std::nullopt : std::optional{at->second};
+  };
+  std::map<std::string, std::string> settings;
+  for (auto& [name, value] : system::recorded_settings(lookup)) {
+    if (std::ranges::find(settings_of_the_place, name) != settings_of_the_place.end()) continue;
+    settings.emplace(std::move(name), std::move(value));
+  }
+  return settings;
+}
+
+void compare_settings(const RunData& earlier, const RunData& now, std::vector<std::string>& found) {
+  const auto before = settings_of(earlier), after = settings_of(now);
+  auto names = before;
+  names.insert(after.begin(), after.end());
+  const auto text_in = [](const std::map<std::string, std::string>& settings,
+                          const std::string& name) {
+    const auto at = settings.find(name);
+    return at == settings.end() ? "unset" : fmt::format("'{}'", at->second);
+  };
+  for (const auto& [name, value] : names) {
+    const std::string is = text_in(after, name), was = text_in(before, name);
+    if (is != was) found.push_back(fmt::format("{} {}, not {}", name, is, was));
   }
 }
 
@@ -119,6 +158,7 @@ std::vector<std::string> differences(const RunData& earlier, const RunData& now)
     found.push_back(fmt::format("{}, not {}", count_of(now.nodes, "node"), earlier.nodes));
   }
   if (earlier.ranks == now.ranks) compare_ranks(earlier, now, found);
+  compare_settings(earlier, now, found);
   return found;
 }
 

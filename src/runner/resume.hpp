@@ -20,8 +20,10 @@ namespace isoscale::runner {
 /// Indices of the plan's points that `earlier` does not have, or that lack a result.
 [[nodiscard]] std::set<int> missing_points(const results::RunData& earlier, const Plan& plan);
 
-/// What of the program, the machine and its ranks sets `now` apart from the run, a clause each:
-/// "3 nodes, not 4". Points of both would be no curve. Names of hosts may differ.
+/// What of the program, the machine, its ranks and the settings of their libraries
+/// (system::recorded_settings) sets `now` apart from the run, a clause each: "3 nodes, not 4",
+/// "NCCL_ALGO 'Ring', not unset". Points of both would be no curve. Names of hosts may differ, and
+/// which of their devices are visible.
 [[nodiscard]] std::vector<std::string> differences(const results::RunData& earlier,
                                                    const results::RunData& now);
 

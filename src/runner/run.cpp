@@ -21,17 +21,6 @@
 namespace isoscale::runner {
 namespace {
 
-/// A plan may be for more ranks than were started: on as many nodes as there are, whose memory
-/// nobody has looked at.
-Site planned_site(Site site, const config::RunConfig& config) {
-  const int ranks = config.ranks.empty() ? 0 : config.ranks.back();
-  if (ranks <= site.ranks) return site;
-  site.ranks = ranks;
-  site.node_of_rank.resize(static_cast<std::size_t>(ranks), site.node_of_rank.back());
-  site.memory_free.clear();
-  return site;
-}
-
 /// Prints the plan; nothing is measured, so no device need be there.
 Outcome dry_run(const config::RunConfig& config, const comm::Environment& environment,
                 const comm::Communicator& world, const Services& services) {
@@ -40,10 +29,10 @@ Outcome dry_run(const config::RunConfig& config, const comm::Environment& enviro
   const Plan plan = make_plan(config, site);
   if (world.rank() != 0) return {};
   services.print(describe(plan, config, site.device));
-  if (site.ranks > world.size()) {
+  if (site.nodes == Nodes::unknown) {
     services.print(
-        fmt::format("{} of {} ranks were started: the others are taken to be on the same nodes; "
-                    "start all of them to see which axes leave a node.\n",
+        fmt::format("{} of {} ranks were started, so nobody knows which share a node (?); give "
+                    "--ranks-per-node, or start all of them.\n",
                     world.size(), site.ranks));
   }
   return {};

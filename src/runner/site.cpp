@@ -161,6 +161,21 @@ Site make_site(const comm::Communicator& world, const executor::Description& dev
   return site;
 }
 
+Site planned_site(Site site, const config::RunConfig& config) {
+  const int planned = config.ranks.empty() ? site.ranks : config.ranks.back();
+  if (planned <= site.ranks && !config.ranks_per_node) return site;
+  site.nodes = config.ranks_per_node ? Nodes::known : Nodes::unknown;
+  site.ranks = std::max(site.ranks, planned);
+  site.node_of_rank.resize(static_cast<std::size_t>(site.ranks), site.node_of_rank.back());
+  if (config.ranks_per_node) {
+    for (int rank = 0; rank < site.ranks; ++rank) {
+      site.node_of_rank[static_cast<std::size_t>(rank)] = rank / *config.ranks_per_node;
+    }
+  }
+  site.memory_free.clear();
+  return site;
+}
+
 std::string to_text(const RankSoftware& software) {
   json object{{"device", software.device}, {"mpi_library", software.mpi_library}};
   object["text"] = software.text;

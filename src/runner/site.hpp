@@ -31,6 +31,11 @@ namespace isoscale::runner {
 [[nodiscard]] Site make_site(const comm::Communicator& world, const executor::Description& device,
                              std::span<const system::MachineFacts> facts);
 
+/// Where a plan for `config` is for, on `site` and beyond. --ranks-per-node says which ranks share
+/// a node; without it nobody knows for more ranks than there are. The memory of nodes that are not
+/// these is unknown.
+[[nodiscard]] Site planned_site(Site site, const config::RunConfig& config);
+
 /// What a rank computes and communicates with; may differ from node to node.
 struct RankSoftware {
   std::string device;                            ///< executor::Description::detail

@@ -50,14 +50,15 @@ std::optional<TimeLimit> time_limit(const Lookup& environment, std::int64_t now)
   if (const auto text = environment("SLURM_JOB_END_TIME")) {
     if (const auto end = whole_number(*text)) {
       const std::int64_t left = std::max<std::int64_t>(0, *end - now);
-      return TimeLimit{.left = units::Seconds{static_cast<double>(left)},
+      return TimeLimit{.time = units::Seconds{static_cast<double>(left)},
                        .source = "SLURM_JOB_END_TIME"};
     }
   }
   if (const auto text = environment("PBS_WALLTIME")) {
     if (const auto length = duration(*text)) {
-      return TimeLimit{.left = units::Seconds{static_cast<double>(*length)},
-                       .source = "PBS_WALLTIME"};
+      return TimeLimit{.time = units::Seconds{static_cast<double>(*length)},
+                       .source = "PBS_WALLTIME",
+                       .span = TimeLimit::Span::of_job};
     }
   }
   return std::nullopt;
@@ -65,15 +66,22 @@ std::optional<TimeLimit> time_limit(const Lookup& environment, std::int64_t now)
 
 std::optional<std::string> time_limit_warning(const std::optional<TimeLimit>& limit,
                                               units::Seconds expected) {
-  if (!limit || expected <= limit->left) return std::nullopt;
-  const std::string numbers =
-      fmt::format("the run is expected to take {}, and its job ends in {} ({})",
-                  units::format(expected), units::format(limit->left), limit->source);
-  if (usable * limit->left.value() < 1) return numbers + "; ask the scheduler for more time";
+  if (!limit || expected <= limit->time) return std::nullopt;
+  const std::string run =
+      fmt::format("the run is expected to take {}, and its job ", units::format(expected));
+  constexpr std::string_view lost = "points that are not finished by then are lost";
+  if (limit->span == TimeLimit::Span::of_job) {
+    return fmt::format(
+        "{}may take at most {} as a whole ({}), of which some has passed: {}; give a --budget of "
+        "what is left, and --resume goes on in another job",
+        run, units::format(limit->time), limit->source, lost);
+  }
+  const std::string end =
+      fmt::format("{}ends in {} ({})", run, units::format(limit->time), limit->source);
+  if (usable * limit->time.value() < 1) return end + "; ask the scheduler for more time";
   return fmt::format(
-      "{}: points that are not finished by then are lost; --budget {} fits the run into the job, "
-      "and --resume goes on in another one",
-      numbers, budget_text(limit->left));
+      "{}: {}; --budget {} fits the run into the job, and --resume goes on in another one", end,
+      lost, budget_text(limit->time));
 }
 
 }  // namespace isoscale::system

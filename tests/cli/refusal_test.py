@@ -132,6 +132,11 @@ class Output(harness.Case):
                            "--ranks", "32", "--mesh", "tp=8,pp=4")
         self.assertIn("tp=8,pp=4", done.stdout)
         self.assertIn("1 of 32 ranks were started", done.stdout)
+        self.assertRegex(done.stdout, r"gpt-13b +32 +\? tp=8,pp=4")
+        self.assertNotIn("intra-node", done.stdout)
+        done = self.run_ok("run", "--dry-run", "--workload", "hybrid", "--model", "gpt-13b",
+                           "--ranks", "32", "--mesh", "tp=8,pp=4", "--ranks-per-node", "8")
+        self.assertRegex(done.stdout, r"gpt-13b +32 +4 tp=8,pp=4.*tp intra-node, pp inter-node")
         self.assertEqual(self.files(), [])
 
 

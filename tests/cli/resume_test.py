@@ -101,6 +101,9 @@ class Resumed(Case):
         self.assert_refused(self.isoscale("run", "--resume", "run.h5", "--max-time", "1s", ranks=2),
                             "--max-time")
         self.assert_refused(self.isoscale("run", "--resume", "none.h5"), "none.h5")
+        self.assert_refused(
+            self.isoscale("run", "--resume", "run.h5", ranks=2, NCCL_ALGO="Ring", UCX_TLS="tcp,self"),
+            "NCCL_ALGO 'Ring', not unset", "UCX_TLS 'tcp,self', not unset")
         self.assertEqual(self.content(), before)
 
 
@@ -115,6 +118,20 @@ class Budget(Case):
         run = self.run_of()
         self.assertEqual({p["status"] for p in run["points"]}, {"ok"})
         self.assertEqual([p["ranks"] for p in run["points"]], [1, 2, 1, 2])
+
+    def test_a_run_without_any_curve_says_so(self):
+        done = self.run_ok(*CURVES, "--budget", "1ms", "--output", "run.h5", ranks=2)
+        warning = "--budget 1 ms left no time for any of the 4 points"
+        self.assertIn(warning, done.stderr)
+        self.assertTrue(any(warning in text for text in self.run_of()["warnings"]))
+
+    def test_a_dry_run_says_what_fits(self):
+        done = self.run_ok(*CURVES, "--budget", "1ms", "--dry-run", ranks=2)
+        self.assertEqual(done.stdout.count("left out: does not fit into the budget"), 4)
+        self.assertIn("Of 4 points, 0 fit into --budget 1 ms", done.stdout)
+        done = self.run_ok(*CURVES, "--budget", "10h", "--dry-run", ranks=2)
+        self.assertNotIn("left out", done.stdout)
+        self.assertIn("Of 4 points, 4 fit into --budget 10 h", done.stdout)
 
     def test_the_ends_of_a_curve_come_first_and_keep_their_places(self):
         done = self.run_ok("run", "--workload", "dp", "--set", "microbatches=6", "--max-time", "0.2s",

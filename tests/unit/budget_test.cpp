@@ -142,6 +142,62 @@ TEST_F(TurnsOfACurve, LearnFromPointsThatTakeLonger) {
   EXPECT_LT(second->loop, strict.next(Seconds{15})->loop);
 }
 
+TEST_F(TurnsOfACurve, LearnFromPointsThatTakeLess) {
+  // By its estimate, the second point does not fit any more.
+  config_.budget = Seconds{10};
+  Turns turns{plan_, config_, "host", {0, 2}};
+  const auto first = turns.next(Seconds{0});
+  ASSERT_EQ(first->index, 0);
+  const Seconds late = Seconds{9.8} - 0.5 * total(estimate(plan_.points[2], config_, "host"), {});
+  EXPECT_FALSE((Turns{plan_, config_, "host", {2}}.next(late).has_value()));
+  turns.done(*first, 0.1 * total(estimate(plan_.points[0], config_, "host"), {}));
+  ASSERT_TRUE(turns.next(late).has_value());
+  EXPECT_EQ(turns.next(late)->index, 2);
+}
+
+TEST_F(TurnsOfACurve, LearnNothingFromPointsThatFail) {
+  config_.budget = Seconds{100};
+  Turns turns{plan_, config_, "host", {0, 2}};
+  turns.done(*turns.next(Seconds{0}), std::nullopt);
+  EXPECT_EQ(turns.waiting(), (std::set<int>{2}));
+  EXPECT_EQ(turns.next(Seconds{60})->loop,
+            (Turns{plan_, config_, "host", {2}}.next(Seconds{60})->loop));
+}
+
+TEST_F(TurnsOfACurve, LearnNothingFromALoopThatEndsEarly) {
+  // All that was needed at least may still have taken as long as thought.
+  config_.budget = Seconds{100};
+  Turns turns{plan_, config_, "host", {0, 2}};
+  const auto first = turns.next(Seconds{0});
+  turns.done(*first, total(estimate(plan_.points[0], config_, "host"), {}));
+  EXPECT_EQ(turns.next(Seconds{60})->loop,
+            (Turns{plan_, config_, "host", {2}}.next(Seconds{60})->loop));
+}
+
+TEST_F(TurnsOfACurve, AreForetoldByEstimates) {
+  EXPECT_EQ(expected_loops(plan_, config_, "host"),
+            (std::map<int, Seconds>{
+                {0, config_.max_time}, {1, config_.max_time}, {2, config_.max_time}}));
+  config_.budget = Seconds{50};
+  const auto loops = expected_loops(plan_, config_, "host");
+  ASSERT_EQ(loops.size(), 3U);
+  Turns turns{plan_, config_, "host", wanted_};
+  EXPECT_EQ(loops.at(0), turns.next(Seconds{0})->loop);
+  config_.budget = Seconds{1e-3};
+  EXPECT_TRUE(expected_loops(plan_, config_, "host").empty());
+}
+
+TEST_F(TurnsOfACurve, AreMissedWhenNoneWasTaken) {
+  EXPECT_FALSE(no_curve_warning(plan_, {}, Seconds{40}).has_value());
+  EXPECT_FALSE(no_curve_warning(plan_, {1, 2}, Seconds{40}).has_value());
+  EXPECT_THAT(*no_curve_warning(plan_, {0, 1, 2}, Seconds{40}),
+              testing::AllOf(testing::HasSubstr("--budget 40 s"), testing::HasSubstr("3 points")));
+  plan_.points[1].skip_reason = "does not divide";  // would not have been measured anyway
+  EXPECT_TRUE(no_curve_warning(plan_, {0, 2}, Seconds{40}).has_value());
+  for (PlannedPoint& point : plan_.points) point.workload = &workloads::find_workload("calibrate");
+  EXPECT_FALSE(no_curve_warning(plan_, {0, 1, 2}, Seconds{40}).has_value());
+}
+
 TEST_F(TurnsOfACurve, EndWhenTheBudgetDoes) {
   config_.budget = Seconds{5};
   Turns turns{plan_, config_, "host", wanted_};

@@ -175,6 +175,11 @@ TEST(CommandLine, ReadsEveryOption) {
   EXPECT_THAT(run.command_line, HasSubstr("--output 'a b.h5' --force --dry-run --quiet"));
 }
 
+TEST(CommandLine, PlannedNodesAreOfADryRun) {
+  EXPECT_EQ(parse_run({"--dry-run", "--ranks-per-node", "8"}).ranks_per_node, 8);
+  EXPECT_EQ(parse_run({"--dry-run"}).ranks_per_node, std::nullopt);
+}
+
 TEST(CommandLine, AllRanksAreEveryCount) {
   const RunConfig run = parse_run({"--ranks", "all"});
   EXPECT_THAT(run.ranks, IsEmpty());

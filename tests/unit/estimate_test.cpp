@@ -67,18 +67,22 @@ TEST(Estimate, OfWhatIsSkippedIsNothing) {
   EXPECT_EQ(estimate(point, {}, "host"), PointTime{});
 }
 
-TEST(Slower, KeepsTheLoopThatIsAskedFor) {
+TEST(AtPace, KeepsTheLoopThatIsAskedFor) {
   const PointTime time{.set_up = Seconds{1},
                        .verification = Seconds{2},
                        .least = Seconds{4},
                        .most = Seconds{30},
                        .stretch = 1.2};
-  EXPECT_EQ(slower(time, 3), (PointTime{.set_up = Seconds{3},
-                                        .verification = Seconds{6},
-                                        .least = Seconds{12},
-                                        .most = Seconds{30},
-                                        .stretch = 1.2}));
-  EXPECT_EQ(slower(time, 10).most, Seconds{40});
+  EXPECT_EQ(at_pace(time, 3, Seconds{30}), (PointTime{.set_up = Seconds{3},
+                                                      .verification = Seconds{6},
+                                                      .least = Seconds{12},
+                                                      .most = Seconds{30},
+                                                      .stretch = 1.2}));
+  EXPECT_EQ(at_pace(time, 10, Seconds{30}).most, Seconds{40});
+  // What was thought not to fit into --max-time does.
+  const PointTime slow{.least = Seconds{40}, .most = Seconds{40}};
+  EXPECT_EQ(at_pace(slow, 0.25, Seconds{30}),
+            (PointTime{.least = Seconds{10}, .most = Seconds{30}}));
 }
 
 }  // namespace

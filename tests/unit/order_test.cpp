@@ -46,16 +46,27 @@ TEST(MostTellingFirst, TakesTurns) {
   experiments[0].workload = "dp";
   experiments[1].workload = "tp";
   // dp: points 0 to 3, tp: points 4 to 6.
+  // Both ends of dp, so that there is a curve.
   EXPECT_THAT(most_telling_first(plan_of(experiments, {measured(4), measured(3)})),
-              ElementsAre(0, 4, 3, 6, 1, 5, 2));
+              ElementsAre(0, 3, 4, 6, 1, 5, 2));
 }
 
-TEST(MostTellingFirst, CalibratesFirst) {
+TEST(MostTellingFirst, CalibratesOnceThereIsACurve) {
+  std::array<config::Experiment, 3> experiments;
+  experiments[0].workload = "calibrate";
+  experiments[1].workload = "dp";
+  experiments[2].workload = "tp";
+  // calibrate: points 0 to 3, dp: points 4 to 6, tp: points 7 to 9.
+  EXPECT_THAT(most_telling_first(plan_of(experiments, {measured(4), measured(3), measured(3)})),
+              ElementsAre(4, 6, 0, 3, 7, 9, 1, 5, 8, 2));
+}
+
+TEST(MostTellingFirst, IsNoCurveOfMicroBenchmarks) {
   std::array<config::Experiment, 2> experiments;
-  experiments[0].workload = "dp";
+  experiments[0].workload = "gemm";
   experiments[1].workload = "calibrate";
-  EXPECT_THAT(most_telling_first(plan_of(experiments, {measured(3), measured(4)})),
-              ElementsAre(3, 6, 0, 4, 2, 5, 1));
+  EXPECT_THAT(most_telling_first(plan_of(experiments, {measured(2), measured(2)})),
+              ElementsAre(2, 3, 0, 1));
 }
 
 TEST(MostTellingFirst, PutsDownWhatIsSkippedAtOnce) {
@@ -64,7 +75,7 @@ TEST(MostTellingFirst, PutsDownWhatIsSkippedAtOnce) {
   experiments[1].workload = "dp";  // another curve of the same workload
   // Points 0 and 4 do not fit: the baselines are 1 and 5.
   EXPECT_THAT(most_telling_first(plan_of(experiments, {{"no", "", "", ""}, {"no", "", ""}})),
-              ElementsAre(0, 4, 1, 5, 3, 6, 2));
+              ElementsAre(0, 4, 1, 3, 5, 6, 2));
 }
 
 }  // namespace

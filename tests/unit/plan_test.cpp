@@ -352,19 +352,5 @@ TEST(PlanLoad, IsOfTheRankThatHasMostToDo) {
   EXPECT_EQ(point.load.cases, 0);
 }
 
-TEST(PlanTable, HasALinePerPointAndSaysWhatIsSkipped) {
-  RunConfig config = config_of("dp");
-  config.rank_counts = config::RankCounts::every;
-  config.max_time = units::Seconds{5};
-  const Plan plan = make_plan(config, site_of(4, 2));
-  const std::string text = describe(plan, config, "host");
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 4 + 1);
-  EXPECT_THAT(text, AllOf(HasSubstr("dp=4"), HasSubstr("skipped: batch=16"),
-                          HasSubstr("stops after 5 s"), HasSubstr("at least six steps")));
-  EXPECT_THAT(text, AllOf(HasSubstr("dp 288 KiB (dp inter-node)"), HasSubstr("nothing")));
-  // Three points are measured, 5 s and a fifth each.
-  EXPECT_THAT(text, AllOf(HasSubstr("18 s to measure"), HasSubstr("a guess")));
-}
-
 }  // namespace
 }  // namespace isoscale::runner

@@ -75,6 +75,23 @@ TEST(Differences, AreAllNamed) {
   }
 }
 
+TEST(Differences, AreOfSettingsThatBearOnMeasurement) {
+  RunData earlier = run_of(2), now = run_of(2);
+  earlier.environment = {{"OMP_NUM_THREADS", "1"}, {"UCX_TLS", "rc,self"}, {"NCCL_PROTO", "LL"}};
+  now.environment = {{"OMP_NUM_THREADS", "1"}, {"UCX_TLS", "tcp,self"}, {"NCCL_ALGO", "Ring"}};
+  EXPECT_THAT(differences(earlier, now),
+              ElementsAre("NCCL_ALGO 'Ring', not unset", "NCCL_PROTO unset, not 'LL'",
+                          "UCX_TLS 'tcp,self', not 'rc,self'"));
+  EXPECT_THAT(differences(now, now), IsEmpty());
+}
+
+TEST(Differences, AreNoneBetweenJobsAndTheDevicesTheyWereDealt) {
+  RunData earlier = run_of(2), now = run_of(2);
+  earlier.environment = {{"SLURM_JOB_ID", "1"}, {"PMIX_RANK", "0"}, {"CUDA_VISIBLE_DEVICES", "0"}};
+  now.environment = {{"SLURM_JOB_ID", "2"}, {"SLURM_CPU_BIND", "x"}, {"NCCL_DEBUG", "INFO"}};
+  EXPECT_THAT(differences(earlier, now), IsEmpty());
+}
+
 TEST(Differences, ThatAreFoundAreRefused) {
   EXPECT_NO_THROW(require_no_differences("run.h5", {}));
   try {

@@ -178,5 +178,37 @@ TEST(RankSoftware, TravelsAsTextWithAllThatIsKnown) {
   EXPECT_TRUE(nothing.text.empty() && nothing.number.empty());
 }
 
+Site two_nodes() {
+  return {.ranks = 2,
+          .node_of_rank = {0, 1},
+          .precisions = {},
+          .device = "host",
+          .memory_free = {units::Bytes{1}, {}}};
+}
+
+TEST(PlannedSite, IsWhereTheRanksAreUnlessMoreArePlanned) {
+  const Site site = two_nodes();
+  config::RunConfig config;
+  EXPECT_EQ(planned_site(site, config).node_of_rank, (std::vector{0, 1}));
+  config.ranks = {1, 2};
+  EXPECT_EQ(planned_site(site, config).nodes, Nodes::known);
+  EXPECT_EQ(planned_site(site, config).memory_free.size(), 2U);
+  config.ranks = {4};
+  EXPECT_EQ(planned_site(site, config).nodes, Nodes::unknown);
+  EXPECT_EQ(planned_site(site, config).ranks, 4);
+  EXPECT_TRUE(planned_site(site, config).memory_free.empty());
+}
+
+TEST(PlannedSite, HasTheRanksOfANodeThatAreNamed) {
+  const Site site = two_nodes();
+  config::RunConfig config;
+  config.ranks_per_node = 2;
+  EXPECT_EQ(planned_site(site, config).node_of_rank, (std::vector{0, 0}));
+  config.ranks = {1, 5};
+  EXPECT_EQ(planned_site(site, config).node_of_rank, (std::vector{0, 0, 1, 1, 2}));
+  EXPECT_EQ(planned_site(site, config).nodes, Nodes::known);
+  EXPECT_TRUE(planned_site(site, config).memory_free.empty());
+}
+
 }  // namespace
 }  // namespace isoscale::runner

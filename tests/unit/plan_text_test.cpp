@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "plan_samples.hpp"
+#include "runner/budget.hpp"
+#include "runner/plan.hpp"
+#include "runner/site.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+using config::RunConfig;
+using testing::AllOf;
+using testing::HasSubstr;
+
+/// Ranks on nodes of `per_node`, numbered node by node.
+Site site_of(int ranks, int per_node = 1'000) {
+  Site site{.ranks = ranks,
+            .node_of_rank = {},
+            .precisions = {workloads::Precision::f32},
+            .device = "host",
+            .memory_free = {}};
+  for (int rank = 0; rank < ranks; ++rank) site.node_of_rank.push_back(rank / per_node);
+  return site;
+}
+
+RunConfig config_of(const std::string& workload) {
+  RunConfig config;
+  config::Experiment& experiment = config.experiments.emplace_back();
+  experiment.workload = workload;
+  experiment.base = samples::planned_request();
+  return config;
+}
+
+TEST(PlanTable, HasALinePerPointAndSaysWhatIsSkipped) {
+  RunConfig config = config_of("dp");
+  config.rank_counts = config::RankCounts::every;
+  config.max_time = units::Seconds{5};
+  const Plan plan = make_plan(config, site_of(4, 2));
+  const std::string text = describe(plan, config, "host");
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 4 + 1);
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("dp=4"), HasSubstr("skipped: batch=16"), HasSubstr("stops after 5 s"),
+                    HasSubstr("at least one step that counts")));
+  EXPECT_THAT(text, AllOf(HasSubstr("dp 288 KiB (dp inter-node)"), HasSubstr("nothing")));
+  // Three points are measured, 5 s and a fifth each.
+  EXPECT_THAT(text, AllOf(HasSubstr("18 s to measure"), HasSubstr("a guess")));
+}
+
+TEST(PlanTable, SaysWhatFitsIntoABudget) {
+  RunConfig config = config_of("dp");
+  config.budget = units::Seconds{20};
+  const Plan plan = make_plan(config, site_of(4));
+  const std::string all = describe(plan, config, "host");
+  EXPECT_THAT(all, AllOf(HasSubstr("Of 3 points, 3 fit into --budget 20 s"),
+                         testing::Not(HasSubstr("left out"))));
+  const auto loops = expected_loops(plan, config, "host");
+  EXPECT_LT(loops.at(0), config.max_time);
+  EXPECT_THAT(all, HasSubstr(units::format(loops.at(0))));
+  // Set-up and verification of one point are more than half of it.
+  config.budget = units::Seconds{1.1};
+  EXPECT_THAT(describe(plan, config, "host"),
+              AllOf(HasSubstr("left out: does not fit into the budget"),
+                    HasSubstr("Of 3 points, 1 fit into --budget 1.1 s")));
+  EXPECT_THAT(expected_loops(plan, config, "host"), testing::SizeIs(1));
+}
+
+TEST(PlanTable, DoesNotClaimToKnowNodesThatWereNotStarted) {
+  RunConfig config = config_of("dp");
+  config.ranks = {1, 4};
+  const Plan unknown = make_plan(config, planned_site(site_of(1), config));
+  EXPECT_EQ(unknown.points[0].nodes, 1);
+  EXPECT_FALSE(unknown.points[1].nodes.has_value());
+  EXPECT_THAT(describe(unknown, config, "host"),
+              AllOf(testing::ContainsRegex("dp +small +4 +\\? dp=4"), HasSubstr("dp 288 KiB (?)"),
+                    testing::Not(HasSubstr("intra-node"))));
+  config.ranks_per_node = 2;
+  const Plan planned = make_plan(config, planned_site(site_of(1), config));
+  EXPECT_EQ(planned.points[1].nodes, 2);
+  EXPECT_EQ(planned.points[1].reach, "dp inter-node");
+}
+
+}  // namespace
+}  // namespace isoscale::runner
