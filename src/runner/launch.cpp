@@ -91,9 +91,11 @@ bool Launch::opened() {
   on_root(setting_.world, [&] {
     results::check_output(path_, is_new ? setting_.config.if_exists : config::IfExists::overwrite);
   });
-  results::PreflightData looked = preflight(
-      {.config = setting_.config, .executor = &setting_.executor, .facts = setting_.facts},
-      setting_.world);
+  results::PreflightData looked = preflight({.config = setting_.config,
+                                             .executor = &setting_.executor,
+                                             .device_reason = setting_.device_reason,
+                                             .facts = setting_.facts},
+                                            setting_.world);
   require_no_stop(looked, setting_.world);
   const std::vector<RankSoftware> software =
       gather_software(setting_.world, setting_.executor.describe());

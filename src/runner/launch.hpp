@@ -34,6 +34,7 @@ class Launch {
     executor::Executor& executor;
     std::span<const system::MachineFacts> facts;  ///< by rank
     units::Nanoseconds begin;                     ///< of the run, as --budget counts
+    std::optional<std::string> device_reason{};   ///< of --device auto: why it is this one
   };
 
   /// `earlier`: on rank 0, the run that is gone on with, if one is. Throws base::UsageError where

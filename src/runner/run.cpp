@@ -73,7 +73,8 @@ Outcome run(const config::RunConfig& asked, const comm::Environment& environment
                  .world = world,
                  .executor = *executor,
                  .facts = facts,
-                 .begin = begin},
+                 .begin = begin,
+                 .device_reason = reason.empty() ? std::nullopt : std::optional{reason}},
                 std::move(earlier)};
   if (world.rank() == 0 && !reason.empty() && config.verbosity == config::Verbosity::normal) {
     services.print(fmt::format("device: {} ({}); {}\n", executor->describe().name,
