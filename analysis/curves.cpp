@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/causes/against_baseline.hpp"
+#include "analysis/labels.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -23,6 +24,17 @@ bool may_be_baseline(const PointReport& point, const ReportOptions& options) {
   return !options.baseline || point.data->ranks == *options.baseline;
 }
 
+/// The first that may be, of those whose time is well known where there are any.
+const PointReport* baseline_of(const Curve& curve, const ReportOptions& options) {
+  const PointReport* first = nullptr;
+  for (const PointReport& point : curve.points) {
+    if (!may_be_baseline(point, options)) continue;
+    if (!has_label(point.labels, few_steps)) return &point;
+    if (first == nullptr) first = &point;
+  }
+  return first;
+}
+
 }  // namespace
 
 Experiment experiment_of(const Curve& curve) {
@@ -33,9 +45,8 @@ Experiment experiment_of(const Curve& curve) {
 }
 
 void set_against_baseline(Curve& curve, const ReportOptions& options) {
-  const auto baseline = std::ranges::find_if(
-      curve.points, [&](const PointReport& point) { return may_be_baseline(point, options); });
-  if (baseline == curve.points.end()) return;
+  const PointReport* const baseline = baseline_of(curve, options);
+  if (baseline == nullptr) return;
   curve.baseline = baseline->data->ranks;
   curve.per_node = options.whole_node;
   const double base_throughput = *baseline->throughput;
@@ -55,7 +66,7 @@ std::vector<Curve> make_curves(std::vector<PointReport> points, const ReportOpti
   for (PointReport& point : points) {
     const Experiment experiment = experiment_of(*point.data);
     const auto last = std::find_if(curves.rbegin(), curves.rend(), [&](const Curve& curve) {
-      return are_alike(experiment_of(*curve.points.front().data), experiment);
+      return are_alike(experiment_of(curve), experiment);
     });
     if (last != curves.rend() && !has_ranks(*last, point.data->ranks)) {
       last->points.push_back(std::move(point));

@@ -16,7 +16,8 @@ namespace isoscale::analysis {
 /// What the points of a curve have in common. The curve has one.
 [[nodiscard]] Experiment experiment_of(const Curve& curve);
 
-/// Gives the points of a curve, ascending in ranks, what they are against its baseline.
+/// Gives the points of a curve, ascending in ranks, what they are against its baseline. A point
+/// labelled few-steps is none where one of more steps, or of more ranks, can be.
 void set_against_baseline(Curve& curve, const ReportOptions& options);
 
 }  // namespace isoscale::analysis

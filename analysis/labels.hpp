@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,16 @@ namespace isoscale::analysis {
 /// faults that were put in on purpose.
 inline constexpr std::array<std::string_view, 3> unsound_labels{"oversubscribed", "shared-gpu",
                                                                 "injected"};
+
+/// Of points of which fewer steps count than an interval needs: their time is hardly known, nor is
+/// what rests on it. The analysis sets it; it is not stored.
+inline constexpr std::string_view few_steps = "few-steps";
+inline constexpr std::size_t fewest_steps = 6;
+
+[[nodiscard]] inline bool has_label(const std::vector<std::string>& labels,
+                                    std::string_view label) {
+  return std::ranges::find(labels, label) != labels.end();
+}
 
 [[nodiscard]] inline bool is_scaling_result(const std::vector<std::string>& labels) {
   return std::ranges::find_first_of(labels, unsound_labels) == labels.end();

@@ -14,6 +14,7 @@
 #include "analysis/calibration/calibrate.hpp"
 #include "analysis/calibration/gemm_rate.hpp"
 #include "analysis/curves.hpp"
+#include "analysis/labels.hpp"
 #include "analysis/statistics/looks.hpp"
 #include "analysis/statistics/step_blocks.hpp"
 
@@ -91,6 +92,8 @@ PointReport report_point(const results::RunData& run, const PointData& point,
   }
   report.devices = device_state(run, point);
   report.step_time = estimate(step_times(point), confidence_of(point));
+  report.steps = report.step_time ? report.step_time->samples : 0;
+  if (report.step_time && report.steps < fewest_steps) report.labels.emplace_back(few_steps);
   report.flags = sample_flags(step_times(point));
   report.flop_per_step = flop_per_step(point);
   if (!point.memory_of_rank.empty())

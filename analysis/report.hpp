@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -47,7 +48,11 @@ struct PointReport {
   DeviceState devices;                 ///< beside the loop; empty where nothing was sampled
   std::optional<BenchReport> bench;    ///< of a micro-benchmark; it has nothing of steps
   Causes causes;                       ///< why it is no faster
-  std::vector<std::string> labels;     ///< of the data, plus not-closed
+  std::vector<std::string> labels;     ///< of the data, plus few-steps, not-closed
+  std::size_t steps = 0;               ///< that count for the step time, over its launches
+  /// Of a point over several launches: the one, from 1, that its breakdown and causes are of; 0 of
+  /// one launch's own.
+  std::size_t launch = 0;
 };
 
 /// Points of one workload, model, dtype, scaling, options and placement over rank counts,
@@ -69,7 +74,7 @@ struct RunReport {
 };
 
 struct ReportOptions {
-  std::optional<int> baseline;  ///< rank count; absent = first point that is ok
+  std::optional<int> baseline;  ///< rank count; absent = first that is ok, not few-steps
   /// Or the first point that fills one whole node: it has all ranks that its launch has there.
   bool whole_node = false;
 };

@@ -50,17 +50,29 @@ std::string render(const analysis::Report& report, config::ReportFormat format) 
   return analysis::render_text(report);
 }
 
+/// "a.h5", "launch 1 (a.h5), launch 2 (b.h5)"; of very many only how many.
+std::string launches_text(std::span<const std::string> files) {
+  constexpr std::size_t most_listed = 8;
+  if (files.size() == 1) return files.front();
+  if (files.size() > most_listed) return fmt::format("{} launches", files.size());
+  std::string text;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    text += fmt::format("{}launch {} ({})", i == 0 ? "" : ", ", i + 1, files[i]);
+  }
+  return text;
+}
+
 /// Says on standard error what was written: standard output is the report's.
-void write_trace(std::span<const results::RunData> runs, const config::ReportCommand& command) {
+void write_trace(const analysis::RunFiles& launches, const config::ReportCommand& command) {
   if (results::may_be_run_file(command.trace)) {
     throw base::UsageError(fmt::format(
         "--trace: {} holds a run; name another file for its timelines", command.trace.string()));
   }
   const analysis::TraceExport result =
-      analysis::write_trace_file(runs, command.trace, command.if_exists);
+      analysis::write_trace_file(launches.runs, command.trace, command.if_exists);
   for (const std::string& sentence : result.left_out) base::warn("--trace: " + sentence);
-  base::warn(fmt::format("wrote {} with {} steps and ops; open it in https://ui.perfetto.dev",
-                         command.trace.string(), result.events));
+  base::warn(fmt::format("wrote {} with {} steps and ops of {}; open it in https://ui.perfetto.dev",
+                         command.trace.string(), result.events, launches_text(launches.files)));
 }
 
 /// Launches that measured no whole node have nothing that --baseline node could mean.
@@ -87,7 +99,7 @@ base::ExitCode report_command(const config::ReportCommand& command) {
   }
   const analysis::RunFiles launches = analysis::without_copies(std::move(read));
   for (const std::string& warning : launches.warnings) base::warn("isoscale: " + warning);
-  if (!command.trace.empty()) write_trace(launches.runs, command);
+  if (!command.trace.empty()) write_trace(launches, command);
   // 2. Look at each, then at all together.
   const analysis::ReportOptions options{.baseline = command.baseline,
                                         .whole_node = command.whole_node};

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/causes/against_baseline.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -22,17 +24,28 @@ std::optional<StepLoss> step_loss(const PointReport& point) {
                   .costs = *point.causes.costs};
 }
 
-/// The speed-up's interval is that of the worst and the best that both intervals allow.
+/// One side of a ratio's interval, as a logarithm, from those of both times.
+double in_quadrature(double of_point, double of_baseline) {
+  return std::hypot(std::max(0.0, std::log(of_point)), std::max(0.0, std::log(of_baseline)));
+}
+
+/// The baseline against itself is 1, however little is known of it.
 ScalingPoint scaling_point(const PointReport& point, const PointReport& baseline) {
   ScalingPoint result{.p = static_cast<double>(point.data->ranks) / baseline.data->ranks,
                       .speedup = *point.throughput / *baseline.throughput,
                       .lower = std::nullopt,
                       .upper = std::nullopt};
+  if (&point == &baseline) {
+    result.lower = result.upper = result.speedup;
+    return result;
+  }
   const Estimate& mine = *point.step_time;
   const Estimate& base = *baseline.step_time;
   if (mine.lower && mine.upper && base.lower && base.upper) {
-    result.lower = result.speedup * (mine.median / *mine.upper) * (*base.lower / base.median);
-    result.upper = result.speedup * (mine.median / *mine.lower) * (*base.upper / base.median);
+    const double below = in_quadrature(*mine.upper / mine.median, base.median / *base.lower);
+    const double above = in_quadrature(mine.median / *mine.lower, *base.upper / base.median);
+    result.lower = result.speedup * std::exp(-below);
+    result.upper = result.speedup * std::exp(above);
   }
   return result;
 }

@@ -3,12 +3,14 @@
 #include "analysis/causes/cause_tables.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -19,8 +21,6 @@ namespace isoscale::analysis {
 namespace {
 
 constexpr std::size_t most_layers = 12;  ///< rows of a table
-
-using Points = std::vector<const PointReport*>;
 
 Points points_with(const Curve& curve, const std::function<bool(const PointReport&)>& has) {
   Points points;
@@ -34,14 +34,15 @@ std::string ranks_heading(const PointReport& point) {
   return fmt::format("{} rank{}", point.data->ranks, point.data->ranks == 1 ? "" : "s");
 }
 
-/// "2 ranks, 4 traced steps".
+/// "2 ranks, 4 traced steps, launch 3".
 std::string traced_heading(const PointReport& point) {
-  return fmt::format("{}, {} traced step{}", ranks_heading(point), point.breakdown.steps,
-                     point.breakdown.steps == 1 ? "" : "s");
+  return fmt::format("{}, {} traced step{}{}", ranks_heading(point), point.breakdown.steps,
+                     point.breakdown.steps == 1 ? "" : "s", of_launches({&point}));
 }
 
 TitledTable by_ranks(std::string title, const Points& points) {
-  TitledTable result{.title = std::move(title), .columns = {{"", Align::left}}, .rows = {}};
+  TitledTable result{
+      .title = std::move(title) + of_launches(points), .columns = {{"", Align::left}}, .rows = {}};
   for (const PointReport* const point : points) result.columns.push_back({ranks_heading(*point)});
   return result;
 }
@@ -189,12 +190,31 @@ TitledTable layer_table(const PointReport& point) {
 
 }  // namespace
 
+Points traced_points(const Curve& curve) {
+  return points_with(curve,
+                     [](const PointReport& point) { return point.breakdown.mean.has_value(); });
+}
+
+std::string of_launches(const Points& points) {
+  std::map<std::size_t, std::vector<int>> ranks_of;
+  for (const PointReport* const point : points) {
+    if (point->launch > 0) ranks_of[point->launch].push_back(point->data->ranks);
+  }
+  std::string text;
+  for (const auto& [launch, ranks] : ranks_of) {
+    text += fmt::format(", launch {}", launch);
+    if (ranks_of.size() == 1) break;
+    text +=
+        fmt::format(" on {} rank{}", fmt::join(ranks, " and "), ranks == std::vector{1} ? "" : "s");
+  }
+  return text;
+}
+
 std::vector<TitledTable> cause_tables(const Curve& curve) {
   std::vector<TitledTable> tables;
   if (auto table = waterfall_table(curve)) tables.push_back(*std::move(table));
   if (auto table = pop_table(curve)) tables.push_back(*std::move(table));
-  const Points traced =
-      points_with(curve, [](const PointReport& point) { return point.breakdown.mean.has_value(); });
+  const Points traced = traced_points(curve);
   if (traced.empty()) return tables;
   const PointReport& largest = *traced.back();
   tables.push_back(phase_table(largest));

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "analysis/render/cells.hpp"
@@ -10,6 +11,15 @@
 
 /// What reports for people say of causes; text and markdown only arrange it.
 namespace isoscale::analysis {
+
+using Points = std::vector<const PointReport*>;
+
+/// Those with a breakdown.
+[[nodiscard]] Points traced_points(const Curve& curve);
+
+/// ", launch 2", ", launch 2 on 4 ranks, launch 5 on 8 and 16 ranks": whose breakdowns points over
+/// several launches show; "" of one launch's own.
+[[nodiscard]] std::string of_launches(const Points& points);
 
 /// Of a curve: lost time by cause and the tree of efficiencies, one column per rank count; of its
 /// largest traced point: where the step went by phase, mesh axes and layer.

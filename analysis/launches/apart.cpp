@@ -37,6 +37,19 @@ std::string why_unlike(const JoinedCurve& here, const JoinedCurve& there) {
   return "";
 }
 
+bool are_alike_but_for_settings(const JoinedCurve& here, const JoinedCurve& there) {
+  Experiment as_there = here.experiment;
+  as_there.settings = there.experiment.settings;
+  return are_alike(as_there, there.experiment);
+}
+
+/// In what two launches were told or ran on something else, "" where in nothing.
+std::string told_and_ran_on(const JoinedCurve& here, const JoinedCurve& there) {
+  const std::string told = differences(here.experiment.settings, there.experiment.settings);
+  const std::string machines = differences(here.machine, there.machine);
+  return told + (told.empty() || machines.empty() ? "" : "; ") + machines;
+}
+
 }  // namespace
 
 bool is_same_point(const PointReport& a, const PointReport& b) {
@@ -58,9 +71,9 @@ void tell_apart(std::vector<JoinedCurve>& curves, std::span<const RunReport> rep
   for (const JoinedCurve& curve : curves) names.push_back(curve.curve.title);
   for (std::size_t i = 0; i < curves.size(); ++i) {
     for (std::size_t j = 0; j < curves.size(); ++j) {
-      if (i == j || !are_alike(curves[i].experiment, curves[j].experiment)) continue;
-      const std::string machines = differences(curves[i].machine, curves[j].machine);
-      const std::string why = machines.empty() ? why_unlike(curves[i], curves[j]) : machines;
+      if (i == j || !are_alike_but_for_settings(curves[i], curves[j])) continue;
+      const std::string told = told_and_ran_on(curves[i], curves[j]);
+      const std::string why = told.empty() ? why_unlike(curves[i], curves[j]) : told;
       if (why.empty()) continue;
       curves[i].apart.push_back(launches_text(curves[j], reports) + ": " + why);
     }

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdint>
 #include <set>
@@ -15,17 +17,35 @@ namespace {
 using results::PointData;
 using Texts = std::map<std::string, std::string>;
 
+/// What scaling divides or grows a batch into. A point may be skipped before that is known.
+constexpr std::array of_batch =
+    std::to_array<std::string_view>({"batch", "microbatch", "microbatches"});
+
+bool is_of_batch(const std::string& option) {
+  return std::ranges::find(of_batch, option) != of_batch.end();
+}
+
 /// Strong scaling holds the global batch and divides it into fewer or smaller microbatches; weak
 /// scaling holds these and lets the batch grow.
 Texts shared_options(const PointData& point) {
   Texts options = point.options;
-  if (point.scaling == "weak") {
+  if (point.status == results::PointStatus::skipped) {
+    std::erase_if(options, [](const auto& option) { return is_of_batch(option.first); });
+  } else if (point.scaling == "weak") {
     options.erase("batch");
   } else {
     options.erase("microbatch");
     options.erase("microbatches");
   }
   return options;
+}
+
+/// Whether `a` says nothing else than `b` of any option that it has.
+bool agrees(const Texts& a, const Texts& b) {
+  return std::ranges::all_of(a, [&b](const auto& option) {
+    const auto found = b.find(option.first);
+    return found == b.end() ? is_of_batch(option.first) : found->second == option.second;
+  });
 }
 
 /// `text` divided by `by`, as it is where it is no number that divides.
@@ -105,7 +125,8 @@ Experiment experiment_of(const PointData& point) {
 
 bool are_alike(const Experiment& a, const Experiment& b) {
   const bool numbers_differ = !a.numbers.empty() && !b.numbers.empty() && a.numbers != b.numbers;
-  return family(a) == family(b) && a.options == b.options && !numbers_differ;
+  return family(a) == family(b) && agrees(a.options, b.options) && agrees(b.options, a.options) &&
+         !numbers_differ && a.settings == b.settings;
 }
 
 std::string fingerprint(const Experiment& experiment, std::string_view device) {
@@ -118,6 +139,7 @@ std::string fingerprint(const Experiment& experiment, std::string_view device) {
   }
   hash.add(experiment.options);
   hash.add(experiment.numbers);
+  hash.add(experiment.settings);
   return hash.text();
 }
 
@@ -126,7 +148,7 @@ std::vector<std::string> titles(const std::vector<Experiment>& experiments) {
   for (const Experiment& of : experiments) {
     std::string text = fmt::format("{}, {}, {}, {} scaling, {}", of.workload, of.model, of.dtype,
                                    of.scaling, of.placement);
-    for (const auto texts : {&Experiment::options, &Experiment::numbers}) {
+    for (const auto texts : {&Experiment::options, &Experiment::numbers, &Experiment::settings}) {
       for (const std::string& name : telling(experiments, of, texts)) {
         const auto found = (of.*texts).find(name);
         if (found != (of.*texts).end()) text += fmt::format(", {}={}", name, found->second);

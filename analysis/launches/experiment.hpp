@@ -14,16 +14,20 @@ namespace isoscale::analysis {
 /// What all points of a curve have in common. The seed is no part of it.
 struct Experiment {
   std::string workload, model, dtype, scaling, placement;
-  std::map<std::string, std::string> options;  ///< without those that scaling itself changes
+  /// Without those that scaling itself changes; of a skipped point without any of the batch, since
+  /// it may have been skipped before these were known.
+  std::map<std::string, std::string> options;
   /// The model's numbers at the mesh of one rank; empty where the point was skipped, since it then
   /// has no mesh.
   std::map<std::string, std::string> numbers;
+  /// What the launch was told for all points (see settings.hpp); empty until launches are compared.
+  std::map<std::string, std::string> settings{};
 };
 
 [[nodiscard]] Experiment experiment_of(const results::PointData& point);
 
-/// Whether points of both may stand on one curve. Numbers of a model that are not known are like
-/// any.
+/// Whether points of both may stand on one curve. Numbers of a model and batches that are
+/// not known are like any.
 [[nodiscard]] bool are_alike(const Experiment& a, const Experiment& b);
 
 /// 16 hexadecimal digits that are the same for the same experiment on the same kind of device

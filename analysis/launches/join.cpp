@@ -13,6 +13,7 @@
 #include "analysis/curves.hpp"
 #include "analysis/labels.hpp"
 #include "analysis/launches/apart.hpp"
+#include "analysis/launches/settings.hpp"
 #include "analysis/statistics/over_launches.hpp"
 
 namespace isoscale::analysis {
@@ -108,10 +109,11 @@ void gather(const RunReport& run, const Curve& curve, std::vector<Gathered>& all
       counted.push_back(at);
     }
   }
-  const Gathered empty{.experiment = experiment_of(curve),
-                       .machine = machine_of(*run.data),
-                       .points = {},
-                       .left_out = {}};
+  Gathered empty{.experiment = experiment_of(curve),
+                 .machine = machine_of(*run.data),
+                 .points = {},
+                 .left_out = {}};
+  empty.experiment.settings = settings_of(*run.data);
   Gathered& into = home_of(all, empty, counted);
   // The first curve of an experiment may have been skipped, and not know the model's numbers.
   if (into.experiment.numbers.empty()) into.experiment = empty.experiment;
@@ -125,15 +127,35 @@ void gather(const RunReport& run, const Curve& curve, std::vector<Gathered>& all
   for (LeftOut& point : left_out) into.left_out.push_back(std::move(point));
 }
 
+/// Launches of few steps do not count beside those of enough.
+void leave_out_few_steps(Gathered& from) {
+  const auto is_few = [](const LaunchPoint& at) { return has_label(at.point->labels, few_steps); };
+  for (auto& launches : from.points) {
+    if (std::ranges::all_of(launches, is_few)) continue;
+    for (const LaunchPoint& at : launches) {
+      if (!is_few(at)) continue;
+      from.left_out.push_back({.at = at,
+                               .reason = fmt::format("few-steps: {} of the {} that it takes",
+                                                     at.point->steps, fewest_steps)});
+    }
+    std::erase_if(launches, is_few);
+  }
+}
+
 /// A point over its launches: all that can be is the typical launch's.
-PointReport join_point(std::span<const LaunchPoint> launches, int most_of_launch) {
+PointReport join_point(std::span<const LaunchPoint> launches, int most_of_launch,
+                       std::span<const RunReport> reports) {
   std::vector<double> medians;
   for (const LaunchPoint& at : launches) medians.push_back(at.point->step_time->median);
   const std::optional<Estimate> time = over_launches(medians);
   const auto typical = std::ranges::min_element(
       medians, {}, [&](double median) { return std::abs(median - time->median); });
-  PointReport joined = *launches[static_cast<std::size_t>(typical - medians.begin())].point;
+  const LaunchPoint& at_typical = launches[static_cast<std::size_t>(typical - medians.begin())];
+  PointReport joined = *at_typical.point;
+  joined.launch = static_cast<std::size_t>(at_typical.run - reports.data()) + 1;
   joined.step_time = time;
+  joined.steps = 0;
+  for (const LaunchPoint& at : launches) joined.steps += at.point->steps;
   joined.throughput = joined.data->work_per_step / time->median;
   if (joined.flop_per_step) {
     joined.flops_per_rank = *joined.flop_per_step / joined.data->ranks / time->median;
@@ -152,7 +174,9 @@ PointReport join_point(std::span<const LaunchPoint> launches, int most_of_launch
   return joined;
 }
 
-JoinedCurve join_curve(Gathered from, const ReportOptions& options) {
+JoinedCurve join_curve(Gathered from, const ReportOptions& options,
+                       std::span<const RunReport> reports) {
+  leave_out_few_steps(from);
   std::ranges::stable_sort(
       from.points, {}, [](const auto& launches) { return launches.front().point->data->ranks; });
   int most_of_launch = 0;
@@ -167,7 +191,7 @@ JoinedCurve join_curve(Gathered from, const ReportOptions& options) {
   const auto device = from.points.empty() ? from.left_out.front().at : from.points.front().front();
   joined.fingerprint = fingerprint(from.experiment, device.run->data->device);
   for (const auto& launches : from.points) {
-    joined.curve.points.push_back(join_point(launches, most_of_launch));
+    joined.curve.points.push_back(join_point(launches, most_of_launch, reports));
   }
   set_against_baseline(joined.curve, options);
   joined.experiment = std::move(from.experiment);
@@ -191,7 +215,7 @@ Joined join(std::span<const RunReport> reports, const ReportOptions& options) {
   std::vector<Experiment> experiments;
   for (const Gathered& at : all) experiments.push_back(at.experiment);
   Joined joined;
-  for (Gathered& at : all) joined.curves.push_back(join_curve(std::move(at), options));
+  for (Gathered& at : all) joined.curves.push_back(join_curve(std::move(at), options, reports));
   const std::vector<std::string> names = titles(experiments);
   for (std::size_t i = 0; i < names.size(); ++i) joined.curves[i].curve.title = names[i];
   tell_apart(joined.curves, reports);

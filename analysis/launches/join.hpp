@@ -24,7 +24,7 @@ struct LaunchPoint {
 /// A point that is not counted among the launches of a curve.
 struct LeftOut {
   LaunchPoint at;
-  std::string reason;  ///< "oversubscribed", "skipped: ...", "its results do not verify"
+  std::string reason;  ///< "oversubscribed", "few-steps: ...", "skipped: ..."
 };
 
 /// One experiment on one kind of machine over all launches.
@@ -51,7 +51,8 @@ struct Joined {
 /// Joins curves of like experiments (see are_alike) on like machines. Launches that measured the
 /// same ranks with another mesh, other options or on another number of nodes are of curves of their
 /// own. Counted are points that are ok, not known to be wrong, and whose label does not say that
-/// their times are not the machine's; a curve may be left without any. `reports` outlives the
+/// their times are not the machine's; a launch labelled few-steps only where all of a point are. A
+/// curve may be left without any. `reports` outlives the
 /// result and stays where it is.
 [[nodiscard]] Joined join(std::span<const RunReport> reports, const ReportOptions& options);
 

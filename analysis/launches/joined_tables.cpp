@@ -157,6 +157,10 @@ std::vector<TitledTable> joined_tables(const JoinedCurve& joined,
 
 Facts joined_remarks(const JoinedCurve& joined, std::span<const RunReport> reports) {
   Facts facts;
+  if (joined.curve.points.empty()) {
+    add_left_out(joined, reports, facts);
+    return facts;
+  }
   for (const auto& [name, value] : joined.machine) facts.emplace_back(name, escape(value));
   for (const std::string& why : joined.apart) {
     facts.emplace_back("apart", "not joined with " + escape(why));
@@ -164,6 +168,9 @@ Facts joined_remarks(const JoinedCurve& joined, std::span<const RunReport> repor
   add_left_out(joined, reports, facts);
   add_launches(joined, reports, facts);
   for (Facts::value_type& fact : baseline_remark(joined.curve)) facts.push_back(std::move(fact));
+  Sentences few;
+  for (const PointReport& point : joined.curve.points) few.add(point, few_steps_text(point));
+  few.append_to(facts, "label");
   Sentences axes;
   for (const PointReport& point : joined.curve.points) axes.add(point, axes_text(point));
   axes.append_to(facts, "axes");

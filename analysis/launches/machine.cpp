@@ -7,6 +7,8 @@
 
 #include <set>
 
+#include "analysis/launches/settings.hpp"
+
 namespace isoscale::analysis {
 namespace {
 
@@ -31,17 +33,24 @@ Machine machine_of(const results::RunData& run) {
   }
   Machine machine{{"CPU", values_of(run, "cpu_model")},
                   {"GPU", values_of(run, "gpu_name")},
+                  {"GPU driver", values_of(run, "gpu_driver")},
+                  {"CUDA driver", values_of(run, "cuda_driver")},
+                  {"CUDA runtime", values_of(run, "cuda_runtime")},
+                  {"cuBLAS", values_of(run, "cublas")},
+                  {"NCCL", values_of(run, "nccl")},
                   {"device", device},
                   {"MPI", run.mpi_library.substr(0, run.mpi_library.find(','))},
                   {"Isoscale", program}};
   std::erase_if(machine, [](const auto& entry) { return entry.second.empty(); });
+  machine.merge(environment_of(run));
   return machine;
 }
 
 std::string differences(const Machine& here, const Machine& there) {
   const auto value = [](const Machine& machine, const std::string& name) {
     const auto found = machine.find(name);
-    return found == machine.end() ? std::string{"unknown"} : found->second;
+    if (found != machine.end()) return found->second;
+    return std::string{bears_on_times(name) ? "unset" : "unknown"};
   };
   Machine all = here;
   all.insert(there.begin(), there.end());

@@ -9,8 +9,10 @@
 
 namespace isoscale::analysis {
 
-/// What a launch ran on and with, by name: CPU, GPU, device, MPI, Isoscale. Times of launches that
-/// differ in any of it are those of different machines. What is not known is absent.
+/// What a launch ran on and with, by name: CPU, GPU and their drivers and libraries, device, MPI,
+/// Isoscale, and recorded environment variables that bear on times (see settings.hpp). Times of
+/// launches that differ in any of it are those of different machines. What is not known, or not
+/// set, is absent.
 using Machine = std::map<std::string, std::string>;
 
 [[nodiscard]] Machine machine_of(const results::RunData& run);

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "analysis/causes/cause_tables.hpp"
+#include "analysis/labels.hpp"
 #include "analysis/render/node_cells.hpp"
 #include "analysis/render/sentences.hpp"
 #include "analysis/render/text_escape.hpp"
@@ -27,12 +28,16 @@ std::string count(double value) {
 /// Why a step time has no interval; "" when it has one, or when there is no step time.
 std::string no_interval(const PointReport& point) {
   if (!point.step_time || point.step_time->lower) return "";
-  constexpr std::size_t fewest = 6;
-  if (point.step_time->samples < fewest) return "no interval: fewer than 6 steps count";
+  if (point.step_time->samples < fewest_steps) return "no interval: fewer than 6 steps count";
   if (point.step_time->block == 1) {
     return "no interval: too few steps count for one that repeated looks leave true";
   }
   return "no interval: the times of successive steps depend on each other, and there are too few";
+}
+
+/// "1 step", "4 steps": those that count.
+std::string steps_text(const PointReport& point) {
+  return fmt::format("{} step{}", point.steps, point.steps == 1 ? "" : "s");
 }
 
 /// How the point did against what the run's own parts reach alone.
@@ -46,10 +51,6 @@ void add_to_calibration(const PointReport& point, Sentences& mfu, Sentences& lin
                         text.empty() ? "" : "; ", at.op, at.axes, percent(at.share));
   }
   links.add(point, text);
-}
-
-bool has_label(const PointReport& point, std::string_view label) {
-  return std::ranges::find(point.labels, label) != point.labels.end();
 }
 
 }  // namespace
@@ -78,12 +79,29 @@ std::string fixed(std::optional<double> value) {
 
 std::string step_time(const PointReport& point) {
   if (!point.step_time) return std::string{undefined};
-  return units::format(units::Seconds{point.step_time->median});
+  const std::string time = units::format(units::Seconds{point.step_time->median});
+  return has_label(point.labels, few_steps) ? fmt::format("{} ({})", time, steps_text(point))
+                                            : time;
 }
 
 std::string interval(const PointReport& point) {
   const auto width = point.step_time ? relative_half_width(*point.step_time) : std::nullopt;
-  return width ? "±" + units::format_percent(*width) : std::string{undefined};
+  if (!width) return std::string{undefined};
+  constexpr double alike = 1.2;    // below and above within a fifth of each other
+  constexpr double narrow = 0.01;  // half the width of what is narrower says as much
+  const Estimate& time = *point.step_time;
+  const double below = 1 - *time.lower / time.median, above = *time.upper / time.median - 1;
+  const double wider = std::max(below, above);
+  if (wider <= narrow || wider <= alike * std::min(below, above)) {
+    return "±" + units::format_percent(*width);
+  }
+  return fmt::format("{:+.1f}% {:+.1f}%", -100 * below, 100 * above);
+}
+
+std::string few_steps_text(const PointReport& point) {
+  if (!has_label(point.labels, few_steps)) return "";
+  return fmt::format("few-steps: {} count{}, so this time is hardly known, nor what rests on it",
+                     steps_text(point), point.steps == 1 ? "s" : "");
 }
 
 std::string throughput(const PointReport& point) {
@@ -139,6 +157,18 @@ std::string excuse(const PointReport& point) {
                      reason.empty() ? "no reason was recorded" : reason);
 }
 
+Facts all_skipped(const Curve& curve) {
+  Sentences reasons;
+  for (const PointReport& point : curve.points) {
+    if (point.data->status != results::PointStatus::skipped) return {};
+    const std::string reason = escape(point.data->reason);
+    reasons.add(point, reason.empty() ? "no reason was recorded" : reason);
+  }
+  Facts facts;
+  reasons.append_to(facts, "skipped");
+  return facts;
+}
+
 Facts remarks(const Curve& curve) {
   Sentences verification;
   Sentences intervals;
@@ -158,7 +188,7 @@ Facts remarks(const Curve& curve) {
     if (point.data->verified == false) {
       verification.add(point, "the results do not verify: " + escape(point.data->verification));
     }
-    if (has_label(point, "shared-gpu")) {
+    if (has_label(point.labels, "shared-gpu")) {
       labels.add(point, "shared-gpu: ranks share a GPU, so only correctness was looked at");
     }
     if (point.data->status != results::PointStatus::ok) continue;
@@ -167,15 +197,16 @@ Facts remarks(const Curve& curve) {
     intervals.add(point, out_of_time(*point.data, point.step_time));
     for (const std::string& sentence : point.flags.sentences) samples.add(point, sentence);
     tracing.add(point, overhead_warning(point.instrumentation_overhead));
-    if (has_label(point, "oversubscribed")) {
+    if (has_label(point.labels, "oversubscribed")) {
       labels.add(point, "oversubscribed: ranks share cores, so this is no scaling result");
     }
-    if (has_label(point, "injected")) {
+    if (has_label(point.labels, "injected")) {
       const std::string given = fmt::format("{}", fmt::join(point.data->injections, ", "));
       labels.add(point, fmt::format("injected: {} put in on purpose",
                                     given.empty() ? "faults" : escape(given)));
     }
-    if (has_label(point, "not-closed")) {
+    labels.add(point, few_steps_text(point));
+    if (has_label(point.labels, "not-closed")) {
       labels.add(point, fmt::format("not-closed: nothing explains {} of the traced time",
                                     percent(point.breakdown.unaccounted)));
     }

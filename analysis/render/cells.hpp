@@ -29,8 +29,12 @@ struct Category {
 
 [[nodiscard]] std::string percent(std::optional<double> ratio);
 [[nodiscard]] std::string fixed(std::optional<double> value);  ///< two decimals
+/// "6.54 s"; of a point labelled few-steps "6.54 s (1 step)".
 [[nodiscard]] std::string step_time(const PointReport& point);
-[[nodiscard]] std::string interval(const PointReport& point);    ///< "±0.4%"
+/// "±0.4%"; "-31.0% +45.0%" where the wider side is above 1% and a fifth wider.
+[[nodiscard]] std::string interval(const PointReport& point);
+/// What the label few-steps means for a point; "" without it.
+[[nodiscard]] std::string few_steps_text(const PointReport& point);
 [[nodiscard]] std::string throughput(const PointReport& point);  ///< "83.2 k", without the unit
 [[nodiscard]] std::string throughput_unit(const Curve& curve);
 [[nodiscard]] std::string flops_per_rank(const PointReport& point);  ///< "12.1 G", without the unit
@@ -48,6 +52,8 @@ struct Category {
 /// Lines below a curve, each a key and a sentence: what stands behind its labels and gaps.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 [[nodiscard]] Facts remarks(const Curve& curve);
+/// All there is to say of a curve without any other point: why each was skipped. Else empty.
+[[nodiscard]] Facts all_skipped(const Curve& curve);
 /// What ran, where, and with what.
 [[nodiscard]] std::string headline(const RunReport& report);
 [[nodiscard]] Facts header(const RunReport& report);

@@ -126,14 +126,15 @@ std::string tables_text(const std::vector<TitledTable>& tables) {
 
 /// Nothing, where nothing was traced.
 std::string shares_text(const Curve& curve) {
-  const bool traced = std::ranges::any_of(
-      curve.points, [](const PointReport& point) { return point.breakdown.mean.has_value(); });
-  if (!traced) return "";
-  return "\nShares of a traced step, mean over ranks:\n\n" + breakdown_table(curve);
+  const Points traced = traced_points(curve);
+  if (traced.empty()) return "";
+  return fmt::format("\nShares of a traced step, mean over ranks{}:\n\n", of_launches(traced)) +
+         breakdown_table(curve);
 }
 
 std::string curve_text(const Curve& curve) {
   std::string text = fmt::format("\n### {}\n\n", literal(escape(curve.title)));
+  if (const Facts why = all_skipped(curve); !why.empty()) return text + list(why);
   text += scaling_table(curve);
   text += shares_text(curve) + tables_text(cause_tables(curve));
   const Facts facts = remarks(curve);

@@ -95,8 +95,6 @@ std::string scaling_table(const Curve& curve) {
   return table(columns, rows);
 }
 
-bool has_breakdown(const PointReport& point) { return point.breakdown.mean.has_value(); }
-
 std::string breakdown_table(const Curve& curve) {
   std::vector<Column> columns{{"ranks"}};
   for (const Category& category : categories()) {
@@ -106,15 +104,14 @@ std::string breakdown_table(const Curve& curve) {
   columns.push_back({"tracing"});
   columns.push_back({"where a step went", Align::left});
   std::vector<Row> rows;
-  for (const PointReport& point : curve.points) {
-    if (!has_breakdown(point)) continue;
-    Row row{.cells = {std::to_string(point.data->ranks)}, .tail = ""};
+  for (const PointReport* const point : traced_points(curve)) {
+    Row row{.cells = {std::to_string(point->data->ranks)}, .tail = ""};
     for (const Category& category : categories()) {
-      row.cells.push_back(share(point, category.seconds));
+      row.cells.push_back(share(*point, category.seconds));
     }
-    row.cells.push_back(share(point, &Breakdown::hidden_communication));
-    row.cells.push_back(overhead_text(point.instrumentation_overhead));
-    row.cells.push_back(breakdown_bar(*point.breakdown.mean));
+    row.cells.push_back(share(*point, &Breakdown::hidden_communication));
+    row.cells.push_back(overhead_text(point->instrumentation_overhead));
+    row.cells.push_back(breakdown_bar(*point->breakdown.mean));
     rows.push_back(row);
   }
   return table(columns, rows);
@@ -131,8 +128,11 @@ std::string titled(const TitledTable& part) {
 }
 
 std::string curve_text(const Curve& curve) {
+  if (const Facts why = all_skipped(curve); !why.empty()) {
+    return heading(escape(curve.title)) + lines(why);
+  }
   std::string text = heading(escape(curve.title)) + scaling_table(curve);
-  if (std::ranges::any_of(curve.points, has_breakdown)) text += "\n" + breakdown_table(curve);
+  if (!traced_points(curve).empty()) text += "\n" + breakdown_table(curve);
   for (const TitledTable& part : cause_tables(curve)) text += "\n" + titled(part);
   const Facts facts = remarks(curve);
   if (!facts.empty()) text += "\n" + lines(facts);
@@ -202,8 +202,9 @@ std::string key() {
 std::string joined_curve_text(const JoinedCurve& joined, const Report& report) {
   std::string text = heading(escape(joined.curve.title));
   for (const TitledTable& part : joined_tables(joined, report.runs)) text += titled(part) + "\n";
-  if (std::ranges::any_of(joined.curve.points, has_breakdown)) {
-    text += breakdown_table(joined.curve) + "\n";
+  if (const Points traced = traced_points(joined.curve); !traced.empty()) {
+    text += fmt::format("  where a step went{}\n", of_launches(traced)) +
+            breakdown_table(joined.curve) + "\n";
   }
   for (const TitledTable& part : cause_tables(joined.curve)) text += titled(part) + "\n";
   return text + lines(joined_remarks(joined, report.runs));

@@ -70,9 +70,11 @@ struct MessageEnd {
 /// The traces of one point, written out.
 class PointExport {
  public:
-  PointExport(const results::RunData& run, const PointData& point, std::int64_t first_process,
-              std::uint64_t first_flow, TraceWriter& writer)
+  /// `launch` begins the names of its processes.
+  PointExport(const results::RunData& run, std::string launch, const PointData& point,
+              std::int64_t first_process, std::uint64_t first_flow, TraceWriter& writer)
       : run_(run),
+        launch_(std::move(launch)),
         point_(point),
         first_process_(first_process),
         next_flow_(first_flow),
@@ -135,7 +137,7 @@ class PointExport {
         return traces[static_cast<std::size_t>(rank)] != nullptr;
       };
       if (std::ranges::none_of(steps, has_trace)) continue;
-      writer_.name_process(process(rank), process_name(run_, point_, rank));
+      writer_.name_process(process(rank), launch_ + process_name(run_, point_, rank));
       writer_.name_thread({.process = process(rank), .thread = step_thread}, "steps");
       const program::Outline& outline = point_.outline.of(rank);
       std::set<program::StreamId> used;
@@ -215,6 +217,7 @@ class PointExport {
   }
 
   const results::RunData& run_;
+  std::string launch_;
   const PointData& point_;
   std::int64_t first_process_;
   std::uint64_t next_flow_;
@@ -242,10 +245,12 @@ TraceExport export_traces(std::span<const results::RunData> runs, std::ostream& 
   std::int64_t next_process = 1;  // viewers take 0 for a process of their own
   std::uint64_t next_flow = 1;
   for (const results::RunData& run : runs) {
+    const std::string launch =
+        runs.size() > 1 ? fmt::format("launch {}, ", &run - runs.data() + 1) : "";
     for (const PointData& point : run.points) {
       if (point.status == results::PointStatus::skipped || !point.rows.empty()) continue;
       const std::string name = fmt::format(
-          "point {} ({} on {})", point.index, point.workload,
+          "{}point {} ({} on {})", launch, point.index, point.workload,
           point.ranks == 1 ? std::string{"1 rank"} : fmt::format("{} ranks", point.ranks));
       const std::string problem =
           point.traces.empty() ? "no step was traced" : outline_problem(point);
@@ -253,7 +258,7 @@ TraceExport export_traces(std::span<const results::RunData> runs, std::ostream& 
         result.left_out.push_back(fmt::format("{} left out: {}", name, problem));
         continue;
       }
-      PointExport exported{run, point, next_process, next_flow, writer};
+      PointExport exported{run, launch, point, next_process, next_flow, writer};
       exported.run();
       note(exported, name, result.left_out);
       next_process += point.ranks;

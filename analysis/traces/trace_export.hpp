@@ -22,9 +22,10 @@ struct TraceExport {
 };
 
 /// Writes all traces of `runs` to `out` in Chrome's trace-event format. A process is a rank of a
-/// point, a thread a stream of it, beside one for whole steps; an event is an op, an arrow leads
-/// from the begin of each message's send to the end of its receive. The times of a point begin with
-/// its first traced step and are those of its rank 0's clock. Writes what it can.
+/// point, named with its launch (from 1) where `runs` are several, a thread a stream of it, beside
+/// one for whole steps; an event is an op, an arrow leads from the begin of each message's send to
+/// the end of its receive. The times of a point begin with its first traced step and are those of
+/// its rank 0's clock. Writes what it can.
 [[nodiscard]] TraceExport export_traces(std::span<const results::RunData> runs, std::ostream& out);
 
 /// The same to a file, which is complete whenever it is there. Throws base::UsageError when it

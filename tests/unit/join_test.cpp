@@ -132,6 +132,10 @@ TEST(Join, EveryKindOfMachineDifferenceKeepsApart) {
   EXPECT_EQ(curves_with([](auto& run) { run.device = "cuda"; }), 2U);
   EXPECT_EQ(curves_with([](auto& run) { run.device_detail = "BLIS"; }), 2U);
   EXPECT_EQ(curves_with([](auto& run) { run.rank_facts[0].text["gpu_name"] = "H200"; }), 2U);
+  for (const char* const fact : {"gpu_driver", "cuda_driver", "cuda_runtime", "cublas", "nccl"}) {
+    EXPECT_EQ(curves_with([&](auto& run) { run.rank_facts[0].text[fact] = "1.2.3"; }), 2U) << fact;
+  }
+  EXPECT_EQ(curves_with([](auto& run) { run.rank_facts[0].text["gpu_uuid"] = "GPU-1"; }), 1U);
   EXPECT_EQ(curves_with([](auto& run) { run.rank_facts[0].host = "other"; }), 1U);
   EXPECT_EQ(curves_with([](auto& run) { run.created = "2030-01-01T00:00:00Z"; }), 1U);
 }
@@ -222,7 +226,7 @@ TEST(Fingerprint, IsTheSameEverywhereAndTellsExperimentsApart) {
                 .placement = "packed",
                 .options = {{"batch", "16"}},
                 .numbers = {{"layers", "4"}}};
-  EXPECT_EQ(fingerprint({}, ""), "6b09263bf711c6ed") << "FNV-1a of 6 empty texts and 2 counts of 0";
+  EXPECT_EQ(fingerprint({}, ""), "f7a947d2e2e8d065") << "FNV-1a of 6 empty texts and 3 counts of 0";
   const std::string first = fingerprint(of, "host");
   EXPECT_EQ(first.size(), 16U);
   EXPECT_EQ(first, fingerprint(of, "host"));

@@ -5,6 +5,7 @@
 
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -82,6 +83,74 @@ TEST(RenderLaunches, WarningsAreShownWithOneLaunchToo) {
   EXPECT_THAT(render_text(report), HasSubstr("WARNING  a.h5 was given more than once"));
   EXPECT_THAT(render_markdown(report), HasSubstr("WARNING: a.h5 was given more than once"));
   EXPECT_EQ(json::parse(render_json(report))["warnings"][0], "a.h5 was given more than once");
+}
+
+/// Three launches of 2 ranks, traced; the second is the typical one.
+std::vector<results::RunData> traced_launches() {
+  const samples::Script script = samples::Script{}.compute().all_reduce(mesh::Axis::dp);
+  std::vector<results::RunData> runs;
+  for (const auto& [id, step] : {std::pair{"a", 0.3}, {"b", 0.2}, {"c", 0.1}}) {
+    runs.push_back(launch_of(id, 1, 2, step));
+    samples::set_trace(runs.back().points[0],
+                       samples::point({.dp = 2}, {script, script},
+                                      {{samples::trace(0, {0, 100}, {{0, 60}, {60, 100}}),
+                                        samples::trace(1, {0, 100}, {{0, 50}, {50, 100}})}}));
+    samples::add_traced_steps(runs.back().points[0], step, 1.01);
+  }
+  return runs;
+}
+
+TEST(RenderLaunches, TablesOfOneLaunchSayWhoseTheyAre) {
+  const JoinedLaunches of{traced_launches()};
+  const std::string text = render_text(of.report());
+  EXPECT_THAT(text, HasSubstr("  where a step went, launch 2\n"));
+  EXPECT_THAT(text, HasSubstr("each the product of those below it, launch 2\n"));
+  EXPECT_THAT(text, HasSubstr("by phase, 2 ranks, 1 traced step, launch 2\n"));
+  EXPECT_THAT(render_markdown(of.report()), HasSubstr("mean over ranks, launch 2:\n"));
+  EXPECT_THAT(render_text({.runs = std::span{of.reports}.first(1)}), Not(HasSubstr("launch 1")));
+}
+
+TEST(RenderLaunches, TablesOfSeveralLaunchesSayWhichPointIsWhose) {
+  std::vector<results::RunData> runs = traced_launches();
+  results::RunData four = launch_of("d", 1, 4, 0.08);
+  const samples::Script script = samples::Script{}.compute();
+  timeline::Timeline step;
+  for (int rank = 0; rank < 4; ++rank) {
+    step.ranks.push_back(samples::trace(rank, {0, 100}, {{0, 100}}));
+  }
+  samples::set_trace(four.points[0],
+                     samples::point({.dp = 4}, std::vector(4, script), std::move(step)));
+  samples::add_traced_steps(four.points[0], 0.08, 1.01);
+  runs.push_back(std::move(four));
+  EXPECT_THAT(render_text(JoinedLaunches{std::move(runs)}.report()),
+              HasSubstr("where a step went, launch 2 on 2 ranks, launch 4 on 4 ranks\n"));
+}
+
+TEST(RenderLaunches, ACurveOfSkippedPointsIsItsReasons) {
+  results::RunData run = launch_of("a", 1, 2, 0.1);
+  run.points[0].status = results::PointStatus::skipped;
+  run.points[0].reason = "batch 1 does not divide into 2";
+  run.points[0].step_times.clear();
+  std::vector<results::RunData> runs{run, run};
+  runs[1].id = "b";
+  const JoinedLaunches of{std::move(runs)};
+  const Report alone{.runs = std::span{of.reports}.first(1)};
+  for (const std::string& text : {render_text(alone), render_markdown(alone)}) {
+    EXPECT_THAT(text, HasSubstr("2 ranks: batch 1 does not divide into 2\n"));
+    EXPECT_THAT(text, Not(HasSubstr("speed-up")));
+  }
+  EXPECT_THAT(render_text(of.report()),
+              HasSubstr("left out 2 ranks, launches 1, 2: skipped: batch 1 does not divide"));
+  EXPECT_THAT(render_text(of.report()), Not(HasSubstr("baseline none")));
+}
+
+TEST(RenderLaunches, AnAsymmetricIntervalIsShownByItsEnds) {
+  std::vector<results::RunData> runs;
+  for (const auto& [id, step] : {std::pair{"a", 0.1}, {"b", 0.2}, {"c", 0.4}}) {
+    runs.push_back(launch_of(id, 1, 2, step));
+  }
+  // ln 2 * t(2) / sqrt(3) = 0.6931 * 4.3027 / 1.7321 = 1.7219: over e^1.7219 = 5.595.
+  EXPECT_THAT(render_text(JoinedLaunches{std::move(runs)}.report()), HasSubstr("  -82.1% +459."));
 }
 
 TEST(RenderLaunches, JsonHasTheCurves) {

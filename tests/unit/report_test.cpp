@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <limits>
 #include <span>
@@ -187,6 +188,18 @@ TEST(Curves, JoinPointsWhoseOptionsScalingChanged) {
   EXPECT_EQ(make_report(run, "", {}).curves.size(), 1U);
 }
 
+TEST(Curves, TakePointsThatWereSkippedBeforeTheirBatchWasKnown) {
+  results::RunData run = samples::run();
+  run.points = {measured(0, {}, 1), measured(1, {.dp = 2}, 1), measured(2, {}, 1),
+                measured(3, {.dp = 4}, 1)};
+  run.points[2].ranks = 3;
+  run.points[2].status = results::PointStatus::skipped;
+  run.points[2].options = {{"microbatch", "4"}, {"overlap", "on"}};
+  EXPECT_THAT(rank_counts(make_report(run, "", {}).curves.at(0)), ElementsAre(1, 2, 3, 4));
+  run.points[2].options["overlap"] = "off";
+  EXPECT_EQ(make_report(run, "", {}).curves.size(), 2U);
+}
+
 TEST(Curves, AreNamedByTheOptionsThatTellThemApart) {
   results::RunData run = samples::run();
   run.points = {measured(0, {}, 1), measured(1, {.dp = 2}, 1), measured(2, {}, 1),
@@ -229,6 +242,24 @@ TEST(Labels, NotClosedAboveOnePercentOfTheStepAndThreeOnTheHost) {
   EXPECT_THAT(labels(11, "cuda"), Contains("not-closed"));
   EXPECT_THAT(labels(29, "host"), Not(Contains("not-closed")));
   EXPECT_THAT(labels(31, "host"), Contains("not-closed"));
+}
+
+TEST(Report, TheSpeedUpsIntervalAddsRelativeErrorsInQuadrature) {
+  results::RunData run = samples::run();
+  run.points = {measured(0, {}, 0.4), measured(1, {.dp = 2}, 0.2)};
+  const Curve curve = make_report(run, "", {}).curves.at(0);
+  const auto& baseline = curve.points[0].speedup_interval;
+  ASSERT_TRUE(baseline && baseline->lower && baseline->upper);
+  EXPECT_EQ(*baseline->lower, 1);
+  EXPECT_EQ(*baseline->upper, 1);
+  // Both times have the same relative interval: that of the ratio is sqrt(2) times as wide.
+  const Estimate& time = *curve.points[0].step_time;
+  const auto& two = curve.points[1].speedup_interval;
+  ASSERT_TRUE(time.lower && time.upper && two && two->lower && two->upper);
+  const double slower = std::log(*time.upper / time.median);
+  const double faster = std::log(time.median / *time.lower);
+  EXPECT_NEAR(std::log(*two->upper / two->value), std::hypot(faster, slower), 1e-9);
+  EXPECT_NEAR(std::log(two->value / *two->lower), std::hypot(faster, slower), 1e-9);
 }
 
 TEST(Labels, KeepThoseOfTheData) {

@@ -65,6 +65,24 @@ std::vector<json> of_kind(const json& events, const std::string& kind) {
   return found;
 }
 
+TEST(TraceExport, OfSeveralLaunchesSaysWhoseATimelineIs) {
+  std::vector<results::RunData> runs(2);
+  runs[0].points = runs[1].points = {two_stages()};
+  runs[1].points.push_back(two_stages());
+  runs[1].points[1].traces.clear();
+  std::ostringstream out;
+  const TraceExport result = export_traces(runs, out);
+  EXPECT_THAT(result.left_out,
+              ElementsAre(HasSubstr("launch 2, point 0 (pp on 2 ranks) left out")));
+  std::set<std::string> launches;
+  const json events = json::parse(out.str()).at("traceEvents");
+  for (const json& event : of_kind(events, "M")) {
+    if (event.at("name") != "process_name") continue;
+    launches.insert(event.at("args").at("name").get<std::string>().substr(0, 9));
+  }
+  EXPECT_THAT(launches, ElementsAre("launch 1,", "launch 2,"));
+}
+
 TEST(TraceExport, HasAnEventPerSpanAndStep) {
   const auto [result, events] = exported({two_stages()});
   EXPECT_EQ(result.events, 6U);
