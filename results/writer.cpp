@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include "results/writer.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
-#include <cerrno>
+#include <algorithm>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -64,14 +63,33 @@ void create_file(const TemporaryFile& file, std::string_view format, Fill&& fill
   created.close();
 }
 
-/// The run file that an earlier launch published.
+/// The run file that an earlier launch published, this process its only writer from now on.
 Descriptor open_published(const fs::path& path) {
-  Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  Descriptor file = open_locked(path);
   if (!file) {
-    throw base::Error(
-        fmt::format("cannot open {}: {}", path.string(), std::generic_category().message(errno)));
+    throw base::UsageError(
+        fmt::format("cannot go on with {}: it is not there, or may not be written; check its "
+                    "permissions",
+                    path.string()));
   }
   return file;
+}
+
+/// What another launch did with the file after it was read and before it was locked.
+void require_unchanged(const fs::path& path, const hdf5::Group& root, const RunData& read) {
+  const hdf5::Group points = root.open_group("points");
+  const auto is_there = [&](const PointData& point) {
+    const std::string name = point_group_name(point.index);
+    if (!points.has(name)) return false;
+    const hdf5::Group group = points.open_group(name);
+    return !group.has_attribute("status") || group.text("status") == results::name(point.status);
+  };
+  if (root.text("id") == read.id && root.text("ended") == read.ended &&
+      points.names().size() == read.points.size() && std::ranges::all_of(read.points, is_there)) {
+    return;
+  }
+  throw base::UsageError(fmt::format(
+      "{} has been changed by another launch since it was read; resume it again", path.string()));
 }
 
 void put_part_reference(hdf5::Group& points, int index, const fs::path& part) {
@@ -89,6 +107,10 @@ RunWriter::RunWriter(const fs::path& path, RunData header, config::IfExists if_e
       if_exists_(if_exists),
       part_limit_(part_limit.value()) {
   header_.points.clear();
+  if (if_exists_ == config::IfExists::overwrite) {
+    replaced_ = open_locked(path_);
+    owned_ = identity_of(path_);
+  }
   const TemporaryFile rehearsal{path_.parent_path()};
   write_header(rehearsal);
 }
@@ -99,7 +121,9 @@ RunWriter::RunWriter(Existing, const fs::path& path, RunData earlier, const std:
       header_(std::move(earlier)),
       if_exists_(config::IfExists::overwrite),
       part_limit_(part_limit.value()),
-      published_(open_published(path_)) {
+      published_(open_published(path_)),
+      owned_(identity_of(published_)) {
+  require_unchanged(path_, hdf5::File::open_to_read(path_).root(), header_);
   std::vector<int> removed;
   for (const PointData& point : header_.points) {
     if (again.contains(point.index)) {
@@ -139,11 +163,23 @@ void RunWriter::write_header(const TemporaryFile& file) const {
   create_file(file, format_name, [&](hdf5::Group& root) { put_header(root, header_); });
 }
 
+Publish RunWriter::way_to_publish() const {
+  const std::optional<FileIdentity> there = identity_of(path_);
+  if (!there) return Publish::only_new;
+  if (there != owned_) {
+    throw base::Error(fmt::format(
+        "another launch has written {} while this one was under way, and it is not overwritten; "
+        "let one launch at a time write a file, or name another one with --output",
+        path_.string()));
+  }
+  return Publish::replace;
+}
+
 void RunWriter::publish(TemporaryFile& file) {
   const bool first = !published_;
-  const Publish how =
-      first && if_exists_ == config::IfExists::refuse ? Publish::only_new : Publish::replace;
-  published_ = file.publish(path_, how);
+  published_ = file.publish(path_, way_to_publish());
+  owned_ = identity_of(published_);
+  replaced_.reset();
   if (first && if_exists_ == config::IfExists::overwrite) {
     // Parts of the run that has just been replaced; ours come later.
     std::error_code ignored;
