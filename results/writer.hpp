@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
+#include <string>
 
 #include "config/run_config.hpp"
 #include "results/files.hpp"
@@ -34,9 +36,10 @@ class RunWriter {
 
   /// Goes on with a run file that an earlier launch left: `earlier` is what it holds, and its
   /// points `again` are taken out of it, to be measured anew. The file is partial from now on and
-  /// has the warnings of `earlier`; parts that it does not name are removed. What it says of the
-  /// launch stays. Throws base::Error, with the file as it was: base::UsageError when another
-  /// launch is writing it, or has changed it since `earlier` was read.
+  /// has the warnings of `earlier`. Parts of this run that it does not name are removed, those of
+  /// the points `again` once there are new ones or the run ends. What it says of the launch stays.
+  /// Throws base::Error, with the file as it was: base::UsageError when another launch is writing
+  /// it, or has changed it since `earlier` was read.
   [[nodiscard]] static RunWriter resume(const std::filesystem::path& path, RunData earlier,
                                         const std::set<int>& again,
                                         units::Bytes part_limit = default_part_limit);
@@ -53,7 +56,6 @@ class RunWriter {
   struct Existing {};  ///< a run file is there, to be gone on with
   RunWriter(Existing, const std::filesystem::path& path, RunData earlier,
             const std::set<int>& again, units::Bytes part_limit);
-  void remove_unnamed_parts() const;
   void write_header(const TemporaryFile& file) const;
   /// Copies what is published, changes the copy's root group, publishes it.
   template <class Change>
@@ -66,10 +68,12 @@ class RunWriter {
   std::filesystem::path path_;
   RunData header_;
   config::IfExists if_exists_;
-  std::uint64_t part_limit_;  ///< bytes
-  std::set<int> committed_;   ///< indices of the points
-  Descriptor published_;      ///< what was published last; ours even if the name is not any more
-  Descriptor replaced_;       ///< the lock of the file that the first commit replaces
+  std::uint64_t part_limit_;                             ///< bytes
+  std::set<int> committed_;                              ///< indices of the points
+  std::map<int, std::filesystem::path> outdated_parts_;  ///< of points to be measured anew
+  std::optional<std::string> replaced_id_;               ///< the run that the first commit replaces
+  Descriptor published_;  ///< what was published last; ours even if the name is not any more
+  Descriptor replaced_;   ///< the lock of the file that the first commit replaces
   std::optional<FileIdentity> owned_;  ///< what may have the name: either of these
 };
 

@@ -268,8 +268,9 @@ TEST_F(Parts, OfAReplacedRunGoWithIt) {
   second.id = "another";
   RunWriter writer{file(), second, IfExists::overwrite, units::Bytes{1}};
   EXPECT_EQ(read_run(file()).id, "0123456789abcdef");
+  put(directory_.path() / "run.part0007.h5", "of nobody");
   writer.commit(samples::point(6));
-  EXPECT_THAT(directory_.names(), ElementsAre("run.h5", "run.part0006.h5"));
+  EXPECT_THAT(directory_.names(), ElementsAre("run.h5", "run.part0006.h5", "run.part0007.h5"));
   EXPECT_EQ(read_run(file()).id, "another");
 }
 
