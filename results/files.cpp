@@ -97,6 +97,14 @@ struct stat facts_of(const Descriptor& file) {
   return facts;
 }
 
+/// Those of the file that has the name, as far as the file system lets us.
+void take_permissions(const Descriptor& file, const fs::path& path) {
+  struct stat facts {};
+  constexpr mode_t permissions = 0777;
+  if (lstat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return;
+  static_cast<void>(fchmod(file.get(), facts.st_mode & permissions));
+}
+
 FileIdentity identity(const struct stat& facts) {
   return {.device = facts.st_dev, .inode = facts.st_ino};
 }
@@ -147,6 +155,7 @@ void TemporaryFile::reserve(std::uint64_t bytes) {
 Descriptor TemporaryFile::publish(const fs::path& final_path, Publish how) {
   // Whoever finds the final name finds it locked. Nobody knows the present one, so none is waiting.
   static_cast<void>(lock(descriptor_));
+  if (how == Publish::replace) take_permissions(descriptor_, final_path);
   sync(descriptor_, path_);
   const int code = how == Publish::only_new ? rename_to_new(path_, final_path)
                    : std::rename(path_.c_str(), final_path.c_str()) == 0 ? 0
@@ -175,6 +184,8 @@ std::optional<FileIdentity> identity_of(const fs::path& path) {
 }
 
 FileIdentity identity_of(const Descriptor& file) { return identity(facts_of(file)); }
+
+bool owner_may_write(const Descriptor& file) { return (facts_of(file).st_mode & S_IWUSR) != 0; }
 
 bool lock(const Descriptor& file) {
   // Of the open file, not of the process: HDF5 opens and closes the same file meanwhile.

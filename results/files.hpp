@@ -41,8 +41,9 @@ class TemporaryFile {
   /// afterwards. Throws base::Error when it has not; does nothing where that cannot be asked for.
   void reserve(std::uint64_t bytes);
   /// Gives the file its final name, all of it on disk before and the name after: whoever looks, and
-  /// whenever the machine stops, finds the old content or the new. The descriptor stays valid
-  /// whatever becomes of the name, and holds the file's lock. Throws base::Error, with the old
+  /// whenever the machine stops, finds the old content or the new, and the permissions of a
+  /// file that is replaced. The descriptor stays valid whatever becomes of the name, and holds the
+  /// file's lock. Throws base::Error, with the old
   /// content in place.
   [[nodiscard]] Descriptor publish(const std::filesystem::path& final_path, Publish how);
 
@@ -61,6 +62,9 @@ struct FileIdentity {
 /// Of the file that has the name now; none when nothing has it. Follows no link.
 [[nodiscard]] std::optional<FileIdentity> identity_of(const std::filesystem::path& path);
 [[nodiscard]] FileIdentity identity_of(const Descriptor& file);
+
+/// Whether the file's owner has not made it read-only; the superuser may write it all the same.
+[[nodiscard]] bool owner_may_write(const Descriptor& file);
 
 /// Takes the advisory lock that a writer holds on what it published last, for as long as the
 /// descriptor is open; it ends with the process, however that ends. False when somebody else has

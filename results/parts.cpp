@@ -22,15 +22,13 @@ bool is_plain_file(const fs::path& path) {
   return fs::is_regular_file(fs::symlink_status(path, ignored));
 }
 
-void warn_of_foreign(const fs::path& run_file, const std::vector<fs::path>& foreign) {
+void warn_of_foreign(const fs::path& run_file, const fs::path& file) {
   constexpr std::size_t longest = 1000;
-  for (const fs::path& file : foreign) {
-    base::warn(
-        base::printable(fmt::format("isoscale: {} has the name of a part of {} and is none of this "
-                                    "run; it is left as it is",
-                                    file.string(), run_file.filename().string()),
-                        longest));
-  }
+  base::warn(
+      base::printable(fmt::format("isoscale: {} has the name of a part of {} and is none of this "
+                                  "run; it is left as it is",
+                                  file.string(), run_file.filename().string()),
+                      longest));
 }
 
 }  // namespace
@@ -60,23 +58,17 @@ std::map<int, fs::path> named_parts(const fs::path& run_file, const hdf5::Group&
   return parts;
 }
 
-PartsThere unnamed_parts(const fs::path& run_file, const std::optional<std::string>& run_id,
-                         const std::set<fs::path>& named) {
-  PartsThere there;
-  for (const fs::path& file : existing_parts(run_file)) {
-    if (named.contains(file)) continue;
-    const bool is_own = run_id && run_id_of(file, part_format_name) == run_id;
-    (is_own ? there.own : there.foreign).push_back(file);
-  }
-  return there;
-}
-
 void remove_unnamed_parts(const fs::path& run_file, const std::optional<std::string>& run_id,
                           const std::set<fs::path>& named) {
-  const PartsThere there = unnamed_parts(run_file, run_id, named);
   std::error_code ignored;
-  for (const fs::path& part : there.own) fs::remove(part, ignored);
-  warn_of_foreign(run_file, there.foreign);
+  for (const fs::path& file : existing_parts(run_file)) {
+    if (named.contains(file)) continue;
+    if (run_id && run_id_of(file, part_format_name) == run_id) {
+      fs::remove(file, ignored);
+    } else {
+      warn_of_foreign(run_file, file);
+    }
+  }
 }
 
 fs::path new_part_path(const fs::path& run_file, int index) {

@@ -9,7 +9,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "results/hdf5.hpp"
 
@@ -25,17 +24,8 @@ namespace isoscale::results {
 [[nodiscard]] std::map<int, std::filesystem::path> named_parts(
     const std::filesystem::path& run_file, const hdf5::Group& points);
 
-/// What has the name of a part of the run file.
-struct PartsThere {
-  std::vector<std::filesystem::path> own;      ///< parts of the run
-  std::vector<std::filesystem::path> foreign;  ///< of other runs, or no parts at all
-};
-/// Those whose names are not in `named`. Without a `run_id` all are foreign.
-[[nodiscard]] PartsThere unnamed_parts(const std::filesystem::path& run_file,
-                                       const std::optional<std::string>& run_id,
-                                       const std::set<std::filesystem::path>& named);
-
-/// Removes the run's own parts that are not in `named`, and warns of the foreign ones, which stay.
+/// Of the files that have the name of a part and are not in `named`: removes the parts of this run,
+/// and warns of the others, which stay. Without a `run_id` all are others.
 void remove_unnamed_parts(const std::filesystem::path& run_file,
                           const std::optional<std::string>& run_id,
                           const std::set<std::filesystem::path>& named);

@@ -51,13 +51,13 @@ void create_file(const TemporaryFile& file, std::string_view format, Fill&& fill
 /// The run file that an earlier launch published, this process its only writer from now on.
 Descriptor open_published(const fs::path& path) {
   Descriptor file = open_locked(path);
-  if (!file) {
-    throw base::UsageError(
-        fmt::format("cannot go on with {}: it is not there, or may not be written; check its "
-                    "permissions",
-                    path.string()));
-  }
-  return file;
+  if (file && owner_may_write(file)) return file;
+  throw base::UsageError(
+      fs::exists(path)
+          ? fmt::format("{} is read-only and is not gone on with; give its owner the permission to "
+                        "write it (chmod u+w), or resume a copy",
+                        path.string())
+          : fmt::format("cannot go on with {}: there is no such file", path.string()));
 }
 
 /// What another launch did with the file after it was read and before it was locked.

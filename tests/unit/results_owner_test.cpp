@@ -124,6 +124,28 @@ TEST_F(Owner, LeavesAloneWhatTookItsName) {
   EXPECT_THAT(directory_.names(), ElementsAre("run.h5"));
 }
 
+TEST_F(Owner, LeavesAReadOnlyFileAlone) {
+  write_one_point();
+  const auto before = std::filesystem::last_write_time(file());
+  std::filesystem::permissions(file(), std::filesystem::perms{0444});
+  EXPECT_THAT([&] { (void)resume(); },
+              ThrowsMessage<base::UsageError>(AllOf(HasSubstr("run.h5"), HasSubstr("read-only"))));
+  EXPECT_EQ(std::filesystem::last_write_time(file()), before);
+  EXPECT_EQ(std::filesystem::status(file()).permissions(), std::filesystem::perms{0444});
+}
+
+TEST_F(Owner, KeepsThePermissionsOfWhatItReplaces) {
+  write_one_point();
+  for (const unsigned mode : {0600U, 0664U}) {
+    std::filesystem::permissions(file(), std::filesystem::perms{mode});
+    RunWriter writer = mode == 0600U ? resume() : new_writer(IfExists::overwrite);
+    writer.commit(samples::point(4));
+    EXPECT_EQ(std::filesystem::status(file()).permissions(), std::filesystem::perms{mode});
+    writer.finish(samples::header());
+    EXPECT_EQ(std::filesystem::status(file()).permissions(), std::filesystem::perms{mode});
+  }
+}
+
 TEST_F(Owner, ResumesOnlyWhatItHasRead) {
   write_one_point();
   const RunData read = read_run(file());
