@@ -89,6 +89,26 @@ pid_t owner_of(std::string_view name, std::string_view machine_prefix) {
   return error == std::errc{} && end != name.data() + name.size() && *end == '-' ? owner : 0;
 }
 
+struct stat facts_of(const Descriptor& file) {
+  struct stat facts {};
+  if (fstat(file.get(), &facts) != 0) {
+    throw base::Error("cannot look at the run file: " + std::generic_category().message(errno));
+  }
+  return facts;
+}
+
+/// Those of the file that has the name, as far as the file system lets us.
+void take_permissions(const Descriptor& file, const fs::path& path) {
+  struct stat facts {};
+  constexpr mode_t permissions = 0777;
+  if (lstat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return;
+  static_cast<void>(fchmod(file.get(), facts.st_mode & permissions));
+}
+
+FileIdentity identity(const struct stat& facts) {
+  return {.device = facts.st_dev, .inode = facts.st_ino};
+}
+
 }  // namespace
 
 void DescriptorTraits::free(int descriptor) noexcept { ::close(descriptor); }
@@ -133,6 +153,9 @@ void TemporaryFile::reserve(std::uint64_t bytes) {
 }
 
 Descriptor TemporaryFile::publish(const fs::path& final_path, Publish how) {
+  // Whoever finds the final name finds it locked. Nobody knows the present one, so none is waiting.
+  static_cast<void>(lock(descriptor_));
+  if (how == Publish::replace) take_permissions(descriptor_, final_path);
   sync(descriptor_, path_);
   const int code = how == Publish::only_new ? rename_to_new(path_, final_path)
                    : std::rename(path_.c_str(), final_path.c_str()) == 0 ? 0
@@ -150,12 +173,41 @@ Descriptor TemporaryFile::publish(const fs::path& final_path, Publish how) {
 }
 
 std::uint64_t size_of(const Descriptor& file) {
+  return static_cast<std::uint64_t>(facts_of(file).st_size);
+}
+
+std::optional<FileIdentity> identity_of(const fs::path& path) {
   struct stat facts {};
-  if (fstat(file.get(), &facts) != 0) {
-    throw base::Error("cannot tell the size of the run file: " +
-                      std::generic_category().message(errno));
+  if (lstat(path.c_str(), &facts) == 0) return identity(facts);
+  if (errno == ENOENT) return std::nullopt;
+  fail("look at", path, errno);
+}
+
+FileIdentity identity_of(const Descriptor& file) { return identity(facts_of(file)); }
+
+bool owner_may_write(const Descriptor& file) { return (facts_of(file).st_mode & S_IWUSR) != 0; }
+
+bool lock(const Descriptor& file) {
+  // Of the open file, not of the process: HDF5 opens and closes the same file meanwhile.
+  struct flock whole_file {};
+  whole_file.l_type = F_WRLCK;
+  whole_file.l_whence = SEEK_SET;
+  if (fcntl(file.get(), F_OFD_SETLK, &whole_file) == 0) return true;
+  return errno != EAGAIN && errno != EACCES;
+}
+
+Descriptor open_locked(const fs::path& path) {
+  Descriptor file{open(path.c_str(), O_RDWR | O_CLOEXEC)};
+  if (!file && (errno == ENOENT || errno == EACCES || errno == EPERM)) return {};
+  if (!file) fail("open", path, errno);
+  // Another writer may have published between the opening and the lock, and ended.
+  if (!lock(file) || identity_of(path) != identity_of(file)) {
+    throw base::UsageError(
+        fmt::format("{} is being written by another launch; wait until that has ended, or name "
+                    "another file with --output",
+                    path.string()));
   }
-  return static_cast<std::uint64_t>(facts.st_size);
+  return file;
 }
 
 void sweep_temporary_files(const fs::path& directory) {

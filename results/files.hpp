@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 
 #include "base/handle.hpp"
 
@@ -40,8 +41,10 @@ class TemporaryFile {
   /// afterwards. Throws base::Error when it has not; does nothing where that cannot be asked for.
   void reserve(std::uint64_t bytes);
   /// Gives the file its final name, all of it on disk before and the name after: whoever looks, and
-  /// whenever the machine stops, finds the old content or the new. The descriptor stays valid
-  /// whatever becomes of the name. Throws base::Error, with the old content in place.
+  /// whenever the machine stops, finds the old content or the new, and the permissions of a
+  /// file that is replaced. The descriptor stays valid whatever becomes of the name, and holds the
+  /// file's lock. Throws base::Error, with the old
+  /// content in place.
   [[nodiscard]] Descriptor publish(const std::filesystem::path& final_path, Publish how);
 
  private:
@@ -50,6 +53,28 @@ class TemporaryFile {
 };
 
 [[nodiscard]] std::uint64_t size_of(const Descriptor& file);
+
+/// What tells a file from every other one that exists at the same time, whichever names they have.
+struct FileIdentity {
+  std::uint64_t device = 0, inode = 0;
+  friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
+};
+/// Of the file that has the name now; none when nothing has it. Follows no link.
+[[nodiscard]] std::optional<FileIdentity> identity_of(const std::filesystem::path& path);
+[[nodiscard]] FileIdentity identity_of(const Descriptor& file);
+
+/// Whether the file's owner has not made it read-only; the superuser may write it all the same.
+[[nodiscard]] bool owner_may_write(const Descriptor& file);
+
+/// Takes the advisory lock that a writer holds on what it published last, for as long as the
+/// descriptor is open; it ends with the process, however that ends. False when somebody else has
+/// it. True also where the file system has no locks. The locks that HDF5 takes are others.
+[[nodiscard]] bool lock(const Descriptor& file);
+
+/// Opens and locks the file that has the name, so that no other process replaces it; none when
+/// nothing has the name, or this user may not write what has it. Throws base::UsageError when
+/// another process is writing it, base::Error when it cannot be opened.
+[[nodiscard]] Descriptor open_locked(const std::filesystem::path& path);
 
 /// Removes temporary files that processes of this machine left in `directory` when they were
 /// killed.

@@ -29,12 +29,20 @@ std::string stem_of(const fs::path& run_file) {
   return name;
 }
 
+bool is_number(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// The prefix, four digits or more, perhaps "-2" and the like, the extension.
 bool is_part_of(std::string_view name, std::string_view prefix) {
   if (!name.starts_with(prefix) || !name.ends_with(extension)) return false;
   name.remove_prefix(prefix.size());
   if (name.size() < extension.size() + 4) return false;
   name.remove_suffix(extension.size());
-  return std::all_of(name.begin(), name.end(), [](char c) { return c >= '0' && c <= '9'; });
+  const std::string_view index = name.substr(0, name.find('-'));
+  name.remove_prefix(index.size());
+  return index.size() >= 4 && is_number(index) && (name.empty() || is_number(name.substr(1)));
 }
 
 void check_directory(const fs::path& path, const fs::path& directory) {
@@ -88,8 +96,8 @@ void check_existing(const fs::path& path, const fs::path& target, config::IfExis
   }
   if (const auto parts = existing_parts(target); !parts.empty()) {
     throw base::UsageError(fmt::format(
-        "{} is part of an earlier run of the name {}; name another file with --output, or add "
-        "--force to replace it",
+        "{} has the name of a part of {}; name another file with --output, or add --force to "
+        "leave it there and go on",
         parts.front().string(), path.string()));
   }
 }
@@ -136,7 +144,7 @@ void check_output(const fs::path& path, config::IfExists if_exists) {
     throw base::UsageError(fmt::format("cannot write {}: {}; name another file with --output",
                                        path.string(), error.what()));
   }
-  constexpr std::size_t longest_name = 255 - std::string_view{".part0000"}.size();
+  constexpr std::size_t longest_name = 255 - std::string_view{".part0000-00"}.size();
   if (target.filename().string().size() > longest_name) {
     throw base::UsageError(
         fmt::format("cannot write {}: a file name has at most {} characters; "

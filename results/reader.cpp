@@ -20,6 +20,7 @@
 #include "results/hdf5.hpp"
 #include "results/heap_check.hpp"
 #include "results/layout.hpp"
+#include "results/output.hpp"
 
 namespace isoscale::results {
 namespace fs = std::filesystem;
@@ -135,12 +136,21 @@ int check_marks(const fs::path& path, const hdf5::Group& root, std::string_view 
   return check_version(path, root);
 }
 
-/// A part lies beside its run file and nowhere else, whatever the file says.
+/// A part lies beside its run file and nowhere else, whatever the file says; beside the file itself
+/// where `run_file` is a link to it.
 fs::path part_beside(const fs::path& run_file, const std::string& name) {
   if (name.empty() || name.find('/') != std::string::npos || name.find('\\') != std::string::npos) {
     throw base::Error(fmt::format("names the impossible part file '{}'", name));
   }
-  return run_file.parent_path() / name;
+  return resolved_output(run_file).parent_path() / name;
+}
+
+/// By its name a point is found again, to be taken out or to be read from its part.
+void check_index(const hdf5::Group& group, const std::string& name) {
+  const std::int64_t index = group.integer("index");
+  if (name != fmt::format("{:04}", index)) {
+    throw base::Error(fmt::format("the index {} contradicts the name", index));
+  }
 }
 
 PointData read_part(const fs::path& path, const std::string& run_id, const std::string& group) {
@@ -152,7 +162,9 @@ PointData read_part(const fs::path& path, const std::string& run_id, const std::
            "belongs to another run than the file that names it; copy both again from where "
            "they were written");
   }
-  return get_point(root.open_group("points").open_group(group), minor);
+  const hdf5::Group point = root.open_group("points").open_group(group);
+  check_index(point, group);
+  return get_point(point, minor);
 }
 
 std::vector<PointData> read_points(const fs::path& path, const hdf5::Group& root,
@@ -162,6 +174,7 @@ std::vector<PointData> read_points(const fs::path& path, const hdf5::Group& root
   for (const std::string& name : points.names()) {
     try {
       const hdf5::Group group = points.open_group(name);
+      check_index(group, name);
       result.push_back(group.has_attribute("part_file")
                            ? read_part(part_beside(path, group.text("part_file")), run_id, name)
                            : get_point(group, minor));

@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include "results/writer.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
-#include <cerrno>
+#include <algorithm>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -15,6 +14,7 @@
 #include "results/calibration_table.hpp"
 #include "results/layout.hpp"
 #include "results/output.hpp"
+#include "results/parts.hpp"
 #include "results/put_run.hpp"
 #include "results/validate.hpp"
 
@@ -24,22 +24,6 @@ namespace {
 
 /// Bytes that a reference to a part, or a run's end, needs at most; warnings by a generous guess.
 constexpr std::uint64_t room_for_reference = std::uint64_t{64} * 1024;
-
-/// A part file that has its name while the run file does not name it yet.
-class UnnamedPart {
- public:
-  explicit UnnamedPart(fs::path path) : path_(std::move(path)) {}
-  ~UnnamedPart() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove(path_, ignored);
-  }
-  UnnamedPart(const UnnamedPart&) = delete;
-  UnnamedPart& operator=(const UnnamedPart&) = delete;
-  void keep() { path_.clear(); }
-
- private:
-  fs::path path_;
-};
 
 /// Opens a temporary file that holds a whole run file, applies `change` to its root, closes it.
 template <class Change>
@@ -64,14 +48,38 @@ void create_file(const TemporaryFile& file, std::string_view format, Fill&& fill
   created.close();
 }
 
-/// The run file that an earlier launch published.
+/// The run file that an earlier launch published, this process its only writer from now on.
 Descriptor open_published(const fs::path& path) {
-  Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (!file) {
-    throw base::Error(
-        fmt::format("cannot open {}: {}", path.string(), std::generic_category().message(errno)));
+  Descriptor file = open_locked(path);
+  if (file && owner_may_write(file)) return file;
+  throw base::UsageError(
+      fs::exists(path)
+          ? fmt::format("{} is read-only and is not gone on with; give its owner the permission to "
+                        "write it (chmod u+w), or resume a copy",
+                        path.string())
+          : fmt::format("cannot go on with {}: there is no such file", path.string()));
+}
+
+/// What another launch did with the file after it was read and before it was locked.
+void require_unchanged(const fs::path& path, const hdf5::Group& root, const RunData& read) {
+  const hdf5::Group points = root.open_group("points");
+  const auto is_there = [&](const PointData& point) {
+    const std::string name = point_group_name(point.index);
+    if (!points.has(name)) return false;
+    const hdf5::Group group = points.open_group(name);
+    return !group.has_attribute("status") || group.text("status") == results::name(point.status);
+  };
+  if (root.text("id") == read.id && root.text("ended") == read.ended &&
+      points.names().size() == read.points.size() && std::ranges::all_of(read.points, is_there)) {
+    return;
   }
-  return file;
+  throw base::UsageError(fmt::format(
+      "{} has been changed by another launch since it was read; resume it again", path.string()));
+}
+
+void remove_file(const fs::path& path) {
+  std::error_code ignored;
+  fs::remove(path, ignored);
 }
 
 void put_part_reference(hdf5::Group& points, int index, const fs::path& part) {
@@ -89,6 +97,11 @@ RunWriter::RunWriter(const fs::path& path, RunData header, config::IfExists if_e
       if_exists_(if_exists),
       part_limit_(part_limit.value()) {
   header_.points.clear();
+  if (if_exists_ == config::IfExists::overwrite) {
+    replaced_ = open_locked(path_);
+    owned_ = identity_of(path_);
+    replaced_id_ = run_id_of(path_, format_name);
+  }
   const TemporaryFile rehearsal{path_.parent_path()};
   write_header(rehearsal);
 }
@@ -99,7 +112,9 @@ RunWriter::RunWriter(Existing, const fs::path& path, RunData earlier, const std:
       header_(std::move(earlier)),
       if_exists_(config::IfExists::overwrite),
       part_limit_(part_limit.value()),
-      published_(open_published(path_)) {
+      published_(open_published(path_)),
+      owned_(identity_of(published_)) {
+  require_unchanged(path_, hdf5::File::open_to_read(path_).root(), header_);
   std::vector<int> removed;
   for (const PointData& point : header_.points) {
     if (again.contains(point.index)) {
@@ -112,12 +127,19 @@ RunWriter::RunWriter(Existing, const fs::path& path, RunData earlier, const std:
   header_.calibration.reset();  // of points that are about to change
   header_.complete = false;
   header_.ended.clear();
+  std::map<int, fs::path> parts;
   commit_change(room_for_reference, [&](hdf5::Group& root) {
     hdf5::Group points = root.open_group("points");
+    parts = named_parts(path_, points);
     for (const int index : removed) points.remove(point_group_name(index));
     put_end(root, header_);
   });
-  remove_unnamed_parts();
+  std::set<fs::path> kept;
+  for (const auto& [index, part] : parts) {
+    kept.insert(part);
+    if (again.contains(index)) outdated_parts_[index] = part;
+  }
+  remove_unnamed_parts(path_, header_.id, kept);
 }
 
 RunWriter RunWriter::resume(const fs::path& path, RunData earlier, const std::set<int>& again,
@@ -125,29 +147,30 @@ RunWriter RunWriter::resume(const fs::path& path, RunData earlier, const std::se
   return RunWriter{Existing{}, path, std::move(earlier), again, part_limit};
 }
 
-/// Those of points that have been taken out, and one that a killed launch had no time to name.
-void RunWriter::remove_unnamed_parts() const {
-  std::set<fs::path> named;
-  for (const int index : committed_) named.insert(part_path(path_, index));
-  std::error_code ignored;
-  for (const fs::path& part : existing_parts(path_)) {
-    if (!named.contains(part)) fs::remove(part, ignored);
-  }
-}
-
 void RunWriter::write_header(const TemporaryFile& file) const {
   create_file(file, format_name, [&](hdf5::Group& root) { put_header(root, header_); });
 }
 
+Publish RunWriter::way_to_publish() const {
+  const std::optional<FileIdentity> there = identity_of(path_);
+  if (!there) return Publish::only_new;
+  if (there != owned_) {
+    throw base::Error(fmt::format(
+        "another launch has written {} while this one was under way, and it is not overwritten; "
+        "let one launch at a time write a file, or name another one with --output",
+        path_.string()));
+  }
+  return Publish::replace;
+}
+
 void RunWriter::publish(TemporaryFile& file) {
   const bool first = !published_;
-  const Publish how =
-      first && if_exists_ == config::IfExists::refuse ? Publish::only_new : Publish::replace;
-  published_ = file.publish(path_, how);
+  published_ = file.publish(path_, way_to_publish());
+  owned_ = identity_of(published_);
+  replaced_.reset();
   if (first && if_exists_ == config::IfExists::overwrite) {
     // Parts of the run that has just been replaced; ours come later.
-    std::error_code ignored;
-    for (const fs::path& part : existing_parts(path_)) fs::remove(part, ignored);
+    remove_unnamed_parts(path_, replaced_id_, {});
   }
 }
 
@@ -186,12 +209,13 @@ void RunWriter::commit(const PointData& point) {
     });
   }
   committed_.insert(point.index);
+  if (const auto outdated = outdated_parts_.extract(point.index)) remove_file(outdated.mapped());
 }
 
 void RunWriter::commit_as_part(const PointData& point, const PointTables& tables) {
   // The run file first: a part beside somebody else's run file would be taken for one of theirs.
   if (!published_) commit_change(0, [](hdf5::Group&) {});
-  const fs::path path = part_path(path_, point.index);
+  const fs::path path = new_part_path(path_, point.index);
   TemporaryFile part{path_.parent_path()};
   create_file(part, part_format_name, [&](hdf5::Group& root) {
     root.set("id", header_.id);
@@ -215,6 +239,7 @@ void RunWriter::commit_as_part(const PointData& point, const PointTables& tables
 void RunWriter::finish(const RunData& last) {
   const std::uint64_t room = last.calibration ? room_for(*last.calibration) : 0;
   commit_change(room_for_reference + room, [&](hdf5::Group& root) { put_end(root, last); });
+  for (const auto& [index, part] : std::exchange(outdated_parts_, {})) remove_file(part);
 }
 
 }  // namespace isoscale::results

@@ -249,14 +249,28 @@ TEST_F(Parts, StandBesideSmallPoints) {
   EXPECT_EQ(read_run(file()).points.size(), 3U);
 }
 
+TEST_F(Parts, AreFoundThroughALinkToTheRunFile) {
+  const auto links = directory_.path() / "links";
+  std::filesystem::create_directory(links);
+  std::filesystem::create_symlink("../run.h5", links / "latest.h5");
+  RunWriter{file(), samples::header(), IfExists::refuse, units::Bytes{1}}.commit(samples::point(0));
+  EXPECT_EQ(read_run(links / "latest.h5").points.size(), 1U);
+  RunWriter::resume(links / "latest.h5", read_run(links / "latest.h5"), {}, units::Bytes{1})
+      .commit(samples::point(1));
+  EXPECT_EQ(read_run(links / "latest.h5").points.size(), 2U);
+  EXPECT_THAT(directory_.names(),
+              ElementsAre("links", "run.h5", "run.part0000.h5", "run.part0001.h5"));
+}
+
 TEST_F(Parts, OfAReplacedRunGoWithIt) {
   RunWriter{file(), samples::header(), IfExists::refuse, units::Bytes{1}}.commit(samples::point(5));
   RunData second = samples::header();
   second.id = "another";
   RunWriter writer{file(), second, IfExists::overwrite, units::Bytes{1}};
   EXPECT_EQ(read_run(file()).id, "0123456789abcdef");
+  put(directory_.path() / "run.part0007.h5", "of nobody");
   writer.commit(samples::point(6));
-  EXPECT_THAT(directory_.names(), ElementsAre("run.h5", "run.part0006.h5"));
+  EXPECT_THAT(directory_.names(), ElementsAre("run.h5", "run.part0006.h5", "run.part0007.h5"));
   EXPECT_EQ(read_run(file()).id, "another");
 }
 

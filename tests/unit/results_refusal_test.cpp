@@ -246,6 +246,18 @@ TEST_F(Refusal, OfMoreDataThanTheFileHolds) {
   expect_refused("'step_times' claims more data than the file holds", "copy it again");
 }
 
+TEST_F(Refusal, OfPointsUnderAnotherNameThanTheirIndex) {
+  RunWriter::resume(file(), read_run(file()), {}).commit(samples::point(3));
+  EXPECT_EQ(read_run(file()).points.size(), 2U);
+  change([](hdf5::Group& root) {
+    root.open_group("points").open_group("0003").set("index", std::int64_t{0});
+  });
+  expect_refused("points/0003: the index 0 contradicts the name", "copy it again");
+  change([](hdf5::Group& root) { root.open_group("points").remove("0003"); });
+  change_point([](hdf5::Group& point) { point.set("index", std::int64_t{7}); });
+  expect_refused("points/0000: the index 7 contradicts the name", "copy it again");
+}
+
 TEST_F(Refusal, OfPartFilesElsewhere) {
   for (const char* name : {"../run.part0000.h5", "/etc/passwd", ""}) {
     change_point([&](hdf5::Group& point) { point.set("part_file", name); });

@@ -64,7 +64,6 @@ TEST_P(Resumed, IsPartialWithoutThePointsThatComeAgain) {
   EXPECT_EQ(run.ended, "");
   EXPECT_EQ(run.warnings.back(), "resumed");
   EXPECT_THAT(indices(run), ElementsAre(0, 3));
-  EXPECT_EQ(parts(), GetParam().has_parts ? 2U : 0U);
 }
 
 TEST_P(Resumed, EndsAsIfItHadNotBeenInterrupted) {
@@ -87,12 +86,56 @@ TEST_P(Resumed, EndsAsIfItHadNotBeenInterrupted) {
   EXPECT_EQ(parts(), GetParam().has_parts ? 4U : 0U);
 }
 
+TEST_P(Resumed, RemovesOldPartsWhenTheNewOnesAreNamed) {
+  write_earlier();
+  const std::size_t before = parts();
+  RunWriter writer = resume({1, 2, 3});
+  EXPECT_EQ(parts(), before);
+  writer.commit(samples::point(1));
+  EXPECT_EQ(parts(), before);
+  writer.finish(samples::header());  // point 3 was not measured again
+  EXPECT_THAT(indices(read_run(file())), ElementsAre(0, 1));
+  EXPECT_EQ(parts(), GetParam().has_parts ? 2U : 0U);
+}
+
 TEST_P(Resumed, RemovesAPartThatAKilledLaunchDidNotName) {
   write_earlier();
-  std::ofstream{directory_.path() / "run.part0002.h5"} << "cut short";
+  const auto part = directory_.path() / "run.part0002.h5";
+  {
+    RunWriter other{directory_.path() / "other.h5", samples::header(), IfExists::refuse,
+                    units::Bytes{1}};
+    other.commit(samples::point(2));
+  }
+  std::filesystem::rename(directory_.path() / "other.part0002.h5", part);
+  std::filesystem::remove(directory_.path() / "other.h5");
   RunWriter writer = resume({2});
+  EXPECT_FALSE(std::filesystem::exists(part));
   writer.commit(samples::point(2));
   EXPECT_THAT(indices(read_run(file())), ElementsAre(0, 1, 2, 3));
+}
+
+TEST_P(Resumed, KeepsWhatOnlyHasTheNameOfAPart) {
+  write_earlier();
+  std::ofstream{directory_.path() / "run.part0002.h5"} << "keep";
+  RunData other = samples::header();
+  other.id = "another";
+  RunWriter{directory_.path() / "b.h5", other, IfExists::refuse, units::Bytes{1}}.commit(
+      samples::point(7));
+  std::filesystem::rename(directory_.path() / "b.part0007.h5",
+                          directory_.path() / "run.part0007.h5");
+  std::filesystem::remove(directory_.path() / "b.h5");
+  testing::internal::CaptureStderr();
+  RunWriter writer = resume({2});
+  EXPECT_THAT(
+      testing::internal::GetCapturedStderr(),
+      testing::AllOf(testing::HasSubstr("run.part0002.h5"), testing::HasSubstr("run.part0007.h5"),
+                     testing::HasSubstr("left as it is")));
+  writer.commit(samples::point(2));
+  writer.finish(samples::header());
+  EXPECT_THAT(indices(read_run(file())), ElementsAre(0, 1, 2, 3));
+  EXPECT_EQ(std::filesystem::file_size(directory_.path() / "run.part0002.h5"), 4U);
+  EXPECT_TRUE(std::filesystem::exists(directory_.path() / "run.part0007.h5"));
+  EXPECT_EQ(std::filesystem::exists(directory_.path() / "run.part0002-2.h5"), GetParam().has_parts);
 }
 
 TEST_P(Resumed, NeedsTheFile) {

@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "results/parts.hpp"
+
+#include <fmt/format.h>
+
+#include <system_error>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "results/heap_check.hpp"
+#include "results/layout.hpp"
+#include "results/output.hpp"
+
+namespace isoscale::results {
+namespace fs = std::filesystem;
+namespace {
+
+bool is_plain_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(fs::symlink_status(path, ignored));
+}
+
+void warn_of_foreign(const fs::path& run_file, const fs::path& file) {
+  constexpr std::size_t longest = 1000;
+  base::warn(
+      base::printable(fmt::format("isoscale: {} has the name of a part of {} and is none of this "
+                                  "run; it is left as it is",
+                                  file.string(), run_file.filename().string()),
+                      longest));
+}
+
+}  // namespace
+
+std::optional<std::string> run_id_of(const fs::path& path, std::string_view format) {
+  try {
+    if (!is_plain_file(path) || !hdf5::File::has_signature(path) || !heaps_are_whole(path)) {
+      return std::nullopt;
+    }
+    const hdf5::File file = hdf5::File::open_to_read(path);
+    const hdf5::Group root = file.root();
+    if (!root.has_attribute("format") || root.text("format") != format) return std::nullopt;
+    return root.text("id");
+  } catch (const base::Error&) {
+    return std::nullopt;
+  }
+}
+
+std::map<int, fs::path> named_parts(const fs::path& run_file, const hdf5::Group& points) {
+  std::map<int, fs::path> parts;
+  for (const std::string& name : points.names()) {
+    const hdf5::Group group = points.open_group(name);
+    if (!group.has_attribute("part_file")) continue;
+    parts[static_cast<int>(group.integer("index"))] =
+        run_file.parent_path() / group.text("part_file");
+  }
+  return parts;
+}
+
+void remove_unnamed_parts(const fs::path& run_file, const std::optional<std::string>& run_id,
+                          const std::set<fs::path>& named) {
+  std::error_code ignored;
+  for (const fs::path& file : existing_parts(run_file)) {
+    if (named.contains(file)) continue;
+    if (run_id && run_id_of(file, part_format_name) == run_id) {
+      fs::remove(file, ignored);
+    } else {
+      warn_of_foreign(run_file, file);
+    }
+  }
+}
+
+fs::path new_part_path(const fs::path& run_file, int index) {
+  fs::path path = part_path(run_file, index);
+  for (int number = 2; fs::exists(fs::symlink_status(path)); ++number) {
+    path = part_path(run_file, index);
+    path.replace_filename(fmt::format("{}-{}{}", path.stem().string(), number,  //
+                                      path.extension().string()));
+  }
+  return path;
+}
+
+UnnamedPart::~UnnamedPart() {
+  std::error_code ignored;
+  if (!path_.empty()) fs::remove(path_, ignored);
+}
+
+}  // namespace isoscale::results
