@@ -108,6 +108,23 @@ list_of() {
   printf '%s\n' "${list//,-/-}"
 }
 
+# resume FILE ARGUMENT...: sets run to the command that measures what the run file lacks. The file
+# has the settings; of the first start's arguments, isoscale takes those here beside --resume.
+resume() {
+  run=(run --resume "$1")
+  shift
+  while [[ $# -gt 0 ]]; do
+    case $1 in
+      --allow | --budget)
+        run+=("$1" "$(value_of "$@")")
+        shift
+        ;;
+      --allow=* | --budget=* | --quiet | --quiet=*) run+=("$1") ;;
+    esac
+    shift
+  done
+}
+
 # run_to_the_end COMMAND...: runs it, and ends it in order when the job's time is nearly up (USR1,
 # TERM) or after ISOSCALE_TIMEOUT; sets ended_by (empty: it ended by itself) and status. The run file
 # is complete after every point, so nothing but the point under way is lost.

@@ -314,7 +314,8 @@ if [[ $bind == gpu ]]; then
   command+=("$here/bind.sh" "${bind_options[@]}" --)
 fi
 command+=("$program" "${arguments[@]}")
-[[ -z $gpus || " ${arguments[*]} " == *" --device"[\ =]* ]] || command+=(--device cuda)
+# A run that is resumed has its device in its file, and takes no other.
+[[ -z $gpus || " ${arguments[*]} " == *" --"@(device|resume)[\ =]* ]] || command+=(--device cuda)
 
 say "+ $(quoted "${command[@]}")"
 [[ $print == no ]] || exit 0

@@ -39,7 +39,7 @@ output=${ISOSCALE_OUTPUT:-$PBS_O_WORKDIR/isoscale-${PBS_JOBID%%.*}.h5}
 starts=$(qstat -f "$PBS_JOBID" 2>/dev/null | sed -n 's/^ *run_count = //p') || true
 run=(run --output "$output" "$@" "${more[@]}")
 if (( ${starts:-1} > 1 )) && [[ -e $output ]]; then
-  run=(run --resume "$output")
+  resume "$output" "$@" "${more[@]}"
 fi
 
 # Not every mpirun knows of PBS; the file names a node once per rank.

@@ -10,6 +10,7 @@ import time
 import unittest
 
 import scripts
+from scripts import harness
 
 
 class Case(scripts.Case):
@@ -62,9 +63,9 @@ class Case(scripts.Case):
 
 class Slurm(Case):
     def job(self, **more):
-        return {"ISOSCALE": self.program, "SLURM_JOB_ID": "17", "SLURMD_NODENAME": "n1", "SLURM_JOB_NUM_NODES": "2",
-                "SLURM_NTASKS": "4", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_SUBMIT_DIR": self.dir,
-                **more}
+        return {"ISOSCALE": self.program, "SLURM_JOB_ID": "17", "SLURMD_NODENAME": "n1",
+                "SLURM_JOB_NUM_NODES": "2", "SLURM_NTASKS": "4", "SLURM_JOB_NODELIST": "n[1-2]",
+                "SLURM_SUBMIT_DIR": self.dir, **more}
 
     def started(self, *arguments, **more):
         done = self.script("slurm.sbatch", *arguments, **self.job(**more))
@@ -104,6 +105,37 @@ class Slurm(Case):
             "isoscale run --resume isoscale-17.h5"))
         # A first start never touches the file of another job.
         self.assertIn("--output isoscale-17.h5", self.started())
+
+    def test_a_restart_keeps_the_options_of_its_launch(self):
+        """Those that the run file does not have, however they are written."""
+        self.touch("isoscale-17.h5")
+        call = self.started("--workload", "dp", "--allow", "world-size,shared-cores", "--budget",
+                            "20s", "--quiet", "--set", "a=b", SLURM_RESTART_COUNT="1")
+        self.assertTrue(call.endswith("isoscale run --resume isoscale-17.h5 --allow "
+                                      "world-size,shared-cores --budget 20s --quiet"), call)
+        call = self.started("--allow=world-size", "--model", "tiny", "--budget=20s",
+                            "--quiet=true", SLURM_RESTART_COUNT="1")
+        self.assertTrue(call.endswith("run --resume isoscale-17.h5 --allow=world-size "
+                                      "--budget=20s --quiet=true"), call)
+
+    def test_a_restart_with_gpus_leaves_the_device_to_the_file(self):
+        """isoscale takes no --device beside --resume."""
+        self.touch("isoscale-17.h5")
+        call = self.started(SLURM_GPUS_ON_NODE="2", SLURM_NTASKS_PER_NODE="2",
+                            SLURM_RESTART_COUNT="1")
+        self.assertTrue(call.endswith("bind.sh -- isoscale run --resume isoscale-17.h5"), call)
+
+    def test_isoscale_takes_what_a_restart_keeps(self):
+        """With the program itself, whose file of one rank is complete."""
+        self.program = harness.PROGRAM
+        self.run_ok("run", "--workload", "dp", "--max-time", "0.2s", "--quiet", "--output",
+                    "isoscale-17.h5")
+        self.mpirun('while [ "${1##*/}" != isoscale ]; do shift; done; exec "$@"')
+        done = self.script("slurm.sbatch", "--workload", "dp", "--allow", "shared-cores",
+                           "--budget", "20s", **self.job(SLURM_RESTART_COUNT="1", SLURM_NTASKS="1",
+                                                         ISOSCALE_MPIRUN="--gpus 1 --bind none"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("is complete", done.stdout + done.stderr)
 
     def test_the_time_limit_ends_it_in_order(self):
         said = self.assert_ends_in_order("slurm.sbatch", signal.SIGUSR1, self.job(),
@@ -167,6 +199,10 @@ class Pbs(Case):
         self.assertIn("--output isoscale-23.h5", self.started())
         self.stand_in("qstat", 'echo "Job Id: 23.server"; echo "    run_count = 2"')
         self.assertTrue(self.started().endswith("isoscale run --resume isoscale-23.h5"))
+        call = self.started("--budget", "5m", "--workload", "dp",
+                            ISOSCALE_ARGUMENTS="--allow=world-size --quiet")
+        self.assertTrue(call.endswith("run --resume isoscale-23.h5 --budget 5m --allow=world-size "
+                                      "--quiet"), call)
 
     def test_the_time_limit_ends_it_in_order(self):
         self.assert_ends_in_order("pbs.sh", signal.SIGTERM, self.job(), "ended by TERM",
