@@ -99,7 +99,7 @@ node_count() {
   if [[ -n $hosts$hostfile ]]; then
     named_hosts | wc -l
   elif [[ -n ${SLURM_JOB_NUM_NODES:-} ]]; then
-    printf '%s\n' "$SLURM_JOB_NUM_NODES"
+    count_of SLURM_JOB_NUM_NODES "$SLURM_JOB_NUM_NODES"
   elif [[ -r ${PBS_NODEFILE:-} ]]; then
     sort -u "$PBS_NODEFILE" | wc -l
   else
@@ -111,13 +111,14 @@ node_count() {
 resolve_ranks() {
   local nodes
   nodes=$(node_count)
-  (( nodes > 0 )) || fail "the host file '$hostfile' names no node"
+  (( nodes > 0 )) || fail "the host file '${hostfile:-${PBS_NODEFILE:-}}' names no node"
   [[ -n $ranks_per_node ]] || ranks_per_node=$gpus
   if [[ -z $ranks_per_node && -z $ranks ]]; then
     if [[ -n ${SLURM_NTASKS:-} ]]; then
-      ranks=$SLURM_NTASKS
+      ranks=$(count_of SLURM_NTASKS "$SLURM_NTASKS")
     elif [[ -r ${PBS_NODEFILE:-} ]]; then
-      ranks=$(wc -l <"$PBS_NODEFILE")  # a line for each of its mpiprocs
+      # A line for each of its mpiprocs.
+      ranks=$(count_of "PBS_NODEFILE, by its lines," "$(wc -l <"$PBS_NODEFILE")")
     else
       fail "say how many ranks: -n RANKS, --ranks-per-node N or --gpus N"
     fi
@@ -132,7 +133,8 @@ resolve_ranks() {
 resolve_cores() {
   [[ -n $bind || -z $gpus ]] || bind=gpu
   if [[ -z $cores && -n ${SLURM_CPUS_PER_TASK:-} ]]; then
-    cores=$(( SLURM_CPUS_PER_TASK / threads_per_core ))  # Slurm counts hardware threads
+    cores=$(count_of SLURM_CPUS_PER_TASK "$SLURM_CPUS_PER_TASK")
+    cores=$(( cores / threads_per_core ))  # Slurm counts hardware threads
     (( cores > 0 )) || cores=1
   fi
   if [[ -z $cores && ( $launcher == srun || ! $bind =~ ^(gpu|none)$ ) ]]; then

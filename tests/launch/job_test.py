@@ -161,6 +161,28 @@ class Slurm(Case):
         done = self.script("slurm.sbatch", **self.job(ISOSCALE_TIMEOUT="0.5s"))
         self.assertEqual(done.returncode, 124, done.stderr)
 
+    def test_what_is_no_number_is_refused(self):
+        """Arithmetic would take it for a variable, or run the command in its brackets."""
+        for name in ("SLURM_NTASKS", "SLURM_CPUS_PER_TASK", "SLURM_JOB_NUM_NODES",
+                     "SLURM_GPUS_ON_NODE", "SLURM_NTASKS_PER_NODE", "SLURM_RESTART_COUNT",
+                     "ISOSCALE_RESTARTS"):
+            for value in ("abc", "-1", "08", "BASH_VERSINFO[$(touch ran)0]"):
+                with self.subTest(name=name, value=value):
+                    done = self.script("slurm.sbatch", **self.job(**{name: value}))
+                    self.assert_script_refused(done, name, f"'{value}'")
+                    self.assertFalse(os.path.exists(self.path("ran")))
+        for value in ("foo", "20 m", "-5s"):
+            done = self.script("slurm.sbatch", **self.job(ISOSCALE_TIMEOUT=value))
+            self.assert_script_refused(done, "ISOSCALE_TIMEOUT", f"'{value}'")
+        self.assertEqual(self.calls(), [])
+
+    def test_without_a_folder_to_write_to(self):
+        job = self.job()
+        del job["SLURM_SUBMIT_DIR"]
+        self.assert_script_refused(self.script("slurm.sbatch", **job), "SLURM_SUBMIT_DIR")
+        done = self.script("slurm.sbatch", ISOSCALE_OUTPUT="here.h5", **job)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_outside_of_a_job(self):
         self.assert_script_refused(self.script("slurm.sbatch"), "sbatch")
 
@@ -207,6 +229,18 @@ class Pbs(Case):
     def test_the_time_limit_ends_it_in_order(self):
         self.assert_ends_in_order("pbs.sh", signal.SIGTERM, self.job(), "ended by TERM",
                                   "isoscale-23.h5")
+
+    def test_what_is_wrong_is_refused(self):
+        self.touch("empty")
+        for name, value in [("ISOSCALE_TIMEOUT", "foo"), ("PBS_O_WORKDIR", "nothing"),
+                            ("PBS_NODEFILE", "nothing"), ("PBS_NODEFILE", self.path("empty"))]:
+            with self.subTest(name=name, value=value):
+                done = self.script("pbs.sh", **self.job(**{name: value}))
+                self.assert_script_refused(done, value)
+        self.stand_in("qstat", "echo '    run_count = a[$(touch ran)0]'")
+        self.assert_script_refused(self.script("pbs.sh", **self.job()), "run_count")
+        self.assertFalse(os.path.exists(self.path("ran")))
+        self.assertEqual(self.calls(), [])
 
     def test_outside_of_a_job(self):
         self.assert_script_refused(self.script("pbs.sh"), "qsub")
