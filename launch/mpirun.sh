@@ -227,7 +227,9 @@ mpirun_command() {
   command=("$mpirun" -n "$ranks")
   case $1 in
     openmpi)
-      [[ $(id -u) -ne 0 ]] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+      # Part of the command, so that what is shown works where it is pasted.
+      [[ $(id -u) -ne 0 ]] ||
+        command=(env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "${command[@]}")
       [[ -z $hosts ]] || command+=(--host "$(with_slots "$hosts")")
       [[ -z $hostfile ]] || command+=(--hostfile "$hostfile")
       # Left alone, Open MPI binds a rank to one core, for all its streams.

@@ -4,6 +4,7 @@
 
 import os
 import shutil
+import subprocess
 import unittest
 
 import scripts
@@ -18,6 +19,7 @@ class Case(scripts.Case):
     def setUp(self):
         super().setUp()
         self.node_of(16)
+        self.stand_in("id", "echo 1000")
         self.program = self.stand_in("isoscale", "true")  # linked to no MPI, so to none that is wrong
 
     def command(self, *arguments, **environment):
@@ -35,6 +37,16 @@ class Commands(Case):
                          "isoscale run --workload dp,tp")
         self.assertEqual(self.command("-np", "2", "--cores-per-rank", "3", "--", "check"),
                          "mpirun -n 2 --map-by ppr:2:node:PE=3 --bind-to core isoscale check")
+
+    def test_open_mpi_of_root(self):
+        """It wants to be told twice; the command that is shown says so itself."""
+        self.stand_in("id", "echo 0")
+        self.stand_in("mpirun", OPEN_MPI)
+        root = "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+        self.assertEqual(self.command("-n", "2", "run"),
+                         f"{root}mpirun -n 2 --map-by ppr:2:node:PE=8 --bind-to core isoscale run")
+        self.stand_in("mpirun", MPICH)
+        self.assertTrue(self.command("-n", "2", "run").startswith("mpirun "))
 
     def test_more_ranks_than_cores_are_not_bound(self):
         self.stand_in("mpirun", OPEN_MPI)
@@ -235,6 +247,16 @@ class Runs(scripts.Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         report = self.run_ok("report", "run.h5").stdout
         self.assertIn("verified 1, 2 ranks", report)
+
+    def test_what_is_shown_works_where_it_is_pasted(self):
+        [shown] = self.shown("mpirun.sh", "-n", "2", "--bind", "none", "--program", harness.PROGRAM,
+                             "--print", "check")
+        plain = {name: value for name, value in os.environ.items()
+                 if not name.startswith(scripts.CLUSTER_NAMES)}
+        pasted = subprocess.run(["bash", "-c", shown], cwd=self.dir, env=plain, text=True,
+                                stdin=subprocess.DEVNULL, capture_output=True,
+                                timeout=120 * harness.PATIENCE, check=False)
+        self.assertIn("processes as MPI counts: 2", pasted.stdout + pasted.stderr)
 
     def test_more_ranks_than_cores_and_bind(self):
         """Also through bind.sh, which prints a line for every rank."""
