@@ -178,6 +178,36 @@ class Reports(Case):
         with open(self.path("report.json"), encoding="utf-8") as file:
             self.assertEqual(len(json.load(file)["runs"]), 1)
 
+    def test_a_file_that_cannot_be_read_is_left_out(self):
+        self.run_program("run", "--workload", "dp", "--ranks", "1", "--max-time", "0.2s", "--quiet",
+                         "--output", "nodes-1.h5")
+        with open(self.path("nodes-1.h5"), "rb") as whole, \
+                open(self.path("nodes-2.h5"), "wb") as part:
+            part.write(whole.read(300))
+        done = self.script("sweep", "--program", harness.PROGRAM, "--report", self.dir,
+                           "nodes-1.h5", "nodes-2.h5")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("nodes-2.h5 is left out", done.stderr)
+        with open(self.path("report.json"), encoding="utf-8") as file:
+            self.assertEqual(len(json.load(file)["runs"]), 1)
+        self.assertEqual(self.files(), ["nodes-1.h5", "nodes-2.h5", "report.json", "report.txt",
+                                        "stand-ins"])
+        # Nothing to report: no report of other files stays where this one would be.
+        done = self.script("sweep", "--program", harness.PROGRAM, "--report", self.dir,
+                           "nodes-2.h5")
+        self.assert_script_refused(done, "no job left a run file that can be read")
+        self.assertEqual(self.files(), ["nodes-1.h5", "nodes-2.h5", "stand-ins"])
+
+    def test_a_report_that_fails_leaves_no_part_of_it(self):
+        """Each file can be read, and both together make no report."""
+        program = self.stand_in("isoscale", 'case "$*" in *"a.h5 b.h5"*) echo part; exit 2 ;; esac')
+        for name in ("a.h5", "b.h5", "report.json", "report.txt"):
+            with open(self.path(name), "w", encoding="ascii"):
+                pass
+        done = self.script("sweep", "--program", program, "--report", self.dir, "a.h5", "b.h5")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(self.files(), ["a.h5", "b.h5", "stand-ins"])
+
     def test_of_nothing(self):
         done = self.script("sweep", "--program", harness.PROGRAM, "--report", self.dir, "x.h5")
         self.assert_script_refused(done, "no job left a run file")
