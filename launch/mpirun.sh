@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
 #
-# Starts isoscale on ranks that have cores of their own, and says how. Works with mpirun of Open MPI 4
-# and 5, MPICH and Intel MPI, and with srun; on one machine, on hosts, and in a job.
+# Starts isoscale on ranks that have cores of their own, and says how. Works with mpirun of Open MPI
+# 4 and 5, MPICH and Intel MPI, and with srun; on one machine, on hosts, and in a job.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -27,7 +27,7 @@ Runs 'isoscale COMMAND ARGUMENT...', such as 'run --workload dp,tp', on every ra
   --bind-option OPTION   an option of bind.sh, such as --set-nic; may be repeated
   --launcher mpirun|srun (default: mpirun)
   --mpirun FILE          which mpirun or mpiexec (default: mpirun in PATH)
-  --srun-mpi TYPE        srun's --mpi (default: pmix or pmi2, what this Slurm has and the MPI speaks)
+  --srun-mpi TYPE        srun's --mpi (default: pmix or pmi2, what Slurm has and the MPI speaks)
   --launcher-option OPTION   one more word for mpirun or srun; may be repeated
   --program FILE         which isoscale (default: ISOSCALE, this build's or installation's, PATH)
   --print                print the command and start nothing
@@ -150,8 +150,8 @@ resolve_cores() {
   bind=${bind:-cores}
 }
 
-# Asks each host in the way that mpirun will go: a dead one would leave the others waiting, or end in
-# a page of the MPI's own words.
+# Asks each host in the way that mpirun will go: a dead one would leave the others waiting, or end
+# in a page of the MPI's own words.
 refuse_dead_hosts() {
   local agent host dead=()
   local -A asked=()
@@ -169,8 +169,8 @@ refuse_dead_hosts() {
   done
   (( ${#dead[@]} > 0 )) || return 0
   mapfile -t dead < <(printf '%s\n' "${dead[@]}" | sort)
-  fail "no answer from ${dead[*]}: '${agent[*]} HOST true' must work without a password; mend that," \
-    "or leave the host out"
+  fail "no answer from ${dead[*]}: '${agent[*]} HOST true' must work without a password; mend" \
+    "that, or leave the host out"
 }
 
 # Which MPI a program is linked to: openmpi, mpich (also Intel's and Cray's), missing, or unknown.
@@ -272,8 +272,8 @@ srun_mpi_type() {
       return
     fi
   done
-  fail "this srun offers neither pmix nor pmi2 (srun --mpi=list), so that every rank would believe" \
-    "that it is alone: use --launcher mpirun"
+  fail "this srun offers neither pmix nor pmi2 (srun --mpi=list), so that every rank would" \
+    "believe that it is alone: use --launcher mpirun"
 }
 
 # srun_command MPI: sets the array command.

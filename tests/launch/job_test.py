@@ -91,7 +91,7 @@ class Slurm(Case):
                                                   SLURM_NTASKS_PER_NODE="2"))
 
     def test_it_asks_for_whole_nodes(self):
-        """All cores and all memory: by default a job has the memory of the CPUs that it asked for."""
+        """All cores and all memory: by default a job has that of the CPUs that it asked for."""
         with open(os.path.join(scripts.LAUNCH, "slurm.sbatch"), encoding="utf-8") as file:
             asked = [line.split()[1] for line in file if line.startswith("#SBATCH ")]
         self.assertIn("--exclusive", asked)
@@ -192,7 +192,8 @@ class Slurm(Case):
         done = self.script(copy, **self.job())
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("ISOSCALE_LAUNCH", done.stderr)
-        self.assertEqual(self.script(copy, **self.job(ISOSCALE_LAUNCH=scripts.LAUNCH)).returncode, 0)
+        done = self.script(copy, **self.job(ISOSCALE_LAUNCH=scripts.LAUNCH))
+        self.assertEqual(done.returncode, 0, done.stderr)
         self.stand_in("scontrol", 'echo "JobId=17 JobName=isoscale"\n'
                                   f'echo "   Command={scripts.LAUNCH}/slurm.sbatch --workload dp"')
         done = self.script(copy, **self.job())

@@ -20,7 +20,7 @@ class Case(scripts.Case):
         super().setUp()
         self.node_of(16)
         self.stand_in("id", "echo 1000")
-        self.program = self.stand_in("isoscale", "true")  # linked to no MPI, so to none that is wrong
+        self.program = self.stand_in("isoscale", "true")  # linked to no MPI, so to no wrong one
 
     def command(self, *arguments, **environment):
         """The one command of --print, without the path of the program's folder."""
@@ -88,7 +88,7 @@ class Commands(Case):
         self.assertNotIn("--device cuda", self.command("--gpus", "8", "run", "--device=host"))
 
     def test_gpus_of_hosts_with_more_cores_than_this_one(self):
-        """A login node's two cores say nothing of theirs: bind.sh shares those out, on each host."""
+        """A login node's two cores say nothing of theirs: bind.sh shares those out, on each."""
         self.stand_in("mpirun", OPEN_MPI)
         self.node_of(2)
         with open(self.path("hosts.txt"), "w", encoding="ascii") as file:
@@ -269,7 +269,8 @@ class Runs(scripts.Case):
         self.assertIn("verified 4 ranks", self.run_ok("report", "run.h5").stdout)
 
     def test_the_exit_code_is_that_of_isoscale(self):
-        done = self.script("mpirun.sh", "-n", "2", "--program", harness.PROGRAM, "run", "--nonsense")
+        done = self.script("mpirun.sh", "-n", "2", "--program", harness.PROGRAM, "run",
+                           "--nonsense")
         self.assertEqual(done.returncode, 2, done.stderr)
 
 
