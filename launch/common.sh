@@ -66,7 +66,7 @@ find_program() {
 # Cores that this process may use; hardware threads of one core count once, as MPI counts them.
 core_count() {
   local allowed physical
-  allowed=$(nproc)
+  allowed=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)  # else it says those of OpenMP
   physical=$(lscpu --parse=CORE,SOCKET 2>/dev/null | grep -v '^#' | sort -u | wc -l) || physical=0
   if (( physical > 0 && physical < allowed )); then
     printf '%s\n' "$physical"

@@ -54,6 +54,12 @@ class Commands(Case):
                          "mpirun -n 32 --map-by ppr:32:node:OVERSUBSCRIBE --bind-to none "
                          "isoscale run")
 
+    def test_cores_are_not_the_threads_of_openmp(self):
+        """As nproc of coreutils, which says OMP_NUM_THREADS where that is set."""
+        self.stand_in("mpirun", OPEN_MPI)
+        self.stand_in("nproc", "echo ${OMP_NUM_THREADS:-16}")
+        self.assertIn("ppr:2:node:PE=8 ", self.command("-n", "2", "run", OMP_NUM_THREADS="1"))
+
     def test_hosts_and_host_files(self):
         self.stand_in("mpirun", OPEN_MPI)
         self.assertEqual(self.command("--hosts", "a,b", "-n", "8", "--cores-per-rank", "4", "run"),
