@@ -248,8 +248,10 @@ rank=$(first_of "${OMPI_COMM_WORLD_RANK:-}" "${PMI_RANK:-}" "${PALS_RANKID:-}" "
 [[ -n $local_ranks ]] || local_ranks=$(first_of "${OMPI_COMM_WORLD_LOCAL_SIZE:-}" \
   "${MPI_LOCALNRANKS:-}" "${MV2_COMM_WORLD_LOCAL_SIZE:-}" "${PALS_LOCAL_SIZE:-}" \
   "${SLURM_STEP_TASKS_PER_NODE:-}")
-local_ranks=${local_ranks%%[!0-9]*}  # Slurm writes 8(x4)
-[[ $local_rank =~ ^[0-9]*$ ]] || fail "--local-rank is a number, not '$local_rank'"
+# Slurm writes 8(x4),7 for nodes that differ.
+[[ $local_ranks == *[!0-9x\(\),]* ]] || local_ranks=${local_ranks%%[!0-9]*}
+[[ -z $local_ranks ]] || local_ranks=$(count_of --local-ranks "$local_ranks")
+[[ -z $local_rank ]] || local_rank=$(count_or_none_of --local-rank "$local_rank")
 [[ -n $local_ranks && ( -n $local_rank || $print == yes ) ]] ||
   fail "no launcher says which rank of its node this is: start bind.sh by mpirun or srun"
 
@@ -257,6 +259,8 @@ find_gpus
 find_visible
 find_cpus
 if [[ -n $allowed ]]; then
+  [[ $allowed =~ ^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$ ]] ||
+    fail "--cpus needs CPUs such as 0-7,16, not '$allowed'"
   [[ $mask != auto ]] || mask=shared
 else
   allowed=$(mask_of self)

@@ -15,9 +15,16 @@ fail() {
   exit 2
 }
 
-# count_of OPTION VALUE: prints the value, which must be a number from 1 on.
+# count_of NAME VALUE: prints the value of an option or variable, which must be a number from 1 on:
+# arithmetic takes anything else for a variable's name, and runs what stands in its brackets.
 count_of() {
   [[ $2 =~ ^[1-9][0-9]{0,6}$ ]] || fail "$1 needs a number from 1 on, not '$2'"
+  printf '%s\n' "$2"
+}
+
+# count_or_none_of NAME VALUE: the same of a number from 0 on.
+count_or_none_of() {
+  [[ $2 == 0 || $2 =~ ^[1-9][0-9]{0,6}$ ]] || fail "$1 needs a number from 0 on, not '$2'"
   printf '%s\n' "$2"
 }
 
@@ -59,7 +66,7 @@ find_program() {
 # Cores that this process may use; hardware threads of one core count once, as MPI counts them.
 core_count() {
   local allowed physical
-  allowed=$(nproc)
+  allowed=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)  # else it says those of OpenMP
   physical=$(lscpu --parse=CORE,SOCKET 2>/dev/null | grep -v '^#' | sort -u | wc -l) || physical=0
   if (( physical > 0 && physical < allowed )); then
     printf '%s\n' "$physical"
@@ -108,9 +115,32 @@ list_of() {
   printf '%s\n' "${list//,-/-}"
 }
 
+# resume FILE ARGUMENT...: sets run to the command that measures what the run file lacks. The file
+# has the settings; of the first start's arguments, isoscale takes those here beside --resume.
+resume() {
+  run=(run --resume "$1")
+  shift
+  while [[ $# -gt 0 ]]; do
+    case $1 in
+      --allow | --budget)
+        run+=("$1" "$(value_of "$@")")
+        shift
+        ;;
+      --allow=* | --budget=* | --quiet | --quiet=*) run+=("$1") ;;
+    esac
+    shift
+  done
+}
+
+# refuse_wrong_timeout: what timeout does not take ends a job before anything starts.
+refuse_wrong_timeout() {
+  [[ ${ISOSCALE_TIMEOUT:-0} =~ ^[0-9]+(\.[0-9]+)?[smhd]?$ ]] ||
+    fail "ISOSCALE_TIMEOUT needs a time such as 90s, 20m or 2h, not '$ISOSCALE_TIMEOUT'"
+}
+
 # run_to_the_end COMMAND...: runs it, and ends it in order when the job's time is nearly up (USR1,
-# TERM) or after ISOSCALE_TIMEOUT; sets ended_by (empty: it ended by itself) and status. The run file
-# is complete after every point, so nothing but the point under way is lost.
+# TERM) or after ISOSCALE_TIMEOUT; sets ended_by (empty: it ended by itself) and status. The run
+# file is complete after every point, so nothing but the point under way is lost.
 # shellcheck disable=SC2034  # what it sets is for the caller
 run_to_the_end() {
   local child signalled=yes

@@ -2,8 +2,8 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
 #
-# Starts isoscale on ranks that have cores of their own, and says how. Works with mpirun of Open MPI 4
-# and 5, MPICH and Intel MPI, and with srun; on one machine, on hosts, and in a job.
+# Starts isoscale on ranks that have cores of their own, and says how. Works with mpirun of Open MPI
+# 4 and 5, MPICH and Intel MPI, and with srun; on one machine, on hosts, and in a job.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -27,7 +27,7 @@ Runs 'isoscale COMMAND ARGUMENT...', such as 'run --workload dp,tp', on every ra
   --bind-option OPTION   an option of bind.sh, such as --set-nic; may be repeated
   --launcher mpirun|srun (default: mpirun)
   --mpirun FILE          which mpirun or mpiexec (default: mpirun in PATH)
-  --srun-mpi TYPE        srun's --mpi (default: pmix or pmi2, what this Slurm has and the MPI speaks)
+  --srun-mpi TYPE        srun's --mpi (default: pmix or pmi2, what Slurm has and the MPI speaks)
   --launcher-option OPTION   one more word for mpirun or srun; may be repeated
   --program FILE         which isoscale (default: ISOSCALE, this build's or installation's, PATH)
   --print                print the command and start nothing
@@ -99,7 +99,7 @@ node_count() {
   if [[ -n $hosts$hostfile ]]; then
     named_hosts | wc -l
   elif [[ -n ${SLURM_JOB_NUM_NODES:-} ]]; then
-    printf '%s\n' "$SLURM_JOB_NUM_NODES"
+    count_of SLURM_JOB_NUM_NODES "$SLURM_JOB_NUM_NODES"
   elif [[ -r ${PBS_NODEFILE:-} ]]; then
     sort -u "$PBS_NODEFILE" | wc -l
   else
@@ -111,13 +111,14 @@ node_count() {
 resolve_ranks() {
   local nodes
   nodes=$(node_count)
-  (( nodes > 0 )) || fail "the host file '$hostfile' names no node"
+  (( nodes > 0 )) || fail "the host file '${hostfile:-${PBS_NODEFILE:-}}' names no node"
   [[ -n $ranks_per_node ]] || ranks_per_node=$gpus
   if [[ -z $ranks_per_node && -z $ranks ]]; then
     if [[ -n ${SLURM_NTASKS:-} ]]; then
-      ranks=$SLURM_NTASKS
+      ranks=$(count_of SLURM_NTASKS "$SLURM_NTASKS")
     elif [[ -r ${PBS_NODEFILE:-} ]]; then
-      ranks=$(wc -l <"$PBS_NODEFILE")  # a line for each of its mpiprocs
+      # A line for each of its mpiprocs.
+      ranks=$(count_of "PBS_NODEFILE, by its lines," "$(wc -l <"$PBS_NODEFILE")")
     else
       fail "say how many ranks: -n RANKS, --ranks-per-node N or --gpus N"
     fi
@@ -132,7 +133,8 @@ resolve_ranks() {
 resolve_cores() {
   [[ -n $bind || -z $gpus ]] || bind=gpu
   if [[ -z $cores && -n ${SLURM_CPUS_PER_TASK:-} ]]; then
-    cores=$(( SLURM_CPUS_PER_TASK / threads_per_core ))  # Slurm counts hardware threads
+    cores=$(count_of SLURM_CPUS_PER_TASK "$SLURM_CPUS_PER_TASK")
+    cores=$(( cores / threads_per_core ))  # Slurm counts hardware threads
     (( cores > 0 )) || cores=1
   fi
   if [[ -z $cores && ( $launcher == srun || ! $bind =~ ^(gpu|none)$ ) ]]; then
@@ -148,8 +150,8 @@ resolve_cores() {
   bind=${bind:-cores}
 }
 
-# Asks each host in the way that mpirun will go: a dead one would leave the others waiting, or end in
-# a page of the MPI's own words.
+# Asks each host in the way that mpirun will go: a dead one would leave the others waiting, or end
+# in a page of the MPI's own words.
 refuse_dead_hosts() {
   local agent host dead=()
   local -A asked=()
@@ -167,8 +169,8 @@ refuse_dead_hosts() {
   done
   (( ${#dead[@]} > 0 )) || return 0
   mapfile -t dead < <(printf '%s\n' "${dead[@]}" | sort)
-  fail "no answer from ${dead[*]}: '${agent[*]} HOST true' must work without a password; mend that," \
-    "or leave the host out"
+  fail "no answer from ${dead[*]}: '${agent[*]} HOST true' must work without a password; mend" \
+    "that, or leave the host out"
 }
 
 # Which MPI a program is linked to: openmpi, mpich (also Intel's and Cray's), missing, or unknown.
@@ -225,7 +227,9 @@ mpirun_command() {
   command=("$mpirun" -n "$ranks")
   case $1 in
     openmpi)
-      [[ $(id -u) -ne 0 ]] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+      # Part of the command, so that what is shown works where it is pasted.
+      [[ $(id -u) -ne 0 ]] ||
+        command=(env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "${command[@]}")
       [[ -z $hosts ]] || command+=(--host "$(with_slots "$hosts")")
       [[ -z $hostfile ]] || command+=(--hostfile "$hostfile")
       # Left alone, Open MPI binds a rank to one core, for all its streams.
@@ -268,8 +272,8 @@ srun_mpi_type() {
       return
     fi
   done
-  fail "this srun offers neither pmix nor pmi2 (srun --mpi=list), so that every rank would believe" \
-    "that it is alone: use --launcher mpirun"
+  fail "this srun offers neither pmix nor pmi2 (srun --mpi=list), so that every rank would" \
+    "believe that it is alone: use --launcher mpirun"
 }
 
 # srun_command MPI: sets the array command.
@@ -314,7 +318,8 @@ if [[ $bind == gpu ]]; then
   command+=("$here/bind.sh" "${bind_options[@]}" --)
 fi
 command+=("$program" "${arguments[@]}")
-[[ -z $gpus || " ${arguments[*]} " == *" --device"[\ =]* ]] || command+=(--device cuda)
+# A run that is resumed has its device in its file, and takes no other.
+[[ -z $gpus || " ${arguments[*]} " == *" --"@(device|resume)[\ =]* ]] || command+=(--device cuda)
 
 say "+ $(quoted "${command[@]}")"
 [[ $print == no ]] || exit 0

@@ -16,7 +16,7 @@
 #                       qsub -v ISOSCALE_ARGUMENTS=...,ISOSCALE_LAUNCH=$PWD/launch launch/pbs.sh
 #   ISOSCALE_LAUNCH     the folder of this script, where qsub runs a copy of it
 #
-# At the time limit PBS sends TERM and the run is ended; its file holds every point that was finished.
+# At the time limit PBS sends TERM and the run is ended; its file holds every finished point.
 # A job that PBS runs again (qsub -r y) runs the points that are missing.
 #PBS -N isoscale
 #PBS -j oe
@@ -31,20 +31,24 @@ launch=${ISOSCALE_LAUNCH:-$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)}
 # shellcheck source=launch/common.sh
 source "$launch/common.sh"
 [[ -n ${PBS_JOBID:-} ]] || fail "this is a batch script: qsub [QSUB OPTION...] -- $0"
+[[ -d ${PBS_O_WORKDIR:-} ]] || fail "PBS_O_WORKDIR is no folder: '${PBS_O_WORKDIR:-}'"
+[[ -r ${PBS_NODEFILE:-} ]] || fail "PBS_NODEFILE cannot be read: '${PBS_NODEFILE:-}'"
+refuse_wrong_timeout
 
 cd "$PBS_O_WORKDIR"
 read -ra mpirun_options <<<"${ISOSCALE_MPIRUN:-}"
 read -ra more <<<"${ISOSCALE_ARGUMENTS:-}"
 output=${ISOSCALE_OUTPUT:-$PBS_O_WORKDIR/isoscale-${PBS_JOBID%%.*}.h5}
 starts=$(qstat -f "$PBS_JOBID" 2>/dev/null | sed -n 's/^ *run_count = //p') || true
+starts=$(count_or_none_of run_count "${starts:-1}")
 run=(run --output "$output" "$@" "${more[@]}")
-if (( ${starts:-1} > 1 )) && [[ -e $output ]]; then
-  run=(run --resume "$output")
+if (( starts > 1 )) && [[ -e $output ]]; then
+  resume "$output" "$@" "${more[@]}"
 fi
 
 # Not every mpirun knows of PBS; the file names a node once per rank.
 hosts=$(sort -u "$PBS_NODEFILE" | paste -sd ,)
-say "job $PBS_JOBID on $hosts, start ${starts:-1}"
+say "job $PBS_JOBID on $hosts, start $starts"
 run_to_the_end "$launch/mpirun.sh" --hostfile "$PBS_NODEFILE" "${mpirun_options[@]}" -- "${run[@]}"
 [[ -z $ended_by ]] || say "ended by $ended_by: finished points are in $output"
 exit "$status"

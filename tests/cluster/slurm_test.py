@@ -81,7 +81,7 @@ class Jobs(Case):
         number = self.submit("--nodes=4", arguments=["--workload", "dp,tp", "--ranks", "1,4",
                                                      "--max-time", "0.3s"])
         CLUSTER.wait_for_state(number, "COMPLETED")
-        self.assertIn("+ mpirun -n 4 --map-by ppr:1:node", self.said())
+        self.assertIn(" mpirun -n 4 --map-by ppr:1:node", self.said())
         [run] = self.runs(self.output)
         self.assertEqual((run["status"], run["ranks"]), ("complete", 4))
         self.assertEqual([(point["workload"], point["ranks"], point["verified"])

@@ -294,6 +294,15 @@ class Ranks(Case):
             with self.subTest(arguments=arguments):
                 self.assert_script_refused(self.script("bind.sh", *arguments), needle)
 
+    def test_what_is_no_number_is_refused(self):
+        value = "a[$(touch ran)0]"
+        rank = {"OMPI_COMM_WORLD_LOCAL_RANK": "0", "OMPI_COMM_WORLD_LOCAL_SIZE": "1"}
+        for name in rank:
+            self.assert_script_refused(self.started(**{**rank, name: value}), f"'{value}'")
+        done = self.script("bind.sh", "--print", "--local-ranks", "1", "--cpus", value)
+        self.assert_script_refused(done, "--cpus", f"'{value}'")
+        self.assertFalse(os.path.exists(self.path("ran")))
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

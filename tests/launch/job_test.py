@@ -10,6 +10,7 @@ import time
 import unittest
 
 import scripts
+from scripts import harness
 
 
 class Case(scripts.Case):
@@ -62,9 +63,9 @@ class Case(scripts.Case):
 
 class Slurm(Case):
     def job(self, **more):
-        return {"ISOSCALE": self.program, "SLURM_JOB_ID": "17", "SLURMD_NODENAME": "n1", "SLURM_JOB_NUM_NODES": "2",
-                "SLURM_NTASKS": "4", "SLURM_JOB_NODELIST": "n[1-2]", "SLURM_SUBMIT_DIR": self.dir,
-                **more}
+        return {"ISOSCALE": self.program, "SLURM_JOB_ID": "17", "SLURMD_NODENAME": "n1",
+                "SLURM_JOB_NUM_NODES": "2", "SLURM_NTASKS": "4", "SLURM_JOB_NODELIST": "n[1-2]",
+                "SLURM_SUBMIT_DIR": self.dir, **more}
 
     def started(self, *arguments, **more):
         done = self.script("slurm.sbatch", *arguments, **self.job(**more))
@@ -90,7 +91,7 @@ class Slurm(Case):
                                                   SLURM_NTASKS_PER_NODE="2"))
 
     def test_it_asks_for_whole_nodes(self):
-        """All cores and all memory: by default a job has the memory of the CPUs that it asked for."""
+        """All cores and all memory: by default a job has that of the CPUs that it asked for."""
         with open(os.path.join(scripts.LAUNCH, "slurm.sbatch"), encoding="utf-8") as file:
             asked = [line.split()[1] for line in file if line.startswith("#SBATCH ")]
         self.assertIn("--exclusive", asked)
@@ -104,6 +105,37 @@ class Slurm(Case):
             "isoscale run --resume isoscale-17.h5"))
         # A first start never touches the file of another job.
         self.assertIn("--output isoscale-17.h5", self.started())
+
+    def test_a_restart_keeps_the_options_of_its_launch(self):
+        """Those that the run file does not have, however they are written."""
+        self.touch("isoscale-17.h5")
+        call = self.started("--workload", "dp", "--allow", "world-size,shared-cores", "--budget",
+                            "20s", "--quiet", "--set", "a=b", SLURM_RESTART_COUNT="1")
+        self.assertTrue(call.endswith("isoscale run --resume isoscale-17.h5 --allow "
+                                      "world-size,shared-cores --budget 20s --quiet"), call)
+        call = self.started("--allow=world-size", "--model", "tiny", "--budget=20s",
+                            "--quiet=true", SLURM_RESTART_COUNT="1")
+        self.assertTrue(call.endswith("run --resume isoscale-17.h5 --allow=world-size "
+                                      "--budget=20s --quiet=true"), call)
+
+    def test_a_restart_with_gpus_leaves_the_device_to_the_file(self):
+        """isoscale takes no --device beside --resume."""
+        self.touch("isoscale-17.h5")
+        call = self.started(SLURM_GPUS_ON_NODE="2", SLURM_NTASKS_PER_NODE="2",
+                            SLURM_RESTART_COUNT="1")
+        self.assertTrue(call.endswith("bind.sh -- isoscale run --resume isoscale-17.h5"), call)
+
+    def test_isoscale_takes_what_a_restart_keeps(self):
+        """With the program itself, whose file of one rank is complete."""
+        self.program = harness.PROGRAM
+        self.run_ok("run", "--workload", "dp", "--max-time", "0.2s", "--quiet", "--output",
+                    "isoscale-17.h5")
+        self.mpirun('while [ "${1##*/}" != isoscale ]; do shift; done; exec "$@"')
+        done = self.script("slurm.sbatch", "--workload", "dp", "--allow", "shared-cores",
+                           "--budget", "20s", **self.job(SLURM_RESTART_COUNT="1", SLURM_NTASKS="1",
+                                                         ISOSCALE_MPIRUN="--gpus 1 --bind none"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("is complete", done.stdout + done.stderr)
 
     def test_the_time_limit_ends_it_in_order(self):
         said = self.assert_ends_in_order("slurm.sbatch", signal.SIGUSR1, self.job(),
@@ -129,6 +161,28 @@ class Slurm(Case):
         done = self.script("slurm.sbatch", **self.job(ISOSCALE_TIMEOUT="0.5s"))
         self.assertEqual(done.returncode, 124, done.stderr)
 
+    def test_what_is_no_number_is_refused(self):
+        """Arithmetic would take it for a variable, or run the command in its brackets."""
+        for name in ("SLURM_NTASKS", "SLURM_CPUS_PER_TASK", "SLURM_JOB_NUM_NODES",
+                     "SLURM_GPUS_ON_NODE", "SLURM_NTASKS_PER_NODE", "SLURM_RESTART_COUNT",
+                     "ISOSCALE_RESTARTS"):
+            for value in ("abc", "-1", "08", "BASH_VERSINFO[$(touch ran)0]"):
+                with self.subTest(name=name, value=value):
+                    done = self.script("slurm.sbatch", **self.job(**{name: value}))
+                    self.assert_script_refused(done, name, f"'{value}'")
+                    self.assertFalse(os.path.exists(self.path("ran")))
+        for value in ("foo", "20 m", "-5s"):
+            done = self.script("slurm.sbatch", **self.job(ISOSCALE_TIMEOUT=value))
+            self.assert_script_refused(done, "ISOSCALE_TIMEOUT", f"'{value}'")
+        self.assertEqual(self.calls(), [])
+
+    def test_without_a_folder_to_write_to(self):
+        job = self.job()
+        del job["SLURM_SUBMIT_DIR"]
+        self.assert_script_refused(self.script("slurm.sbatch", **job), "SLURM_SUBMIT_DIR")
+        done = self.script("slurm.sbatch", ISOSCALE_OUTPUT="here.h5", **job)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_outside_of_a_job(self):
         self.assert_script_refused(self.script("slurm.sbatch"), "sbatch")
 
@@ -138,7 +192,8 @@ class Slurm(Case):
         done = self.script(copy, **self.job())
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("ISOSCALE_LAUNCH", done.stderr)
-        self.assertEqual(self.script(copy, **self.job(ISOSCALE_LAUNCH=scripts.LAUNCH)).returncode, 0)
+        done = self.script(copy, **self.job(ISOSCALE_LAUNCH=scripts.LAUNCH))
+        self.assertEqual(done.returncode, 0, done.stderr)
         self.stand_in("scontrol", 'echo "JobId=17 JobName=isoscale"\n'
                                   f'echo "   Command={scripts.LAUNCH}/slurm.sbatch --workload dp"')
         done = self.script(copy, **self.job())
@@ -167,10 +222,26 @@ class Pbs(Case):
         self.assertIn("--output isoscale-23.h5", self.started())
         self.stand_in("qstat", 'echo "Job Id: 23.server"; echo "    run_count = 2"')
         self.assertTrue(self.started().endswith("isoscale run --resume isoscale-23.h5"))
+        call = self.started("--budget", "5m", "--workload", "dp",
+                            ISOSCALE_ARGUMENTS="--allow=world-size --quiet")
+        self.assertTrue(call.endswith("run --resume isoscale-23.h5 --budget 5m --allow=world-size "
+                                      "--quiet"), call)
 
     def test_the_time_limit_ends_it_in_order(self):
         self.assert_ends_in_order("pbs.sh", signal.SIGTERM, self.job(), "ended by TERM",
                                   "isoscale-23.h5")
+
+    def test_what_is_wrong_is_refused(self):
+        self.touch("empty")
+        for name, value in [("ISOSCALE_TIMEOUT", "foo"), ("PBS_O_WORKDIR", "nothing"),
+                            ("PBS_NODEFILE", "nothing"), ("PBS_NODEFILE", self.path("empty"))]:
+            with self.subTest(name=name, value=value):
+                done = self.script("pbs.sh", **self.job(**{name: value}))
+                self.assert_script_refused(done, value)
+        self.stand_in("qstat", "echo '    run_count = a[$(touch ran)0]'")
+        self.assert_script_refused(self.script("pbs.sh", **self.job()), "run_count")
+        self.assertFalse(os.path.exists(self.path("ran")))
+        self.assertEqual(self.calls(), [])
 
     def test_outside_of_a_job(self):
         self.assert_script_refused(self.script("pbs.sh"), "qsub")

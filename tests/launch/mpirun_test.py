@@ -4,6 +4,7 @@
 
 import os
 import shutil
+import subprocess
 import unittest
 
 import scripts
@@ -18,7 +19,8 @@ class Case(scripts.Case):
     def setUp(self):
         super().setUp()
         self.node_of(16)
-        self.program = self.stand_in("isoscale", "true")  # linked to no MPI, so to none that is wrong
+        self.stand_in("id", "echo 1000")
+        self.program = self.stand_in("isoscale", "true")  # linked to no MPI, so to no wrong one
 
     def command(self, *arguments, **environment):
         """The one command of --print, without the path of the program's folder."""
@@ -36,11 +38,27 @@ class Commands(Case):
         self.assertEqual(self.command("-np", "2", "--cores-per-rank", "3", "--", "check"),
                          "mpirun -n 2 --map-by ppr:2:node:PE=3 --bind-to core isoscale check")
 
+    def test_open_mpi_of_root(self):
+        """It wants to be told twice; the command that is shown says so itself."""
+        self.stand_in("id", "echo 0")
+        self.stand_in("mpirun", OPEN_MPI)
+        root = "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+        self.assertEqual(self.command("-n", "2", "run"),
+                         f"{root}mpirun -n 2 --map-by ppr:2:node:PE=8 --bind-to core isoscale run")
+        self.stand_in("mpirun", MPICH)
+        self.assertTrue(self.command("-n", "2", "run").startswith("mpirun "))
+
     def test_more_ranks_than_cores_are_not_bound(self):
         self.stand_in("mpirun", OPEN_MPI)
         self.assertEqual(self.command("-n", "32", "run"),
                          "mpirun -n 32 --map-by ppr:32:node:OVERSUBSCRIBE --bind-to none "
                          "isoscale run")
+
+    def test_cores_are_not_the_threads_of_openmp(self):
+        """As nproc of coreutils, which says OMP_NUM_THREADS where that is set."""
+        self.stand_in("mpirun", OPEN_MPI)
+        self.stand_in("nproc", "echo ${OMP_NUM_THREADS:-16}")
+        self.assertIn("ppr:2:node:PE=8 ", self.command("-n", "2", "run", OMP_NUM_THREADS="1"))
 
     def test_hosts_and_host_files(self):
         self.stand_in("mpirun", OPEN_MPI)
@@ -76,7 +94,7 @@ class Commands(Case):
         self.assertNotIn("--device cuda", self.command("--gpus", "8", "run", "--device=host"))
 
     def test_gpus_of_hosts_with_more_cores_than_this_one(self):
-        """A login node's two cores say nothing of theirs: bind.sh shares those out, on each host."""
+        """A login node's two cores say nothing of theirs: bind.sh shares those out, on each."""
         self.stand_in("mpirun", OPEN_MPI)
         self.node_of(2)
         with open(self.path("hosts.txt"), "w", encoding="ascii") as file:
@@ -236,6 +254,16 @@ class Runs(scripts.Case):
         report = self.run_ok("report", "run.h5").stdout
         self.assertIn("verified 1, 2 ranks", report)
 
+    def test_what_is_shown_works_where_it_is_pasted(self):
+        [shown] = self.shown("mpirun.sh", "-n", "2", "--bind", "none", "--program", harness.PROGRAM,
+                             "--print", "check")
+        plain = {name: value for name, value in os.environ.items()
+                 if not name.startswith(scripts.CLUSTER_NAMES)}
+        pasted = subprocess.run(["bash", "-c", shown], cwd=self.dir, env=plain, text=True,
+                                stdin=subprocess.DEVNULL, capture_output=True,
+                                timeout=120 * harness.PATIENCE, check=False)
+        self.assertIn("processes as MPI counts: 2", pasted.stdout + pasted.stderr)
+
     def test_more_ranks_than_cores_and_bind(self):
         """Also through bind.sh, which prints a line for every rank."""
         done = self.script("mpirun.sh", "-n", "4", "--bind", "gpu", "--program", harness.PROGRAM,
@@ -247,7 +275,8 @@ class Runs(scripts.Case):
         self.assertIn("verified 4 ranks", self.run_ok("report", "run.h5").stdout)
 
     def test_the_exit_code_is_that_of_isoscale(self):
-        done = self.script("mpirun.sh", "-n", "2", "--program", harness.PROGRAM, "run", "--nonsense")
+        done = self.script("mpirun.sh", "-n", "2", "--program", harness.PROGRAM, "run",
+                           "--nonsense")
         self.assertEqual(done.returncode, 2, done.stderr)
 
 

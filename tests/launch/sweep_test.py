@@ -18,8 +18,8 @@ class Case(scripts.Case):
 
     def submitted(self, *arguments, **environment):
         """The commands of --print, with DIR and LAUNCH for the folders."""
-        shown = self.shown("sweep", "--program", self.program, "--dir", "out", "--print", *arguments,
-                           **environment)
+        shown = self.shown("sweep", "--program", self.program, "--dir", "out", "--print",
+                           *arguments, **environment)
         self.assertFalse(os.path.exists(self.path("out")))
         names = {os.path.realpath(self.path("out")): "DIR", scripts.LAUNCH: "LAUNCH",
                  os.path.realpath(self.program): "ISOSCALE"}
@@ -55,14 +55,14 @@ esac""")
         self.assertEqual(self.cpus_per_task(SBATCH_PARTITION="gpu"), ["--cpus-per-task=12"])
 
     def test_threads_that_slurm_does_not_tell(self):
-        done = self.script("sweep", "--program", self.program, "--scheduler", "slurm", "--nodes", "1",
-                           "--gpus", "2", "--cores-per-rank", "6", "--job-option",
+        done = self.script("sweep", "--program", self.program, "--scheduler", "slurm", "--nodes",
+                           "1", "--gpus", "2", "--cores-per-rank", "6", "--job-option",
                            "--partition=none", "--dir", "out")
         self.assert_script_refused(done, "core of none", "leave --cores-per-rank out")
 
     def test_the_report_has_options_of_its_own(self):
-        job, report = self.submitted("--scheduler", "slurm", "--nodes", "2", "--ranks-per-node", "4",
-                                     "--job-option", "--gres=gpu:4", "--report-option",
+        job, report = self.submitted("--scheduler", "slurm", "--nodes", "2", "--ranks-per-node",
+                                     "4", "--job-option", "--gres=gpu:4", "--report-option",
                                      "--partition=small")
         self.assertIn(" --gres=gpu:4 ", job)
         self.assertNotIn("--partition=small", job)
@@ -119,11 +119,29 @@ esac""")
         self.assert_script_refused(done, "the scheduler refused")
         self.assertEqual(done.stderr.count("invalid partition"), 1)
 
+    def test_a_folder_whose_name_slurm_would_replace(self):
+        job, report = [line.replace(os.path.realpath(self.dir), "HERE") for line in self.shown(
+            "sweep", "--program", self.program, "--scheduler", "slurm", "--nodes", "1",
+            "--ranks-per-node", "1", "--dir", "100%j", "--print")]
+        self.assertIn(" --output=HERE/100%%j/sweep.log ", job)
+        self.assertIn(" ISOSCALE_OUTPUT=HERE/100%j/sweep.h5 ", job)
+        self.assertIn(" --output=HERE/100%%j/report.log ", report)
+        self.assertIn("--report HERE/100%j HERE/100%j/sweep.h5'", report)
+
     def test_usage(self):
         self.stand_in("sbatch", "true")
         for arguments, needles in [
                 ([], ["--nodes"]), (["--nodes", "1,x"], ["--nodes"]),
                 (["--nodes", "1,2"], ["--ranks-per-node"]),
+                (["--nodes", "1,99999999", "--gpus", "8"], ["--nodes", "'99999999'"]),
+                (["--nodes", "18446744073709551617", "--gpus", "8"], ["--nodes"]),
+                (["--nodes", "1,200000", "--gpus", "8"], ["200000 nodes", "a million"]),
+                (["--nodes", "1", "--gpus", "8", "--cores-per-rank", "200000"], ["a million"]),
+                (["--nodes", "1", "--gpus", "8", "--mpirun-option", "--mpirun /a b/mpirun"],
+                 ["--mpirun /a b/mpirun", "blanks"]),
+                (["--nodes", "1", "--gpus", "8", "--mpirun-option", "/a b/mpirun"], ["blanks"]),
+                (["--nodes", "1", "--gpus", "8", "--mpirun-option", ""], ["--mpirun-option"]),
+                (["--nodes", "1", "--mpirun-option"], ["--mpirun-option needs a value"]),
                 (["--nodes", "1", "--gpus", "8", "--scheduler", "lsf"], ["slurm or pbs", "'lsf'"]),
                 (["--nodes", "1", "--gpus", "8", "--scheduler", "pbs"], ["--cores-per-rank"]),
                 (["--nodes", "1", "--gpus", "8", "--", "--output", "x.h5"], ["--dir"]),
@@ -148,6 +166,14 @@ class Pbs(Case):
                 "qsub -N isoscale-report -W block=true -W depend=afterany:JOB1 "
                 "-l select=1:ncpus=1 -l walltime=00:10:00 -j oe -o DIR/report.log "
                 "-qsmall -- LAUNCH/sweep --program ISOSCALE --report DIR DIR/sweep.h5"])
+
+    def test_commas_that_would_end_a_variable(self):
+        for options in (["--dir", "a,b"], ["--mpirun-option", "--hosts a,b"]):
+            with self.subTest(options=options):
+                done = self.script("sweep", "--program", self.program, "--scheduler", "pbs",
+                                   "--nodes", "1", "--gpus", "1", "--cores-per-rank", "1",
+                                   "--print", *options)
+                self.assert_script_refused(done, "commas", "a,b")
 
     def test_a_job_per_node_count(self):
         *jobs, report = self.submitted("--scheduler", "pbs", "--nodes", "1,4", "--jobs",
@@ -177,6 +203,36 @@ class Reports(Case):
         self.assertIn("nodes-4.h5 is missing", done.stderr)
         with open(self.path("report.json"), encoding="utf-8") as file:
             self.assertEqual(len(json.load(file)["runs"]), 1)
+
+    def test_a_file_that_cannot_be_read_is_left_out(self):
+        self.run_program("run", "--workload", "dp", "--ranks", "1", "--max-time", "0.2s", "--quiet",
+                         "--output", "nodes-1.h5")
+        with open(self.path("nodes-1.h5"), "rb") as whole, \
+                open(self.path("nodes-2.h5"), "wb") as part:
+            part.write(whole.read(300))
+        done = self.script("sweep", "--program", harness.PROGRAM, "--report", self.dir,
+                           "nodes-1.h5", "nodes-2.h5")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("nodes-2.h5 is left out", done.stderr)
+        with open(self.path("report.json"), encoding="utf-8") as file:
+            self.assertEqual(len(json.load(file)["runs"]), 1)
+        self.assertEqual(self.files(), ["nodes-1.h5", "nodes-2.h5", "report.json", "report.txt",
+                                        "stand-ins"])
+        # Nothing to report: no report of other files stays where this one would be.
+        done = self.script("sweep", "--program", harness.PROGRAM, "--report", self.dir,
+                           "nodes-2.h5")
+        self.assert_script_refused(done, "no job left a run file that can be read")
+        self.assertEqual(self.files(), ["nodes-1.h5", "nodes-2.h5", "stand-ins"])
+
+    def test_a_report_that_fails_leaves_no_part_of_it(self):
+        """Each file can be read, and both together make no report."""
+        program = self.stand_in("isoscale", 'case "$*" in *"a.h5 b.h5"*) echo part; exit 2 ;; esac')
+        for name in ("a.h5", "b.h5", "report.json", "report.txt"):
+            with open(self.path(name), "w", encoding="ascii"):
+                pass
+        done = self.script("sweep", "--program", program, "--report", self.dir, "a.h5", "b.h5")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(self.files(), ["a.h5", "b.h5", "stand-ins"])
 
     def test_of_nothing(self):
         done = self.script("sweep", "--program", harness.PROGRAM, "--report", self.dir, "x.h5")
