@@ -34,8 +34,6 @@ class Shell(Case):
         (self.scratch / "here").mkdir()
         for name in ("one.h5", "plan.toml", "notes.txt"):
             (self.scratch / "here" / name).touch()
-        (self.scratch / "here" / "runs").mkdir()
-        (self.scratch / "here" / "runs" / "three.h5").touch()
 
     def ask(self, *command):
         return run_ok(*command, cwd=self.scratch / "here", env={**BARE, "HOME": self.scratch})
@@ -60,6 +58,8 @@ class Bash(Shell):
             self.assertEqual(sorted(options), sorted(self.complete(command, "--")), command)
 
     def test_files_of_folders(self):
+        (self.scratch / "here" / "runs").mkdir()
+        (self.scratch / "here" / "runs" / "three.h5").touch()
         self.assertEqual(self.complete("report", "runs/"), ["runs/three.h5"])
         self.assertEqual(sorted(self.complete("run", "--resume", "")), ["one.h5", "runs"])
 
