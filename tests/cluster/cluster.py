@@ -110,9 +110,9 @@ class Cluster:
                f"ip -n host{host} link set own up")
         self.set_port_rate(rate)
 
-    def set_port_rate(self, rate):
-        """Of every host at the switch: what it sends, and what it is sent."""
-        for host in self.hosts:
+    def set_port_rate(self, rate, hosts=None):
+        """Of hosts at the switch (all): what each sends, and what it is sent."""
+        for host in hosts or self.hosts:
             for place, device in ((f"host{host}", "own"), ("switch", f"port{host}")):
                 sh(f"tc -n {place} qdisc replace dev {device} root tbf rate {rate} burst 256kb "
                    "latency 50ms")

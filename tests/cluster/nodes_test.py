@@ -93,6 +93,22 @@ class Nodes(unittest.TestCase):
         self.assertAlmostEqual(fast / fast_alone, 1, delta=0.15)
         self.assertAlmostEqual(slow / fast, 2, delta=0.3)
 
+    def test_a_slow_port_is_found_before_a_run(self):
+        """By what ranks exchange in pairs: no fact tells of it."""
+        made = self.hosts("abcdefgh", "1gbit")
+        made.set_port_rate("100mbit", "d")
+        done = made.mpirun(dict.fromkeys("abcdefgh", 1), PROGRAM, "check", "--device", "host",
+                           "--format", "json")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        document = json.loads(done.stdout)
+        slow = [result for result in document["results"]
+                if result["name"] == "neighbour-bandwidth" and result["verdict"] == "warning"]
+        print([result["what"] for result in slow])
+        self.assertEqual([(result["host"], result["device"]) for result in slow],
+                         [("hostc and hostd", "rank 2 and rank 3")])
+        for rank in document["facts"]["ranks"]:
+            self.assertGreater(rank["gemm_rate"], 0)
+
     def test_placement_and_mesh_decide_what_crosses_the_network(self):
         made = self.hosts("ab", SLOW)
         ranks = {"a": 2, "b": 2}
