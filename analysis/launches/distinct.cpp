@@ -6,13 +6,21 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <tuple>
 #include <utility>
 
 namespace isoscale::analysis {
 namespace {
 
+/// By what was measured first: a copy from before a run was gone on with may call itself complete.
+auto content(const results::RunData& run) {
+  const auto measured =
+      std::ranges::count(run.points, results::PointStatus::ok, &results::PointData::status);
+  return std::tuple{measured, run.complete, run.points.size(), run.ended};
+}
+
 bool holds_more(const results::RunData& a, const results::RunData& b) {
-  return std::pair{a.complete, a.points.size()} > std::pair{b.complete, b.points.size()};
+  return content(a) > content(b);
 }
 
 }  // namespace

@@ -250,6 +250,16 @@ TEST(WithoutCopies, KeepsTheMostCompleteOfALaunch) {
                           "a2.h5 was given more than once; it counts once"));
 }
 
+TEST(WithoutCopies, CountsWhatWasMeasuredAndNotWhatWasLeftOut) {
+  RunFiles given{.runs = {launch_of("a", 1, 2, 0.1), launch_of("a", 1, 2, 0.1)},
+                 .files = {"before.h5", "after.h5"},
+                 .warnings = {}};
+  for (results::PointData& point : given.runs[0].points) {
+    point.status = results::PointStatus::skipped;  // for want of time; measured when resumed
+  }
+  EXPECT_THAT(without_copies(std::move(given)).files, ElementsAre("after.h5"));
+}
+
 TEST(WithoutCopies, TakesRunsWithoutAnIdForDifferent) {
   RunFiles given{.runs = {launch_of("", 1, 2, 0.1), launch_of("", 1, 2, 0.1)},
                  .files = {"a.h5", "b.h5"},
