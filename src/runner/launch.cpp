@@ -40,9 +40,11 @@ std::string outcome_text(const results::PointData& data) {
 }
 
 /// A point for which there was no time.
-results::PointData left_out(PlannedPoint point) {
-  point.skip_reason = budget_reason;
-  return describe_point(point);
+results::PointData left_out(const PlannedPoint& point) {
+  results::PointData data = describe_point(point);  // as planned: its mesh is known
+  data.status = results::PointStatus::skipped;
+  data.reason = budget_reason;
+  return data;
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 import glob
 import json
+import math
 import os
 import signal
 import subprocess
@@ -114,6 +115,8 @@ class Budget(Case):
         self.assertEqual(run["status"], "complete")
         self.assertEqual([(p["status"], p["reason"]) for p in run["points"]],
                          [("skipped", "budget")] * 4)
+        for point in run["points"]:
+            self.assertEqual(math.prod(point["mesh"].values()), point["ranks"])
         self.run_ok("run", "--resume", "run.h5", ranks=2)
         run = self.run_of()
         self.assertEqual({p["status"] for p in run["points"]}, {"ok"})
