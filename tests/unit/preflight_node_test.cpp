@@ -78,6 +78,14 @@ TEST(BlasThreadsCheck, ComparesWithCoresOfNodeAndRank) {
                           "warning|c0|every rank|3 BLAS threads on the 2 cores it may run on"));
 }
 
+TEST(BlasThreadsCheck, LeavesOneThreadARankToSharedCores) {
+  JobFacts job = bare_job("host", 1, 4);
+  job.nodes[0].cores = 2;
+  EXPECT_EQ(results_of(job, "blas-threads").front().verdict, Verdict::ok);
+  for (CheckedRank& rank : job.ranks) rank.blas_threads = 2;
+  EXPECT_THAT(said(job, "blas-threads"), ElementsAre("warning|c0||8 BLAS threads on 2 cores"));
+}
+
 TEST(CpuQuotaCheck, ComparesWithThreadsThatAreBusy) {
   JobFacts job = bare_job("host", 1, 4);
   job.nodes[0].cpu_quota = 4;

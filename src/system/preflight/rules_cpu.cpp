@@ -148,7 +148,9 @@ Results judge_blas_threads(const JobFacts& job) {
     if (node.facts == nullptr || !findings.knows(node.facts->cores)) continue;
     int threads = 0;
     for (const CheckedRank* rank : node.ranks) threads += rank->blas_threads;
-    if (threads <= *node.facts->cores) continue;
+    // One thread a rank is what shared-cores speaks of.
+    const bool is_one_each = threads <= static_cast<int>(node.ranks.size());
+    if (threads <= *node.facts->cores || is_one_each) continue;
     findings.warn({.host = node.host()},
                   {.what = fmt::format("{} BLAS threads on {} cores", threads, *node.facts->cores),
                    .cost = std::string{cost},
@@ -165,7 +167,7 @@ Results judge_blas_threads(const JobFacts& job) {
     findings.warn(std::move(place),
                   {.what = text, .cost = std::string{cost}, .fix = std::string{fix}});
   });
-  return std::move(findings).results({.fine = "no more BLAS threads than cores",
+  return std::move(findings).results({.fine = "no more BLAS threads than cores, or one a rank",
                                       .unknown = "the cores of nodes are not known",
                                       .how = "mount /sys"});
 }
