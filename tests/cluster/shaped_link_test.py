@@ -125,7 +125,8 @@ class ShapedLink(unittest.TestCase):
         report = subprocess.run([PROGRAM, "report", made.path("run.h5")], capture_output=True,
                                 text=True, check=True).stdout
         named = [line for line in report.splitlines() if line.split()[:1] == ["SLOW"]]
-        self.assertEqual(len(named), 2, report)
+        # By bandwidth in each direction, by latency, or both: a rate costs small messages as well.
+        self.assertIn(len(named), (1, 2, 3), report)
         for line in named:
             for needle in ("rank 0 on hosta", "rank 1 on hostb", "(other node)"):
                 self.assertIn(needle, line)
