@@ -172,9 +172,9 @@ std::string bench_key() {
          " p99 of single calls.\n"
          "algbw and busbw as nccl-tests defines them; of ceiling: of the best of this run;"
          " hidden: share of the shorter part.\n"
-         "Slow pairs: below their class's median by 3.5 scaled median deviations and 10%; of fewer"
-         " than 4, 25% below the best;\n"
-         "of latency: 1.5 times its class's median, of fewer than 4 twice the best.\n"
+         "Slow pairs: below their class's median by 3.5 scaled median deviations and 10%, or by a"
+         " factor of 4;\nof fewer than 4, 25% below the best;"
+         " of latency: 1.5 times its class's median, of fewer than 4 twice the best.\n"
          "Calibration: error is what a time between the sizes is promised to keep to, from leaving"
          " out each size in turn.\n";
 }

@@ -66,6 +66,7 @@ constexpr Margin of_latency{.of_many = 1.0 / 3, .of_few = 0.5};  // 1.5 and 2 ti
 std::optional<Threshold> threshold(const std::vector<double>& values, const Margin& margin) {
   constexpr std::size_t fewest_for_spread = 4;
   constexpr double deviations = 3.5, mad_of_normal = 1.4826;
+  constexpr double always_slow = 4;  ///< times below the typical speed
   if (values.size() < 2) return std::nullopt;
   if (values.size() < fewest_for_spread) {
     const double best = std::ranges::max(values);
@@ -75,7 +76,8 @@ std::optional<Threshold> threshold(const std::vector<double>& values, const Marg
   std::ranges::transform(values, logs.begin(), [](double value) { return std::log(value); });
   const double middle = *median(logs);
   for (double& log : logs) log = std::abs(log - middle);
-  const double spread = deviations * mad_of_normal * *median(logs);
+  // However widely a class spreads: its slow pairs widen the spread that is to tell them.
+  const double spread = std::min(deviations * mad_of_normal * *median(logs), std::log(always_slow));
   return Threshold{.typical = std::exp(middle),
                    .slow_below = std::exp(middle - std::max(spread, -std::log1p(-margin.of_many)))};
 }

@@ -49,7 +49,8 @@ struct SlowPair {
   }
 };
 /// Pairs of a class whose bandwidth lies below the class's median by more than 3.5 of its scaled
-/// median absolute deviations (1.4826 MAD; both of log bandwidth) and by more than 10%. A class of
+/// median absolute deviations (1.4826 MAD; both of log bandwidth) and by more than 10%; always one
+/// below a quarter of the median, since slow pairs themselves widen the spread. A class of
 /// fewer than four pairs has no spread of its own to go by: there a pair is slow when it is more
 /// than 25% below the best of its class. Bidirectional pairs count once. Latencies likewise, by how
 /// many messages a second they allow: 1.5 times the median, of fewer than four twice the best.

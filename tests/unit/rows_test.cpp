@@ -211,6 +211,9 @@ TEST(Pairs, AreSlowByTheRule) {
   EXPECT_THAT(slow_of({8, 9, 10, 11, 12.5, 1}), ElementsAre(5));
   // Two slow ones among six, as where one link of three ranks is shaped.
   EXPECT_THAT(slow_of({0.11, 0.12, 5, 5.1, 4.9, 5}), ElementsAre(0, 1));
+  // And where the others spread so widely that their deviations tell nothing.
+  EXPECT_THAT(slow_of({0.024, 0.0241, 0.3, 0.6, 1.2, 2.4}), ElementsAre(0, 1));
+  EXPECT_THAT(slow_of({0.3, 0.4, 0.9, 1.1, 2.4, 3}), ElementsAre());  // none by a factor of four
 }
 
 TEST(Pairs, AreSlowByTheirLatencyToo) {
