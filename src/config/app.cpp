@@ -71,8 +71,32 @@ void add_report(CLI::App& app) {
   add(report, "--format", "text|json|csv|nccl-tests|markdown", "how to print", "text");
   add(report, "--baseline", "N|node", "rank count, or a whole node, that efficiency refers to",
       "first point that is ok");
+  add(report, "--index", "", "only list what the files hold; of very many files always", "");
+  add(report, "--html", "FILE.html", "also write a page with charts, for a browser", "");
   add(report, "--trace", "FILE.json", "also write the traces, for ui.perfetto.dev", "");
-  add(report, "--force", "", "overwrite the trace file when it exists", "");
+  add(report, "--force", "", "overwrite the files of --html and --trace when they exist", "");
+}
+
+void add_compare(CLI::App& app) {
+  CLI::App& compare = *app.add_subcommand("compare", "Compare machines, or one machine over time");
+  compare.add_option(sides_argument)
+      ->description("two sides or more, the first to compare with; a comma joins launches of one")
+      ->expected(1, CLI::detail::expected_max_vector_size)
+      ->allow_extra_args()
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->option_text("...");
+  add(compare, "--format", "text|json|csv|junit|markdown", "how to print", "text");
+  add(compare, "--baseline", "N|node", "rank count, or a whole node, that efficiency refers to",
+      "first point that is ok on all sides");
+  add(compare, "--gate", "SHARE", "exit with 3 when a loss of throughput above this is established",
+      "");
+  add(compare, "--strict", "", "with --gate: also when there is too little to tell", "");
+  add(compare, "--anyway", "", "compare what is unlike, and mark it", "");
+  add(compare, "--html", "FILE.html", "also write a page with charts, for a browser", "");
+  add(compare, "--force", "", "overwrite the file of --html when it exists", "");
+  compare.footer(
+      "  isoscale compare a1.h5,a2.h5,a3.h5 b1.h5,b2.h5,b3.h5 --gate 5%\n"
+      "Three launches a side are the least that establish a difference.");
 }
 
 void add_list(CLI::App& app) {
@@ -108,6 +132,7 @@ std::unique_ptr<CLI::App> make_app() {
   add_run(*app);
   add_check(*app);
   add_report(*app);
+  add_compare(*app);
   add_list(*app);
   add_completion(*app);
   for (CLI::App* const command : app->get_subcommands({})) command->group("Commands");

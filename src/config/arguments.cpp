@@ -16,15 +16,13 @@
 #include "config/completion.hpp"
 #include "config/find_workload.hpp"
 #include "config/layer.hpp"
+#include "config/matched.hpp"
+#include "config/report_arguments.hpp"
 #include "config/values.hpp"
 #include "workloads/toml_text.hpp"
 
 namespace isoscale::config {
 
-std::string_view name(ReportFormat format) {
-  constexpr std::array<std::string_view, 5> names{"text", "json", "csv", "markdown", "nccl-tests"};
-  return names[static_cast<std::size_t>(format)];
-}
 std::string_view name(ListCommand::What what) {
   constexpr std::array<std::string_view, 4> names{"workloads", "models", "suites", "options"};
   return names[static_cast<std::size_t>(what)];
@@ -34,11 +32,6 @@ namespace {
 
 using Known = std::span<const workloads::Workload>;
 
-std::string help_of(const CLI::App& command) {
-  const bool top = command.get_parent() == nullptr;
-  return fmt::format("see: isoscale {}--help", top ? "" : command.get_name() + " ");
-}
-
 /// --help without the runs of empty lines that CLI11 leaves between groups.
 PrintCommand help_text(const CLI::App& app) {
   std::string text = app.help();
@@ -47,10 +40,6 @@ PrintCommand help_text(const CLI::App& app) {
   }
   text.erase(text.find_last_not_of('\n') + 1);
   return {text + "\n"};
-}
-
-[[noreturn]] void refuse(std::string_view what, const CLI::App& command) {
-  throw base::UsageError(fmt::format("{}; {}", what, help_of(command)));
 }
 
 /// An argument that `command` has no place for.
@@ -93,38 +82,6 @@ void refuse_empty_values(std::span<const std::string> arguments) {
       throw base::UsageError(fmt::format(
           "{}: the value is empty; give one, or leave the option out", base::printable(option)));
     }
-  }
-}
-
-/// The values that were given to an option of `command`.
-const std::vector<std::string>& values_of(const CLI::App& command, const std::string& option) {
-  const auto& values = command.get_option(option)->results();
-  for (const std::string& value : values) {
-    if (!value.starts_with("--")) continue;
-    refuse(fmt::format("{} needs a value, but {} follows", option, base::quoted(value)), command);
-  }
-  return values;
-}
-
-/// The value of an option that is given at most once; nullptr when it is not given.
-const std::string* value_of(const CLI::App& command, const std::string& option) {
-  const auto& values = values_of(command, option);
-  if (values.size() > 1) {
-    refuse(fmt::format("{} is given twice, as {} and as {}; give it once", option,
-                       base::quoted(values[0]), base::quoted(values[1])),
-           command);
-  }
-  return values.empty() ? nullptr : &values.front();
-}
-
-/// Calls `parse` and puts the option's name before whatever it complains of.
-template <class Parse>
-auto with_place(std::string_view option, std::string_view text, Parse parse) {
-  try {
-    require_sane(text);
-    return parse(text);
-  } catch (const base::UsageError& error) {
-    throw base::UsageError(fmt::format("{}: {}", option, error.what()), error.where());
   }
 }
 
@@ -174,35 +131,6 @@ CheckCommand interpret_check(const CLI::App& command, std::span<const std::strin
     });
   }
   return check;
-}
-
-ReportCommand interpret_report(const CLI::App& command) {
-  ReportCommand report;
-  for (const std::string& file : command.get_option(files_argument)->results()) {
-    report.files.push_back(with_place(files_argument, file, parse_path));
-  }
-  if (report.files.empty()) refuse("report needs a run file to read", command);
-  if (const std::string* const text = value_of(command, "--format")) {
-    report.format = with_place("--format", *text, [](std::string_view value) {
-      using enum ReportFormat;
-      return parse_choice(value, {ReportFormat::text, json, csv, nccl_tests, markdown});
-    });
-  }
-  const std::string* const baseline = value_of(command, "--baseline");
-  report.whole_node = baseline != nullptr && *baseline == "node";
-  if (baseline != nullptr && !report.whole_node) {
-    report.baseline = with_place("--baseline", *baseline, [](std::string_view value) {
-      return parse_int(value, 1, std::numeric_limits<int>::max());
-    });
-  }
-  if (const std::string* const text = value_of(command, "--trace")) {
-    report.trace = with_place("--trace", *text, parse_path);
-  }
-  if (command.count("--force") > 0) {
-    if (report.trace.empty()) refuse("--force is about the file that --trace names", command);
-    report.if_exists = IfExists::overwrite;
-  }
-  return report;
 }
 
 ListCommand interpret_list(const CLI::App& command, Known known) {
@@ -270,6 +198,7 @@ Command parse_arguments(std::span<const std::string> arguments, Known known) {
   if (command.get_name() == "run") return interpret_run(command, arguments, known);
   if (command.get_name() == "check") return interpret_check(command, arguments);
   if (command.get_name() == "report") return interpret_report(command);
+  if (command.get_name() == "compare") return interpret_compare(command);
   if (command.get_name() == "completion") return interpret_completion(*app, command, known);
   return interpret_list(command, known);
 }

@@ -22,7 +22,24 @@ struct ReportCommand {
   ReportFormat format = ReportFormat::text;
   std::optional<int> baseline;  ///< rank count; absent = first point that is ok
   bool whole_node = false;      ///< or the first point that fills a node
+  bool index_only = false;      ///< say what the files are, and nothing of what joins them
   std::filesystem::path trace;  ///< where traces are written for a viewer; empty = nowhere
+  std::filesystem::path html;   ///< where the report is written as a page; empty = nowhere
+  IfExists if_exists = IfExists::refuse;
+};
+
+enum class CompareFormat : std::uint8_t { text, json, csv, junit, markdown };
+[[nodiscard]] std::string_view name(CompareFormat format);
+
+struct CompareCommand {
+  std::vector<std::vector<std::filesystem::path>> sides;  ///< two or more; each launches of one
+  CompareFormat format = CompareFormat::text;
+  std::optional<int> baseline;   ///< rank count; absent = first point that is ok on all sides
+  bool whole_node = false;       ///< or the first point that fills a node
+  std::optional<double> gate;    ///< loss of throughput, 0.05 = 5%, above which to fail
+  bool strict = false;           ///< fail also where the gate cannot tell
+  bool anyway = false;           ///< compare what is unlike, marked
+  std::filesystem::path html{};  ///< where the comparison is written as a page; empty = nowhere
   IfExists if_exists = IfExists::refuse;
 };
 
@@ -39,7 +56,8 @@ struct PrintCommand {
   std::string text;
 };
 
-using Command = std::variant<RunConfig, CheckCommand, ReportCommand, ListCommand, PrintCommand>;
+using Command =
+    std::variant<RunConfig, CheckCommand, ReportCommand, CompareCommand, ListCommand, PrintCommand>;
 
 /// Reads the command line (CLI11). Never prints, never exits. Throws base::UsageError: what was
 /// wrong, where, and what would have been accepted (the nearest option, workload, model ... by

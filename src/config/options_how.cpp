@@ -30,7 +30,7 @@ const std::array how_long_rows{
         .default_text = "1%",
         .group = Group::how_long,
         .help = "stop a point when its step time is known this well",
-        .apply = [](In text, E&, R& r) { r.precision = parse_precision_goal(text); },
+        .apply = [](In text, E&, R& r) { r.precision = parse_share(text); },
         .write = [](const E&, const R& r) { return toml_string(fmt::format("{}", r.precision)); }},
     RunOption{.name = "max-time",
               .value = "TIME",

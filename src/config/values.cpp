@@ -86,7 +86,7 @@ std::vector<int> parse_rank_counts(std::string_view text) {
   return counts;
 }
 
-double parse_precision_goal(std::string_view text) {
+double parse_share(std::string_view text) {
   const double ratio = units::parse_ratio(text);
   if (!(ratio > 0 && ratio < 1)) refuse(text, "is not above 0% and below 100%");
   return ratio;

@@ -33,7 +33,7 @@ void require_sane(std::string_view text);
 /// "4,1,2": ascending, each once.
 [[nodiscard]] std::vector<int> parse_rank_counts(std::string_view text);
 /// Above 0 and below 100%.
-[[nodiscard]] double parse_precision_goal(std::string_view text);
+[[nodiscard]] double parse_share(std::string_view text);
 /// Above 0, at most 1000 hours.
 [[nodiscard]] units::Seconds parse_time_limit(std::string_view text);
 [[nodiscard]] mesh::Request parse_mesh(std::string_view text);

@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "config/report_arguments.hpp"
+
+#include <array>
+#include <limits>
+#include <string>
+#include <string_view>
+
+#include "base/text.hpp"
+#include "config/app.hpp"
+#include "config/matched.hpp"
+#include "config/values.hpp"
+
+namespace isoscale::config {
+
+std::string_view name(ReportFormat format) {
+  constexpr std::array<std::string_view, 5> names{"text", "json", "csv", "markdown", "nccl-tests"};
+  return names[static_cast<std::size_t>(format)];
+}
+std::string_view name(CompareFormat format) {
+  constexpr std::array<std::string_view, 5> names{"text", "json", "csv", "junit", "markdown"};
+  return names[static_cast<std::size_t>(format)];
+}
+
+namespace {
+
+/// --baseline of either command.
+template <class Command>
+void read_baseline(const CLI::App& command, Command& into) {
+  const std::string* const baseline = value_of(command, "--baseline");
+  into.whole_node = baseline != nullptr && *baseline == "node";
+  if (baseline == nullptr || into.whole_node) return;
+  into.baseline = with_place("--baseline", *baseline, [](std::string_view value) {
+    return parse_int(value, 1, std::numeric_limits<int>::max());
+  });
+}
+
+/// An option that names a file to write; empty when it is not given.
+std::filesystem::path path_of(const CLI::App& command, const std::string& option) {
+  const std::string* const text = value_of(command, option);
+  return text == nullptr ? std::filesystem::path{} : with_place(option, *text, parse_path);
+}
+
+/// The launches of one side, "a1.h5,a2.h5".
+std::vector<std::filesystem::path> parse_side(std::string_view text) {
+  std::vector<std::filesystem::path> files;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    if (end == begin) {
+      throw base::UsageError(
+          fmt::format("{} has no file before or behind a comma", base::quoted(text)));
+    }
+    files.push_back(parse_path(text.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return files;
+}
+
+}  // namespace
+
+ReportCommand interpret_report(const CLI::App& command) {
+  ReportCommand report;
+  for (const std::string& file : command.get_option(files_argument)->results()) {
+    report.files.push_back(with_place(files_argument, file, parse_path));
+  }
+  if (report.files.empty()) refuse("report needs a run file to read", command);
+  if (const std::string* const text = value_of(command, "--format")) {
+    report.format = with_place("--format", *text, [](std::string_view value) {
+      using enum ReportFormat;
+      return parse_choice(value, {ReportFormat::text, json, csv, nccl_tests, markdown});
+    });
+  }
+  read_baseline(command, report);
+  report.index_only = command.count("--index") > 0;
+  report.trace = path_of(command, "--trace");
+  report.html = path_of(command, "--html");
+  if (command.count("--force") > 0) {
+    if (report.trace.empty() && report.html.empty()) {
+      refuse("--force is about the files that --html and --trace name", command);
+    }
+    report.if_exists = IfExists::overwrite;
+  }
+  return report;
+}
+
+CompareCommand interpret_compare(const CLI::App& command) {
+  CompareCommand compare;
+  for (const std::string& side : command.get_option(sides_argument)->results()) {
+    compare.sides.push_back(with_place("compare", side, parse_side));
+  }
+  if (compare.sides.size() < 2) {
+    refuse("compare needs two sides or more, each a run file or several with commas between them",
+           command);
+  }
+  if (const std::string* const text = value_of(command, "--format")) {
+    compare.format = with_place("--format", *text, [](std::string_view value) {
+      using enum CompareFormat;
+      return parse_choice(value, {CompareFormat::text, json, csv, junit, markdown});
+    });
+  }
+  read_baseline(command, compare);
+  if (const std::string* const text = value_of(command, "--gate")) {
+    compare.gate = with_place("--gate", *text, parse_share);
+  }
+  compare.strict = command.count("--strict") > 0;
+  if (compare.strict && !compare.gate) refuse("--strict is about the gate; give --gate", command);
+  compare.anyway = command.count("--anyway") > 0;
+  compare.html = path_of(command, "--html");
+  if (command.count("--force") > 0) {
+    if (compare.html.empty()) refuse("--force is about the file that --html names", command);
+    compare.if_exists = IfExists::overwrite;
+  }
+  return compare;
+}
+
+}  // namespace isoscale::config

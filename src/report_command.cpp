@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "report_command.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/launches/distinct.hpp"
+#include "analysis/launches/join.hpp"
+#include "analysis/render/render.hpp"
+#include "analysis/report.hpp"
+#include "analysis/traces/trace_export.hpp"
+#include "base/log.hpp"
+#include "print.hpp"
+#include "results/reader.hpp"
+
+namespace isoscale {
+namespace {
+
+std::string render(const analysis::Report& report, config::ReportFormat format) {
+  switch (format) {
+    case config::ReportFormat::json:
+      return analysis::render_json(report);
+    case config::ReportFormat::csv:
+      return analysis::render_csv(report);
+    case config::ReportFormat::markdown:
+      return analysis::render_markdown(report);
+    case config::ReportFormat::nccl_tests:
+      return analysis::render_nccl_tests(report);
+    case config::ReportFormat::text:
+      break;
+  }
+  return analysis::render_text(report);
+}
+
+/// "a.h5", "launch 1 (a.h5), launch 2 (b.h5)"; of very many only how many.
+std::string launches_text(std::span<const std::string> files) {
+  constexpr std::size_t most_listed = 8;
+  if (files.size() == 1) return files.front();
+  if (files.size() > most_listed) return fmt::format("{} launches", files.size());
+  std::string text;
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    text += fmt::format("{}launch {} ({})", i == 0 ? "" : ", ", i + 1, files[i]);
+  }
+  return text;
+}
+
+/// Says on standard error what was written: standard output is the report's.
+void write_trace(const analysis::RunFiles& launches, const config::ReportCommand& command) {
+  if (results::may_be_run_file(command.trace)) {
+    throw base::UsageError(fmt::format(
+        "--trace: {} holds a run; name another file for its timelines", command.trace.string()));
+  }
+  const analysis::TraceExport result =
+      analysis::write_trace_file(launches.runs, command.trace, command.if_exists);
+  for (const std::string& sentence : result.left_out) base::warn("--trace: " + sentence);
+  base::warn(fmt::format("wrote {} with {} steps and ops of {}; open it in https://ui.perfetto.dev",
+                         command.trace.string(), result.events, launches_text(launches.files)));
+}
+
+/// Launches that measured no whole node have nothing that --baseline node could mean.
+void require_whole_node(const analysis::Report& report) {
+  const auto has_baseline = [](const analysis::Curve& curve) { return curve.baseline.has_value(); };
+  const bool found =
+      std::ranges::any_of(report.joined.curves, has_baseline, &analysis::JoinedCurve::curve) ||
+      std::ranges::any_of(report.runs, [&](const analysis::RunReport& run) {
+        return std::ranges::any_of(run.curves, has_baseline);
+      });
+  if (found) return;
+  throw base::UsageError(
+      "--baseline node: no point that is ok fills one whole node with all the ranks that its "
+      "launch has there; measure one, as with --ranks set to the ranks of a node, or name a rank "
+      "count");
+}
+
+}  // namespace
+
+base::ExitCode report_command(const config::ReportCommand& command) {
+  // 1. Read, each launch once.
+  analysis::RunFiles read;
+  for (const auto& file : command.files) {
+    read.runs.push_back(results::read_run(file));
+    read.files.push_back(file.string());
+  }
+  const analysis::RunFiles launches = analysis::without_copies(std::move(read));
+  for (const std::string& warning : launches.warnings) base::warn("isoscale: " + warning);
+  if (!command.trace.empty()) write_trace(launches, command);
+  // 2. Look at each, then at all together.
+  const analysis::ReportOptions options{.baseline = command.baseline,
+                                        .whole_node = command.whole_node};
+  std::vector<analysis::RunReport> reports;
+  for (std::size_t i = 0; i < launches.runs.size(); ++i) {
+    reports.push_back(analysis::make_report(launches.runs[i], launches.files[i], options));
+  }
+  const analysis::Report report{
+      .runs = reports, .joined = analysis::join(reports, options), .warnings = launches.warnings};
+  if (command.whole_node) require_whole_node(report);
+  // 3. Say it.
+  return print(render(report, command.format));
+}
+
+}  // namespace isoscale
