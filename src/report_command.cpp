@@ -13,6 +13,7 @@
 
 #include "analysis/launches/distinct.hpp"
 #include "analysis/launches/join.hpp"
+#include "analysis/page/page.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/report.hpp"
 #include "analysis/traces/trace_export.hpp"
@@ -53,10 +54,6 @@ std::string launches_text(std::span<const std::string> files) {
 
 /// Says on standard error what was written: standard output is the report's.
 void write_trace(const analysis::RunFiles& launches, const config::ReportCommand& command) {
-  if (results::may_be_run_file(command.trace)) {
-    throw base::UsageError(fmt::format(
-        "--trace: {} holds a run; name another file for its timelines", command.trace.string()));
-  }
   const analysis::TraceExport result =
       analysis::write_trace_file(launches.runs, command.trace, command.if_exists);
   for (const std::string& sentence : result.left_out) base::warn("--trace: " + sentence);
@@ -82,6 +79,7 @@ void require_whole_node(const analysis::Report& report) {
 }  // namespace
 
 base::ExitCode report_command(const config::ReportCommand& command) {
+  if (!command.html.empty()) analysis::require_page();
   // 1. Read, each launch once.
   analysis::RunFiles read;
   for (const auto& file : command.files) {
@@ -102,6 +100,10 @@ base::ExitCode report_command(const config::ReportCommand& command) {
       .runs = reports, .joined = analysis::join(reports, options), .warnings = launches.warnings};
   if (command.whole_node) require_whole_node(report);
   // 3. Say it.
+  if (!command.html.empty()) {
+    analysis::write_page_file(report, command.html, command.if_exists);
+    base::warn(fmt::format("wrote {}; open it in a browser", command.html.string()));
+  }
   return print(render(report, command.format));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/render/render.hpp"
+#include "analysis/render/render_json.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -14,6 +14,7 @@
 #include "analysis/launches/joined_json.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/checks.hpp"
+#include "analysis/render/render.hpp"
 #include "analysis/rows/rows_json.hpp"
 
 namespace isoscale::analysis {
@@ -187,15 +188,18 @@ Json run_json(const RunReport& report) {
 
 }  // namespace
 
-std::string render_json(const Report& whole) {
+Json report_json(const Report& whole) {
   Json runs = Json::array();
   for (const RunReport& report : whole.runs) runs.push_back(run_json(report));
-  const Json document{{"schema_version", schema_version},
-                      {"runs", runs},
-                      {"curves", joined_json(whole.joined)},
-                      {"warnings", whole.warnings}};
+  return {{"schema_version", schema_version},
+          {"runs", runs},
+          {"curves", joined_json(whole.joined)},
+          {"warnings", whole.warnings}};
+}
+
+std::string render_json(const Report& report) {
   // ASCII only, so that printing it on a terminal is safe; bytes that are not UTF-8 are replaced.
-  return document.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+  return report_json(report).dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace isoscale::analysis

@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <iosfwd>
+#include <string_view>
+
+#include "config/run_config.hpp"
+
+namespace isoscale::analysis {
+
+/// Writes a file beside the report's own output, as `option` ("--trace") names it; the file is
+/// complete whenever it is there. Throws base::UsageError, which begins with the option, when the
+/// file holds a run, exists and may not be replaced, or cannot be made; base::Error when writing
+/// fails.
+void write_output_file(std::string_view option, const std::filesystem::path& path,
+                       config::IfExists if_exists, const std::function<void(std::ostream&)>& write);
+
+}  // namespace isoscale::analysis

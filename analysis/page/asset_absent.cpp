@@ -1,0 +1,9 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/page/asset.hpp"
+
+namespace isoscale::analysis {
+
+std::optional<std::string_view> page_asset() { return std::nullopt; }
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,21 @@
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+
+# cmake -DPAGE=page.html -DOUTPUT=asset.cpp -P embed.cmake: the page as a C++ text.
+file(READ ${PAGE} page)
+string(FIND "${page}" ")isoscale\"" ends)
+if(NOT ends EQUAL -1)
+  message(FATAL_ERROR "${PAGE} contains what ends a raw string of C++")
+endif()
+file(WRITE ${OUTPUT} "// Generated: see analysis/page/embed.cmake.
+#include \"analysis/page/asset.hpp\"
+
+namespace isoscale::analysis {
+
+std::optional<std::string_view> page_asset() {
+  static constexpr std::string_view page = R\"isoscale(${page})isoscale\";
+  return page;
+}
+
+}  // namespace isoscale::analysis
+")
