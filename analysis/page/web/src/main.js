@@ -1,4 +1,40 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-const data = JSON.parse(document.getElementById("data").textContent);
-document.getElementById("page").textContent = `Isoscale ${data.isoscale_version}`;
+import { charts, drawAll } from "./chart.js";
+import { curves, data } from "./data.js";
+import { el } from "./dom.js";
+import { curvesSection } from "./sections/curves.js";
+import { nextTheme } from "./theme.js";
+
+/** The sections of a page, in order; null = nothing to show. Each: {id, title, content}. */
+function sections() {
+  const all = curves();
+  return [curvesSection(all)].filter((section) => section !== null);
+}
+
+function themeButton() {
+  const button = el("button", {
+    type: "button",
+    class: "quiet",
+    title: "colours: as the system, light, dark",
+    on: { click: () => { button.textContent = `colours: ${nextTheme()}`; } },
+  }, "colours: auto");
+  return button;
+}
+
+function build() {
+  const shown = sections();
+  const title = "Isoscale report";
+  document.title = title;
+  document.getElementById("page").replaceChildren(
+    el("header", {}, el("h1", {}, title), themeButton(),
+      el("nav", { "aria-label": "sections" }, shown.map(({ id, title: name }) => el("a", { href: `#${id}` }, name)))),
+    ...shown.map(({ id, title: name, content }) => el("section", { id, "aria-label": name }, el("h2", {}, name), content)),
+    el("footer", {}, (data.notes ?? []).map((note) => el("p", { class: "note" }, note)),
+      el("p", {}, `Written by Isoscale ${data.isoscale_version}.`)),
+  );
+}
+
+build();
+// For scripts: isoscale.charts.efficiency.instance is an ECharts instance once it is drawn.
+window.isoscale = { charts, data, drawAll };

@@ -1,0 +1,279 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// The frame around every chart: title, switches, a legend of buttons, the picture, its numbers as a
+// table, and saving. Charts are drawn when they come near the window.
+import { download, el } from "./dom.js";
+import { init } from "./echarts.js";
+import { table } from "./table.js";
+import { onThemeChange, setPrinting, theme } from "./theme.js";
+
+/**
+ * @typedef {object} ChartSpec
+ * @property {string} id unique on the page, such as "efficiency"
+ * @property {string} title
+ * @property {string} [note] a sentence below the title
+ * @property {(colours: object, state: object) => object} option an ECharts option; series to switch
+ *   on and off have names. `state` has the value of each switch by its name.
+ * @property {{name: string, label: string, choices: string[], value?: string}[]} [switches]
+ * @property {{columns: import("./table.js").Column[], rows: any[][]}} table the chart's numbers
+ * @property {number | ((state: object) => number)} [height] pixels
+ * @property {boolean} [legend] false: none
+ */
+
+/** Of every chart on the page, by id: {drawn, draw(), instance, spec, state}; also for scripts. */
+export const charts = {};
+
+const nearby = new IntersectionObserver(
+  (entries) => {
+    for (const entry of entries) {
+      if (!entry.isIntersecting) continue;
+      nearby.unobserve(entry.target);
+      charts[entry.target.dataset.chart]?.draw();
+    }
+  },
+  { rootMargin: "600px" },
+);
+const resized = new ResizeObserver((entries) => {
+  for (const entry of entries) charts[entry.target.dataset.chart]?.instance?.resize();
+});
+
+function fileName(id) {
+  return `isoscale-${id}`;
+}
+
+/** What all charts have in common. */
+function complete(option, colours, width) {
+  const narrow = width < 520;
+  const axis = (own) => ({
+    nameTextStyle: { color: colours.faint },
+    axisLine: { lineStyle: { color: colours.line } },
+    splitLine: { lineStyle: { color: colours.line, opacity: 0.6 } },
+    ...own,
+    axisLabel: { color: colours.faint, hideOverlap: true, ...own.axisLabel },
+  });
+  const axes = (given) => (Array.isArray(given) ? given.map(axis) : given && axis(given));
+  return {
+    animation: false,
+    color: colours.series,
+    textStyle: { color: colours.text, fontFamily: "system-ui, sans-serif" },
+    ...option,
+    xAxis: axes(option.xAxis),
+    yAxis: axes(option.yAxis),
+    grid: { left: narrow ? 8 : 12, right: narrow ? 14 : 24, top: 34, bottom: 14, containLabel: true, ...option.grid },
+    tooltip: {
+      backgroundColor: colours.background,
+      borderColor: colours.line,
+      textStyle: { color: colours.text, fontSize: 12 },
+      confine: true,
+      // Names of run files are in tooltips: as text, never as markup.
+      renderMode: "richText",
+      ...option.tooltip,
+    },
+    legend: { show: false, selected: option.legend?.selected },
+  };
+}
+
+class Chart {
+  constructor(spec) {
+    this.spec = spec;
+    this.state = Object.fromEntries((spec.switches ?? []).map((s) => [s.name, s.value ?? s.choices[0]]));
+    this.hidden = new Set();
+    this.instance = null;
+    this.canvas = el("div", {
+      class: "canvas",
+      "data-chart": spec.id,
+      tabindex: 0,
+      role: "img",
+      "aria-label": `${spec.title}. Arrow keys move, + and - zoom, 0 shows all; the numbers are in the table below.`,
+      on: { keydown: (event) => this.onKey(event) },
+    });
+    this.legend = el("div", { class: "legend", role: "group", "aria-label": "series" });
+    this.element = this.frame();
+    charts[spec.id] = this;
+  }
+
+  get drawn() {
+    return this.instance !== null;
+  }
+
+  frame() {
+    const { spec } = this;
+    const actions = el("div", { class: "actions" },
+      el("button", { type: "button", class: "quiet", on: { click: () => this.reset() } }, "show all"),
+      el("button", { type: "button", class: "quiet", on: { click: () => this.saveSvg() } }, "SVG"),
+      el("button", { type: "button", class: "quiet", on: { click: () => this.savePng() } }, "PNG"));
+    const numbers = el("details", { class: "numbers" }, el("summary", {}, "table"));
+    // Filled when it is opened: of many ranks tables are long.
+    numbers.addEventListener("toggle", () => this.fillTable(numbers), { once: true });
+    return el("figure", { class: "chart", id: spec.id },
+      el("figcaption", {}, el("h3", {}, spec.title), spec.note ? el("p", { class: "note" }, spec.note) : null),
+      el("div", { class: "controls" }, (spec.switches ?? []).map((s) => this.switchOf(s)), actions),
+      this.legend, this.canvas, numbers);
+  }
+
+  fillTable(into) {
+    const { columns, rows } = this.spec.table;
+    into.append(table(columns, rows, { caption: this.spec.title }));
+  }
+
+  switchOf({ name, label, choices }) {
+    const buttons = choices.map((choice) =>
+      el("button", {
+        type: "button",
+        "aria-pressed": String(choice === this.state[name]),
+        on: {
+          click: () => {
+            this.state[name] = choice;
+            for (const button of buttons) button.setAttribute("aria-pressed", String(button.textContent === choice));
+            this.refresh();
+          },
+        },
+      }, choice));
+    return el("div", { class: "switch", role: "group", "aria-label": label }, el("span", {}, label), buttons);
+  }
+
+  height() {
+    const { height = 320 } = this.spec;
+    return typeof height === "function" ? height(this.state) : height;
+  }
+
+  option(width) {
+    const option = complete(this.spec.option(theme(), this.state), theme(), width);
+    option.legend.selected = Object.fromEntries([...this.hidden].map((name) => [name, false]));
+    return option;
+  }
+
+  draw() {
+    if (this.drawn) return;
+    this.canvas.style.height = `${this.height()}px`;
+    this.instance = init(this.canvas, null, { renderer: "canvas" });
+    this.refresh();
+    resized.observe(this.canvas);
+  }
+
+  refresh() {
+    if (!this.drawn) return;
+    this.canvas.style.height = `${this.height()}px`;
+    this.instance.resize();
+    this.instance.setOption(this.option(this.canvas.clientWidth), { notMerge: true });
+    this.fillLegend();
+  }
+
+  names() {
+    const series = this.instance?.getOption().series ?? [];
+    return [...new Set(series.map((s) => s.name).filter((name) => name && !name.startsWith("\0")))];
+  }
+
+  fillLegend() {
+    if (this.spec.legend === false) return;
+    const names = this.names();
+    const series = this.instance.getOption().series;
+    this.legend.replaceChildren(...(names.length < 2 ? [] : names.map((name) => {
+      const index = series.findIndex((s) => s.name === name);
+      const colour = this.instance.getVisual({ seriesIndex: index }, "color");
+      return el("button", {
+        type: "button",
+        "aria-pressed": String(!this.hidden.has(name)),
+        title: name,
+        on: { click: (event) => this.toggle(name, event.currentTarget) },
+      }, el("i", { style: `background:${colour}` }), name);
+    })));
+  }
+
+  toggle(name, button) {
+    const hide = !this.hidden.has(name);
+    if (hide) this.hidden.add(name);
+    else this.hidden.delete(name);
+    button.setAttribute("aria-pressed", String(!hide));
+    this.instance.dispatchAction({ type: hide ? "legendUnSelect" : "legendSelect", name });
+  }
+
+  reset() {
+    this.instance?.dispatchAction({ type: "dataZoom", start: 0, end: 100 });
+  }
+
+  /** The part of the data that is shown, in percent; null without zoom. */
+  window() {
+    const zoom = this.instance?.getOption().dataZoom?.[0];
+    return zoom ? { start: zoom.start, end: zoom.end } : null;
+  }
+
+  onKey(event) {
+    const shown = this.window();
+    if (!shown) return;
+    const width = shown.end - shown.start;
+    const middle = (shown.start + shown.end) / 2;
+    const around = (at, of) => {
+      const start = Math.min(Math.max(0, at - of / 2), 100 - of);
+      return { start, end: start + of };
+    };
+    const moves = {
+      "+": () => around(middle, width / 2),
+      "=": () => around(middle, width / 2),
+      "-": () => around(middle, Math.min(100, width * 2)),
+      0: () => ({ start: 0, end: 100 }),
+      ArrowLeft: () => around(middle - width / 5, width),
+      ArrowRight: () => around(middle + width / 5, width),
+    };
+    const move = moves[event.key];
+    if (!move || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    this.instance.dispatchAction({ type: "dataZoom", ...move() });
+  }
+
+  /** A picture of its own, 1000 pixels wide, with the title. */
+  picture(renderer) {
+    const width = 1000;
+    const height = Math.max(420, this.height());
+    const colours = theme();
+    const instance = init(renderer === "svg" ? null : el("div"), null, { renderer, ssr: renderer === "svg", width, height });
+    const option = complete(this.spec.option(colours, this.state), colours, width);
+    option.legend = {
+      show: this.spec.legend !== false && this.names().length > 1,
+      top: 0,
+      type: "plain",
+      data: this.names(),
+      textStyle: { color: colours.text },
+      selected: Object.fromEntries([...this.hidden].map((name) => [name, false])),
+    };
+    option.backgroundColor = colours.background;
+    option.grid = { ...option.grid, top: 60 };
+    const zoom = this.window();
+    if (zoom && option.dataZoom) option.dataZoom = option.dataZoom.map((z) => ({ ...z, ...zoom, show: false }));
+    instance.setOption(option);
+    const result = renderer === "svg" ? instance.renderToSVGString() : instance.getDataURL({ type: "png", pixelRatio: 2 });
+    instance.dispose();
+    return result;
+  }
+
+  saveSvg() {
+    download(`${fileName(this.spec.id)}.svg`, "image/svg+xml", this.picture("svg"));
+  }
+
+  savePng() {
+    const base64 = this.picture("canvas").split(",")[1];
+    const binary = Uint8Array.from(atob(base64), (c) => c.charCodeAt(0));
+    download(`${fileName(this.spec.id)}.png`, "image/png", binary);
+  }
+}
+
+/** A figure with a chart. */
+export function chart(spec) {
+  const made = new Chart(spec);
+  nearby.observe(made.canvas);
+  return made.element;
+}
+
+/** Draws what has not come near the window yet: for paper, and for scripts that read charts. */
+export function drawAll() {
+  for (const made of Object.values(charts)) made.draw();
+}
+
+onThemeChange(() => {
+  for (const made of Object.values(charts)) made.refresh();
+});
+window.addEventListener("beforeprint", () => {
+  setPrinting(true);
+  drawAll();
+});
+window.addEventListener("afterprint", () => setPrinting(false));

@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// What the page reads (analysis/page/page_data.hpp writes it), and the views that sections share.
+
+/**
+ * One point of a curve, whether of one launch or of several.
+ * @typedef {object} Point
+ * @property {number} ranks
+ * @property {number} nodes
+ * @property {object} stepTime {median, lower, upper} seconds
+ * @property {number|null} throughput
+ * @property {string} unit of throughput
+ * @property {number|null} speedup
+ * @property {number[]|null} speedupInterval
+ * @property {number|null} efficiency 1 = ideal
+ * @property {number[]|null} efficiencyInterval
+ * @property {string[]} labels
+ * @property {string} status
+ * @property {string} reason
+ * @property {object} full the point of the JSON report: breakdown, waterfall, pop, ...; of several
+ *   launches that of the typical one
+ * @property {object|null} details series for pictures
+ */
+
+/**
+ * @typedef {object} Curve
+ * @property {string} title
+ * @property {string} short title for legends, without what all titles share
+ * @property {number|null} baseline
+ * @property {boolean} perNode
+ * @property {Point[]} points those that were measured
+ * @property {Point[]} skipped
+ * @property {object} laws
+ */
+
+export const data = JSON.parse(document.getElementById("data").textContent);
+
+const idealOf = (point) => (point.efficiency ? point.speedup / point.efficiency : null);
+
+function detailsOf(run, index) {
+  return (data.details ?? []).find((at) => at.run === run && at.point === index) ?? null;
+}
+
+function ofLaunch(runIndex, point) {
+  return {
+    ranks: point.ranks,
+    nodes: point.nodes,
+    stepTime: point.step_time,
+    throughput: point.throughput.value,
+    unit: point.throughput.unit ?? "",
+    speedup: point.speedup,
+    speedupInterval: point.speedup_interval,
+    efficiency: point.efficiency,
+    efficiencyInterval: point.efficiency_interval,
+    labels: point.labels,
+    status: point.status,
+    reason: point.reason ?? "",
+    launches: 1,
+    full: point,
+    details: detailsOf(runIndex, point.index),
+  };
+}
+
+function ofLaunches(report, point) {
+  const typical = point.launches.find((at) => at.typical) ?? point.launches[0];
+  const runIndex = report.runs.findIndex((run) => run.id === typical.run);
+  const full = report.runs[runIndex].points.find((at) => at.index === typical.index);
+  const ideal = idealOf(point);
+  return {
+    ...ofLaunch(runIndex, full),
+    stepTime: point.step_time,
+    throughput: point.throughput.value,
+    unit: point.throughput.unit ?? "",
+    speedup: point.speedup,
+    speedupInterval: point.speedup_interval,
+    efficiency: point.efficiency,
+    efficiencyInterval: point.speedup_interval && ideal ? point.speedup_interval.map((at) => at / ideal) : null,
+    labels: point.labels,
+    launches: point.launches.length,
+  };
+}
+
+/** Titles without the words that all of them have. */
+function shortTitles(titles) {
+  const parts = titles.map((title) => title.split(", "));
+  const shared = parts[0]?.filter((part) => parts.every((of) => of.includes(part))) ?? [];
+  const short = parts.map((of) => of.filter((part) => !shared.includes(part)).join(", "));
+  return titles.length > 1 && new Set(short).size === titles.length && !short.includes("") ? short : titles;
+}
+
+/** Titles that are the same are told apart by a number. */
+function distinct(titles) {
+  const seen = new Map();
+  return titles.map((title) => {
+    const count = (seen.get(title) ?? 0) + 1;
+    seen.set(title, count);
+    return count === 1 ? title : `${title} (${count})`;
+  });
+}
+
+function curve(source, points) {
+  return {
+    title: source.title,
+    baseline: source.baseline,
+    perNode: source.baseline_unit === "node",
+    points: points.filter((point) => point.status === "ok"),
+    skipped: points.filter((point) => point.status !== "ok"),
+    laws: source.laws,
+  };
+}
+
+/** @returns {Curve[]} */
+export function curves(report = data.report) {
+  const all =
+    report.runs.length > 1
+      ? report.curves.map((at) => curve(at, at.points.map((point) => ofLaunches(report, point))))
+      : report.runs.flatMap((run, i) =>
+          run.curves.map((at) =>
+            curve(at, at.points.map((index) => ofLaunch(i, run.points.find((point) => point.index === index))))));
+  const names = distinct(shortTitles(all.map((at) => at.title)));
+  return all.map((at, i) => ({ ...at, short: names[i] }));
+}
+
+/** Points of micro-benchmarks: {run, point}. */
+export function benches(report = data.report) {
+  return report.runs.flatMap((run) => run.points.filter((point) => point.rows.length > 0).map((point) => ({ run, point })));
+}
+
+/** Labels of points whose times are not the machine's. */
+export const unsound = ["oversubscribed", "shared-gpu", "injected"];

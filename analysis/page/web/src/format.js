@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// Numbers for people, as the text report writes them.
+
+export const missing = "\u2014";
+
+const prefixes = [
+  [1e18, "E"], [1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"], [1, ""],
+  [1e-3, "m"], [1e-6, "\u00b5"], [1e-9, "n"],
+];
+
+const known = (value) => typeof value === "number" && Number.isFinite(value);
+
+/** Three significant digits, no exponent. */
+function digits(value) {
+  const size = Math.abs(value);
+  if (size >= 100 || value === 0) return value.toFixed(0);
+  return size >= 10 ? value.toFixed(1) : value.toFixed(2);
+}
+
+/** 12.3e6, "B/s" -> "12.3 MB/s". */
+export function si(value, unit = "") {
+  if (!known(value)) return missing;
+  if (value === 0) return `0 ${unit}`.trim();
+  const [factor, prefix] =
+    prefixes.find(([least]) => Math.abs(value) >= least * 0.9995) ?? prefixes.at(-1);
+  return `${digits(value / factor)} ${prefix}${unit}`.trim();
+}
+
+export const seconds = (value) => si(value, "s");
+
+/** 0.253 -> "25.3%". */
+export function percent(value, places = 1) {
+  return known(value) ? `${(100 * value).toFixed(places)}%` : missing;
+}
+
+/** Powers of two as KiB, MiB, GiB; else decimal. */
+export function bytes(value) {
+  if (!known(value)) return missing;
+  for (const [factor, unit] of [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]]) {
+    if (value >= factor && Number.isInteger(value / factor)) return `${value / factor} ${unit}`;
+  }
+  return si(value, "B");
+}
+
+export function fixed(value, places = 2) {
+  return known(value) ? value.toFixed(places) : missing;
+}
+
+/** "2, 4 ranks" */
+export const ranksText = (ranks) => `${ranks.join(", ")} rank${ranks.length === 1 && ranks[0] === 1 ? "" : "s"}`;

@@ -1,0 +1,213 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// Efficiency, speed-up and throughput over ranks, with intervals and the ideal.
+import { chart } from "../chart.js";
+import { el } from "../dom.js";
+import { fixed, percent, seconds, si } from "../format.js";
+import { symbols } from "../theme.js";
+
+/** The 95% intervals of a series, as whiskers. Items: [x, lower, upper]. */
+function whiskers(name, colour, items) {
+  return {
+    type: "custom",
+    name,
+    data: items,
+    encode: { x: 0, y: [1, 2] },
+    silent: true,
+    itemStyle: { color: colour },
+    z: 1,
+    renderItem(_, api) {
+      const [x, low] = api.coord([api.value(0), api.value(1)]);
+      const high = api.coord([api.value(0), api.value(2)])[1];
+      const style = { stroke: colour, lineWidth: 1.5, opacity: 0.8 };
+      const bar = (shape) => ({ type: "line", shape, style });
+      return {
+        type: "group",
+        children: [
+          bar({ x1: x, y1: low, x2: x, y2: high }),
+          bar({ x1: x - 4, y1: low, x2: x + 4, y2: low }),
+          bar({ x1: x - 4, y1: high, x2: x + 4, y2: high }),
+        ],
+      };
+    },
+  };
+}
+
+/**
+ * Lines over ranks, one for each curve, with whiskers where there are intervals.
+ * @param {import("../data.js").Curve[]} curves
+ * @param {(point) => number|null} value
+ * @param {(point) => number[]|null} interval
+ */
+export function lines(curves, colours, value, interval) {
+  return curves.flatMap((curve, i) => {
+    const colour = colours.series[i % colours.series.length];
+    const points = curve.points.filter((point) => value(point) !== null);
+    const bars = points.filter((point) => interval(point)).map((point) => [point.ranks, ...interval(point)]);
+    return [
+      {
+        type: "line",
+        name: curve.short,
+        data: points.map((point) => ({
+          value: [point.ranks, value(point)],
+          // Hollow where ranks shared cores and the like: no scaling result.
+          itemStyle: point.labels.length > 0 ? { color: colours.background, borderColor: colour, borderWidth: 2 } : undefined,
+          labels: point.labels,
+        })),
+        symbol: symbols[i % symbols.length],
+        symbolSize: 8,
+        itemStyle: { color: colour },
+        lineStyle: { color: colour },
+      },
+      ...(bars.length > 0 ? [whiskers(curve.short, colour, bars)] : []),
+    ];
+  });
+}
+
+const allRanks = (curves) => [...new Set(curves.flatMap((curve) => curve.points.map((point) => point.ranks)))].sort((a, b) => a - b);
+
+/** The axis of rank counts; at least both ends are named. */
+export function ranksAxis(curves, scale) {
+  const ranks = allRanks(curves);
+  const logarithmic = scale === "log" && ranks.length > 1;
+  return {
+    type: logarithmic ? "log" : "value",
+    logBase: 2,
+    name: "ranks",
+    nameLocation: "middle",
+    nameGap: 26,
+    min: logarithmic ? ranks[0] : 0,
+    max: ranks.at(-1),
+    minorTick: { show: false },
+  };
+}
+
+function ideal(colours, ranks, value) {
+  return {
+    type: "line",
+    name: "ideal",
+    data: ranks.map((n) => [n, value(n)]),
+    symbol: "none",
+    silent: true,
+    itemStyle: { color: colours.ideal },
+    lineStyle: { type: "dashed", color: colours.ideal, width: 1.5 },
+  };
+}
+
+const scales = [{ name: "x", label: "ranks", choices: ["log", "linear"] }];
+const bothScales = [...scales, { name: "y", label: "values", choices: ["log", "linear"] }];
+const zoom = [{ type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl", filterMode: "none" }];
+
+const columns = [
+  { title: "curve" },
+  { title: "ranks", number: true },
+  { title: "nodes", number: true },
+  { title: "launches", number: true },
+  { title: "step time / s", number: true, text: seconds },
+  { title: "lower", number: true, text: seconds },
+  { title: "upper", number: true, text: seconds },
+  { title: "throughput", number: true, text: (value) => si(value) },
+  { title: "unit" },
+  { title: "speed-up", number: true, text: (value) => fixed(value) },
+  { title: "efficiency", number: true, text: (value) => percent(value) },
+  { title: "labels" },
+];
+
+function rows(curves) {
+  return curves.flatMap((curve) =>
+    curve.points.map((point) => [
+      curve.short, point.ranks, point.nodes, point.launches, point.stepTime.median, point.stepTime.lower,
+      point.stepTime.upper, point.throughput, point.unit, point.speedup, point.efficiency, point.labels.join(" "),
+    ]));
+}
+
+function tooltip(show) {
+  return {
+    trigger: "item",
+    formatter: ({ seriesName, value, data }) =>
+      `${seriesName}\n${value[0]} ranks: ${show(value[1])}${data?.labels?.length ? `\n${data.labels.join(", ")}` : ""}`,
+  };
+}
+
+function efficiencyChart(curves, numbers) {
+  return chart({
+    id: "efficiency",
+    title: "Efficiency",
+    note: "throughput per rank against the baseline; whiskers: 95%; hollow: labelled, no scaling result",
+    switches: scales,
+    table: numbers,
+    option: (colours, state) => ({
+      xAxis: ranksAxis(curves, state.x),
+      yAxis: { type: "value", min: 0, axisLabel: { formatter: (value) => percent(value, 0) } },
+      tooltip: tooltip((value) => percent(value)),
+      dataZoom: zoom,
+      series: [
+        ...lines(curves, colours, (point) => point.efficiency, (point) => point.efficiencyInterval),
+        ideal(colours, allRanks(curves), () => 1),
+      ],
+    }),
+  });
+}
+
+function speedupChart(curves, numbers) {
+  const onNodes = curves.some((curve) => curve.perNode);
+  return chart({
+    id: "speedup",
+    title: onNodes ? "Speed-up over one node" : "Speed-up",
+    note: "throughput against the baseline's, times its ranks; dashed: ideal",
+    switches: bothScales,
+    table: numbers,
+    option: (colours, state) => ({
+      xAxis: ranksAxis(curves, state.x),
+      yAxis: { type: state.y === "log" ? "log" : "value", logBase: 2, min: state.y === "log" ? undefined : 0 },
+      tooltip: tooltip((value) => fixed(value)),
+      dataZoom: zoom,
+      series: [
+        ...lines(curves, colours, (point) => point.speedup, (point) => point.speedupInterval),
+        ...(onNodes ? [] : [ideal(colours, allRanks(curves), (n) => n)]),
+      ],
+    }),
+  });
+}
+
+/** One chart for each unit: tokens are not samples. */
+function throughputCharts(curves, numbers) {
+  const units = [...new Set(curves.flatMap((curve) => curve.points.map((point) => point.unit)))];
+  return units.map((unit, i) => {
+    const own = curves.filter((curve) => curve.points.some((point) => point.unit === unit));
+    const spread = (point) => {
+      const { median, lower, upper } = point.stepTime;
+      return lower && upper ? [(point.throughput * median) / upper, (point.throughput * median) / lower] : null;
+    };
+    return chart({
+      id: i === 0 ? "throughput" : `throughput-${i}`,
+      title: `Throughput, ${unit || "work/s"}`,
+      switches: bothScales,
+      table: numbers,
+      option: (colours, state) => ({
+        xAxis: ranksAxis(own, state.x),
+        yAxis: {
+          type: state.y === "log" ? "log" : "value",
+          min: state.y === "log" ? undefined : 0,
+          axisLabel: { formatter: (value) => si(value) },
+        },
+        tooltip: tooltip((value) => si(value, unit)),
+        dataZoom: zoom,
+        series: lines(own, colours, (point) => point.throughput, spread),
+      }),
+    });
+  });
+}
+
+/** @param {import("../data.js").Curve[]} all */
+export function curvesSection(all) {
+  const curves = all.filter((curve) => curve.points.length > 0);
+  if (curves.length === 0) return null;
+  const numbers = { columns, rows: rows(curves) };
+  return {
+    id: "curves",
+    title: "Scaling",
+    content: el("div", { class: "charts" },
+      efficiencyChart(curves, numbers), speedupChart(curves, numbers), throughputCharts(curves, numbers)),
+  };
+}
