@@ -13,8 +13,8 @@ file(WRITE ${OUTPUT} "// Generated: see analysis/page/embed.cmake.
 namespace isoscale::analysis {
 
 std::optional<std::string_view> page_asset() {
-  static constexpr std::string_view page = R\"isoscale(${page})isoscale\";
-  return page;
+  static constexpr char page[] = R\"isoscale(${page})isoscale\";
+  return std::string_view{page, sizeof(page) - 1};
 }
 
 }  // namespace isoscale::analysis
