@@ -12,7 +12,7 @@ namespace isoscale::config {
 /// Names of positional arguments, as --help prints them.
 inline constexpr const char* experiment_argument = "EXPERIMENT.toml";
 inline constexpr const char* files_argument = "RUN.h5";
-inline constexpr const char* sides_argument = "A.h5[,A2.h5]";
+inline constexpr const char* sides_argument = "A.h5";
 inline constexpr const char* what_argument = "WHAT";
 inline constexpr const char* workload_argument = "WORKLOAD";
 inline constexpr const char* shell_argument = "SHELL";
