@@ -52,6 +52,7 @@ function complete(option, colours, width) {
     axisLabel: { color: colours.faint, hideOverlap: true, ...own.axisLabel },
   });
   const axes = (given) => (Array.isArray(given) ? given.map(axis) : given && axis(given));
+  const named = [option.xAxis].flat().some((own) => own?.name);
   return {
     animation: false,
     color: colours.series,
@@ -59,7 +60,7 @@ function complete(option, colours, width) {
     ...option,
     xAxis: axes(option.xAxis),
     yAxis: axes(option.yAxis),
-    grid: { left: narrow ? 8 : 12, right: narrow ? 14 : 24, top: 34, bottom: 14, containLabel: true, ...option.grid },
+    grid: { left: narrow ? 8 : 12, right: narrow ? 14 : 24, top: 34, bottom: named ? 34 : 14, containLabel: true, ...option.grid },
     tooltip: {
       backgroundColor: colours.background,
       borderColor: colours.line,

@@ -182,7 +182,7 @@ function throughputCharts(curves, numbers) {
     return chart({
       id: i === 0 ? "throughput" : `throughput-${i}`,
       title: `Throughput, ${unit || "work/s"}`,
-      switches: bothScales,
+      switches: [...scales, { name: "y", label: "values", choices: ["linear", "log"] }],
       table: numbers,
       option: (colours, state) => ({
         xAxis: ranksAxis(own, state.x),
