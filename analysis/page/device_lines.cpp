@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/page/device_lines.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analysis/devices/usable_series.hpp"
+#include "analysis/page/page_number.hpp"
+#include "analysis/rank_facts.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using results::DeviceSeries;
+
+constexpr int digits = 5;
+
+/// The place of a quantity among all; those that are not named follow.
+std::size_t place_of(const std::string& quantity) {
+  constexpr std::array<std::string_view, 8> order{"sm_clock",    "clock",       "clock_min",
+                                                  "power",       "temperature", "throttle_reasons",
+                                                  "utilisation", "memory_clock"};
+  const auto found = std::ranges::find(order, quantity);
+  return static_cast<std::size_t>(found - order.begin());
+}
+
+double mean_of(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+using Device = std::pair<int, std::string>;  ///< rank and name
+
+/// Of each quantity, its series.
+using ByQuantity = std::map<std::pair<std::size_t, std::string>, std::vector<const DeviceSeries*>>;
+
+ByQuantity drawable(const results::PointData& point) {
+  ByQuantity result;
+  for (const DeviceSeries* const series : usable_series(point).series) {
+    if (quantity_of(series->quantity).kind == QuantityKind::counter) continue;
+    result[{place_of(series->quantity), series->quantity}].push_back(series);
+  }
+  return result;
+}
+
+/// How far each device is from the middle one, in what the devices of the quantity where it differs
+/// most are apart.
+std::map<Device, double> oddities(const ByQuantity& all) {
+  std::map<Device, double> result;
+  for (const auto& [key, series] : all) {
+    std::vector<double> means;
+    for (const DeviceSeries* const at : series) means.push_back(mean_of(at->value));
+    std::vector<double> sorted = means;
+    std::ranges::sort(sorted);
+    const double middle = sorted[sorted.size() / 2];
+    const double spread = std::max(sorted.back() - sorted.front(), 1e-3 * std::abs(middle));
+    for (std::size_t i = 0; i < series.size(); ++i) {
+      double& odd = result[{series[i]->rank, series[i]->device}];
+      if (spread > 0) odd = std::max(odd, std::abs(means[i] - middle) / spread);
+    }
+  }
+  return result;
+}
+
+/// The series from `begin` to `end` as one value.
+struct Bucket {
+  double time = 0, value = 0, low = 0, high = 0;
+};
+
+Bucket bucket_of(const DeviceSeries& series, std::size_t begin, std::size_t end,
+                 QuantityKind kind) {
+  Bucket bucket{.low = series.value[begin], .high = series.value[begin]};
+  std::uint64_t bits = 0;
+  for (std::size_t i = begin; i < end; ++i) {
+    bucket.time += series.time[i];
+    bucket.value += series.value[i];
+    bucket.low = std::min(bucket.low, series.value[i]);
+    bucket.high = std::max(bucket.high, series.value[i]);
+    // Bits beyond what a double counts exactly are none that anybody set.
+    if (series.value[i] >= 0 && series.value[i] < 0x1p53) {
+      bits |= static_cast<std::uint64_t>(series.value[i]);
+    }
+  }
+  const auto count = static_cast<double>(end - begin);
+  bucket.time /= count;
+  bucket.value = kind == QuantityKind::bits ? static_cast<double>(bits) : bucket.value / count;
+  return bucket;
+}
+
+void add_values(const DeviceSeries& series, std::size_t most, Json& line) {
+  const QuantityKind kind = quantity_of(series.quantity).kind;
+  const std::size_t samples = series.value.size();
+  const std::size_t buckets = std::min(samples, std::max<std::size_t>(most, 2));
+  Json time = Json::array(), value = Json::array(), low = Json::array(), high = Json::array();
+  bool varies = false;
+  for (std::size_t i = 0; i < buckets; ++i) {
+    const Bucket bucket =
+        bucket_of(series, i * samples / buckets, (i + 1) * samples / buckets, kind);
+    time.push_back(drawn(bucket.time, digits));
+    value.push_back(kind == QuantityKind::bits ? drawn(bucket.value, 16)
+                                               : drawn(bucket.value, digits));
+    low.push_back(drawn(bucket.low, digits));
+    high.push_back(drawn(bucket.high, digits));
+    varies = varies || low.back() != high.back();
+  }
+  line["averaged"] = (samples + buckets - 1) / buckets;
+  line["time"] = std::move(time);
+  line["value"] = std::move(value);
+  if (!varies || kind == QuantityKind::bits) return;
+  line["low"] = std::move(low);
+  line["high"] = std::move(high);
+}
+
+}  // namespace
+
+Json device_lines(std::span<const results::RankFacts> facts, const results::PointData& point,
+                  const DetailLimits& limits) {
+  Json lines = Json::array();
+  const ByQuantity all = drawable(point);
+  const std::map<Device, double> odd = oddities(all);
+  for (const auto& [key, series] : all) {
+    std::vector<const DeviceSeries*> drawn_ones = series;
+    std::ranges::stable_sort(drawn_ones, std::ranges::greater{}, [&](const DeviceSeries* at) {
+      return odd.at({at->rank, at->device});
+    });
+    drawn_ones.resize(std::min(drawn_ones.size(), limits.devices));
+    std::ranges::stable_sort(drawn_ones, {}, [](const DeviceSeries* at) { return at->rank; });
+    for (const DeviceSeries* const at : drawn_ones) {
+      const results::RankFacts* const of_rank = facts_of(facts, point, at->rank);
+      Json line{{"device", at->device},
+                {"rank", at->rank},
+                {"host", of_rank != nullptr ? of_rank->host : ""},
+                {"quantity", at->quantity},
+                {"unit", at->unit}};
+      add_values(*at, limits.samples, line);
+      lines.push_back(std::move(line));
+    }
+  }
+  return lines;
+}
+
+std::size_t device_lines_left_out(const results::PointData& point, const DetailLimits& limits) {
+  std::size_t count = 0;
+  for (const auto& [key, series] : drawable(point)) {
+    count += series.size() - std::min(series.size(), limits.devices);
+  }
+  return count;
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "program/outline.hpp"
+#include "timeline/intervals.hpp"
+#include "timeline/timeline.hpp"
+#include "units/quantity.hpp"
+
+namespace isoscale::analysis {
+
+/// A kind of op, or what several kinds have in common: kinds as in program::OpKind, then these.
+enum class LaneOp : std::uint8_t { compute = program::op_kind_count, copies, communication };
+inline constexpr std::size_t lane_op_count = program::op_kind_count + 3;
+
+/// An op of a lane, or several.
+struct LaneSpan {
+  std::uint8_t op = 0;  ///< program::OpKind or LaneOp
+  std::uint8_t stream = 0;
+  program::Place place{};
+  units::Nanoseconds start, end;
+  units::Nanoseconds busy;  ///< the lengths of its ops
+  std::size_t merged = 1;   ///< ops that it is made of
+
+  [[nodiscard]] units::Nanoseconds gaps() const { return end - start - busy; }
+};
+
+/// What two neighbours of a stream need to have in common, beside the phase, to become one.
+enum class Alike : std::uint8_t { kind_and_microbatch, microbatch, phase };
+
+/// The ops of a step by stream and start, without those that take no time, within `window`.
+[[nodiscard]] std::vector<LaneSpan> spans_of(const program::Outline& outline,
+                                             const timeline::StepTrace& trace,
+                                             const timeline::Interval& window);
+
+/// Puts neighbours together that are alike and no further apart than `tolerance`. What they do not
+/// share becomes none: layer and microbatch -1, the kind a LaneOp.
+[[nodiscard]] std::vector<LaneSpan> merged(const std::vector<LaneSpan>& spans, Alike alike,
+                                           units::Nanoseconds tolerance);
+
+/// Time of a rank's step in which it neither computes nor copies.
+struct LaneIdle {
+  enum class Kind : std::uint8_t { waiting = 0, gap = 1 } kind{};  ///< waiting: it communicates
+  timeline::Interval time{};
+};
+[[nodiscard]] std::vector<LaneIdle> idle_of(const std::vector<LaneSpan>& spans,
+                                            const timeline::Interval& step);
+
+}  // namespace isoscale::analysis

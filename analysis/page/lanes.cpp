@@ -1,0 +1,238 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/page/lanes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/breakdown/trace_check.hpp"
+#include "analysis/page/lane_choice.hpp"
+#include "analysis/page/lane_spans.hpp"
+#include "analysis/page/page_number.hpp"
+#include "analysis/rank_facts.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using timeline::Interval;
+using units::Nanoseconds;
+
+constexpr std::int64_t pixels = 2000;  ///< of a wide timeline; less than one cannot be seen
+
+/// What is drawn of one rank.
+struct Lane {
+  int rank = 0;
+  Nanoseconds zero;  ///< what is drawn as 0
+  std::vector<LaneSpan> spans{};
+  std::vector<LaneIdle> idle{};
+};
+
+/// All lanes of a step, on one clock as far as there is one.
+struct LaneSet {
+  Nanoseconds begin, length;
+  std::vector<Lane> lanes;
+  std::size_t spans_left_out = 0;
+};
+
+/// A rank whose clock cannot be compared begins with the others.
+LaneSet lanes_of(const results::PointData& point, const LaneStep& step,
+                 const std::vector<int>& ranks) {
+  std::vector<Nanoseconds> begins;
+  for (const int rank : ranks) {
+    if (aligned(point, rank)) begins.push_back(step.of[static_cast<std::size_t>(rank)]->begin);
+  }
+  std::ranges::sort(begins);
+  // Aligned or not, ranks of one step are not further apart than two of its lengths.
+  const auto is_near = [&](Nanoseconds begin) {
+    const Nanoseconds off = begin - begins[begins.size() / 2];
+    return off <= step.length * 2 && off >= step.length * -2;
+  };
+  std::erase_if(begins, [&](Nanoseconds begin) { return !is_near(begin); });
+  LaneSet set;
+  if (!begins.empty()) set.begin = begins.front();
+  for (const int rank : ranks) {
+    const timeline::StepTrace& trace = *step.of[static_cast<std::size_t>(rank)];
+    const bool fits = aligned(point, rank) && !begins.empty() && is_near(trace.begin);
+    Lane& lane = set.lanes.emplace_back(Lane{.rank = rank, .zero = fits ? set.begin : trace.begin});
+    set.length = std::max(set.length, trace.end - lane.zero);
+  }
+  for (Lane& lane : set.lanes) {
+    const timeline::StepTrace& trace = *step.of[static_cast<std::size_t>(lane.rank)];
+    lane.spans = spans_of(point.outline.of(lane.rank), trace,
+                          {.begin = lane.zero, .end = lane.zero + set.length});
+    lane.idle = idle_of(lane.spans, {.begin = trace.begin, .end = trace.end});
+  }
+  return set;
+}
+
+std::size_t count_spans(const std::vector<Lane>& lanes) {
+  std::size_t count = 0;
+  for (const Lane& lane : lanes) count += lane.spans.size();
+  return count;
+}
+
+/// The `most` longest of what has begin and end by `time_of`, in the order of time.
+template <class Item, class TimeOf>
+void keep_longest(std::vector<Item>& items, std::size_t most, const TimeOf& time_of) {
+  if (items.size() <= most) return;
+  const auto longer = [&](const Item& a, const Item& b) {
+    return time_of(a).end - time_of(a).begin > time_of(b).end - time_of(b).begin;
+  };
+  std::vector<Item> sorted = items;
+  std::ranges::nth_element(sorted, sorted.begin() + static_cast<std::ptrdiff_t>(most), longer);
+  const Item bar = sorted[most];
+  std::erase_if(items, [&](const Item& item) { return !longer(item, bar); });
+}
+
+/// Puts spans together until there are at most `most`; where that does not do, the last lanes go,
+/// then the shortest spans.
+void thin_out(LaneSet& set, std::size_t most) {
+  const Nanoseconds pixel = set.length / pixels;
+  const auto merge = [&](Alike alike, Nanoseconds tolerance) {
+    for (Lane& lane : set.lanes) lane.spans = merged(lane.spans, alike, tolerance);
+  };
+  merge(Alike::kind_and_microbatch, pixel);
+  if (count_spans(set.lanes) > most) merge(Alike::microbatch, pixel);
+  constexpr std::int64_t widest = 64;
+  for (std::int64_t width = 1; width <= widest && count_spans(set.lanes) > most; width *= 2) {
+    merge(Alike::phase, pixel * width);
+  }
+  while (set.lanes.size() > 1 && count_spans(set.lanes) > most) set.lanes.pop_back();
+  const std::size_t before = count_spans(set.lanes);
+  const std::size_t each = std::max<std::size_t>(1, most / set.lanes.size());
+  for (Lane& lane : set.lanes) {
+    if (before > most) {
+      keep_longest(lane.spans, each,
+                   [](const LaneSpan& at) { return Interval{.begin = at.start, .end = at.end}; });
+    }
+    std::erase_if(lane.idle,
+                  [&](const LaneIdle& at) { return at.time.end - at.time.begin < pixel; });
+    keep_longest(lane.idle, std::max<std::size_t>(1, each / 2),
+                 [](const LaneIdle& at) { return at.time; });
+  }
+  set.spans_left_out = before - count_spans(set.lanes);
+}
+
+/// Names in the order in which they are first asked for.
+class Names {
+ public:
+  int of(std::string name) {
+    const auto [at, is_new] =
+        places_.try_emplace(std::move(name), static_cast<int>(places_.size()));
+    if (is_new) all_.push_back(at->first);
+    return at->second;
+  }
+  [[nodiscard]] const Json& all() const { return all_; }
+
+ private:
+  std::map<std::string, int> places_;
+  Json all_ = Json::array();
+};
+
+std::string name_of(std::uint8_t op) {
+  if (op < program::op_kind_count) {
+    return std::string{program::name(static_cast<program::OpKind>(op))};
+  }
+  const auto of = static_cast<LaneOp>(op);
+  return of == LaneOp::compute ? "compute" : of == LaneOp::copies ? "copies" : "communication";
+}
+
+Json lane_json(std::span<const results::RankFacts> facts, const results::PointData& point,
+               int rank) {
+  const mesh::Coordinates at = mesh::coordinates(point.mesh, rank);
+  const bool is_stage = point.mesh.pp > 1 && mesh::rank_at(point.mesh, {.pp = at.pp}) == rank;
+  const results::RankFacts* const of_rank = facts_of(facts, point, rank);
+  const program::Outline& outline = point.outline.of(rank);
+  std::size_t streams = 0;
+  for (const program::OutlineOp& op : outline.ops) {
+    streams = std::max<std::size_t>(streams, op.stream + 1U);
+  }
+  Json names = Json::array();
+  for (std::size_t i = 0; i < streams; ++i) {
+    names.push_back(i < outline.streams.size() ? outline.streams[i] : fmt::format("stream {}", i));
+  }
+  return {{"rank", rank},
+          {"host", of_rank != nullptr ? of_rank->host : ""},
+          {"label", is_stage ? fmt::format("stage {}", at.pp) : fmt::format("rank {}", rank)},
+          {"coordinates", {{"dp", at.dp}, {"tp", at.tp}, {"pp", at.pp}}},
+          {"streams", names}};
+}
+
+/// Columns of the same length, by name.
+Json columns(std::initializer_list<const char*> names) {
+  Json object = Json::object();
+  for (const char* const name : names) object[name] = Json::array();
+  return object;
+}
+
+void add_spans(const LaneSet& set, Json& timeline) {
+  Names ops, phases;
+  Json spans = columns({"lane", "stream", "op", "phase", "layer", "microbatch", "start", "length"});
+  std::size_t merged = 0;
+  Nanoseconds gaps;
+  for (std::size_t lane = 0; lane < set.lanes.size(); ++lane) {
+    for (const LaneSpan& span : set.lanes[lane].spans) {
+      spans["lane"].push_back(lane);
+      spans["stream"].push_back(span.stream);
+      spans["op"].push_back(ops.of(name_of(span.op)));
+      spans["phase"].push_back(phases.of(std::string{program::name(span.place.phase)}));
+      spans["layer"].push_back(span.place.layer);
+      spans["microbatch"].push_back(span.place.microbatch);
+      spans["start"].push_back((span.start - set.lanes[lane].zero).value());
+      spans["length"].push_back((span.end - span.start).value());
+      merged += span.merged - 1;
+      gaps += span.gaps();
+    }
+  }
+  timeline["ops"] = ops.all();
+  timeline["phases"] = phases.all();
+  timeline["spans"] = std::move(spans);
+  timeline["merged"] = merged;
+  timeline["merged_gaps"] = gaps.value();
+  timeline["spans_left_out"] = set.spans_left_out;
+}
+
+Json idle_json(const LaneSet& set) {
+  Json idle = columns({"lane", "start", "length", "kind"});
+  for (std::size_t lane = 0; lane < set.lanes.size(); ++lane) {
+    for (const LaneIdle& at : set.lanes[lane].idle) {
+      idle["lane"].push_back(lane);
+      idle["start"].push_back((at.time.begin - set.lanes[lane].zero).value());
+      idle["length"].push_back((at.time.end - at.time.begin).value());
+      idle["kind"].push_back(static_cast<int>(at.kind));
+    }
+  }
+  return idle;
+}
+
+}  // namespace
+
+Json lanes(std::span<const results::RankFacts> facts, const PointReport& point,
+           const DetailLimits& limits) {
+  const results::PointData& data = *point.data;
+  const std::optional<LaneStep> step = typical_traced_step(data);
+  if (!step) return {};
+  LaneSet set = lanes_of(data, *step, lane_ranks(point, *step, limits));
+  thin_out(set, limits.spans);
+  Json timeline{{"step", step->step},
+                {"begin", 0},
+                {"length", drawn(units::to_seconds(set.length).value(), 9)},
+                {"step_time", drawn(units::to_seconds(step->length).value(), 9)}};
+  Json of_lanes = Json::array();
+  for (const Lane& lane : set.lanes) of_lanes.push_back(lane_json(facts, data, lane.rank));
+  timeline["lanes"] = std::move(of_lanes);
+  add_spans(set, timeline);
+  timeline["idle"] = idle_json(set);
+  timeline["left_out"] = step->traced() - set.lanes.size();
+  return timeline;
+}
+
+}  // namespace isoscale::analysis
