@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/page/budget.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "analysis/page/asset.hpp"
+#include "analysis/page/page.hpp"
+#include "analysis/page/page_data.hpp"
+#include "base/error.hpp"
+#include "bench_samples.hpp"
+#include "launch_samples.hpp"
+#include "report_samples.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using testing::Contains;
+using testing::HasSubstr;
+
+Json data_of(const results::RunData& run, std::size_t most = most_page_bytes) {
+  const RunReport made = make_report(run, "a.h5", {});
+  return page_data({.runs = {&made, 1}}, most);
+}
+
+std::vector<std::string> notes_of(const Json& data) {
+  return data["notes"].get<std::vector<std::string>>();
+}
+
+/// Points of 1 to 64 ranks with steps, lines and traces.
+results::RunData many_points() {
+  results::RunData run = samples::launch("many", 8, 8);
+  samples::Script script;
+  for (int i = 0; i < 40; ++i) script.compute().all_reduce(mesh::Axis::dp, 1).copy();
+  for (int ranks = 1; ranks <= 64; ranks *= 2) {
+    results::PointData& point = samples::add(run, {.dp = ranks}, 1e-3);
+    timeline::Timeline step;
+    for (int rank = 0; rank < ranks; ++rank) {
+      std::vector<std::pair<int, int>> spans;
+      for (int i = 0; i < 120; ++i) spans.emplace_back(1000 * i, 1000 * i + 700);
+      step.ranks.push_back(samples::trace(rank, {0, 120'000}, spans));
+      results::DeviceSeries& line = point.device_series.emplace_back();
+      line = {.rank = rank, .device = "gpu 0", .quantity = "power", .unit = "W"};
+      for (int i = 0; i < 600; ++i) {
+        line.time.push_back(i * 0.1);
+        line.value.push_back(500 + i % 7);
+      }
+    }
+    samples::set_trace(
+        point, samples::point({.dp = ranks}, std::vector(static_cast<std::size_t>(ranks), script),
+                              std::move(step)));
+  }
+  return run;
+}
+
+TEST(PageBudget, LowersDetailThenLeavesPointsOfFewRanksOut) {
+  const results::RunData run = many_points();
+  const Json whole = data_of(run);
+  ASSERT_EQ(whole["details"].size(), 7U);
+  const std::size_t bytes = page_bytes(whole);
+  EXPECT_THAT(notes_of(whole), testing::Not(Contains(HasSubstr("too large"))));
+
+  const Json coarser = data_of(run, bytes * 3 / 4);
+  EXPECT_LE(page_bytes(coarser), bytes * 3 / 4);
+  EXPECT_EQ(coarser["details"].size(), 7U);
+  EXPECT_THAT(notes_of(coarser), Contains(HasSubstr("pictures of 7 points are coarser")));
+
+  const std::size_t little = page_bytes(whole["report"]) * 3 / 2 + 30'000;
+  const Json small = data_of(run, little);
+  EXPECT_LE(page_bytes(small), little);
+  ASSERT_LT(small["details"].size(), 7U);
+  ASSERT_GT(small["details"].size(), 0U);
+  EXPECT_EQ(small["details"].back()["ranks"], 64);
+  EXPECT_THAT(notes_of(small), Contains(HasSubstr("points are left out, those of the fewest")));
+  EXPECT_EQ(small["report"]["runs"][0]["points"], whole["report"]["runs"][0]["points"]);
+}
+
+TEST(PageBudget, ThinsOutRowsButKeepsSlowPairsAndFailures) {
+  results::RunData run = samples::run();
+  run.ranks = 32;
+  results::PointData point = samples::bench_point(0, "p2p", 32);
+  for (int src = 0; src < 32; ++src) {
+    for (int dst = 0; dst < 32; ++dst) {
+      if (src == dst) continue;
+      const double time = src == 5 && dst == 9 ? 4e-3 : 1e-3;
+      results::RowData row =
+          samples::row({{"op", "p2p"}, {"kind", "bandwidth"}, {"class", "same node"}},
+                       {{"src", src}, {"dst", dst}, {"bytes", 4e6}}, time, 2);
+      row.ranks = {src, dst};
+      if (src == 30 && dst == 3) {
+        row = samples::excused(row, results::PointStatus::failed, "no answer");
+      }
+      point.rows.push_back(std::move(row));
+    }
+  }
+  run.points.push_back(std::move(point));
+  const std::size_t whole = page_bytes(data_of(run));
+  const Json data = data_of(run, whole / 2 + 20'000);
+  EXPECT_LE(page_bytes(data), whole / 2 + 20'000);
+  const Json& rows = data["report"]["runs"][0]["points"][0]["rows"];
+  const auto left_out = data["report"]["runs"][0]["points"][0]["rows_left_out"].get<std::size_t>();
+  EXPECT_EQ(rows.size() + left_out, 32U * 31U);
+  EXPECT_GT(rows.size(), 100U);
+  const auto has = [&](int src, int dst) {
+    return std::ranges::any_of(
+        rows, [&](const Json& row) { return row["src"] == src && row["dst"] == dst; });
+  };
+  EXPECT_TRUE(has(5, 9));
+  EXPECT_TRUE(has(30, 3));
+  EXPECT_THAT(notes_of(data), Contains(HasSubstr(std::to_string(left_out) + " rows")));
+}
+
+TEST(PageBudget, HoldsForManyLaunches) {
+  std::vector<results::RunData> launches;
+  for (int i = 0; i < 40; ++i) {
+    launches.push_back(samples::launch_of("launch" + std::to_string(i), 2, 2, 1e-3 + i * 1e-6));
+  }
+  const samples::JoinedLaunches joined{std::move(launches)};
+  const std::size_t most = page_bytes(page_data(joined.report())) * 9 / 10;
+  const Json data = page_data(joined.report(), most);
+  EXPECT_LE(page_bytes(data), most);
+  EXPECT_FALSE(data["report"]["curves"].empty());
+}
+
+TEST(PageBudget, CutsNamesOfAMillionCharacters) {
+  results::RunData run = samples::two_curves();
+  const std::string name(1'000'000, '<');
+  run.points[0].workload = name;
+  run.points[0].options[name] = name;
+  run.warnings = {name};
+  run.rank_facts[0].host = name;
+  run.rank_facts[1].text[name] = name;
+  run.points[1].injections = {name};
+  const Json data = data_of(run);
+  EXPECT_LT(page_bytes(data), 500'000U);
+  EXPECT_THAT(notes_of(data), Contains(HasSubstr("longer than 2000 characters are cut")));
+}
+
+TEST(PageDocument, HasNoMarkupOfRunFiles) {
+  if (!page_asset()) GTEST_SKIP() << "this build has no page";
+  results::RunData run = samples::hostile_run();
+  const std::string markup = "</script><img src=x onerror=alert(1)><!--<script>";
+  run.warnings = {markup};
+  run.rank_facts[0].text[markup] = markup;
+  for (results::PointData& point : run.points) {
+    point.workload = markup;
+    point.reason = markup;
+    point.options[markup] = markup;
+    point.injections = {markup};
+    point.device_series = {{.rank = 0,
+                            .device = markup,
+                            .quantity = markup,
+                            .unit = markup,
+                            .time = {0, 1},
+                            .value = {0, 1}}};
+    for (auto& outline : point.outline.outlines) outline.streams = {markup, markup, markup};
+  }
+  const RunReport made = make_report(run, markup, {});
+  const std::string page = page_document(page_data({.runs = {&made, 1}}));
+  const std::string opening = "<script id=\"data\" type=\"application/json\">";
+  const std::size_t begin = page.find(opening) + opening.size();
+  ASSERT_NE(page.find(opening), std::string::npos);
+  const std::size_t end = page.find('<', begin);
+  EXPECT_EQ(page.compare(end, 9, "</script>"), 0) << page.substr(end, 80);
+  const Json data = Json::parse(page.substr(begin, end - begin));
+  EXPECT_EQ(data["report"]["warnings"].is_array(), true);
+  EXPECT_EQ(data["report"]["runs"][0]["warnings"][0], markup);
+  EXPECT_THAT(page.substr(begin, end - begin), testing::HasSubstr("\\u003c/script>"));
+}
+
+TEST(PageDocument, SaysHowToGetAPageWhereThereIsNone) {
+  if (page_asset()) GTEST_SKIP() << "this build has a page";
+  EXPECT_THROW(require_page(), base::UsageError);
+}
+
+}  // namespace
+}  // namespace isoscale::analysis

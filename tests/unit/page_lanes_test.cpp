@@ -1,0 +1,251 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/page/lanes.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/page/device_lines.hpp"
+#include "analysis/page/lane_choice.hpp"
+#include "analysis/page/lane_spans.hpp"
+#include "launch_samples.hpp"
+#include "report_samples.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using samples::Script;
+using testing::ElementsAre;
+using units::Nanoseconds;
+
+/// The lanes of a point without anything derived from it.
+Json lanes_of(const results::PointData& data, const DetailLimits& limits = {}) {
+  PointReport point;
+  point.data = &data;
+  return lanes({}, point, limits);
+}
+
+std::vector<int> column(const Json& object, const char* name) {
+  return object[name].get<std::vector<int>>();
+}
+
+TEST(Lanes, ShowEachOpOfEachRankAndWhenNothingIsDone) {
+  results::RunData run = samples::two_curves();
+  const Json timeline = lanes_of(run.points[2]);
+  ASSERT_EQ(timeline["lanes"].size(), 4U);
+  EXPECT_EQ(timeline["lanes"][3]["label"], "rank 3");
+  EXPECT_EQ(timeline["lanes"][3]["coordinates"], (Json{{"dp", 3}, {"tp", 0}, {"pp", 0}}));
+  EXPECT_EQ(timeline["lanes"][3]["streams"], (Json{"compute", "second", "third"}));
+  EXPECT_EQ(timeline["length"], 1e-6);
+  EXPECT_EQ(timeline["step_time"], 1e-6);
+  EXPECT_EQ(timeline["ops"], (Json{"gemm", "all_reduce", "copy"}));
+  const Json& spans = timeline["spans"];
+  EXPECT_THAT(column(spans, "lane"), ElementsAre(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3));
+  const std::vector<int> start = column(spans, "start"), length = column(spans, "length");
+  for (int rank = 0; rank < 4; ++rank) {
+    const auto at = static_cast<std::size_t>(4 * rank);
+    const int late = 50 * rank;
+    EXPECT_THAT((std::vector<int>(&start[at], &start[at] + 4)),
+                ElementsAre(0, 720, 400 + late, 960));  // by stream, then in time
+    EXPECT_THAT((std::vector<int>(&length[at], &length[at] + 4)),
+                ElementsAre(400 + late, 240, 320 - late, 20));
+  }
+  const Json& idle = timeline["idle"];
+  EXPECT_THAT(column(idle, "kind"), ElementsAre(0, 1, 0, 1, 0, 1, 0, 1));
+  EXPECT_THAT(column(idle, "start"), ElementsAre(400, 980, 450, 980, 500, 980, 550, 980));
+  EXPECT_THAT(column(idle, "length"), ElementsAre(320, 20, 270, 20, 220, 20, 170, 20));
+  EXPECT_EQ(timeline["merged"], 0);
+  EXPECT_EQ(timeline["left_out"], 0);
+}
+
+TEST(Lanes, OfAPipelineAreItsStagesOnOneClock) {
+  const results::RunData run = samples::two_curves();
+  const Json timeline = lanes_of(run.points[4]);
+  ASSERT_EQ(timeline["lanes"].size(), 2U);
+  EXPECT_EQ(timeline["lanes"][1]["label"], "stage 1");
+  EXPECT_EQ(timeline["length"], 92e-9);  // stage 1 begins 20 ns before stage 0, and ends before it
+  EXPECT_EQ(timeline["step_time"], 72e-9);
+  EXPECT_THAT(column(timeline["spans"], "start"), ElementsAre(20, 30, 32, 72, 0, 32, 50, 70));
+}
+
+/// A point of pp = 2, tp = 2, dp = 8, whose ranks all do one thing.
+results::PointData mixed() {
+  const mesh::Shape shape{.tp = 2, .dp = 8, .pp = 2};
+  Script script;
+  script.compute();
+  timeline::Timeline step;
+  for (int rank = 0; rank < shape.size(); ++rank) {
+    step.ranks.push_back(samples::trace(rank, {0, 100}, {{0, 90}}));
+  }
+  return samples::point(shape, std::vector<Script>(32, script), std::move(step));
+}
+
+TEST(Lanes, OfAHybridAreStagesFirstThenRanksThatStandOut) {
+  const results::PointData data = mixed();
+  PointReport point;
+  point.data = &data;
+  for (int rank = 0; rank < 32; ++rank) {
+    point.breakdown.ranks.push_back(rank);
+    point.breakdown.of_rank.push_back({.compute = rank == 13 ? 2.0 : 1.0});
+    point.breakdown.caused.of_rank.push_back(rank == 21 ? 2.0 : 1.0);
+  }
+  const auto step = typical_traced_step(data);
+  ASSERT_TRUE(step);
+  const std::vector<int> ranks = lane_ranks(point, *step, {});
+  ASSERT_EQ(ranks.size(), 8U);
+  EXPECT_THAT((std::vector<int>{ranks[0], ranks[1]}), ElementsAre(0, 16));
+  EXPECT_THAT(ranks, testing::IsSupersetOf({13, 21, 31}));
+  EXPECT_EQ(lanes_of(data)["left_out"], 24);
+}
+
+TEST(Lanes, AreOfTheStepInTheMiddle) {
+  results::PointData data = samples::point({}, {Script{}.compute()}, {});
+  data.traces.clear();
+  for (const int length : {100, 300, 200, 5000}) {
+    timeline::StepTrace trace = samples::trace(0, {0, length}, {{0, length - 10}});
+    trace.step = static_cast<std::uint32_t>(data.traces.size());
+    data.traces.push_back({.ranks = {trace}});
+  }
+  data.dropped = {0, 0, 0, 1};  // the longest counts for nothing
+  EXPECT_EQ(lanes_of(data)["step"], 2);
+}
+
+TEST(Lanes, AreNoneWithoutATraceOfUse) {
+  EXPECT_TRUE(lanes_of(samples::measured(0, {.dp = 2}, 1)).is_null());
+  results::PointData data =
+      samples::point({}, {Script{}.compute()}, {{samples::trace(0, {100, 0}, {{0, 10}})}});
+  EXPECT_TRUE(lanes_of(data).is_null());
+}
+
+TEST(Lanes, PutSuchRanksAtTheBeginThatHaveNoClock) {
+  Script script;
+  script.compute();
+  results::PointData data = samples::point(
+      {.dp = 2}, {script, script},
+      {{samples::trace(0, {1000, 1100}, {{1010, 1020}}),
+        samples::trace(1, {900'000'000, 900'000'100}, {{900'000'050, 900'000'060}})}});
+  EXPECT_EQ(lanes_of(data)["length"], 1e-7);
+  EXPECT_THAT(column(lanes_of(data)["spans"], "start"), ElementsAre(10, 50));
+}
+
+/// Ops of 8 and 12 ns after each other on one stream, 2 ns between them; a step of many.
+results::PointData long_step(int ops) {
+  Script script;
+  std::vector<std::pair<int, int>> spans;
+  int now = 0;
+  for (int i = 0; i < ops; ++i) {
+    script.op(i % 2 == 0 ? program::OpKind::gemm : program::OpKind::add);
+    const int length = i % 2 == 0 ? 8 : 12;
+    spans.emplace_back(now, now + length);
+    now += length + 2;
+  }
+  return samples::point({}, {script}, {{samples::trace(0, {0, now}, spans)}});
+}
+
+TEST(Lanes, PutNeighboursTogetherAndKeepTheirTime) {
+  constexpr int ops = 3000;
+  const Json timeline = lanes_of(long_step(ops), {.spans = 100});
+  const Json& spans = timeline["spans"];
+  EXPECT_LE(spans["start"].size(), 100U);
+  EXPECT_GE(spans["start"].size(), 1U);
+  std::int64_t length = 0;
+  for (const Json& of : spans["length"]) length += of.get<std::int64_t>();
+  EXPECT_EQ(length - timeline["merged_gaps"].get<std::int64_t>(), ops * 10);
+  EXPECT_EQ(timeline["merged"].get<std::size_t>() + spans["length"].size(), ops);
+  EXPECT_EQ(timeline["spans_left_out"], 0);
+  EXPECT_EQ(timeline["ops"], Json{"compute"});
+}
+
+TEST(Lanes, MergeOnlyWhatIsAlike) {
+  const auto span = [](int start, program::OpKind kind, int microbatch, int layer) {
+    return LaneSpan{
+        .op = static_cast<std::uint8_t>(kind),
+        .place = {.phase = program::Phase::forward, .layer = layer, .microbatch = microbatch},
+        .start = Nanoseconds{start},
+        .end = Nanoseconds{start + 10},
+        .busy = Nanoseconds{10}};
+  };
+  using program::OpKind;
+  const std::vector spans{span(0, OpKind::gemm, 0, 1),   span(11, OpKind::gemm, 0, 2),
+                          span(22, OpKind::cast, 0, 2),  span(33, OpKind::cast, 1, 2),
+                          span(143, OpKind::cast, 1, 2), span(154, OpKind::all_reduce, 1, 2)};
+  const auto sizes = [&](Alike alike) {
+    std::vector<std::size_t> result;
+    for (const LaneSpan& at : merged(spans, alike, Nanoseconds{1})) result.push_back(at.merged);
+    return result;
+  };
+  EXPECT_THAT(sizes(Alike::kind_and_microbatch), ElementsAre(2, 1, 1, 1, 1));
+  EXPECT_THAT(sizes(Alike::microbatch), ElementsAre(3, 1, 1, 1));
+  EXPECT_THAT(sizes(Alike::phase), ElementsAre(4, 1, 1));
+  const LaneSpan first = merged(spans, Alike::phase, Nanoseconds{1}).front();
+  EXPECT_EQ(first.place.layer, -1);
+  EXPECT_EQ(first.place.microbatch, -1);
+  EXPECT_EQ(first.op, static_cast<std::uint8_t>(LaneOp::compute));
+  EXPECT_EQ(first.gaps().value(), 3);
+}
+
+results::DeviceSeries series(int rank, const char* quantity, const char* unit,
+                             std::vector<double> values) {
+  results::DeviceSeries made{.rank = rank,
+                             .device = "gpu " + std::to_string(rank),
+                             .quantity = quantity,
+                             .unit = unit,
+                             .value = std::move(values)};
+  for (std::size_t i = 0; i < made.value.size(); ++i) {
+    made.time.push_back(0.1 * static_cast<double>(i));
+  }
+  return made;
+}
+
+TEST(DeviceLines, KeepWhatIsLeastAndMost) {
+  results::PointData point = samples::measured(0, {.dp = 2}, 1e-3);
+  std::vector<double> power(1000, 500), reasons(1000, 0);
+  power[123] = 100;
+  power[777] = 700;
+  reasons[400] = 8;
+  reasons[401] = 64;
+  point.device_series = {series(0, "throttle_reasons", "1", reasons),
+                         series(0, "power", "W", power),
+                         series(0, "energy", "J", std::vector<double>(1000, 5)),
+                         series(1, "sm_clock", "Hz", {1.5e9, 1.5e9})};
+  const results::RunData run = samples::launch("one", 2, 1);
+  const Json lines = device_lines(run.rank_facts, point, {.samples = 100});
+  ASSERT_EQ(lines.size(), 3U);
+  EXPECT_EQ(lines[0]["quantity"], "sm_clock");
+  EXPECT_EQ(lines[0]["host"], "node1");
+  EXPECT_EQ(lines[0]["value"], (Json{1500000000, 1500000000}));
+  EXPECT_FALSE(lines[0].contains("low"));
+  EXPECT_EQ(lines[1]["quantity"], "power");
+  ASSERT_EQ(lines[1]["value"].size(), 100U);
+  EXPECT_EQ(lines[1]["averaged"], 10);
+  EXPECT_EQ(lines[1]["low"][12], 100);
+  EXPECT_EQ(lines[1]["high"][77], 700);
+  EXPECT_EQ(lines[1]["value"][77], 520);
+  EXPECT_NEAR(lines[1]["time"][1].get<double>(), 1.45, 1e-9);
+  EXPECT_EQ(lines[2]["value"][40], 72);
+}
+
+TEST(DeviceLines, AreOfTheDevicesThatDifferMost) {
+  results::PointData point = samples::measured(0, {.dp = 24}, 1e-3);
+  for (int rank = 0; rank < 24; ++rank) {
+    point.device_series.push_back(series(rank, "sm_clock", "Hz", {rank == 20 ? 1e9 : 2e9, 2e9}));
+    point.device_series.push_back(series(rank, "temperature", "K", {rank == 22 ? 350. : 320.}));
+  }
+  const Json lines = device_lines({}, point, {});
+  ASSERT_EQ(lines.size(), 32U);
+  std::vector<int> ranks;
+  for (std::size_t i = 0; i < 16; ++i) ranks.push_back(lines[i]["rank"].get<int>());
+  EXPECT_THAT(ranks, testing::IsSupersetOf({20, 22}));
+  EXPECT_TRUE(std::ranges::is_sorted(ranks));
+  EXPECT_EQ(device_lines_left_out(point, {}), 16U);
+}
+
+}  // namespace
+}  // namespace isoscale::analysis
