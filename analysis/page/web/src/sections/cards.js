@@ -41,6 +41,10 @@ function withoutEfficiency(curve, point) {
   return el("div", { class: "headline" }, el("b", { class: "huge" }, missing), el("span", { class: "note" }, why));
 }
 
+function cardTitle(name, title, ranks) {
+  return el("div", { class: "card-title" }, el("h3", { title }, name), el("span", {}, rankCount(ranks)));
+}
+
 function curveCard(curve, scale) {
   const point = largest(curve.points);
   if (!point) {
@@ -52,12 +56,11 @@ function curveCard(curve, scale) {
   const isAlone = point.efficiency === null || curve.points.length < 2;
   const isLabelled = point.labels.some((label) => unsound.includes(label)) || point.full.verified === false;
   return el("article", { class: `card${isLabelled ? " labelled" : ""}` },
-    el("h3", { title: curve.title }, brief(curve)),
+    cardTitle(brief(curve), curve.title, point.ranks),
     isAlone ? withoutEfficiency(curve, point)
       : el("div", { class: "headline" }, el("b", { class: "huge" }, percent(point.efficiency)), interval(point)),
     isAlone ? null : bar(point, scale),
-    el("p", { class: "note" }, el("b", {}, rankCount(point.ranks)),
-      ` \u00b7 ${si(point.throughput, point.unit)} \u00b7 ${seconds(point.stepTime.median)}`),
+    el("p", { class: "note" }, `${si(point.throughput, point.unit)} \u00b7 ${seconds(point.stepTime.median)} a step`),
     el("p", { class: "badges" }, badges(point)));
 }
 
@@ -81,9 +84,9 @@ function benchCard({ point }) {
   for (const [key, unit, name] of quantities) {
     const values = point.rows.map((row) => row[key]).filter((value) => typeof value === "number");
     if (values.length === 0) continue;
-    return el("article", { class: "card" }, el("h3", {}, `${point.workload}${point.dtype ? `, ${point.dtype}` : ""}`),
+    return el("article", { class: "card" }, cardTitle(`${point.workload}${point.dtype ? `, ${point.dtype}` : ""}`, null, point.ranks),
       el("div", { class: "headline" }, el("b", { class: "huge" }, si(Math.max(...values), unit))),
-      el("p", { class: "note" }, `highest ${name} of ${values.length} rows \u00b7 `, el("b", {}, rankCount(point.ranks))),
+      el("p", { class: "note" }, `highest ${name} of ${values.length} rows`),
       el("p", { class: "badges" }, badges({ labels: point.labels, full: point })));
   }
   return null;

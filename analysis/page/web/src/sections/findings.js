@@ -34,7 +34,7 @@ function finding(at, scale) {
   return el("li", { class: "finding" },
     el("div", { class: "severity" }, el("b", { class: "big" }, typeof share === "number" ? percent(share, share < 0.0995 ? 1 : 0) : missing),
       el("div", { class: "bar thin" }, el("i", { class: "lost-bar", style: `width:${scale > 0 ? (100 * (share ?? 0)) / scale : 0}%` })),
-      el("span", { class: "note" }, "of the step")),
+      el("span", { class: "note" }, typeof share === "number" ? "of the step" : "share not known")),
     el("div", {},
       el("h3", {}, at.sentence),
       where(at) ? el("p", { class: "note" }, where(at)) : null,
@@ -67,6 +67,6 @@ export function findingsSection(curves) {
       el("ol", { class: "plain findings" }, all.map((at) => finding(at, scale))),
       seen.length === 0 ? null
         : all.length === 0 ? points
-          : el("details", {}, el("summary", {}, `${seen.length} remarks on single points`), points)),
+          : el("details", {}, el("summary", {}, `${seen.length} remark${seen.length === 1 ? "" : "s"} on single points`), points)),
   };
 }

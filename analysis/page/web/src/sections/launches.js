@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // Several launches of one experiment: which they are, how far they spread, what was kept apart.
+import { rankCount } from "../causes.js";
 import { chart } from "../chart.js";
 import { data } from "../data.js";
 import { el } from "../dom.js";
@@ -36,10 +37,27 @@ function spreadRow({ name, point }) {
   return [name, point.ranks, point.launches.length, median, lower, upper, min, max, point.spread, point.labels.join(" ")];
 }
 
+/** Lying whiskers; items: [lower, upper, place]. */
+function whiskers(name, colour, items) {
+  return {
+    type: "custom",
+    name,
+    data: items,
+    encode: { x: [0, 1], y: 2 },
+    silent: true,
+    itemStyle: { color: colour },
+    renderItem: (_, api) => {
+      const [x1, y] = api.coord([api.value(0), api.value(2)]);
+      const x2 = api.coord([api.value(1), api.value(2)])[0];
+      return { type: "line", shape: { x1, y1: y, x2, y2: y }, style: { stroke: colour, lineWidth: 2, opacity: 0.7 } };
+    },
+  };
+}
+
 /** Each launch's median step against the median of all, point by point. */
 function spreadChart(report, found) {
   const runs = report.runs.map((run) => run.id);
-  const places = found.map(({ name, point }) => `${name}, ${point.ranks}`);
+  const places = found.map(({ name, point }) => `${name}, ${rankCount(point.ranks)}`);
   const own = (run) => found.flatMap(({ point }, place) =>
     point.launches.filter((at) => at.run === run && at.step_time.median !== null && point.step_time.median > 0)
       .map((at) => {
@@ -49,21 +67,23 @@ function spreadChart(report, found) {
   return chart({
     id: "spread",
     title: "Spread between launches",
-    note: "each launch's median step against the median of all launches; right is slower",
+    note: "each launch's median step against the median of all launches; right is slower; whiskers: 95% inside the launch",
     table: { columns: spreadColumns, rows: found.map(spreadRow) },
-    height: 90 + 30 * places.length,
+    height: 66 + 30 * places.length,
     option: (colours) => ({
-      xAxis: { type: "value", name: "step time against the median", nameLocation: "middle", nameGap: 26, axisLabel: { formatter: (value) => percent(value) } },
+      grid: { top: 10 },
+      xAxis: { type: "value", name: "step time against the median", nameLocation: "middle", nameGap: 26, axisLabel: { formatter: (value) => `${Number((100 * value).toFixed(2))}%` } },
       yAxis: { type: "category", data: places, inverse: true, axisTick: { show: false }, axisLabel: { interval: 0 }, splitLine: { show: true } },
-      tooltip: { trigger: "item", formatter: ({ seriesName, data: at }) => `${seriesName}, ${places[at.value[1]]} ranks\n${seconds(at.time)}, ${percent(at.value[0])}` },
-      series: runs.map((run, i) => ({
-        type: "scatter",
-        name: `launch ${i + 1}`,
-        data: own(run),
-        symbol: symbols[i % symbols.length],
-        symbolSize: 11,
-        itemStyle: { color: colours.series[i % colours.series.length], opacity: 0.85 },
-      })),
+      tooltip: { trigger: "item", formatter: ({ seriesName, data: at }) => `${seriesName}, ${places[at.value[1]]}\n${seconds(at.time)}, ${percent(at.value[0])}` },
+      series: runs.flatMap((run, i) => {
+        const name = `launch ${i + 1}`;
+        const colour = colours.series[i % colours.series.length];
+        const items = own(run);
+        return [
+          { type: "scatter", name, data: items, symbol: symbols[i % symbols.length], symbolSize: 11, itemStyle: { color: colour, opacity: 0.85 } },
+          whiskers(name, colour, items.filter((at) => at.low !== null && at.high !== null).map((at) => [at.low, at.high, at.value[1]])),
+        ];
+      }),
     }),
   });
 }
@@ -90,7 +110,7 @@ function leftOut(report, curves) {
 function says(found, curves) {
   const widest = found.reduce((worst, at) => ((at.point.spread ?? -1) > (worst?.point.spread ?? -1) ? at : worst), null);
   if (!widest || widest.point.spread === null) return `${data.report.runs.length} launches, ${curves.length} curves`;
-  return `${data.report.runs.length} launches; they differ most at ${widest.name} on ${widest.point.ranks} ranks: by ${percent(widest.point.spread)}`;
+  return `${data.report.runs.length} launches; they differ most at ${widest.name} on ${rankCount(widest.point.ranks)}: by ${percent(widest.point.spread)}`;
 }
 
 /** null for a single launch. @param {import("../data.js").Curve[]} curves */

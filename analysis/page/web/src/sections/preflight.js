@@ -10,7 +10,7 @@ const looks = { stop: "bad", warning: "warn", ok: "good", "not checked": "faint"
 
 const columns = [
   { title: "verdict", look: (value) => looks[value.replace(" (allowed)", "")] ?? null },
-  { title: "check" },
+  { title: "check", look: () => "nowrap" },
   { title: "where" },
   { title: "what was found" },
   { title: "cost" },
@@ -38,7 +38,7 @@ function merged(runs) {
 function counts(checks) {
   return el("p", { class: "counts" }, worstFirst.map((verdict) => {
     const count = checks.filter((check) => check.verdict === verdict).length;
-    return count === 0 ? null : el("span", { class: looks[verdict] }, el("b", {}, String(count)), ` ${verdict}`);
+    return count === 0 ? null : el("span", { class: looks[verdict] }, el("b", {}, String(count)), ` ${verdict}${count > 1 && (verdict === "stop" || verdict === "warning") ? "s" : ""}`);
   }));
 }
 

@@ -8,7 +8,9 @@ import { percent, seconds } from "../format.js";
 import { oneOf } from "../select.js";
 
 const mostSmall = 6;
-const least = 0.005; // of the step; what is smaller stands together
+// Of the step: what is smaller stands together, or is not seen at all.
+const least = 0.005;
+const leastSeen = 0.0005;
 const wholeFrom = 0.2; // of the step lost: then bars from zero show it well
 
 const hasWaterfall = (point) => Boolean(point.full.waterfall && point.full.waterfall.measured > 0);
@@ -27,14 +29,14 @@ function stairs(point) {
     at += amount;
   };
   for (const loss of shown) add(loss.cause, loss.seconds, partOfCause(loss.cause), meaning(loss.cause));
-  if (Math.abs(rest) >= 0.0005 * measured) add(small.length === 1 ? small[0].cause : `${small.length} smaller`, rest, "other", small.map((loss) => loss.cause).join(", "));
+  if (Math.abs(rest) >= leastSeen * measured) add(small.length === 1 ? small[0].cause : `${small.length} smaller`, rest, "other", small.map((loss) => loss.cause).join(", "));
   return [...steps, { name: "measured", seconds: measured, from: 0, to: measured, kind: "whole" }];
 }
 
-function labelOf(step, point) {
+function labelOf(step, point, isWide) {
   if (step.kind === "whole") return seconds(step.seconds);
   const share = step.seconds / point.full.waterfall.measured;
-  return `${share < 0 ? "\u2212" : "+"}${percent(Math.abs(share))}`;
+  return `${share < 0 ? "\u2212" : "+"}${percent(Math.abs(share))}${isWide ? `  ${seconds(Math.abs(step.seconds))}` : ""}`;
 }
 
 function option(point, colours, state) {
@@ -43,7 +45,11 @@ function option(point, colours, state) {
   const high = Math.max(...steps.map((step) => Math.max(step.from, step.to)));
   const from = state.axis === "whole step" ? 0 : Math.max(0, low - 0.08 * (high - low || high));
   const colour = (step) => (step.kind === "whole" ? colours.ideal : step.seconds < 0 ? colours.good : colours.parts[step.part]);
-  const end = high + 0.16 * (high - from);
+  // Where the axis does not begin at zero, bars that do fade out.
+  const fill = (step) => (from > 0 && step.kind === "whole"
+    ? { type: "linear", x: 0, y: 0, x2: 1, y2: 0, colorStops: [{ offset: 0, color: `${colours.ideal}00` }, { offset: Math.min(1, 0.06 * (high - from) / (step.to - from)), color: colours.ideal }] }
+    : colour(step));
+  const end = high + 0.2 * (high - from);
   return {
     grid: { top: 8 },
     xAxis: { type: "value", min: from, max: end, axisLabel: { formatter: (value) => (value === end || value === from && from > 0 ? "" : seconds(value)), showMaxLabel: false }, splitLine: { showMaxLine: false } },
@@ -73,10 +79,10 @@ function option(point, colours, state) {
           return {
             type: "group",
             children: [
-              { type: "rect", shape: { x: x0, y: y - height / 2, width: Math.max(1, x1 - x0), height, r: 2 }, style: { fill: colour(steps[i]) } },
+              { type: "rect", shape: { x: x0, y: y - height / 2, width: Math.max(1, x1 - x0), height, r: 2 }, style: { fill: fill(steps[i]) } },
               // To the next step: it begins where this one ends.
               ...(i + 1 < steps.length ? [{ type: "line", silent: true, shape: { x1: edge, x2: edge, y1: y + height / 2, y2: y + size - height / 2 }, style: { stroke: colours.faint, lineWidth: 1, opacity: 0.6 } }] : []),
-              { type: "text", style: { text: labelOf(steps[i], point), x: x1 + 6, y, verticalAlign: "middle", fill: colours.text, font: "12px system-ui, sans-serif" } },
+              { type: "text", style: { text: labelOf(steps[i], point, api.getWidth() > 560), x: x1 + 6, y, verticalAlign: "middle", fill: colours.text, font: "12px system-ui, sans-serif" } },
             ],
           };
         },
