@@ -4,7 +4,7 @@
 
 /**
  * An element. `attributes` become attributes, but for `on`, an object of listeners by event.
- * `children` are elements or texts; null and undefined are passed over.
+ * `children` are elements, texts or arrays of them; null and undefined are passed over.
  */
 export function el(name, attributes = {}, ...children) {
   const element = document.createElement(name);
@@ -15,7 +15,7 @@ export function el(name, attributes = {}, ...children) {
       element.setAttribute(key, value === true ? "" : String(value));
     }
   }
-  for (const child of children.flat()) {
+  for (const child of children.flat(Infinity)) {
     if (child !== null && child !== undefined) element.append(child);
   }
   return element;

@@ -3,13 +3,45 @@
 import { charts, drawAll } from "./chart.js";
 import { curves, data } from "./data.js";
 import { el } from "./dom.js";
+import { distinctOf } from "./machine.js";
+import { breakdownSection } from "./sections/breakdown.js";
 import { curvesSection } from "./sections/curves.js";
+import { findingsSection } from "./sections/findings.js";
+import { launchesSection } from "./sections/launches.js";
+import { overviewSection } from "./sections/overview.js";
+import { popSection } from "./sections/pop.js";
+import { preflightSection } from "./sections/preflight.js";
+import { provenanceSection } from "./sections/provenance.js";
+import { waterfallSection } from "./sections/waterfall.js";
 import { nextTheme } from "./theme.js";
 
-/** The sections of a page, in order; null = nothing to show. Each: {id, title, content}. */
+/**
+ * The sections of a page, in order; a function that gives null has nothing to show. Each:
+ * {id, title, content, heading: of the section where the link says less, quiet: none is seen}.
+ */
 function sections() {
   const all = curves();
-  return [curvesSection(all)].filter((section) => section !== null);
+  return [
+    () => overviewSection(all),
+    () => findingsSection(all),
+    () => curvesSection(all),
+    () => launchesSection(all),
+    () => breakdownSection(all),
+    () => waterfallSection(all),
+    () => popSection(all),
+    () => preflightSection(),
+    () => provenanceSection(),
+  ];
+}
+
+/** What cannot be drawn is said in its place, and does not take the rest of the page with it. */
+function attempt(make, i) {
+  try {
+    return make();
+  } catch (error) {
+    console.error(error);
+    return { id: `broken-${i}`, title: "Not drawn", content: el("p", { class: "bad" }, `This section could not be drawn: ${error.message}`) };
+  }
 }
 
 function themeButton() {
@@ -22,17 +54,55 @@ function themeButton() {
   return button;
 }
 
+/** "Isoscale: dp, tp on 64 ranks" */
+function titleOf({ runs }) {
+  const workloads = distinctOf(runs.flatMap((run) => run.curves.length > 0 ? run.points.filter((point) => point.efficiency !== null) : run.points).map((point) => point.workload));
+  const ranks = Math.max(...runs.map((run) => run.ranks));
+  return `Isoscale: ${workloads.slice(0, 4).join(", ") || "report"} on ${ranks} rank${ranks === 1 ? "" : "s"}`;
+}
+
+function links(shown) {
+  const byId = new Map(shown.map(({ id, title }) => [id, el("a", { href: `#${id}` }, title)]));
+  const nav = el("nav", { "aria-label": "sections", tabindex: -1 }, [...byId.values()]);
+  // The section below the header is marked, and its link is kept in view.
+  const seen = new Set();
+  const mark = () => {
+    const current = shown.find(({ id }) => seen.has(id))?.id;
+    for (const [id, link] of byId) {
+      if (id !== current) link.removeAttribute("aria-current");
+      else if (!link.hasAttribute("aria-current")) {
+        link.setAttribute("aria-current", "true");
+        nav.scrollTo({ left: link.offsetLeft - nav.offsetLeft - nav.clientWidth / 2 + link.offsetWidth / 2 });
+      }
+    }
+  };
+  const observer = new IntersectionObserver((entries) => {
+    for (const entry of entries) entry.isIntersecting ? seen.add(entry.target.id) : seen.delete(entry.target.id);
+    mark();
+  }, { rootMargin: "-15% 0px -60% 0px" });
+  return { nav, watch: () => { for (const { id } of shown) observer.observe(document.getElementById(id)); } };
+}
+
+function notes() {
+  const all = data.notes ?? [];
+  return all.length === 0 ? null : el("section", { id: "notes", "aria-label": "notes" },
+    el("h3", {}, "Left out of this page"), el("ul", {}, all.map((note) => el("li", { class: "note" }, note))));
+}
+
 function build() {
-  const shown = sections();
-  const title = "Isoscale report";
+  const shown = sections().map(attempt).filter((section) => section !== null);
+  const title = titleOf(data.report);
+  const { nav, watch } = links(shown);
   document.title = title;
   document.getElementById("page").replaceChildren(
-    el("header", {}, el("h1", {}, title), themeButton(),
-      el("nav", { "aria-label": "sections" }, shown.map(({ id, title: name }) => el("a", { href: `#${id}` }, name)))),
-    ...shown.map(({ id, title: name, content }) => el("section", { id, "aria-label": name }, el("h2", {}, name), content)),
-    el("footer", {}, (data.notes ?? []).map((note) => el("p", { class: "note" }, note)),
-      el("p", {}, `Written by Isoscale ${data.isoscale_version}.`)),
+    el("header", {}, el("h1", {}, title), nav, themeButton()),
+    ...shown.map(({ id, title: name, heading = name, quiet, content }) =>
+      el("section", { id, "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title`, class: quiet ? "unseen" : null }, heading), content)),
+    el("footer", {}, notes(), el("p", { class: "note" }, `Written by Isoscale ${data.isoscale_version}.`)),
   );
+  watch();
+  // The browser looked for the anchor before there was one.
+  if (location.hash.length > 1) document.getElementById(location.hash.slice(1))?.scrollIntoView();
 }
 
 build();

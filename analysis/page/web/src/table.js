@@ -9,6 +9,7 @@ import { missing } from "./format.js";
  * @property {string} title
  * @property {(value: any) => string} [text] how a cell shows its value; as it is without
  * @property {boolean} [number] right-aligned; sorts by value
+ * @property {(value: any) => string|null} [look] class of a cell that has a value
  */
 
 /** A cell that a spreadsheet would take for a formula begins with an apostrophe; RFC 4180. */
@@ -49,7 +50,8 @@ export function table(columns, rows, { caption = "", id, most = 200 } = {}) {
   );
   function cell(column, value) {
     const shownText = value === null || value === undefined ? missing : (column.text?.(value) ?? String(value));
-    return el("td", { class: column.number ? "number" : null }, shownText);
+    const look = value === null || value === undefined ? null : column.look?.(value);
+    return el("td", { class: [column.number ? "number" : null, look].filter(Boolean).join(" ") || null }, shownText);
   }
   function fill() {
     body.replaceChildren(

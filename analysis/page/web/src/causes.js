@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// Causes of lost time, as sections share them: shares of the step, meanings, colours.
+
+/** What each cause is, as docs/breakdown.md has it. */
+const meanings = {
+  "GEMM shapes": "smaller GEMMs are slower per FLOP",
+  "GEMM overlap": "GEMMs are slower beside communication",
+  GEMMs: "GEMMs are slower per FLOP",
+  "other compute": "element-wise ops, casts, the optimizer",
+  copies: "copies between memories",
+  communication: "transfer and wait that no computation hides",
+  bubble: "idle time that the pipeline's schedule asks for",
+  imbalance: "waiting for ranks that are late again and again",
+  noise: "waiting for ranks that are late now and then",
+  waiting: "waiting for other ranks",
+  gap: "nothing was issued",
+  other: "what no part of the step explains",
+  "uneven steps": "a step is as long as its slowest rank's",
+  untraced: "untraced steps differ from the traced ones by this",
+};
+
+/** A few words on a cause; "" for one that is not known here. */
+export function meaning(cause) {
+  return meanings[cause] ?? (cause.endsWith(" transfer") ? "transfers that no computation hides" : "");
+}
+
+const partOf = {
+  "GEMM shapes": "compute", "GEMM overlap": "compute", GEMMs: "compute", "other compute": "compute", copies: "copies",
+  communication: "transfer", bubble: "bubble", imbalance: "wait", noise: "wait", waiting: "wait", gap: "gap",
+};
+
+/** The part of a step that a cause belongs to, so that it has the same colour everywhere. */
+export function partOfCause(cause) {
+  return partOf[cause] ?? (cause.endsWith(" transfer") ? "transfer" : "other");
+}
+
+/**
+ * What a point lost, largest first; [] without a waterfall (as of the baseline).
+ * @returns {{cause: string, seconds: number, share: number}[]} share of the measured step
+ */
+export function lossesOf(point) {
+  const waterfall = point.full.waterfall;
+  if (!waterfall || !(waterfall.measured > 0)) return [];
+  return Object.entries(waterfall.lost)
+    .map(([cause, seconds]) => ({ cause, seconds, share: seconds / waterfall.measured }))
+    .sort((a, b) => b.seconds - a.seconds);
+}
+
+/** The measured point on most ranks; undefined where none was measured. */
+export const largest = (points) => points.reduce((best, at) => (best && best.ranks >= at.ranks ? best : at), undefined);
+
+/** A curve's name where there is little room: no word that its neighbours say as well. */
+export const brief = (curve) => curve.short.replace(/ scaling\b/, "").replace("schedule=", "");
+
+/** "64 ranks", "1 rank" */
+export const rankCount = (ranks) => `${ranks} rank${ranks === 1 ? "" : "s"}`;

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// What a run was made on and when, in words.
+import { si } from "./format.js";
+
+const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+/** Kinds of nodes: ranks whose facts are alike. */
+export const kindsOf = (run) => run.system?.kinds ?? [];
+
+/** Values that differ, in their order, without those that are missing. */
+export const distinctOf = (values) => [...new Set(values.filter((value) => value !== null && value !== undefined && value !== ""))];
+
+function sharesGpus(run) {
+  return run.points.some((point) => point.labels.includes("shared-gpu"));
+}
+
+/** "8 nodes \u00d7 8 GPUs" */
+function shape(run) {
+  const perNode = run.ranks / run.nodes;
+  const unit = run.device === "cuda" && !sharesGpus(run) ? "GPU" : "rank";
+  if (!Number.isInteger(perNode)) return `${plural(run.ranks, unit)} on ${plural(run.nodes, "node")}`;
+  return `${plural(run.nodes, "node")} \u00d7 ${plural(perNode, unit)}`;
+}
+
+/** What computes: the GPUs' models, else the CPUs'. */
+function models(run) {
+  const kinds = kindsOf(run);
+  const gpus = run.device === "cuda" ? distinctOf(kinds.map((kind) => kind.text.gpu_name)) : [];
+  const cpus = distinctOf(kinds.map((kind) => kind.text.cpu_model));
+  const named = gpus.length > 0 ? gpus : cpus;
+  return named.length > 2 ? `${named.length} kinds` : named.join(" and ");
+}
+
+function nodeText(kind) {
+  const { cores, memory_total: memory } = kind.number;
+  return [kind.text.cpu_model, cores ? plural(cores, "core") : "", memory ? si(memory, "B") : ""].filter(Boolean).join(", ");
+}
+
+/** "a, b, c and 5 more" */
+export function hostsText(kinds, most = 3) {
+  const hosts = distinctOf(kinds.flatMap((kind) => kind.hosts));
+  const more = hosts.length - most + kinds.reduce((sum, kind) => sum + (kind.more_hosts ?? 0), 0);
+  return hosts.slice(0, most).join(", ") + (hosts.length > most || more > 0 ? ` and ${Math.max(more, 0)} more` : "");
+}
+
+/** What drives the device, without the model that the title has. */
+function driver(run, model) {
+  const detail = run.system?.device_detail ?? "";
+  return model && detail.startsWith(model) ? detail.slice(model.length).replace(/^[,\s]+/, "") : detail;
+}
+
+/** @returns {{title: string, details: string[]}} of one run */
+export function machineOf(run) {
+  const kinds = kindsOf(run);
+  const model = models(run);
+  const nodes = distinctOf(kinds.map(nodeText));
+  return {
+    title: shape(run) + (model ? `, ${model}` : ""),
+    details: [
+      kinds.length > 0 ? hostsText(kinds) : "",
+      nodes.length === 1 ? nodes[0] : nodes.length > 1 ? `${nodes.length} kinds of node` : "",
+      driver(run, model),
+      (run.system?.mpi_library ?? "").split(",")[0],
+    ].filter(Boolean),
+  };
+}
+
+/** "2026-11-21 23:36 UTC"; what is no such time as it is. */
+export function dateText(created) {
+  const at = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d(\.\d+)?)?Z$/.exec(created ?? "");
+  return at ? `${at[1]} ${at[2]} UTC` : created ?? "";
+}

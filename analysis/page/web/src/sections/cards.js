@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// A card for each curve: its efficiency on most ranks, big, with a bar against the ideal.
+import { brief, largest, rankCount } from "../causes.js";
+import { benches, unsound } from "../data.js";
+import { el } from "../dom.js";
+import { fixed, missing, percent, seconds, si } from "../format.js";
+
+const most = 15;
+
+/** What is to be said of a point beside its number: {text, kind}. */
+function marks(point) {
+  const verified = point.full.verified;
+  return [
+    ...point.labels.map((text) => ({ text, kind: "warn" })),
+    ...(verified === false ? [{ text: "did not verify", kind: "bad" }] : []),
+    ...(verified === null ? [{ text: "not verified", kind: "warn" }] : []),
+  ];
+}
+
+export const badges = (point) => marks(point).map(({ text, kind }) => el("span", { class: `badge ${kind}` }, text));
+
+/** Of the ideal: what is reached, what is lost, the interval. All bars of a page have one scale. */
+function bar(point, scale) {
+  const at = (value) => `${(100 * Math.min(value, scale)) / scale}%`;
+  const interval = point.efficiencyInterval;
+  return el("div", { class: "bar", "aria-hidden": "true" },
+    el("i", { class: "lost", style: `width:${at(1)}` }),
+    el("i", { class: "reached", style: `width:${at(point.efficiency)}` }),
+    interval ? el("i", { class: "interval", style: `left:${at(interval[0])};right:calc(100% - ${at(interval[1])})` }) : null,
+    el("i", { class: "ideal", style: `left:${at(1)}` }));
+}
+
+function interval(point) {
+  const at = point.efficiencyInterval;
+  return at ? el("span", { class: "note", title: "95% interval" }, `${fixed(100 * at[0], 1)}\u2013${percent(at[1])}`) : null;
+}
+
+function withoutEfficiency(curve, point) {
+  const why = curve.baseline === null ? "no baseline" : "the baseline alone";
+  return el("div", { class: "headline" }, el("b", { class: "huge" }, missing), el("span", { class: "note" }, why));
+}
+
+function cardTitle(name, title, ranks) {
+  return el("div", { class: "card-title" }, el("h3", { title }, name), el("span", {}, rankCount(ranks)));
+}
+
+function curveCard(curve, scale) {
+  const point = largest(curve.points);
+  if (!point) {
+    const first = curve.skipped[0];
+    return el("article", { class: "card labelled" }, el("h3", { title: curve.title }, brief(curve)),
+      el("div", { class: "headline" }, el("b", { class: "huge" }, missing)),
+      el("p", { class: "note" }, `nothing measured: ${first?.reason || first?.status || "no points"}`));
+  }
+  const isAlone = point.efficiency === null || curve.points.length < 2;
+  const isLabelled = point.labels.some((label) => unsound.includes(label)) || point.full.verified === false;
+  return el("article", { class: `card${isLabelled ? " labelled" : ""}` },
+    cardTitle(brief(curve), curve.title, point.ranks),
+    isAlone ? withoutEfficiency(curve, point)
+      : el("div", { class: "headline" }, el("b", { class: "huge" }, percent(point.efficiency)), interval(point)),
+    isAlone ? null : bar(point, scale),
+    el("p", { class: "note" }, `${si(point.throughput, point.unit)} \u00b7 ${seconds(point.stepTime.median)} a step`),
+    el("p", { class: "badges" }, badges(point)));
+}
+
+/** The cards of the curves, in the report's order. */
+export function curveCards(curves) {
+  const reached = curves.map((curve) => largest(curve.points)?.efficiency).filter((value) => value > 0);
+  const scale = Math.max(1, ...reached);
+  const perNode = curves.some((curve) => curve.perNode);
+  const cards = curves.map((curve) => curveCard(curve, scale));
+  return el("div", {},
+    el("p", { class: "note" }, `efficiency on most ${perNode ? "nodes" : "ranks"}: throughput per ${perNode ? "node" : "rank"} `
+      + "against the baseline; the bar's end is ideal; hollow: no scaling result"),
+    el("div", { class: "cards" }, cards.slice(0, most)),
+    cards.length <= most ? null
+      : el("details", {}, el("summary", {}, `${cards.length - most} more curves`), el("div", { class: "cards" }, cards.slice(most))));
+}
+
+const quantities = [["busbw", "B/s", "bus bandwidth"], ["flops", "FLOP/s", "rate"], ["bandwidth", "B/s", "bandwidth"]];
+
+function benchCard({ point }) {
+  for (const [key, unit, name] of quantities) {
+    const values = point.rows.map((row) => row[key]).filter((value) => typeof value === "number");
+    if (values.length === 0) continue;
+    return el("article", { class: "card" }, cardTitle(`${point.workload}${point.dtype ? `, ${point.dtype}` : ""}`, null, point.ranks),
+      el("div", { class: "headline" }, el("b", { class: "huge" }, si(Math.max(...values), unit))),
+      el("p", { class: "note" }, `highest ${name} of ${values.length} rows`),
+      el("p", { class: "badges" }, badges({ labels: point.labels, full: point })));
+  }
+  return null;
+}
+
+/** Where nothing scales: the peaks of the micro-benchmarks. */
+export function benchCards() {
+  const cards = benches().map(benchCard).filter((card) => card !== null).slice(0, most);
+  return cards.length > 0 ? el("div", { class: "cards" }, cards) : el("p", { class: "note" }, "no point was measured");
+}

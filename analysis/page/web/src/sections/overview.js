@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// The first screen: what was measured on what, how well it scales, why not better, what to mind.
+import { brief, largest, lossesOf, meaning, partOfCause, rankCount } from "../causes.js";
+import { data, unsound } from "../data.js";
+import { el } from "../dom.js";
+import { percent } from "../format.js";
+import { dateText, distinctOf, machineOf } from "../machine.js";
+import { benchCards, curveCards } from "./cards.js";
+import { findingsOf } from "./findings.js";
+import { warningsOf } from "./warnings.js";
+
+const mostCauses = 3;
+const mostFindings = 3;
+const mostWarnings = 4;
+
+function fact(name, title, details) {
+  return el("div", { class: "fact" }, el("dt", {}, name), el("dd", {}, el("b", {}, title)),
+    details ? el("dd", { class: "note" }, details) : null);
+}
+
+const listed = (values, most = 6) =>
+  values.slice(0, most).join(", ") + (values.length > most ? ` and ${values.length - most} more` : "");
+
+function machineFact(runs) {
+  const machines = runs.map(machineOf);
+  const titles = distinctOf(machines.map((at) => at.title));
+  if (titles.length === 1) return fact("machine", titles[0], machines[0].details.join(" \u00b7 "));
+  return fact("machines", listed(titles, 3), `${titles.length} shapes in ${runs.length} launches`);
+}
+
+function ranFact(runs) {
+  const scaled = runs.flatMap((run) => run.points.filter((point) => run.curves.some((curve) => curve.points.includes(point.index))));
+  const points = runs.flatMap((run) => run.points);
+  const of = (key, from = scaled) => distinctOf(from.map((point) => point[key]));
+  const others = of("workload", points.filter((point) => !scaled.includes(point)));
+  if (scaled.length === 0) return fact("ran", listed(others, 8), listed(of("dtype", points)));
+  const models = [listed(of("model")), listed(of("dtype")), `${of("scaling").join(", ")} scaling`];
+  return fact("ran", listed(of("workload"), 8),
+    [...models, others.length > 0 ? `also ${listed(others, 4)}` : ""].filter(Boolean).join(" \u00b7 "));
+}
+
+function launchFact(runs) {
+  const dates = runs.map((run) => run.created).sort();
+  const versions = distinctOf(runs.map((run) => run.isoscale_version));
+  const from = dateText(dates[0]);
+  const to = dateText(dates.at(-1));
+  return fact(runs.length === 1 ? "launch" : `${runs.length} launches`, from === to ? from : `${from} to ${to}`,
+    `Isoscale ${versions.join(", ")} \u00b7 ${distinctOf(runs.map((run) => (run.system?.git_hash ? `git ${run.system.git_hash}` : ""))).join(", ")}`);
+}
+
+/** The largest losses at the largest counts, each cause once, where it is worst. */
+function causes(curves) {
+  const all = curves.flatMap((curve) => {
+    const point = largest(curve.points);
+    if (!point) return [];
+    const isSound = !point.labels.some((label) => unsound.includes(label));
+    return lossesOf(point).filter((loss) => loss.share > 0).map((loss) => ({ ...loss, curve, point, isSound }));
+  });
+  // What ranks that share cores lose says little about the machine: only where there is nothing else.
+  const counted = all.some((at) => at.isSound) ? all.filter((at) => at.isSound) : all;
+  const worst = new Map();
+  for (const at of counted.sort((a, b) => b.share - a.share)) {
+    const known = worst.get(at.cause);
+    if (known) known.others += at.share >= 0.01 ? 1 : 0;
+    else worst.set(at.cause, { ...at, others: 0 });
+  }
+  return [...worst.values()].slice(0, mostCauses);
+}
+
+function causeItem({ cause, share, curve, point, others, isSound }, scale) {
+  const more = others > 0 ? `, ${others} other curve${others === 1 ? "" : "s"} too` : "";
+  const label = isSound ? "" : ` (${point.labels.join(", ")})`;
+  return el("li", { class: "cause", title: meaning(cause) },
+    el("b", { class: "big" }, percent(share, share < 0.0995 ? 1 : 0)),
+    el("div", {},
+      el("div", {}, el("b", {}, cause), " of the step, ",
+        el("span", { class: "faint" }, `${brief(curve)} on ${rankCount(point.ranks)}${label}${more}`)),
+      el("div", { class: "bar thin", "aria-hidden": "true" }, el("i", { class: `part-${partOfCause(cause)}`, style: `width:${(100 * share) / scale}%` }))));
+}
+
+function causesPanel(curves) {
+  const items = causes(curves);
+  if (items.length === 0) return null;
+  const scale = Math.max(...items.map((at) => at.share));
+  return panel("Where time is lost", "waterfall", "all causes", el("ol", { class: "plain" }, items.map((at) => causeItem(at, scale))));
+}
+
+function panel(title, target, more, content) {
+  return el("div", { class: "panel" },
+    el("h3", {}, title, target ? el("a", { class: "more", href: `#${target}` }, more) : null), content);
+}
+
+function findingsPanel() {
+  const all = findingsOf();
+  if (all.length === 0) return null;
+  const items = all.slice(0, mostFindings).map((at) => el("li", {}, at.sentence));
+  return panel("Findings", "findings", all.length > mostFindings ? `all ${all.length}` : "what to do", el("ol", { class: "plain lines" }, items));
+}
+
+function warningItem({ grave, text, target }) {
+  return el("li", { class: grave ? "bad" : "warn" },
+    el("span", { class: "sign", "aria-hidden": "true" }, grave ? "\u2716" : "\u25b2"),
+    target ? el("a", { href: `#${target}` }, text) : el("span", {}, text));
+}
+
+function warningsPanel(curves) {
+  const all = warningsOf(data.report, curves);
+  if (all.length === 0) {
+    return panel("Warnings", null, "", el("p", { class: "good" }, "none: every point was measured and verified as asked"));
+  }
+  const rest = all.slice(mostWarnings);
+  return panel(`Warnings: ${all.length}`, null, "", el("div", {},
+    el("ul", { class: "plain lines" }, all.slice(0, mostWarnings).map(warningItem)),
+    rest.length === 0 ? null : el("details", {}, el("summary", {}, `${rest.length} more`),
+      el("ul", { class: "plain lines" }, rest.map(warningItem)))));
+}
+
+/** @param {import("../data.js").Curve[]} curves */
+export function overviewSection(curves) {
+  const { runs } = data.report;
+  return {
+    id: "overview",
+    title: "Overview",
+    quiet: true,
+    content: el("div", {},
+      el("dl", { class: "facts" }, machineFact(runs), ranFact(runs), launchFact(runs)),
+      curves.length > 0 ? curveCards(curves) : benchCards(),
+      el("div", { class: "panels" }, causesPanel(curves), findingsPanel(), warningsPanel(curves))),
+  };
+}

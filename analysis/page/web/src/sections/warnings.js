@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// What a reader has to know before believing a number, gravest first.
+import { rankCount } from "../causes.js";
+import { data, unsound } from "../data.js";
+
+const mostDeviceWarnings = 4;
+
+/** Texts that several launches share stand once. */
+function merged(items, runs) {
+  const seen = new Map();
+  for (const item of items) {
+    const known = seen.get(item.text);
+    if (known) known.times += 1;
+    else seen.set(item.text, { ...item, times: 1 });
+  }
+  return [...seen.values()].map(({ times, ...item }) =>
+    times > 1 && runs > 1 ? { ...item, text: `${item.text} (${times} launches)` } : item);
+}
+
+function checkItem(check) {
+  const where = [check.host, check.device].filter(Boolean).join(", ");
+  const grave = check.verdict === "stop";
+  return {
+    grave,
+    text: `preflight ${check.verdict}${check.allowed ? " (allowed)" : ""}, ${check.name}: ${where ? `${where}: ` : ""}${check.what ?? ""}`,
+    target: "preflight",
+  };
+}
+
+function ofRun(run) {
+  const checks = (run.preflight?.results ?? []).filter((check) => check.verdict === "stop" || check.verdict === "warning");
+  return [
+    ...(run.status === "partial" ? [{ grave: true, text: "PARTIAL: the run did not come to its end", target: "provenance" }] : []),
+    ...run.warnings.map((text) => ({ grave: false, text })),
+    ...checks.map(checkItem),
+  ];
+}
+
+/** "4, 8 ranks of pp" */
+function places(found) {
+  const byCurve = new Map();
+  for (const { curve, ranks } of found) byCurve.set(curve, [...(byCurve.get(curve) ?? []), ranks]);
+  const all = [...byCurve].map(([curve, ranks]) =>
+    `${curve} on ${ranks.length > 1 ? `${ranks.join(", ")} ranks` : rankCount(ranks[0])}`);
+  return all.slice(0, 3).join("; ") + (all.length > 3 ? `; and ${all.length - 3} more curves` : "");
+}
+
+function ofPoints(curves) {
+  const points = curves.flatMap((curve) => [...curve.points, ...curve.skipped].map((point) => ({ curve: curve.short, ...point })));
+  const items = [];
+  const add = (grave, what, found, target = "curves") => {
+    if (found.length > 0) items.push({ grave, text: `${what}: ${places(found)}`, target });
+  };
+  const failed = points.filter((point) => point.status === "failed");
+  const reasons = [...new Set(failed.map((point) => point.reason).filter(Boolean))];
+  add(true, `failed${reasons.length > 0 ? ` (${reasons[0]})` : ""}`, failed);
+  const measured = points.filter((point) => point.status === "ok");
+  add(true, "wrong results, did not verify", measured.filter((point) => point.full.verified === false));
+  for (const label of new Set(measured.flatMap((point) => point.labels))) {
+    add(false, `${label}${unsound.includes(label) ? ", no scaling result" : ""}`, measured.filter((point) => point.labels.includes(label)));
+  }
+  add(false, "not verified", measured.filter((point) => point.full.verified === null));
+  add(false, "skipped", points.filter((point) => point.status === "skipped"));
+  return items;
+}
+
+function ofBenches(report) {
+  const failed = report.runs.flatMap((run) => run.points.filter((point) => point.rows.length > 0 && point.status === "failed"));
+  return failed.map((point) => ({
+    grave: true,
+    text: `failed: ${point.workload} on ${rankCount(point.ranks)}${point.reason ? ` (${point.reason})` : ""}`,
+  }));
+}
+
+function ofDevices(curves) {
+  return curves.flatMap((curve) => curve.points.flatMap((point) => {
+    const all = point.full.device_state?.warnings ?? [];
+    const shown = all.slice(0, mostDeviceWarnings).map((text) => `${curve.short} on ${rankCount(point.ranks)}: ${text}`);
+    if (all.length > shown.length) shown.push(`${curve.short} on ${rankCount(point.ranks)}: ${all.length - shown.length} more about devices`);
+    return shown.map((text) => ({ grave: false, text }));
+  }));
+}
+
+/**
+ * @param {import("../data.js").Curve[]} curves
+ * @returns {{grave: boolean, text: string, target?: string}[]} target: id of a section
+ */
+export function warningsOf(report, curves) {
+  const items = [
+    ...merged(report.runs.flatMap(ofRun), report.runs.length),
+    ...ofPoints(curves),
+    ...ofBenches(report),
+    ...(report.warnings ?? []).map((text) => ({ grave: false, text, target: report.runs.length > 1 ? "launches" : undefined })),
+    ...ofDevices(curves),
+    ...((data.notes ?? []).length > 0 ? [{ grave: false, text: `this page shows less than the file holds: ${data.notes.length} notes`, target: "notes" }] : []),
+  ];
+  return [...items.filter((item) => item.grave), ...items.filter((item) => !item.grave)];
+}
