@@ -1,15 +1,37 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 import { charts, drawAll } from "./chart.js";
-import { curves, data } from "./data.js";
+import { benches, curves, data } from "./data.js";
 import { el } from "./dom.js";
+import { collectivesSection } from "./sections/collectives.js";
 import { curvesSection } from "./sections/curves.js";
+import { devicesSection } from "./sections/devices.js";
+import { gemmSection } from "./sections/gemm.js";
+import { memorySection, overlapSection } from "./sections/memory.js";
+import { pairsSection } from "./sections/pairs.js";
+import { ranksSection } from "./sections/ranks.js";
+import { stepsSection } from "./sections/steps.js";
+import { timelineSection } from "./sections/timeline.js";
+import { detailed } from "./select.js";
 import { nextTheme } from "./theme.js";
 
 /** The sections of a page, in order; null = nothing to show. Each: {id, title, content}. */
 function sections() {
   const all = curves();
-  return [curvesSection(all)].filter((section) => section !== null);
+  const groups = detailed(all);
+  const micro = benches();
+  return [
+    curvesSection(all),
+    timelineSection(groups),
+    ranksSection(groups),
+    stepsSection(groups),
+    devicesSection(groups),
+    collectivesSection(micro),
+    gemmSection(micro),
+    pairsSection(micro),
+    memorySection(micro),
+    overlapSection(micro),
+  ].filter((section) => section !== null);
 }
 
 function themeButton() {

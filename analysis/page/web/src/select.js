@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// Choices that are too many for buttons, and the point that several sections look at together.
+import { charts, chart } from "./chart.js";
+import { el } from "./dom.js";
+
+/**
+ * A list to choose from.
+ * @param {string} label
+ * @param {string[]} names
+ * @param {number} chosen
+ * @param {(index: number) => void} onChange
+ */
+export function select(label, names, chosen, onChange) {
+  const list = el("select", { on: { change: () => onChange(list.selectedIndex) } },
+    names.map((name) => el("option", {}, name)));
+  list.selectedIndex = chosen;
+  return el("label", { class: "select" }, el("span", {}, label), list);
+}
+
+// What a reader has switched stays so when the point changes.
+const states = {};
+
+/** A chart of a place whose content changes: it takes over the switches of the one before. */
+export function changingChart(spec) {
+  const before = states[spec.id] ?? {};
+  const switches = spec.switches?.map((s) => ({ ...s, value: s.choices.includes(before[s.name]) ? before[s.name] : s.value }));
+  return chart({ ...spec, switches });
+}
+
+/** Puts elements into `place` and lets go of the charts that were there. */
+export function refill(place, ...children) {
+  for (const figure of place.querySelectorAll("figure.chart")) {
+    const old = charts[figure.id];
+    if (!old) continue;
+    states[figure.id] = old.state;
+    old.instance?.dispose();
+    delete charts[figure.id];
+  }
+  place.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
+}
+
+/**
+ * Content behind a list: of several things one is shown.
+ * @param {string} label
+ * @param {string[]} names
+ * @param {(index: number) => (Element|null)[]} show
+ */
+export function oneOf(label, names, show) {
+  const place = el("div", {});
+  const fill = (index) => refill(place, ...show(index));
+  fill(0);
+  return el("div", {}, names.length > 1 ? el("div", { class: "choices" }, select(label, names, 0, fill)) : null, place);
+}
+
+/** The point that is looked at, as [curve, point] of the groups; the same in all sections. */
+let current = null;
+const listeners = [];
+
+/** The curves of which some points have series of their own. */
+export function detailed(curves) {
+  return curves
+    .map((curve) => ({ title: curve.short, points: curve.points.filter((point) => point.details) }))
+    .filter((group) => group.points.length > 0);
+}
+
+/** The largest point that has what is asked for; without one the largest of the first curve. */
+function firstChoice(groups) {
+  const wanted = groups.flatMap((group, c) => group.points.map((point, p) => ({ c, p, point })));
+  const traced = wanted.filter(({ point }) => point.details.timeline);
+  const largest = (of) => of.reduce((best, at) => (best && best.point.ranks >= at.point.ranks ? best : at), null);
+  const { c, p } = largest(traced) ?? largest(wanted);
+  return [c, p];
+}
+
+/**
+ * Content of one point, behind two lists: curve and rank count.
+ * @param {{title: string, points: import("./data.js").Point[]}[]} groups of detailed()
+ * @param {(point: import("./data.js").Point, group: object) => (Element|null)[]} show
+ */
+export function pointContent(groups, show) {
+  const place = el("div", {});
+  const lists = el("div", { class: "choices" });
+  const choose = (c, p) => {
+    current = [c, p];
+    for (const listener of listeners) listener();
+  };
+  const fill = () => {
+    const [c, p] = current;
+    const group = groups[c];
+    const point = group.points[p];
+    // The same count on another curve, else its largest.
+    const sameCount = (to) => {
+      const at = groups[to].points.findIndex((of) => of.ranks === point.ranks);
+      return at >= 0 ? at : groups[to].points.length - 1;
+    };
+    const focused = [...lists.querySelectorAll("select")].indexOf(document.activeElement);
+    lists.replaceChildren(
+      select("curve", groups.map((at) => at.title), c, (to) => choose(to, sameCount(to))),
+      select("ranks", group.points.map((at) => String(at.ranks)), p, (to) => choose(c, to)),
+      ...(point.labels.length > 0 ? [el("span", { class: "mark" }, point.labels.join(", "))] : []));
+    if (focused >= 0) lists.querySelectorAll("select")[focused].focus();
+    refill(place, ...show(point, group));
+  };
+  current ??= firstChoice(groups);
+  listeners.push(fill);
+  fill();
+  return el("div", {}, lists, place);
+}
