@@ -104,7 +104,7 @@ function fitted(line, op, i, value, colours) {
   }];
 }
 
-const sizeAxis = { type: "log", logBase: 2, name: "message size", nameLocation: "middle", nameGap: 26, minorTick: { show: false }, axisLabel: { formatter: (value) => bytes(value) } };
+const sizeAxis = { type: "log", logBase: 2, min: ({ min }) => min, max: ({ max }) => max, name: "message size", nameLocation: "middle", nameGap: 26, minorTick: { show: false }, axisLabel: { formatter: (value) => bytes(value) } };
 
 function tooltip(show) {
   return {

@@ -27,6 +27,12 @@ function shown(series) {
 }
 
 const deviceName = (at) => `rank ${at.rank}, ${at.device}${at.host ? ` on ${at.host}` : ""}`;
+
+/** Names for a legend: hosts only where there are several. */
+function shortNames(all) {
+  const hosts = new Set(all.map((at) => at.host)).size;
+  return all.map((at) => (hosts > 1 ? deviceName(at) : `rank ${at.rank}, ${at.device}`));
+}
 const sameDevice = (a, b) => a.rank === b.rank && a.device === b.device;
 
 /** When a device was held down: [{from, to, why}]; a sample holds until the next. */
@@ -42,11 +48,11 @@ function heldDown(throttle) {
   return spans;
 }
 
-function lineOf(series, i, colours) {
+function lineOf(series, i, name, colours) {
   const { of } = shown(series);
   return {
     type: "line",
-    name: deviceName(series),
+    name,
     symbol: "none",
     triggerLineEvent: true,
     lineStyle: { width: 1.3 },
@@ -79,6 +85,7 @@ function heldLine(series, held, colours) {
 function quantityChart(quantity, all, throttles) {
   const { text } = shown(all[0]);
   const title = titles[quantity] ?? quantity.replaceAll("_", " ");
+  const names = shortNames(all);
   const heldOf = (series) => {
     const throttle = throttles.find((at) => sameDevice(at, series));
     return throttle ? heldDown(throttle) : [];
@@ -107,7 +114,7 @@ function quantityChart(quantity, all, throttles) {
           item?.why ? `${item.device}\nheld down by ${item.why}` : value ? `${seriesName}\n${si(value[0], "s")}: ${text(value[1])}` : seriesName,
       },
       series: [
-        ...all.map((series, i) => lineOf(series, i, colours)),
+        ...all.map((series, i) => lineOf(series, i, names[i], colours)),
         ...all.flatMap((series) => {
           const held = heldOf(series);
           return held.length > 0 ? [heldLine(series, held, colours)] : [];

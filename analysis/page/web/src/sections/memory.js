@@ -60,7 +60,7 @@ function sizesChart(rows, numbers) {
     table: numbers,
     option: (colours, state) => ({
       grid: { bottom: 26 },
-      xAxis: { type: "log", logBase: 2, name: "size", nameLocation: "middle", nameGap: 26, axisLabel: { formatter: bytes } },
+      xAxis: { type: "log", logBase: 2, min: ({ min }) => min, max: ({ max }) => max, name: "size", nameLocation: "middle", nameGap: 26, axisLabel: { formatter: bytes } },
       yAxis: { type: state.y === "log" ? "log" : "value", axisLabel: { formatter: (value) => si(value, "B/s") } },
       dataZoom: [{ type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl", filterMode: "none" }],
       tooltip: { formatter: ({ seriesName, value }) => `${seriesName}\n${bytes(value[0])}: ${si(value[1], "B/s")}` },

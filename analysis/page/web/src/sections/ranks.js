@@ -102,7 +102,7 @@ export function reach(values, least) {
   return Math.max(least, sizes[Math.floor(0.995 * (sizes.length - 1))] ?? 0);
 }
 
-const rowName = (map, row) => (map.count[row] > 1 ? `${map.count[row]} ranks` : `${map.rank[row]}`);
+const rowName = (map, row) => (map.count[row] > 1 ? `${map.count[row]} ranks` : `rank ${map.rank[row]}`);
 const rowTitle = (map, row) =>
   `${map.count[row] > 1 ? `${map.count[row]} ranks, the slowest ${map.rank[row]}` : `rank ${map.rank[row]}`} on ${map.hosts[map.host[row]]}`;
 
@@ -128,7 +128,8 @@ function outstanding(map, columns) {
   const value = column.value[row];
   if (!(value > 0.02)) return "";
   const what = column.title === "compute" ? "computes" : "takes";
-  return `${rowTitle(map, row)} ${what} ${percent(value)} of a step longer than the median rank`;
+  const title = rowTitle(map, row);
+  return `${title[0].toUpperCase()}${title.slice(1)} ${what} ${percent(value)} of a step longer than the median rank.`;
 }
 
 const rowHeight = (rows) => (rows <= 32 ? 18 : Math.max(3, 640 / rows));
@@ -140,11 +141,9 @@ function rankAxis(map, rows) {
     type: "category",
     data: rows,
     inverse: true,
-    name: "rank",
-    nameLocation: "start",
     axisTick: { show: false },
     axisLine: { show: false },
-    axisLabel: { formatter: (_, row) => rowName(map, row) },
+    axisLabel: { formatter: (_, row) => rowName(map, row), width: 120, overflow: "truncate" },
   };
 }
 
@@ -160,18 +159,16 @@ function frame(map, blocks, colours) {
   };
 }
 
-function mapChart(map, point) {
-  const columns = deviations(map);
+function mapChart(map, point, columns) {
   const blocks = hostBlocks(map.hosts, map.host);
   const items = columns.flatMap((column, x) =>
     column.value.flatMap((value, y) => (value === null ? [] : [[x, y, value]])));
   const most = reach(items.map((item) => item[2]), 0.01);
-  const said = outstanding(map, columns);
   return changingChart({
     id: "rank-map",
     title: `Where ${point.ranks} ranks spend their time`,
     note: `against the median rank, in percent of a step (${seconds(median(map.step))}); ` +
-      `caused: how long others waited for the rank${said ? `. ${said}.` : ""}`,
+      "caused: how long others waited for the rank",
     legend: false,
     height: chartHeight(map),
     table: {
@@ -210,7 +207,11 @@ function mapChart(map, point) {
           {
             type: "heatmap",
             name: "ranks",
-            data: items,
+            // Text on the ends of the scale needs the other colour.
+            data: items.map((item) => ({
+              value: item,
+              label: Math.abs(item[2]) > 0.6 * most ? { color: colours.background } : undefined,
+            })),
             progressive: 0,
             label: {
               show: map.rank.length <= 32 && !isNarrow(),
@@ -287,7 +288,12 @@ export function ranksSection(groups) {
     content: pointContent(groups, (point) => {
       const map = point.details.rank_map;
       if (!many(point)) return [el("p", { class: "note" }, "One rank: nothing to compare it with.")];
-      return [el("div", { class: "charts" }, mapChart(map, point), cellsChart(map, point))];
+      const columns = deviations(map);
+      const said = outstanding(map, columns);
+      return [
+        said ? el("p", { class: "saying" }, said) : null,
+        el("div", { class: "charts" }, mapChart(map, point, columns), cellsChart(map, point)),
+      ];
     }),
   };
 }

@@ -9,8 +9,8 @@ import { changingChart, pointContent } from "../select.js";
 const kinds = [
   { name: "measured", symbol: "circle", size: 5, colour: (colours) => colours.series[0] },
   { name: "traced", symbol: "triangle", size: 6, colour: (colours) => colours.series[1] },
-  { name: "dropped: first of a block", symbol: "emptyDiamond", size: 7, colour: (colours) => colours.series[3] },
-  { name: "warm-up", symbol: "emptyCircle", size: 5, colour: (colours) => colours.ideal },
+  { name: "dropped: first of a block", symbol: "diamond", size: 8, hollow: true, colour: (colours) => colours.series[3] },
+  { name: "warm-up", symbol: "circle", size: 6, hollow: true, colour: (colours) => colours.ideal },
 ];
 
 /** The median as a line, its interval as a band. */
@@ -23,7 +23,7 @@ function medianMarks(time, colours) {
           silent: true,
           symbol: "none",
           lineStyle: { color: colours.text, type: "dashed", width: 1 },
-          label: { formatter: `median ${seconds(median)}`, position: "insideEndTop", color: colours.text },
+          label: { show: false },
           data: [{ yAxis: median }],
         }
       : undefined,
@@ -33,6 +33,16 @@ function medianMarks(time, colours) {
   };
 }
 
+function medianText({ median, lower, upper }) {
+  return `${seconds(median)}${lower && upper ? ` (band: 95%, ${seconds(lower)} to ${seconds(upper)})` : ""}`;
+}
+
+/** Whether warm-up would press all else together. */
+function isSlowStart(steps) {
+  const longest = (of) => Math.max(0, ...steps.time.filter((_, i) => of(steps.kind[i])));
+  return longest((kind) => kind === 3) > 1.3 * longest((kind) => kind !== 3);
+}
+
 function seriesChart(steps, point, time) {
   const counts = kinds.map((_, kind) => steps.kind.filter((at) => at === kind).length);
   const first = steps.kind.findIndex((kind) => kind !== 3);
@@ -40,8 +50,8 @@ function seriesChart(steps, point, time) {
     id: "steps-series",
     title: "Step times",
     note: `the slowest rank's${steps.every > 1 ? `, the longest of ${steps.every} steps each` : ""}; ` +
-      "only measured steps count; band: 95% interval of their median",
-    switches: [{ name: "show", label: "show", choices: first > 0 ? ["all", "without warm-up"] : ["all"] }],
+      `only measured steps count; dashed: their median, ${medianText(time)}`,
+    switches: [{ name: "show", label: "show", choices: first > 0 ? ["all", "without warm-up"] : ["all"], value: isSlowStart(steps) ? "without warm-up" : "all" }],
     table: {
       columns: [{ title: "step", number: true }, { title: "time / s", number: true, text: seconds }, { title: "kind" }],
       rows: steps.first.map((step, i) => [step, steps.time[i], kinds[steps.kind[i]].name]),
@@ -55,14 +65,17 @@ function seriesChart(steps, point, time) {
         yAxis: { type: "value", scale: true, name: "step time", axisLabel: { formatter: (value) => seconds(value) } },
         dataZoom: [{ type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl", filterMode: "none" }],
         tooltip: { formatter: ({ seriesName, value }) => `step ${value[0]}: ${seconds(value[1])}\n${seriesName}` },
-        series: kinds.flatMap(({ name, symbol, size, colour }, kind) =>
+        series: kinds.flatMap(({ name, symbol, size, colour, hollow }, kind) =>
           counts[kind] === 0 || (without && kind === 3) ? [] : [{
             type: "scatter",
             name,
             symbol,
             symbolSize: counts[kind] > 400 ? size - 2 : size,
             itemStyle: { color: colour(colours) },
-            data: of(kind),
+            data: of(kind).map((value) => ({
+              value,
+              itemStyle: hollow ? { color: colours.background, borderColor: colour(colours), borderWidth: 1.5 } : undefined,
+            })),
             ...(kind === 0 ? medianMarks(time, colours) : {}),
           }]),
       };

@@ -34,7 +34,7 @@ function laneTitle(lane) {
 function spanText(timeline, i) {
   const { spans } = timeline;
   const part = (word, value) => (value >= 0 ? `, ${word} ${value}` : "");
-  return `${timeline.ops[spans.op[i]]}, ${timeline.phases[spans.phase[i]]}` +
+  return `${timeline.ops[spans.op[i]]}, ${timeline.phases[spans.phase[i]].replaceAll("_", " ")}` +
     `${part("microbatch", spans.microbatch[i])}${part("layer", spans.layer[i])}\n` +
     `${laneTitle(timeline.lanes[spans.lane[i]])}\n` +
     `from ${nano(spans.start[i])}, for ${nano(spans.length[i])}`;
@@ -57,9 +57,10 @@ function spanSeries(timeline, layout, phase, colours, state) {
     data.push([row, spans.start[i], spans.start[i] + spans.length[i], i]);
   });
   const name = timeline.phases[phase];
+  const shown = name.replaceAll("_", " ");
   return {
     type: "custom",
-    name,
+    name: shown,
     data,
     encode: { x: [1, 2], y: 0, tooltip: [] },
     itemStyle: { color: phaseColour(colours, name) },
