@@ -4,6 +4,7 @@ import { charts, drawAll } from "./chart.js";
 import { benches, curves, data } from "./data.js";
 import { el } from "./dom.js";
 import { collectivesSection } from "./sections/collectives.js";
+import { compareSections } from "./sections/compare.js";
 import { curvesSection } from "./sections/curves.js";
 import { devicesSection } from "./sections/devices.js";
 import { gemmSection } from "./sections/gemm.js";
@@ -17,6 +18,7 @@ import { nextTheme } from "./theme.js";
 
 /** The sections of a page, in order; null = nothing to show. Each: {id, title, content}. */
 function sections() {
+  if (data.kind === "compare") return compareSections(data.compare).filter((section) => section !== null);
   const all = curves();
   const groups = detailed(all);
   const micro = benches();
@@ -46,7 +48,7 @@ function themeButton() {
 
 function build() {
   const shown = sections();
-  const title = "Isoscale report";
+  const title = data.kind === "compare" ? "Isoscale comparison" : "Isoscale report";
   document.title = title;
   document.getElementById("page").replaceChildren(
     el("header", {}, el("h1", {}, title), themeButton(),
