@@ -57,7 +57,7 @@ else()
   endif()
   if(page_missing STREQUAL "")
     set(page_html ${page_build}/page.html)
-    file(GLOB page_sources CONFIGURE_DEPENDS ${page_web}/*.mjs ${page_web}/src/*)
+    file(GLOB page_sources CONFIGURE_DEPENDS ${page_web}/*.mjs ${page_web}/src/* ${page_web}/src/sections/*)
     add_custom_command(OUTPUT ${page_html}
       COMMAND ${ISOSCALE_NODE} ${page_web}/bundle.mjs ${page_build} ${page_html}
       DEPENDS ${page_sources} ${page_web}/package-lock.json COMMENT "Bundling the page" VERBATIM)

@@ -81,7 +81,7 @@ function ofLaunches(report, point) {
 }
 
 /** Titles without the words that all of them have. */
-function shortTitles(titles) {
+export function shortTitles(titles) {
   const parts = titles.map((title) => title.split(", "));
   const shared = parts[0]?.filter((part) => parts.every((of) => of.includes(part))) ?? [];
   const short = parts.map((of) => of.filter((part) => !shared.includes(part)).join(", "));

@@ -37,6 +37,7 @@ export function percent(value, places = 1) {
 /** Powers of two as KiB, MiB, GiB; else decimal. */
 export function bytes(value) {
   if (!known(value)) return missing;
+  if (Number.isInteger(value) && Math.abs(value) < 1024) return `${value} B`;
   for (const [factor, unit] of [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]]) {
     if (value >= factor && Number.isInteger(value / factor)) return `${value / factor} ${unit}`;
   }

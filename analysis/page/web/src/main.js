@@ -1,18 +1,28 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 import { charts, drawAll } from "./chart.js";
-import { curves, data } from "./data.js";
+import { benches, curves, data } from "./data.js";
 import { el } from "./dom.js";
 import { distinctOf } from "./machine.js";
 import { breakdownSection } from "./sections/breakdown.js";
+import { collectivesSection } from "./sections/collectives.js";
+import { compareSections } from "./sections/compare.js";
 import { curvesSection } from "./sections/curves.js";
+import { devicesSection } from "./sections/devices.js";
 import { findingsSection } from "./sections/findings.js";
+import { gemmSection } from "./sections/gemm.js";
 import { launchesSection } from "./sections/launches.js";
+import { memorySection, overlapSection } from "./sections/memory.js";
 import { overviewSection } from "./sections/overview.js";
+import { pairsSection } from "./sections/pairs.js";
 import { popSection } from "./sections/pop.js";
 import { preflightSection } from "./sections/preflight.js";
 import { provenanceSection } from "./sections/provenance.js";
+import { ranksSection } from "./sections/ranks.js";
+import { stepsSection } from "./sections/steps.js";
+import { timelineSection } from "./sections/timeline.js";
 import { waterfallSection } from "./sections/waterfall.js";
+import { detailed } from "./select.js";
 import { nextTheme } from "./theme.js";
 
 /**
@@ -20,7 +30,10 @@ import { nextTheme } from "./theme.js";
  * {id, title, content, heading: of the section where the link says less, quiet: none is seen}.
  */
 function sections() {
+  if (data.kind === "compare") return compareSections(data.compare).map((section) => () => section);
   const all = curves();
+  const groups = detailed(all);
+  const micro = benches();
   return [
     () => overviewSection(all),
     () => findingsSection(all),
@@ -29,6 +42,15 @@ function sections() {
     () => breakdownSection(all),
     () => waterfallSection(all),
     () => popSection(all),
+    () => timelineSection(groups),
+    () => ranksSection(groups),
+    () => stepsSection(groups),
+    () => devicesSection(groups),
+    () => collectivesSection(micro),
+    () => gemmSection(micro),
+    () => pairsSection(micro),
+    () => memorySection(micro),
+    () => overlapSection(micro),
     () => preflightSection(),
     () => provenanceSection(),
   ];
@@ -91,7 +113,7 @@ function notes() {
 
 function build() {
   const shown = sections().map(attempt).filter((section) => section !== null);
-  const title = titleOf(data.report);
+  const title = data.kind === "compare" ? "Isoscale comparison" : titleOf(data.report);
   const { nav, watch } = links(shown);
   document.title = title;
   document.getElementById("page").replaceChildren(

@@ -1,0 +1,275 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// The page of a comparison: the verdict first, then curves, differences, why, and what is unlike.
+import { chart } from "../chart.js";
+import { shortTitles } from "../data.js";
+import { el } from "../dom.js";
+import { missing, percent, seconds, si } from "../format.js";
+import { changingChart, oneOf } from "../select.js";
+import { table } from "../table.js";
+import { ranksAxis } from "./curves.js";
+import { differenceCharts } from "./differences.js";
+
+const dashes = ["solid", "dashed", "dotted", "dashed"];
+const known = (value) => typeof value === "number";
+const signed = (value, places = 1) => (known(value) ? `${value > 0 ? "+" : ""}${value.toFixed(places)}` : missing);
+const change = (ratio) => (known(ratio) ? `${signed(100 * (ratio - 1))}%` : missing);
+
+/** Names of curves without what all of them share, by their place. */
+export function curveNames(compare) {
+  return shortTitles(compare.curves.map((curve) => curve.title));
+}
+
+const gateClass = { failed: "bad", passed: "good" };
+
+function gateElement(gate) {
+  return gate
+    ? el("p", { class: `verdict ${gateClass[gate.verdict] ?? "warn"}` }, gate.sentence)
+    : el("p", { class: "note" }, "No gate was given: --gate 5% says whether a loss is a regression.");
+}
+
+function sidesList({ sides }) {
+  const most = 4;
+  return el("ul", { class: "saying" }, sides.map((side, i) => {
+    const files = side.launches.map((launch) => launch.file);
+    const more = files.length > most ? ` and ${files.length - most} more` : "";
+    return el("li", {}, el("b", {}, side.name), `: ${files.length} launch${files.length === 1 ? "" : "es"}, ${files.slice(0, most).join(", ")}${more}`,
+      i === 0 ? "; the others are compared with it" : "");
+  }));
+}
+
+const plain = new Set(["passed", "no difference shown"]);
+
+/** What was found, the largest losses first. */
+function findings({ differences }, names) {
+  const told = differences.filter((at) => !plain.has(at.verdict)).sort((a, b) => a.throughput.ratio - b.throughput.ratio);
+  const most = 6;
+  if (told.length === 0) return el("p", { class: "saying" }, "No point is shown to be slower or faster.");
+  return el("ul", { class: "saying" },
+    told.slice(0, most).map((at) => el("li", {}, `${names.length > 1 ? `${names[at.curve_index]}: ` : ""}${at.sentence} [${at.verdict}]`)),
+    told.length > most ? el("li", {}, `${told.length - most} more in the table`) : null);
+}
+
+function verdictTable(compare, names) {
+  const interval = (of, show) => (known(of.lower) ? `${show(of.lower)} to ${show(of.upper)}` : null);
+  const points = (value) => signed(value);
+  return table(
+    [
+      { title: "curve" }, { title: "ranks", number: true }, { title: "side" }, { title: "launches" },
+      { title: "throughput", number: true, text: change }, { title: "95%", number: true },
+      { title: "efficiency, points", number: true, text: points }, { title: "95% ", number: true },
+      { title: "verdict" }, { title: "unlike" },
+    ],
+    compare.differences.map((at) => [
+      names[at.curve_index], at.ranks, `${at.side} against ${at.against}`, `${at.launches.side} and ${at.launches.against}`,
+      at.throughput.ratio, interval(at.throughput, change), at.efficiency.points, interval(at.efficiency, points),
+      at.verdict, at.marks.join(", ")]),
+    { caption: "each point of each side against the first side", most: 40 });
+}
+
+function verdictSection(compare, names) {
+  const refused = compare.refused.length > 0
+    ? [el("p", { class: "verdict bad" }, "Refused: the sides did not do the same."),
+        el("ul", { class: "saying" }, compare.refused.map((at) => el("li", {}, at.sentence)))]
+    : [];
+  const marks = compare.unlike.length > 0 && refused.length === 0
+    ? el("p", { class: "mark" }, `${compare.unlike.length === 1 ? "One thing is" : `${compare.unlike.length} things are`} unlike and compared anyway: see below.`)
+    : null;
+  return {
+    id: "verdict",
+    title: "Verdict",
+    content: el("div", {}, ...refused, gateElement(compare.gate), marks, sidesList(compare), findings(compare, names),
+      compare.differences.length > 0 ? verdictTable(compare, names) : null),
+  };
+}
+
+/** How a chart of a curve shows a point: its value and interval. */
+const views = {
+  efficiency: {
+    title: "Efficiency", text: (value) => percent(value),
+    value: (point) => point.efficiency.value,
+    interval: (point) => (known(point.efficiency.lower) ? [point.efficiency.lower, point.efficiency.upper] : null),
+  },
+  throughput: {
+    title: "Throughput", text: (value) => si(value),
+    value: (point) => point.throughput.value,
+    // As many steps take as long: the interval of the step time, turned round.
+    interval: ({ step_time: time, throughput }) => (known(time.lower) && known(time.upper)
+      ? [(throughput.value * time.median) / time.upper, (throughput.value * time.median) / time.lower] : null),
+  },
+};
+
+function sideLines(curve, compare, colours, view) {
+  return curve.sides.flatMap((side) => {
+    const s = compare.sides.findIndex((at) => at.name === side.side);
+    const colour = colours.series[s % colours.series.length];
+    const points = side.points.filter((point) => known(view.value(point)));
+    const bars = points.filter((point) => view.interval(point));
+    return [
+      {
+        type: "line",
+        name: side.side,
+        symbol: "circle",
+        symbolSize: 8,
+        itemStyle: { color: colour },
+        lineStyle: { color: colour, type: dashes[s % dashes.length], width: 2 },
+        data: points.map((point) => ({
+          value: [point.ranks, view.value(point)],
+          point,
+          itemStyle: point.labels.length + point.marks.length > 0 ? { color: colours.background, borderColor: colour, borderWidth: 2 } : undefined,
+        })),
+      },
+      ...(bars.length > 0 ? [upright(side.side, colour, bars.map((point) => [point.ranks, ...view.interval(point)]))] : []),
+    ];
+  });
+}
+
+/** Upright 95% intervals: [x, lower, upper]. */
+function upright(name, colour, items) {
+  return {
+    type: "custom",
+    name,
+    data: items,
+    encode: { x: 0, y: [1, 2] },
+    silent: true,
+    itemStyle: { color: colour },
+    z: 1,
+    renderItem(_, api) {
+      const [x, y1] = api.coord([api.value(0), api.value(1)]);
+      const y2 = api.coord([api.value(0), api.value(2)])[1];
+      return { type: "line", shape: { x1: x, y1, x2: x, y2 }, style: { stroke: colour, lineWidth: 3, opacity: 0.45 } };
+    },
+  };
+}
+
+function curveNumbers(curve) {
+  return {
+    columns: [
+      { title: "side" }, { title: "ranks", number: true }, { title: "nodes", number: true }, { title: "launches", number: true },
+      { title: "step time / s", number: true, text: seconds }, { title: "lower", number: true, text: seconds }, { title: "upper", number: true, text: seconds },
+      { title: "throughput", number: true, text: (value) => si(value) }, { title: "unit" },
+      { title: "efficiency", number: true, text: (value) => percent(value) },
+      { title: "FLOP/s per rank", number: true, text: (value) => si(value) },
+      ...["peak", "link", "watt"].flatMap((name) => [{ title: `per ${name}`, number: true, text: (value) => (name === "peak" ? percent(value) : si(value)) }, { title: `${name} is` }]),
+      { title: "labels" }, { title: "unlike" },
+    ],
+    rows: curve.sides.flatMap((side) => side.points.map((point) => [
+      side.side, point.ranks, point.nodes, point.launches.length, point.step_time.median, point.step_time.lower, point.step_time.upper,
+      point.throughput.value, point.throughput.unit, point.efficiency.value, point.flops_per_rank,
+      ...["peak", "link", "watt"].flatMap((name) => [point.normalised[name].value, point.normalised[name].against ?? point.normalised[name].missing]),
+      point.labels.join(" "), point.marks.join(", ")])),
+  };
+}
+
+/** The curve as curves.js knows it, for its axis. */
+const asCurves = (curve) => curve.sides.map((side) => ({ points: side.points }));
+
+function curveChart(curve, compare, name) {
+  const view = views[name];
+  const unit = name === "throughput" ? curve.sides[0]?.points[0]?.throughput.unit : "";
+  return changingChart({
+    id: `compare-${name}`,
+    title: unit ? `${view.title}, ${unit}` : view.title,
+    note: [`sides: ${compare.sides.map((side) => side.name).join(", ")}; bars: 95% over launches`,
+      curve.marks.length > 0 ? `unlike: ${curve.marks.join(", ")}` : null, name === "efficiency" ? curve.no_baseline : null].filter(Boolean).join("; "),
+    switches: [{ name: "x", label: "ranks", choices: ["log", "linear"] }, { name: "y", label: "values", choices: ["from 0", "close up"] }],
+    table: curveNumbers(curve),
+    option: (colours, state) => ({
+      xAxis: ranksAxis(asCurves(curve), state.x),
+      yAxis: { type: "value", min: state.y === "from 0" ? 0 : undefined, scale: state.y !== "from 0", axisLabel: { formatter: (value) => (name === "efficiency" ? percent(value, 0) : si(value)) } },
+      dataZoom: [{ type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl", filterMode: "none" }],
+      tooltip: {
+        formatter: ({ seriesName, value, data: item }) =>
+          `${seriesName}, ${value[0]} ranks: ${view.text(value[1])}\n${item.point.launches.length} launches, step ${seconds(item.point.step_time.median)}` +
+          (item.point.labels.length ? `\n${item.point.labels.join(", ")}` : "") +
+          (item.point.marks.length ? `\nunlike: ${item.point.marks.join(", ")}` : ""),
+      },
+      series: sideLines(curve, compare, colours, view),
+    }),
+  });
+}
+
+const normalisedNames = { peak: "FLOP/s of the peak", link: "throughput per byte/s of the link", watt: "throughput per watt" };
+
+/** Rates over what the machine has; what is not known says why. */
+function normalisedChart(curve, compare) {
+  const points = curve.sides.flatMap((side) => side.points);
+  const present = Object.keys(normalisedNames).filter((name) => points.some((point) => known(point.normalised[name].value)));
+  if (present.length === 0) return null;
+  const against = (name) => [...new Set(points.map((point) => point.normalised[name].against ?? point.normalised[name].missing).filter(Boolean))].join("; ");
+  return changingChart({
+    id: "compare-normalised",
+    title: "Over what the machine has",
+    note: present.map((name) => `${name}: ${against(name)}`).join(". "),
+    switches: [{ name: "per", label: "per", choices: present }],
+    table: curveNumbers(curve),
+    option: (colours, state) => {
+      const text = state.per === "peak" ? (value) => percent(value) : (value) => si(value);
+      return {
+        xAxis: ranksAxis(asCurves(curve), "log"),
+        yAxis: { type: "value", min: 0, name: normalisedNames[state.per], nameTextStyle: { align: "left" }, axisLabel: { formatter: text } },
+        tooltip: { formatter: ({ seriesName, value }) => `${seriesName}, ${value[0]} ranks: ${text(value[1])}` },
+        series: sideLines(curve, compare, colours, { value: (point) => point.normalised[state.per].value, interval: () => null }),
+      };
+    },
+  });
+}
+
+function curvesSection(compare, names) {
+  if (compare.curves.length === 0) return null;
+  return {
+    id: "compare-curves",
+    title: "Curves",
+    content: oneOf("curve", names, (c) => [
+      el("div", { class: "charts" }, ["efficiency", "throughput"].map((name) => curveChart(compare.curves[c], compare, name)),
+        normalisedChart(compare.curves[c], compare))]),
+  };
+}
+
+function differencesSection(compare, names) {
+  if (compare.differences.length === 0) return null;
+  const said = compare.differences.filter((at) => at.sentences.length > 0 && !plain.has(at.verdict));
+  const most = 30;
+  return {
+    id: "differences",
+    title: "Differences and why",
+    content: el("div", {},
+      el("div", { class: "charts" }, differenceCharts(compare, names).map((spec) => chart(spec))),
+      said.length > 0
+        ? el("details", { class: "numbers" }, el("summary", {}, "in words"),
+            el("ul", { class: "saying" }, said.slice(0, most).map((at) =>
+              el("li", {}, el("span", {}, `${names[at.curve_index]}: ${[...at.sentences, ...at.not_separated].join(" ")}`))),
+              said.length > most ? el("li", {}, `${said.length - most} more in the JSON report`) : null))
+        : null),
+  };
+}
+
+function unlikeSection(compare) {
+  const sides = compare.sides.map((side) => side.name);
+  const list = (title, lines) =>
+    lines.length > 0 ? [el("h3", { class: "subtitle" }, title), el("ul", { class: "saying" }, lines.map((line) => el("li", {}, line)))] : [];
+  const only = compare.only.map((at) =>
+    `only in ${at.side}: ${at.curve}${at.ranks.length > 0 ? `, ${at.ranks.join(", ")} ranks` : ""}${at.reason ? `: ${at.reason}` : ""}`);
+  const content = [
+    ...(compare.machines.length > 0
+      ? [el("h3", {}, "What differs between the machines"),
+          table([{ title: "what" }, ...sides.map((title) => ({ title }))],
+            compare.machines.map((at) => [at.name, ...sides.map((side) => at.values[side] || null)]))]
+      : [el("p", { class: "note" }, "Nothing is known to differ between the machines.")]),
+    ...list(compare.refused.length > 0 ? "Unlike, and so refused" : "Unlike, and compared anyway", compare.unlike.map((at) => at.sentence)),
+    ...list("Only on one side", only),
+    ...list("Warnings", compare.warnings),
+  ];
+  return { id: "unlike", title: "What is not the same", content: el("div", {}, content) };
+}
+
+/** @param {object} compare the comparison as compare --format json writes it */
+export function compareSections(compare) {
+  const names = curveNames(compare);
+  return [
+    verdictSection(compare, names),
+    differencesSection(compare, names),
+    curvesSection(compare, names),
+    unlikeSection(compare),
+  ];
+}

@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// Who reaches whom how fast: a matrix of pairs, hosts as blocks, slow pairs outlined.
+import { el } from "../dom.js";
+import { percent, seconds, si } from "../format.js";
+import { changingChart, oneOf } from "../select.js";
+import { hostAxis, hostBlocks, hostLines, median, reach, scale } from "./ranks.js";
+
+const quantities = {
+  bandwidth: { key: "bandwidth", title: "bandwidth", text: (value) => si(value, "B/s"), more: "faster", less: "slower" },
+  latency: { key: "latency", title: "one-way latency", text: seconds, more: "slower", less: "faster" },
+  "both ways": { key: "bidirectional", title: "bandwidth of both directions at once", text: (value) => si(value, "B/s"), more: "faster", less: "slower" },
+};
+
+const isPair = (row) => row.op === "p2p" && row.src !== undefined;
+const known = (value) => typeof value === "number";
+
+/**
+ * Hosts of the point's ranks, or null where they are not known: points on the first ranks of a run
+ * have the world's order only when they were packed.
+ */
+function hostsOf(run, point) {
+  const { places, ranks } = run.system ?? {};
+  const hostOf = places ? new Map(places.rank.map((rank, i) => [rank, places.host[i]])) : new Map((ranks ?? []).map((at) => [at.rank, at.host]));
+  if (point.ranks !== run.ranks && point.placement !== "packed") return null;
+  const names = Array.from({ length: point.ranks }, (_, rank) => hostOf.get(rank));
+  return names.includes(undefined) ? null : names;
+}
+
+function blocksOf(run, point, ranks) {
+  const names = hostsOf(run, point);
+  if (!names) return [];
+  const hosts = [...new Set(names)];
+  return hostBlocks(hosts, ranks.map((rank) => hosts.indexOf(names[rank])));
+}
+
+/** A pair's value over its class's median. */
+function againstClass(pairs, key) {
+  const classes = new Map();
+  for (const pair of pairs) classes.set(pair.class, [...(classes.get(pair.class) ?? []), pair[key]]);
+  const middles = new Map([...classes].map(([name, values]) => [name, median(values)]));
+  return (pair) => (known(pair[key]) && middles.get(pair.class) ? pair[key] / middles.get(pair.class) - 1 : null);
+}
+
+/** Outlines of the cells of slow pairs. */
+function outlines(cells, colours) {
+  return {
+    type: "custom",
+    name: "\0slow",
+    silent: true,
+    z: 6,
+    data: cells,
+    renderItem(_, api) {
+      const [x, y] = api.coord([api.value(0), api.value(1)]);
+      const [width, height] = api.size([1, 1]);
+      const size = [Math.max(width, 6), Math.max(height, 6)];
+      return {
+        type: "rect",
+        shape: { x: x - size[0] / 2, y: y - size[1] / 2, width: size[0], height: size[1] },
+        style: { fill: "none", stroke: colours.text, lineWidth: 2 },
+      };
+    },
+  };
+}
+
+function numbersOf(pairs, slow) {
+  const isSlow = (pair) => slow.filter((at) => at.src === pair.src && at.dst === pair.dst).map((at) => at.quantity).join(" ");
+  return {
+    columns: [
+      { title: "from", number: true }, { title: "to", number: true }, { title: "class" },
+      { title: "bandwidth / B/s", number: true, text: (value) => si(value) }, { title: "latency / s", number: true, text: seconds },
+      { title: "both ways / B/s", number: true, text: (value) => si(value) }, { title: "slow" }, { title: "status" },
+    ],
+    rows: pairs.map((pair) => [
+      pair.src, pair.dst, pair.class, pair.bandwidth, pair.latency, pair.bidirectional, isSlow(pair),
+      pair.status === "ok" ? "ok" : `${pair.status}: ${pair.reason ?? ""}`]),
+  };
+}
+
+function coloursOf(colours, state, quantity, items) {
+  const values = items.map((item) => item[2]);
+  if (state.colour === "against its class") {
+    // Red is slow, whichever way the quantity counts.
+    const ways = quantity.key === "latency" ? colours.diverging : [...colours.diverging].reverse();
+    return scale(colours, reach(values, 0.05), [quantity.more, quantity.less], { inRange: { color: ways }, formatter: (value) => percent(value, 0) });
+  }
+  const least = Math.min(...values);
+  const most = Math.max(...values);
+  return scale(colours, 0, [quantity.text(most), quantity.text(least)], { min: least, max: most > least ? most : least * 1.01 + 1e-12, inRange: { color: colours.ramp } });
+}
+
+function matrixChart(run, point) {
+  const pairs = point.rows.filter(isPair);
+  const ranks = [...new Set(pairs.flatMap((pair) => [pair.src, pair.dst]))].sort((a, b) => a - b);
+  const place = new Map(ranks.map((rank, i) => [rank, i]));
+  const blocks = blocksOf(run, point, ranks);
+  const slow = point.slow_pairs ?? [];
+  const present = Object.keys(quantities).filter((name) => pairs.some((pair) => known(pair[quantities[name].key])));
+  const side = Math.max(16, Math.min(34, 560 / ranks.length));
+  const failed = pairs.filter((pair) => pair.status !== "ok");
+  return changingChart({
+    id: "pairs-matrix",
+    title: `${point.ranks} ranks, each with each`,
+    note: `outlined: slow against the other pairs of its class of links${failed.length > 0 ? `; crossed: ${failed.length} pairs that failed` : ""}`,
+    switches: [
+      { name: "what", label: "show", choices: present },
+      { name: "colour", label: "colour", choices: ["value", "against its class"] },
+    ],
+    legend: false,
+    height: Math.round(Math.min(720, ranks.length * side)) + 120,
+    table: numbersOf(pairs, slow),
+    option: (colours, state) => {
+      const quantity = quantities[state.what];
+      const relative = againstClass(pairs, quantity.key);
+      const shown = pairs.filter((pair) => known(pair[quantity.key]));
+      const byPlace = new Map(shown.map((pair) => [`${place.get(pair.dst)} ${place.get(pair.src)}`, pair]));
+      const value = (pair) => (state.colour === "value" ? pair[quantity.key] : relative(pair));
+      const items = shown.map((pair) => [place.get(pair.dst), place.get(pair.src), value(pair)]);
+      const names = ranks.map(String);
+      const marked = slow.filter((at) => at.quantity === quantity.key).map((at) => [place.get(at.dst), place.get(at.src)]);
+      const axis = { type: "category", axisTick: { show: false }, axisLine: { show: false }, nameLocation: "middle" };
+      return {
+        grid: { bottom: 46, top: blocks.length > 1 ? 60 : 44, left: 24 },
+        xAxis: [
+          { ...axis, data: names, position: "top", name: "to rank", nameGap: blocks.length > 1 ? 38 : 24 },
+          ...(blocks.length > 1 ? [hostAxis(blocks, names, { position: "top", offset: 15 })] : []),
+        ],
+        yAxis: [
+          { ...axis, data: names, inverse: true, name: "from rank", nameGap: 28 },
+          ...(blocks.length > 1 ? [hostAxis(blocks, names, { inverse: true, position: "right" })] : []),
+        ],
+        visualMap: coloursOf(colours, state, quantity, items),
+        tooltip: {
+          formatter: ({ value: [x, y] }) => {
+            const pair = byPlace.get(`${x} ${y}`);
+            const apart = relative(pair);
+            return `rank ${pair.src} to rank ${pair.dst}${pair.class ? `, ${pair.class}` : ""}\n${quantity.title}: ${quantity.text(pair[quantity.key])}` +
+              (apart === null ? "" : `, ${apart < 0 ? "" : "+"}${percent(apart)} against its class`);
+          },
+        },
+        series: [
+          {
+            type: "heatmap", name: "pairs", data: items, progressive: 0,
+            itemStyle: { borderColor: colours.background, borderWidth: ranks.length <= 40 ? 1 : 0 },
+          },
+          ...(blocks.length > 1 ? [hostLines(blocks, colours, "x"), hostLines(blocks, colours, "y")] : []),
+          outlines(marked, colours),
+        ],
+      };
+    },
+  });
+}
+
+function slowText(at) {
+  const text = at.quantity === "latency" ? seconds : (value) => si(value, "B/s");
+  const speed = at.quantity === "latency" ? at.typical / at.value : at.value / at.typical;
+  return `${at.from} to ${at.to}: ${at.quantity} ${text(at.value)}, ${percent(speed, 0)} of the speed that is usual (${text(at.typical)}${at.class ? `, ${at.class}` : ""})`;
+}
+
+function content({ run, point }) {
+  const slow = point.slow_pairs ?? [];
+  const most = 8;
+  const others = point.rows.filter((row) => row.op === "p2p" && row.src === undefined && known(row.bandwidth));
+  return [
+    slow.length > 0
+      ? el("ul", { class: "saying" }, slow.slice(0, most).map((at) => el("li", { class: "mark" }, slowText(at))),
+          slow.length > most ? el("li", {}, `${slow.length - most} more are outlined`) : null)
+      : el("p", { class: "saying" }, "No pair is slow against the others of its class."),
+    others.length > 0
+      ? el("p", { class: "saying" }, others.map((row) => `${row.kind}: ${si(row.bandwidth, "B/s")}${row.class ? ` (${row.class})` : ""}`).join("; "))
+      : null,
+    el("div", { class: "charts" }, matrixChart(run, point)),
+  ];
+}
+
+/** @param {{run: object, point: object}[]} micro */
+export function pairsSection(micro) {
+  const all = micro.filter(({ point }) => point.rows.some(isPair)).sort((a, b) => b.point.ranks - a.point.ranks);
+  if (all.length === 0) return null;
+  const names = all.map(({ point }) => `${point.ranks} ranks, point ${point.index}`);
+  return { id: "pairs", title: "Pairs of ranks", content: oneOf("point", names, (index) => content(all[index])) };
+}

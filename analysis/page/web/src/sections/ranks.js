@@ -1,0 +1,299 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// Ranks beside each other: where their time goes, and how steady they are, as heat maps.
+import { el } from "../dom.js";
+import { percent, seconds } from "../format.js";
+import { changingChart, pointContent } from "../select.js";
+
+const quantities = [
+  { key: "step", title: "step" },
+  { key: "compute", title: "compute" },
+  { key: "copies", title: "copies" },
+  { key: "transfer", title: "transfer" },
+  { key: "wait", title: "wait" },
+  { key: "bubble", title: "bubble" },
+  { key: "gap", title: "gap" },
+  // Not against the median: most ranks cause none.
+  { key: "caused_wait", title: "caused", absolute: true },
+];
+
+const known = (value) => typeof value === "number";
+
+export function median(values) {
+  const sorted = values.filter(known).sort((a, b) => a - b);
+  if (sorted.length === 0) return null;
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+/** Rows that lie on one host follow each other: [{name, first, last}]. */
+export function hostBlocks(hosts, hostOfRow) {
+  const blocks = [];
+  hostOfRow.forEach((host, row) => {
+    if (blocks.at(-1)?.host === host) blocks.at(-1).last = row;
+    else blocks.push({ host, name: hosts[host], first: row, last: row });
+  });
+  return blocks;
+}
+
+/** An axis with the hosts' names in the middle of their rows. */
+export function hostAxis(blocks, rows, own) {
+  const middles = new Map(blocks.map((block) => [(block.first + block.last) >> 1, block.name]));
+  return {
+    type: "category",
+    data: rows,
+    axisTick: { show: false },
+    axisLine: { show: false },
+    axisLabel: {
+      interval: (index) => middles.has(index),
+      formatter: (_, index) => middles.get(index) ?? "",
+      width: 110,
+      overflow: "truncate",
+      hideOverlap: true,
+    },
+    ...own,
+  };
+}
+
+/** Lines between the blocks of a heat map; `along` = "y" for rows, "x" for columns. */
+export function hostLines(blocks, colours, along) {
+  return {
+    type: "custom",
+    name: "\0hosts",
+    silent: true,
+    z: 5,
+    data: blocks.slice(1).map((block) => [block.first, block.first]),
+    renderItem(params, api) {
+      const { x, y, width, height } = params.coordSys;
+      const at = api.value(0);
+      const middle = api.coord([at, at]);
+      const size = api.size([1, 1]);
+      const px = middle[0] - size[0] / 2;
+      const py = middle[1] - size[1] / 2;
+      const shape = along === "y" ? { x1: x, x2: x + width, y1: py, y2: py } : { x1: px, x2: px, y1: y, y2: y + height };
+      return { type: "line", shape, style: { stroke: colours.text, lineWidth: 1, opacity: 0.55 } };
+    },
+  };
+}
+
+/** The colour scale below a heat map, the same distance to both sides of nothing. */
+export function scale(colours, most, words, own = {}) {
+  return {
+    type: "continuous",
+    min: -most,
+    max: most,
+    calculable: false,
+    orient: "horizontal",
+    left: "center",
+    bottom: 0,
+    itemWidth: 12,
+    itemHeight: 140,
+    text: words,
+    textStyle: { color: colours.faint },
+    inRange: { color: colours.diverging },
+    seriesIndex: 0,
+    ...own,
+  };
+}
+
+/** What most values lie within, so that one outlier does not take the whole scale. */
+export function reach(values, least) {
+  const sizes = values.filter(known).map(Math.abs).sort((a, b) => a - b);
+  return Math.max(least, sizes[Math.floor(0.995 * (sizes.length - 1))] ?? 0);
+}
+
+const rowName = (map, row) => (map.count[row] > 1 ? `${map.count[row]} ranks` : `rank ${map.rank[row]}`);
+const rowTitle = (map, row) =>
+  `${map.count[row] > 1 ? `${map.count[row]} ranks, the slowest ${map.rank[row]}` : `rank ${map.rank[row]}`} on ${map.hosts[map.host[row]]}`;
+
+function deviations(map) {
+  const reference = median(map.step);
+  return quantities
+    .filter(({ key }) => map[key]?.some(known))
+    .map(({ key, title, absolute }) => {
+      const middle = absolute ? 0 : median(map[key]);
+      return {
+        title,
+        absolute,
+        seconds: map[key],
+        value: map[key].map((value) => (known(value) && reference ? (value - middle) / reference : null)),
+      };
+    });
+}
+
+/** The rank that stands out most, as a sentence; "" where none does. */
+function outstanding(map, columns) {
+  const column = columns.find(({ title }) => title === "compute") ?? columns[0];
+  const row = column.value.reduce((best, value, at) => (value > (column.value[best] ?? 0) ? at : best), 0);
+  const value = column.value[row];
+  if (!(value > 0.02)) return "";
+  const what = column.title === "compute" ? "computes" : "takes";
+  const title = rowTitle(map, row);
+  return `${title[0].toUpperCase()}${title.slice(1)} ${what} ${percent(value)} of a step longer than the median rank.`;
+}
+
+const rowHeight = (rows) => (rows <= 32 ? 18 : Math.max(3, 640 / rows));
+const chartHeight = (map) => Math.round(map.rank.length * rowHeight(map.rank.length)) + 110;
+const isNarrow = () => window.innerWidth < 520;
+
+function rankAxis(map, rows) {
+  return {
+    type: "category",
+    data: rows,
+    inverse: true,
+    axisTick: { show: false },
+    axisLine: { show: false },
+    axisLabel: { formatter: (_, row) => rowName(map, row), width: 120, overflow: "truncate" },
+  };
+}
+
+function frame(map, blocks, colours) {
+  const rows = map.rank.map((_, row) => String(row));
+  return {
+    grid: { bottom: 46, top: 40 },
+    yAxis: [
+      rankAxis(map, rows),
+      hostAxis(blocks, rows, { inverse: true, position: "right" }),
+    ],
+    lines: hostLines(blocks, colours, "y"),
+  };
+}
+
+function mapChart(map, point, columns) {
+  const blocks = hostBlocks(map.hosts, map.host);
+  const items = columns.flatMap((column, x) =>
+    column.value.flatMap((value, y) => (value === null ? [] : [[x, y, value]])));
+  const most = reach(items.map((item) => item[2]), 0.01);
+  return changingChart({
+    id: "rank-map",
+    title: `Where ${point.ranks} ranks spend their time`,
+    note: `against the median rank, in percent of a step (${seconds(median(map.step))}); ` +
+      "caused: how long others waited for the rank",
+    legend: false,
+    height: chartHeight(map),
+    table: {
+      columns: [
+        { title: "rank", number: true }, { title: "host" }, { title: "ranks together", number: true },
+        ...columns.map(({ title }) => ({ title: `${title} / s`, number: true, text: seconds })),
+        ...columns.map(({ title }) => ({ title: `${title} / step`, number: true, text: (value) => percent(value) })),
+      ],
+      rows: map.rank.map((rank, row) => [
+        rank, map.hosts[map.host[row]], map.count[row],
+        ...columns.map((column) => column.seconds[row]), ...columns.map((column) => column.value[row])]),
+    },
+    option: (colours) => {
+      const { lines, ...shared } = frame(map, blocks, colours);
+      return {
+        ...shared,
+        xAxis: {
+          type: "category",
+          data: columns.map(({ title }) => title),
+          position: "top",
+          axisTick: { show: false },
+          axisLine: { show: false },
+          axisLabel: { interval: 0, hideOverlap: false, rotate: isNarrow() ? 45 : 0 },
+        },
+        visualMap: scale(colours, most, ["more time", "less"], { formatter: (value) => percent(value, 0) }),
+        tooltip: {
+          formatter: ({ value: [x, y, value] }) => {
+            const column = columns[x];
+            const against = column.absolute
+              ? `${percent(value)} of a step`
+              : `${value < 0 ? "" : "+"}${percent(value)} of a step against the median`;
+            return `${rowTitle(map, y)}\n${column.title}: ${seconds(column.seconds[y])}, ${against}`;
+          },
+        },
+        series: [
+          {
+            type: "heatmap",
+            name: "ranks",
+            // Text on the ends of the scale needs the other colour.
+            data: items.map((item) => ({
+              value: item,
+              label: Math.abs(item[2]) > 0.6 * most ? { color: colours.background } : undefined,
+            })),
+            progressive: 0,
+            label: {
+              show: map.rank.length <= 32 && !isNarrow(),
+              color: colours.text,
+              fontSize: 11,
+              formatter: ({ value }) => (Math.abs(value[2]) < 0.0005 ? "" : (100 * value[2]).toFixed(1)),
+            },
+            itemStyle: { borderColor: colours.background, borderWidth: map.rank.length <= 96 ? 1 : 0 },
+          },
+          lines,
+        ],
+      };
+    },
+  });
+}
+
+function cellsChart(map, point) {
+  const { cells } = map;
+  if (!cells || cells.first.length === 0) return null;
+  const blocks = hostBlocks(map.hosts, map.host);
+  const items = cells.time.flatMap((row, y) => row.flatMap((value, x) => (known(value) ? [[x, y, value]] : [])));
+  const most = reach(items.map((item) => item[2]), 0.01);
+  const steps = cells.every > 1 ? `${cells.every} steps from ${cells.first[0]} on` : "step";
+  return changingChart({
+    id: "rank-steps",
+    title: `${point.ranks} ranks, step by step`,
+    note: "a rank's step time against the median of all ranks in that step" +
+      (cells.every > 1 ? `; each column is ${cells.every} steps` : "") +
+      ". A row stands for a slow rank, a block for a slow host, a dot for noise.",
+    legend: false,
+    height: chartHeight(map),
+    table: {
+      columns: [
+        { title: "rank", number: true }, { title: "host" },
+        ...cells.first.map((step) => ({ title: `step ${step}`, number: true, text: (value) => percent(value) })),
+      ],
+      rows: map.rank.map((rank, row) => [rank, map.hosts[map.host[row]], ...cells.time[row]]),
+    },
+    option: (colours) => {
+      const { lines, ...shared } = frame(map, blocks, colours);
+      return {
+        ...shared,
+        xAxis: {
+          type: "category",
+          data: cells.first.map(String),
+          position: "top",
+          name: steps,
+          nameLocation: "middle",
+          nameGap: 22,
+          axisTick: { show: false },
+          axisLine: { show: false },
+        },
+        visualMap: scale(colours, most, ["slower", "faster"], { formatter: (value) => percent(value, 1) }),
+        tooltip: {
+          formatter: ({ value: [x, y, value] }) =>
+            `${rowTitle(map, y)}\nstep ${cells.first[x]}: ${value < 0 ? "" : "+"}${percent(value)} against the median rank`,
+        },
+        series: [
+          { type: "heatmap", name: "steps", data: items, progressive: 0, itemStyle: { borderWidth: 0 } },
+          lines,
+        ],
+      };
+    },
+  });
+}
+
+/** @param {object[]} groups of detailed() */
+export function ranksSection(groups) {
+  const many = (point) => point.details.rank_map?.rank.length > 1;
+  if (!groups.some((group) => group.points.some(many))) return null;
+  return {
+    id: "ranks",
+    title: "Ranks",
+    content: pointContent(groups, (point) => {
+      const map = point.details.rank_map;
+      if (!many(point)) return [el("p", { class: "note" }, "One rank: nothing to compare it with.")];
+      const columns = deviations(map);
+      const said = outstanding(map, columns);
+      return [
+        said ? el("p", { class: "saying" }, said) : null,
+        el("div", { class: "charts" }, mapChart(map, point, columns), cellsChart(map, point)),
+      ];
+    }),
+  };
+}

@@ -1,0 +1,253 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// One traced step as it was played: lanes of ranks, boxes of operations.
+import { el } from "../dom.js";
+import { missing, seconds } from "../format.js";
+import { changingChart, pointContent } from "../select.js";
+import { isCommunication, phaseColour, spanColour, striped, textColour } from "../span_colours.js";
+
+const nano = (value) => seconds(value * 1e-9);
+const idleNames = ["idle: bubble or wait", "idle: gap"];
+
+/** A row for each stream of each lane on which something ran. */
+function rowsOf(timeline) {
+  const used = timeline.lanes.map(() => new Set());
+  timeline.spans.lane.forEach((lane, i) => used[lane].add(timeline.spans.stream[i]));
+  const rows = [];
+  const first = [];
+  timeline.lanes.forEach((lane, l) => {
+    first.push(rows.length);
+    const streams = [...used[l]].sort((a, b) => a - b);
+    for (const stream of streams.length > 0 ? streams : [0]) {
+      rows.push({ lane: l, stream, title: lane.label, own: streams.length > 1 ? (lane.streams?.[stream] ?? `stream ${stream}`) : "" });
+    }
+  });
+  const rowOf = new Map(rows.map((row, i) => [`${row.lane} ${row.stream}`, i]));
+  return { rows, first, rowOf };
+}
+
+function laneTitle(lane) {
+  const at = Object.entries(lane.coordinates ?? {}).map(([axis, index]) => `${axis} ${index}`).join(", ");
+  return `${lane.label}, rank ${lane.rank} on ${lane.host}${at ? ` (${at})` : ""}`;
+}
+
+function spanText(timeline, i) {
+  const { spans } = timeline;
+  const part = (word, value) => (value >= 0 ? `, ${word} ${value}` : "");
+  return `${timeline.ops[spans.op[i]]}, ${timeline.phases[spans.phase[i]].replaceAll("_", " ")}` +
+    `${part("microbatch", spans.microbatch[i])}${part("layer", spans.layer[i])}\n` +
+    `${laneTitle(timeline.lanes[spans.lane[i]])}\n` +
+    `from ${nano(spans.start[i])}, for ${nano(spans.length[i])}`;
+}
+
+/** The part of a box that lies in the picture; null when none does. */
+function clipped(x, y, width, height, area) {
+  const left = Math.max(x, area.x);
+  const right = Math.min(x + width, area.x + area.width);
+  return right <= left ? null : { x: left, y, width: right - left, height };
+}
+
+function spanSeries(timeline, layout, phase, colours, state) {
+  const { spans } = timeline;
+  const microbatches = Math.max(0, ...spans.microbatch) + 1;
+  const data = [];
+  spans.phase.forEach((at, i) => {
+    if (at !== phase) return;
+    const row = layout.rowOf.get(`${spans.lane[i]} ${spans.stream[i]}`);
+    data.push([row, spans.start[i], spans.start[i] + spans.length[i], i]);
+  });
+  const name = timeline.phases[phase];
+  const shown = name.replaceAll("_", " ");
+  return {
+    type: "custom",
+    name: shown,
+    data,
+    encode: { x: [1, 2], y: 0, tooltip: [] },
+    itemStyle: { color: phaseColour(colours, name) },
+    clip: true,
+    progressive: 0,
+    z: 3,
+    renderItem(params, api) {
+      const i = api.value(3);
+      const [x, middle] = api.coord([api.value(1), api.value(0)]);
+      const end = api.coord([api.value(2), api.value(0)])[0];
+      const height = api.size([0, 1])[1] * 0.8;
+      const shape = clipped(x, middle - height / 2, Math.max(end - x, 0.6), height, params.coordSys);
+      if (!shape) return null;
+      const communication = isCommunication(timeline.ops[spans.op[i]]);
+      const colour = spanColour(colours, {
+        phase: name, microbatch: spans.microbatch[i], microbatches, op: timeline.ops[spans.op[i]], by: state.colour,
+      });
+      const box = {
+        type: "rect",
+        shape,
+        style: {
+          fill: communication && shape.width > 2 ? striped(colour, colours.background) : colour,
+          stroke: colours.background,
+          lineWidth: shape.width > 4 ? 0.7 : 0,
+        },
+        emphasis: { style: { stroke: colours.text, lineWidth: 1.5 } },
+      };
+      const number = spans.microbatch[i];
+      if (number >= 0 && !communication && shape.width > 7 + 6 * String(number).length && height > 11) {
+        box.textContent = { style: { text: String(number), fill: textColour(colours, name), fontSize: 11 } };
+        box.textConfig = { position: "inside" };
+      }
+      return box;
+    },
+  };
+}
+
+/** Where nothing computes or copies: over all streams of the lane, below its boxes. */
+function idleSeries(timeline, layout, kind, colours) {
+  const { idle } = timeline;
+  const data = [];
+  idle.lane.forEach((lane, i) => {
+    if (idle.kind[i] !== kind) return;
+    const first = layout.first[lane];
+    const last = (layout.first[lane + 1] ?? layout.rows.length) - 1;
+    data.push([first, idle.start[i], idle.start[i] + idle.length[i], last, lane]);
+  });
+  const colour = kind === 0 ? colours.parts.bubble : colours.parts.gap;
+  return {
+    type: "custom",
+    name: idleNames[kind],
+    data,
+    encode: { x: [1, 2], y: [0, 3], tooltip: [] },
+    itemStyle: { color: colour },
+    clip: true,
+    progressive: 0,
+    z: 1,
+    renderItem(params, api) {
+      const [x, top] = api.coord([api.value(1), api.value(0)]);
+      const [end, bottom] = api.coord([api.value(2), api.value(3)]);
+      const row = api.size([0, 1])[1];
+      const shape = clipped(x, top - row * 0.46, end - x, bottom - top + row * 0.92, params.coordSys);
+      return shape && { type: "rect", shape, style: { fill: colour, opacity: colours.name === "dark" ? 0.28 : 0.2 } };
+    },
+  };
+}
+
+/** Lines between the lanes. */
+function laneLines(layout, colours) {
+  return {
+    type: "custom",
+    name: "\0lanes",
+    silent: true,
+    z: 2,
+    data: layout.first.slice(1).map((row) => [row, 0]),
+    encode: { y: 0, x: 1, tooltip: [] },
+    renderItem(params, api) {
+      const y = api.coord([0, api.value(0)])[1] - api.size([0, 1])[1] / 2;
+      const { x, width } = params.coordSys;
+      return { type: "line", shape: { x1: x, x2: x + width, y1: y, y2: y }, style: { stroke: colours.line, lineWidth: 1 } };
+    },
+  };
+}
+
+function noteOf(timeline) {
+  const parts = [`step ${timeline.step}, ${nano(timeline.length)}; numbers: microbatches; hatched: communication; tinted: nothing computes or copies`];
+  if (timeline.merged > 0) parts.push(`${timeline.merged} operations drawn together with their neighbours`);
+  if (timeline.left_out > 0) parts.push(`${timeline.left_out} more traced ranks are not shown`);
+  return `${parts.join(". ")}. Ctrl and wheel, the slider, or + and - zoom.`;
+}
+
+function numbers(timeline) {
+  const { spans } = timeline;
+  const place = (value) => (value >= 0 ? value : null);
+  return {
+    columns: [
+      { title: "lane" }, { title: "rank", number: true }, { title: "stream" }, { title: "operation" }, { title: "phase" },
+      { title: "microbatch", number: true }, { title: "layer", number: true },
+      { title: "start / ns", number: true }, { title: "length / ns", number: true },
+    ],
+    rows: spans.lane.map((l, i) => {
+      const lane = timeline.lanes[l];
+      return [
+        lane.label, lane.rank, lane.streams?.[spans.stream[i]] ?? spans.stream[i], timeline.ops[spans.op[i]],
+        timeline.phases[spans.phase[i]], place(spans.microbatch[i]), place(spans.layer[i]), spans.start[i], spans.length[i]];
+    }),
+  };
+}
+
+function stepChart(timeline, point) {
+  const layout = rowsOf(timeline);
+  const rowHeight = layout.rows.length <= 12 ? 30 : Math.max(9, 520 / layout.rows.length);
+  const narrow = () => window.innerWidth < 520;
+  const hasMicrobatches = timeline.spans.microbatch.some((at) => at >= 0);
+  return changingChart({
+    id: "timeline-step",
+    title: `One step on ${point.ranks} rank${point.ranks === 1 ? "" : "s"}`,
+    note: noteOf(timeline),
+    switches: [{ name: "colour", label: "colour by", choices: hasMicrobatches ? ["microbatch", "phase", "kind"] : ["phase", "kind"] }],
+    height: Math.round(layout.rows.length * rowHeight) + 110,
+    table: numbers(timeline),
+    option: (colours, state) => ({
+      grid: { bottom: 58, top: 8, right: 20 },
+      xAxis: {
+        type: "value", min: 0, max: timeline.length, name: "time in the step", nameLocation: "middle", nameGap: 24,
+        axisLabel: { formatter: nano },
+        splitLine: { show: false },
+      },
+      yAxis: {
+        type: "category",
+        data: layout.rows.map((_, i) => String(i)),
+        inverse: true,
+        axisTick: { show: false },
+        axisLabel: {
+          interval: layout.rows.length > 60 ? "auto" : 0,
+          width: narrow() ? 70 : 190,
+          overflow: "truncate",
+          formatter: (_, i) => {
+            const row = layout.rows[i];
+            const isFirst = layout.first.includes(i);
+            if (!row.own) return row.title;
+            if (narrow()) return isFirst ? row.title : "";
+            return isFirst ? `${row.title}  ${row.own}` : row.own;
+          },
+        },
+      },
+      dataZoom: [
+        { type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl", filterMode: "weakFilter", minSpan: 0.02 },
+        {
+          type: "slider", xAxisIndex: 0, filterMode: "weakFilter", minSpan: 0.02, bottom: 2, height: 16,
+          showDataShadow: false, showDetail: false, brushSelect: false,
+          borderColor: colours.line, fillerColor: colours.ramp[1] + "33", handleStyle: { color: colours.background, borderColor: colours.faint },
+        },
+      ],
+      tooltip: {
+        formatter: ({ seriesName, value }) =>
+          idleNames.includes(seriesName)
+            ? `${seriesName}\n${laneTitle(timeline.lanes[value[4]])}\nfrom ${nano(value[1])}, for ${nano(value[2] - value[1])}`
+            : spanText(timeline, value[3]),
+      },
+      series: [
+        ...[0, 1].filter((kind) => timeline.idle?.kind.includes(kind)).map((kind) => idleSeries(timeline, layout, kind, colours)),
+        ...timeline.phases.map((_, phase) => spanSeries(timeline, layout, phase, colours, state)).filter(({ data }) => data.length > 0),
+        laneLines(layout, colours),
+      ],
+    }),
+  });
+}
+
+/** What part of the lanes' time is idle, as a sentence. */
+function idleText(timeline) {
+  const total = timeline.length * timeline.lanes.length;
+  const sum = (kind) => (timeline.idle?.length ?? []).reduce((all, length, i) => all + (timeline.idle.kind[i] === kind ? length : 0), 0);
+  const share = (value) => (total > 0 ? `${((100 * value) / total).toFixed(1)}%` : missing);
+  return `Of these lanes' time ${share(sum(0))} is bubble or wait, ${share(sum(1))} is gap.`;
+}
+
+/** @param {object[]} groups of detailed() */
+export function timelineSection(groups) {
+  if (!groups.some((group) => group.points.some((point) => point.details.timeline))) return null;
+  return {
+    id: "timeline",
+    title: "A traced step",
+    content: pointContent(groups, (point) => {
+      const { timeline } = point.details;
+      if (!timeline) return [el("p", { class: "note" }, "No step of this point was traced, or its spans were left out.")];
+      return [el("p", { class: "saying" }, idleText(timeline)), stepChart(timeline, point)];
+    }),
+  };
+}
