@@ -8,12 +8,25 @@ isoscale_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # shellcheck source=launch/common.sh
 source "$isoscale_root/launch/common.sh"
 
-# packages_of GROUP...: the packages of these groups, one a line.
-packages_of() {
+# listed_of GROUP...: what launch/packages.txt says of these groups, one word a line.
+listed_of() {
   local group
   for group in "$@"; do
     awk -v group="$group" '$1 == group { for (i = 2; i <= NF; ++i) print $i }' \
       "$isoscale_root/launch/packages.txt"
+  done
+}
+
+# packages_of GROUP...: the packages that these groups need here, one a line: without those for a
+# command that is there already.
+packages_of() {
+  local word
+  listed_of "$@" | while IFS= read -r word; do
+    if [[ $word == *:* ]]; then
+      command -v "${word%%:*}" >/dev/null && continue
+      word=${word#*:}
+    fi
+    printf '%s\n' "$word"
   done
 }
 

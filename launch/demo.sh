@@ -33,6 +33,8 @@ case ${1:-} in
 esac
 
 "$here/install-packages.sh" build
+# Without it all but report --html works: nothing that ends a demonstration.
+"$here/install-packages.sh" page || say "Going on without: report --html will have no page."
 # Only the program; a build folder that has the tests keeps them.
 [[ -e $(build_folder release)/build.ninja ]] || configure release -DISOSCALE_TESTS=OFF
 configure release

@@ -12,18 +12,19 @@ source "$here/checkout.sh"
 
 if [[ $# -eq 0 || $1 == -h || $1 == --help ]]; then
   cat <<TEXT
-Usage: launch/install-packages.sh GROUP...     groups: build, test, cluster, lint, mpich
+Usage: launch/install-packages.sh GROUP...     groups: build, page, test, cluster, lint, mpich
 Installs the Debian/Ubuntu packages of these groups that are missing (launch/packages.txt).
 TEXT
   exit 0
 fi
 
 for group in "$@"; do
-  if [[ -z $(packages_of "$group") ]]; then
-    fail "there is no package group '$group'; the groups are build, test, cluster, lint and mpich"
+  if [[ -z $(listed_of "$group") ]]; then
+    fail "there is no package group '$group'; the groups are build, page, test, cluster, lint, mpich"
   fi
 done
 mapfile -t wanted < <(packages_of "$@")
+[[ ${#wanted[@]} -gt 0 ]] || exit 0
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
   say "This is no Debian or Ubuntu: make sure that the equivalents of these packages are there:"

@@ -82,6 +82,8 @@ groups=(build test)
 [[ $all == yes ]] && groups+=(cluster)
 [[ $lint == yes ]] && groups+=(lint)
 "$isoscale_root/launch/install-packages.sh" "${groups[@]}"
+# Tests of the page are skipped without it; all others can still tell something.
+"$isoscale_root/launch/install-packages.sh" page || say "Going on without: the page is not tested."
 configure release -DISOSCALE_TESTS=ON
 
 if [[ $run_tests == yes ]]; then

@@ -18,12 +18,6 @@ inline constexpr std::size_t most_page_bytes = 6'500'000;
 /// Bytes that a page needs for a part of its data.
 [[nodiscard]] std::size_t page_bytes(const nlohmann::ordered_json& part);
 
-/// Shrinks a report as prune_report() leaves it until it takes at most `most` bytes. First go rows
-/// of micro-benchmarks (evenly, but for those that failed and those of slow pairs; the point has
-/// rows_left_out then), then what points have by place, of devices and links, then all that the
-/// last of several runs have of their points. Says so in `notes`.
-void shrink_report(nlohmann::ordered_json& report, std::size_t most, PageNotes& notes);
-
 /// The details of points, in at most `most` bytes: coarser where need be, and where even that does
 /// not do without the points of the fewest ranks. Says so in `notes`.
 [[nodiscard]] nlohmann::ordered_json fitting_details(std::vector<DetailedPoint> points,

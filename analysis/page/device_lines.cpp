@@ -99,23 +99,34 @@ Bucket bucket_of(const DeviceSeries& series, std::size_t begin, std::size_t end,
   return bucket;
 }
 
+/// Whether a value between two others tells no more than the line between them.
+bool is_level(const Bucket& before, const Bucket& at, const Bucket& after) {
+  const auto is_same = [&](double Bucket::*part) {
+    return before.*part == at.*part && at.*part == after.*part;
+  };
+  return is_same(&Bucket::value) && is_same(&Bucket::low) && is_same(&Bucket::high);
+}
+
 void add_values(const DeviceSeries& series, std::size_t most, Json& line) {
   const QuantityKind kind = quantity_of(series.quantity).kind;
   const std::size_t samples = series.value.size();
-  const std::size_t buckets = std::min(samples, std::max<std::size_t>(most, 2));
+  const std::size_t count = std::min(samples, std::max<std::size_t>(most, 2));
+  std::vector<Bucket> buckets;
+  for (std::size_t i = 0; i < count; ++i) {
+    buckets.push_back(bucket_of(series, i * samples / count, (i + 1) * samples / count, kind));
+  }
   Json time = Json::array(), value = Json::array(), low = Json::array(), high = Json::array();
   bool varies = false;
-  for (std::size_t i = 0; i < buckets; ++i) {
-    const Bucket bucket =
-        bucket_of(series, i * samples / buckets, (i + 1) * samples / buckets, kind);
-    time.push_back(drawn(bucket.time, digits));
-    value.push_back(kind == QuantityKind::bits ? drawn(bucket.value, 16)
-                                               : drawn(bucket.value, digits));
-    low.push_back(drawn(bucket.low, digits));
-    high.push_back(drawn(bucket.high, digits));
-    varies = varies || low.back() != high.back();
+  for (std::size_t i = 0; i < count; ++i) {
+    const Bucket& at = buckets[i];
+    if (i > 0 && i + 1 < count && is_level(buckets[i - 1], at, buckets[i + 1])) continue;
+    time.push_back(drawn(at.time, digits));
+    value.push_back(drawn(at.value, kind == QuantityKind::bits ? 16 : digits));
+    low.push_back(drawn(at.low, digits));
+    high.push_back(drawn(at.high, digits));
+    varies = varies || at.low != at.high;
   }
-  line["averaged"] = (samples + buckets - 1) / buckets;
+  line["averaged"] = (samples + count - 1) / count;
   line["time"] = std::move(time);
   line["value"] = std::move(value);
   if (!varies || kind == QuantityKind::bits) return;

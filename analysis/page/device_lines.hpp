@@ -14,7 +14,8 @@ namespace isoscale::analysis {
 /// (seconds after the first step), value[], averaged (samples a value, at most), and low[] and
 /// high[] where samples were put together. A
 /// line has at most limits.samples values: means of as many stretches of time with what was least
-/// and most in each; of a set of bits, all that were set. A quantity has at most limits.devices
+/// and most in each; of a set of bits, all that were set. Values between two that are the same are
+/// left out where they are that too: the line stays. A quantity has at most limits.devices
 /// lines, of the devices that differ most from the others. Clocks, power and temperature come
 /// first; counters are left out, for their values say nothing.
 [[nodiscard]] nlohmann::ordered_json device_lines(std::span<const results::RankFacts> facts,

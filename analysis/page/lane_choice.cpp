@@ -74,7 +74,6 @@ std::vector<int> lane_ranks(const PointReport& point, const LaneStep& step,
   for (int stage = 0; data.mesh.pp > 1 && stage < data.mesh.pp; ++stage) {
     add(mesh::rank_at(data.mesh, {.pp = stage}), limits.most_lanes);
   }
-  const auto stages = static_cast<std::ptrdiff_t>(ranks.size());
   const std::size_t most = std::min(limits.most_lanes, std::max(limits.fewest_lanes, ranks.size()));
   add(0, most);
   add(data.ranks - 1, most);
@@ -91,7 +90,6 @@ std::vector<int> lane_ranks(const PointReport& point, const LaneStep& step,
   const int others = static_cast<int>(most);
   for (int i = 0; i < others; ++i) add(i * data.ranks / others, most);
   for (int rank = 0; rank < data.ranks && ranks.size() < most; ++rank) add(rank, most);
-  std::sort(ranks.begin() + stages, ranks.end());
   return ranks;
 }
 

@@ -27,7 +27,7 @@ struct LaneStep {
 /// were traced only those with most. Absent without usable traces.
 [[nodiscard]] std::optional<LaneStep> typical_traced_step(const results::PointData& point);
 
-/// The ranks that get a lane, in the order of the lanes (see lanes()).
+/// The ranks that get a lane (see lanes()), those first that matter most.
 [[nodiscard]] std::vector<int> lane_ranks(const PointReport& point, const LaneStep& step,
                                           const DetailLimits& limits);
 

@@ -21,11 +21,16 @@ std::uint8_t class_of(std::uint8_t op) {
   return static_cast<std::uint8_t>(all);
 }
 
+std::uint8_t common_op(std::uint8_t a, std::uint8_t b) {
+  if (a == b) return a;
+  return class_of(a) == class_of(b) ? class_of(a) : static_cast<std::uint8_t>(LaneOp::mixed);
+}
+
 bool are_alike(const LaneSpan& a, const LaneSpan& b, Alike alike) {
   if (a.stream != b.stream || a.place.phase != b.place.phase) return false;
-  if (class_of(a.op) != class_of(b.op)) return false;
-  if (alike == Alike::kind_and_microbatch && a.op != b.op) return false;
-  return alike == Alike::phase || a.place.microbatch == b.place.microbatch;
+  if (alike != Alike::class_alone && a.place.microbatch != b.place.microbatch) return false;
+  if (alike == Alike::kind_and_microbatch) return a.op == b.op;
+  return alike == Alike::microbatch || class_of(a.op) == class_of(b.op);
 }
 
 enum class What : std::uint8_t { work, communication };
@@ -80,7 +85,7 @@ std::vector<LaneSpan> merged(const std::vector<LaneSpan>& spans, Alike alike,
     last.end = span.end;
     last.busy += span.busy;
     last.merged += span.merged;
-    if (last.op != span.op) last.op = class_of(last.op);
+    last.op = common_op(last.op, span.op);
     if (last.place.layer != span.place.layer) last.place.layer = -1;
     if (last.place.microbatch != span.place.microbatch) last.place.microbatch = -1;
   }

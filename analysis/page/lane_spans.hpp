@@ -14,8 +14,12 @@
 namespace isoscale::analysis {
 
 /// A kind of op, or what several kinds have in common: kinds as in program::OpKind, then these.
-enum class LaneOp : std::uint8_t { compute = program::op_kind_count, copies, communication };
-inline constexpr std::size_t lane_op_count = program::op_kind_count + 3;
+enum class LaneOp : std::uint8_t {
+  compute = program::op_kind_count,
+  copies,
+  communication,
+  mixed,  ///< of several of these
+};
 
 /// An op of a lane, or several.
 struct LaneSpan {
@@ -29,8 +33,14 @@ struct LaneSpan {
   [[nodiscard]] units::Nanoseconds gaps() const { return end - start - busy; }
 };
 
-/// What two neighbours of a stream need to have in common, beside the phase, to become one.
-enum class Alike : std::uint8_t { kind_and_microbatch, microbatch, phase };
+/// What two neighbours of a stream need to have in common, beside the phase, to become one: the
+/// kind of op or what it is about (computing, copying, communicating), and the microbatch.
+enum class Alike : std::uint8_t {
+  kind_and_microbatch,
+  class_and_microbatch,
+  class_alone,
+  microbatch
+};
 
 /// The ops of a step by stream and start, without those that take no time, within `window`.
 [[nodiscard]] std::vector<LaneSpan> spans_of(const program::Outline& outline,

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -73,6 +74,13 @@ LaneSet lanes_of(const results::PointData& point, const LaneStep& step,
   return set;
 }
 
+/// Which stage of a pipeline a rank stands for, whose other coordinates are 0.
+std::optional<int> stage_of(const mesh::Shape& shape, int rank) {
+  const int stage = mesh::coordinates(shape, rank).pp;
+  if (shape.pp < 2 || mesh::rank_at(shape, {.pp = stage}) != rank) return std::nullopt;
+  return stage;
+}
+
 std::size_t count_spans(const std::vector<Lane>& lanes) {
   std::size_t count = 0;
   for (const Lane& lane : lanes) count += lane.spans.size();
@@ -92,22 +100,32 @@ void keep_longest(std::vector<Item>& items, std::size_t most, const TimeOf& time
   std::erase_if(items, [&](const Item& item) { return !longer(item, bar); });
 }
 
-/// Puts spans together until there are at most `most`; where that does not do, the last lanes go,
-/// then the shortest spans.
-void thin_out(LaneSet& set, std::size_t most) {
+/// Puts spans of all lanes together until there are at most `most`, or no more to be had this way.
+void merge(LaneSet& set, std::size_t most, Alike alike, std::int64_t widest) {
   const Nanoseconds pixel = set.length / pixels;
-  const auto merge = [&](Alike alike, Nanoseconds tolerance) {
-    for (Lane& lane : set.lanes) lane.spans = merged(lane.spans, alike, tolerance);
-  };
-  merge(Alike::kind_and_microbatch, pixel);
-  if (count_spans(set.lanes) > most) merge(Alike::microbatch, pixel);
-  constexpr std::int64_t widest = 64;
   for (std::int64_t width = 1; width <= widest && count_spans(set.lanes) > most; width *= 2) {
-    merge(Alike::phase, pixel * width);
+    for (Lane& lane : set.lanes) lane.spans = merged(lane.spans, alike, pixel * width);
   }
-  while (set.lanes.size() > 1 && count_spans(set.lanes) > most) set.lanes.pop_back();
+}
+
+/// Leaves the last lanes out, down to `fewest`.
+void drop_lanes(LaneSet& set, std::size_t most, std::size_t fewest) {
+  while (set.lanes.size() > fewest && count_spans(set.lanes) > most) set.lanes.pop_back();
+}
+
+/// Puts spans together, leaves lanes out, then the shortest spans, until there are at most `most`.
+/// Of a pipeline all stages matter, of ranks that do the same what they do.
+void thin_out(LaneSet& set, std::size_t most, std::size_t stages) {
+  constexpr std::int64_t narrow = 8, wide = 64;
+  merge(set, 0, Alike::kind_and_microbatch, 1);
+  merge(set, most, Alike::class_and_microbatch, narrow);
+  drop_lanes(set, most, std::max<std::size_t>(stages, 2));
+  merge(set, most, Alike::class_alone, narrow);
+  merge(set, most, Alike::microbatch, wide);
+  drop_lanes(set, most, 1);
   const std::size_t before = count_spans(set.lanes);
   const std::size_t each = std::max<std::size_t>(1, most / set.lanes.size());
+  const Nanoseconds pixel = set.length / pixels;
   for (Lane& lane : set.lanes) {
     if (before > most) {
       keep_longest(lane.spans, each,
@@ -141,14 +159,23 @@ std::string name_of(std::uint8_t op) {
   if (op < program::op_kind_count) {
     return std::string{program::name(static_cast<program::OpKind>(op))};
   }
-  const auto of = static_cast<LaneOp>(op);
-  return of == LaneOp::compute ? "compute" : of == LaneOp::copies ? "copies" : "communication";
+  switch (static_cast<LaneOp>(op)) {
+    case LaneOp::compute:
+      return "compute";
+    case LaneOp::copies:
+      return "copies";
+    case LaneOp::communication:
+      return "communication";
+    case LaneOp::mixed:
+      break;
+  }
+  return "mixed";
 }
 
 Json lane_json(std::span<const results::RankFacts> facts, const results::PointData& point,
                int rank) {
   const mesh::Coordinates at = mesh::coordinates(point.mesh, rank);
-  const bool is_stage = point.mesh.pp > 1 && mesh::rank_at(point.mesh, {.pp = at.pp}) == rank;
+  const bool is_stage = stage_of(point.mesh, rank).has_value();
   const results::RankFacts* const of_rank = facts_of(facts, point, rank);
   const program::Outline& outline = point.outline.of(rank);
   std::size_t streams = 0;
@@ -221,7 +248,13 @@ Json lanes(std::span<const results::RankFacts> facts, const PointReport& point,
   const std::optional<LaneStep> step = typical_traced_step(data);
   if (!step) return {};
   LaneSet set = lanes_of(data, *step, lane_ranks(point, *step, limits));
-  thin_out(set, limits.spans);
+  const auto is_stage = [&](const Lane& lane) {
+    return stage_of(data.mesh, lane.rank).has_value();
+  };
+  thin_out(set, limits.spans, static_cast<std::size_t>(std::ranges::count_if(set.lanes, is_stage)));
+  std::ranges::stable_sort(set.lanes, {}, [&](const Lane& lane) {
+    return std::pair{!is_stage(lane), lane.rank};
+  });
   Json timeline{{"step", step->step},
                 {"begin", 0},
                 {"length", drawn(units::to_seconds(set.length).value(), 9)},

@@ -19,7 +19,8 @@ namespace isoscale::analysis {
 /// rank), ops[], phases[], lanes[], spans{} and idle{} (columns; nanoseconds after the begin),
 /// merged (spans that are part of another one), merged_gaps (nanoseconds between those),
 /// spans_left_out (the shortest), left_out (traced ranks without a lane). An op's kind is a name of
-/// program::OpKind, or, of several put together, "compute", "copies" or "communication".
+/// program::OpKind, or, of several put together, "compute", "copies", "communication", or "mixed"
+/// where it was more than one of these.
 [[nodiscard]] nlohmann::ordered_json lanes(std::span<const results::RankFacts> facts,
                                            const PointReport& point, const DetailLimits& limits);
 

@@ -48,6 +48,7 @@ install(DIRECTORY launch/ DESTINATION share/isoscale/launch USE_SOURCE_PERMISSIO
   PATTERN install-packages.sh EXCLUDE
   PATTERN packages.txt EXCLUDE
   PATTERN demo.sh EXCLUDE
+  PATTERN tarball.sh EXCLUDE
   PATTERN container EXCLUDE
   PATTERN spack EXCLUDE
   PATTERN __pycache__ EXCLUDE)

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 
 from container_test import copied_by_docker
-from support import BARE, CMAKE, Case, SOURCE, run_ok, sample_run
+from support import BARE, CMAKE, Case, SOURCE, run, run_ok, sample_run
 
 HOUR = 3600
 
@@ -54,6 +54,24 @@ class Builds(Case):
                               check=False)
         self.assertEqual(done.returncode, 2)
         self.assertIn("MPI", done.stderr)
+
+    def test_a_build_without_a_page_says_so_and_does_all_else(self):
+        build, environment = self.scratch / "build", ccache_environment()
+        said = run_ok(CMAKE, "-S", SOURCE, "-B", build, "-G", "Ninja", "-DISOSCALE_PAGE=OFF",
+                      "-DISOSCALE_TESTS=OFF", "-DISOSCALE_MPI=OFF", "-DISOSCALE_CUDA=OFF",
+                      f"-DCMAKE_CXX_COMPILER_LAUNCHER={os.environ['ISOSCALE_LAUNCHER']}",
+                      env=environment)
+        self.assertIn("Page of report --html: not built (ISOSCALE_PAGE is off)", said)
+        run_ok(CMAKE, "--build", build, "--target", "isoscale", "--parallel", "2", timeout=HOUR,
+               env=environment)
+        sample, page = sample_run(self.scratch), self.scratch / "page.html"
+        done = run(build / "isoscale", "report", sample, "--html", page, env=BARE)
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(done.stdout, "")
+        self.assertIn("no page", done.stderr)
+        self.assertIn("-DISOSCALE_PAGE=", done.stderr)
+        self.assertFalse(page.exists())
+        self.assertIn("hybrid", run_ok(build / "isoscale", "report", sample, env=BARE))
 
     def test_a_user_without_rights_or_network_builds_from_what_an_image_gets(self):
         sources, prefix = self.copy_sources(), self.scratch / "prefix"

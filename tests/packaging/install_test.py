@@ -12,7 +12,8 @@ import unittest
 
 from support import BARE, BUILD, CMAKE, SOURCE, run, run_ok, sample_run
 
-NOT_INSTALLED = {"checkout.sh", "install-packages.sh", "packages.txt", "demo.sh"}
+NOT_INSTALLED = {"checkout.sh", "install-packages.sh", "packages.txt", "demo.sh",
+                 "tarball.sh"}
 
 
 class Installed(unittest.TestCase):

@@ -182,9 +182,9 @@ TEST(Lanes, MergeOnlyWhatIsAlike) {
     return result;
   };
   EXPECT_THAT(sizes(Alike::kind_and_microbatch), ElementsAre(2, 1, 1, 1, 1));
-  EXPECT_THAT(sizes(Alike::microbatch), ElementsAre(3, 1, 1, 1));
-  EXPECT_THAT(sizes(Alike::phase), ElementsAre(4, 1, 1));
-  const LaneSpan first = merged(spans, Alike::phase, Nanoseconds{1}).front();
+  EXPECT_THAT(sizes(Alike::class_and_microbatch), ElementsAre(3, 1, 1, 1));
+  EXPECT_THAT(sizes(Alike::class_alone), ElementsAre(4, 1, 1));
+  const LaneSpan first = merged(spans, Alike::class_alone, Nanoseconds{1}).front();
   EXPECT_EQ(first.place.layer, -1);
   EXPECT_EQ(first.place.microbatch, -1);
   EXPECT_EQ(first.op, static_cast<std::uint8_t>(LaneOp::compute));
