@@ -45,13 +45,6 @@ struct OneRun {
   }
 };
 
-const Json& details_of(const Json& data, int point) {
-  for (const Json& at : data["details"]) {
-    if (at["point"] == point) return at;
-  }
-  throw std::out_of_range("the point has no details");
-}
-
 TEST(PageNumber, HasSoManyDigitsAndNoMore) {
   EXPECT_EQ(drawn(0.001234567).dump(), "0.00123457");
   EXPECT_EQ(drawn(1234567.0).dump(), "1234570");
@@ -134,8 +127,8 @@ TEST(StepSeries, ThinsOutWithoutLosingALargestOrMixingKinds) {
       point.dropped.push_back(i == 0 ? 1 : 0);
     }
   }
-  point.step_times[777] = {1e-3, 0.5};  // one of the measured
-  ASSERT_EQ(kind_of_step(point, 777), StepKind::measured);
+  point.step_times[774] = {1e-3, 0.5};  // one of the measured
+  ASSERT_EQ(kind_of_step(point, 774), StepKind::measured);
   const Json series = step_series(point, 300);
   EXPECT_LE(series["first"].size(), 300U);
   EXPECT_GT(series["first"].size(), 75U);
@@ -147,10 +140,10 @@ TEST(StepSeries, ThinsOutWithoutLosingALargestOrMixingKinds) {
     EXPECT_EQ(series["kind"][i], static_cast<int>(kind_of_step(point, first)));
     if (series["time"][i] == 0.5) {
       EXPECT_EQ(series["kind"][i], 0);
-      EXPECT_EQ(first / every, 777 / every);
+      EXPECT_EQ(first / every, 774 / every);
       found = true;
     }
-    if (i > 0) EXPECT_LT(series["first"][i - 1], series["first"][i]);
+    EXPECT_LT(i == 0 ? Json(-1) : series["first"][i - 1], series["first"][i]);
   }
   EXPECT_TRUE(found);
 }

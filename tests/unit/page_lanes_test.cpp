@@ -72,7 +72,10 @@ TEST(Lanes, OfAPipelineAreItsStagesOnOneClock) {
   EXPECT_EQ(timeline["lanes"][1]["label"], "stage 1");
   EXPECT_EQ(timeline["length"], 92e-9);  // stage 1 begins 20 ns before stage 0, and ends before it
   EXPECT_EQ(timeline["step_time"], 72e-9);
-  EXPECT_THAT(column(timeline["spans"], "start"), ElementsAre(20, 30, 32, 72, 0, 32, 50, 70));
+  // The send and the receive of stage 0 follow each other at once, and are drawn as one.
+  EXPECT_THAT(column(timeline["spans"], "start"), ElementsAre(20, 30, 72, 0, 32, 50, 70));
+  EXPECT_THAT(column(timeline["spans"], "length"), ElementsAre(10, 42, 20, 32, 10, 20, 2));
+  EXPECT_EQ(timeline["merged"], 1);
 }
 
 /// A point of pp = 2, tp = 2, dp = 8, whose ranks all do one thing.
@@ -207,6 +210,7 @@ results::DeviceSeries series(int rank, const char* quantity, const char* unit,
 TEST(DeviceLines, KeepWhatIsLeastAndMost) {
   results::PointData point = samples::measured(0, {.dp = 2}, 1e-3);
   std::vector<double> power(1000, 500), reasons(1000, 0);
+  for (std::size_t i = 0; i < 1000; ++i) power[i] += 10.0 * static_cast<double>(i / 10 % 2);
   power[123] = 100;
   power[777] = 700;
   reasons[400] = 8;
@@ -227,9 +231,11 @@ TEST(DeviceLines, KeepWhatIsLeastAndMost) {
   EXPECT_EQ(lines[1]["averaged"], 10);
   EXPECT_EQ(lines[1]["low"][12], 100);
   EXPECT_EQ(lines[1]["high"][77], 700);
-  EXPECT_EQ(lines[1]["value"][77], 520);
+  EXPECT_EQ(lines[1]["value"][77], 529);
   EXPECT_NEAR(lines[1]["time"][1].get<double>(), 1.45, 1e-9);
-  EXPECT_EQ(lines[2]["value"][40], 72);
+  // What stays level needs no values in between.
+  EXPECT_EQ(lines[2]["value"], (Json{0, 0, 72, 0, 0}));
+  EXPECT_NEAR(lines[2]["time"][2].get<double>(), 40.45, 1e-9);
 }
 
 TEST(DeviceLines, AreOfTheDevicesThatDifferMost) {

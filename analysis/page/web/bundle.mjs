@@ -12,7 +12,20 @@ const [packages, target] = process.argv.slice(2);
 const sources = path.join(path.dirname(fileURLToPath(import.meta.url)), "src");
 const esbuild = createRequire(path.resolve(packages, "package.json"))("esbuild");
 
-async function bundled(entry) {
+// The terms under which the page may have what others wrote. ECharts' sources say so in comments
+// that a bundler drops; its licence's whole text is at the address.
+async function notices() {
+  const text = (name) => readFile(path.join(path.resolve(packages, "node_modules"), name), "utf8");
+  const parts = [
+    await text("echarts/NOTICE"),
+    "Licensed under the Apache License, Version 2.0: https://www.apache.org/licenses/LICENSE-2.0",
+    `Parts of d3 within it:\n${await text("echarts/licenses/LICENSE-d3")}`,
+    `ZRender:\n${await text("zrender/LICENSE")}`,
+  ];
+  return `/*!\n${parts.join("\n\n").replaceAll("*/", "* /")}\n*/`;
+}
+
+async function bundled(entry, banner = {}) {
   const result = await esbuild.build({
     entryPoints: [path.join(sources, entry)],
     bundle: true,
@@ -22,6 +35,7 @@ async function bundled(entry) {
     format: "iife",
     target: "es2020",
     legalComments: "inline",
+    banner,
     nodePaths: [path.resolve(packages, "node_modules")],
   });
   return result.outputFiles[0].text;
@@ -30,7 +44,8 @@ async function bundled(entry) {
 const template = await readFile(path.join(sources, "page.html"), "utf8");
 const style = await bundled("style.css");
 // A script must not contain what ends it.
-const script = (await bundled("main.js")).replaceAll("</script", "<\\/script");
+const bundle = await bundled("main.js", { js: await notices() });
+const script = bundle.replaceAll("</script", "<\\/script");
 await writeFile(
   target,
   template.replace("/* style */", () => style).replace("/* script */", () => script),
