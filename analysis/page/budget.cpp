@@ -20,12 +20,13 @@ using Json = nlohmann::ordered_json;
 /// From all that a screen can show to what still tells something.
 constexpr std::array levels{
     DetailLimits{},
-    DetailLimits{.steps = 800, .spans = 2500, .columns = 120, .samples = 120},
-    DetailLimits{.steps = 600, .spans = 1500, .columns = 80, .samples = 80},
-    DetailLimits{.steps = 400, .spans = 1000, .columns = 50, .samples = 50, .devices = 12},
-    DetailLimits{.steps = 250, .spans = 600, .columns = 30, .samples = 30, .devices = 8},
+    DetailLimits{.steps = 800, .spans = 3200, .columns = 120, .samples = 100, .devices = 8},
+    DetailLimits{.steps = 600, .spans = 2500, .columns = 80, .samples = 50, .devices = 6},
+    DetailLimits{.steps = 400, .spans = 1600, .columns = 60, .samples = 32, .devices = 6},
+    DetailLimits{.steps = 250, .spans = 1000, .columns = 40, .samples = 24, .devices = 4},
+    DetailLimits{.steps = 200, .spans = 500, .columns = 30, .samples = 20, .devices = 4},
     DetailLimits{
-        .steps = 150, .spans = 300, .columns = 20, .samples = 20, .rows = 64, .devices = 6},
+        .steps = 120, .spans = 300, .columns = 20, .samples = 16, .rows = 64, .devices = 4},
 };
 
 /// Bytes of a point's details by what limits them.
