@@ -42,7 +42,7 @@ function finding(at, scale) {
         line("source", [at.rule, at.source].filter(Boolean).join(" \u00b7 ")))));
 }
 
-const columns = [{ title: "curve" }, { title: "on ranks", number: true }, { title: "kind" }, { title: "which ranks" }, { title: "what was seen" }];
+const columns = [{ title: "curve" }, { title: "on ranks", number: true }, { title: "kind" }, { title: "which ranks" }, { title: "what was seen", look: () => "long" }];
 
 /** What the analysis says of single points. */
 function remarks(curves) {

@@ -10,9 +10,11 @@ import { dateText } from "../machine.js";
 import { table } from "../table.js";
 import { symbols } from "../theme.js";
 
+const nowrap = () => "nowrap";
+
 const launchColumns = [
-  { title: "launch", number: true }, { title: "created" }, { title: "file" }, { title: "status" },
-  { title: "ranks", number: true }, { title: "nodes", number: true }, { title: "Isoscale" }, { title: "git" }, { title: "warnings", number: true }, { title: "id" },
+  { title: "launch", number: true }, { title: "created", look: nowrap }, { title: "file" }, { title: "status", look: nowrap },
+  { title: "ranks", number: true }, { title: "nodes", number: true }, { title: "Isoscale" }, { title: "git", look: nowrap }, { title: "warnings", number: true }, { title: "id", look: nowrap },
 ];
 
 function launchRow(run, i) {
