@@ -71,3 +71,13 @@ export function dateText(created) {
   const at = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d(\.\d+)?)?Z$/.exec(created ?? "");
   return at ? `${at[1]} ${at[2]} UTC` : created ?? "";
 }
+
+/** From one time to another: "2026-11-21 23:40 to 23:41 UTC". */
+export function periodText(first, last) {
+  const from = dateText(first);
+  const to = dateText(last);
+  if (from === to) return from;
+  const [day, time] = from.split(" ");
+  const [lastDay, lastTime] = to.split(" ");
+  return day === lastDay ? `${day} ${time} to ${lastTime} UTC` : `${day} to ${lastDay}`;
+}

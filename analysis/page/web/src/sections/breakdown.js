@@ -44,11 +44,11 @@ function row(curve, point) {
 /** All curves at their largest count. */
 function allCurves(curves) {
   const points = curves.map((curve) => largest(curve.points.filter(isTraced)));
-  const bars = points.map((point, i) => barOf(point, `${brief(curves[i])}, ${point.ranks}`));
+  const bars = points.map((point, i) => barOf(point, `${brief(curves[i])} (${point.ranks})`));
   return chart({
     id: "step-all",
     title: "A step on most ranks",
-    note: "mean over the traced ranks; dashed: communication that computation hides",
+    note: "in brackets: ranks; mean over the traced ones; dashed: communication that computation hides",
     switches: [unitSwitch],
     table: { columns, rows: points.map((point, i) => row(curves[i], point)) },
     height: 50 + 42 * bars.length,

@@ -7,6 +7,7 @@ import { el } from "../dom.js";
 import { fixed, missing, percent, seconds, si } from "../format.js";
 
 const most = 15;
+const few = 4; // as large as the screen allows
 
 /** What is to be said of a point beside its number: {text, kind}. */
 function marks(point) {
@@ -73,7 +74,7 @@ export function curveCards(curves) {
   return el("div", {},
     el("p", { class: "note" }, `efficiency on most ${perNode ? "nodes" : "ranks"}: throughput per ${perNode ? "node" : "rank"} `
       + "against the baseline; the bar's end is ideal; hollow: no scaling result"),
-    el("div", { class: "cards" }, cards.slice(0, most)),
+    el("div", { class: cards.length <= few ? "cards few" : "cards" }, cards.slice(0, most)),
     cards.length <= most ? null
       : el("details", {}, el("summary", {}, `${cards.length - most} more curves`), el("div", { class: "cards" }, cards.slice(most))));
 }

@@ -18,6 +18,7 @@ function command(line) {
   return [el("code", {}, line), " ", copy];
 }
 
+const long = () => "long";
 const factUnits = [[/memory/, "B"], [/clock/, "Hz"], [/power/, "W"], [/bandwidth/, "B/s"]];
 
 function factText(name, value) {
@@ -36,14 +37,14 @@ function kindsTable(run) {
   if (kinds.length === 0) return null;
   const names = [...new Set(kinds.flatMap((kind) => [...Object.keys(kind.text), ...Object.keys(kind.number)]))];
   const value = (kind, name) => kind.text[name] ?? (name in kind.number && kind.number[name] !== null ? factText(name, kind.number[name]) : null);
-  const columns = [{ title: "fact" }, ...kinds.map((kind) => ({ title: kinds.length === 1 ? `ranks ${kind.ranks}` : `ranks ${kind.ranks} (${kind.count})` }))];
+  const columns = [{ title: "fact" }, ...kinds.map((kind) => ({ look: long, title: kinds.length === 1 ? `ranks ${kind.ranks}` : `ranks ${kind.ranks} (${kind.count})` }))];
   const rows = [["hosts", ...kinds.map(hostsOf)], ...names.map((name) => [name.replaceAll("_", " "), ...kinds.map((kind) => value(kind, name))])];
   return table(columns, rows, { caption: kinds.length === 1 ? "Nodes: all ranks alike" : `Nodes: ${kinds.length} kinds of ranks` });
 }
 
 function environmentTable(run) {
   const rows = Object.entries(run.system?.environment ?? {});
-  return rows.length === 0 ? null : table([{ title: "variable" }, { title: "value" }], rows, { caption: "Environment that was kept" });
+  return rows.length === 0 ? null : table([{ title: "variable" }, { title: "value", look: long }], rows, { caption: "Environment that was kept" });
 }
 
 function launch(run) {

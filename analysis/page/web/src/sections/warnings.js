@@ -73,6 +73,16 @@ function ofBenches(report) {
   }));
 }
 
+function leftOut(report) {
+  const count = (report.curves ?? []).reduce((sum, curve) => sum + curve.left_out.length, 0);
+  const reasons = [...new Set((report.curves ?? []).flatMap((curve) => curve.left_out.map((at) => at.reason)))];
+  return count === 0 ? [] : [{
+    grave: false,
+    text: `left out of the joined curves: ${count} point${count === 1 ? "" : "s"} (${reasons.slice(0, 3).join(", ")}${reasons.length > 3 ? ", ..." : ""})`,
+    target: "launches",
+  }];
+}
+
 function ofDevices(curves) {
   return curves.flatMap((curve) => curve.points.flatMap((point) => {
     const all = point.full.device_state?.warnings ?? [];
@@ -91,6 +101,7 @@ export function warningsOf(report, curves) {
     ...merged(report.runs.flatMap(ofRun), report.runs.length),
     ...ofPoints(curves),
     ...ofBenches(report),
+    ...leftOut(report),
     ...(report.warnings ?? []).map((text) => ({ grave: false, text, target: report.runs.length > 1 ? "launches" : undefined })),
     ...ofDevices(curves),
     ...((data.notes ?? []).length > 0 ? [{ grave: false, text: `this page shows less than the file holds: ${data.notes.length} notes`, target: "notes" }] : []),
