@@ -37,9 +37,12 @@ function nodeText(kind) {
   return [kind.text.cpu_model, cores ? plural(cores, "core") : "", memory ? si(memory, "B") : ""].filter(Boolean).join(", ");
 }
 
+/** node2 before node10. */
+export const naturally = (a, b) => a.localeCompare(b, "en", { numeric: true });
+
 /** "a, b, c and 5 more" */
 export function hostsText(kinds, most = 3) {
-  const hosts = distinctOf(kinds.flatMap((kind) => kind.hosts));
+  const hosts = distinctOf(kinds.flatMap((kind) => kind.hosts)).sort(naturally);
   const more = hosts.length - most + kinds.reduce((sum, kind) => sum + (kind.more_hosts ?? 0), 0);
   return hosts.slice(0, most).join(", ") + (hosts.length > most || more > 0 ? ` and ${Math.max(more, 0)} more` : "");
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // What ranks did in a traced step, by count, and where in the step they did it.
-import { brief, largest } from "../causes.js";
+import { largest } from "../causes.js";
 import { chart } from "../chart.js";
 import { unsound } from "../data.js";
 import { el } from "../dom.js";
@@ -44,7 +44,7 @@ function row(curve, point) {
 /** All curves at their largest count. */
 function allCurves(curves) {
   const points = curves.map((curve) => largest(curve.points.filter(isTraced)));
-  const bars = points.map((point, i) => barOf(point, `${brief(curves[i])} (${point.ranks})`));
+  const bars = points.map((point, i) => barOf(point, `${curves[i].short} (${point.ranks})`));
   return chart({
     id: "step-all",
     title: "A step on most ranks",

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // A card for each curve: its efficiency on most ranks, big, with a bar against the ideal.
-import { brief, largest, rankCount } from "../causes.js";
+import { largest, rankCount } from "../causes.js";
 import { benches, unsound } from "../data.js";
 import { el } from "../dom.js";
 import { fixed, missing, percent, seconds, si } from "../format.js";
@@ -50,14 +50,14 @@ function curveCard(curve, scale) {
   const point = largest(curve.points);
   if (!point) {
     const first = curve.skipped[0];
-    return el("article", { class: "card labelled" }, el("h3", { title: curve.title }, brief(curve)),
+    return el("article", { class: "card labelled" }, el("h3", { title: curve.title }, curve.short),
       el("div", { class: "headline" }, el("b", { class: "huge" }, missing)),
       el("p", { class: "note" }, `nothing measured: ${first?.reason || first?.status || "no points"}`));
   }
   const isAlone = point.efficiency === null || curve.points.length < 2;
   const isLabelled = point.labels.some((label) => unsound.includes(label)) || point.full.verified === false;
   return el("article", { class: `card${isLabelled ? " labelled" : ""}` },
-    cardTitle(brief(curve), curve.title, point.ranks),
+    cardTitle(curve.short, curve.title, point.ranks),
     isAlone ? withoutEfficiency(curve, point)
       : el("div", { class: "headline" }, el("b", { class: "huge" }, percent(point.efficiency)), interval(point)),
     isAlone ? null : bar(point, scale),

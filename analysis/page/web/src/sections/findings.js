@@ -54,10 +54,11 @@ const columns = [{ title: "curve" }, { title: "on ranks", number: true }, { titl
 
 /** What the analysis says of single points. */
 function remarks(curves) {
-  return curves.flatMap((curve) => curve.points.flatMap((point) => [
-    ...(point.full.findings ?? []).map((at) => [curve.short, point.ranks, at.kind, at.ranks.length > 0 ? at.ranks.join(", ") : null, at.text]),
-    ...(point.full.flags ?? []).map((text) => [curve.short, point.ranks, "remark", null, text]),
+  const all = curves.flatMap((curve) => curve.points.flatMap((point) => [
+    ...(point.full.findings ?? []).map((at) => ({ size: at.size, row: [curve.short, point.ranks, at.kind, at.ranks.length > 0 ? at.ranks.join(", ") : null, at.text] })),
+    ...(point.full.flags ?? []).map((text) => ({ size: -1, row: [curve.short, point.ranks, "remark", null, text] })),
   ]));
+  return all.sort((a, b) => b.size - a.size).map((at) => at.row);
 }
 
 /** @param {import("../data.js").Curve[]} curves */

@@ -9,6 +9,7 @@ import { percent, seconds, si } from "../format.js";
 import { dateText } from "../machine.js";
 import { table } from "../table.js";
 import { symbols } from "../theme.js";
+import { indexTables } from "./index.js";
 
 const nowrap = () => "nowrap";
 
@@ -127,6 +128,6 @@ export function launchesSection(curves) {
       el("p", {}, says(found, curves)),
       found.length > 0 ? spreadChart(report, found) : null,
       table(launchColumns, report.runs.map(launchRow), { caption: "Launches" }),
-      apart(report), leftOut(report, curves)),
+      indexTables(report), apart(report), leftOut(report, curves)),
   };
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // The first screen: what was measured on what, how well it scales, why not better, what to mind.
-import { brief, largest, lossesOf, meaning, partOfCause, rankCount } from "../causes.js";
+import { largest, lossesOf, meaning, partOfCause, rankCount } from "../causes.js";
 import { data, unsound } from "../data.js";
 import { el } from "../dom.js";
 import { percent } from "../format.js";
@@ -73,7 +73,7 @@ function causeItem({ cause, share, curve, point, others, isSound }, scale) {
     el("b", { class: "big" }, percent(share, share < 0.0995 ? 1 : 0)),
     el("div", {},
       el("div", {}, el("b", {}, cause), " of the step, ",
-        el("span", { class: "faint" }, `${brief(curve)} on ${rankCount(point.ranks)}${label}${more}`)),
+        el("span", { class: "faint" }, `${curve.short} on ${rankCount(point.ranks)}${label}${more}`)),
       el("div", { class: "bar thin", "aria-hidden": "true" }, el("i", { class: `part-${partOfCause(cause)}`, style: `width:${(100 * share) / scale}%` }))));
 }
 

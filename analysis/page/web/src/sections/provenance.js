@@ -4,7 +4,7 @@
 import { data } from "../data.js";
 import { copyText, el } from "../dom.js";
 import { missing, si } from "../format.js";
-import { dateText, kindsOf } from "../machine.js";
+import { dateText, kindsOf, naturally } from "../machine.js";
 import { oneOf } from "../select.js";
 import { table } from "../table.js";
 
@@ -28,7 +28,7 @@ function factText(name, value) {
 
 function hostsOf(kind) {
   const more = kind.more_hosts > 0 ? ` and ${kind.more_hosts} more` : "";
-  return kind.hosts.length > 0 ? kind.hosts.join(", ") + more : null;
+  return kind.hosts.length > 0 ? [...kind.hosts].sort(naturally).join(", ") + more : null;
 }
 
 /** A column for each kind of node, a row for each fact. */
