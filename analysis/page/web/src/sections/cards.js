@@ -6,7 +6,7 @@ import { benches, unsound } from "../data.js";
 import { el } from "../dom.js";
 import { fixed, missing, percent, seconds, si } from "../format.js";
 
-const most = 15;
+const most = 10; // two lines on a common screen
 const few = 4; // as large as the screen allows
 
 /** What is to be said of a point beside its number: {text, kind}. */

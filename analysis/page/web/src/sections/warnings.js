@@ -83,13 +83,20 @@ function leftOut(report) {
   }];
 }
 
+/** What was seen of a device at several points stands once. */
 function ofDevices(curves) {
-  return curves.flatMap((curve) => curve.points.flatMap((point) => {
-    const all = point.full.device_state?.warnings ?? [];
-    const shown = all.slice(0, mostDeviceWarnings).map((text) => `${curve.short} on ${rankCount(point.ranks)}: ${text}`);
-    if (all.length > shown.length) shown.push(`${curve.short} on ${rankCount(point.ranks)}: ${all.length - shown.length} more about devices`);
-    return shown.map((text) => ({ grave: false, text }));
-  }));
+  const seen = new Map();
+  for (const curve of curves) {
+    for (const point of curve.points) {
+      for (const text of point.full.device_state?.warnings ?? []) {
+        seen.set(text, [...(seen.get(text) ?? []), { curve: curve.short, ranks: point.ranks }]);
+      }
+    }
+  }
+  const all = [...seen].sort((a, b) => b[1].length - a[1].length);
+  const items = all.slice(0, mostDeviceWarnings).map(([text, found]) => ({ grave: false, text: `${text}: ${places(found)}`, target: "devices" }));
+  if (all.length > items.length) items.push({ grave: false, text: `${all.length - items.length} more about devices`, target: "devices" });
+  return items;
 }
 
 /**
