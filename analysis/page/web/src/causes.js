@@ -50,8 +50,5 @@ export function lossesOf(point) {
 /** The measured point on most ranks; undefined where none was measured. */
 export const largest = (points) => points.reduce((best, at) => (best && best.ranks >= at.ranks ? best : at), undefined);
 
-/** A curve's name where there is little room: no word that its neighbours say as well. */
-export const brief = (curve) => curve.short.replace(/ scaling\b/, "").replace("schedule=", "");
-
 /** "64 ranks", "1 rank" */
 export const rankCount = (ranks) => `${ranks} rank${ranks === 1 ? "" : "s"}`;

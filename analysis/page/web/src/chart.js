@@ -12,8 +12,8 @@ import { onThemeChange, setPrinting, theme } from "./theme.js";
  * @property {string} id unique on the page, such as "efficiency"
  * @property {string} title
  * @property {string} [note] a sentence below the title
- * @property {(colours: object, state: object) => object} option an ECharts option; series to switch
- *   on and off have names. `state` has the value of each switch by its name.
+ * @property {(colours: object, state: object, isNarrow: boolean) => object} option an ECharts option;
+ *   series to switch on and off have names. `state` has the value of each switch by its name.
  * @property {{name: string, label: string, choices: string[], value?: string}[]} [switches]
  * @property {{columns: import("./table.js").Column[], rows: any[][]}} table the chart's numbers
  * @property {number | ((state: object) => number)} [height] pixels
@@ -34,21 +34,23 @@ const nearby = new IntersectionObserver(
   { rootMargin: "600px" },
 );
 const resized = new ResizeObserver((entries) => {
-  for (const entry of entries) charts[entry.target.dataset.chart]?.instance?.resize();
+  for (const entry of entries) charts[entry.target.dataset.chart]?.resize();
 });
 
 function fileName(id) {
   return `isoscale-${id}`;
 }
 
+// Pixels: on a telephone, and two charts side by side on a small screen.
+const isNarrow = (width) => width < 520;
+
 /** What all charts have in common. */
-function complete(option, colours, width) {
-  const narrow = width < 520;
+function complete(option, colours, narrow) {
   const axis = (own) => ({
     nameTextStyle: { color: colours.faint },
     axisLine: { lineStyle: { color: colours.line } },
-    splitLine: { lineStyle: { color: colours.line, opacity: 0.6 } },
     ...own,
+    splitLine: { ...own.splitLine, lineStyle: { color: colours.line, opacity: 0.6, ...own.splitLine?.lineStyle } },
     axisLabel: { color: colours.faint, hideOverlap: true, ...own.axisLabel },
   });
   const axes = (given) => (Array.isArray(given) ? given.map(axis) : given && axis(given));
@@ -139,7 +141,7 @@ class Chart {
   }
 
   option(width) {
-    const option = complete(this.spec.option(theme(), this.state), theme(), width);
+    const option = complete(this.spec.option(theme(), this.state, isNarrow(width)), theme(), isNarrow(width));
     option.legend.selected = Object.fromEntries([...this.hidden].map((name) => [name, false]));
     return option;
   }
@@ -152,8 +154,15 @@ class Chart {
     resized.observe(this.canvas);
   }
 
+  resize() {
+    if (!this.drawn) return;
+    if (isNarrow(this.canvas.clientWidth) === this.wasNarrow) this.instance.resize();
+    else this.refresh();
+  }
+
   refresh() {
     if (!this.drawn) return;
+    this.wasNarrow = isNarrow(this.canvas.clientWidth);
     this.canvas.style.height = `${this.height()}px`;
     this.instance.resize();
     this.instance.setOption(this.option(this.canvas.clientWidth), { notMerge: true });
@@ -228,7 +237,7 @@ class Chart {
     const height = Math.max(420, this.height());
     const colours = theme();
     const instance = init(renderer === "svg" ? null : el("div"), null, { renderer, ssr: renderer === "svg", width, height });
-    const option = complete(this.spec.option(colours, this.state), colours, width);
+    const option = complete(this.spec.option(colours, this.state, false), colours, false);
     option.legend = {
       show: this.spec.legend !== false && this.names().length > 1,
       top: 0,

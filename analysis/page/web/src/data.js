@@ -85,7 +85,9 @@ export function shortTitles(titles) {
   const parts = titles.map((title) => title.split(", "));
   const shared = parts[0]?.filter((part) => parts.every((of) => of.includes(part))) ?? [];
   const short = parts.map((of) => of.filter((part) => !shared.includes(part)).join(", "));
-  return titles.length > 1 && new Set(short).size === titles.length && !short.includes("") ? short : titles;
+  const isTold = titles.length > 1 && new Set(short).size === titles.length && !short.includes("");
+  // "strong scaling, schedule=gpipe" says no more than "strong, gpipe".
+  return (isTold ? short : titles).map((name) => name.replace(/\b(strong|weak) scaling\b/, "$1").replace(/\bschedule=/, ""));
 }
 
 /** Titles that are the same are told apart by a number. */

@@ -37,9 +37,12 @@ function nodeText(kind) {
   return [kind.text.cpu_model, cores ? plural(cores, "core") : "", memory ? si(memory, "B") : ""].filter(Boolean).join(", ");
 }
 
+/** node2 before node10. */
+export const naturally = (a, b) => a.localeCompare(b, "en", { numeric: true });
+
 /** "a, b, c and 5 more" */
 export function hostsText(kinds, most = 3) {
-  const hosts = distinctOf(kinds.flatMap((kind) => kind.hosts));
+  const hosts = distinctOf(kinds.flatMap((kind) => kind.hosts)).sort(naturally);
   const more = hosts.length - most + kinds.reduce((sum, kind) => sum + (kind.more_hosts ?? 0), 0);
   return hosts.slice(0, most).join(", ") + (hosts.length > most || more > 0 ? ` and ${Math.max(more, 0)} more` : "");
 }
@@ -70,4 +73,14 @@ export function machineOf(run) {
 export function dateText(created) {
   const at = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d)(:\d\d(\.\d+)?)?Z$/.exec(created ?? "");
   return at ? `${at[1]} ${at[2]} UTC` : created ?? "";
+}
+
+/** From one time to another: "2026-11-21 23:40 to 23:41 UTC". */
+export function periodText(first, last) {
+  const from = dateText(first);
+  const to = dateText(last);
+  if (from === to) return from;
+  const [day, time] = from.split(" ");
+  const [lastDay, lastTime] = to.split(" ");
+  return day === lastDay ? `${day} ${time} to ${lastTime} UTC` : `${day} to ${lastDay}`;
 }

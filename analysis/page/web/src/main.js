@@ -117,7 +117,7 @@ function build() {
   const { nav, watch } = links(shown);
   document.title = title;
   document.getElementById("page").replaceChildren(
-    el("header", {}, el("h1", {}, title), nav, themeButton()),
+    el("header", {}, el("h1", {}, el("a", { href: "#page", title }, "Isoscale")), nav, themeButton()),
     ...shown.map(({ id, title: name, heading = name, quiet, content }) =>
       el("section", { id, "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title`, class: quiet ? "unseen" : null }, heading), content)),
     el("footer", {}, notes(), el("p", { class: "note" }, `Written by Isoscale ${data.isoscale_version}.`)),

@@ -17,7 +17,7 @@ function ink(hex) {
     const value = parseInt(hex.slice(at, at + 2), 16) / 255;
     return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
   };
-  return 0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5) > 0.3 ? "#10151e" : "#ffffff";
+  return 0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5) > 0.179 ? "#10151e" : "#ffffff";
 }
 
 // Of the longest bar: below this a part has no room for its share as a number.
@@ -25,7 +25,8 @@ const leastLabelled = 0.065;
 // Of a bar: what is less than this nobody sees; the table has it.
 const least = 0.0005;
 
-function series(bars, colours, { unit, labels }) {
+function series(bars, colours, { unit, labels, isNarrow, across }) {
+  const room = leastLabelled * (isNarrow && across ? 2.4 : 1);
   const scale = (bar) => (unit === share ? bar.whole : 1);
   const value = (bar, seconds) => (typeof seconds === "number" && bar.whole > 0 ? seconds / scale(bar) : null);
   const used = partNames.filter((name) => bars.some((bar) => bar.parts?.[name] > least * bar.whole));
@@ -44,7 +45,7 @@ function series(bars, colours, { unit, labels }) {
       formatter: ({ dataIndex }) => {
         const bar = bars[dataIndex];
         const of = bar.parts[name] / bar.whole;
-        return bar.parts[name] / scale(bar) >= leastLabelled * longest ? percent(of, 0) : "";
+        return bar.parts[name] / scale(bar) >= room * longest ? percent(of, 0) : "";
       },
     },
   }));
@@ -55,7 +56,7 @@ function series(bars, colours, { unit, labels }) {
     stack: "hidden",
     barMaxWidth: 12,
     barGap: "12%",
-    itemStyle: { color: `${colours.parts.transfer}33`, borderColor: colours.parts.transfer, borderType: "dashed", borderWidth: 1 },
+    itemStyle: { color: `${colours.parts.transfer}55`, borderColor: colours.parts.transfer, borderType: "dashed", borderWidth: 1 },
     data: bars.map((bar) => value(bar, bar.hidden)),
   }];
 }
@@ -75,10 +76,10 @@ function tooltip(bars) {
 
 /**
  * @param {Bar[]} bars
- * @param {{unit: string, labels: boolean, across?: boolean, axis?: string, most?: number}} how unit:
+ * @param {{unit: string, labels: boolean, across?: boolean, isNarrow?: boolean, axis?: string, most?: number}} how unit:
  *   "share" of each bar's whole, or seconds; across: bars lie; most: end of the axis of values
  */
-export function partsOption(bars, colours, { unit, labels, across = false, axis = "", most }) {
+export function partsOption(bars, colours, { unit, labels, across = false, isNarrow = false, axis = "", most }) {
   const isShare = unit === share;
   const largest = Math.max(1, ...bars.map((bar) => (bar.hidden ?? 0) / (bar.whole || 1)));
   const values = {
@@ -92,7 +93,7 @@ export function partsOption(bars, colours, { unit, labels, across = false, axis 
     data: bars.map((bar) => (bar.note ? `${bar.name}\n${bar.note}` : bar.name)),
     inverse: across,
     axisTick: { show: false },
-    axisLabel: { hideOverlap: !across, interval: across ? "auto" : 0, lineHeight: 14 },
+    axisLabel: { hideOverlap: !across, interval: across ? "auto" : 0, lineHeight: 14, ...(across && isNarrow ? { width: 96, overflow: "break" } : {}) },
     ...(axis ? { name: axis, nameLocation: "middle", nameGap: bars.some((bar) => bar.note) ? 40 : 26 } : {}),
   };
   return {
@@ -100,7 +101,7 @@ export function partsOption(bars, colours, { unit, labels, across = false, axis 
     yAxis: across ? names : values,
     tooltip: tooltip(bars),
     grid: { top: 12 },
-    series: series(bars, colours, { unit, labels }),
+    series: series(bars, colours, { unit, labels, isNarrow, across }),
   };
 }
 

@@ -45,7 +45,14 @@ const parts = {
   },
 };
 
-export const symbols = ["circle", "rect", "triangle", "diamond", "emptyCircle", "emptyRect", "emptyTriangle", "emptyDiamond"];
+/** All filled: hollow ones mark points with labels. */
+export const symbols = [
+  "circle", "rect", "triangle", "diamond",
+  "path://M0,0L10,0L5,10Z", // a triangle on its tip
+  "path://M3,0H7V3H10V7H7V10H3V7H0V3H3Z", // a plus
+  "path://M2,0L5,3L8,0L10,2L7,5L10,8L8,10L5,7L2,10L0,8L3,5L0,2Z", // a cross
+  "path://M5,0L6.5,3.4L10,3.8L7.4,6.3L8.1,10L5,8.1L1.9,10L2.6,6.3L0,3.8L3.5,3.4Z", // a star
+];
 
 const choices = ["auto", "light", "dark"];
 const prefersDark = window.matchMedia("(prefers-color-scheme: dark)");

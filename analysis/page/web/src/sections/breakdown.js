@@ -44,15 +44,15 @@ function row(curve, point) {
 /** All curves at their largest count. */
 function allCurves(curves) {
   const points = curves.map((curve) => largest(curve.points.filter(isTraced)));
-  const bars = points.map((point, i) => barOf(point, `${curves[i].short}, ${point.ranks}`));
+  const bars = points.map((point, i) => barOf(point, `${curves[i].short} (${point.ranks})`));
   return chart({
     id: "step-all",
     title: "A step on most ranks",
-    note: "mean over the traced ranks; dashed: communication that computation hides",
+    note: "in brackets: ranks; mean over the traced ones; dashed: communication that computation hides",
     switches: [unitSwitch],
     table: { columns, rows: points.map((point, i) => row(curves[i], point)) },
     height: 50 + 42 * bars.length,
-    option: (colours, { unit }) => partsOption(bars, colours, { unit, labels: true, across: true }),
+    option: (colours, { unit }, isNarrow) => partsOption(bars, colours, { unit, labels: true, across: true, isNarrow }),
   });
 }
 
@@ -68,7 +68,7 @@ function overRanks(curve, index, rows) {
     switches: [unitSwitch],
     table: { columns, rows },
     height: 270,
-    option: (colours, { unit }) => partsOption(bars, colours, { unit, labels: bars.length <= 8, axis: "ranks" }),
+    option: (colours, { unit }, isNarrow) => partsOption(bars, colours, { unit, labels: bars.length <= (isNarrow ? 4 : 10), axis: "ranks", isNarrow }),
   });
 }
 
@@ -106,7 +106,7 @@ function places(curve, index) {
         [point.ranks, name, place, ...partCells(parts, parts.hidden_communication)]))),
     },
     height: (state) => 50 + Math.max(2, placesOf(chosen(state), state.by).length) * (state.by === "layer" ? 26 : 40),
-    option: (colours, state) => partsOption(placeBars(chosen(state), state.by), colours, { unit: "seconds", labels: state.by !== "layer", across: true }),
+    option: (colours, state, isNarrow) => partsOption(placeBars(chosen(state), state.by), colours, { unit: "seconds", labels: state.by !== "layer", across: true, isNarrow }),
   });
 }
 

@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // A card for each curve: its efficiency on most ranks, big, with a bar against the ideal.
-import { brief, largest, rankCount } from "../causes.js";
+import { largest, rankCount } from "../causes.js";
 import { benches, unsound } from "../data.js";
 import { el } from "../dom.js";
 import { fixed, missing, percent, seconds, si } from "../format.js";
 
-const most = 15;
+const most = 10; // two lines on a common screen
+const few = 4; // as large as the screen allows
 
 /** What is to be said of a point beside its number: {text, kind}. */
 function marks(point) {
@@ -49,14 +50,14 @@ function curveCard(curve, scale) {
   const point = largest(curve.points);
   if (!point) {
     const first = curve.skipped[0];
-    return el("article", { class: "card labelled" }, el("h3", { title: curve.title }, brief(curve)),
+    return el("article", { class: "card labelled" }, el("h3", { title: curve.title }, curve.short),
       el("div", { class: "headline" }, el("b", { class: "huge" }, missing)),
       el("p", { class: "note" }, `nothing measured: ${first?.reason || first?.status || "no points"}`));
   }
   const isAlone = point.efficiency === null || curve.points.length < 2;
   const isLabelled = point.labels.some((label) => unsound.includes(label)) || point.full.verified === false;
   return el("article", { class: `card${isLabelled ? " labelled" : ""}` },
-    cardTitle(brief(curve), curve.title, point.ranks),
+    cardTitle(curve.short, curve.title, point.ranks),
     isAlone ? withoutEfficiency(curve, point)
       : el("div", { class: "headline" }, el("b", { class: "huge" }, percent(point.efficiency)), interval(point)),
     isAlone ? null : bar(point, scale),
@@ -73,7 +74,7 @@ export function curveCards(curves) {
   return el("div", {},
     el("p", { class: "note" }, `efficiency on most ${perNode ? "nodes" : "ranks"}: throughput per ${perNode ? "node" : "rank"} `
       + "against the baseline; the bar's end is ideal; hollow: no scaling result"),
-    el("div", { class: "cards" }, cards.slice(0, most)),
+    el("div", { class: cards.length <= few ? "cards few" : "cards" }, cards.slice(0, most)),
     cards.length <= most ? null
       : el("details", {}, el("summary", {}, `${cards.length - most} more curves`), el("div", { class: "cards" }, cards.slice(most))));
 }

@@ -208,6 +208,8 @@ export function curvesSection(all) {
     id: "curves",
     title: "Scaling",
     content: el("div", { class: "charts" },
-      efficiencyChart(curves, numbers), speedupChart(curves, numbers), throughputCharts(curves, numbers)),
+      curves.some((curve) => curve.points.some((point) => point.efficiency !== null))
+        ? [efficiencyChart(curves, numbers), speedupChart(curves, numbers)] : null,
+      throughputCharts(curves, numbers)),
   };
 }

@@ -1,55 +1,64 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // Findings, ranked: what costs how much, by what evidence, and what to do.
+import { rankCount } from "../causes.js";
 import { data } from "../data.js";
 import { el } from "../dom.js";
-import { missing, percent, ranksText } from "../format.js";
+import { bytes, missing, percent, ranksText, si } from "../format.js";
 import { table } from "../table.js";
 
-/** Findings of the report, gravest first; those that several launches share stand once. */
-export function findingsOf(report = data.report) {
-  const all = report.findings ?? report.runs.flatMap((run) => run.findings ?? []);
-  const seen = new Map();
-  for (const at of all) {
-    const key = JSON.stringify([at.rule, at.curve, at.ranks, report.runs.length > 1 ? null : at.sentence]);
-    const known = seen.get(key);
-    if (!known || (at.severity ?? 0) > (known.severity ?? 0)) seen.set(key, at);
-  }
-  return [...seen.values()].sort((a, b) => (b.severity ?? 0) - (a.severity ?? 0));
+/** Findings of the report, gravest first, as it ranks them. */
+export const findingsOf = (report = data.report) => report.findings ?? [];
+
+/** A number of the evidence in its unit; "1" is a share below one, else a count or a factor. */
+function valueText({ value, unit }) {
+  if (unit === "text") return value;
+  if (unit === "B") return bytes(value);
+  if (unit !== "1") return si(value, unit);
+  return value > 0 && value < 1 ? percent(value) : String(Number(value.toPrecision(3)));
 }
 
-const texts = (value) => (Array.isArray(value) ? value.join("; ") : value ?? "");
+/** One line for each point, the gravest first. */
+function evidence(at) {
+  if (!Array.isArray(at.evidence)) return at.evidence;
+  const lines = new Map();
+  for (const one of at.evidence) {
+    lines.set(one.ranks, [...(lines.get(one.ranks) ?? []), `${one.what} ${valueText(one)}`]);
+  }
+  return [...lines].map(([ranks, parts]) => el("div", {}, (ranks && lines.size > 1 ? `${rankCount(ranks)}: ` : "") + parts.join(", ")));
+}
 
-function where(at) {
+function where(at, curves) {
   const ranks = at.ranks?.length > 0 ? ranksText(at.ranks) : "";
-  return [at.curve, ranks].filter(Boolean).join(", ");
+  return [curves.find((curve) => curve.title === at.curve)?.short ?? at.curve, ranks].filter(Boolean).join(", ");
 }
 
 function line(name, text) {
-  return text ? el("div", { class: "fact-line" }, el("dt", {}, name), el("dd", {}, text)) : null;
+  return text && text.length > 0 ? el("div", { class: "fact-line" }, el("dt", {}, name), el("dd", {}, text)) : null;
 }
 
-function finding(at, scale) {
+function finding(at, i, scale, curves) {
   const share = at.severity;
-  return el("li", { class: "finding" },
+  return el("li", { class: "finding", id: `finding-${i + 1}` },
     el("div", { class: "severity" }, el("b", { class: "big" }, typeof share === "number" ? percent(share, share < 0.0995 ? 1 : 0) : missing),
       el("div", { class: "bar thin" }, el("i", { class: "lost-bar", style: `width:${scale > 0 ? (100 * (share ?? 0)) / scale : 0}%` })),
       el("span", { class: "note" }, typeof share === "number" ? "of the step" : "share not known")),
     el("div", {},
       el("h3", {}, at.sentence),
-      where(at) ? el("p", { class: "note" }, where(at)) : null,
-      el("dl", {}, line("evidence", texts(at.evidence)), line("next step", at.next_step),
+      el("p", { class: "note" }, where(at, curves)),
+      el("dl", {}, line("evidence", evidence(at)), line("next step", at.next_step),
         line("source", [at.rule, at.source].filter(Boolean).join(" \u00b7 ")))));
 }
 
-const columns = [{ title: "curve" }, { title: "on ranks", number: true }, { title: "kind" }, { title: "which ranks" }, { title: "what was seen" }];
+const columns = [{ title: "curve" }, { title: "on ranks", number: true }, { title: "kind" }, { title: "which ranks" }, { title: "what was seen", look: () => "long" }];
 
 /** What the analysis says of single points. */
 function remarks(curves) {
-  return curves.flatMap((curve) => curve.points.flatMap((point) => [
-    ...(point.full.findings ?? []).map((at) => [curve.short, point.ranks, at.kind, at.ranks.length > 0 ? at.ranks.join(", ") : null, at.text]),
-    ...(point.full.flags ?? []).map((text) => [curve.short, point.ranks, "remark", null, text]),
+  const all = curves.flatMap((curve) => curve.points.flatMap((point) => [
+    ...(point.full.findings ?? []).map((at) => ({ size: at.size, row: [curve.short, point.ranks, at.kind, at.ranks.length > 0 ? at.ranks.join(", ") : null, at.text] })),
+    ...(point.full.flags ?? []).map((text) => ({ size: -1, row: [curve.short, point.ranks, "remark", null, text] })),
   ]));
+  return all.sort((a, b) => b.size - a.size).map((at) => at.row);
 }
 
 /** @param {import("../data.js").Curve[]} curves */
@@ -64,7 +73,7 @@ export function findingsSection(curves) {
     title: "Findings",
     content: el("div", {},
       all.length > 0 ? el("p", { class: "note" }, "largest first, by the estimated share of the step; estimates overlap and do not add up") : null,
-      el("ol", { class: "plain findings" }, all.map((at) => finding(at, scale))),
+      el("ol", { class: "plain findings" }, all.map((at, i) => finding(at, i, scale, curves))),
       seen.length === 0 ? null
         : all.length === 0 ? points
           : el("details", {}, el("summary", {}, `${seen.length} remark${seen.length === 1 ? "" : "s"} on single points`), points)),

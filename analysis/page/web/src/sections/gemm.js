@@ -119,7 +119,8 @@ export function gemmSection(micro) {
   if (dtypes.length === 0) return null;
   return {
     id: "gemm",
-    title: "Matrix multiplication",
+    title: "GEMM",
+    heading: "Matrix multiplication",
     content: oneOf("precision", dtypes.map(String), (index) => [el("div", { class: "charts" }, rateChart(linesOf(micro, dtypes[index]), dtypes[index]))]),
   };
 }

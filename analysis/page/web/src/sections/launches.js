@@ -9,10 +9,13 @@ import { percent, seconds, si } from "../format.js";
 import { dateText } from "../machine.js";
 import { table } from "../table.js";
 import { symbols } from "../theme.js";
+import { indexTables } from "./index.js";
+
+const nowrap = () => "nowrap";
 
 const launchColumns = [
-  { title: "launch", number: true }, { title: "created" }, { title: "file" }, { title: "status" },
-  { title: "ranks", number: true }, { title: "nodes", number: true }, { title: "Isoscale" }, { title: "git" }, { title: "warnings", number: true }, { title: "id" },
+  { title: "launch", number: true }, { title: "created", look: nowrap }, { title: "file" }, { title: "status", look: nowrap },
+  { title: "ranks", number: true }, { title: "nodes", number: true }, { title: "Isoscale" }, { title: "git", look: nowrap }, { title: "warnings", number: true }, { title: "id", look: nowrap },
 ];
 
 function launchRow(run, i) {
@@ -125,6 +128,6 @@ export function launchesSection(curves) {
       el("p", {}, says(found, curves)),
       found.length > 0 ? spreadChart(report, found) : null,
       table(launchColumns, report.runs.map(launchRow), { caption: "Launches" }),
-      apart(report), leftOut(report, curves)),
+      indexTables(report), apart(report), leftOut(report, curves)),
   };
 }

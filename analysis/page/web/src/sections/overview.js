@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // The first screen: what was measured on what, how well it scales, why not better, what to mind.
-import { brief, largest, lossesOf, meaning, partOfCause, rankCount } from "../causes.js";
+import { largest, lossesOf, meaning, partOfCause, rankCount } from "../causes.js";
 import { data, unsound } from "../data.js";
 import { el } from "../dom.js";
 import { percent } from "../format.js";
-import { dateText, distinctOf, machineOf } from "../machine.js";
+import { distinctOf, machineOf, periodText } from "../machine.js";
 import { benchCards, curveCards } from "./cards.js";
 import { findingsOf } from "./findings.js";
 import { warningsOf } from "./warnings.js";
@@ -43,9 +43,7 @@ function ranFact(runs) {
 function launchFact(runs) {
   const dates = runs.map((run) => run.created).sort();
   const versions = distinctOf(runs.map((run) => run.isoscale_version));
-  const from = dateText(dates[0]);
-  const to = dateText(dates.at(-1));
-  return fact(runs.length === 1 ? "launch" : `${runs.length} launches`, from === to ? from : `${from} to ${to}`,
+  return fact(runs.length === 1 ? "launch" : `${runs.length} launches`, periodText(dates[0], dates.at(-1)),
     `Isoscale ${versions.join(", ")} \u00b7 ${distinctOf(runs.map((run) => (run.system?.git_hash ? `git ${run.system.git_hash}` : ""))).join(", ")}`);
 }
 
@@ -75,7 +73,7 @@ function causeItem({ cause, share, curve, point, others, isSound }, scale) {
     el("b", { class: "big" }, percent(share, share < 0.0995 ? 1 : 0)),
     el("div", {},
       el("div", {}, el("b", {}, cause), " of the step, ",
-        el("span", { class: "faint" }, `${brief(curve)} on ${rankCount(point.ranks)}${label}${more}`)),
+        el("span", { class: "faint" }, `${curve.short} on ${rankCount(point.ranks)}${label}${more}`)),
       el("div", { class: "bar thin", "aria-hidden": "true" }, el("i", { class: `part-${partOfCause(cause)}`, style: `width:${(100 * share) / scale}%` }))));
 }
 
@@ -94,7 +92,7 @@ function panel(title, target, more, content) {
 function findingsPanel() {
   const all = findingsOf();
   if (all.length === 0) return null;
-  const items = all.slice(0, mostFindings).map((at) => el("li", {}, at.sentence));
+  const items = all.slice(0, mostFindings).map((at, i) => el("li", {}, el("a", { href: `#finding-${i + 1}` }, at.sentence)));
   return panel("Findings", "findings", all.length > mostFindings ? `all ${all.length}` : "what to do", el("ol", { class: "plain lines" }, items));
 }
 

@@ -178,5 +178,6 @@ export function pairsSection(micro) {
   const all = micro.filter(({ point }) => point.rows.some(isPair)).sort((a, b) => b.point.ranks - a.point.ranks);
   if (all.length === 0) return null;
   const names = all.map(({ point }) => `${point.ranks} ranks, point ${point.index}`);
-  return { id: "pairs", title: "Pairs of ranks", content: oneOf("point", names, (index) => content(all[index])) };
+  return { id: "pairs", title: "Pairs",
+    heading: "Pairs of ranks", content: oneOf("point", names, (index) => content(all[index])) };
 }

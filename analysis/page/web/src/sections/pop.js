@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // The tree of efficiencies of the POP Centre of Excellence, by count.
-import { brief, largest } from "../causes.js";
+import { largest } from "../causes.js";
 import { el } from "../dom.js";
 import { percent } from "../format.js";
 import { oneOf } from "../select.js";
@@ -71,7 +71,7 @@ function allCurves(curves) {
           tree.map(([, name, , what]) => el("th", { scope: "col", class: "number wrapped", title: what }, name)))),
         el("tbody", {}, curves.map((curve) => {
           const point = largest(curve.points.filter((at) => at.full.pop));
-          return el("tr", {}, el("th", { scope: "row" }, brief(curve)),
+          return el("tr", {}, el("th", { scope: "row" }, curve.short),
             el("td", { class: "number" }, String(point.ranks), dagger(point)), tree.map(([key]) => cell(point.full.pop[key])));
         })))));
 }

@@ -12,9 +12,9 @@ const columns = [
   { title: "verdict", look: (value) => looks[value.replace(" (allowed)", "")] ?? null },
   { title: "check", look: () => "nowrap" },
   { title: "where" },
-  { title: "what was found" },
-  { title: "cost" },
-  { title: "fix" },
+  { title: "what was found", look: () => "long" },
+  { title: "cost", look: () => "long" },
+  { title: "fix", look: () => "long" },
 ];
 const launchColumn = { title: "launches", number: true };
 

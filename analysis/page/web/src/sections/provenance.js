@@ -4,7 +4,7 @@
 import { data } from "../data.js";
 import { copyText, el } from "../dom.js";
 import { missing, si } from "../format.js";
-import { dateText, kindsOf } from "../machine.js";
+import { dateText, kindsOf, naturally } from "../machine.js";
 import { oneOf } from "../select.js";
 import { table } from "../table.js";
 
@@ -18,6 +18,7 @@ function command(line) {
   return [el("code", {}, line), " ", copy];
 }
 
+const long = () => "long";
 const factUnits = [[/memory/, "B"], [/clock/, "Hz"], [/power/, "W"], [/bandwidth/, "B/s"]];
 
 function factText(name, value) {
@@ -27,7 +28,7 @@ function factText(name, value) {
 
 function hostsOf(kind) {
   const more = kind.more_hosts > 0 ? ` and ${kind.more_hosts} more` : "";
-  return kind.hosts.length > 0 ? kind.hosts.join(", ") + more : null;
+  return kind.hosts.length > 0 ? [...kind.hosts].sort(naturally).join(", ") + more : null;
 }
 
 /** A column for each kind of node, a row for each fact. */
@@ -36,14 +37,14 @@ function kindsTable(run) {
   if (kinds.length === 0) return null;
   const names = [...new Set(kinds.flatMap((kind) => [...Object.keys(kind.text), ...Object.keys(kind.number)]))];
   const value = (kind, name) => kind.text[name] ?? (name in kind.number && kind.number[name] !== null ? factText(name, kind.number[name]) : null);
-  const columns = [{ title: "fact" }, ...kinds.map((kind) => ({ title: kinds.length === 1 ? `ranks ${kind.ranks}` : `ranks ${kind.ranks} (${kind.count})` }))];
+  const columns = [{ title: "fact" }, ...kinds.map((kind) => ({ look: long, title: kinds.length === 1 ? `ranks ${kind.ranks}` : `ranks ${kind.ranks} (${kind.count})` }))];
   const rows = [["hosts", ...kinds.map(hostsOf)], ...names.map((name) => [name.replaceAll("_", " "), ...kinds.map((kind) => value(kind, name))])];
   return table(columns, rows, { caption: kinds.length === 1 ? "Nodes: all ranks alike" : `Nodes: ${kinds.length} kinds of ranks` });
 }
 
 function environmentTable(run) {
   const rows = Object.entries(run.system?.environment ?? {});
-  return rows.length === 0 ? null : table([{ title: "variable" }, { title: "value" }], rows, { caption: "Environment that was kept" });
+  return rows.length === 0 ? null : table([{ title: "variable" }, { title: "value", look: long }], rows, { caption: "Environment that was kept" });
 }
 
 function launch(run) {

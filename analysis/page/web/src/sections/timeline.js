@@ -243,7 +243,8 @@ export function timelineSection(groups) {
   if (!groups.some((group) => group.points.some((point) => point.details.timeline))) return null;
   return {
     id: "timeline",
-    title: "A traced step",
+    title: "Traced step",
+    heading: "A traced step",
     content: pointContent(groups, (point) => {
       const { timeline } = point.details;
       if (!timeline) return [el("p", { class: "note" }, "No step of this point was traced, or its spans were left out.")];

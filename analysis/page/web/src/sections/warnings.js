@@ -73,13 +73,30 @@ function ofBenches(report) {
   }));
 }
 
+function leftOut(report) {
+  const count = (report.curves ?? []).reduce((sum, curve) => sum + curve.left_out.length, 0);
+  const reasons = [...new Set((report.curves ?? []).flatMap((curve) => curve.left_out.map((at) => at.reason)))];
+  return count === 0 ? [] : [{
+    grave: false,
+    text: `left out of the joined curves: ${count} point${count === 1 ? "" : "s"} (${reasons.slice(0, 3).join(", ")}${reasons.length > 3 ? ", ..." : ""})`,
+    target: "launches",
+  }];
+}
+
+/** What was seen of a device at several points stands once. */
 function ofDevices(curves) {
-  return curves.flatMap((curve) => curve.points.flatMap((point) => {
-    const all = point.full.device_state?.warnings ?? [];
-    const shown = all.slice(0, mostDeviceWarnings).map((text) => `${curve.short} on ${rankCount(point.ranks)}: ${text}`);
-    if (all.length > shown.length) shown.push(`${curve.short} on ${rankCount(point.ranks)}: ${all.length - shown.length} more about devices`);
-    return shown.map((text) => ({ grave: false, text }));
-  }));
+  const seen = new Map();
+  for (const curve of curves) {
+    for (const point of curve.points) {
+      for (const text of point.full.device_state?.warnings ?? []) {
+        seen.set(text, [...(seen.get(text) ?? []), { curve: curve.short, ranks: point.ranks }]);
+      }
+    }
+  }
+  const all = [...seen].sort((a, b) => b[1].length - a[1].length);
+  const items = all.slice(0, mostDeviceWarnings).map(([text, found]) => ({ grave: false, text: `${text}: ${places(found)}`, target: "devices" }));
+  if (all.length > items.length) items.push({ grave: false, text: `${all.length - items.length} more about devices`, target: "devices" });
+  return items;
 }
 
 /**
@@ -91,6 +108,7 @@ export function warningsOf(report, curves) {
     ...merged(report.runs.flatMap(ofRun), report.runs.length),
     ...ofPoints(curves),
     ...ofBenches(report),
+    ...leftOut(report),
     ...(report.warnings ?? []).map((text) => ({ grave: false, text, target: report.runs.length > 1 ? "launches" : undefined })),
     ...ofDevices(curves),
     ...((data.notes ?? []).length > 0 ? [{ grave: false, text: `this page shows less than the file holds: ${data.notes.length} notes`, target: "notes" }] : []),

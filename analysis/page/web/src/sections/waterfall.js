@@ -39,7 +39,7 @@ function labelOf(step, point, isWide) {
   return `${share < 0 ? "\u2212" : "+"}${percent(Math.abs(share))}${isWide ? `  ${seconds(Math.abs(step.seconds))}` : ""}`;
 }
 
-function option(point, colours, state) {
+function option(point, colours, state, isNarrow) {
   const steps = stairs(point);
   const low = Math.min(...steps.filter((step) => step.kind === "cause").map((step) => Math.min(step.from, step.to)), steps[0].to);
   const high = Math.max(...steps.map((step) => Math.max(step.from, step.to)));
@@ -49,11 +49,11 @@ function option(point, colours, state) {
   const fill = (step) => (from > 0 && step.kind === "whole"
     ? { type: "linear", x: 0, y: 0, x2: 1, y2: 0, colorStops: [{ offset: 0, color: `${colours.ideal}00` }, { offset: Math.min(1, 0.06 * (high - from) / (step.to - from)), color: colours.ideal }] }
     : colour(step));
-  const end = high + 0.2 * (high - from);
+  const end = high + (isNarrow ? 0.36 : 0.2) * (high - from);
   return {
     grid: { top: 8 },
-    xAxis: { type: "value", min: from, max: end, axisLabel: { formatter: (value) => (value === end || value === from && from > 0 ? "" : seconds(value)), showMaxLabel: false }, splitLine: { showMaxLine: false } },
-    yAxis: { type: "category", inverse: true, data: steps.map((step) => step.name), axisTick: { show: false }, axisLabel: { interval: 0, width: 150, overflow: "truncate" } },
+    xAxis: { type: "value", min: from, max: end, axisLabel: { formatter: (value) => (value > high || (value === from && from > 0) ? "" : seconds(value)) }, splitLine: { showMaxLine: false } },
+    yAxis: { type: "category", inverse: true, data: steps.map((step) => step.name), axisTick: { show: false }, axisLabel: { interval: 0, width: isNarrow ? 100 : 150, overflow: "truncate" } },
     tooltip: {
       trigger: "item",
       formatter: ({ dataIndex }) => {
@@ -82,7 +82,7 @@ function option(point, colours, state) {
               { type: "rect", shape: { x: x0, y: y - height / 2, width: Math.max(1, x1 - x0), height, r: 2 }, style: { fill: fill(steps[i]) } },
               // To the next step: it begins where this one ends.
               ...(i + 1 < steps.length ? [{ type: "line", silent: true, shape: { x1: edge, x2: edge, y1: y + height / 2, y2: y + size - height / 2 }, style: { stroke: colours.faint, lineWidth: 1, opacity: 0.6 } }] : []),
-              { type: "text", style: { text: labelOf(steps[i], point, api.getWidth() > 560), x: x1 + 6, y, verticalAlign: "middle", fill: colours.text, font: "12px system-ui, sans-serif" } },
+              { type: "text", style: { text: labelOf(steps[i], point, !isNarrow), x: x1 + 6, y, verticalAlign: "middle", fill: colours.text, font: "12px system-ui, sans-serif" } },
             ],
           };
         },
@@ -130,7 +130,7 @@ function waterfallChart(curve, index) {
     table: { columns, rows: rowsOf(curve) },
     legend: false,
     height: (state) => 44 + 32 * stairs(chosen(state)).length,
-    option: (colours, state) => option(chosen(state), colours, state),
+    option: (colours, state, isNarrow) => option(chosen(state), colours, state, isNarrow),
   });
 }
 
