@@ -64,11 +64,17 @@ export function detailed(curves) {
     .filter((group) => group.points.length > 0);
 }
 
-/** The largest point that has what is asked for; without one the largest of the first curve. */
+/** Along how many axes a point is parallel. */
+const axes = (point) => Object.values(point.full?.mesh ?? {}).filter((extent) => extent > 1).length;
+
+/** The largest traced point, the one with the most to see of these; without one the largest. */
 function firstChoice(groups) {
   const wanted = groups.flatMap((group, c) => group.points.map((point, p) => ({ c, p, point })));
   const traced = wanted.filter(({ point }) => point.details.timeline);
-  const largest = (of) => of.reduce((best, at) => (best && best.point.ranks >= at.point.ranks ? best : at), null);
+  const largest = (of) => of.reduce((best, at) => {
+    const isMore = !best || at.point.ranks > best.point.ranks || (at.point.ranks === best.point.ranks && axes(at.point) > axes(best.point));
+    return isMore ? at : best;
+  }, null);
   const { c, p } = largest(traced) ?? largest(wanted);
   return [c, p];
 }

@@ -13,7 +13,7 @@ const verdicts = {
 
 export const verdictColour = (colours, verdict) => colours[verdicts[verdict] ?? "ideal"];
 
-const symbolsOf = { regression: "diamond", slower: "diamond", faster: "triangle", passed: "circle", "too noisy to tell": "rect", "one launch": "emptyCircle" };
+const symbolsOf = { regression: "diamond", slower: "diamond", faster: "triangle", passed: "circle", "too noisy to tell": "rect", "one launch": "circle" };
 
 const shortened = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}\u2026` : text);
 
@@ -119,7 +119,12 @@ function differenceChart(compare, names) {
               symbol: symbolsOf[verdict] ?? "circle",
               symbolSize: 11,
               itemStyle: { color: colour, opacity: 1 },
-              data: own.map((item) => ({ value: [item.value, item.row], of: item })),
+              data: own.map((item) => ({
+                value: [item.value, item.row],
+                of: item,
+                // Hollow: nothing is claimed.
+                itemStyle: verdict === "one launch" ? { color: colours.background, borderColor: colour, borderWidth: 2 } : undefined,
+              })),
               ...(i === 0 ? { markLine: marks(colours, gate, state.what) } : {}),
             },
             intervals(verdict, colour, own.filter(({ lower }) => known(lower)).map(({ row, lower, upper }) => [lower, row, upper])),

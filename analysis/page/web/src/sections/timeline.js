@@ -145,8 +145,11 @@ function laneLines(layout, colours) {
   };
 }
 
+/** The step's length as spans count: in nanoseconds. */
+const lengthOf = (timeline) => Math.round(timeline.length * 1e9);
+
 function noteOf(timeline) {
-  const parts = [`step ${timeline.step}, ${nano(timeline.length)}; numbers: microbatches; hatched: communication; tinted: nothing computes or copies`];
+  const parts = [`step ${timeline.step}, ${seconds(timeline.length)}; numbers: microbatches; hatched: communication; tinted: nothing computes or copies`];
   if (timeline.merged > 0) parts.push(`${timeline.merged} operations drawn together with their neighbours`);
   if (timeline.left_out > 0) parts.push(`${timeline.left_out} more traced ranks are not shown`);
   return `${parts.join(". ")}. Ctrl and wheel, the slider, or + and - zoom.`;
@@ -185,7 +188,7 @@ function stepChart(timeline, point) {
     option: (colours, state) => ({
       grid: { bottom: 58, top: 8, right: 20 },
       xAxis: {
-        type: "value", min: 0, max: timeline.length, name: "time in the step", nameLocation: "middle", nameGap: 24,
+        type: "value", min: 0, max: lengthOf(timeline), name: "time in the step", nameLocation: "middle", nameGap: 24,
         axisLabel: { formatter: nano },
         splitLine: { show: false },
       },
@@ -232,7 +235,7 @@ function stepChart(timeline, point) {
 
 /** What part of the lanes' time is idle, as a sentence. */
 function idleText(timeline) {
-  const total = timeline.length * timeline.lanes.length;
+  const total = lengthOf(timeline) * timeline.lanes.length;
   const sum = (kind) => (timeline.idle?.length ?? []).reduce((all, length, i) => all + (timeline.idle.kind[i] === kind ? length : 0), 0);
   const share = (value) => (total > 0 ? `${((100 * value) / total).toFixed(1)}%` : missing);
   return `Of these lanes' time ${share(sum(0))} is bubble or wait, ${share(sum(1))} is gap.`;
