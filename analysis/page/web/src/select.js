@@ -87,6 +87,8 @@ function firstChoice(groups) {
 export function pointContent(groups, show) {
   const place = el("div", {});
   const lists = el("div", { class: "choices" });
+  // Lists are not printed: there a line says what they were set to.
+  const chosen = el("p", { class: "chosen" });
   const choose = (c, p) => {
     current = [c, p];
     for (const listener of listeners) listener();
@@ -106,10 +108,11 @@ export function pointContent(groups, show) {
       select("ranks", group.points.map((at) => String(at.ranks)), p, (to) => choose(c, to)),
       ...(point.labels.length > 0 ? [el("span", { class: "mark" }, point.labels.join(", "))] : []));
     if (focused >= 0) lists.querySelectorAll("select")[focused].focus();
+    chosen.textContent = `${group.title}, ${point.ranks} rank${point.ranks === 1 ? "" : "s"}`;
     refill(place, ...show(point, group));
   };
   current ??= firstChoice(groups);
   listeners.push(fill);
   fill();
-  return el("div", {}, lists, place);
+  return el("div", {}, lists, chosen, place);
 }

@@ -263,13 +263,16 @@ function unlikeSection(compare) {
   return { id: "unlike", title: "What is not the same", content: el("div", {}, content) };
 }
 
-/** @param {object} compare the comparison as compare --format json writes it */
+/**
+ * The sections of the page, each behind a function; null of one has nothing to show.
+ * @param {object} compare the comparison as compare --format json writes it
+ */
 export function compareSections(compare) {
   const names = curveNames(compare);
   return [
-    verdictSection(compare, names),
-    differencesSection(compare, names),
-    curvesSection(compare, names),
-    unlikeSection(compare),
+    () => verdictSection(compare, names),
+    () => differencesSection(compare, names),
+    () => curvesSection(compare, names),
+    () => unlikeSection(compare),
   ];
 }

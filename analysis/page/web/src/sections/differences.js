@@ -65,7 +65,7 @@ function marks(colours, gate, what) {
   if (gate && what === "throughput") {
     lines.push({ xAxis: -gate.loss, label: { formatter: `gate ${percent(gate.loss, 0)}`, position: "start", color: colours.bad }, lineStyle: { color: colours.bad, type: "dashed" } });
   }
-  return { silent: true, symbol: "none", data: lines };
+  return { silent: true, precision: 12, symbol: "none", data: lines };
 }
 
 function differenceChart(compare, names) {

@@ -99,6 +99,7 @@ function rateChart(lines, dtype) {
           markLine: i === 0 && bounds.length > 0
             ? {
                 silent: true,
+                precision: 12,
                 symbol: "none",
                 lineStyle: { color: colours.ideal, type: "dashed" },
                 data: bounds.map(({ name, flops }) => ({

@@ -12,14 +12,18 @@ const idleNames = ["idle: bubble or wait", "idle: gap"];
 /** A row for each stream of each lane on which something ran. */
 function rowsOf(timeline) {
   const used = timeline.lanes.map(() => new Set());
-  timeline.spans.lane.forEach((lane, i) => used[lane].add(timeline.spans.stream[i]));
+  const computes = new Set();
+  timeline.spans.lane.forEach((lane, i) => {
+    used[lane].add(timeline.spans.stream[i]);
+    if (!isCommunication(timeline.ops[timeline.spans.op[i]])) computes.add(`${lane} ${timeline.spans.stream[i]}`);
+  });
   const rows = [];
   const first = [];
   timeline.lanes.forEach((lane, l) => {
     first.push(rows.length);
     const streams = [...used[l]].sort((a, b) => a - b);
     for (const stream of streams.length > 0 ? streams : [0]) {
-      rows.push({ lane: l, stream, title: lane.label, own: streams.length > 1 ? (lane.streams?.[stream] ?? `stream ${stream}`) : "" });
+      rows.push({ lane: l, stream, computes: computes.has(`${l} ${stream}`), title: lane.label, own: streams.length > 1 ? (lane.streams?.[stream] ?? `stream ${stream}`) : "" });
     }
   });
   const rowOf = new Map(rows.map((row, i) => [`${row.lane} ${row.stream}`, i]));
@@ -28,7 +32,8 @@ function rowsOf(timeline) {
 
 function laneTitle(lane) {
   const at = Object.entries(lane.coordinates ?? {}).map(([axis, index]) => `${axis} ${index}`).join(", ");
-  return `${lane.label}, rank ${lane.rank} on ${lane.host}${at ? ` (${at})` : ""}`;
+  const rank = `rank ${lane.rank}`;
+  return `${lane.label === rank ? rank : `${lane.label}, ${rank}`} on ${lane.host}${at ? ` (${at})` : ""}`;
 }
 
 function spanText(timeline, i) {
@@ -98,6 +103,43 @@ function spanSeries(timeline, layout, phase, colours, state) {
   };
 }
 
+/**
+ * Idle times within boxes that stand for several operations: what they hide is put on top of them,
+ * in the rows that compute.
+ */
+function idleWithin(timeline, layout, colours) {
+  const { idle } = timeline;
+  const data = idle.lane.flatMap((lane, i) =>
+    layout.rows.flatMap((row, at) => (row.lane === lane && row.computes ? [[at, idle.start[i], idle.start[i] + idle.length[i], idle.kind[i]]] : [])));
+  return {
+    type: "custom",
+    name: "\0idle",
+    data,
+    encode: { x: [1, 2], y: 0, tooltip: [] },
+    silent: true,
+    clip: true,
+    progressive: 0,
+    z: 4,
+    renderItem(params, api) {
+      const [x, middle] = api.coord([api.value(1), api.value(0)]);
+      const end = api.coord([api.value(2), api.value(0)])[0];
+      const height = api.size([0, 1])[1] * 0.92;
+      const shape = clipped(x, middle - height / 2, end - x, height, params.coordSys);
+      if (!shape) return null;
+      const tint = api.value(3) === 0 ? colours.parts.bubble : colours.parts.gap;
+      return {
+        type: "group",
+        children: [
+          { type: "rect", shape, style: { fill: colours.background } },
+          { type: "rect", shape, style: { fill: tint, opacity: tintOpacity(colours) } },
+        ],
+      };
+    },
+  };
+}
+
+const tintOpacity = (colours) => (colours.name === "dark" ? 0.28 : 0.2);
+
 /** Where nothing computes or copies: over all streams of the lane, below its boxes. */
 function idleSeries(timeline, layout, kind, colours) {
   const { idle } = timeline;
@@ -123,7 +165,7 @@ function idleSeries(timeline, layout, kind, colours) {
       const [end, bottom] = api.coord([api.value(2), api.value(3)]);
       const row = api.size([0, 1])[1];
       const shape = clipped(x, top - row * 0.46, end - x, bottom - top + row * 0.92, params.coordSys);
-      return shape && { type: "rect", shape, style: { fill: colour, opacity: colours.name === "dark" ? 0.28 : 0.2 } };
+      return shape && { type: "rect", shape, style: { fill: colour, opacity: tintOpacity(colours) } };
     },
   };
 }
@@ -151,6 +193,7 @@ const lengthOf = (timeline) => Math.round(timeline.length * 1e9);
 function noteOf(timeline) {
   const parts = [`step ${timeline.step}, ${seconds(timeline.length)}; numbers: microbatches; hatched: communication; tinted: nothing computes or copies`];
   if (timeline.merged > 0) parts.push(`${timeline.merged} operations drawn together with their neighbours`);
+  if (timeline.spans_left_out > 0) parts.push(`${timeline.spans_left_out} short operations are left out`);
   if (timeline.left_out > 0) parts.push(`${timeline.left_out} more traced ranks are not shown`);
   return `${parts.join(". ")}. Ctrl and wheel, the slider, or + and - zoom.`;
 }
@@ -227,6 +270,7 @@ function stepChart(timeline, point) {
       series: [
         ...[0, 1].filter((kind) => timeline.idle?.kind.includes(kind)).map((kind) => idleSeries(timeline, layout, kind, colours)),
         ...timeline.phases.map((_, phase) => spanSeries(timeline, layout, phase, colours, state)).filter(({ data }) => data.length > 0),
+        ...(timeline.merged > 0 && timeline.idle ? [idleWithin(timeline, layout, colours)] : []),
         laneLines(layout, colours),
       ],
     }),
@@ -238,7 +282,7 @@ function idleText(timeline) {
   const total = lengthOf(timeline) * timeline.lanes.length;
   const sum = (kind) => (timeline.idle?.length ?? []).reduce((all, length, i) => all + (timeline.idle.kind[i] === kind ? length : 0), 0);
   const share = (value) => (total > 0 ? `${((100 * value) / total).toFixed(1)}%` : missing);
-  return `Of these lanes' time ${share(sum(0))} is bubble or wait, ${share(sum(1))} is gap.`;
+  return `Nothing computes or copies in ${share(sum(0) + sum(1))} of these lanes' time: ${share(sum(0))} bubble or wait, ${share(sum(1))} gap.`;
 }
 
 /** @param {object[]} groups of detailed() */
