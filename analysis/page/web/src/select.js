@@ -28,8 +28,11 @@ export function changingChart(spec) {
   return chart({ ...spec, switches });
 }
 
-/** Puts elements into `place` and lets go of the charts that were there. */
-export function refill(place, ...children) {
+/**
+ * Lets go of the charts of `place`, and fills it with what `make` gives. In this order: charts are
+ * known by their id, and those of `make` have the same.
+ */
+export function refill(place, make) {
   for (const figure of place.querySelectorAll("figure.chart")) {
     const old = charts[figure.id];
     if (!old) continue;
@@ -37,7 +40,7 @@ export function refill(place, ...children) {
     old.instance?.dispose();
     delete charts[figure.id];
   }
-  place.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
+  place.replaceChildren(...make().flat().filter((child) => child !== null && child !== undefined));
 }
 
 /**
@@ -48,7 +51,7 @@ export function refill(place, ...children) {
  */
 export function oneOf(label, names, show) {
   const place = el("div", {});
-  const fill = (index) => refill(place, ...show(index));
+  const fill = (index) => refill(place, () => show(index));
   fill(0);
   return el("div", {}, names.length > 1 ? el("div", { class: "choices" }, select(label, names, 0, fill)) : null, place);
 }
@@ -109,7 +112,7 @@ export function pointContent(groups, show) {
       ...(point.labels.length > 0 ? [el("span", { class: "mark" }, point.labels.join(", "))] : []));
     if (focused >= 0) lists.querySelectorAll("select")[focused].focus();
     chosen.textContent = `${group.title}, ${point.ranks} rank${point.ranks === 1 ? "" : "s"}`;
-    refill(place, ...show(point, group));
+    refill(place, () => show(point, group));
   };
   current ??= firstChoice(groups);
   listeners.push(fill);

@@ -96,7 +96,8 @@ function matrixChart(run, point) {
   const blocks = blocksOf(run, point, ranks);
   const slow = point.slow_pairs ?? [];
   const present = Object.keys(quantities).filter((name) => pairs.some((pair) => known(pair[quantities[name].key])));
-  const side = Math.max(16, Math.min(34, 560 / ranks.length));
+  // As high as wide, also in a narrow window.
+  const side = Math.min(Math.max(16, Math.min(34, 560 / ranks.length)), 720 / ranks.length, Math.max(200, window.innerWidth - 150) / ranks.length);
   const failed = pairs.filter((pair) => pair.status !== "ok");
   return changingChart({
     id: "pairs-matrix",
@@ -107,7 +108,7 @@ function matrixChart(run, point) {
       { name: "colour", label: "colour", choices: ["value", "against its class"] },
     ],
     legend: false,
-    height: Math.round(Math.min(720, ranks.length * side)) + 120,
+    height: Math.round(ranks.length * side) + 120,
     table: numbersOf(pairs, slow),
     option: (colours, state) => {
       const quantity = quantities[state.what];
@@ -126,7 +127,7 @@ function matrixChart(run, point) {
           ...(blocks.length > 1 ? [hostAxis(blocks, names, { position: "top", offset: 15 })] : []),
         ],
         yAxis: [
-          { ...axis, data: names, inverse: true, name: "from rank", nameGap: 28, axisLabel: { interval: everyNth(Math.min(720, names.length * side) / names.length) } },
+          { ...axis, data: names, inverse: true, name: "from rank", nameGap: 28, axisLabel: { interval: everyNth(side) } },
           ...(blocks.length > 1 ? [hostAxis(blocks, names, { inverse: true, position: "right" })] : []),
         ],
         visualMap: coloursOf(colours, state, quantity, items),

@@ -191,7 +191,7 @@ function laneLines(layout, colours) {
 const lengthOf = (timeline) => Math.round(timeline.length * 1e9);
 
 function noteOf(timeline) {
-  const parts = [`step ${timeline.step}, ${seconds(timeline.length)}; numbers: microbatches; hatched: communication; tinted: nothing computes or copies`];
+  const parts = [`step ${timeline.step}, ${seconds(timeline.length)}; numbers: microbatches; hatched: communication; tinted: nothing computes or copies; white at the ends: a rank begins later or is done`];
   if (timeline.merged > 0) parts.push(`${timeline.merged} operations drawn together with their neighbours`);
   if (timeline.spans_left_out > 0) parts.push(`${timeline.spans_left_out} short operations are left out`);
   if (timeline.left_out > 0) parts.push(`${timeline.left_out} more traced ranks are not shown`);
@@ -277,9 +277,23 @@ function stepChart(timeline, point) {
   });
 }
 
+/** How long each lane's step was: from its first box or idle time to its last. */
+function ownTimes(timeline) {
+  const first = timeline.lanes.map(() => Infinity);
+  const last = timeline.lanes.map(() => -Infinity);
+  for (const { lane, start, length } of [timeline.spans, timeline.idle ?? { lane: [] }]) {
+    lane.forEach((at, i) => {
+      first[at] = Math.min(first[at], start[i]);
+      last[at] = Math.max(last[at], start[i] + length[i]);
+    });
+  }
+  return first.map((at, lane) => Math.max(0, last[lane] - at));
+}
+
 /** What part of the lanes' time is idle, as a sentence. */
 function idleText(timeline) {
-  const total = lengthOf(timeline) * timeline.lanes.length;
+  // Of a rank's own step: on ranks that begin later or end earlier that is less than the picture.
+  const total = ownTimes(timeline).reduce((sum, time) => sum + time, 0);
   const sum = (kind) => (timeline.idle?.length ?? []).reduce((all, length, i) => all + (timeline.idle.kind[i] === kind ? length : 0), 0);
   const share = (value) => (total > 0 ? `${((100 * value) / total).toFixed(1)}%` : missing);
   return `Nothing computes or copies in ${share(sum(0) + sum(1))} of these lanes' time: ${share(sum(0))} bubble or wait, ${share(sum(1))} gap.`;
