@@ -191,7 +191,7 @@ function laneLines(layout, colours) {
 const lengthOf = (timeline) => Math.round(timeline.length * 1e9);
 
 function noteOf(timeline) {
-  const parts = [`step ${timeline.step}, ${seconds(timeline.length)}; numbers: microbatches; hatched: communication; tinted: nothing computes or copies; white at the ends: a rank begins later or is done`];
+  const parts = [`step ${timeline.step}, ${seconds(timeline.length)}; numbers: microbatches; hatched: communication; tinted: nothing computes or copies; empty at the ends: a rank begins later or is done`];
   if (timeline.merged > 0) parts.push(`${timeline.merged} operations drawn together with their neighbours`);
   if (timeline.spans_left_out > 0) parts.push(`${timeline.spans_left_out} short operations are left out`);
   if (timeline.left_out > 0) parts.push(`${timeline.left_out} more traced ranks are not shown`);
@@ -220,6 +220,7 @@ function stepChart(timeline, point) {
   const layout = rowsOf(timeline);
   const rowHeight = layout.rows.length <= 12 ? 30 : Math.max(9, 520 / layout.rows.length);
   const narrow = () => window.innerWidth < 520;
+  const crowded = rowHeight < 15;
   const hasMicrobatches = timeline.spans.microbatch.some((at) => at >= 0);
   return changingChart({
     id: "timeline-step",
@@ -241,14 +242,15 @@ function stepChart(timeline, point) {
         inverse: true,
         axisTick: { show: false },
         axisLabel: {
-          interval: layout.rows.length > 60 ? "auto" : 0,
+          // Of many rows only the lanes are named.
+          interval: (i) => !crowded || layout.first.includes(i),
           width: narrow() ? 70 : 190,
           overflow: "truncate",
           formatter: (_, i) => {
             const row = layout.rows[i];
             const isFirst = layout.first.includes(i);
             if (!row.own) return row.title;
-            if (narrow()) return isFirst ? row.title : "";
+            if (narrow() || crowded) return isFirst ? row.title : "";
             return isFirst ? `${row.title}  ${row.own}` : row.own;
           },
         },
