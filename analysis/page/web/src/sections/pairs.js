@@ -4,6 +4,7 @@
 import { el } from "../dom.js";
 import { percent, seconds, si } from "../format.js";
 import { changingChart, oneOf } from "../select.js";
+import { table } from "../table.js";
 import { everyNth, hostAxis, hostBlocks, hostLines, median, reach, scale } from "./ranks.js";
 
 const quantities = {
@@ -96,6 +97,8 @@ function matrixChart(run, point) {
   const blocks = blocksOf(run, point, ranks);
   const slow = point.slow_pairs ?? [];
   const present = Object.keys(quantities).filter((name) => pairs.some((pair) => known(pair[quantities[name].key])));
+  const numbers = numbersOf(pairs, slow);
+  if (present.length === 0) return el("div", { class: "wide" }, el("p", { class: "note" }, "Of no pair a number is known."), table(numbers.columns, numbers.rows));
   // As high as wide, also in a narrow window.
   const side = Math.min(Math.max(16, Math.min(34, 560 / ranks.length)), 720 / ranks.length, Math.max(200, window.innerWidth - 150) / ranks.length);
   const failed = pairs.filter((pair) => pair.status !== "ok");
@@ -109,7 +112,7 @@ function matrixChart(run, point) {
     ],
     legend: false,
     height: Math.round(ranks.length * side) + 120,
-    table: numbersOf(pairs, slow),
+    table: numbers,
     option: (colours, state) => {
       const quantity = quantities[state.what];
       const relative = againstClass(pairs, quantity.key);
@@ -177,7 +180,7 @@ function content({ run, point }) {
     slow.length > 0
       ? el("ul", { class: "saying" }, end ? el("li", {}, el("b", {}, end)) : null, slow.slice(0, most).map((at) => el("li", {}, slowText(at))),
           slow.length > most ? el("li", {}, `${slow.length - most} more are outlined`) : null)
-      : el("p", { class: "saying" }, "No pair is slow against the others of its class."),
+      : el("p", { class: "saying" }, "No pair is known to be slow against the others of its class."),
     others.length > 0
       ? el("p", { class: "saying" }, others.map((row) => `${row.kind}: ${si(row.bandwidth, "B/s")}${row.class ? ` (${row.class})` : ""}`).join("; "))
       : null,
