@@ -181,7 +181,7 @@ function whyChart(compare, names) {
       return {
         grid: { top: 12 },
         xAxis: { type: "value", name: state.of === "step time" ? `of ${first}'s step` : "points of efficiency", nameLocation: "middle", nameGap: 26, axisLabel: { formatter: way.axis } },
-        yAxis: { ...rowAxis(rowNames(compare, names, shown)), axisLine: { onZero: false } },
+        yAxis: rowAxis(rowNames(compare, names, shown)),
         tooltip: { formatter: ({ seriesName, dataIndex, value }) => `${shown[dataIndex].curve}\n${shown[dataIndex].side} against ${first}, ${shown[dataIndex].ranks} ranks\n${seriesName}: ${known(value) ? way.text(value) : missing}` },
         series: causes
           .map((cause, i) => ({
