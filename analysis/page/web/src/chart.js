@@ -101,8 +101,9 @@ class Chart {
 
   frame() {
     const { spec } = this;
+    this.showAll = el("button", { type: "button", class: "quiet", on: { click: () => this.reset() } }, "show all");
     const actions = el("div", { class: "actions" },
-      el("button", { type: "button", class: "quiet", on: { click: () => this.reset() } }, "show all"),
+      this.showAll,
       el("button", { type: "button", class: "quiet", on: { click: () => this.saveSvg() } }, "SVG"),
       el("button", { type: "button", class: "quiet", on: { click: () => this.savePng() } }, "PNG"));
     const numbers = el("details", { class: "numbers" }, el("summary", {}, "table"));
@@ -166,6 +167,7 @@ class Chart {
     this.canvas.style.height = `${this.height()}px`;
     this.instance.resize();
     this.instance.setOption(this.option(this.canvas.clientWidth), { notMerge: true });
+    this.showAll.hidden = this.window() === null;
     this.fillLegend();
   }
 

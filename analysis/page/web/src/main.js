@@ -30,7 +30,7 @@ import { nextTheme } from "./theme.js";
  * {id, title, content, heading: of the section where the link says less, quiet: none is seen}.
  */
 function sections() {
-  if (data.kind === "compare") return compareSections(data.compare).map((section) => () => section);
+  if (data.kind === "compare") return compareSections(data.compare);
   const all = curves();
   const groups = detailed(all);
   const micro = benches();

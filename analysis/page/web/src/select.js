@@ -28,8 +28,11 @@ export function changingChart(spec) {
   return chart({ ...spec, switches });
 }
 
-/** Puts elements into `place` and lets go of the charts that were there. */
-export function refill(place, ...children) {
+/**
+ * Lets go of the charts of `place`, and fills it with what `make` gives. In this order: charts are
+ * known by their id, and those of `make` have the same.
+ */
+export function refill(place, make) {
   for (const figure of place.querySelectorAll("figure.chart")) {
     const old = charts[figure.id];
     if (!old) continue;
@@ -37,7 +40,7 @@ export function refill(place, ...children) {
     old.instance?.dispose();
     delete charts[figure.id];
   }
-  place.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined));
+  place.replaceChildren(...make().flat().filter((child) => child !== null && child !== undefined));
 }
 
 /**
@@ -48,7 +51,7 @@ export function refill(place, ...children) {
  */
 export function oneOf(label, names, show) {
   const place = el("div", {});
-  const fill = (index) => refill(place, ...show(index));
+  const fill = (index) => refill(place, () => show(index));
   fill(0);
   return el("div", {}, names.length > 1 ? el("div", { class: "choices" }, select(label, names, 0, fill)) : null, place);
 }
@@ -64,11 +67,17 @@ export function detailed(curves) {
     .filter((group) => group.points.length > 0);
 }
 
-/** The largest point that has what is asked for; without one the largest of the first curve. */
+/** Along how many axes a point is parallel. */
+const axes = (point) => Object.values(point.full?.mesh ?? {}).filter((extent) => extent > 1).length;
+
+/** The largest traced point, the one with the most to see of these; without one the largest. */
 function firstChoice(groups) {
   const wanted = groups.flatMap((group, c) => group.points.map((point, p) => ({ c, p, point })));
   const traced = wanted.filter(({ point }) => point.details.timeline);
-  const largest = (of) => of.reduce((best, at) => (best && best.point.ranks >= at.point.ranks ? best : at), null);
+  const largest = (of) => of.reduce((best, at) => {
+    const isMore = !best || at.point.ranks > best.point.ranks || (at.point.ranks === best.point.ranks && axes(at.point) > axes(best.point));
+    return isMore ? at : best;
+  }, null);
   const { c, p } = largest(traced) ?? largest(wanted);
   return [c, p];
 }
@@ -81,6 +90,8 @@ function firstChoice(groups) {
 export function pointContent(groups, show) {
   const place = el("div", {});
   const lists = el("div", { class: "choices" });
+  // Lists are not printed: there a line says what they were set to.
+  const chosen = el("p", { class: "chosen" });
   const choose = (c, p) => {
     current = [c, p];
     for (const listener of listeners) listener();
@@ -100,10 +111,11 @@ export function pointContent(groups, show) {
       select("ranks", group.points.map((at) => String(at.ranks)), p, (to) => choose(c, to)),
       ...(point.labels.length > 0 ? [el("span", { class: "mark" }, point.labels.join(", "))] : []));
     if (focused >= 0) lists.querySelectorAll("select")[focused].focus();
-    refill(place, ...show(point, group));
+    chosen.textContent = `${group.title}, ${point.ranks} rank${point.ranks === 1 ? "" : "s"}`;
+    refill(place, () => show(point, group));
   };
   current ??= firstChoice(groups);
   listeners.push(fill);
   fill();
-  return el("div", {}, lists, place);
+  return el("div", {}, lists, chosen, place);
 }

@@ -74,7 +74,7 @@ export function striped(colour, background) {
       pen.lineTo(shift + size, 0);
     }
     pen.stroke();
-    patterns.set(key, { image: tile, repeat: "repeat" });
+    patterns.set(key, { image: tile, repeat: "repeat", imageWidth: size, imageHeight: size });
   }
   return patterns.get(key);
 }

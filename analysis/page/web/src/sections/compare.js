@@ -166,11 +166,12 @@ const asCurves = (curve) => curve.sides.map((side) => ({ points: side.points }))
 
 function curveChart(curve, compare, name) {
   const view = views[name];
+  const marked = curve.sides.some((side) => side.points.some((point) => point.labels.length + point.marks.length > 0));
   const unit = name === "throughput" ? curve.sides[0]?.points[0]?.throughput.unit : "";
   return changingChart({
     id: `compare-${name}`,
     title: unit ? `${view.title}, ${unit}` : view.title,
-    note: [`sides: ${compare.sides.map((side) => side.name).join(", ")}; bars: 95% over launches`,
+    note: ["bars: 95% over launches", marked ? "hollow: labelled or unlike" : null,
       curve.marks.length > 0 ? `unlike: ${curve.marks.join(", ")}` : null, name === "efficiency" ? curve.no_baseline : null].filter(Boolean).join("; "),
     switches: [{ name: "x", label: "ranks", choices: ["log", "linear"] }, { name: "y", label: "values", choices: ["from 0", "close up"] }],
     table: curveNumbers(curve),
@@ -263,13 +264,16 @@ function unlikeSection(compare) {
   return { id: "unlike", title: "What is not the same", content: el("div", {}, content) };
 }
 
-/** @param {object} compare the comparison as compare --format json writes it */
+/**
+ * The sections of the page, each behind a function; null of one has nothing to show.
+ * @param {object} compare the comparison as compare --format json writes it
+ */
 export function compareSections(compare) {
   const names = curveNames(compare);
   return [
-    verdictSection(compare, names),
-    differencesSection(compare, names),
-    curvesSection(compare, names),
-    unlikeSection(compare),
+    () => verdictSection(compare, names),
+    () => differencesSection(compare, names),
+    () => curvesSection(compare, names),
+    () => unlikeSection(compare),
   ];
 }

@@ -106,7 +106,7 @@ function quantityChart(quantity, all, throttles) {
     },
     option: (colours) => ({
       grid: { bottom: 26 },
-      xAxis: { type: "value", name: "time in the loop", min: "dataMin", max: "dataMax", nameLocation: "middle", nameGap: 26, splitLine: { show: false }, axisLabel: { formatter: (value) => si(value, "s") } },
+      xAxis: { type: "value", name: "time in the loop", min: ({ min }) => Math.min(0, min), max: "dataMax", nameLocation: "middle", nameGap: 26, splitLine: { show: false }, axisLabel: { formatter: (value) => si(value, "s") } },
       yAxis: { type: "value", scale: all[0].unit !== "1", min: all[0].unit === "1" ? 0 : undefined, max: all[0].unit === "1" ? 1 : undefined, axisLabel: { formatter: text } },
       dataZoom: [{ type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl", filterMode: "none" }],
       tooltip: {

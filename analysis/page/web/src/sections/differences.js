@@ -13,7 +13,7 @@ const verdicts = {
 
 export const verdictColour = (colours, verdict) => colours[verdicts[verdict] ?? "ideal"];
 
-const symbolsOf = { regression: "diamond", slower: "diamond", faster: "triangle", passed: "circle", "too noisy to tell": "rect", "one launch": "emptyCircle" };
+const symbolsOf = { regression: "diamond", slower: "diamond", faster: "triangle", passed: "circle", "too noisy to tell": "rect", "one launch": "circle" };
 
 const shortened = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}\u2026` : text);
 
@@ -65,7 +65,7 @@ function marks(colours, gate, what) {
   if (gate && what === "throughput") {
     lines.push({ xAxis: -gate.loss, label: { formatter: `gate ${percent(gate.loss, 0)}`, position: "start", color: colours.bad }, lineStyle: { color: colours.bad, type: "dashed" } });
   }
-  return { silent: true, symbol: "none", data: lines };
+  return { silent: true, precision: 12, symbol: "none", data: lines };
 }
 
 function differenceChart(compare, names) {
@@ -119,7 +119,12 @@ function differenceChart(compare, names) {
               symbol: symbolsOf[verdict] ?? "circle",
               symbolSize: 11,
               itemStyle: { color: colour, opacity: 1 },
-              data: own.map((item) => ({ value: [item.value, item.row], of: item })),
+              data: own.map((item) => ({
+                value: [item.value, item.row],
+                of: item,
+                // Hollow: nothing is claimed.
+                itemStyle: verdict === "one launch" ? { color: colours.background, borderColor: colour, borderWidth: 2 } : undefined,
+              })),
               ...(i === 0 ? { markLine: marks(colours, gate, state.what) } : {}),
             },
             intervals(verdict, colour, own.filter(({ lower }) => known(lower)).map(({ row, lower, upper }) => [lower, row, upper])),
@@ -176,7 +181,7 @@ function whyChart(compare, names) {
       return {
         grid: { top: 12 },
         xAxis: { type: "value", name: state.of === "step time" ? `of ${first}'s step` : "points of efficiency", nameLocation: "middle", nameGap: 26, axisLabel: { formatter: way.axis } },
-        yAxis: { ...rowAxis(rowNames(compare, names, shown)), axisLine: { onZero: false } },
+        yAxis: rowAxis(rowNames(compare, names, shown)),
         tooltip: { formatter: ({ seriesName, dataIndex, value }) => `${shown[dataIndex].curve}\n${shown[dataIndex].side} against ${first}, ${shown[dataIndex].ranks} ranks\n${seriesName}: ${known(value) ? way.text(value) : missing}` },
         series: causes
           .map((cause, i) => ({

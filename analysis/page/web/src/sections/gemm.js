@@ -63,7 +63,7 @@ function rateChart(lines, dtype) {
     table: numbersOf(lines),
     option: (colours, state) => ({
       grid: { bottom: 26, right: 24 },
-      xAxis: { type: "log", min: ({ min }) => min / 1.5, max: ({ max }) => max * 1.5, name: "work of one call", nameLocation: "middle", nameGap: 26, axisLabel: { formatter: (value) => si(value, "FLOP") } },
+      xAxis: { type: "log", min: ({ min }) => min / 1.5, max: ({ max }) => max * 1.5, name: "work of one call", nameLocation: "middle", nameGap: 26, axisLabel: { formatter: (value) => si(value, "FLOP"), showMinLabel: false, showMaxLabel: false } },
       yAxis: {
         type: state.y === "log" ? "log" : "value",
         min: state.y === "log" ? undefined : 0,
@@ -99,6 +99,7 @@ function rateChart(lines, dtype) {
           markLine: i === 0 && bounds.length > 0
             ? {
                 silent: true,
+                precision: 12,
                 symbol: "none",
                 lineStyle: { color: colours.ideal, type: "dashed" },
                 data: bounds.map(({ name, flops }) => ({

@@ -11,9 +11,10 @@ const isOverlap = (row) => row.op === "overlap";
 const known = (value) => typeof value === "number";
 const pointNames = (points) => points.map(({ point }) => `${point.ranks} rank${point.ranks === 1 ? "" : "s"}, point ${point.index}`);
 
-/** One ranks's bandwidth alone and with all together, at the largest size of each kind. */
+/** A rank's bandwidth alone and with all together, at the largest size of each kind. */
 function memoryChart(rows, numbers) {
-  const kindOf = (row) => [row.kind, known(row.numa) ? `NUMA node ${row.numa}` : null].filter(Boolean).join(", ");
+  const severalNodes = new Set(rows.map((row) => row.numa)).size > 1;
+  const kindOf = (row) => [row.kind, known(row.numa) && severalNodes ? `NUMA node ${row.numa}` : null].filter(Boolean).join(", ");
   const largest = new Map();
   for (const row of rows) {
     const key = JSON.stringify([kindOf(row), row.together]);
@@ -49,7 +50,8 @@ function memoryChart(rows, numbers) {
 }
 
 function sizesChart(rows, numbers) {
-  const nameOf = (row) => [row.kind, row.together === "all" ? "all at once" : null, known(row.numa) ? `NUMA node ${row.numa}` : null].filter(Boolean).join(", ");
+  const severalNodes = new Set(rows.map((row) => row.numa)).size > 1;
+  const nameOf = (row) => [row.kind, row.together === "all" ? "all at once" : null, known(row.numa) && severalNodes ? `NUMA node ${row.numa}` : null].filter(Boolean).join(", ");
   const names = [...new Set(rows.map(nameOf))];
   const lines = names.map((name) => ({ name, rows: rows.filter((row) => nameOf(row) === name && row.bytes > 0 && row.bandwidth > 0).sort((a, b) => a.bytes - b.bytes) }));
   if (!lines.some((line) => line.rows.length > 1)) return null;

@@ -4,7 +4,8 @@
 import { el } from "../dom.js";
 import { percent, seconds, si } from "../format.js";
 import { changingChart, oneOf } from "../select.js";
-import { hostAxis, hostBlocks, hostLines, median, reach, scale } from "./ranks.js";
+import { table } from "../table.js";
+import { everyNth, hostAxis, hostBlocks, hostLines, median, reach, scale } from "./ranks.js";
 
 const quantities = {
   bandwidth: { key: "bandwidth", title: "bandwidth", text: (value) => si(value, "B/s"), more: "faster", less: "slower" },
@@ -57,7 +58,7 @@ function outlines(cells, colours) {
       return {
         type: "rect",
         shape: { x: x - size[0] / 2, y: y - size[1] / 2, width: size[0], height: size[1] },
-        style: { fill: "none", stroke: colours.text, lineWidth: 2 },
+        style: { fill: "none", stroke: colours.bad, lineWidth: width < 16 ? 1.2 : 2 },
       };
     },
   };
@@ -96,19 +97,22 @@ function matrixChart(run, point) {
   const blocks = blocksOf(run, point, ranks);
   const slow = point.slow_pairs ?? [];
   const present = Object.keys(quantities).filter((name) => pairs.some((pair) => known(pair[quantities[name].key])));
-  const side = Math.max(16, Math.min(34, 560 / ranks.length));
+  const numbers = numbersOf(pairs, slow);
+  if (present.length === 0) return el("div", { class: "wide" }, el("p", { class: "note" }, "Of no pair a number is known."), table(numbers.columns, numbers.rows));
+  // As high as wide, also in a narrow window.
+  const side = Math.min(Math.max(16, Math.min(34, 560 / ranks.length)), 720 / ranks.length, Math.max(200, window.innerWidth - 150) / ranks.length);
   const failed = pairs.filter((pair) => pair.status !== "ok");
   return changingChart({
     id: "pairs-matrix",
     title: `${point.ranks} ranks, each with each`,
-    note: `outlined: slow against the other pairs of its class of links${failed.length > 0 ? `; crossed: ${failed.length} pairs that failed` : ""}`,
+    note: `outlined: slow against the other pairs of its class of links${failed.length > 0 ? `; empty: ${failed.length} pairs that failed` : ""}`,
     switches: [
       { name: "what", label: "show", choices: present },
       { name: "colour", label: "colour", choices: ["value", "against its class"] },
     ],
     legend: false,
-    height: Math.round(Math.min(720, ranks.length * side)) + 120,
-    table: numbersOf(pairs, slow),
+    height: Math.round(ranks.length * side) + 120,
+    table: numbers,
     option: (colours, state) => {
       const quantity = quantities[state.what];
       const relative = againstClass(pairs, quantity.key);
@@ -126,7 +130,7 @@ function matrixChart(run, point) {
           ...(blocks.length > 1 ? [hostAxis(blocks, names, { position: "top", offset: 15 })] : []),
         ],
         yAxis: [
-          { ...axis, data: names, inverse: true, name: "from rank", nameGap: 28 },
+          { ...axis, data: names, inverse: true, name: "from rank", nameGap: 28, axisLabel: { interval: everyNth(side) } },
           ...(blocks.length > 1 ? [hostAxis(blocks, names, { inverse: true, position: "right" })] : []),
         ],
         visualMap: coloursOf(colours, state, quantity, items),
@@ -157,15 +161,26 @@ function slowText(at) {
   return `${at.from} to ${at.to}: ${at.quantity} ${text(at.value)}, ${percent(speed, 0)} of the speed that is usual (${text(at.typical)}${at.class ? `, ${at.class}` : ""})`;
 }
 
+/** The end that most slow pairs share, where it is most of many; null otherwise. */
+function commonEnd(slow) {
+  const count = new Map();
+  for (const at of slow) {
+    for (const end of [at.from, at.to]) count.set(end, (count.get(end) ?? 0) + 1);
+  }
+  const [name, times] = [...count].reduce((best, at) => (at[1] > best[1] ? at : best), ["", 0]);
+  return slow.length >= 4 && times > slow.length / 2 ? `${times} of ${slow.length} slow pairs have one end in common: ${name}` : null;
+}
+
 function content({ run, point }) {
   const slow = point.slow_pairs ?? [];
-  const most = 8;
+  const end = commonEnd(slow);
+  const most = end ? 3 : 8;
   const others = point.rows.filter((row) => row.op === "p2p" && row.src === undefined && known(row.bandwidth));
   return [
     slow.length > 0
-      ? el("ul", { class: "saying" }, slow.slice(0, most).map((at) => el("li", { class: "mark" }, slowText(at))),
+      ? el("ul", { class: "saying" }, end ? el("li", {}, el("b", {}, end)) : null, slow.slice(0, most).map((at) => el("li", {}, slowText(at))),
           slow.length > most ? el("li", {}, `${slow.length - most} more are outlined`) : null)
-      : el("p", { class: "saying" }, "No pair is slow against the others of its class."),
+      : el("p", { class: "saying" }, "No pair is known to be slow against the others of its class."),
     others.length > 0
       ? el("p", { class: "saying" }, others.map((row) => `${row.kind}: ${si(row.bandwidth, "B/s")}${row.class ? ` (${row.class})` : ""}`).join("; "))
       : null,

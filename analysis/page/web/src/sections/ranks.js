@@ -13,7 +13,7 @@ const quantities = [
   { key: "wait", title: "wait" },
   { key: "bubble", title: "bubble" },
   { key: "gap", title: "gap" },
-  // Not against the median: most ranks cause none.
+  // Not against the median: what it should be is nothing.
   { key: "caused_wait", title: "caused", absolute: true },
 ];
 
@@ -108,6 +108,8 @@ const rowTitle = (map, row) =>
 
 function deviations(map) {
   const reference = median(map.step);
+  // What a rank caused is added up over those that waited: of each of them it is as many times less.
+  const others = Math.max(1, map.caused_wait.reduce((sum, value, row) => sum + (known(value) ? map.count[row] : 0), 0) - 1);
   return quantities
     .filter(({ key }) => map[key]?.some(known))
     .map(({ key, title, absolute }) => {
@@ -116,7 +118,7 @@ function deviations(map) {
         title,
         absolute,
         seconds: map[key],
-        value: map[key].map((value) => (known(value) && reference ? (value - middle) / reference : null)),
+        value: map[key].map((value) => (known(value) && reference ? (value - middle) / reference / (absolute ? others : 1) : null)),
       };
     });
 }
@@ -136,6 +138,12 @@ const rowHeight = (rows) => (rows <= 32 ? 18 : Math.max(3, 640 / rows));
 const chartHeight = (map) => Math.round(map.rank.length * rowHeight(map.rank.length)) + 110;
 const isNarrow = () => window.innerWidth < 520;
 
+/** Every row is named where there is room, else every second, fourth, ... */
+export function everyNth(height) {
+  const nth = 2 ** Math.max(0, Math.ceil(Math.log2(13 / height)));
+  return (row) => row % nth === 0;
+}
+
 function rankAxis(map, rows) {
   return {
     type: "category",
@@ -143,7 +151,7 @@ function rankAxis(map, rows) {
     inverse: true,
     axisTick: { show: false },
     axisLine: { show: false },
-    axisLabel: { formatter: (_, row) => rowName(map, row), width: 120, overflow: "truncate" },
+    axisLabel: { interval: everyNth(rowHeight(rows.length)), formatter: (_, row) => rowName(map, row), width: 120, overflow: "truncate" },
   };
 }
 
@@ -168,7 +176,7 @@ function mapChart(map, point, columns) {
     id: "rank-map",
     title: `Where ${point.ranks} ranks spend their time`,
     note: `against the median rank, in percent of a step (${seconds(median(map.step))}); ` +
-      "caused: how long others waited for the rank",
+      "caused: how long each other rank waited for this one, on average",
     legend: false,
     height: chartHeight(map),
     table: {
@@ -198,7 +206,7 @@ function mapChart(map, point, columns) {
           formatter: ({ value: [x, y, value] }) => {
             const column = columns[x];
             const against = column.absolute
-              ? `${percent(value)} of a step`
+              ? `added up over all that waited, ${percent(value)} of a step for each other rank`
               : `${value < 0 ? "" : "+"}${percent(value)} of a step against the median`;
             return `${rowTitle(map, y)}\n${column.title}: ${seconds(column.seconds[y])}, ${against}`;
           },
@@ -234,7 +242,7 @@ function cellsChart(map, point) {
   const blocks = hostBlocks(map.hosts, map.host);
   const items = cells.time.flatMap((row, y) => row.flatMap((value, x) => (known(value) ? [[x, y, value]] : [])));
   const most = reach(items.map((item) => item[2]), 0.01);
-  const steps = cells.every > 1 ? `${cells.every} steps from ${cells.first[0]} on` : "step";
+  const steps = cells.every > 1 ? `step, first of ${cells.every}` : "step";
   return changingChart({
     id: "rank-steps",
     title: `${point.ranks} ranks, step by step`,

@@ -21,6 +21,7 @@ function medianMarks(time, colours) {
     markLine: known
       ? {
           silent: true,
+          precision: 12,
           symbol: "none",
           lineStyle: { color: colours.text, type: "dashed", width: 1 },
           label: { show: false },

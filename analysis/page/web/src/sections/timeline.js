@@ -12,14 +12,18 @@ const idleNames = ["idle: bubble or wait", "idle: gap"];
 /** A row for each stream of each lane on which something ran. */
 function rowsOf(timeline) {
   const used = timeline.lanes.map(() => new Set());
-  timeline.spans.lane.forEach((lane, i) => used[lane].add(timeline.spans.stream[i]));
+  const computes = new Set();
+  timeline.spans.lane.forEach((lane, i) => {
+    used[lane].add(timeline.spans.stream[i]);
+    if (!isCommunication(timeline.ops[timeline.spans.op[i]])) computes.add(`${lane} ${timeline.spans.stream[i]}`);
+  });
   const rows = [];
   const first = [];
   timeline.lanes.forEach((lane, l) => {
     first.push(rows.length);
     const streams = [...used[l]].sort((a, b) => a - b);
     for (const stream of streams.length > 0 ? streams : [0]) {
-      rows.push({ lane: l, stream, title: lane.label, own: streams.length > 1 ? (lane.streams?.[stream] ?? `stream ${stream}`) : "" });
+      rows.push({ lane: l, stream, computes: computes.has(`${l} ${stream}`), title: lane.label, own: streams.length > 1 ? (lane.streams?.[stream] ?? `stream ${stream}`) : "" });
     }
   });
   const rowOf = new Map(rows.map((row, i) => [`${row.lane} ${row.stream}`, i]));
@@ -28,7 +32,8 @@ function rowsOf(timeline) {
 
 function laneTitle(lane) {
   const at = Object.entries(lane.coordinates ?? {}).map(([axis, index]) => `${axis} ${index}`).join(", ");
-  return `${lane.label}, rank ${lane.rank} on ${lane.host}${at ? ` (${at})` : ""}`;
+  const rank = `rank ${lane.rank}`;
+  return `${lane.label === rank ? rank : `${lane.label}, ${rank}`} on ${lane.host}${at ? ` (${at})` : ""}`;
 }
 
 function spanText(timeline, i) {
@@ -98,6 +103,43 @@ function spanSeries(timeline, layout, phase, colours, state) {
   };
 }
 
+/**
+ * Idle times within boxes that stand for several operations: what they hide is put on top of them,
+ * in the rows that compute.
+ */
+function idleWithin(timeline, layout, colours) {
+  const { idle } = timeline;
+  const data = idle.lane.flatMap((lane, i) =>
+    layout.rows.flatMap((row, at) => (row.lane === lane && row.computes ? [[at, idle.start[i], idle.start[i] + idle.length[i], idle.kind[i]]] : [])));
+  return {
+    type: "custom",
+    name: "\0idle",
+    data,
+    encode: { x: [1, 2], y: 0, tooltip: [] },
+    silent: true,
+    clip: true,
+    progressive: 0,
+    z: 4,
+    renderItem(params, api) {
+      const [x, middle] = api.coord([api.value(1), api.value(0)]);
+      const end = api.coord([api.value(2), api.value(0)])[0];
+      const height = api.size([0, 1])[1] * 0.92;
+      const shape = clipped(x, middle - height / 2, end - x, height, params.coordSys);
+      if (!shape) return null;
+      const tint = api.value(3) === 0 ? colours.parts.bubble : colours.parts.gap;
+      return {
+        type: "group",
+        children: [
+          { type: "rect", shape, style: { fill: colours.background } },
+          { type: "rect", shape, style: { fill: tint, opacity: tintOpacity(colours) } },
+        ],
+      };
+    },
+  };
+}
+
+const tintOpacity = (colours) => (colours.name === "dark" ? 0.28 : 0.2);
+
 /** Where nothing computes or copies: over all streams of the lane, below its boxes. */
 function idleSeries(timeline, layout, kind, colours) {
   const { idle } = timeline;
@@ -123,7 +165,7 @@ function idleSeries(timeline, layout, kind, colours) {
       const [end, bottom] = api.coord([api.value(2), api.value(3)]);
       const row = api.size([0, 1])[1];
       const shape = clipped(x, top - row * 0.46, end - x, bottom - top + row * 0.92, params.coordSys);
-      return shape && { type: "rect", shape, style: { fill: colour, opacity: colours.name === "dark" ? 0.28 : 0.2 } };
+      return shape && { type: "rect", shape, style: { fill: colour, opacity: tintOpacity(colours) } };
     },
   };
 }
@@ -145,9 +187,13 @@ function laneLines(layout, colours) {
   };
 }
 
+/** The step's length as spans count: in nanoseconds. */
+const lengthOf = (timeline) => Math.round(timeline.length * 1e9);
+
 function noteOf(timeline) {
-  const parts = [`step ${timeline.step}, ${nano(timeline.length)}; numbers: microbatches; hatched: communication; tinted: nothing computes or copies`];
+  const parts = [`step ${timeline.step}, ${seconds(timeline.length)}; numbers: microbatches; hatched: communication; tinted: nothing computes or copies; empty at the ends: a rank begins later or is done`];
   if (timeline.merged > 0) parts.push(`${timeline.merged} operations drawn together with their neighbours`);
+  if (timeline.spans_left_out > 0) parts.push(`${timeline.spans_left_out} short operations are left out`);
   if (timeline.left_out > 0) parts.push(`${timeline.left_out} more traced ranks are not shown`);
   return `${parts.join(". ")}. Ctrl and wheel, the slider, or + and - zoom.`;
 }
@@ -174,6 +220,7 @@ function stepChart(timeline, point) {
   const layout = rowsOf(timeline);
   const rowHeight = layout.rows.length <= 12 ? 30 : Math.max(9, 520 / layout.rows.length);
   const narrow = () => window.innerWidth < 520;
+  const crowded = rowHeight < 15;
   const hasMicrobatches = timeline.spans.microbatch.some((at) => at >= 0);
   return changingChart({
     id: "timeline-step",
@@ -185,7 +232,7 @@ function stepChart(timeline, point) {
     option: (colours, state) => ({
       grid: { bottom: 58, top: 8, right: 20 },
       xAxis: {
-        type: "value", min: 0, max: timeline.length, name: "time in the step", nameLocation: "middle", nameGap: 24,
+        type: "value", min: 0, max: lengthOf(timeline), name: "time in the step", nameLocation: "middle", nameGap: 24,
         axisLabel: { formatter: nano },
         splitLine: { show: false },
       },
@@ -195,14 +242,15 @@ function stepChart(timeline, point) {
         inverse: true,
         axisTick: { show: false },
         axisLabel: {
-          interval: layout.rows.length > 60 ? "auto" : 0,
+          // Of many rows only the lanes are named.
+          interval: (i) => !crowded || layout.first.includes(i),
           width: narrow() ? 70 : 190,
           overflow: "truncate",
           formatter: (_, i) => {
             const row = layout.rows[i];
             const isFirst = layout.first.includes(i);
             if (!row.own) return row.title;
-            if (narrow()) return isFirst ? row.title : "";
+            if (narrow() || crowded) return isFirst ? row.title : "";
             return isFirst ? `${row.title}  ${row.own}` : row.own;
           },
         },
@@ -224,18 +272,33 @@ function stepChart(timeline, point) {
       series: [
         ...[0, 1].filter((kind) => timeline.idle?.kind.includes(kind)).map((kind) => idleSeries(timeline, layout, kind, colours)),
         ...timeline.phases.map((_, phase) => spanSeries(timeline, layout, phase, colours, state)).filter(({ data }) => data.length > 0),
+        ...(timeline.merged > 0 && timeline.idle ? [idleWithin(timeline, layout, colours)] : []),
         laneLines(layout, colours),
       ],
     }),
   });
 }
 
+/** How long each lane's step was: from its first box or idle time to its last. */
+function ownTimes(timeline) {
+  const first = timeline.lanes.map(() => Infinity);
+  const last = timeline.lanes.map(() => -Infinity);
+  for (const { lane, start, length } of [timeline.spans, timeline.idle ?? { lane: [] }]) {
+    lane.forEach((at, i) => {
+      first[at] = Math.min(first[at], start[i]);
+      last[at] = Math.max(last[at], start[i] + length[i]);
+    });
+  }
+  return first.map((at, lane) => Math.max(0, last[lane] - at));
+}
+
 /** What part of the lanes' time is idle, as a sentence. */
 function idleText(timeline) {
-  const total = timeline.length * timeline.lanes.length;
+  // Of a rank's own step: on ranks that begin later or end earlier that is less than the picture.
+  const total = ownTimes(timeline).reduce((sum, time) => sum + time, 0);
   const sum = (kind) => (timeline.idle?.length ?? []).reduce((all, length, i) => all + (timeline.idle.kind[i] === kind ? length : 0), 0);
   const share = (value) => (total > 0 ? `${((100 * value) / total).toFixed(1)}%` : missing);
-  return `Of these lanes' time ${share(sum(0))} is bubble or wait, ${share(sum(1))} is gap.`;
+  return `Nothing computes or copies in ${share(sum(0) + sum(1))} of these lanes' time: ${share(sum(0))} bubble or wait, ${share(sum(1))} gap.`;
 }
 
 /** @param {object[]} groups of detailed() */
