@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/causes/findings.hpp"
+#include "analysis/causes/named_causes.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -60,11 +60,11 @@ void add(results::PointData& point, const std::vector<int>& arrivals) {
   add(point, arrivals, arrivals);
 }
 
-std::vector<Finding> found(const results::RunData& run, const results::PointData& point) {
+std::vector<NamedCause> found(const results::RunData& run, const results::PointData& point) {
   const TracedSteps steps = traced_steps(point);
-  return findings(run, point, steps, breakdown(point, steps));
+  return named_causes(run, point, steps, breakdown(point, steps));
 }
-std::vector<Finding> found(const results::PointData& point) { return found(two_nodes(), point); }
+std::vector<NamedCause> found(const results::PointData& point) { return found(two_nodes(), point); }
 
 void add_gemm_sums(results::PointData& point, int slow, double factor, int first = 0) {
   for (int step = 0; step < 20; ++step) {
@@ -78,19 +78,19 @@ void add_gemm_sums(results::PointData& point, int slow, double factor, int first
   }
 }
 
-TEST(Findings, AreNoneOfACleanPoint) {
+TEST(NamedCauses, AreNoneOfACleanPoint) {
   results::PointData point = four_ranks();
   for (int step = 0; step < 3; ++step) add(point, {500, 500, 500, 500});
   add_gemm_sums(point, -1, 1);
   EXPECT_THAT(found(point), IsEmpty());
 }
 
-TEST(Findings, AreNoneWithoutTraces) {
+TEST(NamedCauses, AreNoneWithoutTraces) {
   const results::PointData point = four_ranks();
-  EXPECT_THAT(findings(two_nodes(), point, {}, breakdown(point)), IsEmpty());
+  EXPECT_THAT(named_causes(two_nodes(), point, {}, breakdown(point)), IsEmpty());
 }
 
-TEST(Findings, NameASlowRankWithItsPlace) {
+TEST(NamedCauses, NameASlowRankWithItsPlace) {
   results::PointData point = four_ranks();
   add(point, {500, 500, 500, 500});
   add_gemm_sums(point, 3, 1.25);
@@ -105,7 +105,7 @@ TEST(Findings, NameASlowRankWithItsPlace) {
   EXPECT_THAT(all[0].text, HasSubstr(", all along"));
 }
 
-TEST(Findings, SaySinceWhenARankIsSlow) {
+TEST(NamedCauses, SaySinceWhenARankIsSlow) {
   results::PointData point = four_ranks();
   add(point, {500, 500, 500, 500});
   add_gemm_sums(point, 3, 1.25, 10);
@@ -114,7 +114,7 @@ TEST(Findings, SaySinceWhenARankIsSlow) {
   EXPECT_THAT(all[0].text, HasSubstr(", since step 10"));
 }
 
-TEST(Findings, SayWhenARankWasComparedByRate) {
+TEST(NamedCauses, SayWhenARankWasComparedByRate) {
   results::PointData point = samples::point({.pp = 4}, std::vector<Script>(4, Script{}.compute()),
                                             {{trace(0, {0, 10}, {{0, 10}})}});
   point.flop_of_rank.assign(4, 1e9);
@@ -124,7 +124,7 @@ TEST(Findings, SayWhenARankWasComparedByRate) {
   EXPECT_THAT(all[0].text, HasSubstr("1.50 times as long a FLOP as those of all ranks"));
 }
 
-TEST(Findings, UseTheFactsOfTheRanksInTheWorld) {
+TEST(NamedCauses, UseTheFactsOfTheRanksInTheWorld) {
   results::PointData point = four_ranks();
   add(point, {500, 500, 500, 500});
   add_gemm_sums(point, 0, 1.25);
@@ -153,7 +153,7 @@ results::PointData two_by_two(int dp_of_odd, int tp_of_first) {
   return point;
 }
 
-TEST(Findings, NameASlowLink) {
+TEST(NamedCauses, NameASlowLink) {
   const auto all = found(two_by_two(300, 100));
   ASSERT_EQ(all.size(), 1U);
   EXPECT_EQ(all[0].kind, "slow link");
@@ -165,7 +165,7 @@ TEST(Findings, NameASlowLink) {
             "rank 3 (node1, NVIDIA H200 00000000:3B:00.0)");
 }
 
-TEST(Findings, NameWhatSlowLinksShare) {
+TEST(NamedCauses, NameWhatSlowLinksShare) {
   const auto all = found(two_by_two(300, 250));
   ASSERT_EQ(all.size(), 3U);
   EXPECT_EQ(all[2].kind, "slow link");
@@ -173,7 +173,7 @@ TEST(Findings, NameWhatSlowLinksShare) {
   EXPECT_EQ(all[2].text, "slow links share rank 1 (node0, NVIDIA H200 00000000:1B:00.0)");
 }
 
-TEST(Findings, ShortenLongLists) {
+TEST(NamedCauses, ShortenLongLists) {
   // dp groups of 6 ranks.
   results::PointData point = samples::alike({.tp = 2, .dp = 6}, Script{}.all_reduce(Axis::dp));
   timeline::Timeline timeline;
@@ -185,7 +185,7 @@ TEST(Findings, ShortenLongLists) {
               HasSubstr("among rank 1, rank 3, rank 5, rank 7 and 2 more"));
 }
 
-TEST(Findings, NameTheRankThatOthersAlwaysWaitFor) {
+TEST(NamedCauses, NameTheRankThatOthersAlwaysWaitFor) {
   results::PointData point = four_ranks();
   for (int step = 0; step < 21; ++step) add(point, {500, 500, 600, 500});
   const auto all = found(point);
@@ -200,7 +200,7 @@ TEST(Findings, NameTheRankThatOthersAlwaysWaitFor) {
       "computation");
 }
 
-TEST(Findings, TellWhatMakesTheLateRankLate) {
+TEST(NamedCauses, TellWhatMakesTheLateRankLate) {
   results::PointData gaps = four_ranks();
   for (int step = 0; step < 21; ++step) add(gaps, {500, 500, 600, 500}, {500, 500, 500, 500});
   EXPECT_THAT(found(gaps).at(0).text, HasSubstr(": gaps before its ops"));
@@ -211,7 +211,7 @@ TEST(Findings, TellWhatMakesTheLateRankLate) {
   EXPECT_THAT(found(copies).at(0).text, HasSubstr(": more copies"));
 }
 
-TEST(Findings, GiveNoReasonWhereThereIsNone) {
+TEST(NamedCauses, GiveNoReasonWhereThereIsNone) {
   // Rank 2 computes as long as the others, but first what they do last: they wait 100 ns each for
   // it, then it for them.
   results::PointData point = samples::alike(
@@ -229,7 +229,7 @@ TEST(Findings, GiveNoReasonWhereThereIsNone) {
   EXPECT_THAT(all[0].text, testing::EndsWith("21 of 21 traced steps"));
 }
 
-TEST(Findings, BlameNobodyForWhatSeveralCause) {
+TEST(NamedCauses, BlameNobodyForWhatSeveralCause) {
   // Two collectives of pairs: rank 1 is late in one, rank 2 in the other.
   results::PointData point =
       samples::alike({.tp = 2, .dp = 2}, Script{}.compute().all_reduce(Axis::tp));
@@ -249,7 +249,7 @@ TEST(Findings, BlameNobodyForWhatSeveralCause) {
             "imbalance: 5.0% of the step is waiting for ranks that are late again and again");
 }
 
-TEST(Findings, DoNotTellImbalanceFromNoiseByFewCollectives) {
+TEST(NamedCauses, DoNotTellImbalanceFromNoiseByFewCollectives) {
   results::PointData point = four_ranks();
   for (int step = 0; step < 3; ++step) add(point, {500, 500, 600, 500});
   const auto all = found(point);
@@ -260,7 +260,7 @@ TEST(Findings, DoNotTellImbalanceFromNoiseByFewCollectives) {
               HasSubstr("waiting: 7.5% of the step is for late ranks, mostly for rank 2"));
 }
 
-TEST(Findings, CallLatenessThatWandersNoise) {
+TEST(NamedCauses, CallLatenessThatWandersNoise) {
   results::PointData point = four_ranks();
   for (int step = 0; step < 24; ++step) {
     std::vector<int> arrivals(4, 500);
@@ -277,7 +277,7 @@ TEST(Findings, CallLatenessThatWandersNoise) {
             "another");
 }
 
-TEST(Findings, DoNotMentionWaitingBelowOnePercent) {
+TEST(NamedCauses, DoNotMentionWaitingBelowOnePercent) {
   results::PointData point = four_ranks();
   for (int step = 0; step < 21; ++step) add(point, {500, 500, 512, 500});  // 0.9%
   EXPECT_THAT(found(point), IsEmpty());
@@ -286,13 +286,13 @@ TEST(Findings, DoNotMentionWaitingBelowOnePercent) {
   EXPECT_THAT(found(point), Not(IsEmpty()));
 }
 
-TEST(Findings, DoNotDivideTheWaitingOfOneTracedStep) {
+TEST(NamedCauses, DoNotDivideTheWaitingOfOneTracedStep) {
   results::PointData point = four_ranks();
   add(point, {500, 500, 600, 500});
   EXPECT_EQ(found(point).at(0).kind, "waiting");
 }
 
-TEST(Findings, ComeGravestFirst) {
+TEST(NamedCauses, ComeGravestFirst) {
   results::PointData point = two_by_two(300, 100);
   for (timeline::Timeline& step : point.traces) {
     // Rank 0 comes late to the second all-reduce.
@@ -302,7 +302,7 @@ TEST(Findings, ComeGravestFirst) {
   }
   add_gemm_sums(point, 1, 1.25);
   std::vector<std::string> kinds;
-  for (const Finding& finding : found(point)) kinds.push_back(finding.kind);
+  for (const NamedCause& cause : found(point)) kinds.push_back(cause.kind);
   EXPECT_THAT(kinds, testing::ElementsAre("slow rank", "slow link", "waiting"));
 }
 
