@@ -45,16 +45,16 @@ struct Evidence {
 /// What one rule found, on one curve or of a whole run. Texts may hold texts of run files: not
 /// escaped.
 struct Finding {
-  std::string_view rule;  ///< the rule's name: "communication-ratio"
+  std::string_view rule{};  ///< the rule's name: "communication-ratio"
   /// Estimated share of the step that is lost by it, 0 to 1: for ranking, and no more than an
   /// estimate; shares of several findings may be of the same time. Absent where it is not known.
-  std::optional<double> severity;
-  std::string curve;         ///< title of the curve; "" = of the whole run
+  std::optional<double> severity{};
+  std::string curve{};       ///< title of the curve; "" = of the whole run
   std::vector<int> ranks{};  ///< rank counts of the points, ascending; empty = of the whole run
-  std::string sentence;      ///< of the gravest point where there are several; 120 columns or so
+  std::string sentence{};    ///< of the gravest point where there are several; 120 columns or so
   std::vector<Evidence> evidence{};  ///< of the gravest point first
-  std::string next_step;             ///< an option, a command, a place to look
-  std::string_view source;           ///< where the rule and its threshold come from
+  std::string next_step{};           ///< an option, a command, a place to look
+  std::string_view source{};         ///< where the rule and its threshold come from
 };
 
 }  // namespace isoscale::analysis

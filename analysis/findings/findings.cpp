@@ -68,12 +68,7 @@ bool is_graver(const std::optional<double>& a, const std::optional<double>& b) {
 
 /// One finding of all points that a rule spoke of: `judged` is not empty, ascending in ranks.
 Finding merged(const Rule& rule, const std::string& curve, std::vector<JudgedPoint> judged) {
-  Finding finding{.rule = rule.name,
-                  .severity = {},
-                  .curve = curve,
-                  .sentence = {},
-                  .next_step = {},
-                  .source = rule.source};
+  Finding finding{.rule = rule.name, .curve = curve, .source = rule.source};
   for (const JudgedPoint& at : judged) finding.ranks.push_back(at.ranks);
   // Of equal ones that of the most ranks stands for all.
   std::ranges::reverse(judged);
@@ -108,7 +103,6 @@ void add_run(const RunReport& run, std::size_t launch, std::vector<Finding>& fin
         launch == 0 ? said->sentence : fmt::format("launch {}: {}", launch, said->sentence);
     findings.push_back({.rule = rule.name,
                         .severity = said->severity,
-                        .curve = {},
                         .sentence = std::move(sentence),
                         .evidence = std::move(said->evidence),
                         .next_step = std::move(said->next_step),

@@ -31,10 +31,10 @@ struct PointSubject {
 
 /// What a rule says of one point or run, before points of a curve are put together.
 struct Judgement {
-  std::optional<double> severity;  ///< as of a Finding
-  std::string sentence;            ///< without the rank count
-  std::vector<Evidence> evidence;
-  std::string next_step;
+  std::optional<double> severity{};  ///< as of a Finding
+  std::string sentence{};            ///< without the rank count
+  std::vector<Evidence> evidence{};
+  std::string next_step{};
 };
 
 /// Of which points a rule speaks. Points that failed, were skipped or are known to be wrong are

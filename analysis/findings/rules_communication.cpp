@@ -131,7 +131,7 @@ Said communication_ratio(const PointSubject& subject, const Rule& rule) {
     return std::nullopt;
   }
   const auto axis = busiest_axis(point.breakdown);
-  Judgement said{.severity = exposed, .sentence = {}, .evidence = {}, .next_step = {}};
+  Judgement said{.severity = exposed};
   said.sentence = fmt::format("communication takes {} of the step, {} of the step exposed",
                               units::format_percent(*point.communication_ratio),
                               units::format_percent(exposed));
@@ -162,7 +162,7 @@ Said missing_overlap(const PointSubject& subject, const Rule& rule) {
       hidden > threshold_of(rule, "hidden") * (hidden + transfer)) {
     return std::nullopt;
   }
-  Judgement said{.severity = share, .sentence = {}, .evidence = {}, .next_step = {}};
+  Judgement said{.severity = share};
   said.evidence = {{.what = "hidden communication", .value = hidden / step},
                    {.what = "exposed transfer", .value = share}};
   if (point.data->folded) {
@@ -196,7 +196,7 @@ Said small_buckets(const PointSubject& subject, const Rule& rule) {
       communication_along(point.breakdown, mesh::Axis::dp).transfer / point.breakdown.mean->step;
   if (!(exposed > threshold_of(rule, "exposed"))) return std::nullopt;
   const double bytes = buckets.bytes / static_cast<double>(buckets.count);
-  Judgement said{.severity = std::nullopt, .sentence = {}, .evidence = {}, .next_step = {}};
+  Judgement said;
   said.evidence = {
       {.what = "buckets", .unit = Unit::count, .value = static_cast<double>(buckets.count)},
       {.what = "bytes of one", .unit = Unit::bytes, .value = bytes},
@@ -234,10 +234,7 @@ Said single_bucket(const PointSubject& subject, const Rule& rule) {
                            ? parts_of_bucket * curve->latency->value * curve->bandwidth->value
                            : threshold_of(rule, "bucket");
   if (!(exposed > threshold_of(rule, "exposed")) || buckets.bytes < least) return std::nullopt;
-  Judgement said{.severity = exposed * (parts_of_bucket - 1) / parts_of_bucket,
-                 .sentence = {},
-                 .evidence = {},
-                 .next_step = {}};
+  Judgement said{.severity = exposed * (parts_of_bucket - 1) / parts_of_bucket};
   said.sentence =
       fmt::format("all gradients travel in one bucket of {}, which backward cannot hide",
                   bytes_text(buckets.bytes));

@@ -105,7 +105,7 @@ Said small_gemms(const PointSubject& subject, const Rule& rule) {
   const auto speed = gemm_speed(subject.point);
   const auto share = gemm_share(subject.point);
   if (!speed || !share || !(*share > threshold_of(rule, "GEMMs"))) return std::nullopt;
-  Judgement said{.severity = std::nullopt, .sentence = {}, .evidence = {}, .next_step = {}};
+  Judgement said;
   said.evidence = {{.what = speed->alone ? "rate alone" : "rate as traced",
                     .unit = Unit::flop_rate,
                     .value = speed->rate},
@@ -147,7 +147,7 @@ Said small_microbatch(const PointSubject& subject, const Rule& rule) {
     return std::nullopt;
   }
   const double tokens = *microbatch * *sequence / point.mesh.cp;
-  Judgement said{.severity = std::nullopt, .sentence = {}, .evidence = {}, .next_step = {}};
+  Judgement said;
   said.evidence = {{.what = "microbatch", .unit = Unit::count, .value = *microbatch},
                    {.what = "tokens of a microbatch", .unit = Unit::count, .value = tokens}};
   said.next_step =
@@ -177,7 +177,7 @@ Said throttling(const PointSubject& subject, const Rule& /*rule*/) {
   const PointReport& point = subject.point;
   const Worst worst = worst_of(*point.data);
   if (worst.series == nullptr) return std::nullopt;
-  Judgement said{.severity = std::nullopt, .sentence = {}, .evidence = {}, .next_step = {}};
+  Judgement said;
   const std::string more =
       worst.devices > 1 ? fmt::format(" and {} more", worst.devices - 1) : std::string{};
   said.sentence = fmt::format("clocks of {}, {}{} were held down by {}",

@@ -46,7 +46,7 @@ std::string place_of(const CheckResult& result) {
 Judgement from_checks(const std::vector<const CheckResult*>& found) {
   const CheckResult& first = *found.front();
   const std::string place = place_of(first);
-  Judgement said{.severity = std::nullopt, .sentence = {}, .evidence = {}, .next_step = first.fix};
+  Judgement said{.next_step = first.fix};
   said.sentence = (place.empty() ? "" : place + ": ") + first.what;
   if (found.size() > 1) said.sentence += fmt::format(" (and {} more)", found.size() - 1);
   for (const CheckResult* const result : found) {
@@ -126,7 +126,7 @@ Said slow_pair(const RunReport& run, const Rule& /*rule*/) {
     }
   }
   if (worst == nullptr) return std::nullopt;
-  Judgement said{.severity = std::nullopt, .sentence = {}, .evidence = {}, .next_step = {}};
+  Judgement said;
   said.sentence = fmt::format("ranks {} and {} reach {} of what others on their kind of link do{}",
                               worst->src, worst->dst, units::format_percent(worst->share()),
                               count > 1 ? fmt::format(" ({} more pairs)", count - 1) : "");
@@ -143,7 +143,7 @@ Said slow_pair(const RunReport& run, const Rule& /*rule*/) {
 Said pcie_for_nvlink(const RunReport& run, const Rule& /*rule*/) {
   static constexpr std::array<std::string_view, 2> checks{"nvlink-pairs", "nvlinks"};
   const std::string next = "nvidia-smi topo -m and nvlink -s; choose GPUs that NVLink joins";
-  Judgement said{.severity = std::nullopt, .sentence = {}, .evidence = {}, .next_step = next};
+  Judgement said{.next_step = next};
   const Classes classes = classes_of(run);
   if (classes.pcie != nullptr && expects_nvlink(*run.data)) {
     said.sentence = fmt::format("PCIe joins {} pairs of GPUs inside nodes though they have NVLink",

@@ -39,7 +39,7 @@ Said few_microbatches(const PointSubject& subject, const Rule& rule) {
   const double bubble = ideal_bubble(point.mesh.pp, *microbatches);
   if (!(bubble > most)) return std::nullopt;
   const double enough = microbatches_for(point.mesh.pp, most);
-  Judgement said{.severity = bubble, .sentence = {}, .evidence = {}, .next_step = {}};
+  Judgement said{.severity = bubble};
   said.sentence =
       fmt::format("{:.0f} microbatches on {} stages: the {} schedule alone leaves {} idle",
                   *microbatches, point.mesh.pp, schedule, units::format_percent(bubble));
@@ -65,7 +65,7 @@ Said bubble_beyond_schedule(const PointSubject& subject, const Rule& rule) {
   const double bubble = breakdown.mean->bubble / step;
   const double of_schedule = *breakdown.schedule_bubble / step;
   if (!(bubble - of_schedule > threshold_of(rule, "excess"))) return std::nullopt;
-  Judgement said{.severity = bubble - of_schedule, .sentence = {}, .evidence = {}, .next_step = {}};
+  Judgement said{.severity = bubble - of_schedule};
   said.sentence =
       fmt::format("the bubble is {} of the step, the schedule asks for {}: stages may be unequal",
                   units::format_percent(bubble), units::format_percent(of_schedule));

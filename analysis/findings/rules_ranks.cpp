@@ -81,10 +81,7 @@ Said slow_rank(const PointSubject& subject, const Rule& /*rule*/) {
   const NamedCause* const worst = largest(slow);
   if (worst == nullptr) return std::nullopt;
   Judgement said{.severity = avoidable(compute_share(subject.point.breakdown, worst->ranks.front()),
-                                       worst->size),
-                 .sentence = {},
-                 .evidence = {},
-                 .next_step = {}};
+                                       worst->size)};
   said.sentence =
       fmt::format("{} is slow: its GEMMs take {:.2f} times as long as those of others{}",
                   ranks_of(subject, worst->ranks), worst->size, and_more(slow.size() - 1, "rank"));
@@ -101,8 +98,7 @@ Said slow_link(const PointSubject& subject, const Rule& /*rule*/) {
   if (worst == nullptr) return std::nullopt;
   const auto& mean = subject.point.breakdown.mean;
   const auto share = mean ? std::optional{mean->transfer / mean->step} : std::nullopt;
-  Judgement said{
-      .severity = avoidable(share, worst->size), .sentence = {}, .evidence = {}, .next_step = {}};
+  Judgement said{.severity = avoidable(share, worst->size)};
   // The cause that names what all slow links share, where there is one.
   const NamedCause& shared = *slow.back();
   const bool has_shared = shared.text.starts_with("slow links share");
@@ -126,7 +122,7 @@ Said imbalance(const PointSubject& subject, const Rule& rule) {
   if (!cause->ranks.empty() && is_slow(subject.point, cause->ranks.front())) return std::nullopt;
   const std::string whom = cause->ranks.empty() ? std::string{"late ranks"}
                                                 : "mostly " + ranks_of(subject, cause->ranks);
-  Judgement said{.severity = cause->size, .sentence = {}, .evidence = {}, .next_step = {}};
+  Judgement said{.severity = cause->size};
   said.sentence =
       fmt::format("{} of the step is waiting for {}, {}", units::format_percent(cause->size), whom,
                   divided ? "late again and again" : "which may be chance");
@@ -139,7 +135,7 @@ Said imbalance(const PointSubject& subject, const Rule& rule) {
 Said noise(const PointSubject& subject, const Rule& rule) {
   const NamedCause* const cause = largest(causes_of(subject.point, "noise"));
   if (cause == nullptr || !(cause->size > threshold_of(rule, "waiting"))) return std::nullopt;
-  Judgement said{.severity = cause->size, .sentence = {}, .evidence = {}, .next_step = {}};
+  Judgement said{.severity = cause->size};
   said.sentence = fmt::format("{} of the step is waiting for ranks that are late now and then",
                               units::format_percent(cause->size));
   said.evidence = {{.what = "waiting", .value = cause->size}};
@@ -157,7 +153,7 @@ Said wide_interval(const PointSubject& subject, const Rule& rule) {
   if (!half || subject.launch_spread || !(*half > threshold_of(rule, "half width"))) {
     return std::nullopt;
   }
-  Judgement said{.severity = std::nullopt, .sentence = {}, .evidence = {}, .next_step = {}};
+  Judgement said;
   said.sentence =
       fmt::format("the step time is only known to ±{}: smaller differences mean nothing",
                   units::format_percent(*half));
@@ -176,7 +172,7 @@ Said launch_spread(const PointSubject& subject, const Rule& rule) {
   const auto& spread = subject.launch_spread;
   const auto& time = subject.point.step_time;
   if (!spread || !time || !(*spread > threshold_of(rule, "spread"))) return std::nullopt;
-  Judgement said{.severity = std::nullopt, .sentence = {}, .evidence = {}, .next_step = {}};
+  Judgement said;
   said.sentence = fmt::format("launches differ by {} of the step: compare by several launches only",
                               units::format_percent(*spread));
   said.evidence = {

@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/findings/findings.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "analysis/findings/findings_text.hpp"
+#include "analysis/findings/rule.hpp"
+#include "analysis/render/render.hpp"
+#include "analysis/render/text_escape.hpp"
+#include "findings_samples.hpp"
+#include "launch_samples.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using samples::find;
+using samples::Script;
+using testing::HasSubstr;
+using testing::Not;
+
+/// A pipeline of `stages` with 8 microbatches, without traces.
+results::PointData pipeline(int index, int stages) {
+  results::PointData point = samples::measured(index, {.pp = stages}, 80e-3 / stages);
+  point.options = {
+      {"batch", "16"}, {"microbatches", "8"}, {"microbatch", "2"}, {"schedule", "1f1b"}};
+  return point;
+}
+
+results::RunData pipelines() {
+  results::RunData run = samples::run();
+  run.points = {pipeline(0, 2), pipeline(1, 4), pipeline(2, 8)};
+  return run;
+}
+
+TEST(Findings, AreOneForAllPointsOfACurve) {
+  const auto all = samples::findings_of(pipelines());
+  ASSERT_EQ(all.size(), 1U);
+  EXPECT_EQ(all[0].ranks, (std::vector{2, 4, 8}));
+  // The gravest stands for all.
+  EXPECT_DOUBLE_EQ(all[0].severity.value(), 7.0 / 15);
+  EXPECT_EQ(all[0].sentence,
+            "2, 4, 8 ranks: 8 microbatches on 8 stages: the 1f1b schedule alone leaves 46.7% idle "
+            "(on 8)");
+  EXPECT_EQ(all[0].evidence.front().ranks, 8);
+  EXPECT_EQ(all[0].evidence.back().ranks, 2);
+}
+
+TEST(Findings, ComeGravestFirstAndTheUnknownLast) {
+  results::RunData run = pipelines();
+  const Script script = Script{}.compute().all_reduce(mesh::Axis::dp);
+  results::PointData slow = samples::traced_point({.dp = 2}, script, {{{0, 700}, {700, 1000}}});
+  slow.index = 3;
+  run.points.push_back(slow);
+  run.preflight.emplace();
+  run.preflight->results = {{.name = "gpu-nic", .verdict = system::Verdict::warning}};
+  std::vector<std::string> names;
+  for (const Finding& at : samples::findings_of(run)) names.emplace_back(at.rule);
+  EXPECT_EQ(names,
+            (std::vector<std::string>{"few-microbatches", "communication-ratio", "far-numa"}));
+}
+
+TEST(Findings, AreNoneOfPointsThatTellNothingOfTheMachine) {
+  for (const char* const label : {"oversubscribed", "shared-gpu", "injected"}) {
+    results::RunData run = pipelines();
+    for (results::PointData& point : run.points) point.labels = {label};
+    EXPECT_TRUE(samples::findings_of(run).empty()) << label;
+  }
+  results::RunData run = pipelines();
+  run.points[0].status = results::PointStatus::failed;
+  run.points[1].verified = false;
+  run.points[2].status = results::PointStatus::skipped;
+  EXPECT_TRUE(samples::findings_of(run).empty());
+}
+
+TEST(Findings, OfInjectedFaultsSayWhatWasInjected) {
+  results::PointData point =
+      samples::traced_point({.dp = 4}, Script{}.compute().all_reduce(mesh::Axis::dp),
+                            {{{0, 200}, {200, 1000}}, {{0, 800}, {800, 1000}}});
+  point.labels = {"injected"};
+  point.injections = {"slow-rank=1:4"};
+  const auto all = samples::findings_of(point);
+  const Finding* const found = find(all, "imbalance");
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->evidence.back().text, "slow-rank=1:4");
+  EXPECT_EQ(find(all, "communication-ratio"), nullptr) << "which is no fault";
+}
+
+TEST(Findings, OfSeveralLaunchesAreThoseOfTheJoinedCurves) {
+  std::vector<results::RunData> runs;
+  for (int launch = 0; launch < 3; ++launch) {
+    runs.push_back(samples::launch_of("run" + std::to_string(launch), 1, 2, 10e-3 + launch * 1e-3));
+  }
+  const samples::JoinedLaunches launches{std::move(runs)};
+  const auto all = findings_of(launches.report());
+  const Finding* const found = find(all, "launch-spread");
+  ASSERT_NE(found, nullptr);
+  EXPECT_THAT(found->sentence, HasSubstr("launches differ by 18.2%"));
+  EXPECT_TRUE(findings_of(launches.reports.front()).empty()) << "one launch has no spread";
+}
+
+TEST(Findings, OfLaunchesThatAreCloseAreNone) {
+  const samples::JoinedLaunches launches{
+      {samples::launch_of("a", 1, 2, 10e-3), samples::launch_of("b", 1, 2, 10.3e-3)}};
+  EXPECT_TRUE(findings_of(launches.report()).empty());
+}
+
+TEST(Findings, OfSeveralRunsAreSaidOnceWhereTheyAreTheSame) {
+  std::vector<results::RunData> runs;
+  for (const char* const id : {"a", "b", "c"}) {
+    runs.push_back(samples::launch_of(id, 1, 2, 10e-3));
+    runs.back().preflight.emplace();
+    runs.back().preflight->results = {
+        {.name = "gpu-nic", .verdict = system::Verdict::warning, .what = "is far"}};
+  }
+  runs.back().preflight->results[0].what = "is elsewhere";
+  const samples::JoinedLaunches launches{std::move(runs)};
+  std::vector<std::string> said;
+  for (const Finding& at : findings_of(launches.report())) said.push_back(at.sentence);
+  EXPECT_EQ(said, (std::vector<std::string>{"launch 1: is far", "launch 3: is elsewhere"}));
+}
+
+TEST(FindingsJson, HasEveryKey) {
+  const auto rows = findings_json(samples::findings_of(pipelines()));
+  ASSERT_EQ(rows.size(), 1U);
+  const auto& row = rows[0];
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : row.items()) keys.push_back(key);
+  EXPECT_EQ(keys, (std::vector<std::string>{"rule", "severity", "curve", "ranks", "sentence",
+                                            "evidence", "next_step", "source"}));
+  EXPECT_EQ(row["rule"], "few-microbatches");
+  EXPECT_EQ(row["ranks"], nlohmann::json({2, 4, 8}));
+  EXPECT_DOUBLE_EQ(row["severity"].get<double>(), 7.0 / 15);
+  EXPECT_EQ(
+      row["evidence"][1],
+      nlohmann::json({{"ranks", 8}, {"what", "microbatches"}, {"value", 8.0}, {"unit", "1"}}));
+}
+
+TEST(FindingsText, ShowsEightAndCountsTheRest) {
+  std::vector<Finding> many(11);
+  for (std::size_t i = 0; i < many.size(); ++i) many[i].sentence = "finding " + std::to_string(i);
+  const std::string text = findings_text(many);
+  EXPECT_THAT(text, HasSubstr("finding 7"));
+  EXPECT_THAT(text, Not(HasSubstr("finding 8")));
+  EXPECT_THAT(text, HasSubstr("and 3 more"));
+  EXPECT_EQ(findings_text({}), "");
+}
+
+TEST(FindingsText, IsHarmlessAndFitsTheTerminal) {
+  Finding hostile{.rule = "noise", .curve = samples::hostile, .sentence = samples::hostile};
+  hostile.next_step = samples::hostile;
+  for (int i = 0; i < 30; ++i) {
+    hostile.evidence.push_back({.what = "words", .unit = Unit::text, .text = samples::hostile});
+  }
+  std::istringstream lines{findings_text({&hostile, 1})};
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_EQ(line, escape(line));
+    EXPECT_LE(display_width(line), 118U) << line;
+  }
+}
+
+TEST(FindingsText, StandsBeforeTheCurves) {
+  const results::RunData run = pipelines();
+  const RunReport report = make_report(run, "a.h5", {});
+  const std::string text = render_text({{&report, 1}});
+  EXPECT_LT(text.find("findings, gravest first"), text.find("speed-up"));
+  EXPECT_LT(text.find("~47%  2, 4, 8 ranks: 8 microbatches"), text.find("speed-up"));
+  const std::string markdown = render_markdown({{&report, 1}});
+  EXPECT_LT(markdown.find("### findings, gravest first"), markdown.find("speed-up"));
+  EXPECT_THAT(markdown, HasSubstr("arXiv 2104.04473"));
+}
+
+}  // namespace
+}  // namespace isoscale::analysis
