@@ -17,6 +17,7 @@ Said small_buckets(const PointSubject& subject, const Rule& rule);
 Said single_bucket(const PointSubject& subject, const Rule& rule);
 
 Said small_gemms(const PointSubject& subject, const Rule& rule);
+Said slower_gemms(const PointSubject& subject, const Rule& rule);
 Said small_microbatch(const PointSubject& subject, const Rule& rule);
 Said throttling(const PointSubject& subject, const Rule& rule);
 

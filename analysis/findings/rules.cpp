@@ -27,6 +27,7 @@ constexpr std::array of_gemms{Threshold{.what = "of the ceiling", .value = 0.5},
                               Threshold{.what = "ceiling at this size", .value = 0.8},
                               Threshold{.what = "a GEMM", .value = 1e9, .unit = Unit::flop},
                               Threshold{.what = "GEMMs", .value = 0.2}};
+constexpr std::array of_lost_gemms{Threshold{.what = "lost", .value = 0.10}};
 constexpr std::array of_microbatch{Threshold{.what = "MFU", .value = 0.30},
                                    Threshold{.what = "GEMMs", .value = 0.2}};
 constexpr std::array of_microbatches{Threshold{.what = "bubble", .value = 0.10}};
@@ -69,6 +70,11 @@ constexpr std::array table{
          .thresholds = of_gemms,
          .source = matmul_guide,
          .judge_point = judges::small_gemms},
+    Rule{.name = "slower-gemms",
+         .looks_at = "what GEMMs take longer than ideal scaling from the baseline gives them",
+         .thresholds = of_lost_gemms,
+         .source = "POP CoE metrics, computation scalability; docs/breakdown.md",
+         .judge_point = judges::slower_gemms},
     Rule{.name = "small-microbatch",
          .looks_at =
              "tokens of a microbatch: GEMMs with fewer rows than the GPU has FLOP per byte, "

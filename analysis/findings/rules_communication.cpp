@@ -94,14 +94,14 @@ std::string size_option(double bytes) {
   return fmt::format("{:.0f}KiB", std::max(1.0, std::ceil(bytes / kib)));
 }
 
-/// Whether collectives have a stream on which nothing computes, along these axes.
+/// Whether collectives have a stream on which nothing computes, along these axes of more than one.
 bool has_own_stream(const PointData& point, mesh::AxisSet axes) {
   for (const program::Outline& outline : point.outline.outlines) {
     std::set<program::StreamId> computing, reducing;
     for (const program::OutlineOp& op : outline.ops) {
       if (program::computes(op.kind)) computing.insert(op.stream);
       const bool collective = program::communicates(op.kind) && op.kind != OpKind::exchange;
-      if (collective && op.axes == axes) reducing.insert(op.stream);
+      if (collective && mesh::varying(point.mesh, op.axes) == axes) reducing.insert(op.stream);
     }
     const bool own = std::ranges::any_of(
         reducing, [&](program::StreamId stream) { return !computing.contains(stream); });
@@ -132,11 +132,13 @@ Said communication_ratio(const PointSubject& subject, const Rule& rule) {
   }
   const auto axis = busiest_axis(point.breakdown);
   Judgement said{.severity = exposed};
-  said.sentence = fmt::format("communication takes {} of the step, {} of the step exposed",
-                              units::format_percent(*point.communication_ratio),
-                              units::format_percent(exposed));
-  said.evidence = {{.what = "communication", .value = *point.communication_ratio},
-                   {.what = "exposed transfer", .value = transfer},
+  const double hidden = mean.hidden_communication / mean.step;
+  const std::string how = hidden > threshold_of(rule, "exposed")
+                              ? units::format_percent(hidden) + " hidden behind computation"
+                              : "hardly any hidden";
+  said.sentence = fmt::format("communication takes {} of the step, {}",
+                              units::format_percent(*point.communication_ratio), how);
+  said.evidence = {{.what = "exposed transfer", .value = transfer},
                    {.what = "waiting for late partners", .value = wait}};
   if (axis) {
     said.evidence.push_back(

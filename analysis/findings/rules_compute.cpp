@@ -14,6 +14,7 @@
 #include "analysis/devices/usable_series.hpp"
 #include "analysis/findings/judges.hpp"
 #include "analysis/findings/point_facts.hpp"
+#include "analysis/labels.hpp"
 #include "analysis/rank_facts.hpp"
 #include "analysis/rows/datasheets.hpp"
 #include "units/text.hpp"
@@ -135,6 +136,36 @@ Said small_gemms(const PointSubject& subject, const Rule& rule) {
     said.evidence.push_back(
         {.what = "calibration at this size", .unit = Unit::flop_rate, .value = *here});
   }
+  return said;
+}
+
+Said slower_gemms(const PointSubject& subject, const Rule& rule) {
+  const PointReport& point = subject.point;
+  const auto& waterfall = point.causes.waterfall;
+  // Of few steps the loss against the baseline is hardly known.
+  if (!waterfall || !(waterfall->measured > 0) || has_label(point.labels, few_steps)) {
+    return std::nullopt;
+  }
+  const auto lost = std::ranges::find_if(waterfall->lost, [](const LostTime& at) {
+    return at.cause == "GEMM shapes" || at.cause == "GEMMs";
+  });
+  if (lost == waterfall->lost.end()) return std::nullopt;
+  const double share = lost->seconds / waterfall->measured;
+  if (!(share > threshold_of(rule, "lost"))) return std::nullopt;
+  Judgement said{.severity = std::min(share, 1.0)};
+  said.sentence = fmt::format("GEMMs take {} of the step longer than ideal scaling would",
+                              units::format_percent(share));
+  said.evidence = {{.what = "lost", .unit = Unit::seconds, .value = lost->seconds},
+                   {.what = "step", .unit = Unit::seconds, .value = waterfall->measured}};
+  if (point.causes.pop && point.causes.pop->speed_scalability) {
+    said.evidence.push_back(
+        {.what = "FLOP/s against the baseline", .value = *point.causes.pop->speed_scalability});
+  }
+  said.next_step =
+      point.data->mesh.tp > 1 ? "tp may make them too narrow: " + larger_gemms(*point.data)
+      : subject.run.device == "host"
+          ? "ranks may share memory, caches and clocks: --workload memory,gemm tells"
+          : "smaller shapes, or lower clocks with more GPUs at work: --workload gemm tells";
   return said;
 }
 

@@ -120,12 +120,12 @@ Said imbalance(const PointSubject& subject, const Rule& rule) {
   if (cause == nullptr || !(cause->size > threshold_of(rule, "waiting"))) return std::nullopt;
   // That it is slow says why already.
   if (!cause->ranks.empty() && is_slow(subject.point, cause->ranks.front())) return std::nullopt;
-  const std::string whom = cause->ranks.empty() ? std::string{"late ranks"}
-                                                : "mostly " + ranks_of(subject, cause->ranks);
+  const std::string whom =
+      cause->ranks.empty() ? std::string{} : ", mostly for " + ranks_of(subject, cause->ranks);
   Judgement said{.severity = cause->size};
   said.sentence =
-      fmt::format("{} of the step is waiting for {}, {}", units::format_percent(cause->size), whom,
-                  divided ? "late again and again" : "which may be chance");
+      fmt::format("{} of the step is waiting for late ranks{}{}",
+                  units::format_percent(cause->size), whom, divided ? "" : "; it may be chance");
   said.evidence = {{.what = "waiting", .value = cause->size}, in_full(*cause)};
   said.next_step = divided ? "compare ranks: breakdown_of_rank in isoscale report --format json"
                            : "trace more steps to tell imbalance from noise: --trace-steps 16";

@@ -72,8 +72,7 @@ TEST(CommunicationRatio, IsFoundAboveAFifthOfTheStep) {
   const Finding* const found = find(all, "communication-ratio");
   ASSERT_NE(found, nullptr);
   EXPECT_DOUBLE_EQ(found->severity.value(), 0.35);
-  EXPECT_EQ(found->sentence,
-            "2 ranks: communication takes 35.0% of the step, 35.0% of the step exposed");
+  EXPECT_EQ(found->sentence, "2 ranks: communication takes 35.0% of the step, hardly any hidden");
   EXPECT_DOUBLE_EQ(evidence(*found, "exposed transfer"), 0.35);
   EXPECT_EQ(find(findings_of(one_stream(810)), "communication-ratio"), nullptr);
 }
@@ -99,6 +98,12 @@ TEST(MissingOverlap, IsFoundWhereAStreamOfItsOwnHidesNothing) {
   ASSERT_NE(found, nullptr);
   EXPECT_DOUBLE_EQ(found->severity.value(), 0.3);
   EXPECT_THAT(found->next_step, HasSubstr("--trace"));
+}
+
+TEST(MissingOverlap, IsFoundOfGroupsThatVaryAlongOneOfTheirAxes) {
+  results::PointData point = two_streams(600, 900, 900);
+  point.outline.outlines[0].ops[1].axes = {Axis::cp, Axis::ep, Axis::dp};
+  EXPECT_NE(find(findings_of(std::move(point)), "missing-overlap"), nullptr);
 }
 
 TEST(MissingOverlap, IsNoneWhereHalfIsHiddenOrNothingWasAskedFor) {

@@ -84,6 +84,27 @@ TEST(SmallGemms, AreGuessedByFlopOnGpusWithoutACeiling) {
   EXPECT_EQ(find(findings_of(run), "small-gemms"), nullptr);
 }
 
+/// A curve of one and two ranks, whose GEMM takes 800 ns of 1000 and `gemm` of 1000.
+results::RunData scaled(int gemm) {
+  const Script script = Script{}.compute().op(program::OpKind::update);
+  results::PointData one = traced_point({}, script, {{{0, 800}, {800, 1000}}});
+  results::PointData two = traced_point({.dp = 2}, script, {{{0, gemm}, {gemm, 1000}}});
+  two.index = 1;
+  results::RunData run = samples::run_of(std::move(one));
+  run.points.push_back(std::move(two));
+  return run;
+}
+
+TEST(SlowerGemms, AreFoundAgainstTheBaseline) {
+  // Half of 800 ns would be ideal: 300 of 1000 ns are lost to GEMMs of 700.
+  const auto all = findings_of(scaled(700));
+  const Finding* const found = find(all, "slower-gemms");
+  ASSERT_NE(found, nullptr);
+  EXPECT_NEAR(found->severity.value(), 0.3, 0.001);
+  EXPECT_THAT(found->next_step, HasSubstr("share memory"));
+  EXPECT_EQ(find(findings_of(scaled(450)), "slower-gemms"), nullptr);
+}
+
 /// An H100: 989.4 TFLOP/s over 3.35 TB/s = 295 FLOP a byte.
 results::RunData on_h100(int microbatch, int sequence) {
   results::PointData point = gemm_point(24e3);

@@ -103,7 +103,7 @@ TEST(Imbalance, IsFoundOfWaitingThatIsNotDivided) {
   const Finding* const found = find(all, "imbalance");
   ASSERT_NE(found, nullptr);
   EXPECT_DOUBLE_EQ(found->severity.value(), 0.45);
-  EXPECT_THAT(found->sentence, HasSubstr("mostly rank 3 (node17), which may be chance"));
+  EXPECT_THAT(found->sentence, HasSubstr("mostly for rank 3 (node17); it may be chance"));
   EXPECT_EQ(find(findings_of(four_ranks({780, 780, 780, 800})), "imbalance"), nullptr);
 }
 
