@@ -60,7 +60,7 @@ void add_breakdown(PointReport& report, const results::RunData& run,
   report.breakdown.missing = missing_traces(point);
   if (!report.breakdown.missing.empty()) {
     // What every rank summed up is there without them.
-    report.causes.findings = findings(run, point, {}, report.breakdown);
+    report.causes.named = named_causes(run, point, {}, report.breakdown);
     return;
   }
   const TracedSteps traced = traced_steps(point);
@@ -69,7 +69,7 @@ void add_breakdown(PointReport& report, const results::RunData& run,
   if (!report.breakdown.mean) return;
   report.causes = {.pop = pop(point, report.breakdown, std::nullopt),
                    .costs = step_costs(point, report.breakdown),
-                   .findings = findings(run, point, traced, report.breakdown)};
+                   .named = named_causes(run, point, traced, report.breakdown)};
   const Breakdown& parts = *report.breakdown.mean;
   report.traced_step = parts.step;
   report.op_time = op_times(point);

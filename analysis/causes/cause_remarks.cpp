@@ -84,8 +84,8 @@ Facts cause_remarks(const Curve& curve) {
   Sentences clocks;
   Sentences traces;
   for (const PointReport& point : curve.points) {
-    for (const Finding& finding : point.causes.findings) {
-      facts.emplace_back("cause", ranks_prefix(point) + escape(finding.text));
+    for (const NamedCause& cause : point.causes.named) {
+      facts.emplace_back("cause", ranks_prefix(point) + escape(cause.text));
     }
     const bool open = std::ranges::find(point.labels, "not-closed") != point.labels.end();
     if (open && point.breakdown.largest) {

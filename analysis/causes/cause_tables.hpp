@@ -25,7 +25,7 @@ using Points = std::vector<const PointReport*>;
 /// largest traced point: where the step went by phase, mesh axes and layer.
 [[nodiscard]] std::vector<TitledTable> cause_tables(const Curve& curve);
 
-/// Lines below them: findings of its points, laws, what could not be separated.
+/// Lines below them: named causes of its points, laws, what could not be separated.
 [[nodiscard]] Facts cause_remarks(const Curve& curve);
 
 }  // namespace isoscale::analysis

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/causes/findings.hpp"
+#include "analysis/causes/named_causes.hpp"
 #include "analysis/causes/laws.hpp"
 #include "analysis/causes/pop.hpp"
 #include "analysis/causes/step_costs.hpp"
@@ -19,7 +19,7 @@ struct Causes {
   std::optional<StepCosts> costs{};          ///< absent without traces
   std::optional<Waterfall> waterfall{};      ///< absent at the baseline and without one
   std::optional<Located> serial_fraction{};  ///< Karp and Flatt's; of strong scaling
-  std::vector<Finding> findings{};
+  std::vector<NamedCause> named{};
 };
 
 /// Laws that a curve follows; absent where there are too few points for an interval.

@@ -90,9 +90,9 @@ Json waterfall_json(const std::optional<Waterfall>& waterfall) {
           {"missing", waterfall->missing}};
 }
 
-Json findings_json(const std::vector<Finding>& findings) {
+Json named_causes_json(const std::vector<NamedCause>& named) {
   Json rows = Json::array();
-  for (const Finding& at : findings) {
+  for (const NamedCause& at : named) {
     rows.push_back({{"kind", at.kind}, {"ranks", at.ranks}, {"size", at.size}, {"text", at.text}});
   }
   return rows;
@@ -129,7 +129,7 @@ void add_causes_json(const PointReport& point, Json& object) {
   object["pop"] = pop_json(point.causes.pop);
   object["waterfall"] = waterfall_json(point.causes.waterfall);
   object["serial_fraction"] = located_json(point.causes.serial_fraction);
-  object["findings"] = findings_json(point.causes.findings);
+  object["findings"] = named_causes_json(point.causes.named);
   object["injections"] = point.data->injections;
 }
 

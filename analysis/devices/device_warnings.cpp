@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "analysis/devices/device_state.hpp"
+#include "analysis/devices/held_down.hpp"
 #include "analysis/devices/usable_series.hpp"
 #include "analysis/statistics/statistics.hpp"
 #include "units/text.hpp"
@@ -29,28 +30,8 @@ constexpr double dip = 0.9;  // of the median
 constexpr double dip_share = 0.1;
 constexpr std::size_t fewest_for_dips = 10;
 constexpr double busy_enough = 0.8;
-constexpr double reason_share = 0.1;
-
-struct Reason {
-  std::uint64_t bit;
-  std::string_view name;
-  double least_share;  ///< of the samples, from which it is worth a word
-};
-/// nvmlClocksEventReasons without idleness (1), settings of clocks (2) and of displays (0x100).
-constexpr std::array<Reason, 6> reasons{{{0x04, "software power cap", reason_share},
-                                         {0x08, "hardware slowdown", 0},
-                                         {0x10, "sync boost", reason_share},
-                                         {0x20, "software thermal slowdown", 0},
-                                         {0x40, "hardware thermal slowdown", 0},
-                                         {0x80, "hardware power brake", 0}}};
+/// bits of nvmlClocksEventReasons
 constexpr std::uint64_t idle_bit = 0x01;
-
-/// The bits that a sample holds; none where it is no number that a double keeps bit by bit.
-std::optional<std::uint64_t> bits_of(double sample) {
-  constexpr double largest = 0x1p53;
-  if (!(sample >= 0 && sample <= largest)) return std::nullopt;
-  return static_cast<std::uint64_t>(sample);
-}
 
 /// "rank 3, gpu 1"
 std::string name_of(const DeviceSeries& series) {
@@ -70,7 +51,7 @@ class Working {
     const auto found = std::ranges::lower_bound(of_->time, time);
     if (found == of_->time.end() || *found != time) return gpu_;
     const auto i = static_cast<std::size_t>(found - of_->time.begin());
-    if (gpu_) return (bits_of(of_->value[i]).value_or(0) & idle_bit) == 0;
+    if (gpu_) return (sampled_bits(of_->value[i]).value_or(0) & idle_bit) == 0;
     if (i == 0) return false;
     const double busy = of_->value[i] - of_->value[i - 1];
     return busy >= busy_enough * (of_->time[i] - of_->time[i - 1]);
@@ -136,20 +117,10 @@ std::string clock_sentence(const PointData& point, const DeviceSeries& series, d
 }
 
 std::string throttle_sentence(const DeviceSeries& series, double begin) {
-  std::vector<std::uint64_t> seen;
-  for (std::size_t i = 0; i < series.value.size(); ++i) {
-    const std::optional<std::uint64_t> bits = bits_of(series.value[i]);
-    if (series.time[i] >= begin && bits) seen.push_back(*bits);
-  }
   std::vector<std::string> said;
-  for (const Reason& reason : reasons) {
-    const auto count =
-        std::ranges::count_if(seen, [&](std::uint64_t bits) { return (bits & reason.bit) != 0; });
-    if (count == 0) continue;
-    const double share = static_cast<double>(count) / static_cast<double>(seen.size());
-    if (share < reason.least_share) continue;
+  for (const HeldDown& at : held_down(series, begin)) {
     said.push_back(
-        fmt::format("{} ({} of the samples)", reason.name, units::format_percent(share, 0)));
+        fmt::format("{} ({} of the samples)", at.reason, units::format_percent(at.share, 0)));
   }
   if (said.empty()) return "";
   return fmt::format("{}: clocks were held down by {}", name_of(series), fmt::join(said, ", "));

@@ -11,6 +11,7 @@
 
 #include "analysis/causes/causes_json.hpp"
 #include "analysis/devices/device_tables.hpp"
+#include "analysis/findings/findings.hpp"
 #include "analysis/launches/joined_json.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/checks.hpp"
@@ -24,7 +25,7 @@ using Json = nlohmann::ordered_json;
 
 /// Of this format, not of run files. Keys are only ever added; a change of meaning raises the
 /// major.
-constexpr std::string_view schema_version = "1.1";
+constexpr std::string_view schema_version = "1.2";
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json{} : Json(text); }
 
@@ -183,6 +184,7 @@ Json run_json(const RunReport& report) {
           {"preflight", run.preflight ? checks_json(*run.preflight) : Json{}},
           {"points", rows},
           {"curves", curves_json(report)},
+          {"findings", findings_json(findings_of(report))},
           {"calibration", calibration_json(report.calibration)}};
 }
 
@@ -194,6 +196,7 @@ Json report_json(const Report& whole) {
   return {{"schema_version", schema_version},
           {"runs", runs},
           {"curves", joined_json(whole.joined)},
+          {"findings", findings_json(findings_of(whole))},
           {"warnings", whole.warnings}};
 }
 

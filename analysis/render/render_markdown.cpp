@@ -11,6 +11,8 @@
 
 #include "analysis/causes/cause_tables.hpp"
 #include "analysis/devices/device_tables.hpp"
+#include "analysis/findings/findings.hpp"
+#include "analysis/findings/findings_text.hpp"
 #include "analysis/launches/joined_tables.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/node_cells.hpp"
@@ -165,10 +167,23 @@ std::string warnings_text(const Report& report) {
   return list(facts);
 }
 
+/// Nothing without findings.
+std::string findings_list(const std::vector<Finding>& findings) {
+  if (findings.empty()) return "";
+  std::string text = fmt::format("\n### {}\n\n", literal(findings_heading));
+  for (const FindingCells& at : finding_cells(findings)) {
+    text += fmt::format("- {}: **{}**\n  {}\n  Next: {}\n  ({}: {})\n", literal(at.share),
+                        literal(at.sentence), literal(at.evidence), literal(at.next_step),
+                        literal(at.rule), literal(at.source));
+  }
+  return text + "\n" + literal(findings_footer(findings.size())) + "\n";
+}
+
 std::string joined_text(const Report& report) {
   std::string text = "## One curve over all launches\n";
   text += tables_text({launch_table(report.runs)});
   if (!report.warnings.empty()) text += "\n" + warnings_text(report);
+  text += findings_list(findings_of(report));
   for (const JoinedCurve& joined : report.joined.curves) {
     text += fmt::format("\n### {}\n", literal(escape(joined.curve.title)));
     text += tables_text(joined_tables(joined, report.runs)) + shares_text(joined.curve) +
@@ -190,7 +205,7 @@ std::string render_markdown(const Report& whole) {
     text += several ? fmt::format("## Launch {}: ", &report - whole.runs.data() + 1) : "## ";
     text += literal(headline(report)) + "\n\n" + list(header(report));
     if (several) continue;
-    text += warnings_text(whole);
+    text += warnings_text(whole) + findings_list(findings_of(report));
     if (report.curves.empty() && report.benches.empty()) text += "\nNo point was measured.\n";
     for (const Curve& curve : report.curves) text += curve_text(curve) + devices_text(curve);
     for (const PointReport& point : report.benches) text += bench_text(point);

@@ -12,6 +12,8 @@
 
 #include "analysis/causes/cause_tables.hpp"
 #include "analysis/devices/device_tables.hpp"
+#include "analysis/findings/findings.hpp"
+#include "analysis/findings/findings_text.hpp"
 #include "analysis/launches/joined_tables.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/node_cells.hpp"
@@ -214,6 +216,7 @@ std::string joined_curve_text(const JoinedCurve& joined, const Report& report) {
 std::string joined_text(const Report& report) {
   std::string text = titled(launch_table(report.runs));
   for (const std::string& warning : report.warnings) text += lines({{"WARNING", escape(warning)}});
+  text += findings_text(findings_of(report));
   for (const JoinedCurve& joined : report.joined.curves) text += joined_curve_text(joined, report);
   if (report.joined.curves.empty()) text += "\nNo curve was measured.\n";
   for (const RunReport& run : report.runs) {
@@ -239,6 +242,7 @@ std::string render_text(const Report& whole) {
   for (const RunReport& report : whole.runs) {
     text += headline(report) + "\n" + lines(header(report));
     for (const std::string& warning : whole.warnings) text += lines({{"WARNING", escape(warning)}});
+    text += findings_text(findings_of(report));
     if (report.curves.empty() && report.benches.empty()) text += "\nNo point was measured.\n";
     for (const Curve& curve : report.curves) text += curve_text(curve) + devices_text(curve);
     for (const PointReport& point : report.benches) text += bench_text(point);

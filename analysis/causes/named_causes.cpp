@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/causes/findings.hpp"
+#include "analysis/causes/named_causes.hpp"
 
 #include <fmt/format.h>
 
@@ -48,7 +48,7 @@ std::string places_of(const results::RunData& run, const results::PointData& poi
   return text;
 }
 
-Finding describe(const results::RunData& run, const results::PointData& point,
+NamedCause describe(const results::RunData& run, const results::PointData& point,
                  const SlowRank& slow) {
   std::string text = fmt::format("{} is slow in its own GEMMs: they take {:.2f} times as long",
                                  place_of(run, point, slow.rank), slow.factor);
@@ -59,7 +59,7 @@ Finding describe(const results::RunData& run, const results::PointData& point,
 }
 
 void add_links(const results::RunData& run, const results::PointData& point,
-               const TracedSteps& traced, std::vector<Finding>& result) {
+               const TracedSteps& traced, std::vector<NamedCause>& result) {
   const std::vector<SlowLink> links = slow_links(point, traced);
   for (const SlowLink& link : links) {
     result.push_back({.kind = "slow link",
@@ -133,27 +133,27 @@ std::string awaited_text(const results::RunData& run, const results::PointData& 
                      breakdown.steps);
 }
 
-Finding imbalance_of(const results::RunData& run, const results::PointData& point,
+NamedCause imbalance_of(const results::RunData& run, const results::PointData& point,
                      const BreakdownResult& breakdown, double share) {
-  Finding finding{.kind = "imbalance", .ranks = {}, .size = share, .text = {}};
-  finding.text = fmt::format(
+  NamedCause cause{.kind = "imbalance", .ranks = {}, .size = share, .text = {}};
+  cause.text = fmt::format(
       "imbalance: {} of the step is waiting for ranks that are late again and "
       "again",
       units::format_percent(share));
   const auto late = most_awaited(breakdown);
-  if (!late) return finding;
-  finding.ranks = {*late};
-  finding.text +=
+  if (!late) return cause;
+  cause.ranks = {*late};
+  cause.text +=
       fmt::format(", mostly for {}, last in {} of {} traced steps", place_of(run, point, *late),
                   breakdown.caused.steps_as_last[static_cast<std::size_t>(*late)], breakdown.steps);
   const std::string reason = reason_of(point, breakdown, *late);
-  if (!reason.empty()) finding.text += ": " + reason;
-  return finding;
+  if (!reason.empty()) cause.text += ": " + reason;
+  return cause;
 }
 
 /// Waiting of which too little was traced to tell imbalance from noise.
 void add_undivided(const results::RunData& run, const results::PointData& point,
-                   const BreakdownResult& breakdown, std::vector<Finding>& result) {
+                   const BreakdownResult& breakdown, std::vector<NamedCause>& result) {
   const double share = breakdown.mean->wait / breakdown.mean->step;
   if (!(share > visible)) return;
   const std::string whom = awaited_text(run, point, breakdown);
@@ -166,7 +166,7 @@ void add_undivided(const results::RunData& run, const results::PointData& point,
 }
 
 void add_waits(const results::RunData& run, const results::PointData& point,
-               const BreakdownResult& breakdown, std::vector<Finding>& result) {
+               const BreakdownResult& breakdown, std::vector<NamedCause>& result) {
   if (!breakdown.mean || !breakdown.wait_known) return;
   if (!breakdown.waits) return add_undivided(run, point, breakdown, result);
   const double imbalance = breakdown.waits->imbalance / breakdown.mean->step;
@@ -185,9 +185,9 @@ void add_waits(const results::RunData& run, const results::PointData& point,
 
 }  // namespace
 
-std::vector<Finding> findings(const results::RunData& run, const results::PointData& point,
+std::vector<NamedCause> named_causes(const results::RunData& run, const results::PointData& point,
                               const TracedSteps& traced, const BreakdownResult& breakdown) {
-  std::vector<Finding> result;
+  std::vector<NamedCause> result;
   // Who shares a core is slow for that reason.
   if (std::ranges::find(point.labels, "oversubscribed") == point.labels.end()) {
     for (const SlowRank& slow : slow_ranks(point)) result.push_back(describe(run, point, slow));

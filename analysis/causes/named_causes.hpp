@@ -12,17 +12,17 @@
 namespace isoscale::analysis {
 
 /// Something that is wrong with a rank, a link or a point, and its likely cause.
-struct Finding {
+struct NamedCause {
   std::string kind;        ///< "slow rank", "slow link", "imbalance", "noise", "waiting"
   std::vector<int> ranks;  ///< of the point; empty = no one in particular
   double size = 0;         ///< factor of slow ones, else share of the step
   std::string text;        ///< one sentence, with hosts and devices
 };
 
-/// The findings of a point, gravest kinds first: ranks that are slow in their own GEMMs, links,
+/// The named causes of a point, gravest kinds first: ranks that are slow in their own GEMMs, links,
 /// ranks that others always wait for, and waiting that hits now one and now another; waiting counts
 /// from 1% of the step.
-[[nodiscard]] std::vector<Finding> findings(const results::RunData& run,
+[[nodiscard]] std::vector<NamedCause> named_causes(const results::RunData& run,
                                             const results::PointData& point,
                                             const TracedSteps& traced,
                                             const BreakdownResult& breakdown);

@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "results/run_data.hpp"
+
+/// Why the clocks of a GPU were held down, from the reasons that NVML gave while a point ran.
+namespace isoscale::analysis {
+
+/// The bits that a sample holds; none where it is no number that a double keeps bit by bit.
+[[nodiscard]] std::optional<std::uint64_t> sampled_bits(double sample);
+
+/// A reason that is worth a word.
+struct HeldDown {
+  std::string_view reason;  ///< "hardware thermal slowdown"
+  double share = 0;         ///< of the samples
+};
+
+/// Of a series of throttle_reasons, from `begin` seconds on: the reasons of hardware and temperature
+/// whenever seen, others (software power cap, sync boost) from a tenth of the samples; idleness and
+/// settings by an administrator are none.
+[[nodiscard]] std::vector<HeldDown> held_down(const results::DeviceSeries& series, double begin);
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// What a report says first: short ranked sentences, each with its evidence and what to do next.
+namespace isoscale::analysis {
+
+enum class Unit : std::uint8_t {
+  share,      ///< 1.0 = all; shown as percent
+  factor,     ///< "1.25 times"
+  count,      ///< a plain number
+  seconds,    ///< s
+  bytes,      ///< B
+  bandwidth,  ///< B/s
+  flop,       ///< FLOP
+  flop_rate,  ///< FLOP/s
+  flop_per_byte,
+  hertz,  ///< Hz
+  text,   ///< no number: words
+};
+/// As the JSON report names it: "1", "s", "B", ...; "text" of words.
+[[nodiscard]] std::string_view name(Unit unit);
+
+/// One number, or words, that a finding rests on. Texts may come from run files: not escaped.
+struct Evidence {
+  std::string what{};  ///< "exposed communication"
+  Unit unit = Unit::share;
+  double value = 0;    ///< SI; of no meaning with Unit::text
+  std::string text{};  ///< with Unit::text
+  int ranks = 0;       ///< of the point that it is of; 0 = of the run
+
+  bool operator==(const Evidence&) const = default;
+};
+/// "22.0%", "1.50 MiB": the value for people; not escaped.
+[[nodiscard]] std::string value_text(const Evidence& evidence);
+/// "exposed communication 22.0%"; not escaped.
+[[nodiscard]] std::string to_text(const Evidence& evidence);
+
+/// What one rule found, on one curve or of a whole run. Texts may hold texts of run files: not
+/// escaped.
+struct Finding {
+  std::string_view rule{};  ///< the rule's name: "communication-ratio"
+  /// Estimated share of the step that is lost by it, 0 to 1: for ranking, and no more than an
+  /// estimate; shares of several findings may be of the same time. Absent where it is not known.
+  std::optional<double> severity{};
+  std::string curve{};       ///< title of the curve; "" = of the whole run
+  std::vector<int> ranks{};  ///< rank counts of the points, ascending; empty = of the whole run
+  std::string sentence{};    ///< of the gravest point where there are several; 120 columns or so
+  std::vector<Evidence> evidence{};  ///< of the gravest point first
+  std::string next_step{};           ///< an option, a command, a place to look
+  std::string_view source{};         ///< where the rule and its threshold come from
+};
+
+}  // namespace isoscale::analysis

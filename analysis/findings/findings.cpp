@@ -1,0 +1,215 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/findings/findings.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "analysis/findings/rule.hpp"
+#include "analysis/labels.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+struct JudgedPoint {
+  int ranks = 0;
+  Judgement said;
+};
+
+bool speaks_of(Scope scope, const PointReport& point) {
+  if (point.data->status != results::PointStatus::ok || point.data->verified == false) return false;
+  if (scope == Scope::sound) return is_scaling_result(point.labels);
+  return scope == Scope::faults && !has_label(point.labels, "oversubscribed") &&
+         !has_label(point.labels, "shared-gpu");
+}
+
+std::optional<Judgement> judge(const Rule& rule, const PointSubject& subject) {
+  if (rule.judge_point == nullptr || !speaks_of(rule.scope, subject.point)) return std::nullopt;
+  return rule.judge_point(subject, rule);
+}
+
+/// What a fault that was put in on purpose must not be taken for.
+void add_injections(const PointReport& point, Judgement& said) {
+  if (!has_label(point.labels, "injected")) return;
+  said.evidence.push_back({.what = "put in on purpose",
+                           .unit = Unit::text,
+                           .text = fmt::format("{}", fmt::join(point.data->injections, ", "))});
+}
+
+bool is_replaced(const Rule& rule, const PointSubject& subject) {
+  return std::ranges::any_of(rules(), [&](const Rule& other) {
+    return other.instead_of == rule.name && judge(other, subject).has_value();
+  });
+}
+
+/// "2, 4, 8 ranks"; of many only the first.
+std::string ranks_text(const std::vector<int>& ranks) {
+  constexpr std::size_t most = 4;
+  const std::vector<int> shown{
+      ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(std::min(most, ranks.size()))};
+  const std::string more =
+      ranks.size() > most ? fmt::format(" and {} more", ranks.size() - most) : "";
+  const bool one = ranks.size() == 1 && ranks.front() == 1;
+  return fmt::format("{}{} rank{}", fmt::join(shown, ", "), more, one ? "" : "s");
+}
+
+bool is_graver(const std::optional<double>& a, const std::optional<double>& b) {
+  if (!a || !b) return a.has_value();
+  return *a > *b;
+}
+
+/// One finding of all points that a rule spoke of: `judged` is not empty, ascending in ranks.
+Finding merged(const Rule& rule, const std::string& curve, std::vector<JudgedPoint> judged) {
+  Finding finding{.rule = rule.name, .curve = curve, .source = rule.source};
+  for (const JudgedPoint& at : judged) finding.ranks.push_back(at.ranks);
+  // Of equal ones that of the most ranks stands for all.
+  std::ranges::reverse(judged);
+  std::ranges::stable_sort(judged, [](const JudgedPoint& a, const JudgedPoint& b) {
+    return is_graver(a.said.severity, b.said.severity);
+  });
+  const JudgedPoint& gravest = judged.front();
+  finding.severity = gravest.said.severity;
+  finding.next_step = gravest.said.next_step;
+  finding.sentence = fmt::format("{}: {}", ranks_text(finding.ranks), gravest.said.sentence);
+  if (judged.size() > 1) finding.sentence += fmt::format(" (on {})", gravest.ranks);
+  for (JudgedPoint& at : judged) {
+    for (Evidence& evidence : at.said.evidence) {
+      evidence.ranks = at.ranks;
+      finding.evidence.push_back(std::move(evidence));
+    }
+  }
+  return finding;
+}
+
+/// `launch`: from 1, of several; 0 = the only one.
+void add_run(const RunReport& run, std::size_t launch, std::vector<Finding>& findings) {
+  for (const Rule& rule : rules()) {
+    if (rule.judge_run == nullptr) continue;
+    auto said = rule.judge_run(run, rule);
+    if (!said) continue;
+    const bool known = std::ranges::any_of(findings, [&](const Finding& at) {
+      return at.rule == rule.name && at.sentence.ends_with(said->sentence);
+    });
+    if (known) continue;
+    std::string sentence =
+        launch == 0 ? said->sentence : fmt::format("launch {}: {}", launch, said->sentence);
+    findings.push_back({.rule = rule.name,
+                        .severity = said->severity,
+                        .sentence = std::move(sentence),
+                        .evidence = std::move(said->evidence),
+                        .next_step = std::move(said->next_step),
+                        .source = rule.source});
+  }
+}
+
+/// `subjects`: the points of a curve, ascending in ranks.
+void add_curve(const std::string& title, const std::vector<PointSubject>& subjects,
+               std::vector<Finding>& findings) {
+  for (const Rule& rule : rules()) {
+    std::vector<JudgedPoint> judged;
+    for (const PointSubject& subject : subjects) {
+      auto said = judge(rule, subject);
+      if (!said || is_replaced(rule, subject)) continue;
+      add_injections(subject.point, *said);
+      judged.push_back({.ranks = subject.point.data->ranks, .said = std::move(*said)});
+    }
+    if (!judged.empty()) findings.push_back(merged(rule, title, std::move(judged)));
+  }
+}
+
+std::size_t place_in_table(const Finding& finding) {
+  const auto found = std::ranges::find(rules(), finding.rule, &Rule::name);
+  return static_cast<std::size_t>(found - rules().begin());
+}
+
+void rank(std::vector<Finding>& findings) {
+  std::ranges::stable_sort(findings, {}, place_in_table);
+  std::ranges::stable_sort(findings, [](const Finding& a, const Finding& b) {
+    return is_graver(a.severity, b.severity);
+  });
+}
+
+/// The run that a joined point is of: that of its typical launch. Not owned.
+const RunReport* run_of(const JoinedCurve& joined, std::size_t at) {
+  for (const LaunchPoint& launch : joined.launches[at]) {
+    if (launch.point->data == joined.curve.points[at].data) return launch.run;
+  }
+  return nullptr;
+}
+
+nlohmann::ordered_json evidence_json(const Evidence& evidence) {
+  nlohmann::ordered_json row{{"ranks", nullptr}, {"what", evidence.what}};
+  if (evidence.ranks > 0) row["ranks"] = evidence.ranks;
+  if (evidence.unit == Unit::text) {
+    row["value"] = evidence.text;
+  } else {
+    row["value"] = evidence.value;
+  }
+  row["unit"] = name(evidence.unit);
+  return row;
+}
+
+}  // namespace
+
+std::vector<Finding> findings_of(const RunReport& run) {
+  std::vector<Finding> findings;
+  for (const Curve& curve : run.curves) {
+    std::vector<PointSubject> subjects;
+    for (const PointReport& point : curve.points) {
+      subjects.push_back({.run = *run.data, .calibration = run.calibration, .point = point});
+    }
+    add_curve(curve.title, subjects, findings);
+  }
+  add_run(run, 0, findings);
+  rank(findings);
+  return findings;
+}
+
+std::vector<Finding> findings_of(const Report& report) {
+  if (report.runs.size() == 1) return findings_of(report.runs.front());
+  std::vector<Finding> findings;
+  for (const JoinedCurve& joined : report.joined.curves) {
+    std::vector<PointSubject> subjects;
+    for (std::size_t i = 0; i < joined.curve.points.size(); ++i) {
+      const RunReport* const run = run_of(joined, i);
+      if (run == nullptr) continue;
+      subjects.push_back({.run = *run->data,
+                          .calibration = run->calibration,
+                          .point = joined.curve.points[i],
+                          .launch_spread = spread_of(joined.curve.points[i])});
+    }
+    add_curve(joined.curve.title, subjects, findings);
+  }
+  for (std::size_t i = 0; i < report.runs.size(); ++i) add_run(report.runs[i], i + 1, findings);
+  rank(findings);
+  return findings;
+}
+
+nlohmann::ordered_json findings_json(std::span<const Finding> findings) {
+  auto rows = nlohmann::ordered_json::array();
+  for (const Finding& at : findings) {
+    nlohmann::ordered_json row{{"rule", at.rule}, {"severity", nullptr}, {"curve", nullptr}};
+    if (at.severity) row["severity"] = *at.severity;
+    if (!at.curve.empty()) row["curve"] = at.curve;
+    row["ranks"] = at.ranks;
+    row["sentence"] = at.sentence;
+    row["evidence"] = nlohmann::ordered_json::array();
+    for (const Evidence& evidence : at.evidence) {
+      row["evidence"].push_back(evidence_json(evidence));
+    }
+    row["next_step"] = at.next_step;
+    row["source"] = at.source;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace isoscale::analysis

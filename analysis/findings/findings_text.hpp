@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/findings/finding.hpp"
+
+/// Findings as reports for people show them; text and markdown only arrange the pieces.
+namespace isoscale::analysis {
+
+inline constexpr std::size_t most_findings = 8;  ///< that a report for people shows
+
+/// All escaped.
+struct FindingCells {
+  std::string share;     ///< "~22%", "—"
+  std::string sentence;  ///< what, with the rank counts
+  std::string evidence;  ///< curve and numbers, of the gravest point
+  std::string next_step;
+  std::string rule, source;
+};
+/// Of the gravest, most_findings at most.
+[[nodiscard]] std::vector<FindingCells> finding_cells(std::span<const Finding> findings);
+
+/// What stands above and below them; the latter says how many are left out.
+inline constexpr std::string_view findings_heading =
+    "findings, gravest first, with the share of a step that each may cost";
+[[nodiscard]] std::string findings_footer(std::size_t count);
+
+/// The block of a text report, at most 118 columns wide; "" without findings.
+[[nodiscard]] std::string findings_text(std::span<const Finding> findings);
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/findings/rule.hpp"
+
+#include <algorithm>
+#include <array>
+#include <stdexcept>
+
+#include "analysis/findings/judges.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+constexpr std::array of_communication{Threshold{.what = "communication", .value = 0.20},
+                                      Threshold{.what = "exposed", .value = 0.05}};
+constexpr std::array of_overlap{Threshold{.what = "hidden", .value = 0.10},
+                                Threshold{.what = "exposed", .value = 0.02}};
+constexpr std::array of_small_buckets{
+    Threshold{.what = "latency of a call", .value = 0.5},
+    Threshold{.what = "bucket", .value = 0x1p20, .unit = Unit::bytes},
+    Threshold{.what = "buckets", .value = 4, .unit = Unit::count},
+    Threshold{.what = "exposed", .value = 0.02}};
+constexpr std::array of_single_bucket{
+    Threshold{.what = "bucket", .value = 0x1p22, .unit = Unit::bytes},
+    Threshold{.what = "exposed", .value = 0.02}};
+constexpr std::array of_gemms{Threshold{.what = "of the ceiling", .value = 0.5},
+                              Threshold{.what = "ceiling at this size", .value = 0.8},
+                              Threshold{.what = "a GEMM", .value = 1e9, .unit = Unit::flop},
+                              Threshold{.what = "GEMMs", .value = 0.2}};
+constexpr std::array of_lost_gemms{Threshold{.what = "lost", .value = 0.10}};
+constexpr std::array of_microbatch{Threshold{.what = "MFU", .value = 0.30},
+                                   Threshold{.what = "GEMMs", .value = 0.2}};
+constexpr std::array of_microbatches{Threshold{.what = "bubble", .value = 0.10}};
+constexpr std::array of_bubble{Threshold{.what = "excess", .value = 0.05}};
+constexpr std::array of_waiting{Threshold{.what = "waiting", .value = 0.05}};
+constexpr std::array of_interval{Threshold{.what = "half width", .value = 0.05}};
+constexpr std::array of_launches{Threshold{.what = "spread", .value = 0.05}};
+
+constexpr std::string_view of_pop = "POP CoE metrics: efficiencies above 0.8 are acceptable";
+constexpr std::string_view matmul_guide =
+    "NVIDIA Matrix Multiplication Background guide; Calculon (SC23), GEMM efficiency by size";
+constexpr std::string_view sc21 = "Megatron-LM, SC21 (arXiv 2104.04473)";
+constexpr std::string_view ddp = "PyTorch Distributed, VLDB 2020 (arXiv 2006.15704)";
+
+constexpr std::array table{
+    Rule{.name = "communication-ratio",
+         .looks_at = "communication, hidden or not, as a share of the step",
+         .thresholds = of_communication,
+         .source = of_pop,
+         .judge_point = judges::communication_ratio},
+    Rule{.name = "missing-overlap",
+         .looks_at = "collectives on a stream of their own that no computation hides",
+         .thresholds = of_overlap,
+         .source = "docs/breakdown.md; Megatron-LM issue 827, PyTorch issue 143890",
+         .judge_point = judges::missing_overlap},
+    Rule{.name = "small-buckets",
+         .looks_at = "gradient buckets whose all-reduce is mostly latency",
+         .thresholds = of_small_buckets,
+         .source = "PyTorch Distributed, VLDB 2020 (arXiv 2006.15704); NVIDIA dgxc-benchmarking, "
+                   "all_reduce on 8 H100: latency up to 1 MiB",
+         .judge_point = judges::small_buckets},
+    Rule{.name = "single-bucket",
+         .looks_at = "one gradient bucket, which is ready only when backward has ended",
+         .thresholds = of_single_bucket,
+         .source = ddp,
+         .instead_of = "missing-overlap",
+         .judge_point = judges::single_bucket},
+    Rule{.name = "small-gemms",
+         .looks_at = "the rate of the GEMMs without communication against the measured ceiling",
+         .thresholds = of_gemms,
+         .source = matmul_guide,
+         .judge_point = judges::small_gemms},
+    Rule{.name = "slower-gemms",
+         .looks_at = "what GEMMs take longer than ideal scaling from the baseline gives them",
+         .thresholds = of_lost_gemms,
+         .source = "POP CoE metrics, computation scalability; docs/breakdown.md",
+         .judge_point = judges::slower_gemms},
+    Rule{.name = "small-microbatch",
+         .looks_at =
+             "tokens of a microbatch: GEMMs with fewer rows than the GPU has FLOP per byte, "
+             "or one sample at a low MFU",
+         .thresholds = of_microbatch,
+         .source = "Megatron-LM, SC21 (arXiv 2104.04473), table 1; NVIDIA Matrix Multiplication "
+                   "Background guide",
+         .instead_of = "small-gemms",
+         .judge_point = judges::small_microbatch},
+    Rule{.name = "throttling",
+         .looks_at = "reasons that clocks were held down for, while the point ran",
+         .thresholds = {},
+         .source = "NVML clock event reasons, docs/device-state.md",
+         .scope = Scope::faults,
+         .judge_point = judges::throttling},
+    Rule{.name = "few-microbatches",
+         .looks_at = "the bubble of the pipeline's schedule, (p-1)/(m+p-1)",
+         .thresholds = of_microbatches,
+         .source = sc21,
+         .judge_point = judges::few_microbatches},
+    Rule{.name = "bubble-beyond-schedule",
+         .looks_at = "the measured bubble beyond what the schedule asks for among equal ranks",
+         .thresholds = of_bubble,
+         .source = "Megatron-LM, SC21 (arXiv 2104.04473), docs/breakdown.md",
+         .judge_point = judges::bubble_beyond_schedule},
+    Rule{.name = "slow-rank",
+         .looks_at = "ranks whose own GEMMs take longer than those of like ranks",
+         .thresholds = {},
+         .source = "docs/breakdown.md",
+         .scope = Scope::faults,
+         .judge_point = judges::slow_rank},
+    Rule{.name = "slow-link",
+         .looks_at = "groups that take longer a byte than others that do the same",
+         .thresholds = {},
+         .source = "docs/breakdown.md",
+         .scope = Scope::faults,
+         .judge_point = judges::slow_link},
+    Rule{.name = "imbalance",
+         .looks_at = "waiting for ranks that are late again and again",
+         .thresholds = of_waiting,
+         .source = of_pop,
+         .scope = Scope::faults,
+         .judge_point = judges::imbalance},
+    Rule{.name = "noise",
+         .looks_at = "waiting for ranks that are late now and then",
+         .thresholds = of_waiting,
+         .source = "Petrini, Kerbyson, Pakin, SC03; docs/breakdown.md",
+         .scope = Scope::faults,
+         .judge_point = judges::noise},
+    Rule{.name = "wide-interval",
+         .looks_at = "the 95% interval of the step time",
+         .thresholds = of_interval,
+         .source = "Hoefler, Belli, SC15; docs/statistics.md",
+         .judge_point = judges::wide_interval},
+    Rule{.name = "launch-spread",
+         .looks_at = "how far step times of several launches lie apart",
+         .thresholds = of_launches,
+         .source = "docs/launches.md: launches of one program differed by 3.9%",
+         .judge_point = judges::launch_spread},
+    Rule{.name = "slow-pair",
+         .looks_at = "pairs of ranks that fall behind others on the same kind of link",
+         .thresholds = {},
+         .source = "docs/micro-benchmarks.md",
+         .scope = Scope::run,
+         .judge_run = judges::slow_pair},
+    Rule{.name = "pcie-for-nvlink",
+         .looks_at = "GPUs of a node that PCIe joins though they have NVLink",
+         .thresholds = {},
+         .source = "NVML, datasheets, preflight (docs/preflight.md)",
+         .scope = Scope::run,
+         .judge_run = judges::pcie_for_nvlink},
+    Rule{.name = "far-numa",
+         .looks_at = "ranks, GPUs and adapters on different NUMA nodes",
+         .thresholds = {},
+         .source = "preflight (docs/preflight.md)",
+         .scope = Scope::run,
+         .judge_run = judges::far_numa},
+};
+
+}  // namespace
+
+std::span<const Rule> rules() { return table; }
+
+double threshold_of(const Rule& rule, std::string_view what) {
+  const auto found = std::ranges::find(rule.thresholds, what, &Threshold::what);
+  if (found == rule.thresholds.end()) throw std::out_of_range("a rule without that threshold");
+  return found->value;
+}
+
+}  // namespace isoscale::analysis

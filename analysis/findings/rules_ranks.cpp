@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/findings/judges.hpp"
+#include "analysis/findings/point_facts.hpp"
+#include "analysis/statistics/statistics.hpp"
+#include "units/text.hpp"
+
+/// Rules about ranks, links, and how far times vary.
+namespace isoscale::analysis::judges {
+namespace {
+
+using Causes = std::vector<const NamedCause*>;
+
+Causes causes_of(const PointReport& point, std::string_view kind) {
+  Causes found;
+  for (const NamedCause& cause : point.causes.named) {
+    if (cause.kind == kind) found.push_back(&cause);
+  }
+  return found;
+}
+
+const NamedCause* largest(const Causes& causes) {
+  const auto found = std::ranges::max_element(causes, {}, &NamedCause::size);
+  return found == causes.end() ? nullptr : *found;
+}
+
+std::string and_more(std::size_t others, std::string_view noun) {
+  if (others == 0) return "";
+  return fmt::format(" ({} more {}{})", others, noun, others == 1 ? "" : "s");
+}
+
+/// "rank 3 (node1)", "ranks 0, 1, 2 and 5 more".
+std::string ranks_of(const PointSubject& subject, const std::vector<int>& ranks) {
+  constexpr std::size_t most = 3;
+  if (ranks.size() == 1) return short_place(subject.run, *subject.point.data, ranks.front());
+  std::string text = "ranks ";
+  for (std::size_t i = 0; i < std::min(most, ranks.size()); ++i) {
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", ranks[i]);
+  }
+  return ranks.size() > most ? text + fmt::format(" and {} more", ranks.size() - most) : text;
+}
+
+Evidence in_full(const NamedCause& cause) {
+  return {.what = "cause", .unit = Unit::text, .text = cause.text};
+}
+
+/// The part of the step that what takes `factor` times as long could do without.
+std::optional<double> avoidable(std::optional<double> share, double factor) {
+  if (!share || !(factor > 1)) return std::nullopt;
+  return std::clamp(*share * (1 - 1 / factor), 0.0, 1.0);
+}
+
+/// Compute of that rank as a share of its step, of an average one where it was not traced.
+std::optional<double> compute_share(const BreakdownResult& breakdown, int rank) {
+  if (!breakdown.mean) return std::nullopt;
+  for (std::size_t i = 0; i < breakdown.ranks.size(); ++i) {
+    const Breakdown& own = breakdown.of_rank[i];
+    if (breakdown.ranks[i] == rank && own.step > 0) return own.compute / own.step;
+  }
+  return breakdown.mean->compute / breakdown.mean->step;
+}
+
+bool is_slow(const PointReport& point, int rank) {
+  return std::ranges::any_of(causes_of(point, "slow rank"),
+                             [&](const NamedCause* cause) { return cause->ranks.front() == rank; });
+}
+
+}  // namespace
+
+Said slow_rank(const PointSubject& subject, const Rule& /*rule*/) {
+  const Causes slow = causes_of(subject.point, "slow rank");
+  const NamedCause* const worst = largest(slow);
+  if (worst == nullptr) return std::nullopt;
+  Judgement said{.severity = avoidable(compute_share(subject.point.breakdown, worst->ranks.front()),
+                                       worst->size)};
+  said.sentence =
+      fmt::format("{} is slow: its GEMMs take {:.2f} times as long as those of others{}",
+                  ranks_of(subject, worst->ranks), worst->size, and_more(slow.size() - 1, "rank"));
+  said.evidence = {{.what = "GEMM time", .unit = Unit::factor, .value = worst->size}};
+  for (const NamedCause* const cause : slow) said.evidence.push_back(in_full(*cause));
+  said.next_step =
+      "look at its clocks, temperature and other processes; isoscale check compares ranks";
+  return said;
+}
+
+Said slow_link(const PointSubject& subject, const Rule& /*rule*/) {
+  const Causes slow = causes_of(subject.point, "slow link");
+  const NamedCause* const worst = largest(slow);
+  if (worst == nullptr) return std::nullopt;
+  const auto& mean = subject.point.breakdown.mean;
+  const auto share = mean ? std::optional{mean->transfer / mean->step} : std::nullopt;
+  Judgement said{.severity = avoidable(share, worst->size)};
+  // The cause that names what all slow links share, where there is one.
+  const NamedCause& shared = *slow.back();
+  const bool has_shared = shared.text.starts_with("slow links share");
+  said.sentence = fmt::format("the link among {} takes {:.2f} times as long a byte as others{}",
+                              ranks_of(subject, worst->ranks), worst->size,
+                              and_more(slow.size() - (has_shared ? 2 : 1), "link"));
+  said.evidence = {{.what = "time a byte", .unit = Unit::factor, .value = worst->size}};
+  for (const NamedCause* const cause : slow) said.evidence.push_back(in_full(*cause));
+  said.next_step = has_shared
+                       ? "look at adapter, cable and port of " + ranks_of(subject, shared.ranks)
+                       : "measure the pairs: isoscale run --workload p2p; ports: isoscale check";
+  return said;
+}
+
+Said imbalance(const PointSubject& subject, const Rule& rule) {
+  const NamedCause* cause = largest(causes_of(subject.point, "imbalance"));
+  const bool divided = cause != nullptr;
+  if (!divided) cause = largest(causes_of(subject.point, "waiting"));
+  if (cause == nullptr || !(cause->size > threshold_of(rule, "waiting"))) return std::nullopt;
+  // That it is slow says why already.
+  if (!cause->ranks.empty() && is_slow(subject.point, cause->ranks.front())) return std::nullopt;
+  const std::string whom =
+      cause->ranks.empty() ? std::string{} : ", mostly for " + ranks_of(subject, cause->ranks);
+  Judgement said{.severity = cause->size};
+  said.sentence =
+      fmt::format("{} of the step is waiting for late ranks{}{}",
+                  units::format_percent(cause->size), whom, divided ? "" : "; it may be chance");
+  said.evidence = {{.what = "waiting", .value = cause->size}, in_full(*cause)};
+  said.next_step = divided ? "compare ranks: breakdown_of_rank in isoscale report --format json"
+                           : "trace more steps to tell imbalance from noise: --trace-steps 16";
+  return said;
+}
+
+Said noise(const PointSubject& subject, const Rule& rule) {
+  const NamedCause* const cause = largest(causes_of(subject.point, "noise"));
+  if (cause == nullptr || !(cause->size > threshold_of(rule, "waiting"))) return std::nullopt;
+  Judgement said{.severity = cause->size};
+  said.sentence = fmt::format("{} of the step is waiting for ranks that are late now and then",
+                              units::format_percent(cause->size));
+  said.evidence = {{.what = "waiting", .value = cause->size}};
+  for (const std::string& sentence : subject.point.flags.sentences) {
+    said.evidence.push_back({.what = "steps", .unit = Unit::text, .text = sentence});
+  }
+  said.next_step = "other processes on these nodes? srun --exclusive; leave a core to the system";
+  return said;
+}
+
+Said wide_interval(const PointSubject& subject, const Rule& rule) {
+  const auto& time = subject.point.step_time;
+  const auto half = time ? relative_half_width(*time) : std::nullopt;
+  // That launches differ is another rule's.
+  if (!half || subject.launch_spread || !(*half > threshold_of(rule, "half width"))) {
+    return std::nullopt;
+  }
+  Judgement said;
+  said.sentence =
+      fmt::format("the step time is only known to ±{}: smaller differences mean nothing",
+                  units::format_percent(*half));
+  said.evidence = {
+      {.what = "half width of the 95% interval", .value = *half},
+      {.what = "median", .unit = Unit::seconds, .value = time->median},
+      {.what = "steps", .unit = Unit::count, .value = static_cast<double>(subject.point.steps)}};
+  for (const std::string& sentence : subject.point.flags.sentences) {
+    said.evidence.push_back({.what = "steps", .unit = Unit::text, .text = sentence});
+  }
+  said.next_step = "measure longer (--max-time 60s), on nodes of its own (srun --exclusive)";
+  return said;
+}
+
+Said launch_spread(const PointSubject& subject, const Rule& rule) {
+  const auto& spread = subject.launch_spread;
+  const auto& time = subject.point.step_time;
+  if (!spread || !time || !(*spread > threshold_of(rule, "spread"))) return std::nullopt;
+  Judgement said;
+  said.sentence = fmt::format("launches differ by {} of the step: compare by several launches only",
+                              units::format_percent(*spread));
+  said.evidence = {
+      {.what = "spread", .value = *spread},
+      {.what = "fastest", .unit = Unit::seconds, .value = time->minimum},
+      {.what = "slowest", .unit = Unit::seconds, .value = time->maximum},
+      {.what = "launches", .unit = Unit::count, .value = static_cast<double>(time->samples)}};
+  said.next_step = "more launches; compare where each ran: isoscale report of one file at a time";
+  return said;
+}
+
+}  // namespace isoscale::analysis::judges

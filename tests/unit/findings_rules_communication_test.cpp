@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "findings_samples.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using mesh::Axis;
+using program::OpKind;
+using samples::evidence;
+using samples::find;
+using samples::findings_of;
+using samples::Script;
+using samples::traced_point;
+using testing::HasSubstr;
+
+constexpr double kib = 1024, mib = 1024 * kib;
+
+/// A GEMM and an all-reduce one after the other on one stream.
+results::PointData one_stream(int computed) {
+  return traced_point({.dp = 2}, Script{}.compute().all_reduce(Axis::dp),
+                      {{{0, computed}, {computed, 1000}}});
+}
+
+/// Two GEMMs, and an all-reduce on a stream of its own, which begins when the first has ended.
+results::PointData two_streams(int begin, int end, int resume) {
+  const Script script = Script{}.compute().all_reduce(Axis::dp, 1).after(0, 1).compute();
+  return traced_point({.dp = 2}, script, {{{0, begin}, {begin, end}, {resume, 1000}}});
+}
+
+/// `count` buckets of `bytes` after one GEMM, on a stream of their own; they take 30% of the step.
+results::PointData buckets(int count, double bytes) {
+  Script script;
+  script.compute();
+  samples::Spans spans{{0, 700}};
+  for (int i = 0; i < count; ++i) {
+    script.all_reduce(Axis::dp, 1).after(0, 1);
+    spans.emplace_back(700 + 300 * i / count, 700 + 300 * (i + 1) / count);
+  }
+  results::PointData point = traced_point({.dp = 2}, script, {spans});
+  for (program::OutlineOp& op : point.outline.outlines.front().ops) {
+    if (op.kind != OpKind::all_reduce) continue;
+    op.bytes = static_cast<std::uint64_t>(bytes);
+    op.place.phase = program::Phase::gradient_reduction;
+  }
+  point.options["bucket"] = "25MiB";
+  return point;
+}
+
+/// 20 us and 10 GB/s: half of a call is latency at 200 kB.
+results::RunData calibrated(results::PointData point) {
+  results::RunData run = samples::run_of(std::move(point));
+  run.calibration.emplace();
+  run.calibration->curves.push_back({.op = "all_reduce",
+                                     .dtype = "f32",
+                                     .link_class = "one node",
+                                     .implementation = "library",
+                                     .members = 2,
+                                     .nodes = 1,
+                                     .latency = results::Fitted{.value = 20e-6},
+                                     .bandwidth = results::Fitted{.value = 10e9}});
+  return run;
+}
+
+TEST(CommunicationRatio, IsFoundAboveAFifthOfTheStep) {
+  const auto all = findings_of(one_stream(650));
+  const Finding* const found = find(all, "communication-ratio");
+  ASSERT_NE(found, nullptr);
+  EXPECT_DOUBLE_EQ(found->severity.value(), 0.35);
+  EXPECT_EQ(found->sentence, "2 ranks: communication takes 35.0% of the step, hardly any hidden");
+  EXPECT_DOUBLE_EQ(evidence(*found, "exposed transfer"), 0.35);
+  EXPECT_EQ(find(findings_of(one_stream(810)), "communication-ratio"), nullptr);
+}
+
+TEST(CommunicationRatio, IsNoneWhereCommunicationIsHidden) {
+  const auto all = findings_of(two_streams(300, 900, 300));
+  EXPECT_EQ(find(all, "communication-ratio"), nullptr);
+}
+
+TEST(CommunicationRatio, SendsToTheCausesWhereMostIsWaiting) {
+  const Script script = Script{}.compute().all_reduce(Axis::dp);
+  const auto all = findings_of(
+      traced_point({.dp = 2}, script, {{{0, 300}, {300, 1000}}, {{0, 900}, {900, 1000}}}));
+  const Finding* const found = find(all, "communication-ratio");
+  ASSERT_NE(found, nullptr);
+  EXPECT_DOUBLE_EQ(evidence(*found, "waiting for late partners"), 0.3);
+  EXPECT_THAT(found->next_step, HasSubstr("late ranks"));
+}
+
+TEST(MissingOverlap, IsFoundWhereAStreamOfItsOwnHidesNothing) {
+  const auto all = findings_of(two_streams(600, 900, 900));
+  const Finding* const found = find(all, "missing-overlap");
+  ASSERT_NE(found, nullptr);
+  EXPECT_DOUBLE_EQ(found->severity.value(), 0.3);
+  EXPECT_THAT(found->next_step, HasSubstr("--trace"));
+}
+
+TEST(MissingOverlap, IsFoundOfGroupsThatVaryAlongOneOfTheirAxes) {
+  results::PointData point = two_streams(600, 900, 900);
+  point.outline.outlines[0].ops[1].axes = {Axis::cp, Axis::ep, Axis::dp};
+  EXPECT_NE(find(findings_of(std::move(point)), "missing-overlap"), nullptr);
+}
+
+TEST(MissingOverlap, IsNoneWhereHalfIsHiddenOrNothingWasAskedFor) {
+  EXPECT_EQ(find(findings_of(two_streams(300, 900, 600)), "missing-overlap"), nullptr);
+  EXPECT_EQ(find(findings_of(one_stream(600)), "missing-overlap"), nullptr);
+}
+
+TEST(MissingOverlap, NamesFoldedStreams) {
+  results::PointData point = two_streams(600, 900, 900);
+  point.folded = true;
+  point.folded_reason = "the rank has fewer than two cores";
+  const auto all = findings_of(std::move(point));
+  const Finding* const found = find(all, "missing-overlap");
+  ASSERT_NE(found, nullptr);
+  EXPECT_THAT(found->sentence, HasSubstr("streams were played as one"));
+  EXPECT_THAT(found->next_step, HasSubstr("two cores"));
+}
+
+TEST(MissingOverlap, BlamesTheSettingThatKeepsIssueOrder) {
+  results::RunData run = samples::run_of(two_streams(600, 900, 900));
+  run.environment = {{"CUDA_DEVICE_MAX_CONNECTIONS", "1"}};
+  const auto all = findings_of(run);
+  ASSERT_NE(find(all, "missing-overlap"), nullptr);
+  EXPECT_THAT(find(all, "missing-overlap")->next_step, HasSubstr("CUDA_DEVICE_MAX_CONNECTIONS=1"));
+}
+
+TEST(SmallBuckets, AreFoundWhereACallIsMostlyLatency) {
+  const auto all = findings_of(calibrated(buckets(6, 50e3)));
+  const Finding* const found = find(all, "small-buckets");
+  ASSERT_NE(found, nullptr);
+  // 50 kB take 5 us beside 20 us of latency: 80% of 30% of the step.
+  EXPECT_NEAR(found->severity.value(), 0.8 * 0.3, 1e-12);
+  EXPECT_EQ(evidence(*found, "buckets"), 6);
+  // Four times the 200 kB of half latency, in whole KiB.
+  EXPECT_THAT(found->next_step, HasSubstr("bucket=782KiB"));
+}
+
+TEST(SmallBuckets, AreNoneWhereTheyAreLargeOrFew) {
+  EXPECT_EQ(find(findings_of(calibrated(buckets(6, 250e3))), "small-buckets"), nullptr);
+  EXPECT_EQ(find(findings_of(calibrated(buckets(3, 50e3))), "small-buckets"), nullptr);
+}
+
+TEST(SmallBuckets, AreGuessedWithoutACalibrationOnGpusAlone) {
+  results::RunData run = samples::run_of(buckets(6, 50e3));
+  EXPECT_EQ(find(findings_of(run), "small-buckets"), nullptr);
+  run.device = "cuda";
+  const auto all = findings_of(run);
+  ASSERT_NE(find(all, "small-buckets"), nullptr);
+  EXPECT_FALSE(find(all, "small-buckets")->severity);
+  EXPECT_THAT(find(all, "small-buckets")->sentence, HasSubstr("may be bound"));
+  run.points[0] = buckets(6, 2 * mib);
+  EXPECT_EQ(find(findings_of(run), "small-buckets"), nullptr);
+}
+
+TEST(SingleBucket, IsFoundAndStandsForTheMissingOverlap) {
+  const auto all = findings_of(buckets(1, 20 * mib));
+  const Finding* const found = find(all, "single-bucket");
+  ASSERT_NE(found, nullptr);
+  EXPECT_NEAR(found->severity.value(), 0.75 * 0.3, 1e-12);
+  EXPECT_THAT(found->next_step, HasSubstr("bucket=5MiB"));
+  EXPECT_EQ(find(all, "missing-overlap"), nullptr);
+}
+
+TEST(SingleBucket, IsNoneOfSeveralOrOfASmallOneOrWithoutOverlap) {
+  EXPECT_EQ(find(findings_of(buckets(2, 20 * mib)), "single-bucket"), nullptr);
+  EXPECT_EQ(find(findings_of(buckets(1, 2 * mib)), "single-bucket"), nullptr);
+  results::PointData point = buckets(1, 20 * mib);
+  point.options["overlap"] = "off";
+  EXPECT_EQ(find(findings_of(std::move(point)), "single-bucket"), nullptr);
+}
+
+TEST(SingleBucket, IsJudgedByTheCalibrationWhereThereIsOne) {
+  // Quarters of 2 MiB are 524 kB, more than the 200 kB of half latency; of 700 kB they are less.
+  EXPECT_NE(find(findings_of(calibrated(buckets(1, 2 * mib))), "single-bucket"), nullptr);
+  EXPECT_EQ(find(findings_of(calibrated(buckets(1, 700e3))), "single-bucket"), nullptr);
+}
+
+}  // namespace
+}  // namespace isoscale::analysis

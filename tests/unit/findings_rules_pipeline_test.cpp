@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "findings_samples.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using samples::evidence;
+using samples::find;
+using samples::findings_of;
+using samples::Script;
+using testing::HasSubstr;
+
+/// A pipeline without traces.
+results::PointData pipeline(int stages, int microbatches, const char* schedule = "1f1b") {
+  results::PointData point = samples::measured(0, {.pp = stages}, 80e-3);
+  point.workload = "pp";
+  point.options = {
+      {"microbatches", std::to_string(microbatches)}, {"microbatch", "2"}, {"schedule", schedule}};
+  return point;
+}
+
+TEST(FewMicrobatches, AreFoundWithTheNumberThatIsEnough) {
+  const auto all = findings_of(pipeline(4, 8));
+  const Finding* const found = find(all, "few-microbatches");
+  ASSERT_NE(found, nullptr);
+  EXPECT_DOUBLE_EQ(found->severity.value(), 3.0 / 11);
+  EXPECT_EQ(found->sentence,
+            "4 ranks: 8 microbatches on 4 stages: the 1f1b schedule alone leaves 27.3% idle");
+  // 27 leave 3/30.
+  EXPECT_THAT(found->next_step, HasSubstr("--set microbatches=27 leaves 10.0%"));
+}
+
+TEST(FewMicrobatches, AreNoneWhereTheyAreEnough) {
+  for (int stages = 2; stages <= 64; ++stages) {
+    const auto enough = findings_of(pipeline(stages, 9 * (stages - 1)));
+    EXPECT_EQ(find(enough, "few-microbatches"), nullptr) << stages;
+    const auto all = findings_of(pipeline(stages, 9 * (stages - 1) - 1));
+    ASSERT_NE(find(all, "few-microbatches"), nullptr) << stages;
+    EXPECT_EQ(evidence(*find(all, "few-microbatches"), "enough"), 9 * (stages - 1));
+  }
+}
+
+TEST(FewMicrobatches, AreNoneOfSchedulesWithAnotherFormulaOrOfOneStage) {
+  EXPECT_EQ(find(findings_of(pipeline(4, 8, "interleaved")), "few-microbatches"), nullptr);
+  EXPECT_EQ(find(findings_of(pipeline(1, 1)), "few-microbatches"), nullptr);
+  EXPECT_NE(find(findings_of(pipeline(4, 8, "gpipe")), "few-microbatches"), nullptr);
+}
+
+/// Two stages that compute one microbatch forward and backward on a network that takes no time;
+/// nanoseconds. While one computes, the other waits.
+results::PointData two_stages(int first, int second) {
+  using samples::trace;
+  const int middle = first + 2 * second, end = 2 * (first + second);
+  results::PointData point = pipeline(2, 9);
+  samples::set_trace(
+      point, samples::point(
+                 {.pp = 2},
+                 {Script{}.compute().send(1).receive(1).compute(),
+                  Script{}.receive(-1).compute().compute().send(-1)},
+                 {{trace(0, {0, end}, {{0, first}, {first, first}, {first, middle}, {middle, end}}),
+                   trace(1, {0, middle},
+                         {{0, first},
+                          {first, first + second},
+                          {first + second, middle},
+                          {middle, middle}})}}));
+  for (program::Outline& outline : point.outline.outlines) {
+    for (program::OutlineOp& op : outline.ops) {
+      if (op.kind == program::OpKind::gemm) op.flop = 1e3;
+    }
+  }
+  samples::add_traced_steps(point, 80e-3, 1.0);
+  return point;
+}
+
+TEST(BubbleBeyondSchedule, IsFoundOfUnequalStages) {
+  EXPECT_EQ(find(findings_of(two_stages(300, 300)), "bubble-beyond-schedule"), nullptr);
+  const results::PointData unequal = two_stages(100, 500);
+  const BreakdownResult parts = breakdown(unequal);
+  const auto all = findings_of(unequal);
+  const Finding* const found = find(all, "bubble-beyond-schedule");
+  ASSERT_NE(found, nullptr) << parts.missing;
+  ASSERT_TRUE(parts.mean && parts.schedule_bubble);
+  const double excess = (parts.mean->bubble - *parts.schedule_bubble) / parts.mean->step;
+  EXPECT_NEAR(found->severity.value(), excess, 1e-12);
+  EXPECT_THAT(found->sentence, HasSubstr("stages may be unequal"));
+}
+
+}  // namespace
+}  // namespace isoscale::analysis

@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analysis/findings/findings.hpp"
+#include "report_samples.hpp"
+
+/// Hand-made runs for the tests of findings.
+namespace isoscale::samples {
+
+/// Begin and end of each op of a rank, in thousandths of a step.
+using Spans = std::vector<std::pair<int, int>>;
+
+/// A point that is ok, on which all ranks play `script` in a traced step of 1000 ns; spans[rank].
+inline results::PointData traced_point(mesh::Shape shape, const Script& script,
+                                       const std::vector<Spans>& spans) {
+  const auto ranks = static_cast<std::size_t>(shape.size());
+  timeline::Timeline step;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    step.ranks.push_back(trace(static_cast<int>(rank), {0, 1000}, spans[rank % spans.size()]));
+  }
+  results::PointData made = measured(0, shape, 1e-6);
+  set_trace(made, point(shape, std::vector<Script>(ranks, script), std::move(step)));
+  made.outline.outlines.resize(1);
+  made.outline.outline_of_rank.assign(ranks, 0);
+  add_traced_steps(made, 1e-6, 1.0);
+  return made;
+}
+
+inline results::RunData run_of(results::PointData point) {
+  results::RunData made = run();
+  made.points = {std::move(point)};
+  return made;
+}
+
+inline std::vector<analysis::Finding> findings_of(const results::RunData& run) {
+  return analysis::findings_of(analysis::make_report(run, "a.h5", {}));
+}
+inline std::vector<analysis::Finding> findings_of(results::PointData point) {
+  return findings_of(run_of(std::move(point)));
+}
+
+/// The finding of a rule; null where there is none. Not owned.
+inline const analysis::Finding* find(const std::vector<analysis::Finding>& all,
+                                     std::string_view rule) {
+  const auto found = std::ranges::find(all, rule, &analysis::Finding::rule);
+  return found == all.end() ? nullptr : &*found;
+}
+
+/// The value of a finding's evidence; -1 without it.
+inline double evidence(const analysis::Finding& finding, std::string_view what) {
+  const auto found = std::ranges::find(finding.evidence, what, &analysis::Evidence::what);
+  return found == finding.evidence.end() ? -1 : found->value;
+}
+
+}  // namespace isoscale::samples
