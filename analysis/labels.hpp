@@ -30,4 +30,13 @@ inline constexpr std::size_t fewest_steps = 6;
   return std::ranges::find_first_of(labels, unsound_labels) == labels.end();
 }
 
+/// Those of `labels` that are unsound, in the order of their list.
+[[nodiscard]] inline std::vector<std::string> unsound(const std::vector<std::string>& labels) {
+  std::vector<std::string> found;
+  for (const std::string_view label : unsound_labels) {
+    if (has_label(labels, label)) found.emplace_back(label);
+  }
+  return found;
+}
+
 }  // namespace isoscale::analysis

@@ -2,10 +2,109 @@
 // SPDX-License-Identifier: MIT
 #include "compare_command.hpp"
 
-namespace isoscale {
+#include <fmt/format.h>
 
-base::ExitCode compare_command(const config::CompareCommand&) {
-  throw base::UsageError("compare: not built yet");
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/compare/compare_render.hpp"
+#include "analysis/compare/comparison.hpp"
+#include "analysis/compare/sides.hpp"
+#include "analysis/launches/distinct.hpp"
+#include "analysis/report.hpp"
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "print.hpp"
+#include "results/reader.hpp"
+
+namespace isoscale {
+namespace {
+
+/// The launches of each side, each once.
+std::vector<analysis::RunFiles> read_sides(const config::CompareCommand& command) {
+  std::vector<analysis::RunFiles> sides;
+  for (const auto& files : command.sides) {
+    analysis::RunFiles read;
+    for (const auto& file : files) {
+      read.runs.push_back(results::read_run(file));
+      read.files.push_back(file.string());
+    }
+    sides.push_back(analysis::without_copies(std::move(read)));
+    for (const std::string& warning : sides.back().warnings) {
+      base::warn(
+          fmt::format("isoscale: side {}: {}", analysis::side_name(sides.size() - 1), warning));
+    }
+  }
+  return sides;
+}
+
+analysis::CompareOptions options_of(const config::CompareCommand& command) {
+  using Options = analysis::CompareOptions;
+  return {.baseline = command.baseline,
+          .whole_node = command.whole_node,
+          .gate = command.gate,
+          .untold = command.strict ? Options::Untold::fail : Options::Untold::warn,
+          .unlikes = command.anyway ? Options::Unlikes::compare : Options::Unlikes::refuse};
+}
+
+std::string render(const analysis::Comparison& comparison, config::CompareFormat format) {
+  switch (format) {
+    case config::CompareFormat::json:
+      return analysis::render_json(comparison);
+    case config::CompareFormat::csv:
+      return analysis::render_csv(comparison);
+    case config::CompareFormat::junit:
+      return analysis::render_junit(comparison);
+    case config::CompareFormat::markdown:
+      return analysis::render_markdown(comparison);
+    case config::CompareFormat::text:
+      break;
+  }
+  return analysis::render_text(comparison);
+}
+
+/// Each difference on a line of its own.
+std::string refusal(const analysis::Comparison& comparison) {
+  std::string text = "what was measured is not alike, so it is not compared:";
+  for (const analysis::Unlike& at : comparison.unlike) text += "\n  " + analysis::text_of(at);
+  return text +
+         "\nmeasure the same on all sides, or compare it all the same, marked, with --anyway";
+}
+
+}  // namespace
+
+base::ExitCode compare_command(const config::CompareCommand& command) {
+  if (!command.html.empty()) {
+    throw base::UsageError(
+        "--html: this build cannot write pages of a comparison; --format markdown or json says the "
+        "same");
+  }
+  // 1. Read, and look at each launch.
+  const std::vector<analysis::RunFiles> files = read_sides(command);
+  std::vector<std::vector<analysis::RunReport>> reports;
+  for (const analysis::RunFiles& side : files) {
+    auto& of_side = reports.emplace_back();
+    for (std::size_t i = 0; i < side.runs.size(); ++i) {
+      of_side.push_back(analysis::make_report(side.runs[i], side.files[i], {}));
+    }
+  }
+  // 2. Compare.
+  const std::vector<std::span<const analysis::RunReport>> sides{reports.begin(), reports.end()};
+  analysis::Comparison comparison = analysis::compare(sides, options_of(command));
+  for (const std::string& warning : comparison.warnings) base::warn("isoscale: " + warning);
+  for (std::size_t s = 0; s < files.size(); ++s) {
+    for (const std::string& warning : files[s].warnings) {
+      comparison.warnings.push_back(fmt::format("side {}: {}", comparison.sides[s].name, warning));
+    }
+  }
+  // 3. Say it: refusals in every form that programs read, and always on standard error.
+  const bool is_text = command.format == config::CompareFormat::text;
+  if (!comparison.refused || !is_text) print(render(comparison, command.format));
+  if (comparison.refused) throw base::UsageError(refusal(comparison));
+  if (!comparison.gate) return base::ExitCode::done;
+  return comparison.gate->fails() ? base::ExitCode::regression : base::ExitCode::done;
 }
 
 }  // namespace isoscale

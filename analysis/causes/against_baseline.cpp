@@ -12,18 +12,6 @@
 namespace isoscale::analysis {
 namespace {
 
-std::optional<StepLoss> step_loss(const PointReport& point) {
-  if (!point.throughput || !point.step_time || !point.causes.costs || !point.traced_step) {
-    return std::nullopt;
-  }
-  return StepLoss{.step = point.step_time->median,
-                  .traced = *point.traced_step,
-                  .slowest = point.breakdown.slowest_step,
-                  .work = point.data->work_per_step,
-                  .ranks = point.data->ranks,
-                  .costs = *point.causes.costs};
-}
-
 /// One side of a ratio's interval, as a logarithm, from those of both times.
 double in_quadrature(double of_point, double of_baseline) {
   return std::hypot(std::max(0.0, std::log(of_point)), std::max(0.0, std::log(of_baseline)));
@@ -59,6 +47,18 @@ std::optional<Located> interval_of(const ScalingPoint& at, int worth) {
 }
 
 }  // namespace
+
+std::optional<StepLoss> step_loss(const PointReport& point) {
+  if (!point.throughput || !point.step_time || !point.causes.costs || !point.traced_step) {
+    return std::nullopt;
+  }
+  return StepLoss{.step = point.step_time->median,
+                  .traced = *point.traced_step,
+                  .slowest = point.breakdown.slowest_step,
+                  .work = point.data->work_per_step,
+                  .ranks = point.data->ranks,
+                  .costs = *point.causes.costs};
+}
 
 void add_losses(Curve& curve, const PointReport& base) {
   const std::optional<StepLoss> ideal = step_loss(base);

@@ -2,9 +2,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <optional>
+
 #include "analysis/report.hpp"
 
 namespace isoscale::analysis {
+
+/// What the waterfall takes of a point; absent without traces and step times.
+[[nodiscard]] std::optional<StepLoss> step_loss(const PointReport& point);
 
 /// Fills what the points of a curve lost against `baseline`, one of them, their speed-ups'
 /// intervals, and the laws that the curve follows. The errors of a point's time t and the

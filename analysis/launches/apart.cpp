@@ -9,6 +9,8 @@
 #include <cstddef>
 #include <set>
 
+#include "analysis/labels.hpp"
+
 namespace isoscale::analysis {
 namespace {
 
@@ -19,6 +21,12 @@ bool lie_alike(const PointReport& a, const PointReport& b) {
          a.nodes->most == b.nodes->most && a.nodes->axes == b.nodes->axes;
 }
 
+/// Whether what says that times are not the machine's is the same.
+bool is_labelled_alike(const PointReport& a, const PointReport& b) {
+  return unsound(a.data->labels) == unsound(b.data->labels) &&
+         a.data->injections == b.data->injections;
+}
+
 /// What keeps two curves on one machine apart, "" where nothing but their meshes.
 std::string why_unlike(const JoinedCurve& here, const JoinedCurve& there) {
   for (const PointReport& a : here.curve.points) {
@@ -26,6 +34,9 @@ std::string why_unlike(const JoinedCurve& here, const JoinedCurve& there) {
       if (a.data->ranks != b.data->ranks || a.data->mesh != b.data->mesh) continue;
       if (a.data->options != b.data->options) {
         return fmt::format("microbatches of {} ranks differ", a.data->ranks);
+      }
+      if (!is_labelled_alike(a, b)) {
+        return fmt::format("labels of {} ranks, or what was injected there, differ", a.data->ranks);
       }
       if (!lie_alike(a, b)) {
         return fmt::format("{} ranks lie on {} node{} here, on {} there, or in another way",
@@ -53,7 +64,8 @@ std::string told_and_ran_on(const JoinedCurve& here, const JoinedCurve& there) {
 }  // namespace
 
 bool is_same_point(const PointReport& a, const PointReport& b) {
-  return a.data->mesh == b.data->mesh && a.data->options == b.data->options && lie_alike(a, b);
+  return a.data->mesh == b.data->mesh && a.data->options == b.data->options && lie_alike(a, b) &&
+         is_labelled_alike(a, b);
 }
 
 std::string launches_text(const JoinedCurve& curve, std::span<const RunReport> reports) {

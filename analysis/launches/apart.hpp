@@ -10,7 +10,8 @@
 
 namespace isoscale::analysis {
 
-/// Whether two points of as many ranks are launches of the same: mesh, options and nodes alike.
+/// Whether two points of as many ranks are launches of the same: mesh, options, nodes, and what
+/// says that their times are not the machine's (labels, and what was put in on purpose).
 [[nodiscard]] bool is_same_point(const PointReport& a, const PointReport& b);
 
 /// Says of each curve why it was not joined with others of like experiments, and names the launches

@@ -22,16 +22,16 @@ namespace {
 using results::PointData;
 
 /// "" when it counts.
-std::string why_left_out(const PointReport& point) {
+std::string why_left_out(const PointReport& point, Counted counted) {
   const PointData& data = *point.data;
   if (data.status != results::PointStatus::ok) {
     return fmt::format("{}: {}", results::name(data.status),
                        data.reason.empty() ? "no reason was recorded" : data.reason);
   }
   if (data.verified == false) return "its results do not verify";
-  std::vector<std::string> labels = data.labels;
-  std::erase_if(labels, [](const std::string& label) { return is_scaling_result({label}); });
-  if (!labels.empty()) return fmt::format("{}", fmt::join(labels, ", "));
+  const std::vector<std::string> labels = unsound(data.labels);
+  if (counted == Counted::sound && !labels.empty())
+    return fmt::format("{}", fmt::join(labels, ", "));
   return point.throughput && point.step_time->median > 0 ? "" : "it has no step times";
 }
 
@@ -98,12 +98,13 @@ Gathered& home_of(std::vector<Gathered>& all, const Gathered& curve,
   return best == nullptr ? all.emplace_back(curve) : *best;
 }
 
-void gather(const RunReport& run, const Curve& curve, std::vector<Gathered>& all) {
+void gather(const RunReport& run, const Curve& curve, Counted counting,
+            std::vector<Gathered>& all) {
   std::vector<LaunchPoint> counted;
   std::vector<LeftOut> left_out;
   for (const PointReport& point : curve.points) {
     const LaunchPoint at{.run = &run, .point = &point};
-    if (std::string reason = why_left_out(point); !reason.empty()) {
+    if (std::string reason = why_left_out(point, counting); !reason.empty()) {
       left_out.push_back({.at = at, .reason = std::move(reason)});
     } else {
       counted.push_back(at);
@@ -207,10 +208,10 @@ std::optional<double> spread_of(const PointReport& joined) {
   return joined.step_time ? launch_spread(*joined.step_time) : std::nullopt;
 }
 
-Joined join(std::span<const RunReport> reports, const ReportOptions& options) {
+Joined join(std::span<const RunReport> reports, const ReportOptions& options, Counted counted) {
   std::vector<Gathered> all;
   for (const RunReport& report : reports) {
-    for (const Curve& curve : report.curves) gather(report, curve, all);
+    for (const Curve& curve : report.curves) gather(report, curve, counted, all);
   }
   std::vector<Experiment> experiments;
   for (const Gathered& at : all) experiments.push_back(at.experiment);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -48,13 +49,18 @@ struct Joined {
   std::vector<JoinedCurve> curves;
 };
 
+/// Which points of a launch count. Sound ones alone: others' times are not the machine's. Or all
+/// that have times, to set like beside like; labels are then part of what makes points the same.
+enum class Counted : std::uint8_t { sound, all };
+
 /// Joins curves of like experiments (see are_alike) on like machines. Launches that measured the
 /// same ranks with another mesh, other options or on another number of nodes are of curves of their
-/// own. Counted are points that are ok, not known to be wrong, and whose label does not say that
-/// their times are not the machine's; a launch labelled few-steps only where all of a point are. A
-/// curve may be left without any. `reports` outlives the
-/// result and stays where it is.
-[[nodiscard]] Joined join(std::span<const RunReport> reports, const ReportOptions& options);
+/// own. Counted are points that are ok, not known to be wrong, and, but for Counted::all, whose
+/// label does not say that their times are not the machine's; a launch labelled few-steps only
+/// where all of a point are. A curve may be left without any. `reports` outlives the result and
+/// stays where it is.
+[[nodiscard]] Joined join(std::span<const RunReport> reports, const ReportOptions& options,
+                          Counted counted = Counted::sound);
 
 /// Where a launch's point went.
 struct JoinedPlace {

@@ -5,40 +5,18 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <cmath>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "analysis/render/cells.hpp"
+#include "analysis/render/csv_cells.hpp"
 #include "analysis/render/node_cells.hpp"
 #include "analysis/render/text_escape.hpp"
 
 namespace isoscale::analysis {
 namespace {
-
-/// RFC 4180: quoted when it must be, quotes doubled.
-std::string quoted(const std::string& cell) {
-  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
-  std::string result = "\"";
-  for (const char c : cell) result += c == '"' ? std::string{"\"\""} : std::string{c};
-  return result + "\"";
-}
-
-/// A spreadsheet takes a cell that begins like this for a formula; an apostrophe makes it text.
-std::string text_cell(std::string_view text) {
-  std::string cell = escape(text);
-  if (!cell.empty() && std::string_view{"=+-@"}.find(cell.front()) != std::string_view::npos) {
-    cell.insert(cell.begin(), '\'');
-  }
-  return quoted(cell);
-}
-
-/// The shortest text that reads back as the same number; empty = unknown.
-std::string number_cell(std::optional<double> number) {
-  return number && std::isfinite(*number) ? fmt::format("{}", *number) : "";
-}
 
 using Cell = std::pair<std::string_view, std::string>;
 

@@ -35,19 +35,23 @@ std::optional<CodePoint> decode(std::string_view text) {
   return CodePoint{.value = value, .length = length};
 }
 
-/// Control characters, line and paragraph separators, and the marks that reorder or hide text.
+/// Control characters, line and paragraph separators, the marks that reorder or hide text, and what
+/// is no character.
 constexpr bool is_unsafe(std::uint32_t c) {
   return c < 0x20U || (c >= 0x7fU && c <= 0x9fU) || c == 0xadU || c == 0x61cU ||
          (c >= 0x200bU && c <= 0x200fU) || (c >= 0x2028U && c <= 0x202eU) ||
-         (c >= 0x2060U && c <= 0x206fU) || c == 0xfeffU || c >= 0xe0000U;
+         (c >= 0x2060U && c <= 0x206fU) || c == 0xfeffU || (c & 0xfffeU) == 0xfffeU ||
+         c >= 0xe0000U;
 }
 
 }  // namespace
 
-std::string escape(std::string_view text) {
+std::string escape_up_to(std::string_view text, std::size_t most) {
+  const std::size_t bytes = text.size();
   std::string result;
-  result.reserve(text.size());
-  while (!text.empty()) {
+  result.reserve(std::min(bytes, most));
+  for (std::size_t shown = 0; !text.empty(); ++shown) {
+    if (shown == most) return result + fmt::format("… (of {} bytes)", bytes);
     const auto point = decode(text);
     const std::size_t length = point ? point->length : 1;
     if (!point) {
@@ -67,6 +71,8 @@ std::string escape(std::string_view text) {
   }
   return result;
 }
+
+std::string escape(std::string_view text) { return escape_up_to(text, most_shown); }
 
 std::size_t display_width(std::string_view text) {
   return static_cast<std::size_t>(

@@ -1,0 +1,259 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/compare/compare_json.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+
+#include "analysis/compare/compare_render.hpp"
+#include "analysis/compare/sentences.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Of this format. Keys are only ever added; a change of meaning raises the major.
+constexpr std::string_view schema_version = "1.0";
+
+template <class Number>
+Json number_or_null(const std::optional<Number>& number) {
+  return number ? Json(*number) : Json{};
+}
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json{} : Json(text); }
+
+Json normalised_json(const Normalised& at) {
+  return {{"value", number_or_null(at.value)},
+          {"against", text_or_null(at.against)},
+          {"missing", text_or_null(at.missing)}};
+}
+
+Json launches_json(const std::vector<LaunchPoint>& launches) {
+  Json rows = Json::array();
+  for (const LaunchPoint& at : launches) {
+    rows.push_back({{"run", at.run->data->id},
+                    {"file", at.run->file},
+                    {"step_time", at.point->step_time->median},
+                    {"throughput", *at.point->throughput}});
+  }
+  return rows;
+}
+
+Json point_json(const Comparison& of, std::size_t curve, std::size_t s, const SideCurve& side,
+                std::size_t i) {
+  const PointReport& point = side.curve.points[i];
+  const mesh::Shape& mesh = point.data->mesh;
+  const auto& time = *point.step_time;
+  const bool known = point.speedup_interval && point.speedup_interval->lower;
+  const double ideal = point.efficiency ? *point.speedup / *point.efficiency : 1;
+  return {
+      {"ranks", point.data->ranks},
+      {"nodes", point.data->nodes},
+      {"mesh",
+       {{"dp", mesh.dp}, {"tp", mesh.tp}, {"pp", mesh.pp}, {"cp", mesh.cp}, {"ep", mesh.ep}}},
+      {"step_time",
+       {{"median", time.median},
+        {"lower", number_or_null(time.lower)},
+        {"upper", number_or_null(time.upper)},
+        {"spread", number_or_null(spread_of(point))}}},
+      {"throughput", {{"value", *point.throughput}, {"unit", point.data->throughput_unit}}},
+      {"flops_per_rank", number_or_null(point.flops_per_rank)},
+      {"efficiency",
+       {{"value", number_or_null(point.efficiency)},
+        {"lower", known ? Json(*point.speedup_interval->lower / ideal) : Json{}},
+        {"upper", known ? Json(*point.speedup_interval->upper / ideal) : Json{}}}},
+      {"launches", launches_json(side.joined->launches[i])},
+      {"labels", point.labels},
+      {"marks", marks_of(of, curve, s, point.data->ranks)},
+      {"normalised",
+       {{"peak", normalised_json(side.of_peak[i])},
+        {"link", normalised_json(side.per_link[i])},
+        {"watt", normalised_json(side.per_watt[i])}}},
+  };
+}
+
+Json left_out_json(const SideCurve& side) {
+  Json rows = Json::array();
+  for (const LeftOut& at : side.joined->left_out) {
+    rows.push_back(
+        {{"ranks", at.at.point->data->ranks}, {"file", at.at.run->file}, {"reason", at.reason}});
+  }
+  return rows;
+}
+
+Json curve_json(const Comparison& of, std::size_t c) {
+  const ComparedCurve& curve = of.curves[c];
+  Json sides = Json::array();
+  std::set<std::string> marks;
+  for (const Unlike& at : of.unlike) {
+    if (at.curve == c) marks.insert(at.what);
+  }
+  for (std::size_t s = 0; s < curve.sides.size(); ++s) {
+    if (!curve.sides[s]) continue;
+    const SideCurve& side = *curve.sides[s];
+    Json points = Json::array();
+    for (std::size_t i = 0; i < side.curve.points.size(); ++i) {
+      points.push_back(point_json(of, c, s, side, i));
+    }
+    sides.push_back({{"side", of.sides[s].name},
+                     {"machine", Json(side.joined->machine)},
+                     {"points", points},
+                     {"left_out", left_out_json(side)}});
+  }
+  const Experiment& what = curve.sides.front()->joined->experiment;
+  return {{"title", curve.title},
+          {"fingerprint", curve.sides.front()->joined->fingerprint},
+          {"workload", what.workload},
+          {"model", what.model},
+          {"dtype", what.dtype},
+          {"scaling", what.scaling},
+          {"placement", what.placement},
+          {"options", Json(what.options)},
+          {"baseline", number_or_null(curve.baseline)},
+          {"no_baseline", text_or_null(curve.no_baseline)},
+          {"marks", marks},
+          {"sides", sides}};
+}
+
+Json end_json(const UnlikeEnd& end) {
+  return {
+      {"side", text_or_null(end.side)}, {"value", text_or_null(end.value)}, {"files", end.files}};
+}
+
+Json unlike_json(const Unlike& at) {
+  return {{"what", at.what},
+          {"here", end_json(at.here)},
+          {"there", end_json(at.there)},
+          {"ranks", number_or_null(at.ranks)},
+          {"curve", at.title},
+          {"sentence", text_of(at)}};
+}
+
+Json causes_json(const std::vector<CausePart>& causes, const char* unit, double scale) {
+  Json rows = Json::array();
+  for (const CausePart& at : causes) {
+    rows.push_back({{"cause", at.cause}, {unit, scale * at.value}});
+  }
+  return rows;
+}
+
+Json difference_json(const Comparison& of, const Difference& at) {
+  constexpr double points = 100;
+  const auto& efficiency = at.efficiency;
+  const auto in_points = [&](std::optional<double> value) {
+    return value ? Json(points * *value) : Json{};
+  };
+  const std::string main = efficiency_sentence(of, at);
+  return {
+      {"curve", of.curves[at.curve].title},
+      {"curve_index", at.curve},
+      {"side", of.sides[at.side].name},
+      {"against", of.sides.front().name},
+      {"ranks", at.ranks},
+      {"launches", {{"side", at.launches}, {"against", at.launches_first}}},
+      {"throughput",
+       {{"ratio", at.throughput.value},
+        {"lower", number_or_null(at.throughput.lower)},
+        {"upper", number_or_null(at.throughput.upper)}}},
+      {"efficiency",
+       {{"points", in_points(value_of(efficiency))},
+        {"lower", efficiency ? in_points(efficiency->lower) : Json{}},
+        {"upper", efficiency ? in_points(efficiency->upper) : Json{}}}},
+      {"verdict", name(at.verdict)},
+      {"p_regression", number_or_null(at.p_regression)},
+      {"p_passed", number_or_null(at.p_passed)},
+      {"marks", marks_of(of, at.curve, at.side, at.ranks)},
+      {"why", causes_json(at.why.efficiency, "points", -points)},
+      {"why_missing", text_or_null(at.why.no_efficiency)},
+      {"step",
+       {{"against", at.why.step_first},
+        {"side", at.why.step_here},
+        {"why", causes_json(at.why.step, "seconds", 1)},
+        {"missing", text_or_null(at.why.no_step)}}},
+      {"not_separated", at.why.notes},
+      {"sentence", main.empty() ? throughput_sentence(of, at) : main},
+      {"sentences", sentences_of(of, at)},
+  };
+}
+
+Json gate_json(const Comparison& of) {
+  if (!of.gate) return {};
+  const Gate& gate = *of.gate;
+  return {{"loss", gate.loss},
+          {"verdict", gate.fails() ? "failed" : gate_word(gate)},
+          {"strict", gate.untold == CompareOptions::Untold::fail},
+          {"points", of.differences.size()},
+          {"tested", gate.tested},
+          {"regressions", gate.regressions},
+          {"passed", gate.passed},
+          {"too_noisy", gate.too_noisy},
+          {"one_launch", gate.one_launch},
+          {"sentence", gate_sentence(of)}};
+}
+
+Json sides_json(const Comparison& of) {
+  Json rows = Json::array();
+  for (const Side& side : of.sides) {
+    Json runs = Json::array();
+    for (const RunReport& run : side.runs) {
+      runs.push_back({{"id", run.data->id},
+                      {"file", run.file},
+                      {"created", run.data->created},
+                      {"status", run.data->complete ? "complete" : "partial"}});
+    }
+    rows.push_back({{"name", side.name}, {"launches", runs}});
+  }
+  return rows;
+}
+
+Json machines_json(const Comparison& of) {
+  Json rows = Json::array();
+  for (const MachineDifference& at : of.machines) {
+    Json values = Json::object();
+    for (std::size_t s = 0; s < at.values.size(); ++s) values[of.sides[s].name] = at.values[s];
+    rows.push_back({{"name", at.name}, {"values", values}});
+  }
+  return rows;
+}
+
+Json only_json(const Comparison& of) {
+  Json rows = Json::array();
+  for (const OnlyOn& at : of.only) {
+    rows.push_back({{"side", of.sides[at.side].name},
+                    {"curve", at.title},
+                    {"ranks", at.ranks},
+                    {"reason", at.reason}});
+  }
+  return rows;
+}
+
+}  // namespace
+
+Json compare_json(const Comparison& of) {
+  Json curves = Json::array(), differences = Json::array(), unlike = Json::array();
+  for (std::size_t c = 0; c < of.curves.size(); ++c) curves.push_back(curve_json(of, c));
+  for (const Difference& at : of.differences) differences.push_back(difference_json(of, at));
+  for (const Unlike& at : of.unlike) unlike.push_back(unlike_json(at));
+  return {{"schema_version", schema_version},
+          {"sides", sides_json(of)},
+          {"refused", of.refused ? unlike : Json::array()},
+          {"unlike", unlike},
+          {"machines", machines_json(of)},
+          {"only", only_json(of)},
+          {"curves", curves},
+          {"differences", differences},
+          {"gate", gate_json(of)},
+          {"warnings", of.warnings}};
+}
+
+std::string render_json(const Comparison& comparison) {
+  // ASCII only, so that printing it on a terminal is safe; bytes that are not UTF-8 are replaced.
+  return compare_json(comparison).dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace isoscale::analysis

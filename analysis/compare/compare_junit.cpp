@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <string_view>
+
+#include "analysis/compare/compare_render.hpp"
+#include "analysis/compare/compare_tables.hpp"
+#include "analysis/compare/sentences.hpp"
+#include "analysis/render/text_escape.hpp"
+
+/// JUnit's XML as continuous integration reads it: testsuites, testsuite, testcase, with failure,
+/// error or skipped inside. XML 1.0 has no control characters at all, not even as references: all
+/// text here was made visible by escape().
+namespace isoscale::analysis {
+namespace {
+
+std::string xml(std::string_view escaped) {
+  std::string result;
+  for (const char c : escaped) {
+    switch (c) {
+      case '&':
+        result += "&amp;";
+        break;
+      case '<':
+        result += "&lt;";
+        break;
+      case '>':
+        result += "&gt;";
+        break;
+      case '"':
+        result += "&quot;";
+        break;
+      default:
+        result += c;
+    }
+  }
+  return result;
+}
+
+struct Count {
+  std::size_t tests = 0, failures = 0, errors = 0, skipped = 0;
+};
+
+std::string inside(std::string_view element, std::string_view message) {
+  return fmt::format("      <{} message=\"{}\"/>\n", element, xml(message));
+}
+
+/// What a verdict is to a test: "failure", "skipped" or, passed, "".
+std::string_view element_of(const Comparison& of, Verdict verdict) {
+  const bool strict = of.gate && of.gate->untold == CompareOptions::Untold::fail;
+  if (verdict == Verdict::regression) return "failure";
+  const bool untold = verdict == Verdict::one_launch || verdict == Verdict::too_noisy;
+  if (!untold) return "";
+  return strict ? "failure" : "skipped";
+}
+
+std::string case_text(const Comparison& of, const Difference& at, Count& count) {
+  std::string name = fmt::format("{} ranks, {} against {}", at.ranks, of.sides[at.side].name,
+                                 of.sides.front().name);
+  const std::vector<std::string> marks = marks_of(of, at.curve, at.side, at.ranks);
+  if (!marks.empty()) name += escape(fmt::format(" [UNLIKE {}]", fmt::join(marks, ", ")));
+  std::string text = fmt::format("    <testcase classname=\"{}\" name=\"{}\">\n",
+                                 xml(curve_title(of, at.curve)), xml(name));
+  ++count.tests;
+  const std::string said = of.gate ? gate_detail(of, at) : throughput_sentence(of, at);
+  if (const std::string_view element = element_of(of, at.verdict); !element.empty()) {
+    (element == "failure" ? count.failures : count.skipped) += 1;
+    text += inside(element, fmt::format("{}: {}", analysis::name(at.verdict), said));
+  }
+  std::string out = said + "\n";
+  for (const std::string& sentence : sentences_of(of, at)) out += sentence + "\n";
+  return text + fmt::format("      <system-out>{}</system-out>\n    </testcase>\n", xml(out));
+}
+
+std::string refusals(const Comparison& of, Count& count) {
+  std::string text;
+  for (const Unlike& at : of.unlike) {
+    ++count.tests;
+    ++count.errors;
+    text +=
+        fmt::format("    <testcase classname=\"{}\" name=\"{}\">\n",
+                    xml(escape_up_to(at.title, 200)), xml("alike: " + escape_up_to(at.what, 200))) +
+        inside("error", "not alike: " + text_of(at)) + "    </testcase>\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string render_junit(const Comparison& of) {
+  Count count;
+  std::string cases = of.refused ? refusals(of, count) : "";
+  for (const Difference& at : of.differences) cases += case_text(of, at, count);
+  const std::string counts =
+      fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"", count.tests,
+                  count.failures, count.errors, count.skipped);
+  std::string out;
+  for (const auto& [key, value] : comparison_facts(of)) out += fmt::format("{}: {}\n", key, value);
+  return fmt::format(
+      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+      "<testsuites name=\"isoscale compare\" {0}>\n"
+      "  <testsuite name=\"isoscale compare\" {0}>\n{1}"
+      "    <system-out>{2}</system-out>\n  </testsuite>\n</testsuites>\n",
+      counts, cases, xml(out));
+}
+
+}  // namespace isoscale::analysis

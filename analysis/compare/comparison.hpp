@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analysis/compare/unlike.hpp"
+#include "analysis/compare/why.hpp"
+#include "analysis/launches/join.hpp"
+
+/// Curves of several machines, or of one over time, set side by side; pure functions over reports.
+namespace isoscale::analysis {
+
+/// What the program was asked to compare.
+struct CompareOptions {
+  std::optional<int> baseline{};  ///< rank count; absent = the first that is ok on all sides
+  bool whole_node = false;        ///< or the first that fills a node on all sides
+  std::optional<double> gate{};   ///< loss of throughput, 0.05 = 5%
+  enum class Untold : std::uint8_t { warn, fail };  ///< what the gate does where it cannot tell
+  Untold untold = Untold::warn;
+  enum class Unlikes : std::uint8_t { refuse, compare };
+  Unlikes unlikes = Unlikes::refuse;
+};
+
+/// The launches of one machine, or of one time.
+struct Side {
+  std::string name;  ///< "A", "B", ...
+  std::span<const RunReport> runs;
+  Joined joined;  ///< every point that has times, see Counted::all
+};
+
+/// A rate per what the machine has; absent with the reason.
+struct Normalised {
+  std::optional<double> value{};
+  std::string against{};  ///< what it is divided by, "datasheet peak of H200, 989 TFLOP/s"
+  std::string missing{};  ///< why there is none; "" when there is one
+};
+
+/// One side's curve of those that are compared.
+struct SideCurve {
+  const JoinedCurve* joined = nullptr;  ///< not owned: of the side
+  Curve curve;                          ///< its points against the common baseline
+  /// Of each point: FLOP/s over the peak, throughput per byte/s of a link, throughput per watt.
+  std::vector<Normalised> of_peak{}, per_link{}, per_watt{};
+};
+
+/// Curves of one experiment, one of each side that has it. The first side has.
+struct ComparedCurve {
+  std::string title;
+  std::optional<int> baseline;  ///< ranks; absent without a rank count that all sides have
+  std::string no_baseline;      ///< why there is none; "" when there is one
+  std::vector<std::optional<SideCurve>> sides;
+};
+
+/// What is said of a point. Without a gate the last three and one_launch.
+enum class Verdict : std::uint8_t {
+  regression,
+  passed,
+  too_noisy,
+  one_launch,
+  slower,
+  faster,
+  no_difference
+};
+/// "regression", "passed", "too noisy to tell", "one launch", "slower", "faster", "no difference
+/// shown"
+[[nodiscard]] std::string_view name(Verdict verdict);
+
+/// One point of a side against that of the first side.
+struct Difference {
+  std::size_t curve = 0, side = 0;
+  int ranks = 0;
+  std::size_t launches_first = 0, launches = 0;
+  /// Throughput over the first side's; the interval is Welch's of the logarithms of the launches'
+  /// medians, the value that of the medians over launches.
+  Located throughput{};
+  std::optional<Located> efficiency{};  ///< difference, 0.01 = one point; absent at the baseline
+  Verdict verdict = Verdict::one_launch;
+  /// With a gate: that there is a larger loss, that there is none, each adjusted for all points.
+  std::optional<double> p_regression{}, p_passed{};
+  std::optional<Mean> log_ratio{};  ///< absent below 3 launches on a side
+  Why why{};
+};
+
+/// A curve, or points of a compared one, that is not on both sides.
+struct OnlyOn {
+  std::size_t side = 0;
+  std::string title;
+  std::vector<int> ranks;  ///< empty = the whole curve
+  std::string reason;      ///< "" or what the other side says of it
+};
+
+/// Something of the machines that is not the same on all sides.
+struct MachineDifference {
+  std::string name;
+  std::vector<std::string> values;  ///< of each side
+};
+
+struct Gate {
+  double loss = 0;
+  CompareOptions::Untold untold = CompareOptions::Untold::warn;
+  std::size_t tested = 0, regressions = 0, passed = 0, too_noisy = 0, one_launch = 0;
+  [[nodiscard]] bool fails() const {
+    const bool told = too_noisy + one_launch == 0;
+    return regressions > 0 || (!told && untold == CompareOptions::Untold::fail);
+  }
+};
+
+/// Curves point into sides: move it, do not copy it.
+struct Comparison {
+  std::vector<Side> sides;
+  std::vector<ComparedCurve> curves;
+  std::vector<Unlike> unlike;
+  bool refused = false;  ///< for what is unlike: there are no differences
+  std::vector<MachineDifference> machines;
+  std::vector<OnlyOn> only;
+  std::vector<Difference> differences;
+  std::optional<Gate> gate;
+  std::vector<std::string> warnings{};
+};
+
+/// Compares each side with the first. `sides` are the reports of each, two or more; they outlive
+/// the result and stay where they are. Throws base::UsageError where a run is on two sides, where a
+/// side has nothing in common with the first, and where no curve has the baseline asked for.
+[[nodiscard]] Comparison compare(const std::vector<std::span<const RunReport>>& sides,
+                                 const CompareOptions& options);
+
+/// The difference of a point; null where it is on one side only.
+[[nodiscard]] const Difference* difference_of(const Comparison& comparison, std::size_t curve,
+                                              std::size_t side, int ranks);
+/// In what a point of a side is unlike, or is not like that of another launch: "dtype", "labels".
+/// Of the first side: to any.
+[[nodiscard]] std::vector<std::string> marks_of(const Comparison& comparison, std::size_t curve,
+                                                std::size_t side, int ranks);
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,213 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/compare/sentences.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "analysis/compare/differences.hpp"
+#include "analysis/render/cells.hpp"
+#include "analysis/render/sentences.hpp"
+#include "analysis/render/text_escape.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+constexpr std::size_t most_of_name = 120;
+constexpr double hundred = 100;
+
+std::string one_decimal(double value) {
+  const std::string text = fmt::format("{:.1f}", value);
+  return text == "-0.0" ? "0.0" : text;
+}
+
+/// "11.2 ± 2.0 points"; "11.2 points (9.0 to 14.1)" where the interval lies unevenly.
+std::string points_with_interval(const Located& points) {
+  const std::string value = one_decimal(hundred * points.value);
+  if (!points.lower) return value + " points";
+  const double half = (*points.upper - *points.lower) / 2;
+  const double middle = (*points.upper + *points.lower) / 2;
+  constexpr double even = 0.1;
+  if (std::abs(middle - points.value) <= even * half) {
+    return fmt::format("{} ± {} points", value, one_decimal(hundred * half));
+  }
+  return fmt::format("{} points ({} to {})", value, one_decimal(hundred * *points.lower),
+                     one_decimal(hundred * *points.upper));
+}
+
+Located negative(const Located& at) {
+  Located result{.value = -at.value};
+  if (at.lower) {
+    result.lower = -*at.upper;
+    result.upper = -*at.lower;
+  }
+  return result;
+}
+
+bool leaves_out(const Located& at, double value) {
+  return at.lower && (*at.upper < value || *at.lower > value);
+}
+
+std::string count_text(std::size_t count, std::string_view side) {
+  if (count > 2) return fmt::format("{} launches of {}", count, side);
+  return fmt::format("{} of {}", count == 1 ? "one launch" : "two launches", side);
+}
+
+/// " in one launch of A and two launches of B, from which nothing is claimed"; "" with enough.
+std::string too_few(const Comparison& of, const Difference& at) {
+  if (at.launches_first >= least_launches && at.launches >= least_launches) return "";
+  return fmt::format(", in {} and {}: nothing is claimed from fewer than {} launches a side",
+                     count_text(at.launches_first, of.sides.front().name),
+                     count_text(at.launches, of.sides[at.side].name), least_launches);
+}
+
+/// ": 8.1 dp transfer, 2.0 imbalance", each times `scale`; "" without any.
+std::string causes_text(const std::vector<CausePart>& causes, double scale, std::string_view unit) {
+  std::vector<std::string> parts;
+  for (const CausePart& at : causes) {
+    const std::string size = one_decimal(scale * at.value);
+    if (size != "0.0") parts.push_back(fmt::format("{}{} {}", size, unit, escape(at.cause)));
+  }
+  return parts.empty() ? "" : fmt::format(": {}", fmt::join(parts, ", "));
+}
+
+std::string at_ranks(const Difference& at) { return "at " + ranks_text({at.ranks}); }
+
+}  // namespace
+
+std::string efficiency_sentence(const Comparison& of, const Difference& at) {
+  if (!at.efficiency) return "";
+  const std::string& side = of.sides[at.side].name;
+  const bool lower = at.efficiency->value < 0;
+  const std::string size = points_with_interval(lower ? negative(*at.efficiency) : *at.efficiency);
+  const std::string what =
+      fmt::format("{} is {} {} {}", side, size, lower ? "lower" : "higher", at_ranks(at));
+  const std::string causes = causes_text(at.why.efficiency, lower ? hundred : -hundred, "");
+  if (!at.efficiency->lower) return what + causes + too_few(of, at);
+  if (leaves_out(*at.efficiency, 0)) return what + causes;
+  return "no difference of efficiency is shown: " + what + causes;
+}
+
+std::string throughput_sentence(const Comparison& of, const Difference& at) {
+  const bool lower = at.throughput.value < 1;
+  const double sign = lower ? -1 : 1;
+  const auto change = [sign](double ratio) { return percent(sign * (ratio - 1)); };
+  std::string text =
+      fmt::format("{}'s throughput is {} {} {}", of.sides[at.side].name,
+                  change(at.throughput.value), lower ? "lower" : "higher", at_ranks(at));
+  if (!at.throughput.lower) return text + too_few(of, at);
+  std::string ends[]{change(*at.throughput.lower), change(*at.throughput.upper)};
+  if (lower) std::swap(ends[0], ends[1]);
+  text += fmt::format(" ({} to {})", ends[0], ends[1]);
+  return leaves_out(at.throughput, 1) ? text : "no difference of throughput is shown: " + text;
+}
+
+std::string step_sentence(const Comparison& of, const Difference& at) {
+  const Why& why = at.why;
+  if (!(why.step_first > 0)) return "";
+  const double change = why.step_here / why.step_first - 1;
+  const bool longer = change > 0;
+  const std::string what = fmt::format(
+      "{}'s step is {} {} {}, {} against {}", of.sides[at.side].name, percent(std::abs(change)),
+      longer ? "longer" : "shorter", at_ranks(at), units::format(units::Seconds{why.step_here}),
+      units::format(units::Seconds{why.step_first}));
+  if (!why.no_step.empty()) return what + "; " + why.no_step;
+  return what + causes_text(why.step, (longer ? hundred : -hundred) / why.step_first, "%");
+}
+
+std::vector<std::string> sentences_of(const Comparison& of, const Difference& at) {
+  std::vector<std::string> all{throughput_sentence(of, at)};
+  if (std::string text = efficiency_sentence(of, at); !text.empty()) all.push_back(text);
+  if (std::string text = step_sentence(of, at); !text.empty()) all.push_back(text);
+  if (at.efficiency && !at.why.no_efficiency.empty()) {
+    all.push_back(fmt::format("{}, {}: {}", of.sides[at.side].name, ranks_text({at.ranks}),
+                              at.why.no_efficiency));
+  }
+  for (const std::string& note : at.why.notes) {
+    all.push_back(
+        fmt::format("{}, {}: {}", of.sides[at.side].name, ranks_text({at.ranks}), escape(note)));
+  }
+  return all;
+}
+
+std::string change_text(double ratio) {
+  const std::string text = fmt::format("{:+.1f}%", hundred * (ratio - 1));
+  return text == "-0.0%" ? "+0.0%" : text;
+}
+
+std::string change_interval(const Located& ratio) {
+  if (!ratio.lower) return std::string{undefined};
+  return change_text(*ratio.lower) + " to " + change_text(*ratio.upper);
+}
+
+std::string points_text(const std::optional<Located>& difference) {
+  if (!difference) return std::string{undefined};
+  return fmt::format("{:+.1f}", hundred * difference->value);
+}
+
+std::string points_interval(const std::optional<Located>& difference) {
+  if (!difference || !difference->lower) return std::string{undefined};
+  return fmt::format("{:+.1f} to {:+.1f}", hundred * *difference->lower,
+                     hundred * *difference->upper);
+}
+
+std::string gate_word(const Gate& gate) {
+  if (gate.fails()) return "FAILED";
+  return gate.too_noisy + gate.one_launch == 0 ? "passed" : "undecided";
+}
+
+std::string gate_sentence(const Comparison& of) {
+  const Gate& gate = *of.gate;
+  std::vector<std::string> parts;
+  const auto add = [&](std::size_t count, std::string_view what) {
+    if (count > 0) parts.push_back(fmt::format("{} {}", count, what));
+  };
+  add(gate.regressions, gate.regressions == 1 ? "regression" : "regressions");
+  add(gate.passed, "passed");
+  add(gate.too_noisy, "too noisy to tell");
+  add(gate.one_launch, "with too few launches");
+  return fmt::format("gate {}: {}: of {} point{}: {}", percent(gate.loss), gate_word(gate),
+                     of.differences.size(), of.differences.size() == 1 ? "" : "s",
+                     fmt::join(parts, ", "));
+}
+
+std::string gate_detail(const Comparison& of, const Difference& at) {
+  const std::string loss = percent(of.gate->loss);
+  const std::string said = throughput_sentence(of, at);
+  switch (at.verdict) {
+    case Verdict::regression:
+      return fmt::format("a loss above {} is established, p = {:.2g}: {}", loss, *at.p_regression,
+                         said);
+    case Verdict::passed:
+      return fmt::format("a loss above {} is excluded, p = {:.2g}: {}", loss, *at.p_passed, said);
+    case Verdict::too_noisy:
+      return fmt::format("neither a loss above {} nor less is established: {}", loss, said);
+    default:
+      return said;
+  }
+}
+
+std::string only_sentence(const Comparison& of, const OnlyOn& only) {
+  return fmt::format("{}{} only in {}: {}", escape_up_to(only.title, most_of_name),
+                     only.ranks.empty() ? "" : ", " + ranks_text(only.ranks),
+                     of.sides[only.side].name, escape(only.reason));
+}
+
+std::string files_text(const Side& side) {
+  constexpr std::size_t most_files = 4;
+  std::vector<std::string> files;
+  for (const RunReport& run : side.runs) {
+    if (files.size() < most_files) files.push_back(escape_up_to(run.file, most_of_name));
+  }
+  std::string text = fmt::format("{}", fmt::join(files, ", "));
+  if (side.runs.size() > most_files)
+    text += fmt::format(" and {} more", side.runs.size() - most_files);
+  return text;
+}
+
+}  // namespace isoscale::analysis

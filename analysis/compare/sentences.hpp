@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/compare/comparison.hpp"
+
+/// What a comparison says in words; all text is escaped.
+namespace isoscale::analysis {
+
+/// "B is 11.2 ± 2.0 points lower at 64 ranks: 8.1 dp transfer, 2.0 imbalance, 1.1 other causes"; ""
+/// at the baseline and without one.
+[[nodiscard]] std::string efficiency_sentence(const Comparison& of, const Difference& at);
+/// "B's throughput is 10.1% lower at 64 ranks (8.0% to 12.2%)".
+[[nodiscard]] std::string throughput_sentence(const Comparison& of, const Difference& at);
+/// "B's step is 11.3% longer at 64 ranks, 41.2 ms against 37.0 ms: 8.0% dp transfer, ...".
+[[nodiscard]] std::string step_sentence(const Comparison& of, const Difference& at);
+/// All of these that there are, and what could not be separated.
+[[nodiscard]] std::vector<std::string> sentences_of(const Comparison& of, const Difference& at);
+
+/// "-10.1%"; of a ratio to 1.
+[[nodiscard]] std::string change_text(double ratio);
+/// "-12.2% to -8.0%", "—" without an interval.
+[[nodiscard]] std::string change_interval(const Located& ratio);
+/// "-11.2", "-13.2 to -9.2": points of efficiency.
+[[nodiscard]] std::string points_text(const std::optional<Located>& difference);
+[[nodiscard]] std::string points_interval(const std::optional<Located>& difference);
+
+/// The gate as a whole: "FAILED", "passed", "undecided".
+[[nodiscard]] std::string gate_word(const Gate& gate);
+/// "gate 5.0%: FAILED: 1 regression of 4 points tested, ..."
+[[nodiscard]] std::string gate_sentence(const Comparison& of);
+/// What the gate says of a point, in a sentence.
+[[nodiscard]] std::string gate_detail(const Comparison& of, const Difference& at);
+
+/// "dp, tiny, ..., 4 ranks only in A: not measured on B".
+[[nodiscard]] std::string only_sentence(const Comparison& of, const OnlyOn& only);
+
+/// Which files a side is of: "a1.h5, a2.h5 and 3 more".
+[[nodiscard]] std::string files_text(const Side& side);
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,253 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/compare/sides.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "analysis/compare/pairing.hpp"
+#include "analysis/curves.hpp"
+#include "analysis/labels.hpp"
+#include "analysis/render/text_escape.hpp"
+#include "base/error.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+constexpr std::size_t most_of_name = 100;
+
+void require_other_runs(const std::vector<std::span<const RunReport>>& sides) {
+  for (std::size_t s = 0; s < sides.size(); ++s) {
+    for (std::size_t t = s + 1; t < sides.size(); ++t) {
+      for (const RunReport& a : sides[s]) {
+        for (const RunReport& b : sides[t]) {
+          const bool same_run = !a.data->id.empty() && a.data->id == b.data->id;
+          if (!same_run && a.file != b.file) continue;
+          throw base::UsageError(fmt::format(
+              "{} (side {}) and {} (side {}) hold the same run, {}: comparing a run with itself "
+              "claims nothing; give each launch to one side only",
+              escape_up_to(a.file, most_of_name), side_name(s), escape_up_to(b.file, most_of_name),
+              side_name(t), escape_up_to(a.data->id, most_of_name)));
+        }
+      }
+    }
+  }
+}
+
+bool has_points(const JoinedCurve& curve) { return !curve.curve.points.empty(); }
+
+/// The side's other curve beside those in a pair.
+void add_ends(std::vector<Unlike> found, const Comparison& of, std::size_t here, std::size_t there,
+              std::optional<std::size_t> curve, std::vector<Unlike>& all) {
+  for (Unlike& at : found) {
+    if (!at.here.value.empty() || !at.here.files.empty()) at.here.side = of.sides[here].name;
+    at.there.side = of.sides[there].name;
+    at.curve = curve;
+    at.side = there;
+    all.push_back(std::move(at));
+  }
+}
+
+/// The compared curve that one of a side is part of.
+std::optional<std::size_t> compared_curve(const Comparison& comparison, std::size_t side,
+                                          const JoinedCurve* joined) {
+  for (std::size_t c = 0; c < comparison.curves.size(); ++c) {
+    const auto& of_side = comparison.curves[c].sides[side];
+    if (of_side && of_side->joined == joined) return c;
+  }
+  return std::nullopt;
+}
+
+void add_within(Comparison& comparison, std::size_t side) {
+  const auto& curves = comparison.sides[side].joined.curves;
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    for (const Unlike& at : not_verified(curves[i])) {
+      const auto curve = compared_curve(comparison, side, &curves[i]);
+      add_ends({at}, comparison, side, side, curve, comparison.unlike);
+    }
+    for (std::size_t j = i + 1; j < curves.size(); ++j) {
+      if (!has_points(curves[i]) || !has_points(curves[j])) continue;
+      auto curve = compared_curve(comparison, side, &curves[i]);
+      if (!curve) curve = compared_curve(comparison, side, &curves[j]);
+      add_ends(differences_within(curves[i], curves[j]), comparison, side, side, curve,
+               comparison.unlike);
+    }
+  }
+}
+
+/// All curves of the first side that another one has, with their counterparts.
+void pair_sides(Comparison& comparison) {
+  const auto& first = comparison.sides.front().joined.curves;
+  std::vector<std::vector<Pair>> pairs(comparison.sides.size());
+  for (std::size_t s = 1; s < comparison.sides.size(); ++s) {
+    pairs[s] = pair_curves(first, comparison.sides[s].joined.curves);
+  }
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    ComparedCurve curve{.title = first[i].curve.title,
+                        .baseline = {},
+                        .no_baseline = "",
+                        .sides = std::vector<std::optional<SideCurve>>(comparison.sides.size())};
+    bool found = false;
+    for (std::size_t s = 1; s < comparison.sides.size(); ++s) {
+      const auto pair = std::ranges::find(pairs[s], i, &Pair::first);
+      if (pair == pairs[s].end()) continue;
+      found = true;
+      const JoinedCurve& other = comparison.sides[s].joined.curves[pair->other];
+      curve.sides[s] = SideCurve{.joined = &other, .curve = other.curve};
+      add_ends(pair->unlike, comparison, 0, s, comparison.curves.size(), comparison.unlike);
+    }
+    if (!found) continue;
+    curve.sides.front() = SideCurve{.joined = &first[i], .curve = first[i].curve};
+    comparison.curves.push_back(std::move(curve));
+  }
+}
+
+/// Curves and points of `side` that are not on the side it is set against: the first, or, of the
+/// first, each other one.
+void add_only(Comparison& comparison, std::size_t here, std::size_t there) {
+  for (const JoinedCurve& joined : comparison.sides[here].joined.curves) {
+    if (!has_points(joined)) continue;
+    const auto curve = compared_curve(comparison, here, &joined);
+    const std::string absent = "not measured on " + comparison.sides[there].name;
+    const std::string apart =
+        joined.apart.empty() ? absent : "not joined with " + joined.apart.front();
+    if (!curve || !comparison.curves[*curve].sides[there]) {
+      comparison.only.push_back(
+          {.side = here, .title = joined.curve.title, .ranks = {}, .reason = apart});
+      continue;
+    }
+    const SideCurve& other = *comparison.curves[*curve].sides[there];
+    for (const PointReport& point : joined.curve.points) {
+      const int ranks = point.data->ranks;
+      if (point_of(other.curve, ranks) != nullptr) continue;
+      std::string reason = absent;
+      for (const LeftOut& at : other.joined->left_out) {
+        if (at.at.point->data->ranks != ranks) continue;
+        reason = fmt::format("left out on {}: {}", comparison.sides[there].name, at.reason);
+      }
+      comparison.only.push_back(
+          {.side = here, .title = joined.curve.title, .ranks = {ranks}, .reason = reason});
+    }
+  }
+}
+
+void require_common(const Comparison& comparison) {
+  for (std::size_t s = 1; s < comparison.sides.size(); ++s) {
+    const auto has = [s](const ComparedCurve& curve) { return curve.sides[s].has_value(); };
+    if (std::ranges::any_of(comparison.curves, has)) continue;
+    const auto titles = [&](std::size_t side) {
+      std::set<std::string> all;
+      for (const JoinedCurve& at : comparison.sides[side].joined.curves) {
+        std::vector<int> ranks;
+        for (const PointReport& point : at.curve.points) ranks.push_back(point.data->ranks);
+        std::string which = fmt::format("ranks {}", fmt::join(ranks, ", "));
+        if (ranks.empty()) which = "no point that counts";
+        if (ranks.empty() && !at.left_out.empty()) {
+          which += ": " + escape_up_to(at.left_out.front().reason, most_of_name);
+        }
+        all.insert(fmt::format("{} ({})", escape_up_to(at.curve.title, most_of_name), which));
+      }
+      return all.empty() ? std::string{"no curve"} : fmt::format("{}", fmt::join(all, "; "));
+    };
+    throw base::UsageError(fmt::format(
+        "{} and {} have no point in common, so there is nothing to compare: {} has {}; {} has {}",
+        comparison.sides[0].name, comparison.sides[s].name, comparison.sides[0].name, titles(0),
+        comparison.sides[s].name, titles(s)));
+  }
+}
+
+/// Whether efficiency may be against this rank count: all sides have it, and of few steps only
+/// where `few` allows.
+bool may_be_baseline(const ComparedCurve& curve, int ranks, const CompareOptions& options,
+                     bool few) {
+  return std::ranges::all_of(curve.sides, [&](const std::optional<SideCurve>& side) {
+    if (!side) return true;
+    const PointReport* const point = point_of(side->curve, ranks);
+    if (point == nullptr || (!few && has_label(point->labels, few_steps))) return false;
+    if (options.whole_node) return point->nodes && point->nodes->fills_node;
+    return !options.baseline || ranks == *options.baseline;
+  });
+}
+
+std::optional<int> baseline_of(const ComparedCurve& curve, const CompareOptions& options) {
+  for (const bool few : {false, true}) {
+    for (const PointReport& point : curve.sides.front()->curve.points) {
+      if (may_be_baseline(curve, point.data->ranks, options, few)) return point.data->ranks;
+    }
+  }
+  return std::nullopt;
+}
+
+/// What the points are against another baseline than their own side's.
+void rebase(Curve& curve, std::optional<int> ranks) {
+  curve.baseline.reset();
+  curve.per_node = false;
+  for (PointReport& point : curve.points) {
+    point.speedup.reset();
+    point.efficiency.reset();
+    point.speedup_interval.reset();
+    point.causes.waterfall.reset();
+    point.causes.serial_fraction.reset();
+  }
+  if (ranks) set_against_baseline(curve, {.baseline = ranks, .whole_node = false});
+}
+
+std::string why_no_baseline(const CompareOptions& options) {
+  if (options.whole_node) return "no rank count fills a whole node on all sides";
+  if (options.baseline) {
+    return fmt::format("{} ranks were not measured on all sides", *options.baseline);
+  }
+  return "no rank count was measured on all sides";
+}
+
+void set_baselines(Comparison& comparison, const CompareOptions& options) {
+  bool found = false;
+  for (ComparedCurve& curve : comparison.curves) {
+    curve.baseline = baseline_of(curve, options);
+    if (!curve.baseline) curve.no_baseline = why_no_baseline(options);
+    found = found || curve.baseline.has_value();
+    for (auto& side : curve.sides) {
+      if (side) rebase(side->curve, curve.baseline);
+    }
+  }
+  if (found || (!options.baseline && !options.whole_node)) return;
+  throw base::UsageError(
+      fmt::format("--baseline {}: {}",
+                  options.whole_node ? std::string{"node"} : std::to_string(*options.baseline),
+                  why_no_baseline(options)));
+}
+
+}  // namespace
+
+std::string side_name(std::size_t side) {
+  constexpr std::size_t letters = 26;
+  if (side < letters) return std::string(1, static_cast<char>('A' + side));
+  return fmt::format("side {}", side + 1);
+}
+
+std::vector<Side> join_sides(const std::vector<std::span<const RunReport>>& sides) {
+  require_other_runs(sides);
+  std::vector<Side> joined;
+  for (const auto& runs : sides) {
+    joined.push_back(
+        {.name = side_name(joined.size()), .runs = runs, .joined = join(runs, {}, Counted::all)});
+  }
+  return joined;
+}
+
+void set_side_by_side(Comparison& comparison, const CompareOptions& options) {
+  pair_sides(comparison);
+  require_common(comparison);
+  for (std::size_t s = 0; s < comparison.sides.size(); ++s) add_within(comparison, s);
+  for (std::size_t s = 1; s < comparison.sides.size(); ++s) {
+    add_only(comparison, 0, s);
+    add_only(comparison, s, 0);
+  }
+  set_baselines(comparison, options);
+}
+
+}  // namespace isoscale::analysis

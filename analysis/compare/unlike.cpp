@@ -1,0 +1,203 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/compare/unlike.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "analysis/labels.hpp"
+#include "analysis/render/sentences.hpp"
+#include "analysis/render/text_escape.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using Texts = std::map<std::string, std::string>;
+
+constexpr std::string_view not_set = "not set";
+
+bool is_of_batch(const std::string& option) {
+  return option == "batch" || option == "microbatch" || option == "microbatches";
+}
+
+/// Collects what differs between two curves.
+class Collector {
+ public:
+  Collector(const JoinedCurve& here, const JoinedCurve& there) : here_(here), there_(there) {}
+
+  void add(std::string what, std::string here, std::string there,
+           std::optional<int> ranks = std::nullopt) {
+    if (here == there) return;
+    found_.push_back(
+        {.what = std::move(what),
+         .here = {.side = "", .value = std::move(here), .files = files_of(here_, ranks)},
+         .there = {.side = "", .value = std::move(there), .files = files_of(there_, ranks)},
+         .ranks = ranks,
+         .title = here_.curve.title});
+  }
+
+  /// Every entry that is not the same; one that is absent says "not set".
+  void add_texts(const std::string& kind, const Texts& here, const Texts& there,
+                 std::optional<int> ranks = std::nullopt) {
+    Texts all = here;
+    all.insert(there.begin(), there.end());
+    for (const auto& [name, unused] : all) {
+      const std::string what = kind + " " + name;
+      if (!named_.contains(what)) add(what, value(here, name), value(there, name), ranks);
+      if (!ranks && value(here, name) != value(there, name)) named_.insert(what);
+    }
+  }
+
+  [[nodiscard]] std::vector<Unlike> take() { return std::move(found_); }
+
+ private:
+  static std::string value(const Texts& texts, const std::string& name) {
+    const auto found = texts.find(name);
+    return found == texts.end() ? std::string{not_set} : found->second;
+  }
+
+  const JoinedCurve& here_;
+  const JoinedCurve& there_;
+  std::set<std::string> named_;  ///< of the whole curve, and not again of each point
+  std::vector<Unlike> found_;
+};
+
+std::string device_of(const JoinedCurve& curve) {
+  return curve.launches.empty() ? "" : curve.launches.front().front().run->data->device;
+}
+
+/// A batch that only one end knows says nothing (see are_alike).
+void drop_unknown_batches(Texts& here, Texts& there) {
+  std::erase_if(here,
+                [&](const auto& at) { return is_of_batch(at.first) && !there.contains(at.first); });
+  std::erase_if(there,
+                [&](const auto& at) { return is_of_batch(at.first) && !here.contains(at.first); });
+}
+
+void add_experiment(const JoinedCurve& here, const JoinedCurve& there, Collector& into) {
+  const Experiment& a = here.experiment;
+  const Experiment& b = there.experiment;
+  into.add("executor", device_of(here), device_of(there));
+  into.add("workload", a.workload, b.workload);
+  into.add("model", a.model, b.model);
+  if (!a.numbers.empty() && !b.numbers.empty()) into.add_texts("model", a.numbers, b.numbers);
+  into.add("dtype", a.dtype, b.dtype);
+  into.add("scaling", a.scaling, b.scaling);
+  into.add("placement", a.placement, b.placement);
+  Texts of_a = a.options, of_b = b.options;
+  drop_unknown_batches(of_a, of_b);
+  into.add_texts("option", of_a, of_b);
+  into.add_texts("setting", a.settings, b.settings);
+}
+
+std::string labels_text(const PointReport& point) {
+  const std::vector<std::string> labels = unsound(point.data->labels);
+  return labels.empty() ? "none" : fmt::format("{}", fmt::join(labels, ", "));
+}
+
+std::string injections_text(const PointReport& point) {
+  const auto& all = point.data->injections;
+  return all.empty() ? "none" : fmt::format("{}", fmt::join(all, ", "));
+}
+
+void add_labels(const PointReport& a, const PointReport& b, Collector& into) {
+  into.add("labels", labels_text(a), labels_text(b), a.data->ranks);
+  into.add("injected", injections_text(a), injections_text(b), a.data->ranks);
+}
+
+void add_points(const JoinedCurve& here, const JoinedCurve& there, Collector& into) {
+  for (const PointReport& a : here.curve.points) {
+    const int ranks = a.data->ranks;
+    const PointReport* const b = point_of(there.curve, ranks);
+    if (b == nullptr) continue;
+    into.add("mesh", mesh::to_string(a.data->mesh), mesh::to_string(b->data->mesh), ranks);
+    into.add_texts("option", a.data->options, b->data->options, ranks);
+    add_labels(a, *b, into);
+  }
+}
+
+std::string end_text(const UnlikeEnd& end) {
+  constexpr std::size_t most_files = 3, most_characters = 100;
+  std::vector<std::string> files;
+  for (const std::string& file : end.files) {
+    if (files.size() < most_files) files.push_back(escape_up_to(file, most_characters));
+  }
+  std::string text = fmt::format("{} in {} ({}", escape_up_to(end.value, most_characters), end.side,
+                                 fmt::join(files, ", "));
+  if (end.files.size() > most_files)
+    text += fmt::format(" and {} more", end.files.size() - most_files);
+  return text + ")";
+}
+
+}  // namespace
+
+const PointReport* point_of(const Curve& curve, int ranks) {
+  const auto found = std::ranges::find_if(
+      curve.points, [ranks](const PointReport& at) { return at.data->ranks == ranks; });
+  return found == curve.points.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> files_of(const JoinedCurve& curve, std::optional<int> ranks) {
+  std::vector<std::string> files;
+  for (const auto& launches : curve.launches) {
+    for (const LaunchPoint& at : launches) {
+      if (ranks && at.point->data->ranks != *ranks) continue;
+      if (std::ranges::find(files, at.run->file) == files.end()) files.push_back(at.run->file);
+    }
+  }
+  return files;
+}
+
+std::string text_of(const Unlike& unlike) {
+  constexpr std::size_t most_characters = 200;
+  const std::string here = unlike.here.side.empty() ? "" : end_text(unlike.here) + ", ";
+  return fmt::format("{}: {}{}; {}{}", escape_up_to(unlike.what, most_characters), here,
+                     end_text(unlike.there), escape_up_to(unlike.title, most_characters),
+                     unlike.ranks ? ": " + ranks_text({*unlike.ranks}) : "");
+}
+
+std::vector<Unlike> differences_between(const JoinedCurve& here, const JoinedCurve& there) {
+  Collector found{here, there};
+  add_experiment(here, there, found);
+  add_points(here, there, found);
+  return found.take();
+}
+
+std::vector<Unlike> differences_within(const JoinedCurve& here, const JoinedCurve& there) {
+  if (!are_alike(here.experiment, there.experiment)) return {};
+  Collector found{here, there};
+  Machine of_here = here.machine, of_there = there.machine;
+  found.add_texts("machine", of_here, of_there);
+  for (const PointReport& a : here.curve.points) {
+    const PointReport* const b = point_of(there.curve, a.data->ranks);
+    if (b == nullptr || a.data->mesh != b->data->mesh || a.data->options != b->data->options) {
+      continue;
+    }
+    add_labels(a, *b, found);
+  }
+  return found.take();
+}
+
+std::vector<Unlike> not_verified(const JoinedCurve& curve) {
+  std::vector<Unlike> found;
+  for (const LeftOut& at : curve.left_out) {
+    if (at.at.point->data->verified != false) continue;
+    const std::string& said = at.at.point->data->verification;
+    found.push_back({.what = "verification",
+                     .here = {},
+                     .there = {.side = "",
+                               .value = said.empty() ? "results do not verify"
+                                                     : "results do not verify, " + said,
+                               .files = {at.at.run->file}},
+                     .ranks = at.at.point->data->ranks,
+                     .title = curve.curve.title});
+  }
+  return found;
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/launches/join.hpp"
+#include "analysis/statistics/welch.hpp"
+
+/// Which causes a difference goes to.
+namespace isoscale::analysis {
+
+/// What one cause adds to a difference.
+struct CausePart {
+  std::string cause;
+  double value = 0;
+};
+
+/// Why a side's point is not as the first side's. What is below a limit is summed as "other
+/// causes", last; largest first.
+struct Why {
+  /// Efficiency lost to each cause, lost / measured step, beyond what the first side loses: above 0
+  /// = the side loses more. They sum to the first side's efficiency less the side's. 0.01 = a
+  /// point.
+  std::vector<CausePart> efficiency{};
+  std::string no_efficiency{};  ///< why there is none; "" when there is, and at the baseline
+  /// Seconds that each cause adds to the first side's step (scaled by work, where that differs).
+  std::vector<CausePart> step{};
+  double step_first = 0, step_here = 0;  ///< seconds; the scaled step, and the side's
+  std::string no_step{};                 ///< why no step is divided; "" when it is
+  std::vector<std::string> notes{};      ///< what could not be separated, one sentence each
+};
+
+/// Losses of efficiency by cause of two points against their baselines, `there` less `here`. Where
+/// one waterfall separates less than the other, both are as coarse.
+[[nodiscard]] std::vector<CausePart> efficiency_causes(const Waterfall& here,
+                                                       const Waterfall& there);
+
+/// Parts of an absolute size of `limit` and more, largest first, and "other causes", what is left.
+[[nodiscard]] std::vector<CausePart> above(std::vector<CausePart> parts, double limit);
+
+/// `first` and `here` are joined points of as many ranks. `baseline` = that they are the baselines.
+enum class AtBaseline : std::uint8_t { no, yes };
+[[nodiscard]] Why why(const PointReport& first, const PointReport& here, AtBaseline baseline);
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,125 @@
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+"""Comparisons of real launches: every format, what is refused, and the gate's exit codes."""
+
+import csv
+import io
+import json
+import xml.etree.ElementTree
+
+import harness
+
+RUN = ["run", "--workload", "dp", "--ranks", "1,2", "--max-time", "0.3s"]
+SLOW = ["--inject", "slow-rank=0:3"]
+A = ["a1.h5", "a2.h5", "a3.h5"]
+SLOWED = ["slow1.h5", "slow2.h5", "slow3.h5"]
+LAUNCHES = {**{name: [] for name in (*A, "b1.h5")},
+            **{name: SLOW for name in SLOWED},
+            "f64.h5": ["--dtype", "f64"]}
+
+
+class Compared(harness.Case):
+    measured = {}  # what a run file holds, by name: launches are made once for all tests
+
+    def setUp(self):
+        super().setUp()
+        for name, options in LAUNCHES.items():
+            if name not in self.measured:
+                self.run_ok(*RUN, *options, "--output", name, ranks=2)
+                with open(self.path(name), "rb") as file:
+                    self.measured[name] = file.read()
+            self.write(name, self.measured[name])
+
+    def write(self, name, content):
+        with open(self.path(name), "wb") as file:
+            file.write(content)
+
+    def compare(self, *arguments, code=0):
+        done = self.isoscale("compare", *arguments)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done
+
+    def json(self, *arguments, code=0):
+        return json.loads(self.compare(*arguments, "--format", "json", code=code).stdout)
+
+    def test_every_format_can_be_read(self):
+        sides = [",".join(A), "b1.h5"]
+        document = self.json(*sides)
+        self.assertEqual([side["name"] for side in document["sides"]], ["A", "B"])
+        curve = document["curves"][0]
+        self.assertEqual(curve["baseline"], 1)
+        self.assertEqual([point["ranks"] for point in curve["sides"][0]["points"]], [1, 2])
+        for at in document["differences"]:
+            self.assertEqual(at["verdict"], "one launch")
+            self.assertIsNone(at["throughput"]["lower"])
+        two = document["differences"][1]
+        self.assertAlmostEqual(sum(cause["points"] for cause in two["why"]),
+                               two["efficiency"]["points"])
+        self.assertEqual(document["gate"], None)
+        text = self.compare(*sides).stdout
+        for words in ("differences from A", "one launch", "B's step is", "95% intervals"):
+            self.assertIn(words, text)
+        rows = list(csv.DictReader(io.StringIO(self.compare(*sides, "--format", "csv").stdout)))
+        self.assertEqual([(row["side"], row["ranks"]) for row in rows],
+                         [("A", "1"), ("A", "2"), ("B", "1"), ("B", "2")])
+        self.assertEqual(rows[0]["throughput_ratio"], "")
+        self.assertAlmostEqual(float(rows[3]["throughput_ratio"]),
+                               float(rows[3]["throughput"]) / float(rows[1]["throughput"]))
+        suite = xml.etree.ElementTree.fromstring(
+            self.compare(*sides, "--format", "junit").stdout)
+        self.assertEqual(len(suite.findall(".//testcase")), 2)
+        self.assertEqual(len(suite.findall(".//skipped")), 2)
+        self.assertIn("| ranks | side |", self.compare(*sides, "--format", "markdown").stdout)
+
+    def test_what_is_unlike_is_refused_line_by_line(self):
+        done = self.compare("a1.h5", "f64.h5", code=2)
+        self.assertEqual(done.stdout, "")
+        self.assertIn("isoscale: what was measured is not alike", done.stderr)
+        self.assertIn("  dtype: f32 in A (a1.h5), f64 in B (f64.h5); ", done.stderr)
+        self.assertIn("--anyway", done.stderr)
+        self.assertEqual(self.json("a1.h5", "f64.h5", code=2)["refused"][0]["what"], "dtype")
+        document = self.json("a1.h5", "f64.h5", "--anyway")
+        self.assertEqual(document["curves"][0]["marks"], ["dtype"])
+        self.assertIn("UNLIKE dtype", self.compare("a1.h5", "f64.h5", "--anyway").stdout)
+
+    def test_a_label_on_one_side_is_refused_and_on_both_compared(self):
+        self.assertIn("  labels: none in A", self.compare("a1.h5", "slow1.h5", code=2).stderr)
+        document = self.json("slow1.h5", "slow2.h5")
+        for side in document["curves"][0]["sides"]:
+            for point in side["points"]:
+                self.assertIn("injected", point["labels"])
+
+    def test_a_run_on_two_sides_is_refused_and_a_copy_counts_once(self):
+        self.write("copy.h5", self.measured["a1.h5"])
+        self.assert_refused(self.isoscale("compare", "a1.h5", "copy.h5"),
+                            "comparing a run with itself claims nothing")
+        done = self.compare("a1.h5,copy.h5,a2.h5", "b1.h5", "--format", "json")
+        self.assertIn("copy.h5 holds run", done.stderr)
+        self.assertEqual(len(json.loads(done.stdout)["sides"][0]["launches"]), 2)
+
+    def test_nothing_in_common_and_strange_baselines_are_refused(self):
+        self.run_ok("run", "--workload", "tp", "--ranks", "1,2", "--max-time", "0.3s",
+                    "--output", "tp.h5", ranks=2)
+        self.assert_refused(self.isoscale("compare", "a1.h5", "tp.h5"), "no point in common")
+        self.assert_refused(self.isoscale("compare", "a1.h5", "b1.h5", "--baseline", "7"),
+                            "--baseline 7")
+
+    def test_the_gate_finds_a_regression(self):
+        sides = [",".join(A), ",".join(SLOWED)]
+        done = self.compare(*sides, "--anyway", "--gate", "5%", code=3)
+        self.assertTrue(done.stdout.splitlines()[-1].startswith("gate 5.0%: FAILED"), done.stdout)
+        document = self.json(*sides, "--anyway", "--gate", "5%", code=3)
+        self.assertEqual(document["gate"]["verdict"], "failed")
+        two = next(at for at in document["differences"] if at["ranks"] == 2)
+        self.assertEqual(two["verdict"], "regression")
+        self.assertLess(two["throughput"]["upper"], 0.95)
+
+    def test_the_gate_says_when_it_cannot_tell(self):
+        done = self.compare(",".join(A), "b1.h5", "--gate", "5%")
+        self.assertIn("isoscale: the gate cannot tell at 2 points: fewer than 3 launches",
+                      done.stderr)
+        self.assertIn("gate 5.0%: undecided", done.stdout.splitlines()[-1])
+        strict = self.compare(",".join(A), "b1.h5", "--gate", "5%", "--strict", "--format",
+                              "junit", code=3)
+        self.assertEqual(len(xml.etree.ElementTree.fromstring(strict.stdout)
+                             .findall(".//failure")), 2)

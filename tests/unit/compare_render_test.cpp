@@ -1,0 +1,251 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/compare/compare_render.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "analysis/render/text_escape.hpp"
+#include "compare_samples.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using nlohmann::json;
+using samples::anyway;
+using samples::around;
+using samples::changed;
+using samples::Compared;
+using samples::side;
+using samples::traced_side;
+using samples::with_gate;
+using testing::HasSubstr;
+using testing::Not;
+
+void expect_golden(const std::string& actual, const std::string& name) {
+  std::ostringstream golden;
+  golden << std::ifstream{std::string{ISOSCALE_GOLDEN} + "/" + name}.rdbuf();
+  if (actual == golden.str()) return;
+  const std::string copy = testing::TempDir() + name;
+  std::ofstream{copy} << actual;
+  ADD_FAILURE() << "differs from tests/golden/" << name << "; what was rendered is in " << copy
+                << ":\n"
+                << actual;
+}
+
+/// A machine, another one with a slower network and MPI, and one launch of the first, later. One
+/// point is only on the first.
+std::vector<std::vector<results::RunData>> three_sides() {
+  std::vector<std::vector<results::RunData>> sides{traced_side("a", 0.050, 0.006, 0.002),
+                                                   traced_side("b", 0.056, 0.011, 0.003),
+                                                   traced_side("c", 0.0505, 0.006, 0.002)};
+  sides[2].resize(1);
+  for (results::RunData& run : sides[1]) {
+    run.mpi_library = "MPICH 4.2";
+    for (auto& facts : run.rank_facts) facts.text["cpu_model"] = "Intel Xeon 8480";
+  }
+  for (results::RunData& run : sides[0]) {
+    run.ranks = 4;
+    samples::add(run, {.dp = 4}, 0.04);
+  }
+  return sides;
+}
+
+TEST(RenderCompare, TextIsTheGoldenOne) {
+  expect_golden(render_text(*Compared{three_sides(), with_gate(0.05)}), "compare.txt");
+}
+
+TEST(RenderCompare, MarkdownIsTheGoldenOne) {
+  expect_golden(render_markdown(*Compared{three_sides(), with_gate(0.05)}), "compare.md");
+}
+
+TEST(RenderCompare, TablesFitOn120Columns) {
+  std::istringstream lines{render_text(*Compared{three_sides(), with_gate(0.05)})};
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("  why") || line.starts_with("  WARNING")) continue;  // sentences
+    EXPECT_LE(display_width(line), 120U) << line;
+    EXPECT_TRUE(line.empty() || line.back() != ' ') << "blanks at the end of: " << line;
+  }
+}
+
+TEST(RenderCompare, TextEndsWithTheGate) {
+  const Compared of{{side("a", around(1)), side("b", around(1.2))}, with_gate(0.05)};
+  const std::string text = render_text(*of);
+  const std::string last = text.substr(text.rfind('\n', text.size() - 2) + 1);
+  EXPECT_EQ(last, "gate 5.0%: FAILED: of 3 points: 3 regressions\n");
+}
+
+TEST(RenderCompare, JsonHasWhatIsPromised) {
+  const json of = json::parse(render_json(*Compared{three_sides(), with_gate(0.05)}));
+  EXPECT_EQ(of["schema_version"], "1.0");
+  ASSERT_EQ(of["sides"].size(), 3U);
+  EXPECT_EQ(of["sides"][1]["name"], "B");
+  EXPECT_EQ(of["sides"][1]["launches"][2]["file"], "b3.h5");
+  EXPECT_TRUE(of["refused"].empty());
+  const json& curve = of["curves"][0];
+  EXPECT_EQ(curve["baseline"], 1);
+  const json& two = curve["sides"][1]["points"][1];
+  EXPECT_EQ(two["ranks"], 2);
+  EXPECT_NEAR(two["step_time"]["median"].get<double>(), 0.056, 1e-9);
+  EXPECT_NEAR(two["throughput"]["value"].get<double>(), 1024 / 0.056, 1e-4);
+  EXPECT_EQ(two["throughput"]["unit"], "tokens/s");
+  EXPECT_NEAR(two["efficiency"]["value"].get<double>(), 0.08 / 0.056 / 2, 1e-9);
+  EXPECT_LT(two["efficiency"]["lower"], two["efficiency"]["value"]);
+  EXPECT_EQ(two["launches"].size(), 3U);
+  EXPECT_TRUE(two["normalised"]["peak"]["value"].is_null());
+  EXPECT_TRUE(two["normalised"]["peak"]["missing"].is_string());
+  ASSERT_EQ(of["differences"].size(), 4U);
+  const json& at = of["differences"][1];
+  EXPECT_EQ(at["side"], "B");
+  EXPECT_EQ(at["against"], "A");
+  EXPECT_NEAR(at["throughput"]["ratio"].get<double>(), 50.0 / 56, 1e-9);
+  EXPECT_NEAR(at["efficiency"]["points"].get<double>(), 8000 / 112.0 - 80, 1e-6);
+  double points = 0;
+  for (const json& cause : at["why"]) points += cause["points"].get<double>();
+  EXPECT_NEAR(points, at["efficiency"]["points"].get<double>(), 1e-9);
+  EXPECT_EQ(at["verdict"], "regression");
+  EXPECT_THAT(at["sentence"].get<std::string>(), HasSubstr("points lower at 2 ranks"));
+  EXPECT_EQ(of["differences"][3]["verdict"], "one launch");
+  EXPECT_EQ(of["gate"]["verdict"], "failed");
+  EXPECT_EQ(of["gate"]["regressions"], 1);
+  EXPECT_EQ(of["only"][0]["side"], "A");
+  EXPECT_EQ(of["warnings"].size(), 2U);
+}
+
+TEST(RenderCompare, EveryFormatMarksWhatWasComparedAnyway) {
+  const auto to_bf16 = [](results::PointData& at) { at.dtype = "bf16"; };
+  CompareOptions options = anyway();
+  options.gate = 0.05;
+  const Compared of{{side("a", around(1)), changed(side("b", around(1)), to_bf16)}, options};
+  EXPECT_THAT(render_text(*of), HasSubstr("[UNLIKE dtype]"));
+  EXPECT_THAT(render_markdown(*of), HasSubstr("UNLIKE dtype"));
+  EXPECT_THAT(render_csv(*of), HasSubstr(",dtype,"));
+  EXPECT_THAT(render_junit(*of), HasSubstr("[UNLIKE dtype]"));
+  const json document = json::parse(render_json(*of));
+  EXPECT_EQ(document["curves"][0]["marks"][0], "dtype");
+  EXPECT_EQ(document["curves"][0]["sides"][1]["points"][2]["marks"][0], "dtype");
+  EXPECT_EQ(document["differences"][0]["marks"][0], "dtype");
+  EXPECT_TRUE(document["refused"].empty());
+  EXPECT_EQ(document["unlike"].size(), 1U);
+}
+
+TEST(RenderCompare, EveryFormatHasTheLabels) {
+  const auto crowd = [](results::PointData& at) { at.labels = {"oversubscribed"}; };
+  const Compared of{{changed(side("a", around(1)), crowd), changed(side("b", around(1)), crowd)}};
+  for (const std::string& text :
+       {render_text(*of), render_markdown(*of), render_csv(*of), render_json(*of)}) {
+    EXPECT_THAT(text, HasSubstr("oversubscribed"));
+  }
+}
+
+TEST(RenderCompare, RefusalsAreInTheDocuments) {
+  const auto to_bf16 = [](results::PointData& at) { at.dtype = "bf16"; };
+  const Compared of{{side("a", around(1)), changed(side("b", around(1)), to_bf16)}};
+  const json document = json::parse(render_json(*of));
+  ASSERT_EQ(document["refused"].size(), 1U);
+  EXPECT_EQ(document["refused"][0]["what"], "dtype");
+  EXPECT_EQ(document["refused"][0]["here"]["value"], "f32");
+  EXPECT_EQ(document["refused"][0]["there"]["files"][0], "b1.h5");
+  EXPECT_TRUE(document["differences"].empty());
+  EXPECT_THAT(render_junit(*of), HasSubstr("errors=\"1\""));
+  EXPECT_THAT(render_junit(*of), HasSubstr("<error message=\"not alike: dtype"));
+  EXPECT_THAT(render_markdown(*of), HasSubstr("Not compared"));
+}
+
+TEST(RenderCompare, JunitCountsWhatItHolds) {
+  using Untold = CompareOptions::Untold;
+  const Compared lax{three_sides(), with_gate(0.05)};
+  EXPECT_THAT(render_junit(*lax),
+              HasSubstr("tests=\"4\" failures=\"1\" errors=\"0\" skipped=\"2\""));
+  EXPECT_THAT(render_junit(*lax), HasSubstr("<failure message=\"regression: a loss above 5.0%"));
+  EXPECT_THAT(render_junit(*lax), HasSubstr("<skipped message=\"one launch: "));
+  const Compared strict{three_sides(), {.gate = 0.05, .untold = Untold::fail}};
+  EXPECT_THAT(render_junit(*strict),
+              HasSubstr("tests=\"4\" failures=\"3\" errors=\"0\" skipped=\"0\""));
+}
+
+TEST(RenderCompare, CsvHasARowAPointAndSide) {
+  std::istringstream lines{render_csv(*Compared{three_sides()})};
+  std::vector<std::string> rows;
+  for (std::string line; std::getline(lines, line);) rows.push_back(line);
+  ASSERT_EQ(rows.size(), 1U + 3 + 2 + 2);
+  const auto commas = [](const std::string& row) {
+    bool quoted = false;
+    return std::ranges::count_if(row, [&quoted](char c) {
+      quoted = quoted != (c == '"');
+      return c == ',' && !quoted;
+    });
+  };
+  for (const std::string& row : rows) EXPECT_EQ(commas(row), commas(rows[0])) << row;
+}
+
+/// Two sides whose every text is hostile.
+std::vector<std::vector<results::RunData>> hostile_sides() {
+  std::vector<std::vector<results::RunData>> sides{{samples::hostile_run()},
+                                                   {samples::hostile_run()}};
+  for (auto& side : sides) {
+    results::RunData& run = side.front();
+    run.id += &side == &sides.front() ? "a" : "b";
+    run.points.resize(2);
+    for (results::PointData& point : run.points) {
+      point.labels.emplace_back("oversubscribed");
+      point.options["@sum"] = &side == &sides.front() ? samples::hostile : "\x01<&>]]>";
+    }
+    run.environment = {{"UCX_" + samples::hostile, samples::hostile + run.id}};
+  }
+  return sides;
+}
+
+TEST(RenderCompare, HostileTextStaysText) {
+  CompareOptions options = anyway();
+  options.gate = 0.05;
+  for (const CompareOptions& asked : {options, CompareOptions{}}) {
+    const Compared of{hostile_sides(), asked};
+    for (const auto& text : {render_text(*of), render_json(*of), render_csv(*of),
+                             render_markdown(*of), render_junit(*of)}) {
+      for (const char* const bad : {"\x1b", "\r", "\x01", "\xc2\x9b", "\xe2\x80\xae", "\xff"}) {
+        EXPECT_THAT(text, Not(HasSubstr(bad)));
+      }
+    }
+    EXPECT_THAT(render_markdown(*of), Not(HasSubstr("<b>")));
+    EXPECT_THAT(render_junit(*of), Not(HasSubstr("<b>")));
+    EXPECT_THAT(render_junit(*of), Not(HasSubstr("]]>")));
+    std::istringstream lines{render_csv(*of)};
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_EQ(line.find(",=cmd"), std::string::npos);
+      EXPECT_EQ(line.find("\"=cmd"), std::string::npos);
+      EXPECT_FALSE(line.starts_with("=cmd"));
+    }
+  }
+}
+
+TEST(RenderCompare, VeryLongNamesAreShortened) {
+  const std::string long_name(1 << 20, 'x');
+  const auto rename = [&](results::PointData& at) { at.model = long_name; };
+  const Compared of{{changed(side("a", around(1)), rename), changed(side("b", around(1)), rename)}};
+  for (const auto& text : {render_text(*of), render_markdown(*of), render_junit(*of)}) {
+    EXPECT_LT(text.size(), 20'000U);
+    EXPECT_THAT(text, HasSubstr("xxx… "));
+  }
+  EXPECT_EQ(json::parse(render_json(*of))["curves"][0]["model"], long_name) << "programs get all";
+}
+
+TEST(TextEscape, ShortensAndSaysHowLongItWas) {
+  EXPECT_EQ(escape_up_to("abcdef", 6), "abcdef");
+  EXPECT_EQ(escape_up_to("abcdef", 3), "abc… (of 6 bytes)");
+  EXPECT_EQ(escape_up_to("ä\x1bxyz", 2), "ä\x1b… (of 6 bytes)");
+  EXPECT_EQ(escape(std::string(most_shown, 'x')), std::string(most_shown, 'x'));
+  EXPECT_THAT(escape(std::string(1'000'000, 'x')), testing::EndsWith("x… (of 1000000 bytes)"));
+  EXPECT_EQ(escape_up_to(std::string(5000, 'x'), whole_text).size(), 5000U);
+  EXPECT_EQ(escape("\xef\xbf\xbf"), "\uffff") << "no character of XML";
+}
+
+}  // namespace
+}  // namespace isoscale::analysis

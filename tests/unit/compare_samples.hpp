@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cmath>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/compare/comparison.hpp"
+#include "launch_samples.hpp"
+
+/// Hand-made sides for the tests of comparisons.
+namespace isoscale::samples {
+
+/// The launches of each side with their reports, and what they are compared to be.
+class Compared {
+ public:
+  explicit Compared(std::vector<std::vector<results::RunData>> sides,
+                    const analysis::CompareOptions& options = {})
+      : runs_(std::move(sides)) {
+    for (const auto& side : runs_) {
+      auto& of_side = reports_.emplace_back();
+      for (const results::RunData& run : side) {
+        of_side.push_back(analysis::make_report(run, run.id + ".h5", {}));
+      }
+    }
+    comparison_ = analysis::compare({reports_.begin(), reports_.end()}, options);
+  }
+  Compared(const Compared&) = delete;
+  Compared& operator=(const Compared&) = delete;
+
+  const analysis::Comparison& operator*() const { return comparison_; }
+  const analysis::Comparison* operator->() const { return &comparison_; }
+
+ private:
+  std::vector<std::vector<results::RunData>> runs_;
+  std::vector<std::vector<analysis::RunReport>> reports_;
+  analysis::Comparison comparison_;
+};
+
+inline analysis::CompareOptions with_gate(double loss) { return {.gate = loss}; }
+inline analysis::CompareOptions anyway() {
+  return {.unlikes = analysis::CompareOptions::Unlikes::compare};
+}
+
+/// A side of launches whose step takes `factor` times what it takes where that is 1: 1 rank 80 ms,
+/// 2 ranks 50 ms, 4 ranks 30 ms.
+inline std::vector<results::RunData> side(const std::string& name,
+                                          const std::vector<double>& factors) {
+  std::vector<results::RunData> runs;
+  for (const double factor : factors) {
+    runs.push_back(launch(name + std::to_string(runs.size() + 1), 1, 4));
+    add(runs.back(), {}, 0.080 * factor);
+    add(runs.back(), {.dp = 2}, 0.050 * factor);
+    add(runs.back(), {.dp = 4}, 0.030 * factor);
+  }
+  return runs;
+}
+
+/// Three launches whose logarithms lie 0.01 apart.
+inline std::vector<double> around(double factor) {
+  return {factor * std::exp(-0.01), factor, factor * std::exp(0.01)};
+}
+
+/// Does something to every point of every launch.
+template <class Change>
+std::vector<results::RunData> changed(std::vector<results::RunData> runs, const Change& change) {
+  for (results::RunData& run : runs) {
+    for (results::PointData& point : run.points) change(point);
+  }
+  return runs;
+}
+
+/// Gives a point of one rank or two a trace as long as its step: GEMMs, an all-reduce that takes
+/// `transfer` seconds, GEMMs; the second rank comes `late` seconds late to it.
+inline void trace_step(results::PointData& data, double step, double transfer, double late) {
+  const auto ns = [](double seconds) { return static_cast<int>(std::lround(seconds * 1e9)); };
+  const bool alone = data.ranks == 1;
+  const int end = ns(step), sent = ns(alone ? 0 : transfer), first = (end - sent) / 2;
+  Script script;
+  script.compute();
+  if (!alone) script.all_reduce(mesh::Axis::dp);
+  script.compute();
+  timeline::Timeline timeline;
+  for (int rank = 0; rank < data.ranks; ++rank) {
+    const int begin = first + (rank == 1 ? ns(late) : 0);
+    if (alone) {
+      timeline.ranks.push_back(trace(rank, {0, end}, {{0, first}, {first, end}}));
+    } else {
+      timeline.ranks.push_back(
+          trace(rank, {0, end},
+                {{0, begin}, {begin, first + ns(late) + sent}, {first + ns(late) + sent, end}}));
+    }
+  }
+  const std::vector<Script> scripts(static_cast<std::size_t>(data.ranks), script);
+  set_trace(data, point(data.mesh, scripts, std::move(timeline)));
+  add_traced_steps(data, step, 1);
+}
+
+/// Three traced launches of 1 and 2 ranks, 80 ms and `step` seconds, of which `transfer` go into
+/// the all-reduce and `late` into waiting for its second rank.
+inline std::vector<results::RunData> traced_side(const std::string& name, double step,
+                                                 double transfer, double late) {
+  std::vector<results::RunData> runs;
+  for (const double factor : around(1)) {
+    runs.push_back(launch(name + std::to_string(runs.size() + 1), 1, 2));
+    trace_step(add(runs.back(), {}, 0.080 * factor), 0.080 * factor, 0, 0);
+    trace_step(add(runs.back(), {.dp = 2}, step * factor), step * factor, transfer * factor,
+               late * factor);
+  }
+  return runs;
+}
+
+}  // namespace isoscale::samples

@@ -1,0 +1,419 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/compare/comparison.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "analysis/compare/sentences.hpp"
+#include "base/error.hpp"
+#include "compare_samples.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using samples::add;
+using samples::anyway;
+using samples::around;
+using samples::changed;
+using samples::Compared;
+using samples::launch;
+using samples::side;
+using samples::traced_side;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+std::vector<std::string> whats(const Comparison& of) {
+  std::vector<std::string> all;
+  for (const Unlike& at : of.unlike) all.push_back(at.what);
+  return all;
+}
+
+std::string refusal(std::vector<std::vector<results::RunData>> sides,
+                    const CompareOptions& options = {}) {
+  try {
+    const Compared of{std::move(sides), options};
+  } catch (const base::UsageError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Compare, RatioHasWelchsInterval) {
+  const Compared of{{side("a", around(1)), side("b", around(1.1))}};
+  ASSERT_EQ(of->differences.size(), 3U);
+  const Difference& at = of->differences[2];
+  EXPECT_EQ(at.ranks, 4);
+  EXPECT_NEAR(at.throughput.value, 1 / 1.1, 1e-12);
+  // Either side's logarithms: -0.01, 0, 0.01 around; like spreads, so 4 degrees of freedom.
+  const double half = 2.776445 * std::sqrt(2 * 0.01 * 0.01 / 3);
+  EXPECT_NEAR(*at.throughput.lower, std::exp(-half) / 1.1, 1e-7);
+  EXPECT_NEAR(*at.throughput.upper, std::exp(half) / 1.1, 1e-7);
+  EXPECT_EQ(at.verdict, Verdict::slower);
+  EXPECT_EQ(Compared({side("a", around(1)), side("b", around(0.9))})->differences[0].verdict,
+            Verdict::faster);
+  EXPECT_EQ(Compared({side("a", around(1)), side("b", around(1.01))})->differences[0].verdict,
+            Verdict::no_difference);
+}
+
+TEST(Compare, FewLaunchesClaimNothing) {
+  for (const std::vector<double>& factors : {std::vector{1.5}, {1.5, 1.4}}) {
+    const Compared of{{side("a", around(1)), side("b", factors)}};
+    const Difference& at = of->differences[1];
+    EXPECT_EQ(at.verdict, Verdict::one_launch);
+    EXPECT_FALSE(at.throughput.lower || at.throughput.upper);
+    EXPECT_THAT(throughput_sentence(*of, at),
+                HasSubstr(factors.size() == 1 ? "one launch of B" : "two launches of B"));
+    EXPECT_THAT(throughput_sentence(*of, at), HasSubstr("nothing is claimed"));
+  }
+}
+
+TEST(Compare, EfficiencyIsPairedWithinALaunch) {
+  // What a launch has at all ranks alike cancels: 5% between launches, none in their efficiencies.
+  auto b = side("b", {0.95, 1, 1.05});
+  for (results::RunData& run : b) {
+    for (auto& step : run.points[2].step_times) {
+      for (double& time : step) time *= 1.25;
+    }
+  }
+  const Compared of{{side("a", {0.95, 1, 1.05}), b}};
+  const Difference& at = of->differences[2];
+  ASSERT_TRUE(at.efficiency);
+  // 80 / 30 / 4 = 66.7%, a fifth less on B.
+  EXPECT_NEAR(at.efficiency->value, -80.0 / 30 / 4 / 5, 1e-9);
+  EXPECT_NEAR(*at.efficiency->lower, at.efficiency->value, 1e-6);
+  EXPECT_NEAR(*at.efficiency->upper, at.efficiency->value, 1e-6);
+  EXPECT_FALSE(of->differences[0].efficiency) << "the baseline";
+  EXPECT_LT(*at.throughput.lower, 0.75) << "while throughput varies as launches do";
+}
+
+TEST(Compare, EfficiencyOfLaunchesApartHasTheErrorsOfBoth) {
+  const auto apart = [](const std::string& name, double factor) {
+    std::vector<results::RunData> runs;
+    for (const double off : around(1)) {
+      runs.push_back(launch(name + "one" + std::to_string(runs.size()), 1, 4));
+      add(runs.back(), {}, 0.080 * off);
+      runs.push_back(launch(name + "two" + std::to_string(runs.size()), 1, 4));
+      add(runs.back(), {.dp = 2}, 0.050 * off * factor);
+    }
+    return runs;
+  };
+  const Compared of{{apart("a", 1), apart("b", 1.1)}};
+  ASSERT_EQ(of->differences.size(), 2U);
+  const Difference& at = of->differences[1];
+  ASSERT_TRUE(at.efficiency && at.efficiency->lower);
+  const double a = 0.8, b = 0.8 / 1.1;
+  EXPECT_NEAR(at.efficiency->value, b - a, 1e-9);
+  // Each efficiency: relative variance 2 * 0.01^2 / 3 with 4 degrees of freedom.
+  const double relative = 2 * 0.01 * 0.01 / 3, va = a * a * relative, vb = b * b * relative;
+  const double freedom = (va + vb) * (va + vb) / (va * va / 4 + vb * vb / 4);
+  const double half = 2.31 * std::sqrt(va + vb);  // t for 7.9 degrees of freedom
+  EXPECT_NEAR(freedom, 7.93, 0.05);
+  EXPECT_NEAR((*at.efficiency->upper - *at.efficiency->lower) / 2, half, 0.01 * half);
+}
+
+TEST(Compare, CausesSumToTheDifferenceOfEfficiencies) {
+  const Compared of{{traced_side("a", 0.050, 0.006, 0.002), traced_side("b", 0.056, 0.011, 0.003)}};
+  ASSERT_EQ(of->differences.size(), 2U);
+  const Difference& at = of->differences[1];
+  ASSERT_TRUE(at.efficiency);
+  EXPECT_NEAR(at.efficiency->value, 0.080 / 0.056 / 2 - 0.080 / 0.050 / 2, 1e-9);
+  double sum = 0;
+  for (const CausePart& part : at.why.efficiency) sum += part.value;
+  EXPECT_NEAR(sum, -at.efficiency->value, 1e-12);
+  ASSERT_FALSE(at.why.efficiency.empty());
+  EXPECT_EQ(at.why.efficiency[0].cause, "dp transfer");
+  EXPECT_NEAR(at.why.efficiency[0].value, 0.011 / 0.056 - 0.006 / 0.050, 1e-6);
+  double seconds = 0;
+  for (const CausePart& part : at.why.step) seconds += part.value;
+  EXPECT_NEAR(seconds, 0.006, 1e-9);
+  EXPECT_THAT(efficiency_sentence(*of, at), HasSubstr("B is 8.6 ± "));
+  EXPECT_THAT(efficiency_sentence(*of, at), HasSubstr("points lower at 2 ranks: 7.6 dp transfer"));
+  EXPECT_THAT(step_sentence(*of, at), HasSubstr("B's step is 12.0% longer at 2 ranks"));
+}
+
+TEST(Compare, TheStepOfADifferentBaselineIsExplained) {
+  auto b = traced_side("b", 0.050, 0.006, 0);
+  for (results::RunData& run : b) {
+    for (auto& step : run.points[0].step_times) {
+      for (double& time : step) time *= 1.2;
+    }
+  }
+  const Compared of{{traced_side("a", 0.050, 0.006, 0), b}};
+  const Difference& at = of->differences[0];
+  EXPECT_EQ(at.ranks, 1);
+  EXPECT_THAT(step_sentence(*of, at), HasSubstr("B's step is 20.0% longer at 1 rank"));
+  EXPECT_THAT(step_sentence(*of, at), HasSubstr("20.0% untraced"));
+  EXPECT_EQ(efficiency_sentence(*of, at), "");
+}
+
+TEST(Compare, CoarserCausesOnOneSideAreCoarseOnBoth) {
+  const Waterfall fine{.ideal = 1,
+                       .measured = 2,
+                       .lost = {{"GEMM shapes", 0.1},
+                                {"GEMM overlap", 0.2},
+                                {"dp transfer", 0.3},
+                                {"bubble", 0},
+                                {"imbalance", 0.1},
+                                {"noise", 0.1},
+                                {"gap", 0.2}},
+                       .missing = {}};
+  const Waterfall coarse{.ideal = 1,
+                         .measured = 4,
+                         .lost = {{"GEMMs", 1}, {"communication", 1.2}, {"gap", 0.8}},
+                         .missing = {"GEMM shapes and overlap are not separated"}};
+  std::vector<CausePart> parts = efficiency_causes(fine, coarse);
+  ASSERT_EQ(parts.size(), 3U);
+  EXPECT_EQ(parts[0].cause, "GEMMs");
+  EXPECT_NEAR(parts[0].value, 1 / 4.0 - 0.3 / 2, 1e-15);
+  EXPECT_EQ(parts[1].cause, "communication");
+  EXPECT_NEAR(parts[1].value, 1.2 / 4 - 0.5 / 2, 1e-15);
+  EXPECT_NEAR(parts[2].value, 0.8 / 4 - 0.2 / 2, 1e-15);
+}
+
+TEST(Compare, SmallCausesAreSummed) {
+  const auto parts = above({{"a", 0.001}, {"b", -0.2}, {"c", 0.3}, {"d", 0.002}}, 0.005);
+  ASSERT_EQ(parts.size(), 3U);
+  EXPECT_EQ(parts[0].cause, "c");
+  EXPECT_EQ(parts[1].cause, "b");
+  EXPECT_EQ(parts[2].cause, "other causes");
+  EXPECT_NEAR(parts[2].value, 0.003, 1e-15);
+}
+
+TEST(Compare, ARunOnTwoSidesIsRefused) {
+  EXPECT_THAT(refusal({side("a", around(1)), side("a", around(1))}),
+              HasSubstr("comparing a run with itself claims nothing"));
+}
+
+TEST(Compare, WhatIsUnlikeIsNamedLineByLine) {
+  using Change = void (*)(results::PointData&);
+  const std::vector<std::pair<std::string, Change>> cases{
+      {"model", [](results::PointData& at) { at.model = "small"; }},
+      {"model layers", [](results::PointData& at) { at.model_shape["layers"] = "8"; }},
+      {"dtype", [](results::PointData& at) { at.dtype = "bf16"; }},
+      {"scaling", [](results::PointData& at) { at.scaling = "weak"; }},
+      {"placement", [](results::PointData& at) { at.placement = "spread"; }},
+      {"option overlap", [](results::PointData& at) { at.options["overlap"] = "off"; }},
+      {"option bucket", [](results::PointData& at) { at.options["bucket"] = "1MiB"; }},
+      {"mesh", [](results::PointData& at) { at.mesh = {.tp = at.ranks}; }},
+      {"labels", [](results::PointData& at) { at.labels = {"oversubscribed"}; }},
+  };
+  for (const auto& [what, change] : cases) {
+    const Compared of{{side("a", around(1)), changed(side("b", around(1)), change)}};
+    EXPECT_TRUE(of->refused) << what;
+    EXPECT_TRUE(of->differences.empty()) << what;
+    EXPECT_THAT(whats(*of), Contains(what));
+    const std::string line = text_of(of->unlike.front());
+    EXPECT_THAT(line, HasSubstr(" in A (a1.h5, a2.h5, a3.h5)"));
+    EXPECT_THAT(line, HasSubstr(" in B (b1.h5, b2.h5, b3.h5)"));
+    EXPECT_FALSE(of->machines.empty() && of->curves.empty());
+  }
+}
+
+TEST(Compare, TheExecutorIsPartOfWhatWasDone) {
+  auto b = side("b", around(1));
+  for (results::RunData& run : b) run.device = "cuda";
+  EXPECT_THAT(whats(*Compared{{side("a", around(1)), b}}), ElementsAre("executor"));
+}
+
+TEST(Compare, SettingsAreNamed) {
+  auto a = side("a", around(1)), b = side("b", around(1));
+  for (results::RunData& run : a) run.config_toml = "fill = \"idle\"\n";
+  for (results::RunData& run : b) run.config_toml = "fill = \"replicas\"\n";
+  EXPECT_THAT(whats(*Compared{{a, b}}), ElementsAre("setting fill"));
+}
+
+TEST(Compare, OneLaunchThatIsInjectedIsFound) {
+  auto b = side("b", around(1));
+  b[2].points[1].labels = {"injected"};
+  b[2].points[1].injections = {"slow-rank=1:1.2"};
+  const Compared of{{side("a", around(1)), b}};
+  EXPECT_TRUE(of->refused);
+  EXPECT_THAT(whats(*of), Contains("labels"));
+  EXPECT_THAT(text_of(of->unlike[0]), HasSubstr("injected in B (b3.h5)"));
+}
+
+TEST(Compare, DifferentInjectionsAreUnlike) {
+  const auto injected = [](const std::string& what) {
+    return [what](results::PointData& at) {
+      at.labels = {"injected"};
+      at.injections = {what};
+    };
+  };
+  const Compared of{{changed(side("a", around(1)), injected("slow-rank=1:1.2")),
+                     changed(side("b", around(1)), injected("slow-rank=1:1.5"))}};
+  EXPECT_THAT(whats(*of), ElementsAre("injected", "injected", "injected"));
+}
+
+TEST(Compare, AFailedVerificationIsRefused) {
+  auto b = side("b", around(1));
+  b[1].points[2].verified = false;
+  b[1].points[2].verification = "layer3 is off by 0.3";
+  const Compared of{{side("a", around(1)), b}};
+  EXPECT_TRUE(of->refused);
+  ASSERT_THAT(whats(*of), ElementsAre("verification"));
+  EXPECT_THAT(text_of(of->unlike[0]), HasSubstr("layer3 is off by 0.3 in B (b2.h5)"));
+  EXPECT_THAT(text_of(of->unlike[0]), HasSubstr("4 ranks"));
+}
+
+TEST(Compare, AnywayComparesAndMarks) {
+  const auto to_bf16 = [](results::PointData& at) { at.dtype = "bf16"; };
+  const Compared of{{side("a", around(1)), changed(side("b", around(1.1)), to_bf16)}, anyway()};
+  EXPECT_FALSE(of->refused);
+  EXPECT_EQ(of->differences.size(), 3U);
+  EXPECT_THAT(marks_of(*of, 0, 1, 4), ElementsAre("dtype"));
+  EXPECT_THAT(marks_of(*of, 0, 0, 4), ElementsAre("dtype"));
+}
+
+TEST(Compare, AMarkIsOfItsPointOnly) {
+  auto b = side("b", around(1));
+  for (results::RunData& run : b) run.points[2].mesh = {.tp = 4};
+  const Compared of{{side("a", around(1)), b}, anyway()};
+  EXPECT_THAT(marks_of(*of, 0, 1, 2), IsEmpty());
+  EXPECT_THAT(marks_of(*of, 0, 1, 4), ElementsAre("mesh"));
+}
+
+TEST(Compare, LabelledAlikeIsCompared) {
+  const auto crowd = [](results::PointData& at) {
+    if (at.ranks == 4) at.labels = {"oversubscribed"};
+  };
+  const Compared of{{changed(side("a", around(1)), crowd), changed(side("b", around(1)), crowd)}};
+  EXPECT_FALSE(of->refused);
+  ASSERT_EQ(of->differences.size(), 3U);
+  const PointReport* const four = point_of(of->curves[0].sides[1]->curve, 4);
+  ASSERT_NE(four, nullptr);
+  EXPECT_THAT(four->labels, ElementsAre("oversubscribed"));
+}
+
+TEST(Compare, MachinesMayDiffer) {
+  auto b = side("b", around(1));
+  for (results::RunData& run : b) {
+    run.mpi_library = "MPICH 4.2";
+    run.environment = {{"UCX_TLS", "rc"}};
+  }
+  const Compared of{{side("a", around(1)), b}};
+  EXPECT_FALSE(of->refused);
+  ASSERT_EQ(of->machines.size(), 2U);
+  EXPECT_EQ(of->machines[0].name, "MPI");
+  EXPECT_THAT(of->machines[0].values, ElementsAre("Open MPI 4.1.4", "MPICH 4.2"));
+  EXPECT_THAT(of->machines[1].values, ElementsAre("unset", "rc"));
+}
+
+TEST(Compare, MachinesWithinASideMayNot) {
+  auto b = side("b", around(1));
+  b[0].mpi_library = "MPICH 4.2";
+  const Compared of{{side("a", around(1)), b}};
+  EXPECT_TRUE(of->refused);
+  EXPECT_THAT(whats(*of), ElementsAre("machine MPI"));
+}
+
+TEST(Compare, WhatOnlyOneSideHasIsListed) {
+  auto b = side("b", around(1));
+  for (results::RunData& run : b) {
+    run.points.pop_back();
+    add(run, {.dp = 3}, 0.04);
+  }
+  const Compared of{{side("a", around(1)), b}};
+  EXPECT_FALSE(of->refused);
+  EXPECT_EQ(of->differences.size(), 2U);
+  ASSERT_EQ(of->only.size(), 2U);
+  EXPECT_THAT(only_sentence(*of, of->only[0]), HasSubstr("4 ranks only in A: not measured on B"));
+  EXPECT_THAT(only_sentence(*of, of->only[1]), HasSubstr("3 ranks only in B"));
+}
+
+TEST(Compare, NothingInCommonIsRefused) {
+  const auto to_tp = [](results::PointData& at) { at.workload = "tp"; };
+  EXPECT_THAT(refusal({side("a", around(1)), changed(side("b", around(1)), to_tp)}),
+              HasSubstr("A and B have no point in common"));
+}
+
+TEST(Compare, ExactCurvesArePairedBeforeNearOnes) {
+  auto a = side("a", around(1)), b = side("b", around(1));
+  for (results::RunData& run : a) add(run, {.tp = 4}, 0.04);
+  for (results::RunData& run : b) run.points[2] = add(run, {.tp = 4}, 0.04);
+  for (results::RunData& run : b) run.points.pop_back();
+  const Compared of{{a, b}};
+  EXPECT_FALSE(of->refused) << testing::PrintToString(whats(*of));
+}
+
+TEST(Compare, TheBaselineIsCommon) {
+  auto b = side("b", around(1));
+  for (results::RunData& run : b) run.points.erase(run.points.begin());
+  const Compared of{{side("a", around(1)), b}};
+  EXPECT_EQ(of->curves[0].baseline, 2);
+  for (const auto& at : of->curves[0].sides) EXPECT_EQ(point_of(at->curve, 2)->efficiency, 1);
+  const Compared four{{side("a", around(1)), side("b", around(1))}, {.baseline = 4}};
+  EXPECT_EQ(four->curves[0].baseline, 4);
+  EXPECT_THAT(refusal({side("a", around(1)), side("b", around(1))}, {.baseline = 3}),
+              HasSubstr("--baseline 3"));
+  const Compared node{{side("a", around(1)), side("b", around(1))}, {.whole_node = true}};
+  EXPECT_EQ(node->curves[0].baseline, 4);
+}
+
+TEST(Compare, ThreeSidesAreEachSetAgainstTheFirst) {
+  const Compared of{{side("a", around(1)), side("b", around(1.1)), side("c", around(0.9))}};
+  ASSERT_EQ(of->differences.size(), 6U);
+  EXPECT_EQ(of->differences[3].side, 2U);
+  EXPECT_EQ(of->differences[3].verdict, Verdict::faster);
+  EXPECT_THAT(throughput_sentence(*of, of->differences[3]), HasSubstr("C's throughput"));
+}
+
+TEST(Compare, RatesOverWhatTheMachineHas) {
+  auto a = side("a", around(1)), b = side("b", around(1));
+  for (auto* const runs : {&a, &b}) {
+    for (results::RunData& run : *runs) {
+      run.calibration = results::CalibrationData{};
+      run.calibration->ceilings = {{.dtype = "f32", .cache = "cold", .rate = 40e9}};
+      run.calibration->curves = {{.op = "p2p",
+                                  .link_class = "same node",
+                                  .implementation = "library",
+                                  .members = 2,
+                                  .nodes = 1,
+                                  .bandwidth = results::Fitted{.value = 8e9}}};
+    }
+  }
+  const Compared of{{a, b}};
+  const SideCurve& first = *of->curves[0].sides[0];
+  // 1.2 GFLOP in 30 ms on 4 ranks.
+  ASSERT_TRUE(first.of_peak[2].value);
+  EXPECT_NEAR(*first.of_peak[2].value, 1.2e9 / 4 / 0.030 / 40e9, 1e-4);
+  EXPECT_THAT(first.of_peak[2].against, HasSubstr("best multiplication of the run"));
+  EXPECT_NEAR(*first.per_link[2].value, 1024 / 0.030 / 8e9, 1e-9);
+  EXPECT_THAT(first.per_link[2].against, HasSubstr("measured, same node, 8.00 GB/s"));
+  EXPECT_THAT(first.per_link[0].missing, HasSubstr("one rank"));
+  EXPECT_FALSE(first.per_watt[2].value);
+  EXPECT_NE(first.per_watt[2].missing, "");
+}
+
+TEST(Compare, DatasheetsAreUsedWhereAllSidesHaveThem) {
+  auto a = side("a", around(1)), b = side("b", around(1));
+  const auto on = [](std::vector<results::RunData>& runs, const std::string& gpu) {
+    runs = changed(runs, [](results::PointData& at) { at.dtype = "bf16"; });
+    for (results::RunData& run : runs) {
+      run.device = "cuda";
+      for (auto& facts : run.rank_facts) facts.text["gpu_name"] = gpu;
+      run.calibration = results::CalibrationData{};
+      run.calibration->ceilings = {{.dtype = "bf16", .cache = "cold", .rate = 700e12}};
+    }
+  };
+  on(a, "NVIDIA H200");
+  on(b, "NVIDIA H100 80GB HBM3");
+  const Compared both{{a, b}};
+  EXPECT_THAT(both->curves[0].sides[0]->of_peak[1].against, HasSubstr("datasheet peak of H200"));
+  EXPECT_NEAR(*both->curves[0].sides[0]->of_peak[1].value, 1.2e9 / 2 / 0.050 / 989e12, 1e-9);
+  EXPECT_NEAR(*both->curves[0].sides[1]->per_link[1].value, 1024 / 0.050 / 450e9, 1e-10);
+  on(b, "Some other GPU");
+  const Compared one{{a, b}};
+  EXPECT_THAT(one->curves[0].sides[0]->of_peak[1].against, HasSubstr("best multiplication"));
+}
+
+}  // namespace
+}  // namespace isoscale::analysis
