@@ -11,6 +11,7 @@
 
 #include "analysis/causes/causes_json.hpp"
 #include "analysis/devices/device_tables.hpp"
+#include "analysis/index/index_json.hpp"
 #include "analysis/launches/joined_json.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/checks.hpp"
@@ -24,7 +25,7 @@ using Json = nlohmann::ordered_json;
 
 /// Of this format, not of run files. Keys are only ever added; a change of meaning raises the
 /// major.
-constexpr std::string_view schema_version = "1.1";
+constexpr std::string_view schema_version = "1.2";
 
 Json text_or_null(const std::string& text) { return text.empty() ? Json{} : Json(text); }
 
@@ -186,6 +187,11 @@ Json run_json(const RunReport& report) {
           {"calibration", calibration_json(report.calibration)}};
 }
 
+/// ASCII only, so that printing it on a terminal is safe; bytes that are not UTF-8 are replaced.
+std::string dumped(const Json& document) {
+  return document.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
 }  // namespace
 
 Json report_json(const Report& whole) {
@@ -194,12 +200,24 @@ Json report_json(const Report& whole) {
   return {{"schema_version", schema_version},
           {"runs", runs},
           {"curves", joined_json(whole.joined)},
-          {"warnings", whole.warnings}};
+          {"warnings", whole.warnings},
+          {"index_only", false},
+          {"index", index_json(whole.index)},
+          {"machines", machines_json(whole.index)},
+          {"unreadable", unreadable_json(whole.index)}};
 }
 
-std::string render_json(const Report& report) {
-  // ASCII only, so that printing it on a terminal is safe; bytes that are not UTF-8 are replaced.
-  return report_json(report).dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+std::string render_json(const Report& report) { return dumped(report_json(report)); }
+
+std::string render_json(const IndexReport& report) {
+  return dumped({{"schema_version", schema_version},
+                 {"runs", bare_runs_json(report.index)},
+                 {"curves", Json::array()},
+                 {"warnings", report.warnings},
+                 {"index_only", true},
+                 {"index", index_json(report.index)},
+                 {"machines", machines_json(report.index)},
+                 {"unreadable", unreadable_json(report.index)}});
 }
 
 }  // namespace isoscale::analysis
