@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "analysis/breakdown/trace_check.hpp"
@@ -80,6 +81,13 @@ void add_breakdown(PointReport& report, const results::RunData& run,
   }
 }
 
+/// What rests on the untraced steps alone.
+void add_step_time(PointReport& report, const PointData& point, std::span<const double> times) {
+  report.step_time = estimate(times, confidence_of(point));
+  report.steps = report.step_time ? report.step_time->samples : 0;
+  if (report.step_time && report.steps < fewest_steps) report.labels.emplace_back(few_steps);
+}
+
 PointReport report_point(const results::RunData& run, const PointData& point,
                          const results::CalibrationData& calibration) {
   PointReport report;
@@ -91,10 +99,9 @@ PointReport report_point(const results::RunData& run, const PointData& point,
     return report;
   }
   report.devices = device_state(run, point);
-  report.step_time = estimate(step_times(point), confidence_of(point));
-  report.steps = report.step_time ? report.step_time->samples : 0;
-  if (report.step_time && report.steps < fewest_steps) report.labels.emplace_back(few_steps);
-  report.flags = sample_flags(step_times(point));
+  const std::vector<double> times = step_times(point);
+  add_step_time(report, point, times);
+  report.flags = sample_flags(times);
   report.flop_per_step = flop_per_step(point);
   if (!point.memory_of_rank.empty())
     report.memory_per_rank = std::ranges::max(point.memory_of_rank);
@@ -123,6 +130,21 @@ RunReport make_report(const results::RunData& run, std::string file, const Repor
   }
   std::ranges::stable_sort(report.benches, {},
                            [](const PointReport& at) { return at.data->index; });
+  report.curves = make_curves(std::move(points), options);
+  return report;
+}
+
+RunReport summarise(const results::RunData& run, std::string file, const ReportOptions& options) {
+  RunReport report{.data = &run, .file = std::move(file)};
+  std::vector<PointReport> points;
+  for (const PointData& point : run.points) {
+    PointReport& at = (is_bench(point) ? report.benches : points).emplace_back();
+    at.data = &point;
+    at.labels = point.labels;
+    if (is_bench(point)) continue;
+    add_step_time(at, point, step_times(point));
+    add_rates(at, point);
+  }
   report.curves = make_curves(std::move(points), options);
   return report;
 }

@@ -86,4 +86,10 @@ struct ReportOptions {
 [[nodiscard]] RunReport make_report(const results::RunData& run, std::string file,
                                     const ReportOptions& options);
 
+/// The same of a run that was read as a summary, without what rests on more than that: points have
+/// step times, throughput, what they are against their baseline, and labels. Of micro-benchmarks
+/// only their data are there. A whole node cannot be the baseline: who is where is not known.
+[[nodiscard]] RunReport summarise(const results::RunData& run, std::string file,
+                                  const ReportOptions& options);
+
 }  // namespace isoscale::analysis

@@ -3,6 +3,7 @@
 #include "results/get_run.hpp"
 
 #include <cmath>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -22,8 +23,8 @@ void require_count(std::size_t count, std::size_t wanted, const std::string& nam
   if (count != wanted) throw base::Error("dataset '" + name + "' differs in length from its peers");
 }
 
-std::vector<RankFacts> get_rank_facts(const hdf5::Group& root) {
-  const hdf5::Group group = root.open_group("ranks");
+/// Who is where; the facts are for others to fill in.
+std::vector<RankFacts> get_ranks(const hdf5::Group& group) {
   const auto ranks = group.read<std::int32_t>("rank");
   const auto nodes = group.read<std::int32_t>("node");
   const auto hosts = group.read_texts("host");
@@ -35,23 +36,55 @@ std::vector<RankFacts> get_rank_facts(const hdf5::Group& root) {
     facts[at].node = nodes[at];
     facts[at].host = hosts[at];
   }
+  return facts;
+}
+
+void get_text_fact(const hdf5::Group& texts, const std::string& key, std::span<RankFacts> facts) {
+  const auto column = texts.read_texts(key);
+  require_count(column.size(), facts.size(), key);
+  for (std::size_t at = 0; at < facts.size(); ++at) {
+    if (!column[at].empty()) facts[at].text[key] = column[at];
+  }
+}
+
+void get_number_fact(const hdf5::Group& numbers, const std::string& key,
+                     std::span<RankFacts> facts) {
+  const auto column = numbers.read<double>(key);
+  require_count(column.size(), facts.size(), key);
+  for (std::size_t at = 0; at < facts.size(); ++at) {
+    if (!std::isnan(column[at])) facts[at].number[key] = column[at];
+  }
+}
+
+std::vector<RankFacts> get_rank_facts(const hdf5::Group& root) {
+  const hdf5::Group group = root.open_group("ranks");
+  std::vector<RankFacts> facts = get_ranks(group);
   const hdf5::Group text = group.open_group("text");
-  for (const std::string& key : text.names()) {
-    const auto column = text.read_texts(key);
-    require_count(column.size(), ranks.size(), key);
-    for (std::size_t at = 0; at < ranks.size(); ++at) {
-      if (!column[at].empty()) facts[at].text[key] = column[at];
-    }
+  for (const std::string& key : text.names()) get_text_fact(text, key, facts);
+  const hdf5::Group number = group.open_group("number");
+  for (const std::string& key : number.names()) get_number_fact(number, key, facts);
+  return facts;
+}
+
+std::vector<RankFacts> get_rank_summary(const hdf5::Group& root) {
+  const hdf5::Group group = root.open_group("ranks");
+  std::vector<RankFacts> facts = get_ranks(group);
+  const hdf5::Group text = group.open_group("text");
+  for (const char* const key : {"cpu_model", "gpu_name"}) {
+    if (text.has(key)) get_text_fact(text, key, facts);
   }
   const hdf5::Group number = group.open_group("number");
-  for (const std::string& key : number.names()) {
-    const auto column = number.read<double>(key);
-    require_count(column.size(), ranks.size(), key);
-    for (std::size_t at = 0; at < ranks.size(); ++at) {
-      if (!std::isnan(column[at])) facts[at].number[key] = column[at];
-    }
-  }
+  if (number.has("cores")) get_number_fact(number, "cores", facts);
   return facts;
+}
+
+void get_status(const hdf5::Group& root, RunData& run) {
+  const std::string status = root.text("status");
+  if (status != "complete" && status != "partial") {
+    throw base::Error("attribute 'status' has the unknown value '" + status + "'");
+  }
+  run.complete = status == "complete";
+  if (run.ranks < 1 || run.nodes < 1) throw base::Error("the run has no ranks or nodes");
 }
 
 std::vector<std::pair<std::string, std::string>> get_environment(const hdf5::Group& root) {
@@ -113,12 +146,7 @@ RunData get_header(const hdf5::Group& root, int minor) {
   RunData run;
   GetFields get{root, minor};
   visit_run(get, run);
-  const std::string status = root.text("status");
-  if (status != "complete" && status != "partial") {
-    throw base::Error("attribute 'status' has the unknown value '" + status + "'");
-  }
-  run.complete = status == "complete";
-  if (run.ranks < 1 || run.nodes < 1) throw base::Error("the run has no ranks or nodes");
+  get_status(root, run);
   run.rank_facts = get_rank_facts(root);
   run.environment = get_environment(root);
   if (minor >= 4 && root.has("preflight")) {
@@ -128,6 +156,23 @@ RunData get_header(const hdf5::Group& root, int minor) {
     run.calibration = get_calibration(root.open_group("calibration"), minor);
   }
   return run;
+}
+
+RunData get_header_summary(const hdf5::Group& root, int minor) {
+  RunData run;
+  GetFields get{root, minor};
+  visit_run_identity(get, run);
+  get_status(root, run);
+  run.rank_facts = get_rank_summary(root);
+  return run;
+}
+
+PointData get_point_summary(const hdf5::Group& group, int minor) {
+  PointData point;
+  GetFields get{group, minor};
+  visit_point_summary(get, point);
+  validate(point);
+  return point;
 }
 
 PointData get_point(const hdf5::Group& group, int minor) {

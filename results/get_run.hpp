@@ -13,4 +13,8 @@ namespace isoscale::results {
 [[nodiscard]] RunData get_header(const hdf5::Group& root, int minor);  ///< all but the points
 [[nodiscard]] PointData get_point(const hdf5::Group& group, int minor);
 
+/// The same of what a summary has (see Depth in reader.hpp); the rest is as in an empty one.
+[[nodiscard]] RunData get_header_summary(const hdf5::Group& root, int minor);
+[[nodiscard]] PointData get_point_summary(const hdf5::Group& group, int minor);
+
 }  // namespace isoscale::results

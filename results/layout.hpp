@@ -48,27 +48,34 @@ inline constexpr std::string_view part_format_name = "isoscale-run-part";
 inline constexpr hdf5::About warnings_about{
     .unit = "text", .description = "what a reader of the results should know, one sentence each"};
 
+/// What tells a run from others: all that a summary has of it.
 template <class Visitor, class Run>
-void visit_run(Visitor& visit, Run& run) {
+void visit_run_identity(Visitor& visit, Run& run) {
   visit.attribute("id", run.id);
   visit.attribute("created", run.created);
   visit.attribute("ended", run.ended);
   visit.attribute("isoscale_version", run.isoscale_version);
   visit.attribute("git_hash", run.git_hash);
-  visit.attribute("compiler", run.compiler);
-  visit.attribute("build_type", run.build_type);
   visit.attribute("device", run.device);
-  visit.attribute("device_detail", run.device_detail);
-  visit.attribute("mpi_library", run.mpi_library);
   visit.attribute("ranks", run.ranks);
   visit.attribute("nodes", run.nodes);
+}
+
+template <class Visitor, class Run>
+void visit_run(Visitor& visit, Run& run) {
+  visit_run_identity(visit, run);
+  visit.attribute("compiler", run.compiler);
+  visit.attribute("build_type", run.build_type);
+  visit.attribute("device_detail", run.device_detail);
+  visit.attribute("mpi_library", run.mpi_library);
   visit.text("command_line", run.command_line, {"text", "as typed, shell-quoted"});
   visit.text("config", run.config_toml, {"text", "the whole run configuration as TOML"});
   visit.column("warnings", run.warnings, warnings_about);
 }
 
+/// Which experiment a point is, how it went, and its step times: all that a summary has of it.
 template <class Visitor, class Point>
-void visit_point(Visitor& visit, Point& point) {
+void visit_point_summary(Visitor& visit, Point& point) {
   visit.attribute("index", point.index);
   visit.attribute("workload", point.workload);
   visit.attribute("model", point.model);
@@ -84,22 +91,37 @@ void visit_point(Visitor& visit, Point& point) {
   visit.attribute("placement", point.placement);
   visit.pairs("options", point.options);
   visit.pairs("model_shape", point.model_shape);
-  visit.attribute("seed", point.seed);
   visit.attribute("status", point.status);
-  visit.attribute("reason", point.reason);
   visit.attribute("verified", point.verified);
-  visit.attribute("verification", point.verification);
   visit.attribute("throughput_unit", point.throughput_unit);
   visit.attribute("work_per_step", point.work_per_step);
+  visit.attribute("warm_up_steps", point.warm_up_steps);
+  visit.column("labels", point.labels,
+               {"text", "what sets this point apart, such as oversubscribed"});
+  visit.rows("step_times", point.step_times, point.ranks,
+             {"s", "duration of each step (row) on each rank (column), warm-up included"});
+  visit.column("step_traced", point.traced,
+               {"1", "1 where the step recorded spans: not for step times"});
+  visit.column("step_dropped", point.dropped,
+               {"1", "1 where the step is the first of its block: for nothing"});
+  if (!visit.has_since(3)) return;
+  visit.attribute("looks_planned", point.looks.planned);
+  visit.attribute("looks_made", point.looks.made);
+  visit.attribute("look_growth", point.looks.growth);
+}
+
+template <class Visitor, class Point>
+void visit_point(Visitor& visit, Point& point) {
+  visit_point_summary(visit, point);
+  visit.attribute("seed", point.seed);
+  visit.attribute("reason", point.reason);
+  visit.attribute("verification", point.verification);
   visit.attribute("communicator_creation", point.communicator_creation);
   visit.attribute("folded", point.folded);
   visit.attribute("folded_reason", point.folded_reason);
-  visit.attribute("warm_up_steps", point.warm_up_steps);
   visit.attribute("stopped_because", point.stopped_because);
   visit.attribute("started", point.started);
   visit.attribute("ended", point.ended);
-  visit.column("labels", point.labels,
-               {"text", "what sets this point apart, such as oversubscribed"});
   visit.column("world_rank", point.world_rank,
                {"1", "rank in the launch of each rank of the point"});
   visit.column("flop_of_rank", point.flop_of_rank,
@@ -107,21 +129,12 @@ void visit_point(Visitor& visit, Point& point) {
   visit.column("memory_of_rank", point.memory_of_rank, {"B", "storage taken, per rank"});
   visit.column("peak_live_microbatches", point.peak_live_microbatches,
                {"1", "most microbatches with a live forward activation at once, per rank"});
-  visit.rows("step_times", point.step_times, point.ranks,
-             {"s", "duration of each step (row) on each rank (column), warm-up included"});
-  visit.column("step_traced", point.traced,
-               {"1", "1 where the step recorded spans: not for step times"});
-  visit.column("step_dropped", point.dropped,
-               {"1", "1 where the step is the first of its block: for nothing"});
   visit.column("clock_offset", point.clock_offset,
                {"s", "clock of each rank minus that of rank 0; already applied to the traces"});
   visit.column("clock_error", point.clock_error, {"s", "bound on the error of clock_offset"});
   if (visit.has_since(1)) visit.attribute("graph", point.graph);
   if (!visit.has_since(3)) return;
   visit.attribute("warm_up_rule", point.warm_up_rule);
-  visit.attribute("looks_planned", point.looks.planned);
-  visit.attribute("looks_made", point.looks.made);
-  visit.attribute("look_growth", point.looks.growth);
   visit.attribute("measured_seconds", point.measured_seconds);
   visit.column("injections", point.injections,
                {"text", "faults that were put in on purpose, as given to --inject"});

@@ -153,7 +153,12 @@ void check_index(const hdf5::Group& group, const std::string& name) {
   }
 }
 
-PointData read_part(const fs::path& path, const std::string& run_id, const std::string& group) {
+PointData point_in(const hdf5::Group& group, int minor, Depth depth) {
+  return depth == Depth::whole ? get_point(group, minor) : get_point_summary(group, minor);
+}
+
+PointData read_part(const fs::path& path, const std::string& run_id, const std::string& group,
+                    Depth depth) {
   const hdf5::File file = open(path);
   const hdf5::Group root = file.root();
   const int minor = check_marks(path, root, part_format_name);
@@ -164,20 +169,21 @@ PointData read_part(const fs::path& path, const std::string& run_id, const std::
   }
   const hdf5::Group point = root.open_group("points").open_group(group);
   check_index(point, group);
-  return get_point(point, minor);
+  return point_in(point, minor, depth);
 }
 
 std::vector<PointData> read_points(const fs::path& path, const hdf5::Group& root,
-                                   const std::string& run_id, int minor) {
+                                   const std::string& run_id, int minor, Depth depth) {
   std::vector<PointData> result;
   const hdf5::Group points = root.open_group("points");
   for (const std::string& name : points.names()) {
     try {
       const hdf5::Group group = points.open_group(name);
       check_index(group, name);
-      result.push_back(group.has_attribute("part_file")
-                           ? read_part(part_beside(path, group.text("part_file")), run_id, name)
-                           : get_point(group, minor));
+      result.push_back(
+          group.has_attribute("part_file")
+              ? read_part(part_beside(path, group.text("part_file")), run_id, name, depth)
+              : point_in(group, minor, depth));
     } catch (const base::UsageError&) {
       throw;
     } catch (const base::Error& error) {
@@ -191,13 +197,13 @@ std::vector<PointData> read_points(const fs::path& path, const hdf5::Group& root
 
 }  // namespace
 
-RunData read_run(const fs::path& path) {
+RunData read_run(const fs::path& path, Depth depth) {
   try {
     const hdf5::File file = open(path);
     const hdf5::Group root = file.root();
     const int minor = check_marks(path, root, format_name);
-    RunData run = get_header(root, minor);
-    run.points = read_points(path, root, run.id, minor);
+    RunData run = depth == Depth::whole ? get_header(root, minor) : get_header_summary(root, minor);
+    run.points = read_points(path, root, run.id, minor, depth);
     return run;
   } catch (const base::UsageError&) {
     throw;

@@ -2,17 +2,23 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 
 #include "results/run_data.hpp"
 
 namespace isoscale::results {
 
+/// How much of a run file is read. A summary has what an index of many runs needs: of the run its
+/// identity and of each rank host, node, cpu_model, gpu_name and cores; of points which experiment
+/// they are, how they went, and their step times.
+enum class Depth : std::uint8_t { whole, summary };
+
 /// The whole run of a run file and of its part files. Attributes, groups and datasets that this
 /// version does not know are passed over. Throws base::UsageError, which names the file, when it is
 /// missing, no HDF5 file, truncated, no run file, of a newer or older major schema version,
-/// damaged, or contradicts itself.
-[[nodiscard]] RunData read_run(const std::filesystem::path& path);
+/// damaged, or contradicts itself in what is read.
+[[nodiscard]] RunData read_run(const std::filesystem::path& path, Depth depth = Depth::whole);
 
 /// Whether a file is there that may be a run file or a part of one, and is not to be overwritten
 /// with anything else.

@@ -6,11 +6,14 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "analysis/index/index.hpp"
 #include "analysis/launches/distinct.hpp"
 #include "analysis/launches/join.hpp"
 #include "analysis/page/page.hpp"
@@ -76,16 +79,105 @@ void require_whole_node(const analysis::Report& report) {
       "count");
 }
 
+/// Past this many files nobody could read the curves of each, nor hold all runs in memory.
+constexpr std::size_t most_joined = 32;
+
+/// What reads one file, of one or of many. Of many, one that cannot be read is not the end.
+template <class Read>
+std::vector<analysis::Unreadable> read_each(const std::vector<std::filesystem::path>& files,
+                                            const Read& read) {
+  std::vector<analysis::Unreadable> unreadable;
+  for (const auto& file : files) {
+    try {
+      read(file);
+    } catch (const base::UsageError& error) {
+      if (files.size() == 1) throw;
+      unreadable.push_back({.file = file.string(), .reason = error.what()});
+    }
+  }
+  for (const analysis::Unreadable& file : unreadable) {
+    base::warn("isoscale: not read: " + file.reason);
+  }
+  if (unreadable.size() == files.size()) {
+    throw base::UsageError(fmt::format("none of the {} files can be read", files.size()));
+  }
+  return unreadable;
+}
+
+void refuse_beside_index(const config::ReportCommand& command, std::string_view option,
+                         std::string_view why) {
+  throw base::UsageError(
+      command.index_only
+          ? fmt::format("--index lists what files hold; it goes without {}, which {}", option, why)
+          : fmt::format("{} {}, and of {} files there is an index only; give at most {} files",
+                        option, why, command.files.size(), most_joined));
+}
+
+void check_index(const config::ReportCommand& command) {
+  if (command.format == config::ReportFormat::nccl_tests) {
+    refuse_beside_index(command, "--format nccl-tests", "prints the rows of micro-benchmarks");
+  }
+  if (!command.trace.empty()) refuse_beside_index(command, "--trace", "writes traced steps");
+  if (!command.html.empty()) refuse_beside_index(command, "--html", "draws curves");
+  if (command.whole_node) {
+    refuse_beside_index(command, "--baseline node", "asks where each rank was");
+  }
+}
+
+std::string render(const analysis::IndexReport& report, config::ReportFormat format) {
+  switch (format) {
+    case config::ReportFormat::json:
+      return analysis::render_json(report);
+    case config::ReportFormat::csv:
+      return analysis::render_csv(report);
+    case config::ReportFormat::markdown:
+      return analysis::render_markdown(report);
+    case config::ReportFormat::nccl_tests:
+    case config::ReportFormat::text:
+      break;
+  }
+  return analysis::render_text(report);
+}
+
+/// Runs are read, looked at and let go one by one.
+base::ExitCode report_index(const config::ReportCommand& command) {
+  check_index(command);
+  const analysis::ReportOptions options{.baseline = command.baseline};
+  std::vector<analysis::IndexRun> runs;
+  std::vector<analysis::Unreadable> unreadable =
+      read_each(command.files, [&](const std::filesystem::path& file) {
+        const results::RunData run = results::read_run(file, results::Depth::summary);
+        runs.push_back(analysis::index_run(analysis::summarise(run, file.string(), options)));
+      });
+  analysis::IndexReport report;
+  runs = analysis::without_copies(std::move(runs), report.warnings);
+  for (const std::string& warning : report.warnings) base::warn("isoscale: " + warning);
+  report.index = analysis::make_index(std::move(runs));
+  report.index.unreadable = std::move(unreadable);
+  if (!command.index_only) {
+    report.why = fmt::format(
+        "Of more than {} files only the index is shown; for curves, causes and warnings: isoscale "
+        "report FILE..., of at most {}.",
+        most_joined, most_joined);
+    const bool for_programs =
+        command.format == config::ReportFormat::json || command.format == config::ReportFormat::csv;
+    if (for_programs) base::warn("isoscale: " + report.why);
+  }
+  return print(render(report, command.format));
+}
+
 }  // namespace
 
 base::ExitCode report_command(const config::ReportCommand& command) {
+  if (command.index_only || command.files.size() > most_joined) return report_index(command);
   if (!command.html.empty()) analysis::require_page();
   // 1. Read, each launch once.
   analysis::RunFiles read;
-  for (const auto& file : command.files) {
-    read.runs.push_back(results::read_run(file));
-    read.files.push_back(file.string());
-  }
+  std::vector<analysis::Unreadable> unreadable =
+      read_each(command.files, [&read](const std::filesystem::path& file) {
+        read.runs.push_back(results::read_run(file));
+        read.files.push_back(file.string());
+      });
   const analysis::RunFiles launches = analysis::without_copies(std::move(read));
   for (const std::string& warning : launches.warnings) base::warn("isoscale: " + warning);
   if (!command.trace.empty()) write_trace(launches, command);
@@ -93,11 +185,16 @@ base::ExitCode report_command(const config::ReportCommand& command) {
   const analysis::ReportOptions options{.baseline = command.baseline,
                                         .whole_node = command.whole_node};
   std::vector<analysis::RunReport> reports;
+  std::vector<analysis::IndexRun> runs;
   for (std::size_t i = 0; i < launches.runs.size(); ++i) {
     reports.push_back(analysis::make_report(launches.runs[i], launches.files[i], options));
+    runs.push_back(analysis::index_run(reports.back()));
   }
-  const analysis::Report report{
-      .runs = reports, .joined = analysis::join(reports, options), .warnings = launches.warnings};
+  analysis::Report report{.runs = reports,
+                          .joined = analysis::join(reports, options),
+                          .warnings = launches.warnings,
+                          .index = analysis::make_index(std::move(runs))};
+  report.index.unreadable = std::move(unreadable);
   if (command.whole_node) require_whole_node(report);
   // 3. Say it.
   if (!command.html.empty()) {

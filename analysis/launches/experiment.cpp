@@ -7,9 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <set>
+#include <span>
 #include <tuple>
+#include <utility>
 
 namespace isoscale::analysis {
 namespace {
@@ -77,19 +80,19 @@ auto family(const Experiment& of) {
 }
 
 /// Names whose values differ between experiments of one family.
-std::set<std::string> telling(const std::vector<Experiment>& experiments, const Experiment& of,
-                              Texts Experiment::*texts) {
-  std::map<std::string, std::set<std::string>> values;
-  for (const Experiment& other : experiments) {
-    if (family(other) != family(of)) continue;
-    for (const auto& [name, value] : other.*texts) values[name].insert(value);
+std::set<std::string> telling(std::span<const Experiment* const> family, Texts Experiment::*texts) {
+  std::map<std::string_view, std::set<std::string_view>> values;
+  for (const Experiment* const of : family) {
+    for (const auto& [name, value] : of->*texts) values[name].insert(value);
   }
   std::set<std::string> names;
   for (const auto& [name, seen] : values) {
-    if (seen.size() > 1) names.insert(name);
+    if (seen.size() > 1) names.emplace(name);
   }
   return names;
 }
+
+constexpr std::array told_by{&Experiment::options, &Experiment::numbers, &Experiment::settings};
 
 class Hash {
  public:
@@ -144,17 +147,25 @@ std::string fingerprint(const Experiment& experiment, std::string_view device) {
 }
 
 std::vector<std::string> titles(const std::vector<Experiment>& experiments) {
-  std::vector<std::string> result;
-  for (const Experiment& of : experiments) {
-    std::string text = fmt::format("{}, {}, {}, {} scaling, {}", of.workload, of.model, of.dtype,
-                                   of.scaling, of.placement);
-    for (const auto texts : {&Experiment::options, &Experiment::numbers, &Experiment::settings}) {
-      for (const std::string& name : telling(experiments, of, texts)) {
-        const auto found = (of.*texts).find(name);
-        if (found != (of.*texts).end()) text += fmt::format(", {}={}", name, found->second);
+  std::map<decltype(family(experiments.front())), std::vector<const Experiment*>> families;
+  for (const Experiment& of : experiments) families[family(of)].push_back(&of);
+  std::vector<std::string> result(experiments.size());
+  for (const auto& [unused, members] : families) {
+    std::array<std::set<std::string>, told_by.size()> names;
+    for (std::size_t i = 0; i < names.size(); ++i) names[i] = telling(members, told_by[i]);
+    for (const Experiment* const of : members) {
+      std::string text = fmt::format("{}, {}, {}, {} scaling, {}", of->workload, of->model,
+                                     of->dtype, of->scaling, of->placement);
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        for (const std::string& name : names[i]) {
+          const auto found = (of->*told_by[i]).find(name);
+          if (found != (of->*told_by[i]).end()) {
+            text += fmt::format(", {}={}", name, found->second);
+          }
+        }
       }
+      result[static_cast<std::size_t>(of - experiments.data())] = std::move(text);
     }
-    result.push_back(std::move(text));
   }
   return result;
 }

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/index/index.hpp"
 #include "analysis/launches/experiment.hpp"
 #include "analysis/launches/machine.hpp"
 #include "analysis/report.hpp"
@@ -77,6 +78,7 @@ struct Report {
   std::span<const RunReport> runs;
   Joined joined{};
   std::vector<std::string> warnings{};
+  Index index{};  ///< of the runs, in their order, and of the files that gave none
 };
 
 }  // namespace isoscale::analysis

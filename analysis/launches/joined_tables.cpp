@@ -124,27 +124,6 @@ void add_launches(const JoinedCurve& joined, std::span<const RunReport> reports,
 
 }  // namespace
 
-TitledTable launch_table(std::span<const RunReport> reports) {
-  TitledTable table{.title = fmt::format("{} launches", reports.size()),
-                    .columns = {{"launch"},
-                                {"run", Align::left},
-                                {"began", Align::left},
-                                {"ranks"},
-                                {"nodes"},
-                                {"status", Align::left},
-                                {"file", Align::left}},
-                    .rows = {}};
-  for (const RunReport& report : reports) {
-    const results::RunData& run = *report.data;
-    table.rows.push_back(
-        {.cells = {std::to_string(&report - reports.data() + 1), escape(run.id),
-                   escape(run.created), std::to_string(run.ranks), std::to_string(run.nodes),
-                   run.complete ? "complete" : "partial", escape(report.file)},
-         .tail = ""});
-  }
-  return table;
-}
-
 std::vector<TitledTable> joined_tables(const JoinedCurve& joined,
                                        std::span<const RunReport> reports) {
   std::vector<TitledTable> tables;

@@ -12,9 +12,6 @@
 /// What reports for people say of several launches; text and markdown only arrange it.
 namespace isoscale::analysis {
 
-/// Which launches there are; they are numbered from 1.
-[[nodiscard]] TitledTable launch_table(std::span<const RunReport> reports);
-
 /// The curve over launches, then each launch's step times where points have several.
 [[nodiscard]] std::vector<TitledTable> joined_tables(const JoinedCurve& joined,
                                                      std::span<const RunReport> reports);

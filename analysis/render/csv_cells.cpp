@@ -19,6 +19,16 @@ std::string quoted(const std::string& cell) {
   return result + "\"";
 }
 
+template <class Projection>
+std::string line(const std::vector<CsvCell>& cells, Projection projection) {
+  std::string text;
+  for (const CsvCell& cell : cells) {
+    if (&cell != &cells.front()) text += ',';
+    text += projection(cell);
+  }
+  return text + "\n";
+}
+
 }  // namespace
 
 std::string text_cell(std::string_view text) {
@@ -31,6 +41,14 @@ std::string text_cell(std::string_view text) {
 
 std::string number_cell(std::optional<double> number) {
   return number && std::isfinite(*number) ? fmt::format("{}", *number) : "";
+}
+
+std::string csv_heading(const std::vector<CsvCell>& cells) {
+  return line(cells, [](const CsvCell& cell) { return cell.first; });
+}
+
+std::string csv_values(const std::vector<CsvCell>& cells) {
+  return line(cells, [](const CsvCell& cell) { return cell.second; });
 }
 
 }  // namespace isoscale::analysis

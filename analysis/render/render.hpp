@@ -3,7 +3,9 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "analysis/index/index.hpp"
 #include "analysis/launches/join.hpp"
 
 /// Reports as text; no renderer computes anything that another could disagree with. Of several
@@ -18,5 +20,17 @@ namespace isoscale::analysis {
 /// The rows of collectives in the columns of nccl-tests, which tools read that know these; other
 /// lines begin with #.
 [[nodiscard]] std::string render_nccl_tests(const Report& report);
+
+/// An index and nothing else. `why` is a sentence for people on what is not shown.
+struct IndexReport {
+  Index index;
+  std::vector<std::string> warnings{};
+  std::string why{};
+};
+[[nodiscard]] std::string render_text(const IndexReport& report);
+[[nodiscard]] std::string render_json(const IndexReport& report);
+/// One line for each run and experiment.
+[[nodiscard]] std::string render_csv(const IndexReport& report);
+[[nodiscard]] std::string render_markdown(const IndexReport& report);
 
 }  // namespace isoscale::analysis

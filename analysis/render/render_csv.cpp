@@ -13,12 +13,9 @@
 #include "analysis/render/cells.hpp"
 #include "analysis/render/csv_cells.hpp"
 #include "analysis/render/node_cells.hpp"
-#include "analysis/render/text_escape.hpp"
 
 namespace isoscale::analysis {
 namespace {
-
-using Cell = std::pair<std::string_view, std::string>;
 
 std::string joined_options(const results::PointData& data) {
   std::string text;
@@ -28,7 +25,7 @@ std::string joined_options(const results::PointData& data) {
   return text;
 }
 
-std::vector<Cell> what_ran(const RunReport& report, const PointReport& point) {
+std::vector<CsvCell> what_ran(const RunReport& report, const PointReport& point) {
   const results::RunData& run = *report.data;
   const results::PointData& data = *point.data;
   return {
@@ -61,13 +58,13 @@ std::vector<Cell> what_ran(const RunReport& report, const PointReport& point) {
   };
 }
 
-std::vector<Cell> what_came_out(const PointReport& point) {
+std::vector<CsvCell> what_came_out(const PointReport& point) {
   const auto& time = point.step_time;
   const auto of_time = [&time](double Estimate::*member) {
     return time ? number_cell(*time.*member) : "";
   };
   const auto& mean = point.breakdown.mean;
-  std::vector<Cell> cells{
+  std::vector<CsvCell> cells{
       {"step_time_median", of_time(&Estimate::median)},
       {"step_time_lower", number_cell(time ? time->lower : std::nullopt)},
       {"step_time_upper", number_cell(time ? time->upper : std::nullopt)},
@@ -96,11 +93,11 @@ std::vector<Cell> what_came_out(const PointReport& point) {
 }
 
 /// Of a row of a micro-benchmark; all empty for the points of curves.
-std::vector<Cell> of_row(const RowReport& row) {
+std::vector<CsvCell> of_row(const RowReport& row) {
   const results::RowData none;
   const bool is_row = row.data != nullptr;
   const results::RowData& data = is_row ? *row.data : none;
-  std::vector<Cell> cells{
+  std::vector<CsvCell> cells{
       {"row_status", is_row ? std::string{results::name(data.status)} : ""},
       {"row_reason", text_cell(data.reason)},
       {"row_dtype", text_cell(text_of(data, "dtype"))},
@@ -118,7 +115,7 @@ std::vector<Cell> of_row(const RowReport& row) {
   const auto of_time = [&time](double Estimate::*member) {
     return time ? number_cell(*time.*member) : "";
   };
-  const std::vector<Cell> measured{
+  const std::vector<CsvCell> measured{
       {"plays", time ? std::to_string(time->samples) : ""},
       {"calls", is_row ? std::to_string(data.calls) : ""},
       {"time_median", of_time(&Estimate::median)},
@@ -138,7 +135,7 @@ std::vector<Cell> of_row(const RowReport& row) {
 }
 
 /// Where its ranks lie, and the point over all launches that it is one of.
-std::vector<Cell> over_all(const Joined& joined, const PointReport& point) {
+std::vector<CsvCell> over_all(const Joined& joined, const PointReport& point) {
   const JoinedPlace place = place_of(joined, point).value_or(JoinedPlace{});
   const PointReport none;
   const PointReport& at = place.joined == nullptr ? none : *place.joined;
@@ -161,28 +158,18 @@ std::vector<Cell> over_all(const Joined& joined, const PointReport& point) {
   };
 }
 
-std::vector<Cell> cells_of(const Joined& joined, const RunReport& report, const PointReport& point,
-                           const RowReport& row) {
-  std::vector<Cell> cells = what_ran(report, point);
-  for (Cell& cell : what_came_out(point)) cells.push_back(std::move(cell));
-  for (Cell& cell : of_row(row)) cells.push_back(std::move(cell));
-  for (Cell& cell : over_all(joined, point)) cells.push_back(std::move(cell));
+std::vector<CsvCell> cells_of(const Joined& joined, const RunReport& report,
+                              const PointReport& point, const RowReport& row) {
+  std::vector<CsvCell> cells = what_ran(report, point);
+  for (CsvCell& cell : what_came_out(point)) cells.push_back(std::move(cell));
+  for (CsvCell& cell : of_row(row)) cells.push_back(std::move(cell));
+  for (CsvCell& cell : over_all(joined, point)) cells.push_back(std::move(cell));
   return cells;
-}
-
-template <class Projection>
-std::string line(const std::vector<Cell>& cells, Projection projection) {
-  std::string text;
-  for (const Cell& cell : cells) {
-    if (&cell != &cells.front()) text += ',';
-    text += projection(cell);
-  }
-  return text + "\n";
 }
 
 std::string value_line(const Joined& joined, const RunReport& report, const PointReport& point,
                        const RowReport& row) {
-  return line(cells_of(joined, report, point, row), [](const Cell& cell) { return cell.second; });
+  return csv_values(cells_of(joined, report, point, row));
 }
 
 }  // namespace
@@ -194,8 +181,7 @@ std::string render_csv(const Report& whole) {
   const RunReport nothing{.data = &no_run};
   PointReport no_point;
   no_point.data = &no_data;
-  std::string text =
-      line(cells_of({}, nothing, no_point, {}), [](const Cell& cell) { return cell.first; });
+  std::string text = csv_heading(cells_of({}, nothing, no_point, {}));
   for (const RunReport& report : whole.runs) {
     for (const Curve& curve : report.curves) {
       for (const PointReport& point : curve.points) {

@@ -12,6 +12,7 @@
 #include "analysis/causes/causes_json.hpp"
 #include "analysis/devices/device_tables.hpp"
 #include "analysis/findings/findings.hpp"
+#include "analysis/index/index_json.hpp"
 #include "analysis/launches/joined_json.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/checks.hpp"
@@ -188,6 +189,11 @@ Json run_json(const RunReport& report) {
           {"calibration", calibration_json(report.calibration)}};
 }
 
+/// ASCII only, so that printing it on a terminal is safe; bytes that are not UTF-8 are replaced.
+std::string dumped(const Json& document) {
+  return document.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
 }  // namespace
 
 Json report_json(const Report& whole) {
@@ -197,12 +203,24 @@ Json report_json(const Report& whole) {
           {"runs", runs},
           {"curves", joined_json(whole.joined)},
           {"findings", findings_json(findings_of(whole))},
-          {"warnings", whole.warnings}};
+          {"warnings", whole.warnings},
+          {"index_only", false},
+          {"index", index_json(whole.index)},
+          {"machines", machines_json(whole.index)},
+          {"unreadable", unreadable_json(whole.index)}};
 }
 
-std::string render_json(const Report& report) {
-  // ASCII only, so that printing it on a terminal is safe; bytes that are not UTF-8 are replaced.
-  return report_json(report).dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+std::string render_json(const Report& report) { return dumped(report_json(report)); }
+
+std::string render_json(const IndexReport& report) {
+  return dumped({{"schema_version", schema_version},
+                 {"runs", bare_runs_json(report.index)},
+                 {"curves", Json::array()},
+                 {"warnings", report.warnings},
+                 {"index_only", true},
+                 {"index", index_json(report.index)},
+                 {"machines", machines_json(report.index)},
+                 {"unreadable", unreadable_json(report.index)}});
 }
 
 }  // namespace isoscale::analysis

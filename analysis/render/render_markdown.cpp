@@ -13,6 +13,7 @@
 #include "analysis/devices/device_tables.hpp"
 #include "analysis/findings/findings.hpp"
 #include "analysis/findings/findings_text.hpp"
+#include "analysis/index/index_tables.hpp"
 #include "analysis/launches/joined_tables.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/markdown_cells.hpp"
@@ -115,11 +116,21 @@ std::string findings_list(const std::vector<Finding>& findings) {
   return text + "\n" + literal(findings_footer(findings.size())) + "\n";
 }
 
+std::string index_text(const Index& index, Numbered numbered) {
+  std::string text = fmt::format("## {}\n", literal(index_headline(index, numbered)));
+  for (const IndexMachine& machine : index.machines) {
+    text += markdown_tables(index_tables(index, machine, numbered));
+  }
+  const Facts warnings = index_warnings(index);
+  if (!warnings.empty()) text += "\n" + markdown_list(warnings);
+  return text;
+}
+
 std::string joined_text(const Report& report) {
-  std::string text = "## One curve over all launches\n";
-  text += markdown_tables({launch_table(report.runs)});
+  std::string text = index_text(report.index, Numbered::as_launches);
   if (!report.warnings.empty()) text += "\n" + warnings_text(report);
   text += findings_list(findings_of(report));
+  text += "\n## One curve over all launches\n";
   for (const JoinedCurve& joined : report.joined.curves) {
     text += fmt::format("\n### {}\n", literal(escape(joined.curve.title)));
     text += markdown_tables(joined_tables(joined, report.runs)) + shares_text(joined.curve) +
@@ -128,10 +139,21 @@ std::string joined_text(const Report& report) {
   }
   text += "\n";
   for (const std::string& sentence : joined_key()) text += literal(sentence) + "\n";
+  for (const std::string& sentence : index_key()) text += literal(sentence) + "\n";
   return text;
 }
 
 }  // namespace
+
+std::string render_markdown(const IndexReport& report) {
+  std::string text = index_text(report.index, Numbered::no);
+  Facts facts;
+  for (const std::string& warning : report.warnings) facts.emplace_back("WARNING", escape(warning));
+  if (!facts.empty()) text += "\n" + markdown_list(facts);
+  text += "\n";
+  for (const std::string& sentence : index_key()) text += literal(sentence) + "\n";
+  return report.why.empty() ? text : text + literal(report.why) + "\n";
+}
 
 std::string render_markdown(const Report& whole) {
   std::string text = whole.runs.size() > 1 ? joined_text(whole) : "";
@@ -141,7 +163,8 @@ std::string render_markdown(const Report& whole) {
     text += several ? fmt::format("## Launch {}: ", &report - whole.runs.data() + 1) : "## ";
     text += literal(headline(report)) + "\n\n" + markdown_list(header(report));
     if (several) continue;
-    text += warnings_text(whole) + findings_list(findings_of(report));
+    text += warnings_text(whole) + markdown_list(index_warnings(whole.index));
+    text += findings_list(findings_of(report));
     if (report.curves.empty() && report.benches.empty()) text += "\nNo point was measured.\n";
     for (const Curve& curve : report.curves) text += curve_text(curve) + devices_text(curve);
     for (const PointReport& point : report.benches) text += bench_text(point);

@@ -14,10 +14,12 @@
 #include "analysis/devices/device_tables.hpp"
 #include "analysis/findings/findings.hpp"
 #include "analysis/findings/findings_text.hpp"
+#include "analysis/index/index_tables.hpp"
 #include "analysis/launches/joined_tables.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/node_cells.hpp"
 #include "analysis/render/text_escape.hpp"
+#include "analysis/render/text_parts.hpp"
 #include "analysis/render/text_table.hpp"
 #include "analysis/rows/bench_tables.hpp"
 
@@ -26,15 +28,6 @@ namespace {
 
 constexpr int bar_width = 20;
 constexpr int bar_beyond = 4;  // an efficiency of up to 120% is drawn
-
-std::string lines(const Facts& facts) {
-  std::string text;
-  for (const auto& [key, value] : facts) {
-    text += fmt::format("  {}{:{}} {}\n", key, "", 8 - std::min<std::size_t>(8, display_width(key)),
-                        value);
-  }
-  return text;
-}
 
 /// The parts of a step as one bar; cells go to the largest remainders, so that they sum to it.
 std::string breakdown_bar(const Breakdown& parts) {
@@ -125,10 +118,6 @@ std::string heading(const std::string& title) {
   return text + "\n";
 }
 
-std::string titled(const TitledTable& part) {
-  return "  " + part.title + "\n" + table(part.columns, part.rows);
-}
-
 std::string curve_text(const Curve& curve) {
   if (const Facts why = all_skipped(curve); !why.empty()) {
     return heading(escape(curve.title)) + lines(why);
@@ -212,9 +201,27 @@ std::string joined_curve_text(const JoinedCurve& joined, const Report& report) {
   return text + lines(joined_remarks(joined, report.runs));
 }
 
-/// Of several launches: the curves that they make together, then what each launch is.
+/// The headline and the tables.
+std::string index_text(const Index& index, Numbered numbered) {
+  std::string text = index_headline(index, numbered) + "\n";
+  for (const IndexMachine& machine : index.machines) {
+    for (const TitledTable& part : index_tables(index, machine, numbered)) {
+      text += "\n" + titled(part);
+    }
+  }
+  const Facts warnings = index_warnings(index);
+  return warnings.empty() ? text : text + "\n" + lines(warnings);
+}
+
+std::string index_key_text() {
+  std::string text = "\n";
+  for (const std::string& sentence : index_key()) text += sentence + "\n";
+  return text;
+}
+
+/// Of several launches: what each is, then the curves that they make together.
 std::string joined_text(const Report& report) {
-  std::string text = titled(launch_table(report.runs));
+  std::string text = index_text(report.index, Numbered::as_launches);
   for (const std::string& warning : report.warnings) text += lines({{"WARNING", escape(warning)}});
   text += findings_text(findings_of(report));
   for (const JoinedCurve& joined : report.joined.curves) text += joined_curve_text(joined, report);
@@ -232,16 +239,24 @@ std::string joined_text(const Report& report) {
 
 }  // namespace
 
+std::string render_text(const IndexReport& report) {
+  std::string text = index_text(report.index, Numbered::no);
+  for (const std::string& warning : report.warnings) text += lines({{"WARNING", escape(warning)}});
+  text += index_key_text();
+  return report.why.empty() ? text : text + report.why + "\n";
+}
+
 std::string render_text(const Report& whole) {
   std::string text;
   if (whole.runs.size() > 1) {
-    text = joined_text(whole);
+    text = joined_text(whole) + index_key_text();
     return whole.joined.curves.empty() ? text : text + key();
   }
   bool explained = false, explained_bench = false;
   for (const RunReport& report : whole.runs) {
     text += headline(report) + "\n" + lines(header(report));
     for (const std::string& warning : whole.warnings) text += lines({{"WARNING", escape(warning)}});
+    text += lines(index_warnings(whole.index));
     text += findings_text(findings_of(report));
     if (report.curves.empty() && report.benches.empty()) text += "\nNo point was measured.\n";
     for (const Curve& curve : report.curves) text += curve_text(curve) + devices_text(curve);

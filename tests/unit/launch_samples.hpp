@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/index/index.hpp"
 #include "analysis/launches/join.hpp"
 #include "analysis/report.hpp"
 #include "report_samples.hpp"
@@ -66,7 +67,13 @@ struct JoinedLaunches {
   JoinedLaunches(const JoinedLaunches&) = delete;
   JoinedLaunches& operator=(const JoinedLaunches&) = delete;
 
-  [[nodiscard]] analysis::Report report() const { return {.runs = reports, .joined = joined}; }
+  [[nodiscard]] analysis::Report report() const {
+    std::vector<analysis::IndexRun> of_index;
+    for (const analysis::RunReport& report : reports) {
+      of_index.push_back(analysis::index_run(report));
+    }
+    return {.runs = reports, .joined = joined, .index = analysis::make_index(of_index)};
+  }
 };
 
 }  // namespace isoscale::samples
