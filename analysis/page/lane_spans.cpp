@@ -69,14 +69,15 @@ std::vector<LaneSpan> spans_of(const program::Outline& outline, const timeline::
   return spans;
 }
 
-std::vector<LaneSpan> merged(const std::vector<LaneSpan>& spans, Alike alike,
-                             Nanoseconds tolerance) {
+std::vector<LaneSpan> merged(const std::vector<LaneSpan>& spans, Alike alike, Nanoseconds tolerance,
+                             Nanoseconds enough) {
   std::vector<LaneSpan> result;
   for (const LaneSpan& span : spans) {
     // What overlaps has damaged times: it stays as it is, for sums of times to hold.
     const bool joins = !result.empty() && are_alike(result.back(), span, alike) &&
                        span.start >= result.back().end &&
-                       span.start - result.back().end <= tolerance;
+                       span.start - result.back().end <= tolerance &&
+                       result.back().end - result.back().start < enough;
     if (!joins) {
       result.push_back(span);
       continue;

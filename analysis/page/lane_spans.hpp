@@ -48,9 +48,10 @@ enum class Alike : std::uint8_t {
                                              const timeline::Interval& window);
 
 /// Puts neighbours together that are alike and no further apart than `tolerance`. What they do not
-/// share becomes none: layer and microbatch -1, the kind a LaneOp.
+/// share becomes none: layer and microbatch -1, the kind a LaneOp. What has reached `enough` by
+/// that takes no more.
 [[nodiscard]] std::vector<LaneSpan> merged(const std::vector<LaneSpan>& spans, Alike alike,
-                                           units::Nanoseconds tolerance);
+                                           units::Nanoseconds tolerance, units::Nanoseconds enough);
 
 /// Time of a rank's step in which it neither computes nor copies.
 struct LaneIdle {

@@ -100,11 +100,14 @@ void keep_longest(std::vector<Item>& items, std::size_t most, const TimeOf& time
   std::erase_if(items, [&](const Item& item) { return !longer(item, bar); });
 }
 
-/// Puts spans of all lanes together until there are at most `most`, or no more to be had this way.
+/// Puts spans of all lanes together until there are at most `most`, first those that cannot be
+/// seen, last those of `widest` pixels.
 void merge(LaneSet& set, std::size_t most, Alike alike, std::int64_t widest) {
   const Nanoseconds pixel = set.length / pixels;
   for (std::int64_t width = 1; width <= widest && count_spans(set.lanes) > most; width *= 2) {
-    for (Lane& lane : set.lanes) lane.spans = merged(lane.spans, alike, pixel * width);
+    for (Lane& lane : set.lanes) {
+      lane.spans = merged(lane.spans, alike, pixel * width, pixel * width);
+    }
   }
 }
 
@@ -117,7 +120,9 @@ void drop_lanes(LaneSet& set, std::size_t most, std::size_t fewest) {
 /// Of a pipeline all stages matter, of ranks that do the same what they do.
 void thin_out(LaneSet& set, std::size_t most, std::size_t stages) {
   constexpr std::int64_t narrow = 8, wide = 64;
-  merge(set, 0, Alike::kind_and_microbatch, 1);
+  for (Lane& lane : set.lanes) {
+    lane.spans = merged(lane.spans, Alike::kind_and_microbatch, set.length / pixels, set.length);
+  }
   merge(set, most, Alike::class_and_microbatch, narrow);
   drop_lanes(set, most, std::max<std::size_t>(stages, 2));
   merge(set, most, Alike::class_alone, narrow);

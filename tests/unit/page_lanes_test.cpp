@@ -180,18 +180,23 @@ TEST(Lanes, MergeOnlyWhatIsAlike) {
                           span(22, OpKind::cast, 0, 2),  span(33, OpKind::cast, 1, 2),
                           span(143, OpKind::cast, 1, 2), span(154, OpKind::all_reduce, 1, 2)};
   const auto sizes = [&](Alike alike) {
+    constexpr Nanoseconds no_end{1000};
     std::vector<std::size_t> result;
-    for (const LaneSpan& at : merged(spans, alike, Nanoseconds{1})) result.push_back(at.merged);
+    for (const LaneSpan& at : merged(spans, alike, Nanoseconds{1}, no_end))
+      result.push_back(at.merged);
     return result;
   };
   EXPECT_THAT(sizes(Alike::kind_and_microbatch), ElementsAre(2, 1, 1, 1, 1));
   EXPECT_THAT(sizes(Alike::class_and_microbatch), ElementsAre(3, 1, 1, 1));
   EXPECT_THAT(sizes(Alike::class_alone), ElementsAre(4, 1, 1));
-  const LaneSpan first = merged(spans, Alike::class_alone, Nanoseconds{1}).front();
+  const LaneSpan first =
+      merged(spans, Alike::class_alone, Nanoseconds{1}, Nanoseconds{1000}).front();
   EXPECT_EQ(first.place.layer, -1);
   EXPECT_EQ(first.place.microbatch, -1);
   EXPECT_EQ(first.op, static_cast<std::uint8_t>(LaneOp::compute));
   EXPECT_EQ(first.gaps().value(), 3);
+  // 21 ns are enough: the third begins anew.
+  EXPECT_EQ(merged(spans, Alike::class_alone, Nanoseconds{1}, Nanoseconds{21}).front().merged, 2U);
 }
 
 results::DeviceSeries series(int rank, const char* quantity, const char* unit,
