@@ -76,7 +76,8 @@ std::string value_text(const Evidence& evidence) {
 }
 
 std::string to_text(const Evidence& evidence) {
-  return fmt::format("{} {}", evidence.what, value_text(evidence));
+  const std::string_view colon = evidence.unit == Unit::text ? ":" : "";
+  return fmt::format("{}{} {}", evidence.what, colon, value_text(evidence));
 }
 
 }  // namespace isoscale::analysis

@@ -74,7 +74,7 @@ std::string findings_footer(std::size_t count) {
   const std::string more = count > most_findings
                                ? fmt::format("and {} more: --format json; ", count - most_findings)
                                : std::string{};
-  return more + "their rules and sources: docs/findings.md";
+  return more + "rules and sources: docs/findings.md";
 }
 
 std::string findings_text(std::span<const Finding> findings) {

@@ -31,12 +31,12 @@ TEST(RenderJson, HasEveryKeyOfTheContract) {
   const results::RunData run = samples::two_curves();
   const RunReport report = make_report(run, "a.h5", {});
   const json document = json::parse(render_json({{&report, 1}}));
-  EXPECT_EQ(keys(document), (Keys{"schema_version", "runs", "curves", "warnings"}));
+  EXPECT_EQ(keys(document), (Keys{"schema_version", "runs", "curves", "findings", "warnings"}));
   EXPECT_TRUE(document["schema_version"].is_string());
   const json& at = document["runs"].at(0);
-  EXPECT_EQ(keys(at),
-            (Keys{"id", "file", "created", "isoscale_version", "device", "ranks", "nodes", "status",
-                  "warnings", "system", "preflight", "points", "curves", "calibration"}));
+  EXPECT_EQ(keys(at), (Keys{"id", "file", "created", "isoscale_version", "device", "ranks", "nodes",
+                            "status", "warnings", "system", "preflight", "points", "curves",
+                            "findings", "calibration"}));
   EXPECT_TRUE(at["system"].is_object());
   EXPECT_EQ(at["calibration"], json::object());
   EXPECT_EQ(at["points"].size(), 6U);
