@@ -330,8 +330,8 @@ TitledTable gate_table(const Comparison& of) {
 
 std::vector<std::string> comparison_key(const Comparison& of) {
   std::vector<std::string> key{
-      "Differences: of the medians over launches; 95% intervals from Welch's t on the launches' "
-      "medians, from 3 launches a side on.",
+      "Differences: of medians over launches; 95% intervals from Welch's t on launches' medians, "
+      "from 3 launches a side on.",
       "Throughput as a ratio, efficiency in percentage points; each interval is of its point "
       "alone.",
       "Why: what each cause takes of the side's step beyond what it takes of " +
