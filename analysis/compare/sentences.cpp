@@ -58,12 +58,11 @@ std::string count_text(std::size_t count, std::string_view side) {
   return fmt::format("{} of {}", count == 1 ? "one launch" : "two launches", side);
 }
 
-/// " in one launch of A and two launches of B (nothing is claimed ...)"; "" with enough.
-std::string too_few(const Comparison& of, const Difference& at) {
+/// " in one launch of A and two launches of B"; "" with enough.
+std::string few_launches(const Comparison& of, const Difference& at) {
   if (at.launches_first >= least_launches && at.launches >= least_launches) return "";
-  return fmt::format(" in {} and {} (nothing is claimed from fewer than {} launches a side)",
-                     count_text(at.launches_first, of.sides.front().name),
-                     count_text(at.launches, of.sides[at.side].name), least_launches);
+  return fmt::format(" in {} and {}", count_text(at.launches_first, of.sides.front().name),
+                     count_text(at.launches, of.sides[at.side].name));
 }
 
 /// ": 8.1 dp transfer, 2.0 imbalance", each times `scale`; "" without any.
@@ -86,7 +85,7 @@ std::string efficiency_sentence(const Comparison& of, const Difference& at) {
   const bool lower = at.efficiency->value < 0;
   const std::string size = points_with_interval(lower ? negative(*at.efficiency) : *at.efficiency);
   const std::string what = fmt::format("{} {} {}{}", size, lower ? "lower" : "higher", at_ranks(at),
-                                       at.efficiency->lower ? "" : too_few(of, at));
+                                       at.efficiency->lower ? "" : few_launches(of, at));
   const std::string causes = causes_text(at.why.efficiency, lower ? hundred : -hundred, "");
   if (at.efficiency->lower && !leaves_out(*at.efficiency, 0)) {
     return fmt::format("no difference of {}'s efficiency is shown, {}{}", side, what, causes);
@@ -106,7 +105,10 @@ std::string throughput_sentence(const Comparison& of, const Difference& at) {
   const std::string text =
       fmt::format("{}'s throughput is {} {} {}", side, change(at.throughput.value),
                   lower ? "lower" : "higher", at_ranks(at));
-  if (!at.throughput.lower) return text + too_few(of, at);
+  if (!at.throughput.lower) {
+    return fmt::format("{}{}; nothing is claimed from fewer than {} launches a side", text,
+                       few_launches(of, at), least_launches);
+  }
   const std::string at_lower = change(*at.throughput.lower),
                     at_upper = change(*at.throughput.upper);
   return fmt::format("{} ({} to {})", text, lower ? at_upper : at_lower,
