@@ -42,7 +42,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         Refusal{{"frob"}, "unknown command 'frob'", "run, check, report, list"},
         Refusal{{"rum"}, "did you mean 'run'?"},
-        Refusal{{"compare", "a", "b"}, "unknown command 'compare'"},
+        Refusal{{"compare", "a"}, "two sides or more"},
         Refusal{{"predict"}, "unknown command 'predict'"},
         Refusal{{"check", "--ranks", "2"}, "unknown option '--ranks'"},
         Refusal{{"check", "--device", "host", "--share-gpu"}, "only on a GPU"},
