@@ -8,6 +8,7 @@
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/compare_tables.hpp"
 #include "analysis/compare/sentences.hpp"
+#include "analysis/render/sentences.hpp"
 #include "analysis/render/text_escape.hpp"
 
 /// JUnit's XML as continuous integration reads it: testsuites, testsuite, testcase, with failure,
@@ -57,8 +58,8 @@ std::string_view element_of(const Comparison& of, Verdict verdict) {
 }
 
 std::string case_text(const Comparison& of, const Difference& at, Count& count) {
-  std::string name = fmt::format("{} ranks, {} against {}", at.ranks, of.sides[at.side].name,
-                                 of.sides.front().name);
+  std::string name = fmt::format("{}, {} against {}", ranks_text({at.ranks}),
+                                 of.sides[at.side].name, of.sides.front().name);
   const std::vector<std::string> marks = marks_of(of, at.curve, at.side, at.ranks);
   if (!marks.empty()) name += escape(fmt::format(" [UNLIKE {}]", fmt::join(marks, ", ")));
   std::string text = fmt::format("    <testcase classname=\"{}\" name=\"{}\">\n",
@@ -69,7 +70,7 @@ std::string case_text(const Comparison& of, const Difference& at, Count& count) 
     (element == "failure" ? count.failures : count.skipped) += 1;
     text += inside(element, fmt::format("{}: {}", analysis::name(at.verdict), said));
   }
-  std::string out = said + "\n";
+  std::string out;
   for (const std::string& sentence : sentences_of(of, at)) out += sentence + "\n";
   return text + fmt::format("      <system-out>{}</system-out>\n    </testcase>\n", xml(out));
 }

@@ -154,24 +154,54 @@ TitledTable normalised_table(const Comparison& of, std::size_t c) {
   return table;
 }
 
-/// What each rate was divided by, or why it was not, those of several points in one.
+/// Sentences of points of several sides, those that say the same in one: "A, B: ... (1, 2 ranks)".
+class SaidOfSides {
+ public:
+  void add(const std::string& side, int ranks, const std::string& sentence) {
+    said_[sentence][side].push_back(ranks);
+  }
+  void append_to(Facts& facts, const std::string& key) const {
+    for (const auto& [sentence, of_sides] : said_) {
+      std::map<std::vector<int>, std::vector<std::string>> alike;
+      for (const auto& [side, ranks] : of_sides) alike[ranks].push_back(side);
+      for (const auto& [ranks, sides] : alike) {
+        facts.emplace_back(
+            key, fmt::format("{}: {} ({})", fmt::join(sides, ", "), sentence, ranks_text(ranks)));
+      }
+    }
+  }
+
+ private:
+  std::map<std::string, std::map<std::string, std::vector<int>>> said_;
+};
+
+/// What each rate was divided by, or why it was not.
 void add_references(const Comparison& of, const ComparedCurve& curve, Facts& facts) {
   const auto add = [&](const std::string& key, std::vector<Normalised> SideCurve::*all) {
-    std::map<std::string, std::vector<int>> said;
+    SaidOfSides said;
     for (const int ranks : ranks_of(curve)) {
       for_each_side(curve, ranks, [&](std::size_t s, const SideCurve& side, std::size_t i) {
         const Normalised& at = (side.*all)[i];
-        said[of.sides[s].name + ": " + escape(at.value ? at.against : "— " + at.missing)].push_back(
-            ranks);
+        said.add(of.sides[s].name, ranks, escape(at.value ? at.against : "— " + at.missing));
       });
     }
-    for (const auto& [text, ranks] : said) {
-      facts.emplace_back(key, fmt::format("{} ({})", text, ranks_text(ranks)));
-    }
+    said.append_to(facts, key);
   };
   add("peak", &SideCurve::of_peak);
   add("link", &SideCurve::per_link);
   add("watt", &SideCurve::per_watt);
+}
+
+void add_why(const Comparison& of, std::size_t curve, Facts& facts) {
+  SaidOfSides caveats;
+  for (const Difference& at : of.differences) {
+    if (at.curve != curve) continue;
+    for (const std::string& sentence : sentences_of(of, at)) facts.emplace_back("why", sentence);
+    for (const std::string& sentence : caveats_of(at)) {
+      caveats.add(of.sides[at.side].name, at.ranks, sentence);
+    }
+  }
+  caveats.append_to(facts, "causes");
 }
 
 void add_labels(const Comparison& of, const ComparedCurve& curve, Facts& facts) {
@@ -260,10 +290,7 @@ Facts curve_facts(const Comparison& of, std::size_t c) {
   facts.emplace_back("baseline", curve.baseline
                                      ? ranks_text({*curve.baseline}) + " of each side's own"
                                      : "none: " + curve.no_baseline);
-  for (const Difference& at : of.differences) {
-    if (at.curve != c) continue;
-    for (const std::string& sentence : sentences_of(of, at)) facts.emplace_back("why", sentence);
-  }
+  add_why(of, c, facts);
   add_references(of, curve, facts);
   add_labels(of, curve, facts);
   add_left_out(of, curve, facts);
@@ -281,7 +308,7 @@ Facts comparison_facts(const Comparison& of) {
 }
 
 TitledTable gate_table(const Comparison& of) {
-  TitledTable table{.title = gate_sentence(of),
+  TitledTable table{.title = fmt::format("gate {}, point by point", percent(of.gate->loss)),
                     .columns = {{"curve", Align::left},
                                 {"ranks"},
                                 {"side", Align::left},
@@ -303,8 +330,8 @@ TitledTable gate_table(const Comparison& of) {
 
 std::vector<std::string> comparison_key(const Comparison& of) {
   std::vector<std::string> key{
-      "Differences: of the medians over launches; 95% intervals from Welch's t on the launches' "
-      "medians, from 3 launches a side on.",
+      "Differences: of medians over launches; 95% intervals from Welch's t on launches' medians, "
+      "from 3 launches a side on.",
       "Throughput as a ratio, efficiency in percentage points; each interval is of its point "
       "alone.",
       "Why: what each cause takes of the side's step beyond what it takes of " +

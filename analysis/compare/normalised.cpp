@@ -178,8 +178,7 @@ void normalise(std::span<SideCurve* const> sides, int ranks) {
     const PointReport& point = at.point();
     side.of_peak[at.index] =
         over(point.flops_per_rank, peaks[i],
-             "no datasheet is known for this element type, and the run measured no multiplication "
-             "of it");
+             "no datasheet is known, and the run measured no multiplication of this type");
     side.per_link[at.index] =
         point.data->ranks == 1
             ? Normalised{.value = {}, .against = "", .missing = "one rank has no link"}

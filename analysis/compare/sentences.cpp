@@ -58,12 +58,11 @@ std::string count_text(std::size_t count, std::string_view side) {
   return fmt::format("{} of {}", count == 1 ? "one launch" : "two launches", side);
 }
 
-/// " in one launch of A and two launches of B, from which nothing is claimed"; "" with enough.
-std::string too_few(const Comparison& of, const Difference& at) {
+/// " in one launch of A and two launches of B"; "" with enough.
+std::string few_launches(const Comparison& of, const Difference& at) {
   if (at.launches_first >= least_launches && at.launches >= least_launches) return "";
-  return fmt::format(", in {} and {}: nothing is claimed from fewer than {} launches a side",
-                     count_text(at.launches_first, of.sides.front().name),
-                     count_text(at.launches, of.sides[at.side].name), least_launches);
+  return fmt::format(" in {} and {}", count_text(at.launches_first, of.sides.front().name),
+                     count_text(at.launches, of.sides[at.side].name));
 }
 
 /// ": 8.1 dp transfer, 2.0 imbalance", each times `scale`; "" without any.
@@ -85,53 +84,63 @@ std::string efficiency_sentence(const Comparison& of, const Difference& at) {
   const std::string& side = of.sides[at.side].name;
   const bool lower = at.efficiency->value < 0;
   const std::string size = points_with_interval(lower ? negative(*at.efficiency) : *at.efficiency);
-  const std::string what =
-      fmt::format("{} is {} {} {}", side, size, lower ? "lower" : "higher", at_ranks(at));
+  const std::string what = fmt::format("{} {} {}{}", size, lower ? "lower" : "higher", at_ranks(at),
+                                       at.efficiency->lower ? "" : few_launches(of, at));
   const std::string causes = causes_text(at.why.efficiency, lower ? hundred : -hundred, "");
-  if (!at.efficiency->lower) return what + causes + too_few(of, at);
-  if (leaves_out(*at.efficiency, 0)) return what + causes;
-  return "no difference of efficiency is shown: " + what + causes;
+  if (at.efficiency->lower && !leaves_out(*at.efficiency, 0)) {
+    return fmt::format("no difference of {}'s efficiency is shown, {}{}", side, what, causes);
+  }
+  return fmt::format("{} is {}{}", side, what, causes);
 }
 
 std::string throughput_sentence(const Comparison& of, const Difference& at) {
+  const std::string& side = of.sides[at.side].name;
+  if (at.throughput.lower && !leaves_out(at.throughput, 1)) {
+    return fmt::format("no difference of {}'s throughput is shown {}: {} ({})", side, at_ranks(at),
+                       change_text(at.throughput.value), change_interval(at.throughput));
+  }
   const bool lower = at.throughput.value < 1;
   const double sign = lower ? -1 : 1;
   const auto change = [sign](double ratio) { return percent(sign * (ratio - 1)); };
-  std::string text =
-      fmt::format("{}'s throughput is {} {} {}", of.sides[at.side].name,
-                  change(at.throughput.value), lower ? "lower" : "higher", at_ranks(at));
-  if (!at.throughput.lower) return text + too_few(of, at);
-  std::string ends[]{change(*at.throughput.lower), change(*at.throughput.upper)};
-  if (lower) std::swap(ends[0], ends[1]);
-  text += fmt::format(" ({} to {})", ends[0], ends[1]);
-  return leaves_out(at.throughput, 1) ? text : "no difference of throughput is shown: " + text;
+  const std::string text =
+      fmt::format("{}'s throughput is {} {} {}", side, change(at.throughput.value),
+                  lower ? "lower" : "higher", at_ranks(at));
+  if (!at.throughput.lower) {
+    return fmt::format("{}{}; nothing is claimed from fewer than {} launches a side", text,
+                       few_launches(of, at), least_launches);
+  }
+  const std::string at_lower = change(*at.throughput.lower),
+                    at_upper = change(*at.throughput.upper);
+  return fmt::format("{} ({} to {})", text, lower ? at_upper : at_lower,
+                     lower ? at_lower : at_upper);
 }
 
 std::string step_sentence(const Comparison& of, const Difference& at) {
   const Why& why = at.why;
   if (!(why.step_first > 0)) return "";
   const double change = why.step_here / why.step_first - 1;
+  const std::string size = percent(std::abs(change));
+  if (size == percent(0.0)) return "";
   const bool longer = change > 0;
-  const std::string what = fmt::format(
-      "{}'s step is {} {} {}, {} against {}", of.sides[at.side].name, percent(std::abs(change)),
-      longer ? "longer" : "shorter", at_ranks(at), units::format(units::Seconds{why.step_here}),
-      units::format(units::Seconds{why.step_first}));
+  const std::string what = fmt::format("{}'s step is {} {} {}, {} against {}",
+                                       of.sides[at.side].name, size, longer ? "longer" : "shorter",
+                                       at_ranks(at), units::format(units::Seconds{why.step_here}),
+                                       units::format(units::Seconds{why.step_first}));
   if (!why.no_step.empty()) return what + "; " + why.no_step;
   return what + causes_text(why.step, (longer ? hundred : -hundred) / why.step_first, "%");
 }
 
 std::vector<std::string> sentences_of(const Comparison& of, const Difference& at) {
-  std::vector<std::string> all{throughput_sentence(of, at)};
-  if (std::string text = efficiency_sentence(of, at); !text.empty()) all.push_back(text);
-  if (std::string text = step_sentence(of, at); !text.empty()) all.push_back(text);
-  if (at.efficiency && !at.why.no_efficiency.empty()) {
-    all.push_back(fmt::format("{}, {}: {}", of.sides[at.side].name, ranks_text({at.ranks}),
-                              at.why.no_efficiency));
-  }
-  for (const std::string& note : at.why.notes) {
-    all.push_back(
-        fmt::format("{}, {}: {}", of.sides[at.side].name, ranks_text({at.ranks}), escape(note)));
-  }
+  std::vector<std::string> all{throughput_sentence(of, at), efficiency_sentence(of, at),
+                               step_sentence(of, at)};
+  std::erase(all, "");
+  return all;
+}
+
+std::vector<std::string> caveats_of(const Difference& at) {
+  std::vector<std::string> all;
+  if (at.efficiency && !at.why.no_efficiency.empty()) all.push_back(at.why.no_efficiency);
+  for (const std::string& note : at.why.notes) all.push_back(escape(note));
   return all;
 }
 

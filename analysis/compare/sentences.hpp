@@ -15,10 +15,13 @@ namespace isoscale::analysis {
 [[nodiscard]] std::string efficiency_sentence(const Comparison& of, const Difference& at);
 /// "B's throughput is 10.1% lower at 64 ranks (8.0% to 12.2%)".
 [[nodiscard]] std::string throughput_sentence(const Comparison& of, const Difference& at);
-/// "B's step is 11.3% longer at 64 ranks, 41.2 ms against 37.0 ms: 8.0% dp transfer, ...".
+/// "B's step is 11.3% longer at 64 ranks, 41.2 ms against 37.0 ms: 8.0% dp transfer, ..."; "" where
+/// both are as long.
 [[nodiscard]] std::string step_sentence(const Comparison& of, const Difference& at);
-/// All of these that there are, and what could not be separated.
+/// All of these that there are.
 [[nodiscard]] std::vector<std::string> sentences_of(const Comparison& of, const Difference& at);
+/// What could not be explained, or not be separated.
+[[nodiscard]] std::vector<std::string> caveats_of(const Difference& at);
 
 /// "-10.1%"; of a ratio to 1.
 [[nodiscard]] std::string change_text(double ratio);

@@ -18,7 +18,7 @@ double away_from_zero(double value) {
 double beta_fraction(double x, double a, double b) {
   constexpr int most_terms = 10'000;
   constexpr double precision = 1e-15;
-  double front = 1, back = 1, value = 1;
+  double front = 1, back = 0, value = 1;
   for (int term = 1; term <= most_terms; ++term) {
     const double m = term / 2;  // NOLINT: whole pairs of terms
     const double numerator = term % 2 == 0

@@ -41,8 +41,7 @@ INSTANTIATE_TEST_SUITE_P(
     Shape, RefusedCommand,
     testing::Values(
         Refusal{{"frob"}, "unknown command 'frob'", "run, check, report, list"},
-        Refusal{{"rum"}, "did you mean 'run'?"},
-        Refusal{{"compare", "a", "b"}, "unknown command 'compare'"},
+        Refusal{{"rum"}, "did you mean 'run'?"}, Refusal{{"compare", "a"}, "two sides or more"},
         Refusal{{"predict"}, "unknown command 'predict'"},
         Refusal{{"check", "--ranks", "2"}, "unknown option '--ranks'"},
         Refusal{{"check", "--device", "host", "--share-gpu"}, "only on a GPU"},

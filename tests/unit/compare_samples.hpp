@@ -104,11 +104,12 @@ inline void trace_step(results::PointData& data, double step, double transfer, d
 inline std::vector<results::RunData> traced_side(const std::string& name, double step,
                                                  double transfer, double late) {
   std::vector<results::RunData> runs;
-  for (const double factor : around(1)) {
-    runs.push_back(launch(name + std::to_string(runs.size() + 1), 1, 2));
-    trace_step(add(runs.back(), {}, 0.080 * factor), 0.080 * factor, 0, 0);
-    trace_step(add(runs.back(), {.dp = 2}, step * factor), step * factor, transfer * factor,
-               late * factor);
+  const std::vector<double> factors = around(1);
+  for (std::size_t i = 0; i < factors.size(); ++i) {
+    runs.push_back(launch(name + std::to_string(i + 1), 1, 2));
+    const double one = factors[i], two = factors[(i + 1) % factors.size()];
+    trace_step(add(runs.back(), {}, 0.080 * one), 0.080 * one, 0, 0);
+    trace_step(add(runs.back(), {.dp = 2}, step * two), step * two, transfer * two, late * two);
   }
   return runs;
 }

@@ -79,6 +79,15 @@ TEST(Completion, NamesComeFromTheRegistry) {
   EXPECT_THAT(option_of("run", "--seed").value.words, ElementsAre());
 }
 
+TEST(Completion, CompareHasItsFormatsAndFlags) {
+  EXPECT_THAT(option_of("compare", "--format").value.words,
+              ElementsAre("text", "json", "csv", "junit", "markdown"));
+  EXPECT_THAT(option_of("compare", "--baseline").value.words, ElementsAre("node"));
+  for (const char* const flag : {"--gate", "--strict", "--anyway"}) {
+    EXPECT_NE(option_of("compare", flag).help, "") << flag;
+  }
+}
+
 TEST(Completion, ArgumentsStandInOrder) {
   const auto list = command_named("list");
   ASSERT_EQ(list.arguments.size(), 2U);
@@ -86,6 +95,9 @@ TEST(Completion, ArgumentsStandInOrder) {
   EXPECT_THAT(list.arguments[1].words, testing::Contains("hybrid"));
   EXPECT_THAT(command_named("report").arguments.at(0).endings, ElementsAre(".h5"));
   EXPECT_THAT(command_named("run").arguments.at(0).endings, ElementsAre(".toml"));
+  const auto sides = command_named("compare").arguments.at(0);
+  EXPECT_THAT(sides.endings, ElementsAre(".h5"));
+  EXPECT_TRUE(sides.between_commas);
 }
 
 TEST(Completion, ScriptsHoldEveryOptionAndQuoteWhatTheyHold) {
