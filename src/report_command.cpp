@@ -127,27 +127,29 @@ void check_index(const config::ReportCommand& command) {
 std::string render(const analysis::IndexReport& report, config::ReportFormat format) {
   switch (format) {
     case config::ReportFormat::json:
-      return analysis::render_json(report);
+      return analysis::render_index_json(report);
     case config::ReportFormat::csv:
-      return analysis::render_csv(report);
+      return analysis::render_index_csv(report);
     case config::ReportFormat::markdown:
-      return analysis::render_markdown(report);
+      return analysis::render_index_markdown(report);
     case config::ReportFormat::nccl_tests:
     case config::ReportFormat::text:
       break;
   }
-  return analysis::render_text(report);
+  return analysis::render_index_text(report);
 }
 
 /// Runs are read, looked at and let go one by one.
 base::ExitCode report_index(const config::ReportCommand& command) {
   check_index(command);
   const analysis::ReportOptions options{.baseline = command.baseline};
+  analysis::Confidences confidences;
   std::vector<analysis::IndexRun> runs;
   std::vector<analysis::Unreadable> unreadable =
       read_each(command.files, [&](const std::filesystem::path& file) {
         const results::RunData run = results::read_run(file, results::Depth::summary);
-        runs.push_back(analysis::index_run(analysis::summarise(run, file.string(), options)));
+        runs.push_back(
+            analysis::index_run(analysis::summarise(run, file.string(), options, confidences)));
       });
   analysis::IndexReport report;
   runs = analysis::without_copies(std::move(runs), report.warnings);
