@@ -87,7 +87,7 @@ class Chart {
       "data-chart": spec.id,
       tabindex: 0,
       role: "img",
-      "aria-label": `${spec.title}. Arrow keys move, + and - zoom, 0 shows all; the numbers are in the table below.`,
+      "aria-label": spec.title,
       on: { keydown: (event) => this.onKey(event) },
     });
     this.legend = el("div", { class: "legend", role: "group", "aria-label": "series" });
@@ -101,9 +101,8 @@ class Chart {
 
   frame() {
     const { spec } = this;
-    this.showAll = el("button", { type: "button", class: "quiet", on: { click: () => this.reset() } }, "show all");
-    const actions = el("div", { class: "actions" },
-      this.showAll,
+    this.showAll = el("button", { type: "button", class: "quiet", hidden: true, on: { click: () => this.reset() } }, "show all");
+    const actions = el("div", { class: "actions" }, this.showAll,
       el("button", { type: "button", class: "quiet", on: { click: () => this.saveSvg() } }, "SVG"),
       el("button", { type: "button", class: "quiet", on: { click: () => this.savePng() } }, "PNG"));
     const numbers = el("details", { class: "numbers" }, el("summary", {}, "table"));
@@ -167,8 +166,10 @@ class Chart {
     this.canvas.style.height = `${this.height()}px`;
     this.instance.resize();
     this.instance.setOption(this.option(this.canvas.clientWidth), { notMerge: true });
-    this.showAll.hidden = this.window() === null;
     this.fillLegend();
+    const zooms = this.window() !== null;
+    this.showAll.hidden = !zooms;
+    this.canvas.setAttribute("aria-label", `${this.spec.title}. ${zooms ? "Arrow keys move, + and - zoom, 0 shows all; t" : "T"}he numbers are in the table below.`);
   }
 
   names() {

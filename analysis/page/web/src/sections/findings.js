@@ -50,7 +50,7 @@ function finding(at, i, scale, curves) {
         line("source", [at.rule, at.source].filter(Boolean).join(" \u00b7 ")))));
 }
 
-const columns = [{ title: "curve" }, { title: "on ranks", number: true }, { title: "kind" }, { title: "which ranks" }, { title: "what was seen", look: () => "long" }];
+const columns = [{ title: "curve" }, { title: "on ranks", number: true }, { title: "kind", look: () => "nowrap" }, { title: "which ranks" }, { title: "what was seen", look: () => "long" }];
 
 /** What the analysis says of single points. */
 function remarks(curves) {
