@@ -4,6 +4,7 @@
 // table, and saving. Charts are drawn when they come near the window.
 import { download, el } from "./dom.js";
 import { init } from "./echarts.js";
+import { leavePaper, toPaper } from "./paper.js";
 import { table } from "./table.js";
 import { onThemeChange, setPrinting, theme } from "./theme.js";
 
@@ -288,5 +289,10 @@ onThemeChange(() => {
 window.addEventListener("beforeprint", () => {
   setPrinting(true);
   drawAll();
+  leavePaper();
+  for (const made of Object.values(charts)) toPaper(made);
 });
-window.addEventListener("afterprint", () => setPrinting(false));
+window.addEventListener("afterprint", () => {
+  leavePaper();
+  setPrinting(false);
+});
