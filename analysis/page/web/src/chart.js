@@ -4,6 +4,7 @@
 // table, and saving. Charts are drawn when they come near the window.
 import { download, el } from "./dom.js";
 import { init } from "./echarts.js";
+import { leavePaper, toPaper } from "./paper.js";
 import { table } from "./table.js";
 import { onThemeChange, setPrinting, theme } from "./theme.js";
 
@@ -87,7 +88,7 @@ class Chart {
       "data-chart": spec.id,
       tabindex: 0,
       role: "img",
-      "aria-label": `${spec.title}. Arrow keys move, + and - zoom, 0 shows all; the numbers are in the table below.`,
+      "aria-label": spec.title,
       on: { keydown: (event) => this.onKey(event) },
     });
     this.legend = el("div", { class: "legend", role: "group", "aria-label": "series" });
@@ -101,9 +102,8 @@ class Chart {
 
   frame() {
     const { spec } = this;
-    this.showAll = el("button", { type: "button", class: "quiet", on: { click: () => this.reset() } }, "show all");
-    const actions = el("div", { class: "actions" },
-      this.showAll,
+    this.showAll = el("button", { type: "button", class: "quiet", hidden: true, on: { click: () => this.reset() } }, "show all");
+    const actions = el("div", { class: "actions" }, this.showAll,
       el("button", { type: "button", class: "quiet", on: { click: () => this.saveSvg() } }, "SVG"),
       el("button", { type: "button", class: "quiet", on: { click: () => this.savePng() } }, "PNG"));
     const numbers = el("details", { class: "numbers" }, el("summary", {}, "table"));
@@ -167,8 +167,10 @@ class Chart {
     this.canvas.style.height = `${this.height()}px`;
     this.instance.resize();
     this.instance.setOption(this.option(this.canvas.clientWidth), { notMerge: true });
-    this.showAll.hidden = this.window() === null;
     this.fillLegend();
+    const zooms = this.window() !== null;
+    this.showAll.hidden = !zooms;
+    this.canvas.setAttribute("aria-label", `${this.spec.title}. ${zooms ? "Arrow keys move, + and - zoom, 0 shows all; t" : "T"}he numbers are in the table below.`);
   }
 
   names() {
@@ -287,5 +289,10 @@ onThemeChange(() => {
 window.addEventListener("beforeprint", () => {
   setPrinting(true);
   drawAll();
+  leavePaper();
+  for (const made of Object.values(charts)) toPaper(made);
 });
-window.addEventListener("afterprint", () => setPrinting(false));
+window.addEventListener("afterprint", () => {
+  leavePaper();
+  setPrinting(false);
+});

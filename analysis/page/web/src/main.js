@@ -111,6 +111,16 @@ function notes() {
     el("h3", {}, "Left out of this page"), el("ul", {}, all.map((note) => el("li", { class: "note" }, note))));
 }
 
+/** Shows what the address names, also where it is closed. */
+function follow() {
+  const target = location.hash.length > 1 ? document.getElementById(location.hash.slice(1)) : null;
+  if (!target) return;
+  for (let around = target.querySelector(":scope > details.finding") ?? target; around; around = around.parentElement) {
+    if (around.tagName === "DETAILS") around.open = true;
+  }
+  target.scrollIntoView();
+}
+
 function build() {
   const shown = sections().map(attempt).filter((section) => section !== null);
   const title = data.kind === "compare" ? "Isoscale comparison" : titleOf(data.report);
@@ -124,7 +134,8 @@ function build() {
   );
   watch();
   // The browser looked for the anchor before there was one.
-  if (location.hash.length > 1) document.getElementById(location.hash.slice(1))?.scrollIntoView();
+  follow();
+  window.addEventListener("hashchange", follow);
 }
 
 build();

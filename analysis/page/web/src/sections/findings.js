@@ -4,7 +4,7 @@
 import { rankCount } from "../causes.js";
 import { data } from "../data.js";
 import { el } from "../dom.js";
-import { bytes, missing, percent, ranksText, si } from "../format.js";
+import { bytes, missing, percent, si } from "../format.js";
 import { table } from "../table.js";
 
 /** Findings of the report, gravest first, as it ranks them. */
@@ -28,29 +28,37 @@ function evidence(at) {
   return [...lines].map(([ranks, parts]) => el("div", {}, (ranks && lines.size > 1 ? `${rankCount(ranks)}: ` : "") + parts.join(", ")));
 }
 
-function where(at, curves) {
-  const ranks = at.ranks?.length > 0 ? ranksText(at.ranks) : "";
-  return [curves.find((curve) => curve.title === at.curve)?.short ?? at.curve, ranks].filter(Boolean).join(", ");
+/** The curve by the name that this page gives it; its ranks are in the sentence. */
+export function whereOf(at, curves) {
+  if (!at.curve) return "";
+  return curves.find((curve) => curve.title === at.curve)?.short ?? at.curve;
 }
 
 function line(name, text) {
   return text && text.length > 0 ? el("div", { class: "fact-line" }, el("dt", {}, name), el("dd", {}, text)) : null;
 }
 
+const opened = 3;
+const most = 10; // before the rest is asked for
+
+function severity(share, scale) {
+  const isKnown = typeof share === "number";
+  return el("span", { class: "severity" },
+    el("b", { class: "big" }, isKnown ? percent(share, share < 0.0995 ? 1 : 0) : missing),
+    el("span", { class: "bar thin", "aria-hidden": "true" },
+      el("i", { class: "lost-bar", style: `width:${isKnown && scale > 0 ? (100 * Math.min(share, scale)) / scale : 0}%` })));
+}
+
 function finding(at, i, scale, curves) {
-  const share = at.severity;
-  return el("li", { class: "finding", id: `finding-${i + 1}` },
-    el("div", { class: "severity" }, el("b", { class: "big" }, typeof share === "number" ? percent(share, share < 0.0995 ? 1 : 0) : missing),
-      el("div", { class: "bar thin" }, el("i", { class: "lost-bar", style: `width:${scale > 0 ? (100 * (share ?? 0)) / scale : 0}%` })),
-      el("span", { class: "note" }, typeof share === "number" ? "of the step" : "share not known")),
-    el("div", {},
-      el("h3", {}, at.sentence),
-      el("p", { class: "note" }, where(at, curves)),
+  return el("li", { id: `finding-${i + 1}` },
+    el("details", { class: "finding", open: i < opened },
+      el("summary", {}, severity(at.severity, scale),
+        el("span", {}, el("b", {}, at.sentence), el("span", { class: "note" }, at.curve ? ` \u00b7 ${whereOf(at, curves)}` : ""))),
       el("dl", {}, line("evidence", evidence(at)), line("next step", at.next_step),
         line("source", [at.rule, at.source].filter(Boolean).join(" \u00b7 ")))));
 }
 
-const columns = [{ title: "curve" }, { title: "on ranks", number: true }, { title: "kind" }, { title: "which ranks" }, { title: "what was seen", look: () => "long" }];
+const columns = [{ title: "curve" }, { title: "on ranks", number: true }, { title: "kind", look: () => "nowrap" }, { title: "which ranks" }, { title: "what was seen", look: () => "long" }];
 
 /** What the analysis says of single points. */
 function remarks(curves) {
@@ -67,13 +75,15 @@ export function findingsSection(curves) {
   const seen = remarks(curves);
   if (all.length === 0 && seen.length === 0) return null;
   const scale = Math.max(0, ...all.map((at) => at.severity ?? 0));
+  const items = all.map((at, i) => finding(at, i, scale, curves));
   const points = table(columns, seen, { caption: "Seen at single points" });
   return {
     id: "findings",
     title: "Findings",
     content: el("div", {},
-      all.length > 0 ? el("p", { class: "note" }, "largest first, by the estimated share of the step; estimates overlap and do not add up") : null,
-      el("ol", { class: "plain findings" }, all.map((at, i) => finding(at, i, scale, curves))),
+      all.length > 0 ? el("p", { class: "note" }, "largest first, by the estimated share of the step that is lost; estimates overlap and do not add up; \u2014: not known") : null,
+      el("ol", { class: "plain findings" }, items.slice(0, most)),
+      items.length <= most ? null : el("details", { class: "rest" }, el("summary", {}, `${items.length - most} more findings`), el("ol", { class: "plain findings" }, items.slice(most))),
       seen.length === 0 ? null
         : all.length === 0 ? points
           : el("details", {}, el("summary", {}, `${seen.length} remark${seen.length === 1 ? "" : "s"} on single points`), points)),

@@ -7,7 +7,7 @@ import { el } from "../dom.js";
 import { percent } from "../format.js";
 import { distinctOf, machineOf, periodText } from "../machine.js";
 import { benchCards, curveCards } from "./cards.js";
-import { findingsOf } from "./findings.js";
+import { findingsOf, whereOf } from "./findings.js";
 import { warningsOf } from "./warnings.js";
 
 const mostCauses = 3;
@@ -68,7 +68,7 @@ function causes(curves) {
 
 function causeItem({ cause, share, curve, point, others, isSound }, scale) {
   const more = others > 0 ? `, ${others} other curve${others === 1 ? "" : "s"} too` : "";
-  const label = isSound ? "" : ` (${point.labels.join(", ")})`;
+  const label = isSound ? "" : ` (${point.labels.filter((name) => unsound.includes(name)).join(", ")})`;
   return el("li", { class: "cause", title: meaning(cause) },
     el("b", { class: "big" }, percent(share, share < 0.0995 ? 1 : 0)),
     el("div", {},
@@ -89,11 +89,14 @@ function panel(title, target, more, content) {
     el("h3", {}, title, target ? el("a", { class: "more", href: `#${target}` }, more) : null), content);
 }
 
-function findingsPanel() {
+/** Of each rule what it found worst. */
+function findingsPanel(curves) {
   const all = findingsOf();
   if (all.length === 0) return null;
-  const items = all.slice(0, mostFindings).map((at, i) => el("li", {}, el("a", { href: `#finding-${i + 1}` }, at.sentence)));
-  return panel("Findings", "findings", all.length > mostFindings ? `all ${all.length}` : "what to do", el("ol", { class: "plain lines" }, items));
+  const first = all.map((at, i) => ({ at, i })).filter(({ at, i }) => all.findIndex((other) => other.rule === at.rule) === i);
+  const items = first.slice(0, mostFindings).map(({ at, i }) => el("li", {},
+    el("a", { href: `#finding-${i + 1}` }, at.sentence), el("span", { class: "faint" }, at.curve ? ` \u00b7 ${whereOf(at, curves)}` : "")));
+  return panel("Findings", "findings", all.length > items.length ? `all ${all.length}` : "what to do", el("ol", { class: "plain lines" }, items));
 }
 
 function warningItem({ grave, text, target }) {
@@ -124,6 +127,6 @@ export function overviewSection(curves) {
     content: el("div", {},
       el("dl", { class: "facts" }, machineFact(runs), ranFact(runs), launchFact(runs)),
       curves.length > 0 ? curveCards(curves) : benchCards(),
-      el("div", { class: "panels" }, causesPanel(curves), findingsPanel(), warningsPanel(curves))),
+      el("div", { class: "panels" }, causesPanel(curves), findingsPanel(curves), warningsPanel(curves))),
   };
 }

@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// Charts on paper: a canvas is painted later than the printer looks, and coarse; SVG is neither.
+import { el } from "./dom.js";
+import { init } from "./echarts.js";
+
+const width = 760; // about the pixels that a page is wide
+const onPaper = [];
+
+/** Puts a drawing of `made` beside its canvas; style.css shows it on paper only. */
+export function toPaper(made) {
+  const height = made.height();
+  const instance = init(el("div"), null, { renderer: "svg", width, height });
+  instance.setOption(made.option(width));
+  instance.getZr().flush();
+  const svg = instance.getDom().querySelector("svg");
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  for (const name of ["width", "height", "style"]) svg.removeAttribute(name);
+  const place = el("div", { class: "paper", "aria-hidden": "true" });
+  place.append(svg);
+  made.canvas.after(place);
+  onPaper.push({ instance, place });
+}
+
+/** Takes the drawings away again. */
+export function leavePaper() {
+  for (const { instance, place } of onPaper.splice(0)) {
+    instance.dispose();
+    place.remove();
+  }
+}
