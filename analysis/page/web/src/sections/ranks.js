@@ -4,6 +4,7 @@
 import { el } from "../dom.js";
 import { percent, seconds } from "../format.js";
 import { changingChart, pointContent } from "../select.js";
+import { heatCells } from "./heat.js";
 
 const quantities = [
   { key: "step", title: "step" },
@@ -92,6 +93,7 @@ export function scale(colours, most, words, own = {}) {
     textStyle: { color: colours.faint },
     inRange: { color: colours.diverging },
     seriesIndex: 0,
+    dimension: 2,
     ...own,
   };
 }
@@ -212,23 +214,14 @@ function mapChart(map, point, columns) {
           },
         },
         series: [
-          {
-            type: "heatmap",
-            name: "ranks",
-            // Text on the ends of the scale needs the other colour.
-            data: items.map((item) => ({
-              value: item,
-              label: Math.abs(item[2]) > 0.6 * most ? { color: colours.background } : undefined,
-            })),
-            progressive: 0,
-            label: {
-              show: map.rank.length <= 32 && !isNarrow(),
-              color: colours.text,
-              fontSize: 11,
-              formatter: ({ value }) => (Math.abs(value[2]) < 0.0005 ? "" : (100 * value[2]).toFixed(1)),
-            },
-            itemStyle: { borderColor: colours.background, borderWidth: map.rank.length <= 96 ? 1 : 0 },
-          },
+          heatCells("ranks", items, {
+            border: map.rank.length <= 96 ? colours.background : null,
+            label: (item) =>
+              map.rank.length <= 32 && !isNarrow() && Math.abs(item[2]) >= 0.0005
+                // Text on the ends of the scale needs the other colour.
+                ? { text: (100 * item[2]).toFixed(1), fill: Math.abs(item[2]) > 0.6 * most ? colours.background : colours.text }
+                : null,
+          }),
           lines,
         ],
       };
@@ -278,7 +271,7 @@ function cellsChart(map, point) {
             `${rowTitle(map, y)}\nstep ${cells.first[x]}: ${value < 0 ? "" : "+"}${percent(value)} against the median rank`,
         },
         series: [
-          { type: "heatmap", name: "steps", data: items, progressive: 0, itemStyle: { borderWidth: 0 } },
+          heatCells("steps", items),
           lines,
         ],
       };
