@@ -5,8 +5,7 @@ import { el } from "../dom.js";
 import { percent, seconds, si } from "../format.js";
 import { changingChart, oneOf } from "../select.js";
 import { table } from "../table.js";
-import { heatCells } from "./heat.js";
-import { everyNth, hostAxis, hostBlocks, hostLines, median, reach, scale } from "./ranks.js";
+import { everyNth, heatCells, hostAxis, hostBlocks, hostLines, median, reach, scale } from "./heat.js";
 
 const quantities = {
   bandwidth: { key: "bandwidth", title: "bandwidth", text: (value) => si(value, "B/s"), more: "faster", less: "slower" },
