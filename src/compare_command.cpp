@@ -13,6 +13,8 @@
 #include "analysis/compare/comparison.hpp"
 #include "analysis/compare/sides.hpp"
 #include "analysis/launches/distinct.hpp"
+#include "analysis/page/compare_page.hpp"
+#include "analysis/page/page.hpp"
 #include "analysis/report.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -76,11 +78,7 @@ std::string refusal(const analysis::Comparison& comparison) {
 }  // namespace
 
 base::ExitCode compare_command(const config::CompareCommand& command) {
-  if (!command.html.empty()) {
-    throw base::UsageError(
-        "--html: this build cannot write pages of a comparison; --format markdown or json says the "
-        "same");
-  }
+  if (!command.html.empty()) analysis::require_page();
   // 1. Read, and look at each launch.
   const std::vector<analysis::RunFiles> files = read_sides(command);
   std::vector<std::vector<analysis::RunReport>> reports;
@@ -100,6 +98,10 @@ base::ExitCode compare_command(const config::CompareCommand& command) {
     }
   }
   // 3. Say it: refusals in every form that programs read, and always on standard error.
+  if (!command.html.empty()) {
+    analysis::write_compare_page_file(comparison, command.html, command.if_exists);
+    base::warn(fmt::format("wrote {}; open it in a browser", command.html.string()));
+  }
   const bool is_text = command.format == config::CompareFormat::text;
   if (!comparison.refused || !is_text) print(render(comparison, command.format));
   if (comparison.refused) throw base::UsageError(refusal(comparison));

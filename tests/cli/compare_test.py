@@ -71,6 +71,22 @@ class Compared(harness.Case):
         self.assertEqual(len(suite.findall(".//skipped")), 2)
         self.assertIn("| ranks | side |", self.compare(*sides, "--format", "markdown").stdout)
 
+    def test_a_page_holds_the_comparison(self):
+        sides = ["a1.h5", "b1.h5"]
+        done = self.isoscale("compare", *sides, "--html", "page.html")
+        if "this build has no page" in done.stderr:
+            self.skipTest("this build has no page")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(self.path("page.html"), encoding="utf-8") as file:
+            page = file.read()
+        held = page.split('<script id="data" type="application/json">')[1].split("</script>")[0]
+        data = json.loads(held)
+        self.assertEqual(data["kind"], "compare")
+        self.assertEqual(data["compare"], self.json(*sides))
+        done = self.compare(*sides, "--html", "page.html", code=2)
+        self.assertIn("page.html", done.stderr)
+        self.compare(*sides, "--html", "page.html", "--force")
+
     def test_what_is_unlike_is_refused_line_by_line(self):
         done = self.compare("a1.h5", "f64.h5", code=2)
         self.assertEqual(done.stdout, "")

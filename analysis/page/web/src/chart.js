@@ -280,7 +280,14 @@ export function chart(spec) {
 
 /** Draws what has not come near the window yet: for paper, and for scripts that read charts. */
 export function drawAll() {
-  for (const made of Object.values(charts)) made.draw();
+  for (const made of Object.values(charts)) {
+    try {
+      made.draw();
+    } catch (error) {
+      // One that cannot be drawn does not keep the others from being drawn.
+      console.error(made.spec.id, error);
+    }
+  }
 }
 
 onThemeChange(() => {

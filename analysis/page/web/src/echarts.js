@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // The parts of ECharts that the charts use; everything else stays out of the page.
-import { BarChart, CustomChart, HeatmapChart, LineChart, ScatterChart } from "echarts/charts";
+import { BarChart, CustomChart, LineChart, ScatterChart } from "echarts/charts";
 import {
   DataZoomComponent,
   GridComponent,
@@ -20,7 +20,6 @@ use([
   CustomChart,
   DataZoomComponent,
   GridComponent,
-  HeatmapChart,
   LegendComponent,
   LineChart,
   MarkAreaComponent,

@@ -86,6 +86,7 @@ export function nextTheme() {
 /** Paper is white. */
 export function setPrinting(on) {
   printing = on;
+  document.documentElement.toggleAttribute("data-printing", on);
   apply();
 }
 

@@ -9,6 +9,7 @@ import { changingChart, oneOf } from "../select.js";
 import { table } from "../table.js";
 import { ranksAxis } from "./curves.js";
 import { differenceCharts } from "./differences.js";
+import { upright } from "./whiskers.js";
 
 const dashes = ["solid", "dashed", "dotted", "dashed"];
 const known = (value) => typeof value === "number";
@@ -122,24 +123,6 @@ function sideLines(curve, compare, colours, view) {
       ...(bars.length > 0 ? [upright(side.side, colour, bars.map((point) => [point.ranks, ...view.interval(point)]))] : []),
     ];
   });
-}
-
-/** Upright 95% intervals: [x, lower, upper]. */
-function upright(name, colour, items) {
-  return {
-    type: "custom",
-    name,
-    data: items,
-    encode: { x: 0, y: [1, 2] },
-    silent: true,
-    itemStyle: { color: colour },
-    z: 1,
-    renderItem(_, api) {
-      const [x, y1] = api.coord([api.value(0), api.value(1)]);
-      const y2 = api.coord([api.value(0), api.value(2)])[1];
-      return { type: "line", shape: { x1: x, y1, x2: x, y2 }, style: { stroke: colour, lineWidth: 3, opacity: 0.45 } };
-    },
-  };
 }
 
 function curveNumbers(curve) {

@@ -5,7 +5,7 @@ import { el } from "../dom.js";
 import { percent, seconds, si } from "../format.js";
 import { changingChart, oneOf } from "../select.js";
 import { table } from "../table.js";
-import { everyNth, hostAxis, hostBlocks, hostLines, median, reach, scale } from "./ranks.js";
+import { everyNth, heatCells, hostAxis, hostBlocks, hostLines, median, reach, scale } from "./heat.js";
 
 const quantities = {
   bandwidth: { key: "bandwidth", title: "bandwidth", text: (value) => si(value, "B/s"), more: "faster", less: "slower" },
@@ -143,10 +143,7 @@ function matrixChart(run, point) {
           },
         },
         series: [
-          {
-            type: "heatmap", name: "pairs", data: items, progressive: 0,
-            itemStyle: { borderColor: colours.background, borderWidth: ranks.length <= 40 ? 1 : 0 },
-          },
+          heatCells("pairs", items, { border: ranks.length <= 40 ? colours.background : null }),
           ...(blocks.length > 1 ? [hostLines(blocks, colours, "x"), hostLines(blocks, colours, "y")] : []),
           outlines(marked, colours),
         ],

@@ -4,6 +4,7 @@
 import { el } from "../dom.js";
 import { percent, seconds } from "../format.js";
 import { changingChart, pointContent } from "../select.js";
+import { everyNth, heatCells, hostAxis, hostBlocks, hostLines, median, reach, scale } from "./heat.js";
 
 const quantities = [
   { key: "step", title: "step" },
@@ -18,89 +19,6 @@ const quantities = [
 ];
 
 const known = (value) => typeof value === "number";
-
-export function median(values) {
-  const sorted = values.filter(known).sort((a, b) => a - b);
-  if (sorted.length === 0) return null;
-  const middle = sorted.length >> 1;
-  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-}
-
-/** Rows that lie on one host follow each other: [{name, first, last}]. */
-export function hostBlocks(hosts, hostOfRow) {
-  const blocks = [];
-  hostOfRow.forEach((host, row) => {
-    if (blocks.at(-1)?.host === host) blocks.at(-1).last = row;
-    else blocks.push({ host, name: hosts[host], first: row, last: row });
-  });
-  return blocks;
-}
-
-/** An axis with the hosts' names in the middle of their rows. */
-export function hostAxis(blocks, rows, own) {
-  const middles = new Map(blocks.map((block) => [(block.first + block.last) >> 1, block.name]));
-  return {
-    type: "category",
-    data: rows,
-    axisTick: { show: false },
-    axisLine: { show: false },
-    axisLabel: {
-      interval: (index) => middles.has(index),
-      formatter: (_, index) => middles.get(index) ?? "",
-      width: 110,
-      overflow: "truncate",
-      hideOverlap: true,
-    },
-    ...own,
-  };
-}
-
-/** Lines between the blocks of a heat map; `along` = "y" for rows, "x" for columns. */
-export function hostLines(blocks, colours, along) {
-  return {
-    type: "custom",
-    name: "\0hosts",
-    silent: true,
-    z: 5,
-    data: blocks.slice(1).map((block) => [block.first, block.first]),
-    renderItem(params, api) {
-      const { x, y, width, height } = params.coordSys;
-      const at = api.value(0);
-      const middle = api.coord([at, at]);
-      const size = api.size([1, 1]);
-      const px = middle[0] - size[0] / 2;
-      const py = middle[1] - size[1] / 2;
-      const shape = along === "y" ? { x1: x, x2: x + width, y1: py, y2: py } : { x1: px, x2: px, y1: y, y2: y + height };
-      return { type: "line", shape, style: { stroke: colours.text, lineWidth: 1, opacity: 0.55 } };
-    },
-  };
-}
-
-/** The colour scale below a heat map, the same distance to both sides of nothing. */
-export function scale(colours, most, words, own = {}) {
-  return {
-    type: "continuous",
-    min: -most,
-    max: most,
-    calculable: false,
-    orient: "horizontal",
-    left: "center",
-    bottom: 0,
-    itemWidth: 12,
-    itemHeight: 140,
-    text: words,
-    textStyle: { color: colours.faint },
-    inRange: { color: colours.diverging },
-    seriesIndex: 0,
-    ...own,
-  };
-}
-
-/** What most values lie within, so that one outlier does not take the whole scale. */
-export function reach(values, least) {
-  const sizes = values.filter(known).map(Math.abs).sort((a, b) => a - b);
-  return Math.max(least, sizes[Math.floor(0.995 * (sizes.length - 1))] ?? 0);
-}
 
 const rowName = (map, row) => (map.count[row] > 1 ? `${map.count[row]} ranks` : `rank ${map.rank[row]}`);
 const rowTitle = (map, row) =>
@@ -137,12 +55,6 @@ function outstanding(map, columns) {
 const rowHeight = (rows) => (rows <= 32 ? 18 : Math.max(3, 640 / rows));
 const chartHeight = (map) => Math.round(map.rank.length * rowHeight(map.rank.length)) + 110;
 const isNarrow = () => window.innerWidth < 520;
-
-/** Every row is named where there is room, else every second, fourth, ... */
-export function everyNth(height) {
-  const nth = 2 ** Math.max(0, Math.ceil(Math.log2(13 / height)));
-  return (row) => row % nth === 0;
-}
 
 function rankAxis(map, rows) {
   return {
@@ -212,23 +124,14 @@ function mapChart(map, point, columns) {
           },
         },
         series: [
-          {
-            type: "heatmap",
-            name: "ranks",
-            // Text on the ends of the scale needs the other colour.
-            data: items.map((item) => ({
-              value: item,
-              label: Math.abs(item[2]) > 0.6 * most ? { color: colours.background } : undefined,
-            })),
-            progressive: 0,
-            label: {
-              show: map.rank.length <= 32 && !isNarrow(),
-              color: colours.text,
-              fontSize: 11,
-              formatter: ({ value }) => (Math.abs(value[2]) < 0.0005 ? "" : (100 * value[2]).toFixed(1)),
-            },
-            itemStyle: { borderColor: colours.background, borderWidth: map.rank.length <= 96 ? 1 : 0 },
-          },
+          heatCells("ranks", items, {
+            border: map.rank.length <= 96 ? colours.background : null,
+            label: (item) =>
+              map.rank.length <= 32 && !isNarrow() && Math.abs(item[2]) >= 0.0005
+                // Text on the ends of the scale needs the other colour.
+                ? { text: (100 * item[2]).toFixed(1), fill: Math.abs(item[2]) > 0.6 * most ? colours.background : colours.text }
+                : null,
+          }),
           lines,
         ],
       };
@@ -278,7 +181,7 @@ function cellsChart(map, point) {
             `${rowTitle(map, y)}\nstep ${cells.first[x]}: ${value < 0 ? "" : "+"}${percent(value)} against the median rank`,
         },
         series: [
-          { type: "heatmap", name: "steps", data: items, progressive: 0, itemStyle: { borderWidth: 0 } },
+          heatCells("steps", items),
           lines,
         ],
       };

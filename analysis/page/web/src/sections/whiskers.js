@@ -1,10 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-/**
- * Horizontal 95% intervals. Items: [lower, row, upper].
- * @param {(item: number[]) => string} colourOf
- */
+/** Horizontal 95% intervals. Items: [lower, row, upper]. */
 export function intervals(name, colour, items) {
   return {
     type: "custom",
@@ -28,6 +25,24 @@ export function intervals(name, colour, items) {
           bar({ x1: x2, y1: y - 4, x2, y2: y + 4 }),
         ],
       };
+    },
+  };
+}
+
+/** Upright 95% intervals: [x, lower, upper]. */
+export function upright(name, colour, items) {
+  return {
+    type: "custom",
+    name,
+    data: items,
+    encode: { x: 0, y: [1, 2] },
+    silent: true,
+    itemStyle: { color: colour },
+    z: 1,
+    renderItem(_, api) {
+      const [x, y1] = api.coord([api.value(0), api.value(1)]);
+      const y2 = api.coord([api.value(0), api.value(2)])[1];
+      return { type: "line", shape: { x1: x, y1, x2: x, y2 }, style: { stroke: colour, lineWidth: 3, opacity: 0.45 } };
     },
   };
 }

@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// What heat maps share: cells, blocks of hosts, the scale of colours.
+
+const known = (value) => typeof value === "number";
+
+/**
+ * Cells of a heat map: [x, y, value] on two category axes; a visual map colours them by value. It
+ * is no series of type heatmap: ECharts 6 paints those on layers of their own bit by bit, which
+ * paper does not wait for.
+ * @param {number[][]} items
+ * @param {{border?: string|null, label?: (item: number[]) => {text: string, fill: string}|null}} [how]
+ */
+export function heatCells(name, items, { border = null, label = () => null } = {}) {
+  return {
+    type: "custom",
+    name,
+    data: items,
+    dimensions: ["x", "y", "value"],
+    encode: { x: 0, y: 1, tooltip: 2 },
+    progressive: 0,
+    z: 2,
+    renderItem(params, api) {
+      const [x, y] = api.coord([api.value(0), api.value(1)]);
+      const [width, height] = api.size([1, 1]);
+      // Whole pixels: else the background shines through between cells without a border.
+      const left = Math.round(x - width / 2);
+      const top = Math.round(y - height / 2);
+      const shape = { x: left, y: top, width: Math.round(x + width / 2) - left, height: Math.round(y + height / 2) - top };
+      const words = label(items[params.dataIndexInside]);
+      return {
+        type: "rect",
+        shape,
+        style: { fill: api.visual("color"), stroke: border ?? "none", lineWidth: border ? 1 : 0 },
+        emphasis: { style: { lineWidth: 1.5, stroke: "#888" } },
+        ...(words ? { textContent: { style: { ...words, fontSize: 11 } }, textConfig: { position: "inside" } } : {}),
+      };
+    },
+  };
+}
+
+export function median(values) {
+  const sorted = values.filter(known).sort((a, b) => a - b);
+  if (sorted.length === 0) return null;
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+}
+
+/** Rows that lie on one host follow each other: [{name, first, last}]. */
+export function hostBlocks(hosts, hostOfRow) {
+  const blocks = [];
+  hostOfRow.forEach((host, row) => {
+    if (blocks.at(-1)?.host === host) blocks.at(-1).last = row;
+    else blocks.push({ host, name: hosts[host], first: row, last: row });
+  });
+  return blocks;
+}
+
+/** An axis with the hosts' names in the middle of their rows. */
+export function hostAxis(blocks, rows, own) {
+  const middles = new Map(blocks.map((block) => [(block.first + block.last) >> 1, block.name]));
+  return {
+    type: "category",
+    data: rows,
+    axisTick: { show: false },
+    axisLine: { show: false },
+    axisLabel: {
+      interval: (index) => middles.has(index),
+      formatter: (_, index) => middles.get(index) ?? "",
+      width: 110,
+      overflow: "truncate",
+      hideOverlap: true,
+    },
+    ...own,
+  };
+}
+
+/** Lines between the blocks of a heat map; `along` = "y" for rows, "x" for columns. */
+export function hostLines(blocks, colours, along) {
+  return {
+    type: "custom",
+    name: "\0hosts",
+    silent: true,
+    z: 5,
+    data: blocks.slice(1).map((block) => [block.first, block.first]),
+    renderItem(params, api) {
+      const { x, y, width, height } = params.coordSys;
+      const at = api.value(0);
+      const middle = api.coord([at, at]);
+      const size = api.size([1, 1]);
+      const px = middle[0] - size[0] / 2;
+      const py = middle[1] - size[1] / 2;
+      const shape = along === "y" ? { x1: x, x2: x + width, y1: py, y2: py } : { x1: px, x2: px, y1: y, y2: y + height };
+      return { type: "line", shape, style: { stroke: colours.text, lineWidth: 1, opacity: 0.55 } };
+    },
+  };
+}
+
+/** The colour scale below a heat map, the same distance to both sides of nothing. */
+export function scale(colours, most, words, own = {}) {
+  return {
+    type: "continuous",
+    min: -most,
+    max: most,
+    calculable: false,
+    orient: "horizontal",
+    left: "center",
+    bottom: 0,
+    itemWidth: 12,
+    itemHeight: 140,
+    text: words,
+    textStyle: { color: colours.faint },
+    inRange: { color: colours.diverging },
+    seriesIndex: 0,
+    dimension: 2,
+    ...own,
+  };
+}
+
+/** What most values lie within, so that one outlier does not take the whole scale. */
+export function reach(values, least) {
+  const sizes = values.filter(known).map(Math.abs).sort((a, b) => a - b);
+  return Math.max(least, sizes[Math.floor(0.995 * (sizes.length - 1))] ?? 0);
+}
+
+/** Every row is named where there is room, else every second, fourth, ... */
+export function everyNth(height) {
+  const nth = 2 ** Math.max(0, Math.ceil(Math.log2(13 / height)));
+  return (row) => row % nth === 0;
+}

@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// What a timeline is drawn of: boxes of operations, idle times, lines between lanes. `layout` is
+// {rows: [{lane, stream, computes}], first: [row of each lane], rowOf: Map "lane stream" -> row}.
+import { isCommunication, phaseColour, spanColour, striped, textColour } from "../span_colours.js";
+
+/** By `kind` of details.timeline.idle. */
+export const idleNames = ["idle: bubble or wait", "idle: gap"];
+
+/** The part of a box that lies in the picture; null when none does. */
+function clipped(x, y, width, height, area) {
+  const left = Math.max(x, area.x);
+  const right = Math.min(x + width, area.x + area.width);
+  return right <= left ? null : { x: left, y, width: right - left, height };
+}
+
+export function spanSeries(timeline, layout, phase, colours, state) {
+  const { spans } = timeline;
+  const microbatches = Math.max(0, ...spans.microbatch) + 1;
+  const data = [];
+  spans.phase.forEach((at, i) => {
+    if (at !== phase) return;
+    const row = layout.rowOf.get(`${spans.lane[i]} ${spans.stream[i]}`);
+    data.push([row, spans.start[i], spans.start[i] + spans.length[i], i]);
+  });
+  const name = timeline.phases[phase];
+  const shown = name.replaceAll("_", " ");
+  return {
+    type: "custom",
+    name: shown,
+    data,
+    encode: { x: [1, 2], y: 0, tooltip: [] },
+    itemStyle: { color: phaseColour(colours, name) },
+    clip: true,
+    progressive: 0,
+    z: 3,
+    renderItem(params, api) {
+      const i = api.value(3);
+      const [x, middle] = api.coord([api.value(1), api.value(0)]);
+      const end = api.coord([api.value(2), api.value(0)])[0];
+      const height = api.size([0, 1])[1] * 0.8;
+      const shape = clipped(x, middle - height / 2, Math.max(end - x, 0.6), height, params.coordSys);
+      if (!shape) return null;
+      const communication = isCommunication(timeline.ops[spans.op[i]]);
+      const colour = spanColour(colours, {
+        phase: name, microbatch: spans.microbatch[i], microbatches, op: timeline.ops[spans.op[i]], by: state.colour,
+      });
+      const box = {
+        type: "rect",
+        shape,
+        style: {
+          fill: communication && shape.width > 2 ? striped(colour, colours.background) : colour,
+          stroke: colours.background,
+          lineWidth: shape.width > 4 ? 0.7 : 0,
+        },
+        emphasis: { style: { stroke: colours.text, lineWidth: 1.5 } },
+      };
+      const number = spans.microbatch[i];
+      if (number >= 0 && !communication && shape.width > 7 + 6 * String(number).length && height > 11) {
+        box.textContent = { style: { text: String(number), fill: textColour(colours, name), fontSize: 11 } };
+        box.textConfig = { position: "inside" };
+      }
+      return box;
+    },
+  };
+}
+
+/**
+ * Idle times within boxes that stand for several operations: what they hide is put on top of them,
+ * in the rows that compute.
+ */
+export function idleWithin(timeline, layout, colours) {
+  const { idle } = timeline;
+  const data = idle.lane.flatMap((lane, i) =>
+    layout.rows.flatMap((row, at) => (row.lane === lane && row.computes ? [[at, idle.start[i], idle.start[i] + idle.length[i], idle.kind[i]]] : [])));
+  return {
+    type: "custom",
+    name: "\0idle",
+    data,
+    encode: { x: [1, 2], y: 0, tooltip: [] },
+    silent: true,
+    clip: true,
+    progressive: 0,
+    z: 4,
+    renderItem(params, api) {
+      const [x, middle] = api.coord([api.value(1), api.value(0)]);
+      const end = api.coord([api.value(2), api.value(0)])[0];
+      const height = api.size([0, 1])[1] * 0.92;
+      const shape = clipped(x, middle - height / 2, end - x, height, params.coordSys);
+      if (!shape) return null;
+      const tint = api.value(3) === 0 ? colours.parts.bubble : colours.parts.gap;
+      return {
+        type: "group",
+        children: [
+          { type: "rect", shape, style: { fill: colours.background } },
+          { type: "rect", shape, style: { fill: tint, opacity: tintOpacity(colours) } },
+        ],
+      };
+    },
+  };
+}
+
+const tintOpacity = (colours) => (colours.name === "dark" ? 0.28 : 0.2);
+
+/** Where nothing computes or copies: over all streams of the lane, below its boxes. */
+export function idleSeries(timeline, layout, kind, colours) {
+  const { idle } = timeline;
+  const data = [];
+  idle.lane.forEach((lane, i) => {
+    if (idle.kind[i] !== kind) return;
+    const first = layout.first[lane];
+    const last = (layout.first[lane + 1] ?? layout.rows.length) - 1;
+    data.push([first, idle.start[i], idle.start[i] + idle.length[i], last, lane]);
+  });
+  const colour = kind === 0 ? colours.parts.bubble : colours.parts.gap;
+  return {
+    type: "custom",
+    name: idleNames[kind],
+    data,
+    encode: { x: [1, 2], y: [0, 3], tooltip: [] },
+    itemStyle: { color: colour },
+    clip: true,
+    progressive: 0,
+    z: 1,
+    renderItem(params, api) {
+      const [x, top] = api.coord([api.value(1), api.value(0)]);
+      const [end, bottom] = api.coord([api.value(2), api.value(3)]);
+      const row = api.size([0, 1])[1];
+      const shape = clipped(x, top - row * 0.46, end - x, bottom - top + row * 0.92, params.coordSys);
+      return shape && { type: "rect", shape, style: { fill: colour, opacity: tintOpacity(colours) } };
+    },
+  };
+}
+
+/** Lines between the lanes. */
+export function laneLines(layout, colours) {
+  return {
+    type: "custom",
+    name: "\0lanes",
+    silent: true,
+    z: 2,
+    data: layout.first.slice(1).map((row) => [row, 0]),
+    encode: { y: 0, x: 1, tooltip: [] },
+    renderItem(params, api) {
+      const y = api.coord([0, api.value(0)])[1] - api.size([0, 1])[1] / 2;
+      const { x, width } = params.coordSys;
+      return { type: "line", shape: { x1: x, x2: x + width, y1: y, y2: y }, style: { stroke: colours.line, lineWidth: 1 } };
+    },
+  };
+}
