@@ -5,6 +5,8 @@ import assert from "node:assert/strict";
 import {
   checkIdeal, checkLines, drawnCurves, efficiencyInterval, throughputInterval,
 } from "./expected.mjs";
+import * as micro from "./micro.mjs";
+import * as steps from "./steps.mjs";
 
 function efficiency({ series }, { report }) {
   const curves = drawnCurves(report);
@@ -35,6 +37,23 @@ export const registry = [
   [/^efficiency$/, efficiency],
   [/^speedup$/, speedup],
   [/^throughput(?:-(\d+))?$/, throughput],
+  [/^spread$/, steps.spread],
+  [/^step-all$/, steps.stepAll],
+  [/^step-(\d+)$/, steps.stepOf],
+  [/^places-(\d+)$/, steps.placesOf],
+  [/^waterfall-(\d+)$/, steps.waterfall],
+  [/^timeline-step$/, steps.timelineStep],
+  [/^rank-map$/, steps.rankMap],
+  [/^rank-steps$/, steps.rankSteps],
+  [/^steps-series$/, steps.stepsSeries],
+  [/^steps-distribution$/, steps.stepsDistribution],
+  [/^device-(.+)$/, steps.device],
+  [/^collective-busbw$/, micro.collectiveBusbw],
+  [/^collective-time$/, micro.collectiveTime],
+  [/^gemm-rate$/, micro.gemmRate],
+  [/^memory-bandwidth$/, micro.memoryBandwidth],
+  [/^memory-sizes$/, micro.memorySizes],
+  [/^pairs-matrix$/, micro.pairsMatrix],
 ];
 
 /** The checker of a chart, bound to its id; throws when there is none. */

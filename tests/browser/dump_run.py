@@ -24,33 +24,36 @@ def names(dataset):
 
 def devices(point):
     group = point["device_series"]
-    begin = group["sample_begin"][:]
-    return [{"rank": int(group["rank"][i]), "device": texts(group["device"])[i],
-             "quantity": texts(group["quantity"])[i],
-             "time": group["time"][begin[i]:begin[i + 1]].tolist(),
-             "value": group["value"][begin[i]:begin[i + 1]].tolist()}
-            for i in range(len(group["rank"]))]
+    begin, time, value = group["sample_begin"][:], group["time"][:], group["value"][:]
+    device, quantity, rank = texts(group["device"]), texts(group["quantity"]), group["rank"][:]
+    return [{"rank": int(rank[i]), "device": device[i], "quantity": quantity[i],
+             "time": time[begin[i]:begin[i + 1]].tolist(),
+             "value": value[begin[i]:begin[i + 1]].tolist()} for i in range(len(rank))]
 
 
 def traces(point):
-    """Of each rank and traced step when it began and ended, and its spans with what they are, in ns."""
+    """Of each rank and traced step, in ns after the rank 0 of the step began it: when its first span
+    starts and its last one ends, and by phase how many spans there are and how long they are."""
     ops, group = point["ops"], point["traces"]
-    kinds, phases = names(ops["kind"]), names(ops["phase"])
-    op_begin, program = ops["op_begin"][:], ops["program_of_rank"][:]
-    kind, phase = ops["kind"][:], ops["phase"][:]
-    microbatch, stream = ops["microbatch"][:], ops["stream"][:]
+    if len(group["rank"]) == 0:
+        return []
+    phases = names(ops["phase"])
+    op_begin, program = ops["op_begin"][:].astype(int), ops["program_of_rank"][:]
+    phase = ops["phase"][:]
     span_begin = group["span_begin"][:]
     span_op, start, end = (group[f"span_{name}"][:] for name in ("op", "start", "end"))
+    ranks, steps, begins, ends = (group[name][:] for name in ("rank", "step", "begin", "end"))
     rows = []
-    for row in range(len(group["rank"])):
-        rank = int(group["rank"][row])
-        spans = []
-        for i in range(span_begin[row], span_begin[row + 1]):
-            op = int(op_begin[program[rank]] + span_op[i])
-            spans.append([kinds[kind[op]], phases[phase[op]], int(microbatch[op]), int(stream[op]),
-                          int(start[i]), int(end[i])])
-        rows.append({"rank": rank, "step": int(group["step"][row]), "begin": int(group["begin"][row]),
-                     "end": int(group["end"][row]), "spans": spans})
+    for row, rank in enumerate(ranks):
+        own = slice(span_begin[row], span_begin[row + 1])
+        of_phase = phase[op_begin[program[rank]] + span_op[own]]
+        length = end[own] - start[own]
+        rows.append({"rank": int(rank), "step": int(steps[row]), "begin": int(begins[row]),
+                     "end": int(ends[row]), "first": int(start[own].min(initial=2**62)),
+                     "last": int(end[own].max(initial=0)),
+                     "phases": {phases[at]: [int((of_phase == at).sum()),
+                                             int(length[of_phase == at].sum())]
+                                for at in numpy.unique(of_phase)}})
     return rows
 
 

@@ -48,9 +48,10 @@ export async function close() {
  * Opens a page with the network off; `said` collects what the console said and what was thrown,
  * `asked` all requests.
  * @param {string} name
- * @param {object} [how] options of a browser context: viewport, colorScheme, ...
+ * @param {object} [how] options of a browser context: viewport, colorScheme, ...; `before` is a
+ *   function to run in the page before anything else does
  */
-export async function open(name, how = {}) {
+export async function open(name, { before = null, ...how } = {}) {
   const context = await (await launched()).newContext({
     offline: true,
     viewport: { width: 1280, height: 800 },
@@ -58,7 +59,8 @@ export async function open(name, how = {}) {
     acceptDownloads: true,
     ...how,
   });
-  context.setDefaultTimeout(30_000);
+  context.setDefaultTimeout(60_000);
+  if (before) await context.addInitScript(before);
   const page = await context.newPage();
   const said = [], asked = [];
   page.on("console", (message) => {
@@ -85,16 +87,25 @@ export async function drawAll(page) {
   });
 }
 
-/** The series of a chart, as data: functions left out, typed arrays as arrays. */
+/**
+ * The series of a chart, as data: functions left out, typed arrays as arrays. `chosen` is what the
+ * lists of the chart's section say, `chosenIndex` their places; `marks` are the lines across it.
+ */
 export async function optionOf(page, id) {
   return page.evaluate((of) => {
-    const { instance, state } = window.isoscale.charts[of];
+    const { instance, state, spec, element } = window.isoscale.charts[of];
+    const lists = [...(element.closest("section")?.querySelectorAll("select") ?? [])]
+      .filter((list) => list.closest(".choices").parentElement.contains(element));
     const { series, xAxis, yAxis, dataZoom } = instance.getOption();
     const plain = (value) => JSON.parse(JSON.stringify(value ?? null, (key, at) =>
       (ArrayBuffer.isView(at) ? [...at] : typeof at === "function" ? undefined : at)));
     const axis = ({ type, name, min, max, data }) => ({ type, name, min, max, data });
     return plain({
       state,
+      title: spec.title,
+      chosen: lists.map((list) => list.selectedOptions[0].textContent),
+      chosenIndex: lists.map((list) => list.selectedIndex),
+      marks: series.flatMap((at) => at.markLine?.data ?? []),
       series: series.map(({ type, name, data, stack, dimensions }) => ({ type, name, data, stack, dimensions })),
       xAxis: xAxis?.map(axis),
       yAxis: yAxis?.map(axis),
