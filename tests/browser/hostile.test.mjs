@@ -108,7 +108,7 @@ test("names with the marks of templates and rich text stand in tooltips as they 
 });
 
 test("saved pictures of hostile names are pictures alone", async () => {
-  for (const name of named("hostile").filter((at) => /run-hostile-0[01]$/.test(at))) {
+  for (const name of named("hostile").filter((at) => /run-hostile-0[02]$/.test(at))) {
     const { page, close: leave } = await open(name);
     for (const id of await drawAll(page)) {
       const bad = await page.evaluate((of) => {

@@ -46,9 +46,9 @@ class Pages:
 
     def report(self, name, kind, *files):
         self.call(PROGRAM, "report", *files, "--html", f"{name}.html", "--force")
-        with open(self.path(f"{name}.json"), "w", encoding="ascii") as out:
-            out.write(self.call(PROGRAM, "report", *files, "--format", "json"))
         if kind != "hostile":
+            with open(self.path(f"{name}.json"), "w", encoding="ascii") as out:
+                out.write(self.call(PROGRAM, "report", *files, "--format", "json"))
             with open(self.path(f"{name}.raw.json"), "w", encoding="ascii") as out:
                 out.write(self.call(sys.executable, "-B", os.path.join(HERE, "dump_run.py"), *files))
         self.listed.append({"name": name, "kind": kind})
@@ -74,8 +74,9 @@ def main(folder):
         pages.report("rich", "rich", "rich.h5")
 
     # One has every field, the other has curves.
-    for source in ("sample", "run"):
-        for file in hostile_run.write_all(pages.path(f"{source}.h5"), pages.path(f"of_{source}")):
+    for source, every in (("sample", 1), ("run", 2)):
+        made = hostile_run.write_all(pages.path(f"{source}.h5"), pages.path(f"of_{source}"), every)
+        for file in made:
             name = f"{source}-{os.path.splitext(os.path.basename(file))[0]}"
             pages.report(name, "hostile", os.path.relpath(file, folder))
     with open(pages.path("pages.json"), "w", encoding="ascii") as out:

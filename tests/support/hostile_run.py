@@ -175,12 +175,13 @@ def rewrite(source, target, replace, kept, names=True):
     return fields
 
 
-def write_all(source, folder):
-    """One file for each payload (so that every field gets each of them), one where nothing is kept
-    that need not be, and one whose names are a megabyte long; returns their paths."""
+def write_all(source, folder, every=1):
+    """One file for each payload (so that every field gets each of them; `every` = 2: each second
+    one), one where nothing is kept that need not be, and one whose names are a megabyte long;
+    returns their paths."""
     os.makedirs(folder, exist_ok=True)
     made = []
-    for shift in range(len(PAYLOADS)):
+    for shift in range(0, len(PAYLOADS), every):
         made.append(os.path.join(folder, f"hostile-{shift:02}.h5"))
         rewrite(source, made[-1], lambda at, old, n=shift: hostile(at, old, n), NEEDED + KINDS)
     made.append(os.path.join(folder, "hostile-kinds.h5"))
