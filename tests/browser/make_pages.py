@@ -62,8 +62,8 @@ def main(folder):
     pages.report("sample", "sample", "sample.h5")
 
     # Four ranks, which share cores where there are fewer.
-    pages.measure("run.h5", 4, "--workload", "dp,pp,collectives,gemm", "--ranks", "1,2,4", *LITTLE,
-                  "--set", "sizes=8..64KiB*16", "--set", "largest=256", "--set", "cache=warm")
+    pages.measure("run.h5", 4, "--workload", "dp,pp,collectives,gemm,memory", "--ranks", "1,2,4", *LITTLE,
+                  "--set", "sizes=8KiB..2MiB*16", "--set", "largest=256", "--set", "cache=warm")
     pages.report("run", "run", "run.h5")
     for launch in ("launch_a", "launch_b", "launch_c"):
         pages.measure(f"{launch}.h5", 2, "--workload", "dp", "--ranks", "1,2", *LITTLE)
