@@ -16,13 +16,11 @@ const signs = [
 
 const seen = new Set();
 
-/** Elements and attributes that no text may have made. */
+/** What no text may have made: elements, attributes, globals. */
 const foreign = () => {
-  const allowed = new Set(("A BODY BUTTON CANVAS CAPTION CODE DD DETAILS DIV DL DT FIGCAPTION FIGURE FOOTER H1 H2 H3 H4 HEAD HEADER HTML I LABEL " +
-    "LI MAIN META NAV OL OPTION P PRE SCRIPT SECTION SELECT SPAN STRONG STYLE SUMMARY TABLE TBODY TD TH THEAD TITLE TR UL").split(" "));
   const all = [...document.querySelectorAll("*")];
   return {
-    tags: [...new Set(all.map(({ tagName }) => tagName))].filter((tag) => !allowed.has(tag)),
+    tags: [...new Set(all.map(({ tagName }) => tagName))].sort(),
     scripts: document.scripts.length,
     handlers: all.flatMap((at) => at.getAttributeNames().filter((name) => name.startsWith("on"))),
     links: [...document.querySelectorAll("[href], [src]")].map((at) => at.getAttribute("href") ?? at.getAttribute("src"))
@@ -31,6 +29,17 @@ const foreign = () => {
     prototype: Object.getOwnPropertyNames(Object.prototype).sort().join() === window.before && Object.keys({}).length === 0,
   };
 };
+const clean = { scripts: 2, handlers: [], links: [], hacked: undefined, prototype: true };
+const before = () => { window.before = Object.getOwnPropertyNames(Object.prototype).sort().join(); };
+
+/** Of the same runs without hostile texts: the tags that a page may have. */
+const usual = new Set();
+
+async function assertClean(page, when) {
+  const { tags, ...found } = await page.evaluate(foreign);
+  assert.deepEqual(found, clean, when);
+  assert.deepEqual(tags.filter((tag) => !usual.has(tag)), [], when);
+}
 
 /** Every list, switch, legend, table and header once. */
 async function useAll(page) {
@@ -65,15 +74,30 @@ const tooltips = (page) => page.evaluate(() => {
   return texts.join("\n");
 });
 
+test("pages without hostile texts have no foreign elements", async () => {
+  for (const name of named("sample", "run")) {
+    const { page, said, close: leave } = await open(name, { before });
+    await drawAll(page);
+    await useAll(page);
+    const { tags, ...found } = await page.evaluate(foreign);
+    assert.deepEqual(found, clean, name);
+    for (const tag of tags) {
+      assert.ok(!["IMG", "SVG", "IFRAME", "OBJECT", "EMBED", "BASE", "FORM", "LINK"].includes(tag.toUpperCase()), `${name}: ${tag}`);
+      usual.add(tag);
+    }
+    assert.deepEqual(said, []);
+    await leave();
+  }
+});
+
 for (const name of named("hostile")) {
   test(`${name}: texts stay texts`, async () => {
-    const opened = await open(name, { before: () => { window.before = Object.getOwnPropertyNames(Object.prototype).sort().join(); } });
+    const opened = await open(name, { before });
     await drawAll(opened.page);
-    const clean = { tags: [], scripts: 2, handlers: [], links: [], hacked: undefined, prototype: true };
-    assert.deepEqual(await opened.page.evaluate(foreign), clean);
+    await assertClean(opened.page, "as it opens");
     await useAll(opened.page);
     const tips = await tooltips(opened.page);
-    assert.deepEqual(await opened.page.evaluate(foreign), clean, "after all was used");
+    await assertClean(opened.page, "after all was used");
     const body = await opened.page.evaluate(() => document.body.textContent.slice(0, 20_000_000));
     const title = await opened.page.title();
     const found = signs.filter((sign) => body.includes(sign) || tips.includes(sign) || title.includes(sign));

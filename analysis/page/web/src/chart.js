@@ -60,6 +60,8 @@ function complete(option, colours, narrow) {
     color: colours.series,
     textStyle: { color: colours.text, fontFamily: "system-ui, sans-serif" },
     ...option,
+    // Drawn at once: a picture is saved, or goes, before the last piece of it would be drawn.
+    series: option.series.map((own) => ({ progressive: 0, ...own })),
     xAxis: axes(option.xAxis),
     yAxis: axes(option.yAxis),
     grid: { left: narrow ? 8 : 12, right: narrow ? 14 : 24, top: 34, bottom: named ? 34 : 14, containLabel: true, ...option.grid },
