@@ -61,6 +61,8 @@ function complete(option, colours, narrow) {
     color: colours.series,
     textStyle: { color: colours.text, fontFamily: "system-ui, sans-serif" },
     ...option,
+    // Drawn at once: a picture is saved, or goes, before the last piece of it would be drawn.
+    series: option.series.map((own) => ({ progressive: 0, ...own })),
     xAxis: axes(option.xAxis),
     yAxis: axes(option.yAxis),
     grid: { left: narrow ? 8 : 12, right: narrow ? 14 : 24, top: 34, bottom: named ? 34 : 14, containLabel: true, ...option.grid },
@@ -75,6 +77,27 @@ function complete(option, colours, narrow) {
     },
     legend: { show: false, selected: option.legend?.selected },
   };
+}
+
+/** How many lines a legend of these names takes in a saved picture. */
+function linesOf(names, width) {
+  let lines = names.length > 0 ? 1 : 0;
+  let used = 0;
+  for (const name of names) {
+    const item = 45 + 7 * name.length;
+    if (used > 0 && used + item > width) {
+      ++lines;
+      used = 0;
+    }
+    used += item;
+  }
+  return lines;
+}
+
+/** Grids that begin so many pixels further down; tops in percent leave room by themselves. */
+function lowered(grid, above) {
+  const lower = (at) => (typeof at.top === "number" ? { ...at, top: at.top + above } : at);
+  return Array.isArray(grid) ? grid.map(lower) : lower(grid);
 }
 
 class Chart {
@@ -238,20 +261,25 @@ class Chart {
   /** A picture of its own, 1000 pixels wide, with the title. */
   picture(renderer) {
     const width = 1000;
-    const height = Math.max(420, this.height());
+    const names = this.spec.legend === false || this.names().length < 2 ? [] : this.names();
+    const above = 34 + 22 * linesOf(names, width - 40);
+    const height = Math.max(420, this.height()) + above;
     const colours = theme();
     const instance = init(renderer === "svg" ? null : el("div"), null, { renderer, ssr: renderer === "svg", width, height });
     const option = complete(this.spec.option(colours, this.state, false), colours, false);
+    option.title = { text: this.spec.title, left: 12, top: 8, textStyle: { color: colours.text, fontSize: 16 } };
     option.legend = {
-      show: this.spec.legend !== false && this.names().length > 1,
-      top: 0,
+      show: names.length > 0,
+      top: 34,
+      left: 12,
+      width: width - 40,
       type: "plain",
-      data: this.names(),
+      data: names,
       textStyle: { color: colours.text },
       selected: Object.fromEntries([...this.hidden].map((name) => [name, false])),
     };
     option.backgroundColor = colours.background;
-    option.grid = { ...option.grid, top: 60 };
+    option.grid = lowered(option.grid, above);
     const zoom = this.window();
     if (zoom && option.dataZoom) option.dataZoom = option.dataZoom.map((z) => ({ ...z, ...zoom, show: false }));
     instance.setOption(option);

@@ -8,6 +8,7 @@ import {
   LegendComponent,
   MarkAreaComponent,
   MarkLineComponent,
+  TitleComponent,
   TooltipComponent,
   VisualMapComponent,
 } from "echarts/components";
@@ -26,6 +27,7 @@ use([
   MarkLineComponent,
   SVGRenderer,
   ScatterChart,
+  TitleComponent,
   TooltipComponent,
   VisualMapComponent,
 ]);

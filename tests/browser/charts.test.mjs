@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// Every chart shows the numbers of the file: what ECharts holds against the JSON report and h5py.
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { checkerOf, registry } from "./charts.mjs";
+import { close, drawAll, named, open, optionOf, rawOf, reportOf } from "./pages.mjs";
+
+after(close);
+
+const seen = new Set();
+
+for (const name of named("sample", "run", "launches", "rich")) {
+  test(`charts of ${name} show the file's numbers`, async (context) => {
+    const { page, close: leave } = await open(name);
+    const ids = await drawAll(page);
+    const from = {
+      name,
+      report: reportOf(name),
+      raw: rawOf(name),
+      details: await page.evaluate(() => window.isoscale.data.details ?? []),
+    };
+    for (const id of ids) {
+      await context.test(id, async () => {
+        const check = checkerOf(id);
+        check(await optionOf(page, id), from);
+        seen.add(id);
+      });
+    }
+    await leave();
+  });
+}
+
+test("each checker had a chart to check", () => {
+  for (const [pattern] of registry) {
+    assert.ok([...seen].some((id) => pattern.test(id)), `no page has a chart ${pattern}`);
+  }
+});
+
+test("a checker sees a number that is not the file's", async () => {
+  const { page, close: leave } = await open("run");
+  await drawAll(page);
+  const from = { name: "run", report: reportOf("run"), raw: rawOf("run"), details: [] };
+  const option = await optionOf(page, "efficiency");
+  const line = option.series.find(({ type, data }) => type === "line" && data.length > 0);
+  line.data[0].value[1] *= 1 + 1e-6;
+  assert.throws(() => checkerOf("efficiency")(option, from), assert.AssertionError);
+  assert.throws(() => checkerOf("a chart of tomorrow"), /no checker/);
+  await leave();
+});
+
+for (const name of named("sample", "run", "launches", "rich")) {
+  test(`tables of ${name} have the numbers of their charts`, async () => {
+    const { page, close: leave } = await open(name);
+    const tables = await page.evaluate(() => Object.entries(window.isoscale.charts).map(([id, made]) => ({
+      id, columns: made.spec.table?.columns?.length ?? 0, rows: made.spec.table?.rows ?? null,
+    })));
+    for (const { id, columns, rows } of tables) {
+      assert.ok(columns > 0 && Array.isArray(rows) && rows.length > 0, `${id} has no table`);
+      for (const row of rows) assert.equal(row.length, columns, `${id}: cells of a row`);
+    }
+    await leave();
+  });
+}

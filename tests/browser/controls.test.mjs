@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// What a reader can do with a chart: hide series, switch, zoom, save.
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { after, test } from "node:test";
+import { checkerOf } from "./charts.mjs";
+import { close, drawAll, named, open, optionOf, rawOf, reportOf } from "./pages.mjs";
+
+after(close);
+
+/** Pages with all kinds of charts; the rich one has nearly all. */
+const pages = named("rich").length > 0 ? named("rich", "sample") : named("run", "sample");
+
+const figure = (page, id) => page.locator(`figure[id="${id}"]`);
+
+/** Names of the series that ECharts shows. */
+const shown = (page, id) => page.evaluate((of) => {
+  const names = [];
+  window.isoscale.charts[of].instance.getModel().eachSeries((series) => names.push(series.name));
+  return names;
+}, id);
+
+for (const name of pages) {
+  test(`legends of ${name} hide and show series`, async () => {
+    const { page, close: leave } = await open(name);
+    let tried = 0;
+    for (const id of await drawAll(page)) {
+      const button = figure(page, id).locator(".legend button").first();
+      if (await button.count() === 0) continue;
+      ++tried;
+      const series = await button.innerText();
+      const before = await shown(page, id);
+      assert.ok(before.includes(series), `${id}: ${series}`);
+      await button.click();
+      assert.equal(await button.getAttribute("aria-pressed"), "false");
+      assert.deepEqual(await shown(page, id), before.filter((at) => at !== series), id);
+      await button.press("Enter");
+      assert.equal(await button.getAttribute("aria-pressed"), "true");
+      assert.deepEqual(await shown(page, id), before, id);
+    }
+    assert.ok(name === "sample" || tried > 0, "no chart has a legend");
+    await leave();
+  });
+
+  test(`switches of ${name} keep to the numbers`, async () => {
+    const { page, said, close: leave } = await open(name);
+    const from = {
+      name, report: reportOf(name), raw: rawOf(name),
+      details: await page.evaluate(() => window.isoscale.data.details ?? []),
+    };
+    let tried = 0;
+    for (const id of await drawAll(page)) {
+      const groups = figure(page, id).locator(".switch");
+      for (let g = 0; g < await groups.count(); ++g) {
+        const buttons = groups.nth(g).locator("button");
+        for (let b = 0; b < await buttons.count(); ++b) {
+          await buttons.nth(b).click();
+          const pressed = await buttons.evaluateAll((all) => all.map((at) => at.getAttribute("aria-pressed")));
+          assert.equal(pressed.filter((at) => at === "true").length, 1, id);
+          assert.equal(pressed[b], "true", id);
+          checkerOf(id)(await optionOf(page, id), from);
+          ++tried;
+        }
+      }
+    }
+    assert.ok(name === "sample" || tried > 0, "no chart has a switch");
+    assert.deepEqual(said, []);
+    await leave();
+  });
+}
+
+test("log and linear change the axes' types", async () => {
+  const { page, close: leave } = await open("run");
+  await drawAll(page);
+  const types = async () => {
+    const { xAxis, yAxis } = await optionOf(page, "speedup");
+    return [xAxis[0].type, yAxis[0].type];
+  };
+  const press = (group, choice) =>
+    figure(page, "speedup").getByRole("group", { name: group, exact: true }).getByRole("button", { name: choice }).click();
+  assert.deepEqual(await types(), ["log", "log"]);
+  await press("ranks", "linear");
+  assert.deepEqual(await types(), ["value", "log"]);
+  await press("values", "linear");
+  assert.deepEqual(await types(), ["value", "value"]);
+  await press("ranks", "log");
+  assert.deepEqual(await types(), ["log", "value"]);
+  await leave();
+});
+
+const zoomOf = async (page, id) => {
+  const { dataZoom } = await optionOf(page, id);
+  return dataZoom?.length ? [dataZoom[0].start, dataZoom[0].end] : null;
+};
+
+const close2 = (actual, wanted, what) =>
+  actual.forEach((at, i) => assert.ok(Math.abs(at - wanted[i]) < 0.01, `${what}: ${actual}, wanted ${wanted}`));
+
+for (const name of pages) {
+  test(`charts of ${name} zoom by key and wheel`, async () => {
+    const { page, close: leave } = await open(name);
+    let tried = 0;
+    for (const id of await drawAll(page)) {
+      const before = await zoomOf(page, id);
+      if (before === null) continue;
+      ++tried;
+      const canvas = figure(page, id).locator(".canvas");
+      await canvas.focus();
+      await canvas.press("0");
+      close2(await zoomOf(page, id), [0, 100], `${id} all`);
+      await canvas.press("+");
+      close2(await zoomOf(page, id), [25, 75], `${id} +`);
+      await canvas.press("ArrowRight");
+      close2(await zoomOf(page, id), [35, 85], `${id} right`);
+      await canvas.press("ArrowLeft");
+      close2(await zoomOf(page, id), [25, 75], `${id} left`);
+      await canvas.press("-");
+      close2(await zoomOf(page, id), [0, 100], `${id} -`);
+      await canvas.press("+");
+      await figure(page, id).getByRole("button", { name: "show all" }).click();
+      close2(await zoomOf(page, id), [0, 100], `${id} show all`);
+      // The wheel alone scrolls the page; with ctrl it zooms.
+      await canvas.scrollIntoViewIfNeeded();
+      const box = await canvas.boundingBox();
+      await page.mouse.move(box.x + box.width / 2, box.y + Math.min(box.height / 2, 150));
+      await page.keyboard.down("Control");
+      await page.mouse.wheel(0, -200);
+      await page.waitForFunction((of) => {
+        const [zoom] = window.isoscale.charts[of].instance.getOption().dataZoom;
+        return zoom.end - zoom.start < 99;
+      }, id);
+      await page.keyboard.up("Control");
+      await canvas.press("0");
+      close2(await zoomOf(page, id), [0, 100], `${id} after the wheel`);
+    }
+    assert.ok(name === "sample" || tried > 0, "no chart zooms");
+    await leave();
+  });
+
+  test(`charts of ${name} are saved as SVG and PNG`, async () => {
+    const { page, said, close: leave } = await open(name);
+    const saved = async (id, format) => {
+      const [file] = await Promise.all([
+        page.waitForEvent("download"),
+        figure(page, id).getByRole("button", { name: format, exact: true }).click(),
+      ]);
+      assert.equal(file.suggestedFilename(), `isoscale-${id}.${format.toLowerCase()}`);
+      return readFile(await file.path());
+    };
+    for (const id of await drawAll(page)) {
+      const svg = (await saved(id, "SVG")).toString("utf8");
+      const [root, text] = await page.evaluate((source) => {
+        const parsed = new DOMParser().parseFromString(source, "image/svg+xml");
+        return [parsed.documentElement.nodeName, parsed.documentElement.textContent];
+      }, svg);
+      assert.equal(root, "svg", id);
+      assert.ok(!/<script|<foreignObject|\son\w+=/i.test(svg), `${id}: scripts`);
+      const title = await figure(page, id).locator("h3").innerText();
+      assert.ok(text.includes(title), `${id}: the title`);
+      for (const series of await figure(page, id).locator(".legend button").allInnerTexts()) {
+        assert.ok(text.includes(series), `${id}: ${series}`);
+      }
+      const png = await saved(id, "PNG");
+      assert.equal(png.subarray(0, 8).toString("latin1"), "\x89PNG\r\n\x1a\n", id);
+      assert.equal(png.readUInt32BE(16), 2000, `${id}: width`);
+      assert.ok(png.readUInt32BE(20) >= 840, `${id}: height`);
+      assert.ok(png.length > 5000, `${id}: ${png.length} B`);
+    }
+    assert.deepEqual(said, []);
+    await leave();
+  });
+}

@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+"""make_pages.py FOLDER: run files of all kinds, and of each the page and the JSON report.
+
+FOLDER/NAME.html, NAME.json and NAME.raw.json (what dump_run.py reads of the files), and pages.json,
+which lists them by kind. Environment: ISOSCALE, ISOSCALE_SAMPLE = make_sample_run, ISOSCALE_RICH =
+make_page_run or empty, ISOSCALE_MPIEXEC = mpiexec with its flags up to the rank count.
+"""
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "support"))
+
+import hostile_run  # noqa: E402
+
+PROGRAM = os.environ["ISOSCALE"]
+MPIEXEC = shlex.split(os.environ["ISOSCALE_MPIEXEC"])
+#: Each in a second or two: what is tested is what the page makes of the numbers.
+SHORT = ["--max-time", "0.8s", "--quiet"]
+LITTLE = ["--set", "batch=8"]
+
+
+class Pages:
+    def __init__(self, folder):
+        self.folder = folder
+        self.listed = []
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def call(self, *command):
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=300,
+                              check=False, errors="replace")
+        if done.returncode != 0:
+            raise SystemExit(f"{' '.join(command)}: exit {done.returncode}\n{done.stderr[-4000:]}")
+        return done.stdout
+
+    def measure(self, name, ranks, *arguments):
+        self.call(*MPIEXEC, str(ranks), PROGRAM, "run", *arguments, *SHORT, "--output", name)
+
+    def report(self, name, kind, *files):
+        self.call(PROGRAM, "report", *files, "--html", f"{name}.html", "--force")
+        if kind != "hostile":
+            with open(self.path(f"{name}.json"), "w", encoding="ascii") as out:
+                out.write(self.call(PROGRAM, "report", *files, "--format", "json"))
+            with open(self.path(f"{name}.raw.json"), "w", encoding="ascii") as out:
+                out.write(self.call(sys.executable, "-B", os.path.join(HERE, "dump_run.py"), *files))
+        self.listed.append({"name": name, "kind": kind})
+
+
+def main(folder):
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
+    pages = Pages(folder)
+    pages.call(os.environ["ISOSCALE_SAMPLE"], "sample.h5")
+    pages.report("sample", "sample", "sample.h5")
+
+    # Four ranks, which share cores where there are fewer.
+    pages.measure("run.h5", 4, "--workload", "dp,pp,collectives,gemm,memory", "--ranks", "1,2,4", *LITTLE,
+                  "--set", "sizes=8KiB..2MiB*16", "--set", "largest=256", "--set", "cache=warm")
+    pages.report("run", "run", "run.h5")
+    for launch in ("launch_a", "launch_b", "launch_c"):
+        pages.measure(f"{launch}.h5", 2, "--workload", "dp", "--ranks", "1,2", *LITTLE)
+    pages.report("launches", "launches", "launch_a.h5", "launch_b.h5", "launch_c.h5")
+
+    if os.environ.get("ISOSCALE_RICH"):
+        pages.call(os.environ["ISOSCALE_RICH"], "rich.h5")
+        pages.report("rich", "rich", "rich.h5")
+
+    # One has every field, the other has curves.
+    for source, every in (("sample", 1), ("run", 2)):
+        made = hostile_run.write_all(pages.path(f"{source}.h5"), pages.path(f"of_{source}"), every)
+        for file in made:
+            name = f"{source}-{os.path.splitext(os.path.basename(file))[0]}"
+            pages.report(name, "hostile", os.path.relpath(file, folder))
+    with open(pages.path("pages.json"), "w", encoding="ascii") as out:
+        json.dump(pages.listed, out)
+
+
+if __name__ == "__main__":
+    main(os.path.abspath(sys.argv[1]))

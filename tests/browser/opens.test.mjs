@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// Every page opens from disk without a network and without a complaint, and draws all its charts.
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { close, drawAll, named, open, urlOf } from "./pages.mjs";
+
+after(close);
+
+for (const name of named()) {
+  test(`${name} opens and draws all its charts`, async () => {
+    const { page, said, asked, close: leave } = await open(name);
+    const ids = await drawAll(page);
+    if (name.startsWith("run") || name === "launches") assert.ok(ids.length > 0, "no charts");
+    const drawn = await page.evaluate(() => Object.entries(window.isoscale.charts).map(([id, made]) => ({
+      id,
+      drawn: made.drawn,
+      series: made.instance?.getOption().series.length ?? 0,
+      width: made.canvas.querySelector("canvas, svg")?.clientWidth ?? 0,
+      height: made.canvas.querySelector("canvas, svg")?.clientHeight ?? 0,
+    })));
+    for (const at of drawn) {
+      assert.ok(at.drawn && at.series > 0, `${at.id} is not drawn`);
+      assert.ok(at.width > 100 && at.height > 100, `${at.id} is ${at.width} x ${at.height}`);
+    }
+    assert.deepEqual(said, []);
+    assert.deepEqual(asked, [urlOf(name)]);
+    await leave();
+  });
+}
+
+test("a picture that is on the page has ink on it", async () => {
+  const { page, close: leave } = await open("run");
+  const ids = await drawAll(page);
+  const colours = await page.evaluate((all) => all.map((id) => {
+    const canvas = window.isoscale.charts[id].canvas.querySelector("canvas");
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    return new Set(new Uint32Array(data.buffer)).size;
+  }), ids);
+  colours.forEach((count, i) => assert.ok(count > 8, `${ids[i]}: ${count} colours`));
+  await leave();
+});
+
+test("what a page may not do, the browser keeps it from doing", async () => {
+  const { page, said, asked, close: leave } = await open("run");
+  const done = await page.evaluate(async () => {
+    const fetched = await fetch("https://example.org/").then(() => "fetched", () => "kept");
+    const image = await new Promise((settle) => {
+      const made = new Image();
+      made.onload = () => settle("loaded");
+      made.onerror = () => settle("kept");
+      made.src = "https://example.org/x.png";
+    });
+    const script = await new Promise((settle) => {
+      const made = document.createElement("script");
+      made.onload = () => settle("loaded");
+      made.onerror = () => settle("kept");
+      made.src = "https://example.org/x.js";
+      document.head.append(made);
+    });
+    let evaluated = "kept";
+    try {
+      evaluated = (0, eval)("'evaluated'");
+    } catch { /* as it should */ }
+    return { fetched, image, script, evaluated };
+  });
+  assert.deepEqual(done, { fetched: "kept", image: "kept", script: "kept", evaluated: "kept" });
+  // It was the page's own policy: nothing reached the network's door.
+  assert.deepEqual(asked, [urlOf("run")]);
+  assert.equal(said.filter((line) => line.includes("Content Security Policy")).length, said.length);
+  await leave();
+});
+
+test("without JavaScript the page says what it needs", async () => {
+  const { page, close: leave } = await open("run", { javaScriptEnabled: false });
+  assert.match(await page.locator("main").innerText(), /JavaScript/);
+  await leave();
+});

@@ -1,0 +1,227 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// The page around the charts: tables, colours, paper, small screens, the keyboard.
+import assert from "node:assert/strict";
+import { after, test } from "node:test";
+import { close, drawAll, named, open } from "./pages.mjs";
+
+after(close);
+
+const full = named("rich")[0] ?? "run";
+
+/** The cells of a table's column, as shown. */
+const column = (page, index) => page.locator("#efficiency table tbody tr").evaluateAll(
+  (rows, at) => rows.map((row) => row.cells[at].textContent), index);
+
+async function openTable(page, id) {
+  await page.locator(`figure[id="${id}"] details.numbers summary`).click();
+  return page.locator(`figure[id="${id}"] .table`);
+}
+
+test("tables sort by a click on a header and by key", async () => {
+  const { page, close: leave } = await open("run");
+  const table = await openTable(page, "efficiency");
+  const at = (await table.locator("thead th").allInnerTexts()).indexOf("ranks");
+  const header = table.locator("thead th").nth(at);
+  const button = header.getByRole("button");
+  const before = (await column(page, at)).map(Number);
+  const ascending = before.toSorted?.((a, b) => a - b) ?? [...before].sort((a, b) => a - b);
+  assert.notDeepEqual(before, ascending);
+  await button.click();
+  assert.equal(await header.getAttribute("aria-sort"), "ascending");
+  assert.deepEqual((await column(page, at)).map(Number), ascending);
+  await button.press("Enter");
+  assert.equal(await header.getAttribute("aria-sort"), "descending");
+  assert.deepEqual((await column(page, at)).map(Number), [...ascending].reverse());
+  // Another column takes over.
+  await table.locator("thead th").nth(0).getByRole("button").press("Space");
+  assert.equal(await header.getAttribute("aria-sort"), null);
+  assert.equal(await table.locator("thead th").nth(0).getAttribute("aria-sort"), "ascending");
+  await leave();
+});
+
+/** RFC 4180. */
+function parseCsv(text) {
+  const rows = [[]];
+  let cell = "", quoted = false;
+  for (let i = 0; i < text.length; ++i) {
+    const c = text[i];
+    if (quoted && c === '"' && text[i + 1] === '"') cell += text[++i];
+    else if (c === '"') quoted = !quoted;
+    else if (!quoted && (c === "," || c === "\n")) {
+      rows.at(-1).push(cell);
+      cell = "";
+      if (c === "\n") rows.push([]);
+    } else if (quoted || c !== "\r") cell += c;
+  }
+  return rows.slice(0, -1);
+}
+
+for (const clipboard of ["the clipboard", "no clipboard"]) {
+  test(`copy as CSV gives the numbers as they are (${clipboard})`, async () => {
+    const { page, close: leave } = await open("run");
+    await page.evaluate((how) => {
+      const write = how === "the clipboard"
+        ? async (text) => { window.copied = text; }
+        : async () => { throw new Error("not allowed"); };
+      Object.defineProperty(navigator, "clipboard", { value: { writeText: write } });
+      document.addEventListener("copy", () => { window.copied = document.activeElement.value; });
+    }, clipboard);
+    const table = await openTable(page, "efficiency");
+    await table.getByRole("button", { name: "copy as CSV" }).click();
+    await page.waitForFunction(() => window.copied !== undefined);
+    const { columns, rows } = await page.evaluate(() => {
+      const { table: of } = window.isoscale.charts.efficiency.spec;
+      return { columns: of.columns.map(({ title }) => title), rows: of.rows };
+    });
+    const text = await page.evaluate(() => window.copied);
+    // A textarea has line feeds alone.
+    const parsed = parseCsv(text.replaceAll("\r\n", "\n"));
+    assert.deepEqual(parsed[0], columns);
+    assert.deepEqual(parsed.slice(1), rows.map((row) => row.map((value) => (value === null ? "" : String(value)))));
+    assert.ok(rows.flat().some((value) => typeof value === "number" && !Number.isInteger(value)));
+    await leave();
+  });
+}
+
+const themeOf = (page) => page.evaluate(() => ({
+  theme: document.documentElement.dataset.theme,
+  paper: getComputedStyle(document.body).backgroundColor,
+  ink: window.isoscale.charts.efficiency.instance.getOption().textStyle.color,
+}));
+
+test("colours follow the system, and the button", async () => {
+  const { page, close: leave } = await open("run", { colorScheme: "light" });
+  await drawAll(page);
+  const light = await themeOf(page);
+  assert.equal(light.theme, "light");
+  await page.emulateMedia({ colorScheme: "dark" });
+  await page.waitForFunction(() => document.documentElement.dataset.theme === "dark");
+  const dark = await themeOf(page);
+  assert.notEqual(dark.paper, light.paper);
+  assert.notEqual(dark.ink, light.ink);
+  const button = page.getByRole("button", { name: /^colours/ });
+  const seen = [];
+  for (let i = 0; i < 3; ++i) {
+    await button.press("Enter");
+    seen.push([await button.innerText(), (await themeOf(page)).theme]);
+  }
+  assert.deepEqual(seen, [["colours: light", "light"], ["colours: dark", "dark"], ["colours: auto", "dark"]]);
+  await leave();
+});
+
+test("a page that is opened in the dark is dark", async () => {
+  const { page, close: leave } = await open("run", { colorScheme: "dark" });
+  await drawAll(page);
+  assert.equal((await themeOf(page)).theme, "dark");
+  await leave();
+});
+
+for (const scheme of ["light", "dark"]) {
+  test(`on paper all charts are there, on white (${scheme})`, async () => {
+    const { page, said, close: leave } = await open(full, { colorScheme: scheme });
+    const before = await page.evaluate(() => Object.values(window.isoscale.charts).filter(({ drawn }) => !drawn).length);
+    await page.evaluate(() => {
+      window.addEventListener("beforeprint", () => {
+        const { charts } = window.isoscale;
+        window.printed = Object.values(charts).map(({ drawn, instance }) => drawn && instance.getOption().textStyle.color);
+        window.printedTheme = document.documentElement.dataset.theme;
+      });
+    });
+    const pdf = await page.pdf({ format: "A4" });
+    assert.equal(pdf.subarray(0, 5).toString("latin1"), "%PDF-");
+    const printed = await page.evaluate(() => window.printed);
+    assert.equal(await page.evaluate(() => window.printedTheme), "light");
+    assert.ok(printed.length > 0 && printed.every((ink) => ink === printed[0] && ink), `${printed}`);
+    assert.ok(before > 0 || printed.length < 4, "nothing was left to draw for paper");
+    await page.emulateMedia({ media: "print" });
+    const visible = await page.evaluate(() => ({
+      figures: [...document.querySelectorAll("figure.chart")].filter((at) => at.offsetHeight > 100).length,
+      buttons: [...document.querySelectorAll(".controls button, header button")].filter((at) => at.offsetHeight > 0).length,
+    }));
+    assert.equal(visible.figures, printed.length);
+    assert.equal(visible.buttons, 0);
+    await page.emulateMedia({ media: "screen" });
+    assert.equal((await themeOf(page)).theme, scheme, "after printing");
+    assert.deepEqual(said, []);
+    await leave();
+  });
+}
+
+const narrow = named().filter((name) => !name.includes("hostile") || /-(?:00|08|kinds|long)$/.test(name));
+for (const name of narrow) {
+  for (const width of [400, 1280]) {
+    test(`${name} fits ${width} pixels`, async () => {
+      const { page, close: leave } = await open(name, { viewport: { width, height: 800 } });
+      await drawAll(page);
+      await page.evaluate(() => document.querySelectorAll("details").forEach((at) => { at.open = true; }));
+      const { wide, culprits } = await page.evaluate(() => {
+        const limit = window.innerWidth;
+        const cut = (at) => at.parentElement !== null &&
+          (getComputedStyle(at.parentElement).overflowX !== "visible" || cut(at.parentElement));
+        return {
+          wide: document.scrollingElement.scrollWidth,
+          culprits: [...document.querySelectorAll("body *")]
+            .filter((at) => at.getBoundingClientRect().right > limit + 0.5 && !cut(at))
+            .slice(0, 5).map((at) => `${at.tagName}.${at.className}: ${at.textContent.slice(0, 60)}`),
+        };
+      });
+      assert.ok(wide <= width, `${wide} pixels wide because of ${culprits.join("; ")}`);
+      await leave();
+    });
+  }
+}
+
+const controls = "a[href], button, select, input, summary, [tabindex='0']";
+
+test("Tab reaches every control, in the order of the page, and each has a name", async () => {
+  const { page, close: leave } = await open(full);
+  await drawAll(page);
+  await page.evaluate((which) => {
+    const visible = (at) => at.offsetParent !== null && at.getClientRects().length > 0;
+    window.wanted = [...document.querySelectorAll(which)].filter((at) => visible(at) && !at.disabled);
+    window.wanted.forEach((at, i) => { at.dataset.order = i; });
+  }, controls);
+  const count = await page.evaluate(() => window.wanted.length);
+  assert.ok(count > 10);
+  const order = [];
+  for (let i = 0; i < count + 5; ++i) {
+    await page.keyboard.press("Tab");
+    const at = await page.evaluate(() => {
+      const { activeElement: on } = document;
+      const { outlineStyle, outlineWidth } = getComputedStyle(on);
+      const name = on.getAttribute("aria-label") ?? (on.labels?.[0]?.textContent || on.textContent);
+      return { order: on.dataset.order, name: name.trim(), outline: outlineStyle !== "none" && outlineWidth !== "0px",
+        where: on.outerHTML.slice(0, 160) };
+    });
+    if (at.order === undefined) break;
+    order.push(Number(at.order));
+    assert.ok(at.name, `no name: ${at.where}`);
+    assert.ok(at.outline, `no focus ring: ${at.where}`);
+  }
+  assert.deepEqual(order, [...Array(count).keys()]);
+  await leave();
+});
+
+test("headings, landmarks and ids are those of a document", async () => {
+  const { page, close: leave } = await open(full);
+  const found = await page.evaluate(() => {
+    const ids = [...document.querySelectorAll("[id]")].map(({ id }) => id);
+    return {
+      title: document.title,
+      h1: document.querySelectorAll("h1").length,
+      lang: document.documentElement.lang,
+      twice: ids.filter((id, i) => ids.indexOf(id) !== i),
+      broken: [...document.querySelectorAll("a[href^='#']")].map((at) => at.getAttribute("href").slice(1))
+        .filter((id) => document.getElementById(id) === null),
+      levels: [...document.querySelectorAll("h1, h2, h3, h4")].map(({ tagName }) => Number(tagName[1])),
+    };
+  });
+  assert.match(found.title, /Isoscale/);
+  assert.equal(found.h1, 1);
+  assert.equal(found.lang, "en");
+  assert.deepEqual(found.twice, []);
+  assert.deepEqual(found.broken, []);
+  found.levels.forEach((level, i) => assert.ok(i === 0 || level <= found.levels[i - 1] + 1, `h${level} after h${found.levels[i - 1]}`));
+  await leave();
+});

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// What the tests share: the pages that make_pages.py made, and a browser to open them in.
+//
+// Environment: ISOSCALE_PAGES = their folder, ISOSCALE_CHROMIUM = the browser,
+// ISOSCALE_BROWSER_PACKAGES = a folder with node_modules.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+
+const packages = createRequire(path.resolve(process.env.ISOSCALE_BROWSER_PACKAGES, "package.json"));
+const { chromium } = packages("playwright-core");
+const folder = process.env.ISOSCALE_PAGES;
+
+/** @type {{name: string, kind: string}[]} */
+export const pages = JSON.parse(readFileSync(path.join(folder, "pages.json"), "utf8"));
+
+/** Names of the pages of these kinds; of none if none are given: of all. */
+export const named = (...kinds) =>
+  pages.filter(({ kind }) => kinds.length === 0 || kinds.includes(kind)).map(({ name }) => name);
+
+/** The JSON report of a page's files. */
+export const reportOf = (name) => JSON.parse(readFileSync(path.join(folder, `${name}.json`), "utf8"));
+
+/** What h5py reads of a page's files (dump_run.py). */
+export const rawOf = (name) => JSON.parse(readFileSync(path.join(folder, `${name}.raw.json`), "utf8"));
+
+export const urlOf = (name) => pathToFileURL(path.join(folder, `${name}.html`)).href;
+
+let browser = null;
+
+async function launched() {
+  browser ??= await chromium.launch({
+    executablePath: process.env.ISOSCALE_CHROMIUM,
+    // Of this machine's files nothing but the page is opened; as root the sandbox does not start.
+    args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"],
+  });
+  return browser;
+}
+
+export async function close() {
+  await browser?.close();
+  browser = null;
+}
+
+/**
+ * Opens a page with the network off; `said` collects what the console said and what was thrown,
+ * `asked` all requests.
+ * @param {string} name
+ * @param {object} [how] options of a browser context: viewport, colorScheme, ...; `before` is a
+ *   function to run in the page before anything else does
+ */
+export async function open(name, { before = null, ...how } = {}) {
+  const context = await (await launched()).newContext({
+    offline: true,
+    viewport: { width: 1280, height: 800 },
+    reducedMotion: "reduce",
+    acceptDownloads: true,
+    ...how,
+  });
+  context.setDefaultTimeout(60_000);
+  if (before) await context.addInitScript(before);
+  const page = await context.newPage();
+  const said = [], asked = [];
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) said.push(`${message.type()}: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => said.push(`thrown: ${error.stack ?? error}`));
+  page.on("request", (request) => asked.push(request.url()));
+  page.on("dialog", (dialog) => {
+    said.push(`dialog: ${dialog.message()}`);
+    return dialog.dismiss();
+  });
+  await context.route("**", (route) =>
+    (route.request().url() === urlOf(name) ? route.continue() : route.abort()));
+  await page.goto(urlOf(name), { waitUntil: "load" });
+  if (how.javaScriptEnabled !== false) await page.waitForFunction(() => window.isoscale !== undefined);
+  return { context, page, said, asked, close: () => context.close() };
+}
+
+/** Draws every chart and gives their ids. */
+export async function drawAll(page) {
+  return page.evaluate(() => {
+    window.isoscale.drawAll();
+    return Object.keys(window.isoscale.charts);
+  });
+}
+
+/**
+ * The series of a chart, as data: functions left out, typed arrays as arrays. `chosen` is what the
+ * lists of the chart's section say, `chosenIndex` their places; `marks` are the lines across it.
+ */
+export async function optionOf(page, id) {
+  return page.evaluate((of) => {
+    const { instance, state, spec, element } = window.isoscale.charts[of];
+    const lists = [...(element.closest("section")?.querySelectorAll("select") ?? [])]
+      .filter((list) => list.closest(".choices").parentElement.contains(element));
+    const { series, xAxis, yAxis, dataZoom } = instance.getOption();
+    const plain = (value) => JSON.parse(JSON.stringify(value ?? null, (key, at) =>
+      (ArrayBuffer.isView(at) ? [...at] : typeof at === "function" ? undefined : at)));
+    const axis = ({ type, name, min, max, data }) => ({ type, name, min, max, data });
+    return plain({
+      state,
+      title: spec.title,
+      chosen: lists.map((list) => list.selectedOptions[0].textContent),
+      chosenIndex: lists.map((list) => list.selectedIndex),
+      marks: series.flatMap((at) => at.markLine?.data ?? []),
+      series: series.map(({ type, name, data, stack, dimensions }) => ({ type, name, data, stack, dimensions })),
+      xAxis: xAxis?.map(axis),
+      yAxis: yAxis?.map(axis),
+      dataZoom,
+    });
+  }, id);
+}

@@ -1,0 +1,275 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// What the charts of steps must show: parts, causes, and what h5py reads of the files.
+import assert from "node:assert/strict";
+import { curvesOf, drawnCurves, near, pairs, valueOf } from "./expected.mjs";
+
+const parts = ["compute", "copies", "transfer", "wait", "bubble", "gap", "other"];
+const rounded = 2e-5; // what is only in pictures has six digits
+const isTraced = (point) => typeof point.full.traced_step === "number";
+const last = (points) => points.reduce((best, point) => (best.ranks > point.ranks ? best : point));
+
+/** Bars of parts: {parts, hidden, whole}. */
+function checkBars(series, bars, isShare, what) {
+  const scale = (bar) => (isShare ? bar.whole : 1);
+  for (const name of parts) {
+    const drawn = series.find((at) => at.name === name);
+    const seen = bars.some((bar) => bar.parts[name] > 0.0005 * bar.whole);
+    assert.equal(drawn !== undefined, seen, `${what}: ${name}`);
+    if (drawn) {
+      assert.equal(drawn.stack, "step", `${what}: ${name}`);
+      bars.forEach((bar, i) => near(valueOf(drawn.data[i]), bar.parts[name] === null ? null : bar.parts[name] / scale(bar), `${what}: ${name}`));
+    }
+  }
+  const hidden = series.find((at) => at.name.startsWith("hidden"));
+  assert.equal(hidden !== undefined, bars.some((bar) => bar.hidden > 0), `${what}: hidden`);
+  if (hidden) bars.forEach((bar, i) => near(valueOf(hidden.data[i]), bar.hidden === null ? null : bar.hidden / scale(bar), `${what}: hidden`));
+  assert.equal(series.length, series.filter((at) => parts.includes(at.name)).length + (hidden ? 1 : 0), `${what}: series`);
+}
+
+const barOf = ({ full }) => ({ parts: full.breakdown, hidden: full.hidden_communication, whole: full.traced_step });
+const tracedCurves = (report) => curvesOf(report).filter((curve) => curve.points.some(isTraced));
+
+export function stepAll({ series, state }, { report }) {
+  const bars = tracedCurves(report).map((curve) => barOf(last(curve.points.filter(isTraced))));
+  checkBars(series, bars, state.unit === "share", "step-all");
+}
+
+export function stepOf({ series, state }, { report }, [, index]) {
+  const bars = tracedCurves(report)[Number(index)].points.filter(isTraced).map(barOf);
+  checkBars(series, bars, state.unit === "share", `step-${index}`);
+}
+
+export function placesOf({ series, state, yAxis }, { report }, [, index]) {
+  const points = tracedCurves(report)[Number(index)].points.filter((point) => isTraced(point) && point.full.breakdown_by);
+  const point = points.find((at) => String(at.ranks) === state.ranks);
+  const places = Object.entries(point.full.breakdown_by[state.by]);
+  assert.equal(yAxis[0].data.length, places.length, "places");
+  const bars = places.map(([, at]) => ({
+    parts: at,
+    hidden: at.hidden_communication,
+    whole: parts.reduce((sum, name) => sum + (at[name] ?? 0), 0),
+  }));
+  checkBars(series, bars, false, `places-${index}`);
+}
+
+const hasWaterfall = (point) => point.full.waterfall?.measured > 0;
+
+export function waterfall({ series, state, yAxis }, { report }, [, index]) {
+  const curve = curvesOf(report).filter((at) => at.points.some(hasWaterfall))[Number(index)];
+  const { ideal, measured, lost } = curve.points.filter(hasWaterfall).find((at) => String(at.ranks) === state.ranks).full.waterfall;
+  const names = yAxis[0].data;
+  const items = series[0].data;
+  assert.equal(items.length, names.length);
+  const end = items.length - 1;
+  near(items[0][2], ideal, "ideal");
+  near(items[end][2], measured, "measured");
+  near(items[0][1] + 1, 1, "from zero");
+  near(items[end][1] + 1, 1, "from zero");
+  let at = ideal;
+  let left = new Set(Object.entries(lost).filter(([, seconds]) => seconds !== 0).map(([cause]) => cause));
+  for (let i = 1; i < end; ++i) {
+    const [, from, to] = items[i];
+    assert.ok(Math.abs(from - at) <= 1e-9 * measured, `${names[i]} begins where the one before ends`);
+    if (names[i] in lost) {
+      assert.ok(Math.abs(to - from - lost[names[i]]) <= 1e-9 * measured, `${names[i]}: ${to - from}, wanted ${lost[names[i]]}`);
+      left.delete(names[i]);
+    } else {
+      const rest = [...left].filter((cause) => Math.abs(lost[cause]) < 0.005 * measured);
+      assert.match(names[i], /^\d+ smaller$/);
+      assert.ok(Math.abs(to - from - rest.reduce((sum, cause) => sum + lost[cause], 0)) <= 1e-9 * measured, names[i]);
+      left = new Set([...left].filter((cause) => !rest.includes(cause)));
+    }
+    at = to;
+  }
+  // What is not in the picture is not to be seen in it.
+  const unseen = [...left].reduce((sum, cause) => sum + lost[cause], 0);
+  assert.ok([...left].every((cause) => Math.abs(lost[cause]) < 0.005 * measured), `missing: ${[...left]}`);
+  assert.ok(Math.abs(unseen) <= 0.0005 * measured);
+  assert.ok(Math.abs(at - measured) <= 0.0005 * measured + 1e-9, `ends at ${at}, measured ${measured}`);
+}
+
+export function spread({ series, yAxis }, { report }) {
+  const points = report.curves.flatMap((curve) => curve.points.filter((point) => point.launches.length > 1));
+  assert.equal(yAxis[0].data.length, points.length);
+  report.runs.forEach((run, i) => {
+    const drawn = series.find(({ type, name }) => type === "scatter" && name === `launch ${i + 1}`);
+    const wanted = points.flatMap((point, place) => point.launches.filter((at) => at.run === run.id)
+      .map((at) => [at.step_time.median / point.step_time.median - 1, place]));
+    assert.equal(drawn.data.length, wanted.length);
+    pairs(drawn.data).forEach(([x, y], at) => {
+      assert.ok(Math.abs(x - wanted[at][0]) < 1e-12, `${drawn.name}: ${x}`);
+      assert.equal(y, wanted[at][1]);
+    });
+  });
+}
+
+/** The point that the lists of a section have chosen: {details, raw, full}. */
+function chosenPoint({ chosenIndex }, { report, raw, details }) {
+  const of = (point) => details.find((at) => at.run === point.run && at.point === point.index);
+  const groups = drawnCurves(report).map((curve) => curve.points.filter(of)).filter((points) => points.length > 0);
+  const points = groups[chosenIndex[0]];
+  const point = points[chosenIndex[1]];
+  const rawOf = (at) => raw[at.run].find(({ index }) => index === at.index);
+  return { full: point.full, details: of(point), raw: rawOf(point), curve: points.map((at) => ({ ranks: at.ranks, details: of(at), raw: rawOf(at) })) };
+}
+
+const kindNames = ["measured", "traced", "dropped: first of a block", "warm-up"];
+
+function kindsOf({ step_times: times, warm_up: warmUp, traced, dropped }) {
+  const kinds = times.map((_, step) => (step < warmUp ? 3 : 0));
+  for (const step of traced) if (step >= warmUp) kinds[step] = 1;
+  for (const step of dropped) if (step >= warmUp) kinds[step] = 2;
+  return kinds;
+}
+
+export function stepsSeries(option, from) {
+  const { details: { steps }, raw, full } = chosenPoint(option, from);
+  const kinds = kindsOf(raw);
+  let drawn = 0;
+  option.series.forEach(({ name, data }) => {
+    const kind = kindNames.indexOf(name);
+    assert.ok(kind >= 0, name);
+    for (const [first, time] of pairs(data)) {
+      ++drawn;
+      assert.equal(kinds[first], kind, `step ${first} is ${kindNames[kinds[first]]}, drawn as ${name}`);
+      let longest = raw.step_times[first];
+      for (let step = first; step < first + steps.every && kinds[step] === kind; ++step) longest = Math.max(longest, raw.step_times[step]);
+      near(time, longest, `step ${first}`, rounded);
+    }
+  });
+  const wanted = option.state.show === "all" ? kinds.length : kinds.filter((kind) => kind !== 3).length;
+  if (steps.every === 1) assert.equal(drawn, wanted, "steps");
+  else assert.ok(drawn >= wanted / steps.every && drawn <= wanted / steps.every + kinds.length / 8 + 8, `${drawn} of ${wanted} steps`);
+  if (full.step_time.median !== null) near(option.marks[0].yAxis, full.step_time.median, "median");
+}
+
+export function stepsDistribution(option, from) {
+  const { curve, details } = chosenPoint(option, from);
+  const shown = option.state.of === "this point" ? curve.filter((at) => at.details === details) : curve;
+  const wanted = shown.filter((at) => at.details.steps?.quantiles);
+  assert.equal(option.series.length, wanted.length);
+  wanted.forEach(({ raw }, i) => {
+    const kinds = kindsOf(raw);
+    const times = raw.step_times.filter((_, step) => kinds[step] === 0).sort((a, b) => a - b);
+    const line = option.series[i].data;
+    const unit = option.state.of === "this point" ? 1 : line[50][0] / median(times);
+    assert.equal(line.length, 101);
+    line.forEach(([value, share], at) => {
+      near(share, at / 100, "share");
+      // Between the two samples around it, however quantiles are interpolated.
+      const place = (at / 100) * (times.length - 1);
+      const low = times[Math.max(0, Math.floor(place) - 1)] * (1 - rounded);
+      const high = times[Math.min(times.length - 1, Math.ceil(place) + 1)] * (1 + rounded);
+      assert.ok(value / unit >= low * (1 - rounded) && value / unit <= high * (1 + rounded), `${at}%: ${value / unit}, samples ${low} to ${high}`);
+    });
+    near(line[100][0] / unit, times.at(-1), "longest", 4 * rounded);
+    near(line[0][0] / unit, times[0], "shortest", 4 * rounded);
+  });
+}
+
+function median(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return (sorted[Math.ceil(sorted.length / 2) - 1] + sorted[Math.floor(sorted.length / 2)]) / 2;
+}
+
+export function rankMap(option, from) {
+  const { details: { rank_map: map }, raw } = chosenPoint(option, from);
+  const titles = option.xAxis[0].data;
+  const keys = titles.map((title) => (title === "caused" ? "caused_wait" : title));
+  const grid = new Map(option.series[0].data.map(valueOf).map(([x, y, value]) => [`${x} ${y}`, value]));
+  const whole = median(map.step);
+  keys.forEach((key, x) => {
+    const middle = key === "caused_wait" ? 0 : median(map[key].filter((at) => at !== null));
+    map[key].forEach((seconds, y) => {
+      const at = grid.get(`${x} ${y}`);
+      if (seconds === null) assert.equal(at, undefined, `${key} of row ${y}`);
+      else assert.ok(Math.abs(at - (seconds - middle) / whole) < 1e-9, `${key} of row ${y}: ${at}`);
+    });
+  });
+  assert.equal(keys[0], "step");
+  if (map.count.every((count) => count === 1)) {
+    map.rank.forEach((rank, y) => near(map.step[y], raw.rank_steps[rank], `step of rank ${rank}`, rounded));
+  }
+}
+
+export function rankSteps(option, from) {
+  const { details: { rank_map: { cells, rank } }, raw } = chosenPoint(option, from);
+  const kinds = kindsOf(raw);
+  assert.deepEqual(option.xAxis[0].data, cells.first.map(String));
+  assert.equal(cells.time.length, rank.length);
+  for (const first of cells.first) assert.ok(first < kinds.length, `step ${first}`);
+  const grid = new Map(option.series[0].data.map(valueOf).map(([x, y, value]) => [`${x} ${y}`, value]));
+  let filled = 0;
+  cells.time.forEach((row, y) => row.forEach((value, x) => {
+    if (value === null) return;
+    ++filled;
+    near(grid.get(`${x} ${y}`), value, `row ${y}, step ${cells.first[x]}`);
+  }));
+  assert.equal(grid.size, filled);
+}
+
+export function device(option, from, [, quantity]) {
+  const { raw, details } = chosenPoint(option, from);
+  const lines = option.series.filter(({ name }) => name !== "held down");
+  const drawn = details.devices.filter((at) => at.quantity === quantity && at.time.length > 0);
+  assert.equal(lines.length, drawn.length);
+  const celsius = drawn[0].unit === "K" ? 273.15 : 0;
+  lines.forEach(({ data }, i) => {
+    const { time, value } = raw.devices.find((at) => at.rank === drawn[i].rank && at.device === drawn[i].device && at.quantity === quantity);
+    const low = Math.min(...value) - celsius, high = Math.max(...value) - celsius;
+    const slack = rounded * Math.max(...value.map(Math.abs));
+    if (time.length === data.length) {
+      data.forEach(([at, shown], j) => {
+        assert.ok(Math.abs(at - time[j]) <= 1e-4 * Math.abs(time.at(-1)) + 1e-9, `${quantity}: time ${at}`);
+        assert.ok(Math.abs(shown + celsius - value[j]) <= slack, `${quantity}: ${shown}`);
+      });
+    } else {
+      assert.ok(data.length < time.length && data.length >= 16, `${quantity}: ${data.length} of ${time.length} samples`);
+      const mean = (all) => all.reduce((sum, at) => sum + at, 0) / all.length;
+      const means = [mean(data.map(([, shown]) => shown)), mean(value) - celsius];
+      assert.ok(Math.abs(means[0] - means[1]) <= 0.05 * (high - low) + slack, `${quantity}: mean ${means}`);
+      for (const [at, shown] of data) {
+        assert.ok(shown >= low - slack && shown <= high + slack, `${quantity}: ${shown}, samples ${low} to ${high}`);
+        assert.ok(at >= time[0] - 1e-3 && at <= time.at(-1) + 1e-3, `${quantity}: time ${at}`);
+      }
+    }
+  });
+}
+
+export function timelineStep(option, from) {
+  const { details: { timeline }, raw } = chosenPoint(option, from);
+  const boxes = option.series.filter(({ name }) => timeline.phases.map((phase) => phase.replaceAll("_", " ")).includes(name));
+  assert.equal(boxes.reduce((sum, { data }) => sum + data.length, 0), timeline.spans.lane.length, "boxes");
+  for (const { name, data } of boxes) {
+    for (const [, start, end, i] of data) {
+      assert.equal(start, timeline.spans.start[i], "start");
+      assert.equal(end - start, timeline.spans.length[i], "length");
+      assert.equal(name, timeline.phases[timeline.spans.phase[i]].replaceAll("_", " "));
+    }
+  }
+  let measured = 0, clipped = 0;
+  timeline.lanes.forEach(({ rank }, lane) => {
+    const trace = raw.traces.find((at) => at.rank === rank && at.step === timeline.step);
+    const own = timeline.spans.lane.flatMap((at, i) => (at === lane ? [i] : []));
+    const first = Math.min(...own.map((i) => timeline.spans.start[i]));
+    const end = Math.max(...own.map((i) => timeline.spans.start[i] + timeline.spans.length[i]));
+    const pixel = timeline.length / 500;
+    assert.ok(Math.abs(end - first - (trace.last - trace.first)) <= pixel, `rank ${rank}: from first to last op`);
+    clipped += pixel;
+    for (const [phase, [count, length]] of Object.entries(trace.phases)) {
+      const of = own.filter((i) => timeline.phases[timeline.spans.phase[i]] === phase);
+      assert.ok(of.length <= count, `rank ${rank}, ${phase}: ${of.length} boxes of ${count} spans`);
+      assert.ok(of.length > 0 || length < pixel || timeline.spans_left_out > 0, `rank ${rank}, ${phase} is missing`);
+      measured += length;
+    }
+  });
+  // Merged boxes hold the gaps between their spans; beyond these no time is added or lost.
+  const drawn = timeline.spans.length.reduce((sum, at) => sum + at, 0) - timeline.merged_gaps;
+  if (timeline.spans_left_out === 0) assert.ok(Math.abs(drawn - measured) <= clipped, `${drawn} ns drawn, ${measured} ns measured`);
+  else assert.ok(drawn <= measured + clipped, `${drawn} ns drawn, ${measured} ns measured`);
+  for (const [kind, name] of ["idle: bubble or wait", "idle: gap"].entries()) {
+    const drawn = option.series.find((at) => at.name === name)?.data ?? [];
+    assert.equal(drawn.length, timeline.idle.kind.filter((at) => at === kind).length, name);
+  }
+}
