@@ -82,14 +82,14 @@ void add_breakdown(PointReport& report, const results::RunData& run,
 }
 
 /// What rests on the untraced steps alone.
-void add_step_time(PointReport& report, const PointData& point, std::span<const double> times) {
-  report.step_time = estimate(times, confidence_of(point));
+void add_step_time(PointReport& report, std::span<const double> times, double confidence) {
+  report.step_time = estimate(times, confidence);
   report.steps = report.step_time ? report.step_time->samples : 0;
   if (report.step_time && report.steps < fewest_steps) report.labels.emplace_back(few_steps);
 }
 
 PointReport report_point(const results::RunData& run, const PointData& point,
-                         const results::CalibrationData& calibration) {
+                         const results::CalibrationData& calibration, Confidences& confidences) {
   PointReport report;
   report.data = &point;
   report.labels = point.labels;
@@ -100,7 +100,7 @@ PointReport report_point(const results::RunData& run, const PointData& point,
   }
   report.devices = device_state(run, point);
   const std::vector<double> times = step_times(point);
-  add_step_time(report, point, times);
+  add_step_time(report, times, confidences.of(point));
   report.flags = sample_flags(times);
   report.flop_per_step = flop_per_step(point);
   if (!point.memory_of_rank.empty())
@@ -124,8 +124,9 @@ RunReport make_report(const results::RunData& run, std::string file, const Repor
   RunReport report{.data = &run, .file = std::move(file)};
   report.calibration = run.calibration ? *run.calibration : calibrate(run);
   std::vector<PointReport> points;
+  Confidences confidences;
   for (const PointData& point : run.points) {
-    PointReport of_point = report_point(run, point, report.calibration);
+    PointReport of_point = report_point(run, point, report.calibration, confidences);
     (of_point.bench ? report.benches : points).push_back(std::move(of_point));
   }
   std::ranges::stable_sort(report.benches, {},
@@ -134,7 +135,8 @@ RunReport make_report(const results::RunData& run, std::string file, const Repor
   return report;
 }
 
-RunReport summarise(const results::RunData& run, std::string file, const ReportOptions& options) {
+RunReport summarise(const results::RunData& run, std::string file, const ReportOptions& options,
+                    Confidences& confidences) {
   RunReport report{.data = &run, .file = std::move(file)};
   std::vector<PointReport> points;
   for (const PointData& point : run.points) {
@@ -142,7 +144,7 @@ RunReport summarise(const results::RunData& run, std::string file, const ReportO
     at.data = &point;
     at.labels = point.labels;
     if (is_bench(point)) continue;
-    add_step_time(at, point, step_times(point));
+    add_step_time(at, step_times(point), confidences.of(point));
     add_rates(at, point);
   }
   report.curves = make_curves(std::move(points), options);

@@ -15,6 +15,7 @@
 #include "analysis/link_share.hpp"
 #include "analysis/node_use.hpp"
 #include "analysis/rows/bench.hpp"
+#include "analysis/statistics/looks.hpp"
 #include "analysis/statistics/overhead.hpp"
 #include "analysis/statistics/sample_flags.hpp"
 #include "analysis/statistics/statistics.hpp"
@@ -90,6 +91,6 @@ struct ReportOptions {
 /// step times, throughput, what they are against their baseline, and labels. Of micro-benchmarks
 /// only their data are there. A whole node cannot be the baseline: who is where is not known.
 [[nodiscard]] RunReport summarise(const results::RunData& run, std::string file,
-                                  const ReportOptions& options);
+                                  const ReportOptions& options, Confidences& confidences);
 
 }  // namespace isoscale::analysis

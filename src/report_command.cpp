@@ -143,11 +143,13 @@ std::string render(const analysis::IndexReport& report, config::ReportFormat for
 base::ExitCode report_index(const config::ReportCommand& command) {
   check_index(command);
   const analysis::ReportOptions options{.baseline = command.baseline};
+  analysis::Confidences confidences;
   std::vector<analysis::IndexRun> runs;
   std::vector<analysis::Unreadable> unreadable =
       read_each(command.files, [&](const std::filesystem::path& file) {
         const results::RunData run = results::read_run(file, results::Depth::summary);
-        runs.push_back(analysis::index_run(analysis::summarise(run, file.string(), options)));
+        runs.push_back(
+            analysis::index_run(analysis::summarise(run, file.string(), options, confidences)));
       });
   analysis::IndexReport report;
   runs = analysis::without_copies(std::move(runs), report.warnings);

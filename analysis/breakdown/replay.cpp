@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "analysis/breakdown/like_ranks.hpp"
 #include "analysis/statistics/statistics.hpp"
 #include "base/error.hpp"
 #include "program/match.hpp"
@@ -156,17 +157,18 @@ std::vector<Nanoseconds> busy_times(const program::OutlineSet& set, const simula
   return busy;
 }
 
-Replay play(const results::PointData& point, const simulate::Costs& costs) {
-  const program::OutlineSet& set = point.outline;
-  Policy policy{set, costs};
-  program::Matcher<Policy>{set,
+Replay play(const results::PointData& point, simulate::Costs all_costs) {
+  const LikeRanks like = like_ranks(point.outline, std::move(all_costs));
+  Policy policy{like.set, like.costs};
+  program::Matcher<Policy>{like.set,
                            point.folded ? program::Folding::folded : program::Folding::as_streamed,
                            settling_plays + counted_plays, policy}
       .run();
-  const std::vector<Nanoseconds> busy = busy_times(
-      set, costs, point.folded ? simulate::Streams::folded : simulate::Streams::as_written);
+  const std::vector<Nanoseconds> busy =
+      busy_times(like.set, like.costs,
+                 point.folded ? simulate::Streams::folded : simulate::Streams::as_written);
   Replay replay;
-  for (std::size_t rank = 0; rank < busy.size(); ++rank) {
+  for (const std::uint32_t rank : like.rank) {
     const Policy::Rank& times = policy.ranks()[rank];
     const Nanoseconds whole{times.end - times.begin};
     replay.idle.push_back(std::min(Nanoseconds{times.late}, whole - busy[rank]) / counted_plays);
@@ -241,7 +243,7 @@ Replay replay_of_schedule(const results::PointData& point, const std::vector<Tra
     }
     costs.table_of_rank.push_back(*table_of_outline[outline]);
   }
-  return play(point, costs);
+  return play(point, std::move(costs));
 }
 
 }  // namespace isoscale::analysis

@@ -80,6 +80,12 @@ double confidence_of(const results::PointData& point) {
   return nominal_confidence(point.looks.planned, point.looks.growth);
 }
 
+double Confidences::of(const results::PointData& point) {
+  const auto [at, is_new] = known_.try_emplace({point.looks.planned, point.looks.growth}, 0);
+  if (is_new) at->second = confidence_of(point);
+  return at->second;
+}
+
 std::string out_of_time(const results::PointData& point, const std::optional<Estimate>& step_time) {
   if (point.stopped_because != "max-time") return "";
   const auto width = step_time ? relative_half_width(*step_time) : std::nullopt;

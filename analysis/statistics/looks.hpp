@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "analysis/statistics/statistics.hpp"
 #include "results/run_data.hpp"
@@ -22,6 +24,15 @@ namespace isoscale::analysis {
 
 /// What the estimate of a point's step time is to be asked with, as the loop that measured it was.
 [[nodiscard]] double confidence_of(const results::PointData& point);
+
+/// The same for many points, which mostly were looked at alike: each is worked out once.
+class Confidences {
+ public:
+  double of(const results::PointData& point);
+
+ private:
+  std::map<std::pair<int, double>, double> known_;  ///< by planned looks and growth
+};
 
 /// What is said of a point that ran out of time: "out of time at ±2.3%"; "" for one that did not.
 [[nodiscard]] std::string out_of_time(const results::PointData& point,
