@@ -1,0 +1,200 @@
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+"""The index of many runs, and files of older schemas.
+
+Usage: index_test.py ISOSCALE MAKE_SAMPLE_RUN; exit 77 where h5py is missing.
+"""
+import csv
+import io
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+try:
+    import h5py
+except ImportError as missing:
+    print(f"skipped: {missing} (python3-h5py)")
+    sys.exit(77)
+
+PROGRAM, SAMPLE = sys.argv[1:3]
+
+# What each minor version added: of points, then of the root.
+ADDED = {1: (["graph"], ["gemm_choices", "communicators"], []),
+         2: ([], ["rows"], ["calibration"]),
+         3: (["warm_up_rule", "looks_planned", "looks_made", "look_growth", "measured_seconds"],
+             ["injections", "clock_drift", "op_sums", "solo_times", "device_series"], []),
+         4: ([], [], ["preflight"])}
+
+
+def age(path, minor):
+    """Makes a file one of an older minor schema version."""
+    with h5py.File(path, "r+") as run:
+        run.attrs["schema_version"] = f"1.{minor}"
+        for newer in range(minor + 1, 5):
+            attributes, members, of_root = ADDED[newer]
+            for name in of_root:
+                run.pop(name, None)
+            for point in run["points"].values():
+                for name in attributes:
+                    point.attrs.pop(name, None)
+                for name in members:
+                    point.pop(name, None)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="isoscale-index-")
+        self.addCleanup(scratch.cleanup)
+        self.dir = scratch.name
+        subprocess.run([SAMPLE, self.path("sample.h5")], check=True)
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def make(self, name, run_id, created="2026-01-02T03:04:00Z", faster=1.0, host=None):
+        """A copy of the sample as a run of its own. Its part stays that of another run."""
+        shutil.copy(self.path("sample.h5"), self.path(name))
+        with h5py.File(self.path(name), "r+") as run:
+            run.attrs["id"] = run_id
+            run.attrs["created"] = created
+            del run["points/0001"]
+            del run["points/0000/labels"]
+            run["points/0000"].create_dataset("labels", shape=(0,), dtype="S1")
+            run["points/0000/step_times"][...] /= faster
+            if host:
+                hosts = run["ranks/host"]
+                hosts[...] = [host.encode()[:hosts.dtype.itemsize]] * len(hosts)
+        return name
+
+    def report(self, *arguments, code=0):
+        done = subprocess.run([PROGRAM, "report", *arguments], cwd=self.dir, capture_output=True,
+                              text=True, timeout=120, check=False)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done
+
+    def json(self, *arguments):
+        return json.loads(self.report(*arguments, "--format", "json").stdout)
+
+
+class Index(Case):
+    def test_it_says_what_a_report_of_the_file_says(self):
+        whole = self.json("sample.h5")
+        alone = self.json("--index", "sample.h5")
+        self.assertEqual(alone["index"], whole["index"])
+        self.assertEqual(alone["machines"], whole["machines"])
+        self.assertEqual((whole["index_only"], alone["index_only"]), (False, True))
+        self.assertNotIn("points", alone["runs"][0])
+        points = {point["index"]: point for point in whole["runs"][0]["points"]}
+        hybrid = next(of for of in alone["index"][0]["experiments"] if of["workload"] == "hybrid")
+        self.assertEqual(hybrid["throughput"]["unit"], "tokens/s")
+        self.assertIn(hybrid["throughput"]["value"],
+                      [points[0]["throughput"]["value"], points[1]["throughput"]["value"]])
+
+    def test_throughput_moves_over_time_by_what_was_measured(self):
+        files = [self.make("new.h5", "b", "2026-03-01T00:00:00Z", faster=1.5),
+                 self.make("old.h5", "a", "2026-01-01T00:00:00Z"),
+                 self.make("middle.h5", "c", "2026-02-01T00:00:00Z", faster=1.25)]
+        machine, = self.json("--index", *files)["machines"]
+        self.assertEqual(machine["runs"], ["a", "c", "b"])
+        trend, = machine["throughput_over_time"]
+        self.assertEqual(trend["runs"], ["a", "c", "b"])
+        self.assertAlmostEqual(trend["last"] / trend["first"], 1.5)
+        self.assertAlmostEqual(trend["median"] / trend["first"], 1.25)
+        self.assertAlmostEqual(trend["spread"], 0.5 / 1.25)
+        text = self.report("--index", *files).stdout
+        self.assertLess(text.index("old.h5"), text.index("middle.h5"))
+        self.assertIn("3 runs on 1 machine, 2026-01-01 to 2026-03-01", text)
+        self.assertIn("throughput over time", text)
+
+    def test_other_hosts_are_another_machine(self):
+        files = [self.make("a.h5", "a"), self.make("b.h5", "b", host="gpu-7")]
+        self.assertEqual(len(self.json("--index", *files)["machines"]), 2)
+
+    def test_more_than_32_files_are_an_index(self):
+        files = [self.make(f"{i}.h5", f"run{i}") for i in range(33)]
+        done = self.report(*files)
+        self.assertIn("33 runs on 1 machine", done.stdout)
+        self.assertIn("Of more than 32 files only the index is shown", done.stdout)
+        self.assertNotIn("over launches", done.stdout)
+        self.assertIn("33 runs on 1 machine", self.report(*files, "--format", "markdown").stdout)
+        self.assertTrue(self.json(*files)["index_only"])
+        rows = list(csv.DictReader(io.StringIO(self.report(*files, "--format", "csv").stdout)))
+        self.assertEqual(len({row["run"] for row in rows}), 33)
+        few = self.json(*files[:32])
+        self.assertEqual((few["index_only"], len(few["index"])), (False, 32))
+        self.assertIn("points", few["runs"][0])
+
+    def test_what_needs_more_than_an_index_is_refused(self):
+        for arguments in (["--format", "nccl-tests"], ["--trace", "t.json"],
+                          ["--baseline", "node"], ["--html", "r.html"]):
+            with self.subTest(arguments=arguments):
+                done = self.report("--index", "sample.h5", *arguments, code=2)
+                self.assertIn("--index", done.stderr)
+                self.assertIn(arguments[0], done.stderr)
+                self.assertEqual(os.path.exists(self.path(arguments[1])), False)
+
+    def test_copies_count_once_and_the_fullest_is_kept(self):
+        self.make("full.h5", "same")
+        shutil.copy(self.path("full.h5"), self.path("less.h5"))
+        with h5py.File(self.path("less.h5"), "r+") as run:
+            del run["points/0000"]
+        done = self.report("--index", "less.h5", "full.h5", "--format", "json")
+        document = json.loads(done.stdout)
+        self.assertEqual([run["file"] for run in document["index"]], ["full.h5"])
+        self.assertEqual(len(document["warnings"]), 1)
+        self.assertIn("less.h5 holds run same", done.stderr)
+
+    def test_a_file_that_cannot_be_read_is_not_the_end(self):
+        self.make("good.h5", "good")
+        with open(self.path("bad.h5"), "wb") as file:
+            file.write(b"\x89HDF\r\n\x1a\n and no more")
+        self.make("newer.h5", "newer")
+        with h5py.File(self.path("newer.h5"), "r+") as run:
+            run.attrs["schema_version"] = "2.0"
+        for how in (["--index"], []):
+            done = self.report(*how, "bad.h5", "good.h5", "newer.h5", "--format", "json")
+            document = json.loads(done.stdout)
+            self.assertEqual([run["id"] for run in document["index"]], ["good"])
+            self.assertEqual([at["file"] for at in document["unreadable"]], ["bad.h5", "newer.h5"])
+            self.assertIn("use a newer Isoscale", document["unreadable"][1]["reason"])
+            self.assertIn("bad.h5", done.stderr)
+            self.assertIn("not read: newer.h5",
+                          self.report(*how, "bad.h5", "good.h5", "newer.h5").stdout)
+        self.report("--index", "bad.h5", code=2)
+        self.assertIn("none of the 2 files", self.report("bad.h5", "newer.h5", code=2).stderr)
+
+
+class OlderSchemas(Case):
+    def test_each_is_read_whole_and_as_a_summary(self):
+        name = self.make("new.h5", "one")
+        newest = self.json(name)
+        for minor in (3, 2, 1, 0):
+            with self.subTest(schema=f"1.{minor}"):
+                age(self.path(name), minor)
+                document, index = self.json(name), self.json("--index", name)
+                self.assertEqual(document["index"], index["index"])
+                points = {at["index"]: at for at in document["runs"][0]["points"]}
+                self.assertEqual(len(points), len(newest["runs"][0]["points"]))
+                for key in ("step_time", "throughput", "efficiency"):
+                    self.assertEqual(points[0][key]["median"] if key == "step_time" else
+                                     points[0][key],
+                                     newest["runs"][0]["points"][0][key]["median"]
+                                     if key == "step_time" else
+                                     newest["runs"][0]["points"][0][key])
+                if minor < 2:
+                    self.assertTrue(all(not at["rows"] for at in points.values()))
+
+    def test_what_an_own_version_must_have_is_missed(self):
+        name = self.make("new.h5", "one")
+        with h5py.File(self.path(name), "r+") as run:
+            del run["points/0000"].attrs["looks_planned"]
+        for how in ([], ["--index"]):
+            self.assertIn("looks_planned", self.report(*how, name, code=2).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=2)

@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/index/index.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/breakdown/like_ranks.hpp"
+#include "analysis/render/render.hpp"
+#include "launch_samples.hpp"
+#include "simulate/simulate.hpp"
+#include "workloads/workload.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using samples::add;
+using samples::launch;
+using samples::launch_of;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+IndexRun indexed(const results::RunData& run, const std::string& file = "a.h5") {
+  return index_run(make_report(run, file, {}));
+}
+
+TEST(Index, HostsWithNumbersAreShortened) {
+  EXPECT_EQ(shorten_hosts({"node0001", "node0002", "node0003", "node0007", "login"}),
+            "login, node[0001-0003,0007]");
+  EXPECT_EQ(shorten_hosts({"n1.cluster", "n2.cluster", "n10.cluster"}), "n[1-2], n10");
+  EXPECT_EQ(shorten_hosts({"n1", "n3", "n5", "n7", "n9"}), "n[1,3,5,7] and 1 more");
+  EXPECT_EQ(shorten_hosts({}), "");
+  EXPECT_EQ(shorten_hosts({"999999999999999999999999"}), "999999999999999999999999");
+}
+
+TEST(Index, TakesTheLargestPointWithAThroughput) {
+  results::RunData run = launch("a", 1, 8);
+  add(run, {.dp = 1}, 0.080);
+  add(run, {.dp = 4}, 0.025);
+  add(run, {.dp = 8}, 0.010).status = results::PointStatus::failed;
+  const IndexRun of = indexed(run);
+  ASSERT_EQ(of.experiments.size(), 1U);
+  EXPECT_EQ(of.experiments[0].ranks, 4);
+  EXPECT_NEAR(*of.experiments[0].throughput, 1024 / 0.025, 1e-6 * 1024 / 0.025);
+  EXPECT_NEAR(*of.experiments[0].efficiency, 0.080 / 0.025 / 4, 1e-9);
+  EXPECT_EQ(of.experiments[0].ok, 2);
+  EXPECT_EQ(of.experiments[0].failed, 1);
+}
+
+TEST(Index, VerifiedIsOfAllThatWasPlayed) {
+  results::RunData run = launch("a", 1, 4);
+  add(run, {.dp = 1}, 0.04);
+  add(run, {.dp = 2}, 0.02).verified.reset();
+  EXPECT_EQ(indexed(run).experiments[0].verified, std::nullopt);
+  run.points[1].status = results::PointStatus::skipped;
+  EXPECT_EQ(indexed(run).experiments[0].verified, true);
+  add(run, {.dp = 4}, 0.01).verified = false;
+  EXPECT_EQ(indexed(run).experiments[0].verified, false);
+}
+
+TEST(Index, ASummarySaysTheSameAsAReport) {
+  const results::RunData run = samples::two_curves();
+  Confidences confidences;
+  const IndexReport whole{.index = make_index({indexed(run)})};
+  const IndexReport shallow{.index =
+                                make_index({index_run(summarise(run, "a.h5", {}, confidences))})};
+  EXPECT_EQ(render_json(whole), render_json(shallow));
+  EXPECT_THAT(render_json(whole), HasSubstr("tokens/s"));
+}
+
+TEST(Index, MachinesAreToldApartAndTrendsKeepToThem) {
+  std::vector<IndexRun> runs;
+  for (const auto& [id, step] : {std::pair{"a", 0.04}, {"b", 0.02}}) {
+    runs.push_back(indexed(launch_of(id, 1, 4, step)));
+  }
+  results::RunData other = launch_of("c", 1, 4, 0.01);
+  for (auto& facts : other.rank_facts) facts.text["cpu_model"] = "Intel Xeon 8480";
+  runs.push_back(indexed(other));
+  runs.push_back(indexed(launch_of("d", 2, 4, 0.01)));
+  runs[0].created = "2026-02-01";
+  const Index index = make_index(runs);
+  ASSERT_EQ(index.machines.size(), 3U);
+  EXPECT_THAT(index.machines[0].runs, ElementsAre(1U, 0U)) << "by date";
+  ASSERT_EQ(index.machines[0].trends.size(), 1U);
+  const IndexTrend& trend = index.machines[0].trends[0];
+  EXPECT_NEAR(trend.last / trend.first, 0.5, 1e-9);
+  EXPECT_NEAR(*trend.spread, 0.5 / 0.75, 1e-9);
+}
+
+TEST(Index, LabelledPointsAreNoPartOfATrend) {
+  results::RunData clean = launch_of("a", 1, 4, 0.04), shared = launch_of("b", 1, 4, 0.01);
+  shared.points[0].labels = {"oversubscribed"};
+  const Index index = make_index({indexed(clean), indexed(shared)});
+  ASSERT_EQ(index.machines.size(), 1U);
+  EXPECT_THAT(index.machines[0].trends[0].runs, ElementsAre(0U));
+  EXPECT_THAT(render_text(IndexReport{.index = index}), HasSubstr("oversubscribed"));
+}
+
+TEST(Index, HostileTextIsEscaped) {
+  const IndexReport report{.index = make_index({indexed(samples::hostile_run(), samples::hostile)}),
+                           .warnings = {samples::hostile}};
+  for (const std::string& text :
+       {render_text(report), render_markdown(report), render_csv(report), render_json(report)}) {
+    EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+    EXPECT_THAT(text, Not(HasSubstr("\xe2\x80\xae")));
+  }
+  EXPECT_THAT(render_csv(report), Not(HasSubstr("\n=cmd")));
+}
+
+/// Simulates a hybrid step of 32 ranks, whole and without likes, on a network without cost.
+TEST(LikeRanks, PlayAsTheWholeMeshDoes) {
+  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
+  workloads::Request base{.model = workloads::load_model("tiny")};
+  base.options = {{"microbatch", "1"}, {"microbatches", "4"}};
+  const mesh::Shape shape{.tp = 2, .dp = 8, .pp = 2};
+  const program::OutlineSet set = program::outline(
+      hybrid.build(hybrid.scale(base, shape, workloads::Scaling::weak)), program::Section::step);
+  // Ranks at dp = 3 are slow, those of one tp there slower; all else is alike by program.
+  simulate::Costs costs;
+  for (int rank = 0; rank < shape.size(); ++rank) {
+    const mesh::Coordinates at = mesh::coordinates(shape, rank);
+    const std::uint32_t kind = at.dp == 3 ? 1U + static_cast<std::uint32_t>(at.tp) : 0U;
+    costs.table_of_rank.push_back(3 * set.outline_of_rank[static_cast<std::size_t>(rank)] + kind);
+  }
+  for (const program::Outline& outline : set.outlines) {
+    for (int kind = 0; kind < 3; ++kind) {
+      auto& table = costs.tables.emplace_back();
+      for (std::size_t op = 0; op < outline.ops.size(); ++op) {
+        const bool free = program::communicates(outline.ops[op].kind);
+        table.emplace_back(free ? 0 : 100 + static_cast<int>(op % 7) * (kind + 1));
+      }
+    }
+  }
+  const LikeRanks like = like_ranks(set, costs);
+  EXPECT_EQ(like.set.mesh, (mesh::Shape{.tp = 2, .dp = 2, .pp = 2}));
+  const auto whole = simulate::simulate(set, costs, {.plays = 3});
+  const auto small = simulate::simulate(like.set, like.costs, {.plays = 3});
+  for (std::size_t play = 0; play < whole.size(); ++play) {
+    for (std::size_t rank = 0; rank < whole[play].ranks.size(); ++rank) {
+      EXPECT_EQ(whole[play].ranks[rank].spans, small[play].ranks[like.rank[rank]].spans);
+      EXPECT_EQ(whole[play].ranks[rank].end, small[play].ranks[like.rank[rank]].end);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace isoscale::analysis
