@@ -45,11 +45,14 @@ struct OpenAttribute {
 
 /// Opens a scalar attribute whose type is of the class asked for.
 OpenAttribute open_scalar(hid_t owner, const std::string& name, H5T_class_t wanted) {
-  if (check(H5Aexists(owner, name.c_str())) == 0) {
-    throw Hdf5Error("attribute '" + name + "' is missing");
+  // Asking first whether it is there would look it up twice, a thousand times a file.
+  const hid_t opened = H5Aopen(owner, name.c_str(), H5P_DEFAULT);
+  if (opened < 0) {
+    const bool there = check(H5Aexists(owner, name.c_str())) > 0;
+    throw Hdf5Error("attribute '" + name + (there ? "' cannot be opened" : "' is missing"));
   }
   OpenAttribute attribute;
-  attribute.id = AttributeId{check(H5Aopen(owner, name.c_str(), H5P_DEFAULT))};
+  attribute.id = AttributeId{opened};
   attribute.type = TypeId{check(H5Aget_type(attribute.id.get()))};
   const SpaceId space{check(H5Aget_space(attribute.id.get()))};
   if (H5Sget_simple_extent_type(space.get()) == H5S_NULL ||
@@ -124,9 +127,7 @@ std::string Group::text(const std::string& name) const {
   const OpenAttribute attribute = open_scalar(id_.get(), name, H5T_STRING);
   if (check(H5Tis_variable_str(attribute.type.get())) > 0) {
     char* pointer = nullptr;
-    const TypeId memory = text_type(H5T_VARIABLE);
-    check(H5Tset_cset(memory.get(), H5Tget_cset(attribute.type.get())));
-    check(H5Aread(attribute.id.get(), memory.get(), static_cast<void*>(&pointer)));
+    check(H5Aread(attribute.id.get(), attribute.type.get(), static_cast<void*>(&pointer)));
     const std::unique_ptr<char, HeapTextFree> owned{pointer};
     return valid_utf8(owned == nullptr ? "" : owned.get());
   }

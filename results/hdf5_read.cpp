@@ -30,6 +30,7 @@ hsize_t file_size(hid_t object) {
 
 /// Throws unless `elements` of this size can come out of what the file stores for the dataset.
 void check_size(const OpenDataset& dataset, const std::string& name, hsize_t element_size) {
+  if (dataset.elements == 0) return;  // nothing will be read
   const PropertyId create{check(H5Dget_create_plist(dataset.id.get()))};
   const H5D_layout_t layout = H5Pget_layout(create.get());
   if ((layout != H5D_COMPACT && layout != H5D_CONTIGUOUS && layout != H5D_CHUNKED) ||
@@ -40,9 +41,8 @@ void check_size(const OpenDataset& dataset, const std::string& name, hsize_t ele
   const hsize_t factor = layout == H5D_CHUNKED ? most_unpacked : 1;
   const hsize_t claimed = H5Tget_size(dataset.type.get());
   const hsize_t width = std::max({claimed, element_size, hsize_t{1}});
-  if (dataset.elements > 0 &&
-      (stored > file_size(dataset.id.get()) || dataset.elements > stored * factor / claimed ||
-       dataset.elements > std::numeric_limits<hsize_t>::max() / width)) {
+  if (stored > file_size(dataset.id.get()) || dataset.elements > stored * factor / claimed ||
+      dataset.elements > std::numeric_limits<hsize_t>::max() / width) {
     throw Hdf5Error("dataset '" + name + "' claims more data than the file holds");
   }
 }

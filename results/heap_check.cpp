@@ -65,7 +65,7 @@ bool heaps_are_whole(const std::filesystem::path& path) {
   const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
   if (!file) return true;
   const std::uint64_t file_size = size_of(file);
-  std::string room(std::size_t{1} << 20, '\0');
+  std::string room(std::size_t{1} << 16, '\0');
   for (std::uint64_t begin = 0; begin < file_size;) {
     const std::string_view block = read_at(file, begin, room.data(), room.size());
     for (std::size_t at = block.find(collection_mark); at != std::string_view::npos;

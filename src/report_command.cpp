@@ -127,16 +127,16 @@ void check_index(const config::ReportCommand& command) {
 std::string render(const analysis::IndexReport& report, config::ReportFormat format) {
   switch (format) {
     case config::ReportFormat::json:
-      return analysis::render_json(report);
+      return analysis::render_index_json(report);
     case config::ReportFormat::csv:
-      return analysis::render_csv(report);
+      return analysis::render_index_csv(report);
     case config::ReportFormat::markdown:
-      return analysis::render_markdown(report);
+      return analysis::render_index_markdown(report);
     case config::ReportFormat::nccl_tests:
     case config::ReportFormat::text:
       break;
   }
-  return analysis::render_text(report);
+  return analysis::render_index_text(report);
 }
 
 /// Runs are read, looked at and let go one by one.

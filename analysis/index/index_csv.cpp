@@ -81,7 +81,7 @@ std::vector<CsvCell> cells_of(const IndexRun& run, const std::string& machine,
 
 }  // namespace
 
-std::string render_csv(const IndexReport& report) {
+std::string render_index_csv(const IndexReport& report) {
   std::string text = csv_heading(cells_of({}, "", {}, ""));
   for (const IndexMachine& machine : report.index.machines) {
     for (const std::size_t at : machine.runs) {

@@ -27,10 +27,10 @@ struct IndexReport {
   std::vector<std::string> warnings{};
   std::string why{};
 };
-[[nodiscard]] std::string render_text(const IndexReport& report);
-[[nodiscard]] std::string render_json(const IndexReport& report);
+[[nodiscard]] std::string render_index_text(const IndexReport& report);
+[[nodiscard]] std::string render_index_json(const IndexReport& report);
 /// One line for each run and experiment.
-[[nodiscard]] std::string render_csv(const IndexReport& report);
-[[nodiscard]] std::string render_markdown(const IndexReport& report);
+[[nodiscard]] std::string render_index_csv(const IndexReport& report);
+[[nodiscard]] std::string render_index_markdown(const IndexReport& report);
 
 }  // namespace isoscale::analysis

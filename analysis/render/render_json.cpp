@@ -212,7 +212,7 @@ Json report_json(const Report& whole) {
 
 std::string render_json(const Report& report) { return dumped(report_json(report)); }
 
-std::string render_json(const IndexReport& report) {
+std::string render_index_json(const IndexReport& report) {
   return dumped({{"schema_version", schema_version},
                  {"runs", bare_runs_json(report.index)},
                  {"curves", Json::array()},

@@ -145,7 +145,7 @@ std::string joined_text(const Report& report) {
 
 }  // namespace
 
-std::string render_markdown(const IndexReport& report) {
+std::string render_index_markdown(const IndexReport& report) {
   std::string text = index_text(report.index, Numbered::no);
   Facts facts;
   for (const std::string& warning : report.warnings) facts.emplace_back("WARNING", escape(warning));

@@ -239,7 +239,7 @@ std::string joined_text(const Report& report) {
 
 }  // namespace
 
-std::string render_text(const IndexReport& report) {
+std::string render_index_text(const IndexReport& report) {
   std::string text = index_text(report.index, Numbered::no);
   for (const std::string& warning : report.warnings) text += lines({{"WARNING", escape(warning)}});
   text += index_key_text();

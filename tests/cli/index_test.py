@@ -45,6 +45,20 @@ def age(path, minor):
                     point.pop(name, None)
 
 
+def empty_rows(group):
+    """Takes the rows out of a point, as a workload that plays steps has none."""
+    for name, member in list(group.items()):
+        if isinstance(member, h5py.Group):
+            for key in list(member):
+                del member[key]
+            continue
+        kept, attributes = member[:1 if name.endswith("_begin") else 0], dict(member.attrs)
+        del group[name]
+        group.create_dataset(name, data=kept)
+        for key, value in attributes.items():
+            group[name].attrs.create(key, value, dtype=h5py.string_dtype())
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory(prefix="isoscale-index-")
@@ -64,6 +78,7 @@ class Case(unittest.TestCase):
             del run["points/0001"]
             del run["points/0000/labels"]
             run["points/0000"].create_dataset("labels", shape=(0,), dtype="S1")
+            empty_rows(run["points/0000/rows"])
             run["points/0000/step_times"][...] /= faster
             if host:
                 hosts = run["ranks/host"]
@@ -82,8 +97,9 @@ class Case(unittest.TestCase):
 
 class Index(Case):
     def test_it_says_what_a_report_of_the_file_says(self):
-        whole = self.json("sample.h5")
-        alone = self.json("--index", "sample.h5")
+        self.make("one.h5", "one")
+        whole = self.json("one.h5")
+        alone = self.json("--index", "one.h5")
         self.assertEqual(alone["index"], whole["index"])
         self.assertEqual(alone["machines"], whole["machines"])
         self.assertEqual((whole["index_only"], alone["index_only"]), (False, True))
@@ -91,8 +107,8 @@ class Index(Case):
         points = {point["index"]: point for point in whole["runs"][0]["points"]}
         hybrid = next(of for of in alone["index"][0]["experiments"] if of["workload"] == "hybrid")
         self.assertEqual(hybrid["throughput"]["unit"], "tokens/s")
-        self.assertIn(hybrid["throughput"]["value"],
-                      [points[0]["throughput"]["value"], points[1]["throughput"]["value"]])
+        self.assertEqual(hybrid["throughput"]["value"], points[0]["throughput"]["value"])
+        self.assertIsNotNone(hybrid["throughput"]["value"])
 
     def test_throughput_moves_over_time_by_what_was_measured(self):
         files = [self.make("new.h5", "b", "2026-03-01T00:00:00Z", faster=1.5),
@@ -179,12 +195,9 @@ class OlderSchemas(Case):
                 self.assertEqual(document["index"], index["index"])
                 points = {at["index"]: at for at in document["runs"][0]["points"]}
                 self.assertEqual(len(points), len(newest["runs"][0]["points"]))
-                for key in ("step_time", "throughput", "efficiency"):
-                    self.assertEqual(points[0][key]["median"] if key == "step_time" else
-                                     points[0][key],
-                                     newest["runs"][0]["points"][0][key]["median"]
-                                     if key == "step_time" else
-                                     newest["runs"][0]["points"][0][key])
+                for key in ("throughput", "efficiency"):
+                    self.assertEqual(points[0][key], newest["runs"][0]["points"][0][key])
+                    self.assertIsNotNone(points[0][key])
                 if minor < 2:
                     self.assertTrue(all(not at["rows"] for at in points.values()))
 

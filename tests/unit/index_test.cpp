@@ -47,8 +47,8 @@ TEST(Index, TakesTheLargestPointWithAThroughput) {
   const IndexRun of = indexed(run);
   ASSERT_EQ(of.experiments.size(), 1U);
   EXPECT_EQ(of.experiments[0].ranks, 4);
-  EXPECT_NEAR(*of.experiments[0].throughput, 1024 / 0.025, 1e-6 * 1024 / 0.025);
-  EXPECT_NEAR(*of.experiments[0].efficiency, 0.080 / 0.025 / 4, 1e-9);
+  EXPECT_NEAR(*of.experiments[0].throughput, 1024 / 0.025, 0.002 * 1024 / 0.025);
+  EXPECT_NEAR(*of.experiments[0].efficiency, 0.080 / 0.025 / 4, 0.002);
   EXPECT_EQ(of.experiments[0].ok, 2);
   EXPECT_EQ(of.experiments[0].failed, 1);
 }
@@ -70,8 +70,8 @@ TEST(Index, ASummarySaysTheSameAsAReport) {
   const IndexReport whole{.index = make_index({indexed(run)})};
   const IndexReport shallow{.index =
                                 make_index({index_run(summarise(run, "a.h5", {}, confidences))})};
-  EXPECT_EQ(render_json(whole), render_json(shallow));
-  EXPECT_THAT(render_json(whole), HasSubstr("tokens/s"));
+  EXPECT_EQ(render_index_json(whole), render_index_json(shallow));
+  EXPECT_THAT(render_index_json(whole), HasSubstr("tokens/s"));
 }
 
 TEST(Index, MachinesAreToldApartAndTrendsKeepToThem) {
@@ -99,18 +99,18 @@ TEST(Index, LabelledPointsAreNoPartOfATrend) {
   const Index index = make_index({indexed(clean), indexed(shared)});
   ASSERT_EQ(index.machines.size(), 1U);
   EXPECT_THAT(index.machines[0].trends[0].runs, ElementsAre(0U));
-  EXPECT_THAT(render_text(IndexReport{.index = index}), HasSubstr("oversubscribed"));
+  EXPECT_THAT(render_index_text(IndexReport{.index = index}), HasSubstr("oversubscribed"));
 }
 
 TEST(Index, HostileTextIsEscaped) {
   const IndexReport report{.index = make_index({indexed(samples::hostile_run(), samples::hostile)}),
                            .warnings = {samples::hostile}};
   for (const std::string& text :
-       {render_text(report), render_markdown(report), render_csv(report), render_json(report)}) {
+       {render_index_text(report), render_index_markdown(report), render_index_csv(report), render_index_json(report)}) {
     EXPECT_THAT(text, Not(HasSubstr("\x1b")));
     EXPECT_THAT(text, Not(HasSubstr("\xe2\x80\xae")));
   }
-  EXPECT_THAT(render_csv(report), Not(HasSubstr("\n=cmd")));
+  EXPECT_THAT(render_index_csv(report), Not(HasSubstr("\n=cmd")));
 }
 
 /// Simulates a hybrid step of 32 ranks, whole and without likes, on a network without cost.
