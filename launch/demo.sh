@@ -14,7 +14,7 @@ usage() {
 Usage: launch/demo.sh [-n RANKS] [OPTION...]
 
 Installs the packages that are missing, builds Isoscale into build/, measures on RANKS ranks of
-this machine (4 unless told otherwise) and prints the report. The OPTIONs go to 'isoscale run';
+this machine (4 unless told otherwise), prints the report and writes it as a page. The OPTIONs go to 'isoscale run';
 build/isoscale run --help lists them.
 TEXT
 }
@@ -46,5 +46,7 @@ file=$(build_folder release)/demo.h5
 say
 "$here/mpirun.sh" -n "$ranks" --program "$program" -- run --output "$file" --force "$@"
 say
-say "+ build/isoscale report build/demo.h5"
-"$program" report "$file"
+page=()
+[[ -e $(build_folder release)/page/asset.cpp ]] && page=(--html "${file%.h5}.html" --force)
+say "+ build/isoscale report build/demo.h5${page:+ --html build/demo.html --force}"
+"$program" report "$file" "${page[@]}"
