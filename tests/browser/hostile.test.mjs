@@ -98,6 +98,16 @@ for (const name of named("hostile")) {
     await useAll(opened.page);
     const tips = await tooltips(opened.page);
     await assertClean(opened.page, "after all was used");
+    // On paper charts are SVG in the page.
+    const paper = await opened.page.evaluate(() => {
+      window.dispatchEvent(new Event("beforeprint"));
+      const all = [...document.querySelectorAll(".paper *")];
+      return all.filter((at) => /^(script|foreignObject|image|a|use)$/i.test(at.tagName) ||
+        at.getAttributeNames().some((attribute) => /^on|href/.test(attribute))).map((at) => at.outerHTML.slice(0, 100));
+    });
+    assert.deepEqual(paper, []);
+    await opened.page.evaluate(() => window.dispatchEvent(new Event("afterprint")));
+    await assertClean(opened.page, "after printing");
     const body = await opened.page.evaluate(() => document.body.textContent.slice(0, 20_000_000));
     const title = await opened.page.title();
     const found = signs.filter((sign) => body.includes(sign) || tips.includes(sign) || title.includes(sign));
