@@ -12,7 +12,7 @@ source "$here/checkout.sh"
 
 if [[ $# -eq 0 || $1 == -h || $1 == --help ]]; then
   cat <<TEXT
-Usage: launch/install-packages.sh GROUP...     groups: build, page, test, cluster, lint, mpich
+Usage: launch/install-packages.sh GROUP...     groups: build, page, test, browser, cluster, lint, mpich
 Installs the Debian/Ubuntu packages of these groups that are missing (launch/packages.txt).
 TEXT
   exit 0
@@ -20,7 +20,7 @@ fi
 
 for group in "$@"; do
   if [[ -z $(listed_of "$group") ]]; then
-    fail "there is no package group '$group'; the groups are build, page, test, cluster, lint, mpich"
+    fail "there is no package group '$group'; see launch/packages.txt"
   fi
 done
 mapfile -t wanted < <(packages_of "$@")

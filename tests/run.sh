@@ -84,6 +84,7 @@ groups=(build test)
 "$isoscale_root/launch/install-packages.sh" "${groups[@]}"
 # Tests of the page are skipped without it; all others can still tell something.
 "$isoscale_root/launch/install-packages.sh" page || say "Going on without: the page is not tested."
+"$isoscale_root/launch/install-packages.sh" browser || say "Going on without a browser: no page is opened."
 configure release -DISOSCALE_TESTS=ON
 
 if [[ $run_tests == yes ]]; then

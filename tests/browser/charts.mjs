@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import {
   checkIdeal, checkLines, drawnCurves, efficiencyInterval, throughputInterval,
 } from "./expected.mjs";
+import * as compared from "./compared.mjs";
 import * as micro from "./micro.mjs";
 import * as steps from "./steps.mjs";
 
@@ -54,6 +55,11 @@ export const registry = [
   [/^memory-bandwidth$/, micro.memoryBandwidth],
   [/^memory-sizes$/, micro.memorySizes],
   [/^pairs-matrix$/, micro.pairsMatrix],
+  [/^compare-differences$/, compared.differences],
+  [/^compare-why$/, compared.why],
+  [/^compare-efficiency$/, compared.efficiency],
+  [/^compare-throughput$/, compared.throughput],
+  [/^compare-normalised$/, compared.normalised],
 ];
 
 /** The checker of a chart, bound to its id; throws when there is none. */

@@ -53,6 +53,12 @@ class Pages:
                 out.write(self.call(sys.executable, "-B", os.path.join(HERE, "dump_run.py"), *files))
         self.listed.append({"name": name, "kind": kind})
 
+    def compare(self, name, *sides):
+        self.call(PROGRAM, "compare", *sides, "--html", f"{name}.html", "--force")
+        with open(self.path(f"{name}.json"), "w", encoding="ascii") as out:
+            out.write(self.call(PROGRAM, "compare", *sides, "--format", "json"))
+        self.listed.append({"name": name, "kind": "compare"})
+
 
 def main(folder):
     shutil.rmtree(folder, ignore_errors=True)
@@ -69,9 +75,17 @@ def main(folder):
         pages.measure(f"{launch}.h5", 2, "--workload", "dp", "--ranks", "1,2", *LITTLE)
     pages.report("launches", "launches", "launch_a.h5", "launch_b.h5", "launch_c.h5")
 
+    pages.compare("compare", "launch_a.h5,launch_b.h5", "launch_c.h5")
     if os.environ.get("ISOSCALE_RICH"):
         pages.call(os.environ["ISOSCALE_RICH"], "rich.h5")
         pages.report("rich", "rich", "rich.h5")
+        sides = []
+        for side in range(2):
+            launches = [f"side_{side}_{launch}.h5" for launch in range(3)]
+            for launch, file in enumerate(launches):
+                pages.call(os.environ["ISOSCALE_RICH"], file, "8", str(1 + 3 * side + launch))
+            sides.append(",".join(launches))
+        pages.compare("compare_rich", *sides)
 
     # One has every field, the other has curves.
     for source, every in (("sample", 1), ("run", 2)):

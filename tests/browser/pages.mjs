@@ -20,6 +20,8 @@ export const pages = JSON.parse(readFileSync(path.join(folder, "pages.json"), "u
 export const named = (...kinds) =>
   pages.filter(({ kind }) => kinds.length === 0 || kinds.includes(kind)).map(({ name }) => name);
 
+export const kindOf = (name) => pages.find((page) => page.name === name).kind;
+
 /** The JSON report of a page's files. */
 export const reportOf = (name) => JSON.parse(readFileSync(path.join(folder, `${name}.json`), "utf8"));
 

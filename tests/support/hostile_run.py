@@ -28,6 +28,7 @@ PAYLOADS = (
     b"{{constructor.constructor('window.hacked=1')()}}${window.hacked=1}",
     b"{a}{b}{c}{@[1]}|{style|rich}%s%n{0}",
     b"__proto__",
+    b"constructor",
     b"javascript:window.hacked=1//'onmouseover='window.hacked=1",
     b"+1,\"2\"\r\n-3;\t@SUM(A1)|`x`|[x](javascript:alert(1))|**b**\n# head",
     b"<!--<script>",
@@ -56,7 +57,7 @@ def hostile(path, old, shift):
     """The text that stands at `path` instead of `old`; all texts of a field get the same payload."""
     field = re.sub(r"\d+", "#", path).encode()
     payload = PAYLOADS[(zlib.crc32(field) + shift) % len(PAYLOADS)]
-    return payload if payload == b"__proto__" else payload + b" " + old
+    return payload if payload in (b"__proto__", b"constructor") else payload + b" " + old
 
 
 def long_text(size):

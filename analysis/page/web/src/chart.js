@@ -45,6 +45,9 @@ function fileName(id) {
 // Pixels: on a telephone, and two charts side by side on a small screen.
 const isNarrow = (width) => width < 520;
 
+/** Text in which "{name|" begins no style of rich text: an invisible joiner stands in between. */
+const plain = (text) => text?.replace(/\{(?=\w+\|)/g, "{\u2060");
+
 /** What all charts have in common. */
 function complete(option, colours, narrow) {
   const axis = (own) => ({
@@ -74,6 +77,7 @@ function complete(option, colours, narrow) {
       // Names of run files are in tooltips: as text, never as markup.
       renderMode: "richText",
       ...option.tooltip,
+      formatter: option.tooltip?.formatter && ((...of) => plain(option.tooltip.formatter(...of))),
     },
     legend: { show: false, selected: option.legend?.selected },
   };

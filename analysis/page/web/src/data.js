@@ -35,6 +35,9 @@
 
 export const data = JSON.parse(document.getElementById("data").textContent);
 
+/** What an object itself has under a name that may be anything, such as "constructor". */
+export const ownOf = (object, name) => (Object.hasOwn(object, name) ? object[name] : undefined);
+
 const idealOf = (point) => (point.efficiency ? point.speedup / point.efficiency : null);
 
 function detailsOf(run, index) {

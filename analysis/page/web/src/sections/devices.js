@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // What devices did beside the loop: clocks, power, temperature, with the times they were held down.
+import { ownOf } from "../data.js";
 import { el } from "../dom.js";
 import { fixed, percent, si } from "../format.js";
 import { changingChart, pointContent } from "../select.js";
@@ -84,7 +85,7 @@ function heldLine(series, held, colours) {
 
 function quantityChart(quantity, all, throttles) {
   const { text } = shown(all[0]);
-  const title = titles[quantity] ?? quantity.replaceAll("_", " ");
+  const title = ownOf(titles, quantity) ?? quantity.replaceAll("_", " ");
   const names = shortNames(all);
   const heldOf = (series) => {
     const throttle = throttles.find((at) => sameDevice(at, series));

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // Memory bandwidth, and how much communication hides behind computation.
+import { ownOf } from "../data.js";
 import { el } from "../dom.js";
 import { bytes, fixed, percent, seconds, si } from "../format.js";
 import { changingChart, oneOf } from "../select.js";
@@ -22,7 +23,7 @@ function memoryChart(rows, numbers) {
   }
   const kinds = [...new Set([...largest.values()].map(kindOf))].reverse();
   const together = [...new Set([...largest.values()].map((row) => row.together))];
-  const nameOf = (value) => ({ one: "one rank alone", all: "all ranks at once" })[value] ?? value ?? "bandwidth";
+  const nameOf = (value) => ownOf({ one: "one rank alone", all: "all ranks at once" }, value) ?? value ?? "bandwidth";
   return changingChart({
     id: "memory-bandwidth",
     title: "Memory bandwidth of a rank",

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // Where each launch was made, by what command, with what: enough to make it again.
-import { data } from "../data.js";
+import { data, ownOf } from "../data.js";
 import { copyText, el } from "../dom.js";
 import { missing, si } from "../format.js";
 import { dateText, kindsOf, naturally } from "../machine.js";
@@ -36,7 +36,7 @@ function kindsTable(run) {
   const kinds = kindsOf(run);
   if (kinds.length === 0) return null;
   const names = [...new Set(kinds.flatMap((kind) => [...Object.keys(kind.text), ...Object.keys(kind.number)]))];
-  const value = (kind, name) => kind.text[name] ?? (name in kind.number && kind.number[name] !== null ? factText(name, kind.number[name]) : null);
+  const value = (kind, name) => ownOf(kind.text, name) ?? (Object.hasOwn(kind.number, name) && kind.number[name] !== null ? factText(name, kind.number[name]) : null);
   const columns = [{ title: "fact" }, ...kinds.map((kind) => ({ look: long, title: kinds.length === 1 ? `ranks ${kind.ranks}` : `ranks ${kind.ranks} (${kind.count})` }))];
   const rows = [["hosts", ...kinds.map(hostsOf)], ...names.map((name) => [name.replaceAll("_", " "), ...kinds.map((kind) => value(kind, name))])];
   return table(columns, rows, { caption: kinds.length === 1 ? "Nodes: all ranks alike" : `Nodes: ${kinds.length} kinds of ranks` });
