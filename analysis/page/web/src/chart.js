@@ -83,6 +83,9 @@ function complete(option, colours, narrow) {
   };
 }
 
+/** XML has no place for most control characters, not even escaped. */
+const forXml = (text) => text.replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "\ufffd");
+
 /** How many lines a legend of these names takes in a saved picture. */
 function linesOf(names, width) {
   let lines = names.length > 0 ? 1 : 0;
@@ -287,7 +290,7 @@ class Chart {
     const zoom = this.window();
     if (zoom && option.dataZoom) option.dataZoom = option.dataZoom.map((z) => ({ ...z, ...zoom, show: false }));
     instance.setOption(option);
-    const result = renderer === "svg" ? instance.renderToSVGString() : instance.getDataURL({ type: "png", pixelRatio: 2 });
+    const result = renderer === "svg" ? forXml(instance.renderToSVGString()) : instance.getDataURL({ type: "png", pixelRatio: 2 });
     instance.dispose();
     return result;
   }
