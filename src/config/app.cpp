@@ -84,7 +84,7 @@ void add_compare(CLI::App& app) {
       ->expected(1, CLI::detail::expected_max_vector_size)
       ->allow_extra_args()
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->option_text("...");
+      ->option_text("[,A2.h5...] ...");
   add(compare, "--format", "text|json|csv|junit|markdown", "how to print", "text");
   add(compare, "--baseline", "N|node", "rank count, or a whole node, that efficiency refers to",
       "first point that is ok on all sides");

@@ -65,10 +65,10 @@ constexpr std::string_view bash_tail = R"(  esac
   [[ -n $endings ]] && compopt -o filenames 2>/dev/null
   if [[ -n $endings ]]; then
     while read -r word; do
-      COMPREPLY+=("$word")
+      COMPREPLY+=("$before$word")
     done < <(read -ra endings <<<"$endings"  # an array: globs must not become file names here
-      for ending in "${endings[@]}"; do compgen -f -X "!$ending" -- "$current"; done
-      compgen -d -- "$current")
+      for ending in "${endings[@]}"; do compgen -f -X "!$ending" -- "${current#"$before"}"; done
+      compgen -d -- "${current#"$before"}")
   fi
   return 0
 }

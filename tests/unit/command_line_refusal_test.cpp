@@ -40,7 +40,7 @@ TEST_P(RefusedCommand, SaysWhatAndWhatToDo) {
 INSTANTIATE_TEST_SUITE_P(
     Shape, RefusedCommand,
     testing::Values(
-        Refusal{{"frob"}, "unknown command 'frob'", "run, check, report, list"},
+        Refusal{{"frob"}, "unknown command 'frob'", "run, check, report, compare, list"},
         Refusal{{"rum"}, "did you mean 'run'?"}, Refusal{{"compare", "a"}, "two sides or more"},
         Refusal{{"predict"}, "unknown command 'predict'"},
         Refusal{{"check", "--ranks", "2"}, "unknown option '--ranks'"},
@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{{"run", "--soak", "1m"}, "unknown option '--soak'"},
         Refusal{{"run", "--fallback-dir", "x"}, "unknown option '--fallback-dir'"},
         Refusal{{"run", "--timeout", "1m"}, "unknown option '--timeout'"},
-        Refusal{{"report", "a.h5", "--html", "x"}, "unknown option '--html'"},
+        Refusal{{"report", "a.h5", "--pdf", "x"}, "unknown option '--pdf'"},
         Refusal{{"report", "a.h5", "--trace", "x", "--trace", "y"}, "--trace is given twice"},
         Refusal{{"run", "a.toml", "b.toml"}, "unexpected argument 'b.toml'"},
         Refusal{{"run", "--seed"}, "--seed needs a value"},
