@@ -154,6 +154,7 @@ nlohmann::ordered_json evidence_json(const Evidence& evidence) {
     row["value"] = evidence.value;
   }
   row["unit"] = name(evidence.unit);
+  row["text"] = value_text(evidence);
   return row;
 }
 

@@ -21,7 +21,7 @@ namespace isoscale::analysis {
 /// what is found in it.
 [[nodiscard]] std::vector<Finding> findings_of(const Report& report);
 
-/// rule, severity, curve, ranks[], sentence, evidence[] (ranks, what, value, unit), next_step,
+/// rule, severity, curve, ranks[], sentence, evidence[] (ranks, what, value, unit, text), next_step,
 /// source; null where there is none.
 [[nodiscard]] nlohmann::ordered_json findings_json(std::span<const Finding> findings);
 

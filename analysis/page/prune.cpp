@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/natural_order.hpp"
 namespace isoscale::analysis {
 namespace {
 
@@ -199,7 +200,7 @@ Json kinds_of_ranks(const Json& ranks) {
                            [](const Kind& kind) { return kind.ranks.size(); });
   Json result = Json::array();
   for (Kind& kind : kinds) {
-    std::ranges::sort(kind.hosts);
+    std::ranges::sort(kind.hosts, before_naturally);
     kind.hosts.erase(std::ranges::unique(kind.hosts).begin(), kind.hosts.end());
     result.push_back(kind_json(kind.text, kind.number, kind.ranks, kind.hosts));
   }

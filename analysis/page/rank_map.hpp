@@ -11,9 +11,6 @@
 
 namespace isoscale::analysis {
 
-/// Whether `a` comes before `b` where numbers in names count as numbers: node2 before node10.
-[[nodiscard]] bool before_naturally(std::string_view a, std::string_view b);
-
 /// What each rank of a point took, a row a rank, by host and rank: hosts[], rank[], count[], host[]
 /// (into hosts), step[] (median seconds of its measured steps), wait[] ... other[] (seconds; null
 /// where not traced or not known), caused_wait[]; cells: first[], every, time[row][column], the

@@ -5,12 +5,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "analysis/natural_order.hpp"
 #include "analysis/render/checks.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "units/text.hpp"
@@ -23,8 +25,10 @@ std::string plural(int count, std::string_view noun) {
 }
 
 /// "a, b, c and 5 more"
-std::string listed(const std::set<std::string>& names) {
+std::string listed(const std::set<std::string>& of) {
   constexpr std::size_t most = 3;
+  std::vector<std::string> names{of.begin(), of.end()};
+  std::ranges::sort(names, before_naturally);
   std::vector<std::string> shown;
   for (const std::string& name : names) {
     if (shown.size() < most) shown.push_back(escape(name));

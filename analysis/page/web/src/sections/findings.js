@@ -4,26 +4,18 @@
 import { rankCount } from "../causes.js";
 import { data } from "../data.js";
 import { el } from "../dom.js";
-import { bytes, missing, percent, si } from "../format.js";
+import { missing, percent } from "../format.js";
 import { table } from "../table.js";
 
 /** Findings of the report, gravest first, as it ranks them. */
 export const findingsOf = (report = data.report) => report.findings ?? [];
-
-/** A number of the evidence in its unit; "1" is a share below one, else a count or a factor. */
-function valueText({ value, unit }) {
-  if (unit === "text") return value;
-  if (unit === "B") return bytes(value);
-  if (unit !== "1") return si(value, unit);
-  return value > 0 && value < 1 ? percent(value) : String(Number(value.toPrecision(3)));
-}
 
 /** One line for each point, the gravest first. */
 function evidence(at) {
   if (!Array.isArray(at.evidence)) return at.evidence;
   const lines = new Map();
   for (const one of at.evidence) {
-    lines.set(one.ranks, [...(lines.get(one.ranks) ?? []), `${one.what} ${valueText(one)}`]);
+    lines.set(one.ranks, [...(lines.get(one.ranks) ?? []), `${one.what} ${one.text}`]);
   }
   return [...lines].map(([ranks, parts]) => el("div", {}, (ranks && lines.size > 1 ? `${rankCount(ranks)}: ` : "") + parts.join(", ")));
 }

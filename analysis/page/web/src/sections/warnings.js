@@ -74,6 +74,8 @@ function ofBenches(report) {
 }
 
 function leftOut(report) {
+  // Of one launch nothing was joined; its skipped points are named by themselves.
+  if (report.runs.length < 2) return [];
   const count = (report.curves ?? []).reduce((sum, curve) => sum + curve.left_out.length, 0);
   const reasons = [...new Set((report.curves ?? []).flatMap((curve) => curve.left_out.map((at) => at.reason)))];
   return count === 0 ? [] : [{
