@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analysis/natural_order.hpp"
+
 namespace isoscale::analysis {
 namespace {
 
