@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -70,87 +71,131 @@ IndexExperiment joined(const std::vector<const IndexExperiment*>& benches) {
   return all;
 }
 
-/// The cells of an experiment, behind those of its run.
-std::vector<std::string> cells_of(const IndexExperiment& of, std::string title,
-                                  const IndexRun& run) {
-  const auto number = [](const std::optional<int>& value) {
-    return value ? std::to_string(*value) : std::string{undefined};
-  };
-  return {std::move(title),
-          fmt::format("{} of {}", number(of.ranks), run.ranks),
-          number(of.nodes),
-          of.throughput ? rate(*of.throughput, of.unit) : std::string{undefined},
-          percent(of.efficiency),
-          verified_text(of.verified),
-          points_text(of),
-          labels_text(of.labels)};
-}
-
-/// One line for each experiment of a run, micro-benchmarks last.
-std::vector<std::vector<std::string>> lines_of(const IndexRun& run) {
-  std::vector<Experiment> curves;
-  std::vector<const IndexExperiment*> benches;
-  std::set<std::string> names;
-  for (const IndexExperiment& of : run.experiments) {
-    if (of.is_bench) {
-      benches.push_back(&of);
-      names.insert(escape(of.experiment.workload));
-    } else {
-      curves.push_back(of.experiment);
-    }
-  }
-  const std::vector<std::string> of_curves = titles(curves);
-  std::vector<std::vector<std::string>> lines;
-  for (const IndexExperiment& of : run.experiments) {
-    if (!of.is_bench) lines.push_back(cells_of(of, escape(of_curves[lines.size()]), run));
-  }
-  if (!benches.empty()) {
-    lines.push_back(cells_of(joined(benches), fmt::format("{}", fmt::join(names, ", ")), run));
-  }
-  if (lines.empty()) {
-    lines.push_back({"no point was measured", fmt::format("{} of {}", undefined, run.ranks)});
-  }
-  return lines;
-}
-
 std::string short_id(const std::string& id) {
   constexpr std::size_t length = 12;
   return escape(id.substr(0, length));
 }
 
+/// "2026-01-02 03:04" of a time as it is stored.
+std::string minute(const std::string& created) {
+  constexpr std::size_t date = 10, time = 5;
+  if (created.size() < date + 1 + time) return escape(created);
+  return escape(created.substr(0, date) + " " + created.substr(date + 1, time));
+}
+
+std::vector<Column> columns_of(Numbered numbered, std::vector<Column> rest) {
+  std::vector<Column> columns{{"began", Align::left}, {"run", Align::left}};
+  if (numbered == Numbered::as_launches) columns.insert(columns.begin(), {"launch"});
+  columns.insert(columns.end(), rest.begin(), rest.end());
+  return columns;
+}
+
+/// A line of a run: which one it is, then `rest`.
+Row row_of(const Index& index, std::size_t at, Numbered numbered, std::vector<std::string> rest) {
+  const IndexRun& run = index.runs[at];
+  std::vector<std::string> cells{minute(run.created), short_id(run.id)};
+  if (numbered == Numbered::as_launches) cells.insert(cells.begin(), std::to_string(at + 1));
+  cells.insert(cells.end(), rest.begin(), rest.end());
+  return {.cells = std::move(cells), .tail = ""};
+}
+
+std::string number_text(const std::optional<int>& value) {
+  return value ? std::to_string(*value) : std::string{undefined};
+}
+
+/// The runs of a machine, by date.
 TitledTable run_table(const Index& index, const IndexMachine& machine, Numbered numbered) {
   std::string title = escape(machine.name);
   if (!machine.hosts.empty()) title += ": " + escape(shorten_hosts(machine.hosts));
-  TitledTable table{.title = std::move(title), .columns = {}, .rows = {}};
-  if (numbered == Numbered::as_launches) table.columns.push_back({"launch"});
-  for (const char* const heading : {"began", "run", "Isoscale", "status", "file", "experiment"}) {
-    table.columns.push_back({heading, Align::left});
-  }
-  const std::vector<Column> rest{{"ranks"},
-                                 {"nodes"},
-                                 {"throughput"},
-                                 {"efficiency"},
-                                 {"verified"},
-                                 {"points", Align::left},
-                                 {"labels", Align::left}};
-  table.columns.insert(table.columns.end(), rest.begin(), rest.end());
+  TitledTable table{.title = std::move(title),
+                    .columns = columns_of(numbered, {{"Isoscale", Align::left},
+                                                     {"status", Align::left},
+                                                     {"ranks"},
+                                                     {"nodes"},
+                                                     {"points ok"},
+                                                     {"file", Align::left}}),
+                    .rows = {}};
   for (const std::size_t at : machine.runs) {
     const IndexRun& run = index.runs[at];
-    std::vector<std::string> begin{escape(run.created), short_id(run.id),
-                                   escape(run.isoscale_version + " " + run.git_hash),
-                                   run.complete ? "complete" : "partial", escape(run.file)};
-    if (numbered == Numbered::as_launches) begin.insert(begin.begin(), std::to_string(at + 1));
-    for (std::vector<std::string>& line : lines_of(run)) {
-      Row row{.cells = begin, .tail = ""};
-      row.cells.insert(row.cells.end(), line.begin(), line.end());
-      table.rows.push_back(std::move(row));
-      begin.assign(begin.size(), "");
-    }
+    table.rows.push_back(row_of(
+        index, at, numbered,
+        {escape(run.isoscale_version + " " + run.git_hash), run.complete ? "complete" : "partial",
+         std::to_string(run.ranks), std::to_string(run.nodes),
+         fmt::format("{} of {}", run.ok_points, run.points), escape(run.file)}));
   }
   return table;
 }
 
-TitledTable trend_table(const Index& index, const IndexMachine& machine) {
+/// What one experiment gave in each run of a machine, so that runs stand below each other.
+TitledTable experiment_table(std::string title, Numbered numbered) {
+  return {.title = std::move(title),
+          .columns = columns_of(numbered, {{"on ranks"},
+                                           {"nodes"},
+                                           {"throughput"},
+                                           {"efficiency"},
+                                           {"verified"},
+                                           {"points", Align::left},
+                                           {"labels", Align::left}}),
+          .rows = {}};
+}
+
+std::vector<TitledTable> experiment_tables(const Index& index, const IndexMachine& machine,
+                                           Numbered numbered) {
+  std::vector<Experiment> experiments;
+  std::map<std::string, std::size_t> place;  // by fingerprint
+  for (const std::size_t at : machine.runs) {
+    for (const IndexExperiment& of : index.runs[at].experiments) {
+      if (of.is_bench || !place.try_emplace(of.fingerprint, experiments.size()).second) continue;
+      experiments.push_back(of.experiment);
+    }
+  }
+  std::vector<TitledTable> tables;
+  for (const std::string& title : titles(experiments)) {
+    tables.push_back(experiment_table(escape(title), numbered));
+  }
+  for (const std::size_t at : machine.runs) {
+    for (const IndexExperiment& of : index.runs[at].experiments) {
+      if (of.is_bench) continue;
+      tables[place.at(of.fingerprint)].rows.push_back(
+          row_of(index, at, numbered,
+                 {number_text(of.ranks), number_text(of.nodes),
+                  of.throughput ? rate(*of.throughput, of.unit) : std::string{undefined},
+                  percent(of.efficiency), verified_text(of.verified), points_text(of),
+                  labels_text(of.labels)}));
+    }
+  }
+  return tables;
+}
+
+/// The micro-benchmarks of each run on a line; no rows where there are none.
+TitledTable bench_table(const Index& index, const IndexMachine& machine, Numbered numbered) {
+  TitledTable table{.title = "micro-benchmarks",
+                    .columns = columns_of(numbered, {{"on ranks"},
+                                                     {"nodes"},
+                                                     {"verified"},
+                                                     {"points", Align::left},
+                                                     {"of", Align::left},
+                                                     {"labels", Align::left}}),
+                    .rows = {}};
+  for (const std::size_t at : machine.runs) {
+    std::vector<const IndexExperiment*> benches;
+    std::set<std::string> names;
+    for (const IndexExperiment& of : index.runs[at].experiments) {
+      if (!of.is_bench) continue;
+      benches.push_back(&of);
+      names.insert(escape(of.experiment.workload));
+    }
+    if (benches.empty()) continue;
+    const IndexExperiment all = joined(benches);
+    table.rows.push_back(row_of(
+        index, at, numbered,
+        {number_text(all.ranks), number_text(all.nodes), verified_text(all.verified),
+         points_text(all), fmt::format("{}", fmt::join(names, ", ")), labels_text(all.labels)}));
+  }
+  return table;
+}
+
+TitledTable trend_table(const IndexMachine& machine) {
   TitledTable table{.title = "throughput over time",
                     .columns = {{"experiment", Align::left},
                                 {"ranks"},
@@ -160,9 +205,7 @@ TitledTable trend_table(const Index& index, const IndexMachine& machine) {
                                 {"median"},
                                 {"least"},
                                 {"most"},
-                                {"spread"},
-                                {"from", Align::left},
-                                {"to", Align::left}},
+                                {"spread"}},
                     .rows = {}};
   for (const IndexTrend& trend : machine.trends) {
     if (trend.runs.size() < 2) continue;
@@ -170,8 +213,7 @@ TitledTable trend_table(const Index& index, const IndexMachine& machine) {
         {.cells = {escape(trend.title), std::to_string(trend.ranks),
                    std::to_string(trend.runs.size()), rate(trend.first, ""), rate(trend.last, ""),
                    rate(trend.median, trend.unit), rate(trend.minimum, ""), rate(trend.maximum, ""),
-                   percent(trend.spread), day(index.runs[trend.runs.front()].created),
-                   day(index.runs[trend.runs.back()].created)},
+                   percent(trend.spread)},
          .tail = ""});
   }
   return table;
@@ -193,7 +235,13 @@ std::string index_headline(const Index& index, Numbered numbered) {
 std::vector<TitledTable> index_tables(const Index& index, const IndexMachine& machine,
                                       Numbered numbered) {
   std::vector<TitledTable> tables{run_table(index, machine, numbered)};
-  TitledTable trends = trend_table(index, machine);
+  for (TitledTable& table : experiment_tables(index, machine, numbered)) {
+    tables.push_back(std::move(table));
+  }
+  if (TitledTable benches = bench_table(index, machine, numbered); !benches.rows.empty()) {
+    tables.push_back(std::move(benches));
+  }
+  TitledTable trends = trend_table(machine);
   if (!trends.rows.empty()) tables.push_back(std::move(trends));
   return tables;
 }
@@ -212,8 +260,9 @@ std::vector<std::string> index_key() {
       "hosts up to their numbers.",
       "Throughput and efficiency are those at the largest rank count of an experiment; verified: "
       "all points that were played.",
-      "Over time: what was measured at that count, in order of date, without points labelled "
-      "oversubscribed, shared-gpu or injected. Whether a change is established: isoscale compare."};
+      "Over time: at that count, by date, without points labelled oversubscribed, shared-gpu or "
+      "injected.",
+      "Whether a change is established: isoscale compare."};
 }
 
 }  // namespace isoscale::analysis

@@ -138,9 +138,10 @@ TEST(FindingsJson, HasEveryKey) {
   EXPECT_EQ(row["rule"], "few-microbatches");
   EXPECT_EQ(row["ranks"], nlohmann::json({2, 4, 8}));
   EXPECT_DOUBLE_EQ(row["severity"].get<double>(), 7.0 / 15);
-  EXPECT_EQ(row["evidence"][1],
-            nlohmann::ordered_json(
-                {{"ranks", 8}, {"what", "microbatches"}, {"value", 8.0}, {"unit", "1"}}));
+  EXPECT_EQ(
+      row["evidence"][1],
+      nlohmann::ordered_json(
+          {{"ranks", 8}, {"what", "microbatches"}, {"value", 8.0}, {"unit", "1"}, {"text", "8"}}));
 }
 
 TEST(FindingsText, ShowsEightAndCountsTheRest) {

@@ -31,7 +31,8 @@ TEST(RenderJson, HasEveryKeyOfTheContract) {
   const results::RunData run = samples::two_curves();
   const RunReport report = make_report(run, "a.h5", {});
   const json document = json::parse(render_json({{&report, 1}}));
-  EXPECT_EQ(keys(document), (Keys{"schema_version", "runs", "curves", "findings", "warnings"}));
+  EXPECT_EQ(keys(document), (Keys{"schema_version", "runs", "curves", "findings", "warnings",
+                                  "index_only", "index", "machines", "unreadable"}));
   EXPECT_TRUE(document["schema_version"].is_string());
   const json& at = document["runs"].at(0);
   EXPECT_EQ(keys(at), (Keys{"id", "file", "created", "isoscale_version", "device", "ranks", "nodes",
