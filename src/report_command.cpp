@@ -16,6 +16,7 @@
 #include "analysis/index/index.hpp"
 #include "analysis/launches/distinct.hpp"
 #include "analysis/launches/join.hpp"
+#include "analysis/page/index_page.hpp"
 #include "analysis/page/page.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/report.hpp"
@@ -62,6 +63,10 @@ void write_trace(const analysis::RunFiles& launches, const config::ReportCommand
   for (const std::string& sentence : result.left_out) base::warn("--trace: " + sentence);
   base::warn(fmt::format("wrote {} with {} steps and ops of {}; open it in https://ui.perfetto.dev",
                          command.trace.string(), result.events, launches_text(launches.files)));
+}
+
+void say_page(const config::ReportCommand& command) {
+  base::warn(fmt::format("wrote {}; open it in a browser", command.html.string()));
 }
 
 /// Launches that measured no whole node have nothing that --baseline node could mean.
@@ -118,7 +123,6 @@ void check_index(const config::ReportCommand& command) {
     refuse_beside_index(command, "--format nccl-tests", "prints the rows of micro-benchmarks");
   }
   if (!command.trace.empty()) refuse_beside_index(command, "--trace", "writes traced steps");
-  if (!command.html.empty()) refuse_beside_index(command, "--html", "draws curves");
   if (command.whole_node) {
     refuse_beside_index(command, "--baseline node", "asks where each rank was");
   }
@@ -142,6 +146,7 @@ std::string render(const analysis::IndexReport& report, config::ReportFormat for
 /// Runs are read, looked at and let go one by one.
 base::ExitCode report_index(const config::ReportCommand& command) {
   check_index(command);
+  if (!command.html.empty()) analysis::require_page();
   const analysis::ReportOptions options{.baseline = command.baseline};
   analysis::Confidences confidences;
   std::vector<analysis::IndexRun> runs;
@@ -164,6 +169,10 @@ base::ExitCode report_index(const config::ReportCommand& command) {
     const bool for_programs =
         command.format == config::ReportFormat::json || command.format == config::ReportFormat::csv;
     if (for_programs) base::warn("isoscale: " + report.why);
+  }
+  if (!command.html.empty()) {
+    analysis::write_index_page_file(report, command.html, command.if_exists);
+    say_page(command);
   }
   return print(render(report, command.format));
 }
@@ -201,7 +210,7 @@ base::ExitCode report_command(const config::ReportCommand& command) {
   // 3. Say it.
   if (!command.html.empty()) {
     analysis::write_page_file(report, command.html, command.if_exists);
-    base::warn(fmt::format("wrote {}; open it in a browser", command.html.string()));
+    say_page(command);
   }
   return print(render(report, command.format));
 }

@@ -212,15 +212,19 @@ Json report_json(const Report& whole) {
 
 std::string render_json(const Report& report) { return dumped(report_json(report)); }
 
+Json index_report_json(const IndexReport& report) {
+  return {{"schema_version", schema_version},
+          {"runs", bare_runs_json(report.index)},
+          {"curves", Json::array()},
+          {"warnings", report.warnings},
+          {"index_only", true},
+          {"index", index_json(report.index)},
+          {"machines", machines_json(report.index)},
+          {"unreadable", unreadable_json(report.index)}};
+}
+
 std::string render_index_json(const IndexReport& report) {
-  return dumped({{"schema_version", schema_version},
-                 {"runs", bare_runs_json(report.index)},
-                 {"curves", Json::array()},
-                 {"warnings", report.warnings},
-                 {"index_only", true},
-                 {"index", index_json(report.index)},
-                 {"machines", machines_json(report.index)},
-                 {"unreadable", unreadable_json(report.index)}});
+  return dumped(index_report_json(report));
 }
 
 }  // namespace isoscale::analysis

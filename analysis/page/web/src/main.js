@@ -11,6 +11,7 @@ import { curvesSection } from "./sections/curves.js";
 import { devicesSection } from "./sections/devices.js";
 import { findingsSection } from "./sections/findings.js";
 import { gemmSection } from "./sections/gemm.js";
+import { indexSections } from "./sections/index.js";
 import { launchesSection } from "./sections/launches.js";
 import { memorySection, overlapSection } from "./sections/memory.js";
 import { overviewSection } from "./sections/overview.js";
@@ -31,6 +32,7 @@ import { nextTheme } from "./theme.js";
  */
 function sections() {
   if (data.kind === "compare") return compareSections(data.compare);
+  if (data.kind === "index") return indexSections(data.report).map((section) => () => section);
   const all = curves();
   const groups = detailed(all);
   const micro = benches();
@@ -75,6 +77,8 @@ function themeButton() {
   }, "colours: auto");
   return button;
 }
+
+const titles = { compare: "Isoscale comparison", index: "Isoscale index" };
 
 /** "Isoscale: dp, tp on 64 ranks" */
 function titleOf({ runs }) {
@@ -123,7 +127,7 @@ function follow() {
 
 function build() {
   const shown = sections().map(attempt).filter((section) => section !== null);
-  const title = data.kind === "compare" ? "Isoscale comparison" : titleOf(data.report);
+  const title = titles[data.kind] ?? titleOf(data.report);
   const { nav, watch } = links(shown);
   document.title = title;
   document.getElementById("page").replaceChildren(

@@ -1,9 +1,12 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // The index of several runs: what each ran, by machine, and how throughput moved over time.
+import { chart } from "../chart.js";
+import { el } from "../dom.js";
 import { percent, si } from "../format.js";
 import { dateText } from "../machine.js";
 import { table } from "../table.js";
+import { symbols } from "../theme.js";
 
 const nowrap = () => "nowrap";
 
@@ -58,4 +61,59 @@ export function indexTables(report) {
     trends.length > 0 ? table(trendColumns, trends, { caption: "Throughput over time" }) : null,
     unreadable.length > 0 ? table([{ title: "file" }, { title: "why it could not be read", look: () => "long" }], unreadable, { caption: "Not read" }) : null,
   ];
+}
+
+/** [time, throughput over the median] of each run of a trend, by date. */
+function pointsOf(trend, runs) {
+  return trend.runs.map((id) => {
+    const run = runs.get(id);
+    const of = run.experiments.find((at) => at.fingerprint === trend.fingerprint);
+    return { value: [Date.parse(run.created), of.throughput.value / trend.median], throughput: of.throughput, version: run.isoscale_version };
+  });
+}
+
+function overTime(machine, i, runs) {
+  const trends = machine.throughput_over_time.filter((trend) => trend.runs.length > 1);
+  if (trends.length === 0) return null;
+  return chart({
+    id: `over-time-${i}`,
+    title: machine.name,
+    note: "throughput over the experiment's median, by when the run began; labelled points are left out. Whether a change is established: isoscale compare",
+    table: { columns: trendColumns, rows: trendRows({ ...machine, throughput_over_time: trends }) },
+    option: (colours) => ({
+      xAxis: { type: "time" },
+      yAxis: { type: "value", scale: true, axisLabel: { formatter: (value) => percent(value, 0) } },
+      dataZoom: [{ type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl", filterMode: "none" }],
+      tooltip: {
+        trigger: "item",
+        formatter: ({ seriesName, data }) => `${seriesName}\n${dateText(new Date(data.value[0]).toISOString())}: ${si(data.throughput.value)} ${data.throughput.unit}\nIsoscale ${data.version}`,
+      },
+      series: trends.map((trend, k) => ({
+        type: "line",
+        name: `${trend.title} on ${trend.ranks}`,
+        data: pointsOf(trend, runs),
+        symbol: symbols[k % symbols.length],
+        symbolSize: 6,
+        lineStyle: { color: colours.series[k % colours.series.length], width: 1 },
+        itemStyle: { color: colours.series[k % colours.series.length] },
+      })),
+    }),
+  });
+}
+
+/** The sections of the page of an index alone. */
+export function indexSections(report) {
+  const runs = new Map(report.index.map((run) => [run.id, run]));
+  const drawn = report.machines.map((machine, i) => overTime(machine, i, runs)).filter(Boolean);
+  const days = report.index.map((run) => run.created.slice(0, 10)).sort();
+  const summary = `${report.index.length} runs on ${report.machines.length} kinds of machine, ${days[0] ?? ""} to ${days.at(-1) ?? ""}`;
+  return [
+    {
+      id: "index",
+      title: "Runs",
+      heading: summary,
+      content: el("div", {}, report.warnings.map((warning) => el("p", { class: "mark" }, warning)), indexTables(report)),
+    },
+    drawn.length > 0 ? { id: "over-time", title: "Over time", heading: "Throughput over time", content: el("div", { class: "charts" }, drawn) } : null,
+  ].filter(Boolean);
 }
