@@ -43,8 +43,13 @@ std::optional<double> flop_per_step(const PointData& point) {
 /// How much of a step the breakdown may leave unexplained: DESIGN's vocabulary.
 double closure_limit(const results::RunData& run) { return run.device == "host" ? 0.03 : 0.01; }
 
-void add_rates(PointReport& report, const PointData& point) {
-  const bool ok = point.status == results::PointStatus::ok && point.verified != false;
+bool may_have_rates(const PointData& point, const ReportOptions& options) {
+  if (point.verified == false) return options.of_wrong == ReportOptions::OfWrong::rates;
+  return point.status == results::PointStatus::ok;
+}
+
+void add_rates(PointReport& report, const PointData& point, const ReportOptions& options) {
+  const bool ok = may_have_rates(point, options);
   if (!ok || !report.step_time || !(report.step_time->median > 0)) return;
   const double time = report.step_time->median;
   if (point.work_per_step > 0 && std::isfinite(point.work_per_step)) {
@@ -89,7 +94,8 @@ void add_step_time(PointReport& report, std::span<const double> times, double co
 }
 
 PointReport report_point(const results::RunData& run, const PointData& point,
-                         const results::CalibrationData& calibration, Confidences& confidences) {
+                         const results::CalibrationData& calibration, const ReportOptions& options,
+                         Confidences& confidences) {
   PointReport report;
   report.data = &point;
   report.labels = point.labels;
@@ -105,7 +111,7 @@ PointReport report_point(const results::RunData& run, const PointData& point,
   report.flop_per_step = flop_per_step(point);
   if (!point.memory_of_rank.empty())
     report.memory_per_rank = std::ranges::max(point.memory_of_rank);
-  add_rates(report, point);
+  add_rates(report, point, options);
   if (const auto* const ceiling = ceiling_of(calibration, point.dtype);
       ceiling != nullptr && report.flops_per_rank && ceiling->rate > 0) {
     report.mfu = *report.flops_per_rank / ceiling->rate;
@@ -126,7 +132,7 @@ RunReport make_report(const results::RunData& run, std::string file, const Repor
   std::vector<PointReport> points;
   Confidences confidences;
   for (const PointData& point : run.points) {
-    PointReport of_point = report_point(run, point, report.calibration, confidences);
+    PointReport of_point = report_point(run, point, report.calibration, options, confidences);
     (of_point.bench ? report.benches : points).push_back(std::move(of_point));
   }
   std::ranges::stable_sort(report.benches, {},
@@ -145,7 +151,7 @@ RunReport summarise(const results::RunData& run, std::string file, const ReportO
     at.labels = point.labels;
     if (is_bench(point)) continue;
     add_step_time(at, step_times(point), confidences.of(point));
-    add_rates(at, point);
+    add_rates(at, point, options);
   }
   report.curves = make_curves(std::move(points), options);
   return report;

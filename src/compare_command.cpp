@@ -81,11 +81,14 @@ base::ExitCode compare_command(const config::CompareCommand& command) {
   if (!command.html.empty()) analysis::require_page();
   // 1. Read, and look at each launch.
   const std::vector<analysis::RunFiles> files = read_sides(command);
+  using OfWrong = analysis::ReportOptions::OfWrong;
+  const analysis::ReportOptions of_launch{.of_wrong =
+                                              command.anyway ? OfWrong::rates : OfWrong::nothing};
   std::vector<std::vector<analysis::RunReport>> reports;
   for (const analysis::RunFiles& side : files) {
     auto& of_side = reports.emplace_back();
     for (std::size_t i = 0; i < side.runs.size(); ++i) {
-      of_side.push_back(analysis::make_report(side.runs[i], side.files[i], {}));
+      of_side.push_back(analysis::make_report(side.runs[i], side.files[i], of_launch));
     }
   }
   // 2. Compare.

@@ -23,6 +23,7 @@
 #include "analysis/traces/trace_export.hpp"
 #include "base/log.hpp"
 #include "print.hpp"
+#include "results/output.hpp"
 #include "results/reader.hpp"
 
 namespace isoscale {
@@ -63,6 +64,14 @@ void write_trace(const analysis::RunFiles& launches, const config::ReportCommand
   for (const std::string& sentence : result.left_out) base::warn("--trace: " + sentence);
   base::warn(fmt::format("wrote {} with {} steps and ops of {}; open it in https://ui.perfetto.dev",
                          command.trace.string(), result.events, launches_text(launches.files)));
+}
+
+/// The page and the traces are two files.
+void require_two_files(const config::ReportCommand& command) {
+  if (command.html.empty() || command.trace.empty()) return;
+  if (results::resolved_output(command.html) != results::resolved_output(command.trace)) return;
+  throw base::UsageError(
+      fmt::format("--html and --trace name one file, {}; name two", command.html.string()));
 }
 
 void say_page(const config::ReportCommand& command) {
@@ -180,6 +189,7 @@ base::ExitCode report_index(const config::ReportCommand& command) {
 }  // namespace
 
 base::ExitCode report_command(const config::ReportCommand& command) {
+  require_two_files(command);
   if (command.index_only || command.files.size() > most_joined) return report_index(command);
   if (!command.html.empty()) analysis::require_page();
   // 1. Read, each launch once.

@@ -15,7 +15,10 @@
 namespace isoscale::analysis {
 namespace {
 
-bool wait_is_sound(const program::Wait& wait) { return wait.stream < program::max_streams; }
+/// A wait is for one op at least.
+bool wait_is_sound(const program::Wait& wait) {
+  return wait.stream < program::max_streams && wait.count > 0;
+}
 
 bool transfer_is_sound(const program::OutlineTransfer& transfer) {
   return static_cast<std::size_t>(transfer.axis) < mesh::axis_count &&

@@ -75,6 +75,26 @@ std::string case_text(const Comparison& of, const Difference& at, Count& count) 
   return text + fmt::format("      <system-out>{}</system-out>\n    </testcase>\n", xml(out));
 }
 
+/// What the first side has and another has not: with a gate a test that could not be made.
+std::string absent_text(const Comparison& of, Count& count) {
+  if (!of.gate) return "";
+  const bool strict = of.gate->untold == CompareOptions::Untold::fail;
+  std::string text;
+  for (const OnlyOn& at : of.only) {
+    if (at.side != 0) continue;
+    ++count.tests;
+    (strict ? count.failures : count.skipped) += 1;
+    const std::string where = at.ranks.empty() ? "the curve" : ranks_text(at.ranks);
+    const std::string why = at.reason.empty() ? "" : ": " + at.reason;
+    text += fmt::format("    <testcase classname=\"{}\" name=\"{}\">\n",
+                        xml(escape_up_to(at.title, 200)), xml(where)) +
+            inside(strict ? "failure" : "skipped",
+                   escape_up_to("only in " + of.sides.front().name + why, 500)) +
+            "    </testcase>\n";
+  }
+  return text;
+}
+
 std::string refusals(const Comparison& of, Count& count) {
   std::string text;
   for (const Unlike& at : of.unlike) {
@@ -94,6 +114,7 @@ std::string render_junit(const Comparison& of) {
   Count count;
   std::string cases = of.refused ? refusals(of, count) : "";
   for (const Difference& at : of.differences) cases += case_text(of, at, count);
+  cases += absent_text(of, count);
   const std::string counts =
       fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"", count.tests,
                   count.failures, count.errors, count.skipped);

@@ -50,6 +50,17 @@ void normalise_all(Comparison& comparison) {
   }
 }
 
+/// What was killed, or had no time, may lack its last and largest points.
+void add_partial_runs(Comparison& comparison) {
+  for (const Side& side : comparison.sides) {
+    const auto partial =
+        std::ranges::count_if(side.runs, [](const RunReport& run) { return !run.data->complete; });
+    if (partial == 0) continue;
+    comparison.warnings.push_back(fmt::format("{} of {} runs of {} did not come to their end",
+                                              partial, side.runs.size(), side.name));
+  }
+}
+
 void add_gate_warnings(Comparison& comparison) {
   const Gate& gate = *comparison.gate;
   const auto say = [&](std::size_t count, const std::string& what) {
@@ -60,14 +71,10 @@ void add_gate_warnings(Comparison& comparison) {
   say(gate.too_noisy, "launches differ too much; measure more of them");
   say(gate.one_launch,
       fmt::format("fewer than {} launches on a side; measure more", least_launches));
-  std::size_t untested = 0;
-  for (const OnlyOn& only : comparison.only) {
-    if (only.side == 0) untested += std::max<std::size_t>(1, only.ranks.size());
-  }
-  if (untested > 0) {
+  if (gate.absent > 0) {
     comparison.warnings.push_back(fmt::format(
-        "{} point{} or curve{} of {} did not come out on another side, and were not tested",
-        untested, untested == 1 ? "" : "s", untested == 1 ? "" : "s",
+        "{} point{} or curve{} of {} did not come out on another side, and could not be tested",
+        gate.absent, gate.absent == 1 ? "" : "s", gate.absent == 1 ? "" : "s",
         comparison.sides.front().name));
   }
 }
@@ -92,8 +99,12 @@ Comparison compare(const std::vector<std::span<const RunReport>>& sides,
   normalise_all(comparison);
   if (comparison.refused) return comparison;
   add_differences(comparison);
+  add_partial_runs(comparison);
   if (options.gate) {
     comparison.gate = pass_through_gate(comparison.differences, *options.gate, options.untold);
+    for (const OnlyOn& only : comparison.only) {
+      if (only.side == 0) comparison.gate->absent += std::max<std::size_t>(1, only.ranks.size());
+    }
     add_gate_warnings(comparison);
   }
   return comparison;

@@ -107,8 +107,9 @@ struct Gate {
   double loss = 0;
   CompareOptions::Untold untold = CompareOptions::Untold::warn;
   std::size_t tested = 0, regressions = 0, passed = 0, too_noisy = 0, one_launch = 0;
+  std::size_t absent = 0;  ///< points, or whole curves, of the first side that another has not
   [[nodiscard]] bool fails() const {
-    const bool told = too_noisy + one_launch == 0;
+    const bool told = too_noisy + one_launch + absent == 0;
     return regressions > 0 || (!told && untold == CompareOptions::Untold::fail);
   }
 };

@@ -110,12 +110,18 @@ void add_labels(const PointReport& a, const PointReport& b, Collector& into) {
   into.add("injected", injections_text(a), injections_text(b), a.data->ranks);
 }
 
+/// What throughput counts: "65536 tokens/s x s a step".
+std::string work_text(const results::PointData& point) {
+  return fmt::format("{} of {} a step", point.work_per_step, point.throughput_unit);
+}
+
 void add_points(const JoinedCurve& here, const JoinedCurve& there, Collector& into) {
   for (const PointReport& a : here.curve.points) {
     const int ranks = a.data->ranks;
     const PointReport* const b = point_of(there.curve, ranks);
     if (b == nullptr) continue;
     into.add("mesh", mesh::to_string(a.data->mesh), mesh::to_string(b->data->mesh), ranks);
+    into.add("work", work_text(*a.data), work_text(*b->data), ranks);
     into.add_texts("option", a.data->options, b->data->options, ranks);
     add_labels(a, *b, into);
   }
@@ -185,18 +191,20 @@ std::vector<Unlike> differences_within(const JoinedCurve& here, const JoinedCurv
 
 std::vector<Unlike> not_verified(const JoinedCurve& curve) {
   std::vector<Unlike> found;
-  for (const LeftOut& at : curve.left_out) {
-    if (at.at.point->data->verified != false) continue;
-    const std::string& said = at.at.point->data->verification;
+  const auto add = [&](const LaunchPoint& at) {
+    if (at.point->data->verified != false) return;
+    const std::string& said = at.point->data->verification;
     found.push_back({.what = "verification",
                      .here = {},
                      .there = {.side = "",
                                .value = said.empty() ? "results do not verify"
                                                      : "results do not verify, " + said,
-                               .files = {at.at.run->file}},
-                     .ranks = at.at.point->data->ranks,
+                               .files = {at.run->file}},
+                     .ranks = at.point->data->ranks,
                      .title = curve.curve.title});
-  }
+  };
+  for (const LeftOut& at : curve.left_out) add(at.at);
+  for (const auto& launches : curve.launches) std::ranges::for_each(launches, add);
   return found;
 }
 

@@ -19,6 +19,9 @@
 namespace isoscale::analysis {
 namespace {
 
+/// Of the traced steps, beyond which no rule is asked.
+constexpr double most_unaccounted = 0.1;
+
 struct JudgedPoint {
   int ranks = 0;
   Judgement said;
@@ -33,7 +36,11 @@ bool speaks_of(Scope scope, const PointReport& point) {
 
 std::optional<Judgement> judge(const Rule& rule, const PointSubject& subject) {
   if (rule.judge_point == nullptr || !speaks_of(rule.scope, subject.point)) return std::nullopt;
-  return rule.judge_point(subject, rule);
+  // Spans that contradict each other say nothing of where time went.
+  if (subject.point.breakdown.unaccounted > most_unaccounted) return std::nullopt;
+  auto said = rule.judge_point(subject, rule);
+  if (said && said->severity) said->severity = std::clamp(*said->severity, 0.0, 1.0);
+  return said;
 }
 
 /// What a fault that was put in on purpose must not be taken for.

@@ -139,6 +139,9 @@ Said small_gemms(const PointSubject& subject, const Rule& rule) {
   return said;
 }
 
+/// Of the step, by which traced steps may differ from the others for causes to be believed.
+constexpr double most_untraced = 0.1;
+
 Said slower_gemms(const PointSubject& subject, const Rule& rule) {
   const PointReport& point = subject.point;
   const auto& waterfall = point.causes.waterfall;
@@ -150,7 +153,14 @@ Said slower_gemms(const PointSubject& subject, const Rule& rule) {
     return at.cause == "GEMM shapes" || at.cause == "GEMMs";
   });
   if (lost == waterfall->lost.end()) return std::nullopt;
-  const double share = lost->seconds / waterfall->measured;
+  // Where traced steps differ much from the others, causes say little of these.
+  double all_lost = 0, untraced = 0;
+  for (const LostTime& at : waterfall->lost) {
+    all_lost += at.seconds;
+    if (at.cause == "untraced") untraced = at.seconds;
+  }
+  if (std::abs(untraced) > most_untraced * waterfall->measured) return std::nullopt;
+  const double share = std::min(lost->seconds, all_lost) / waterfall->measured;
   if (!(share > threshold_of(rule, "lost"))) return std::nullopt;
   Judgement said{.severity = std::min(share, 1.0)};
   said.sentence = fmt::format("GEMMs take {} of the step longer than ideal scaling would",

@@ -24,6 +24,9 @@ using results::PointData;
 /// "" when it counts.
 std::string why_left_out(const PointReport& point, Counted counted) {
   const PointData& data = *point.data;
+  // A point that does not verify has rates only where such points are to be shown.
+  const bool shown = counted == Counted::all && data.verified == false && point.throughput;
+  if (shown) return "";
   if (data.status != results::PointStatus::ok) {
     return fmt::format("{}: {}", results::name(data.status),
                        data.reason.empty() ? "no reason was recorded" : data.reason);

@@ -175,6 +175,16 @@ std::size_t cut_all(Json& data) {
   return count;
 }
 
+/// More than anyone reads.
+void prune_warnings(Json& run, PageNotes& notes) {
+  constexpr std::size_t most = 200;
+  Json& warnings = run["warnings"];
+  if (warnings.size() <= most) return;
+  notes.push_back(fmt::format("{} of {} warnings of {} are left out", warnings.size() - most,
+                              warnings.size(), run.at("file").get<std::string>()));
+  warnings.erase(warnings.begin() + most, warnings.end());
+}
+
 }  // namespace
 
 Json kinds_of_ranks(const Json& ranks) {
@@ -213,6 +223,7 @@ void prune_report(Json& report, std::size_t devices, PageNotes& notes) {
   for (Json& run : report["runs"]) {
     prune_system(run["system"], run.at("file").get<std::string>(), notes);
     if (run["preflight"].is_object()) run["preflight"].erase("facts");
+    prune_warnings(run, notes);
     for (Json& point : run["points"]) {
       point.erase("breakdown_of_rank");
       lines += prune_devices(point, devices);

@@ -20,6 +20,8 @@
 namespace isoscale::analysis {
 namespace {
 
+constexpr std::size_t most_warnings = 50;  // that people read
+
 std::string plural(int count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
@@ -101,7 +103,13 @@ Facts header(const RunReport& report) {
       {run.compiler, run.build_type, run.git_hash.empty() ? "" : "git " + run.git_hash});
   add(facts, "command", {run.command_line});
   add(facts, "file", {report.file});
-  for (const std::string& warning : run.warnings) add(facts, "WARNING", {warning});
+  for (std::size_t i = 0; i < std::min(run.warnings.size(), most_warnings); ++i) {
+    add(facts, "WARNING", {run.warnings[i]});
+  }
+  if (run.warnings.size() > most_warnings) {
+    facts.emplace_back(
+        "WARNING", fmt::format("and {} more: --format json", run.warnings.size() - most_warnings));
+  }
   if (run.preflight) {
     for (auto& fact : check_facts(*run.preflight)) facts.push_back(std::move(fact));
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,8 @@ auto with_place(std::string_view option, std::string_view text, Parse parse) {
     return parse(text);
   } catch (const base::UsageError& error) {
     throw base::UsageError(fmt::format("{}: {}", option, error.what()), error.where());
+  } catch (const std::invalid_argument& error) {
+    throw base::UsageError(fmt::format("{}: {}", option, error.what()));
   }
 }
 
