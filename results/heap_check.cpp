@@ -75,7 +75,7 @@ class Collections {
   [[nodiscard]] bool are_whole();
 
  private:
-  static constexpr std::size_t search_room = std::size_t{1} << 18, walk_room = std::size_t{1} << 12;
+  static constexpr std::size_t search_room = std::size_t{1} << 16, walk_room = std::size_t{1} << 12;
 
   /// Absent when the file ends before.
   [[nodiscard]] std::optional<Header> header_at(std::uint64_t at) {
