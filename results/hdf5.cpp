@@ -117,9 +117,12 @@ Group Group::open_group(const std::string& name) const {
 }
 
 bool Group::has(const std::string& name) const {
-  if (check(H5Lexists(id_.get(), name.c_str(), H5P_DEFAULT)) == 0) return false;
   H5L_info_t info{};
-  check(H5Lget_info(id_.get(), name.c_str(), &info, H5P_DEFAULT));
+  // Asking first whether it is there would look everything up twice.
+  if (H5Lget_info(id_.get(), name.c_str(), &info, H5P_DEFAULT) < 0) {
+    if (check(H5Lexists(id_.get(), name.c_str(), H5P_DEFAULT)) == 0) return false;
+    check(H5Lget_info(id_.get(), name.c_str(), &info, H5P_DEFAULT));
+  }
   return info.type == H5L_TYPE_HARD;
 }
 
@@ -151,6 +154,9 @@ File File::open_to_change(const std::filesystem::path& path) {
 File File::open_to_read(const std::filesystem::path& path) {
   silence();
   const PropertyId access = file_access();
+  // Every dataset is read once and as a whole: a buffer for pieces of it (64 KiB for each) is only
+  // made and thrown away.
+  check(H5Pset_sieve_buf_size(access.get(), 0));
   return File{FileId{check(H5Fopen(path.c_str(), H5F_ACC_RDONLY, access.get()))}};
 }
 

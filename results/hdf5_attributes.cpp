@@ -43,6 +43,19 @@ struct OpenAttribute {
   TypeId type;
 };
 
+/// Whether an attribute is one value. A number of one value takes exactly the room of its type;
+/// a text of variable length is stored as length, address and index (16 bytes in our files), which
+/// no two of them are. The shape itself is a copy that costs as much as the value.
+bool is_scalar(const OpenAttribute& attribute) {
+  constexpr hsize_t stored_text = 16;
+  const hsize_t stored = H5Aget_storage_size(attribute.id.get());
+  const bool is_variable = check(H5Tis_variable_str(attribute.type.get())) > 0;
+  if (stored == (is_variable ? stored_text : H5Tget_size(attribute.type.get()))) return true;
+  const SpaceId space{check(H5Aget_space(attribute.id.get()))};
+  return H5Sget_simple_extent_type(space.get()) != H5S_NULL &&
+         H5Sget_simple_extent_npoints(space.get()) == 1;
+}
+
 /// Opens a scalar attribute whose type is of the class asked for.
 OpenAttribute open_scalar(hid_t owner, const std::string& name, H5T_class_t wanted) {
   // Asking first whether it is there would look it up twice, a thousand times a file.
@@ -54,10 +67,7 @@ OpenAttribute open_scalar(hid_t owner, const std::string& name, H5T_class_t want
   OpenAttribute attribute;
   attribute.id = AttributeId{opened};
   attribute.type = TypeId{check(H5Aget_type(attribute.id.get()))};
-  const SpaceId space{check(H5Aget_space(attribute.id.get()))};
-  if (H5Sget_simple_extent_type(space.get()) == H5S_NULL ||
-      H5Sget_simple_extent_npoints(space.get()) != 1 ||
-      H5Tget_class(attribute.type.get()) != wanted) {
+  if (H5Tget_class(attribute.type.get()) != wanted || !is_scalar(attribute)) {
     throw Hdf5Error("attribute '" + name + "' has another type than it should");
   }
   return attribute;

@@ -11,9 +11,11 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "analysis/index/index.hpp"
+#include "analysis/index/index_wire.hpp"
 #include "analysis/launches/distinct.hpp"
 #include "analysis/launches/join.hpp"
 #include "analysis/page/index_page.hpp"
@@ -22,6 +24,7 @@
 #include "analysis/report.hpp"
 #include "analysis/traces/trace_export.hpp"
 #include "base/log.hpp"
+#include "index_files.hpp"
 #include "print.hpp"
 #include "results/output.hpp"
 #include "results/reader.hpp"
@@ -96,25 +99,30 @@ void require_whole_node(const analysis::Report& report) {
 /// Past this many files nobody could read the curves of each, nor hold all runs in memory.
 constexpr std::size_t most_joined = 32;
 
-/// What reads one file, of one or of many. Of many, one that cannot be read is not the end.
-template <class Read>
-std::vector<analysis::Unreadable> read_each(const std::vector<std::filesystem::path>& files,
-                                            const Read& read) {
-  std::vector<analysis::Unreadable> unreadable;
-  for (const auto& file : files) {
-    try {
-      read(file);
-    } catch (const base::UsageError& error) {
-      if (files.size() == 1) throw;
-      unreadable.push_back({.file = file.string(), .reason = error.what()});
-    }
-  }
+/// Of many files, those that cannot be read are not the end.
+void say_unreadable(const std::vector<analysis::Unreadable>& unreadable, std::size_t files) {
+  if (files == 1 && !unreadable.empty()) throw base::UsageError(unreadable.front().reason);
   for (const analysis::Unreadable& file : unreadable) {
     base::warn("isoscale: not read: " + file.reason);
   }
-  if (unreadable.size() == files.size()) {
-    throw base::UsageError(fmt::format("none of the {} files can be read", files.size()));
+  if (unreadable.size() == files) {
+    throw base::UsageError(fmt::format("none of the {} files can be read", files));
   }
+}
+
+/// Reads whole runs into `into`, in order.
+std::vector<analysis::Unreadable> read_files(const std::vector<std::filesystem::path>& files,
+                                             analysis::RunFiles& into) {
+  std::vector<analysis::Unreadable> unreadable;
+  for (const auto& file : files) {
+    try {
+      into.runs.push_back(results::read_run(file));
+      into.files.push_back(file.string());
+    } catch (const base::UsageError& error) {
+      unreadable.push_back({.file = file.string(), .reason = error.what()});
+    }
+  }
+  say_unreadable(unreadable, files.size());
   return unreadable;
 }
 
@@ -152,19 +160,19 @@ std::string render(const analysis::IndexReport& report, config::ReportFormat for
   return analysis::render_index_text(report);
 }
 
-/// Runs are read, looked at and let go one by one.
 base::ExitCode report_index(const config::ReportCommand& command) {
   check_index(command);
   if (!command.html.empty()) analysis::require_page();
-  const analysis::ReportOptions options{.baseline = command.baseline};
-  analysis::Confidences confidences;
   std::vector<analysis::IndexRun> runs;
-  std::vector<analysis::Unreadable> unreadable =
-      read_each(command.files, [&](const std::filesystem::path& file) {
-        const results::RunData run = results::read_run(file, results::Depth::summary);
-        runs.push_back(
-            analysis::index_run(analysis::summarise(run, file.string(), options, confidences)));
-      });
+  std::vector<analysis::Unreadable> unreadable;
+  for (analysis::IndexAnswer& answer : index_files(command.files, {.baseline = command.baseline})) {
+    if (auto* const run = std::get_if<analysis::IndexRun>(&answer)) {
+      runs.push_back(std::move(*run));
+    } else {
+      unreadable.push_back(std::move(std::get<analysis::Unreadable>(answer)));
+    }
+  }
+  say_unreadable(unreadable, command.files.size());
   analysis::IndexReport report;
   runs = analysis::without_copies(std::move(runs), report.warnings);
   for (const std::string& warning : report.warnings) base::warn("isoscale: " + warning);
@@ -194,11 +202,7 @@ base::ExitCode report_command(const config::ReportCommand& command) {
   if (!command.html.empty()) analysis::require_page();
   // 1. Read, each launch once.
   analysis::RunFiles read;
-  std::vector<analysis::Unreadable> unreadable =
-      read_each(command.files, [&read](const std::filesystem::path& file) {
-        read.runs.push_back(results::read_run(file));
-        read.files.push_back(file.string());
-      });
+  std::vector<analysis::Unreadable> unreadable = read_files(command.files, read);
   const analysis::RunFiles launches = analysis::without_copies(std::move(read));
   for (const std::string& warning : launches.warnings) base::warn("isoscale: " + warning);
   if (!command.trace.empty()) write_trace(launches, command);

@@ -86,10 +86,11 @@ struct Worst {
 
 Worst worst_of(const PointData& point) {
   Worst worst;
+  const double begin = warm_up_seconds(point);
   const UsableSeries usable = usable_series(point);
   for (const results::DeviceSeries* const series : usable.series) {
     if (series->quantity != "throttle_reasons") continue;
-    const auto all = held_down(*series, warm_up_seconds(point));
+    const auto all = held_down(*series, begin);
     if (!all.empty()) ++worst.devices;
     for (const HeldDown& held : all) {
       if (worst.series != nullptr && held.share <= worst.held.share) continue;

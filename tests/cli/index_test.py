@@ -59,6 +59,11 @@ def empty_rows(group):
             group[name].attrs.create(key, value, dtype=h5py.string_dtype())
 
 
+def on_one_core():
+    """Bound so, the program reads all files itself."""
+    os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         scratch = tempfile.TemporaryDirectory(prefix="isoscale-index-")
@@ -143,6 +148,20 @@ class Index(Case):
         few = self.json(*files[:32])
         self.assertEqual((few["index_only"], len(few["index"])), (False, 32))
         self.assertIn("points", few["runs"][0])
+
+    def test_it_says_the_same_however_many_processes_read(self):
+        files = [self.make(f"{i}.h5", f"run{i}", faster=1 + i / 100) for i in range(48)]
+        with open(self.path("7.h5"), "r+b") as file:
+            file.truncate(5000)
+        for form in ("text", "json", "csv", "markdown"):
+            with self.subTest(format=form):
+                arguments = [PROGRAM, "report", "--index", *files, "--format", form]
+                one, many = (subprocess.run(arguments, cwd=self.dir, capture_output=True, text=True,
+                                            timeout=120, check=True, preexec_fn=bound)
+                             for bound in (on_one_core, None))
+                self.assertEqual((one.stdout, one.stderr), (many.stdout, many.stderr))
+                self.assertIn("not read: 7.h5", many.stderr)
+                self.assertIn("run47" if form in ("json", "csv") else "47 runs", many.stdout)
 
     def test_what_needs_more_than_an_index_is_refused(self):
         for arguments in (["--format", "nccl-tests"], ["--trace", "t.json"],
