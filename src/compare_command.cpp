@@ -82,8 +82,8 @@ base::ExitCode compare_command(const config::CompareCommand& command) {
   // 1. Read, and look at each launch.
   const std::vector<analysis::RunFiles> files = read_sides(command);
   using OfWrong = analysis::ReportOptions::OfWrong;
-  const analysis::ReportOptions of_launch{.of_wrong =
-                                              command.anyway ? OfWrong::rates : OfWrong::nothing};
+  analysis::ReportOptions of_launch;
+  if (command.anyway) of_launch.of_wrong = OfWrong::rates;
   std::vector<std::vector<analysis::RunReport>> reports;
   for (const analysis::RunFiles& side : files) {
     auto& of_side = reports.emplace_back();

@@ -165,7 +165,7 @@ class Index(Case):
 
     def test_what_needs_more_than_an_index_is_refused(self):
         for arguments in (["--format", "nccl-tests"], ["--trace", "t.json"],
-                          ["--baseline", "node"], ["--html", "r.html"]):
+                          ["--baseline", "node"]):
             with self.subTest(arguments=arguments):
                 done = self.report("--index", "sample.h5", *arguments, code=2)
                 self.assertIn("--index", done.stderr)
