@@ -57,7 +57,7 @@ const patterns = new Map();
 const size = 6; // pixels after which a pattern repeats
 
 /** A fill of diagonal lines: `paint(pen)` lays the ground, `line` is their colour. */
-function pattern(key, line, paint) {
+function pattern(key, { line, lineWidth = 1.6 }, paint) {
   if (!patterns.has(key)) {
     const tile = document.createElement("canvas");
     tile.width = size;
@@ -65,7 +65,7 @@ function pattern(key, line, paint) {
     const pen = tile.getContext("2d");
     paint(pen);
     pen.strokeStyle = line;
-    pen.lineWidth = 1.6;
+    pen.lineWidth = lineWidth;
     pen.beginPath();
     for (const shift of [-size, 0, size]) {
       pen.moveTo(shift, size);
@@ -79,7 +79,7 @@ function pattern(key, line, paint) {
 
 /** A fill of diagonal lines in a colour. */
 export function striped(colour, background) {
-  return pattern(`${colour} ${background}`, colour, (pen) => {
+  return pattern(`${colour} ${background}`, { line: colour }, (pen) => {
     pen.fillStyle = background;
     pen.fillRect(0, 0, size, size);
     pen.fillStyle = colour;
@@ -89,9 +89,9 @@ export function striped(colour, background) {
   });
 }
 
-/** A full fill with diagonal lines of another colour. */
+/** A full fill with thin diagonal lines of another colour. */
 export function stripedWith(colour, line) {
-  return pattern(`${colour} under ${line}`, line, (pen) => {
+  return pattern(`${colour} under ${line}`, { line, lineWidth: 1 }, (pen) => {
     pen.fillStyle = colour;
     pen.fillRect(0, 0, size, size);
   });

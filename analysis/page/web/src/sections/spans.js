@@ -51,7 +51,7 @@ export function spanSeries(timeline, layout, phase, colours, state) {
         type: "rect",
         shape,
         style: {
-          fill: mixed ? stripedWith(colour, colours.parts.transfer) : communication && shape.width > 2 ? striped(colour, colours.background) : colour,
+          fill: mixed ? stripedWith(colour, colours.background) : communication && shape.width > 2 ? striped(colour, colours.background) : colour,
           stroke: colours.background,
           lineWidth: shape.width > 4 ? 0.7 : 0,
         },
@@ -120,7 +120,7 @@ export function idleSeries(timeline, layout, kind, colours) {
     name: idleNames[kind],
     data,
     encode: { x: [1, 2], y: [0, 3], tooltip: [] },
-    itemStyle: { color: colour },
+    itemStyle: { color: `${colour}66` }, // in the legend as pale as in the picture
     clip: true,
     progressive: 0,
     z: 1,
