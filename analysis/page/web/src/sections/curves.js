@@ -97,21 +97,22 @@ const columns = [
   { title: "throughput", number: true, text: (value) => si(value) },
   { title: "unit" },
   { title: "speed-up", number: true, text: (value) => fixed(value) },
-  { title: "95%", csv: "speed-up, 95%", number: true },
+  { title: "lower ", csv: "speed-up, lower", number: true, text: (value) => fixed(value) },
+  { title: "upper ", csv: "speed-up, upper", number: true, text: (value) => fixed(value) },
   { title: "efficiency", number: true, text: (value) => percent(value) },
-  { title: "95% ", csv: "efficiency, 95%", number: true },
+  { title: "lower  ", csv: "efficiency, lower", number: true, text: (value) => percent(value) },
+  { title: "upper  ", csv: "efficiency, upper", number: true, text: (value) => percent(value) },
   { title: "labels" },
 ];
 
-const range = (interval, text) => (interval ? `${text(interval[0])} to ${text(interval[1])}` : null);
+const ends = (interval) => interval ?? [null, null];
 
 function rows(curves) {
   return curves.flatMap((curve) =>
     curve.points.map((point) => [
       curve.short, point.ranks, point.nodes, point.launches, point.stepTime.median, point.stepTime.lower,
       point.stepTime.upper, point.throughput, point.unit, point.speedup,
-      range(point.speedupInterval, (value) => fixed(value)), point.efficiency, range(point.efficiencyInterval, (value) => percent(value)),
-      point.labels.join(" "),
+      ...ends(point.speedupInterval), point.efficiency, ...ends(point.efficiencyInterval), point.labels.join(" "),
     ]));
 }
 
