@@ -33,17 +33,34 @@ bool are_alike(const LaneSpan& a, const LaneSpan& b, Alike alike) {
   return alike == Alike::microbatch || class_of(a.op) == class_of(b.op);
 }
 
-enum class What : std::uint8_t { work, communication };
+/// When a rank does what in its step, each moment in one of these at most.
+struct Uses {
+  IntervalSet compute, copies, exposed, gap;
+};
 
-IntervalSet times_of(const std::vector<LaneSpan>& spans, What what) {
-  constexpr auto communication = static_cast<std::uint8_t>(LaneOp::communication);
-  std::vector<timeline::Interval> times;
-  for (const LaneSpan& span : spans) {
-    if ((class_of(span.op) == communication) == (what == What::communication)) {
-      times.push_back({.begin = span.start, .end = span.end});
+Uses uses_of(const std::vector<LaneSpan>& spans, const timeline::Interval& step) {
+  const auto times_of = [&](LaneOp what) {
+    std::vector<timeline::Interval> times;
+    for (const LaneSpan& span : spans) {
+      if (class_of(span.op) == static_cast<std::uint8_t>(what)) {
+        times.push_back({.begin = span.start, .end = span.end});
+      }
     }
-  }
-  return timeline::normalise(std::move(times));
+    return timeline::normalise(std::move(times));
+  };
+  IntervalSet left{step};
+  const auto take = [&](LaneOp what) {
+    const IntervalSet times = times_of(what);
+    IntervalSet taken = timeline::intersect(left, times);
+    left = timeline::subtract(left, times);
+    return taken;
+  };
+  Uses uses;
+  uses.compute = take(LaneOp::compute);
+  uses.copies = take(LaneOp::copies);
+  uses.exposed = take(LaneOp::communication);
+  uses.gap = std::move(left);
+  return uses;
 }
 
 }  // namespace
@@ -94,17 +111,23 @@ std::vector<LaneSpan> merged(const std::vector<LaneSpan>& spans, Alike alike, Na
 }
 
 std::vector<LaneIdle> idle_of(const std::vector<LaneSpan>& spans, const timeline::Interval& step) {
-  const IntervalSet free = timeline::subtract({step}, times_of(spans, What::work));
-  const IntervalSet communication = times_of(spans, What::communication);
+  const Uses uses = uses_of(spans, step);
   std::vector<LaneIdle> idle;
-  for (const auto& at : timeline::intersect(free, communication)) {
-    idle.push_back({.kind = LaneIdle::Kind::waiting, .time = at});
+  for (const auto& at : uses.exposed) {
+    idle.push_back({.kind = LaneIdle::Kind::exposed, .time = at});
   }
-  for (const auto& at : timeline::subtract(free, communication)) {
-    idle.push_back({.kind = LaneIdle::Kind::gap, .time = at});
-  }
+  for (const auto& at : uses.gap) idle.push_back({.kind = LaneIdle::Kind::gap, .time = at});
   std::ranges::sort(idle, {}, [](const LaneIdle& at) { return at.time.begin; });
   return idle;
+}
+
+LaneTotals totals_of(const std::vector<LaneSpan>& spans, const timeline::Interval& step) {
+  const Uses uses = uses_of(spans, step);
+  return {.step = step.end - step.begin,
+          .compute = timeline::total(uses.compute),
+          .copies = timeline::total(uses.copies),
+          .exposed = timeline::total(uses.exposed),
+          .gap = timeline::total(uses.gap)};
 }
 
 }  // namespace isoscale::analysis

@@ -53,12 +53,23 @@ enum class Alike : std::uint8_t {
 [[nodiscard]] std::vector<LaneSpan> merged(const std::vector<LaneSpan>& spans, Alike alike,
                                            units::Nanoseconds tolerance, units::Nanoseconds enough);
 
-/// Time of a rank's step in which it neither computes nor copies.
+/// Time of a rank's step in which it neither computes nor copies: communication is exposed while
+/// it runs, whether it transfers or waits; in a gap nothing runs.
 struct LaneIdle {
-  enum class Kind : std::uint8_t { waiting = 0, gap = 1 } kind{};  ///< waiting: it communicates
+  enum class Kind : std::uint8_t { exposed = 0, gap = 1 } kind{};
   timeline::Interval time{};
 };
 [[nodiscard]] std::vector<LaneIdle> idle_of(const std::vector<LaneSpan>& spans,
                                             const timeline::Interval& step);
+
+/// A rank's step, divided: what runs counts once, in the order compute, copies, communication.
+struct LaneTotals {
+  units::Nanoseconds step, compute, copies;
+  units::Nanoseconds exposed;  ///< only communication runs
+  units::Nanoseconds gap;      ///< nothing runs, also before the first op and after the last
+};
+/// Exact: of spans of which none was merged or left out.
+[[nodiscard]] LaneTotals totals_of(const std::vector<LaneSpan>& spans,
+                                   const timeline::Interval& step);
 
 }  // namespace isoscale::analysis

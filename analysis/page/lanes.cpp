@@ -34,6 +34,7 @@ struct Lane {
   Nanoseconds zero;  ///< what is drawn as 0
   std::vector<LaneSpan> spans{};
   std::vector<LaneIdle> idle{};
+  LaneTotals totals{};  ///< of all spans, before any is left out
 };
 
 /// All lanes of a step, on one clock as far as there is one.
@@ -69,7 +70,9 @@ LaneSet lanes_of(const results::PointData& point, const LaneStep& step,
     const timeline::StepTrace& trace = *step.of[static_cast<std::size_t>(lane.rank)];
     lane.spans = spans_of(point.outline.of(lane.rank), trace,
                           {.begin = lane.zero, .end = lane.zero + set.length});
-    lane.idle = idle_of(lane.spans, {.begin = trace.begin, .end = trace.end});
+    const Interval own{.begin = trace.begin, .end = trace.end};
+    lane.idle = idle_of(lane.spans, own);
+    lane.totals = totals_of(lane.spans, own);
   }
   return set;
 }
@@ -232,6 +235,40 @@ void add_spans(const LaneSet& set, Json& timeline) {
   timeline["spans_left_out"] = set.spans_left_out;
 }
 
+Json totals_json(const LaneSet& set) {
+  Json totals = columns({"step", "compute", "copies", "exposed", "gap"});
+  for (const Lane& lane : set.lanes) {
+    totals["step"].push_back(lane.totals.step.value());
+    totals["compute"].push_back(lane.totals.compute.value());
+    totals["copies"].push_back(lane.totals.copies.value());
+    totals["exposed"].push_back(lane.totals.exposed.value());
+    totals["gap"].push_back(lane.totals.gap.value());
+  }
+  return totals;
+}
+
+/// Means over the lanes and all traced steps that count; null where no lane has a breakdown.
+Json breakdown_json(const LaneSet& set, const BreakdownResult& of) {
+  Breakdown sum;
+  int count = 0;
+  for (const Lane& lane : set.lanes) {
+    const auto at = std::ranges::find(of.ranks, lane.rank);
+    if (at == of.ranks.end()) continue;
+    sum += of.of_rank[static_cast<std::size_t>(at - of.ranks.begin())];
+    ++count;
+  }
+  if (count == 0) return nullptr;
+  sum *= 1.0 / count;
+  return {{"steps", of.steps},
+          {"step", drawn(sum.step, 9)},
+          {"transfer", drawn(sum.transfer, 9)},
+          {"wait", drawn(sum.wait, 9)},
+          {"bubble", drawn(sum.bubble, 9)},
+          {"gap", drawn(sum.gap, 9)},
+          {"wait_known", of.wait_known},
+          {"bubble_known", of.bubble_known}};
+}
+
 Json idle_json(const LaneSet& set) {
   Json idle = columns({"lane", "start", "length", "kind"});
   for (std::size_t lane = 0; lane < set.lanes.size(); ++lane) {
@@ -269,6 +306,8 @@ Json lanes(std::span<const results::RankFacts> facts, const PointReport& point,
   timeline["lanes"] = std::move(of_lanes);
   add_spans(set, timeline);
   timeline["idle"] = idle_json(set);
+  timeline["totals"] = totals_json(set);
+  timeline["breakdown"] = breakdown_json(set, point.breakdown);
   timeline["left_out"] = step->traced() - set.lanes.size();
   return timeline;
 }

@@ -72,12 +72,15 @@ for (const clipboard of ["the clipboard", "no clipboard"]) {
     await page.waitForFunction(() => window.copied !== undefined);
     const { columns, rows } = await page.evaluate(() => {
       const { table: of } = window.isoscale.charts.efficiency.spec;
-      return { columns: of.columns.map(({ title }) => title), rows: of.rows };
+      return { columns: of.columns.map(({ title, csv }) => csv ?? title), rows: of.rows };
     });
     const text = await page.evaluate(() => window.copied);
     // A textarea has line feeds alone.
     const parsed = parseCsv(text.replaceAll("\r\n", "\n"));
     assert.deepEqual(parsed[0], columns);
+    // Cells on the page name their unit; numbers alone need it in their heading.
+    assert.ok(parsed[0].includes("step time / s"));
+    assert.equal(await table.getByRole("columnheader", { name: "step time", exact: true }).count(), 1);
     assert.deepEqual(parsed.slice(1), rows.map((row) => row.map((value) => (value === null ? "" : String(value)))));
     assert.ok(rows.flat().some((value) => typeof value === "number" && !Number.isInteger(value)));
     await leave();

@@ -270,7 +270,7 @@ export function timelineStep(option, from) {
   const drawn = timeline.spans.length.reduce((sum, at) => sum + at, 0) - timeline.merged_gaps;
   if (timeline.spans_left_out === 0) assert.ok(Math.abs(drawn - measured) <= clipped, `${drawn} ns drawn, ${measured} ns measured`);
   else assert.ok(drawn <= measured + clipped, `${drawn} ns drawn, ${measured} ns measured`);
-  for (const [kind, name] of ["idle: bubble or wait", "idle: gap"].entries()) {
+  for (const [kind, name] of ["exposed communication", "gap"].entries()) {
     const drawn = option.series.find((at) => at.name === name)?.data ?? [];
     assert.equal(drawn.length, timeline.idle.kind.filter((at) => at === kind).length, name);
   }

@@ -78,6 +78,39 @@ TEST(Lanes, OfAPipelineAreItsStagesOnOneClock) {
   EXPECT_EQ(timeline["merged"], 1);
 }
 
+/// Seconds of a column of timeline["totals"].
+double total(const Json& timeline, const char* name, std::size_t lane) {
+  return timeline["totals"][name][lane].get<double>() * 1e-9;
+}
+
+TEST(Lanes, DivideEachStepAsTheBreakdownDoes) {
+  const results::RunData run = samples::two_curves();
+  for (const std::size_t index : {1U, 2U, 4U}) {
+    const results::PointData& data = run.points[index];
+    PointReport point;
+    point.data = &data;
+    point.breakdown = breakdown(data);
+    const Json timeline = lanes({}, point, {});
+    const auto& of_rank = point.breakdown.of_rank;
+    ASSERT_EQ(timeline["lanes"].size(), of_rank.size());
+    ASSERT_EQ(point.breakdown.steps, 1U);  // a mean over steps is this step's
+    double wait = 0, transfer = 0;
+    for (std::size_t rank = 0; rank < of_rank.size(); ++rank) {
+      const Breakdown& of = of_rank[rank];
+      EXPECT_NEAR(total(timeline, "step", rank), of.step, 1e-15);
+      EXPECT_NEAR(total(timeline, "compute", rank), of.compute, 1e-15);
+      EXPECT_NEAR(total(timeline, "copies", rank), of.copies, 1e-15);
+      EXPECT_NEAR(total(timeline, "exposed", rank), of.transfer + of.wait + of.bubble, 1e-15);
+      EXPECT_NEAR(total(timeline, "gap", rank), of.gap + of.other, 1e-15);
+      transfer += of.transfer / static_cast<double>(of_rank.size());
+      wait += of.wait / static_cast<double>(of_rank.size());
+    }
+    EXPECT_NEAR(timeline["breakdown"]["transfer"].get<double>(), transfer, 1e-15);
+    EXPECT_NEAR(timeline["breakdown"]["wait"].get<double>(), wait, 1e-15);
+  }
+  EXPECT_TRUE(lanes_of(run.points[2])["breakdown"].is_null());
+}
+
 /// A point of pp = 2, tp = 2, dp = 8, whose ranks all do one thing.
 results::PointData mixed() {
   const mesh::Shape shape{.tp = 2, .dp = 8, .pp = 2};
@@ -164,6 +197,29 @@ TEST(Lanes, PutNeighboursTogetherAndKeepTheirTime) {
   EXPECT_EQ(timeline["merged"].get<std::size_t>() + spans["length"].size(), ops);
   EXPECT_EQ(timeline["spans_left_out"], 0);
   EXPECT_EQ(timeline["ops"], Json{"compute"});
+}
+
+TEST(Lanes, KnowWhatIsExposedHoweverLittleIsDrawn) {
+  // 900 times 8 ns of computing, 3 ns of communication and 1 ns of nothing, on one stream.
+  constexpr int rounds = 900;
+  Script script;
+  std::vector<std::pair<int, int>> spans;
+  for (int i = 0; i < rounds; ++i) {
+    script.compute(0).all_reduce(mesh::Axis::tp, 0);
+    spans.emplace_back(12 * i, 12 * i + 8);
+    spans.emplace_back(12 * i + 8, 12 * i + 11);
+  }
+  const results::PointData data =
+      samples::point({}, {script}, {{samples::trace(0, {0, 12 * rounds}, spans)}});
+  for (const std::size_t most : {2000U, 50U, 1U}) {
+    const Json totals = lanes_of(data, {.spans = most})["totals"];
+    EXPECT_EQ(totals["step"], Json{12 * rounds});
+    EXPECT_EQ(totals["compute"], Json{8 * rounds});
+    EXPECT_EQ(totals["exposed"], Json{3 * rounds});
+    EXPECT_EQ(totals["gap"], Json{rounds});
+  }
+  // Boxes that hold both say so: they are no computation.
+  EXPECT_EQ(lanes_of(data, {.spans = 50})["ops"], Json{"mixed"});
 }
 
 TEST(Lanes, MergeOnlyWhatIsAlike) {

@@ -44,6 +44,14 @@ export function bytes(value) {
   return si(value, "B");
 }
 
+/** Three digits of a size of memory, in powers of two: "1.96 TiB". */
+export function memory(value) {
+  if (!known(value)) return missing;
+  const [factor, unit] = [[2 ** 50, "PiB"], [2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]]
+    .find(([least]) => Math.abs(value) >= least * 0.9995) ?? [1, "B"];
+  return `${digits(value / factor)} ${unit}`;
+}
+
 export function fixed(value, places = 2) {
   return known(value) ? value.toFixed(places) : missing;
 }

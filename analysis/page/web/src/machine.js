@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // What a run was made on and when, in words.
-import { si } from "./format.js";
+import { memory as memoryText } from "./format.js";
 
 const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
@@ -34,7 +34,7 @@ function models(run) {
 
 function nodeText(kind) {
   const { cores, memory_total: memory } = kind.number;
-  return [kind.text.cpu_model, cores ? plural(cores, "core") : "", memory ? si(memory, "B") : ""].filter(Boolean).join(", ");
+  return [kind.text.cpu_model, cores ? plural(cores, "core") : "", memory ? memoryText(memory) : ""].filter(Boolean).join(", ");
 }
 
 /** node2 before node10. */

@@ -12,7 +12,7 @@ const share = "share";
 /** @typedef {{name: string, parts: object, hidden: number|null, whole: number, note: string}} Bar */
 
 /** Black or white, whichever is read better on a colour (relative luminance as in WCAG 2). */
-function ink(hex) {
+export function ink(hex) {
   const channel = (at) => {
     const value = parseInt(hex.slice(at, at + 2), 16) / 255;
     return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
@@ -108,6 +108,6 @@ export function partsOption(bars, colours, { unit, labels, across = false, isNar
 export const unitSwitch = { name: "unit", label: "bars", choices: [share, "seconds"] };
 
 /** Columns of the parts, for tables; unit of all: seconds. */
-export const partColumns = [...partNames, hidden].map((title) => ({ title: `${title} / s`, number: true, text: (value) => (value === null ? missing : seconds(value)) }));
+export const partColumns = [...partNames, hidden].map((title) => ({ title, csv: `${title} / s`, number: true, text: (value) => (value === null ? missing : seconds(value)) }));
 
 export const partCells = (parts, hiddenSeconds) => [...partNames.map((name) => parts?.[name] ?? null), hiddenSeconds ?? null];

@@ -4,10 +4,14 @@
 
 const communication = new Set([
   "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "gather", "scatter", "all_to_all", "barrier", "exchange",
+  "communication", // several put together
 ]);
-const copies = new Set(["copy", "cast", "advise"]);
+const copies = new Set(["copy", "cast", "advise", "copies"]);
 
 export const isCommunication = (op) => communication.has(op);
+
+/** Of boxes that stand for ops of several classes, communication among them or not. */
+export const isMixed = (op) => op === "mixed";
 
 /** Phases that belong to no microbatch. */
 export function phaseColour(colours, phase) {
@@ -50,24 +54,18 @@ export function textColour(colours, phase) {
 }
 
 const patterns = new Map();
+const size = 6; // pixels after which a pattern repeats
 
-/** A fill of diagonal lines in a colour. */
-export function striped(colour, background) {
-  const key = `${colour} ${background}`;
+/** A fill of diagonal lines: `paint(pen)` lays the ground, `line` is their colour. */
+function pattern(key, { line, lineWidth = 1.6 }, paint) {
   if (!patterns.has(key)) {
-    const size = 6;
     const tile = document.createElement("canvas");
     tile.width = size;
     tile.height = size;
     const pen = tile.getContext("2d");
-    pen.fillStyle = background;
-    pen.fillRect(0, 0, size, size);
-    pen.fillStyle = colour;
-    pen.globalAlpha = 0.35;
-    pen.fillRect(0, 0, size, size);
-    pen.globalAlpha = 1;
-    pen.strokeStyle = colour;
-    pen.lineWidth = 1.6;
+    paint(pen);
+    pen.strokeStyle = line;
+    pen.lineWidth = lineWidth;
     pen.beginPath();
     for (const shift of [-size, 0, size]) {
       pen.moveTo(shift, size);
@@ -77,4 +75,24 @@ export function striped(colour, background) {
     patterns.set(key, { image: tile, repeat: "repeat", imageWidth: size, imageHeight: size });
   }
   return patterns.get(key);
+}
+
+/** A fill of diagonal lines in a colour. */
+export function striped(colour, background) {
+  return pattern(`${colour} ${background}`, { line: colour }, (pen) => {
+    pen.fillStyle = background;
+    pen.fillRect(0, 0, size, size);
+    pen.fillStyle = colour;
+    pen.globalAlpha = 0.35;
+    pen.fillRect(0, 0, size, size);
+    pen.globalAlpha = 1;
+  });
+}
+
+/** A full fill with thin diagonal lines of another colour. */
+export function stripedWith(colour, line) {
+  return pattern(`${colour} under ${line}`, { line, lineWidth: 1 }, (pen) => {
+    pen.fillStyle = colour;
+    pen.fillRect(0, 0, size, size);
+  });
 }

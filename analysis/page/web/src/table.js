@@ -7,6 +7,7 @@ import { missing } from "./format.js";
 /**
  * @typedef {object} Column
  * @property {string} title
+ * @property {string} [csv] heading in the CSV, which has values in one unit; the title without
  * @property {(value: any) => string} [text] how a cell shows its value; as it is without
  * @property {boolean} [number] right-aligned; sorts by value
  * @property {(value: any) => string|null} [look] class of a cell that has a value
@@ -22,9 +23,11 @@ function csvCell(value) {
 
 /** Columns and rows as CSV, values as they are and not as they are shown. */
 export function csv(columns, rows) {
-  const lines = [columns.map((column) => csvCell(column.title)), ...rows.map((row) => row.map(csvCell))];
+  const lines = [columns.map((column) => csvCell(column.csv ?? column.title)), ...rows.map((row) => row.map(csvCell))];
   return lines.map((line) => line.join(",")).join("\r\n") + "\r\n";
 }
+
+const longText = 28; // letters
 
 function compare(a, b) {
   const none = (value) => value === null || value === undefined;
@@ -36,9 +39,10 @@ function compare(a, b) {
 /**
  * @param {Column[]} columns
  * @param {any[][]} rows values by column; null = not known
- * @param {{caption?: string, id?: string, most?: number}} [how] most: rows shown at first
+ * @param {{caption?: string, id?: string, most?: number, stacks?: boolean}} [how] most: rows shown at
+ *   first; stacks: in a narrow window a row becomes a block of named lines
  */
-export function table(columns, rows, { caption = "", id, most = 200 } = {}) {
+export function table(columns, rows, { caption = "", id, most = 200, stacks = false } = {}) {
   let order = rows.map((_, i) => i);
   let sorted = { column: -1, descending: false };
   let shown = most;
@@ -49,16 +53,19 @@ export function table(columns, rows, { caption = "", id, most = 200 } = {}) {
       el("button", { type: "button", on: { click: () => sortBy(i) } }, column.title)),
   );
   function cell(column, value) {
-    const shownText = value === null || value === undefined ? missing : (column.text?.(value) ?? String(value));
-    const look = value === null || value === undefined ? null : column.look?.(value);
-    return el("td", { class: [column.number ? "number" : null, look].filter(Boolean).join(" ") || null }, shownText);
+    const isMissing = value === null || value === undefined;
+    const shownText = isMissing ? missing : (column.text?.(value) ?? String(value));
+    const look = isMissing ? "none" : column.look?.(value);
+    // Long texts get room to be read in: the table scrolls before they stand word by word.
+    const long = !column.number && shownText.length > longText ? "long" : null;
+    return el("td", { class: [column.number ? "number" : null, look, long].filter(Boolean).join(" ") || null, "data-title": stacks ? column.title : null }, shownText);
   }
   function fill() {
     body.replaceChildren(
       ...order.slice(0, shown).map((i) => el("tr", {}, columns.map((column, c) => cell(column, rows[i][c])))),
     );
     more.hidden = shown >= rows.length;
-    more.textContent = `show all ${rows.length} rows`;
+    more.textContent = `${Math.min(shown, rows.length)} of ${rows.length} shown; show all`;
   }
   function sortBy(column) {
     sorted = { column, descending: sorted.column === column && !sorted.descending };
@@ -82,7 +89,7 @@ export function table(columns, rows, { caption = "", id, most = 200 } = {}) {
       },
     },
   }, "copy as CSV");
-  return el("div", { class: "table", id },
+  return el("div", { class: stacks ? "table stacks" : "table", id },
     el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption || "table" },
       el("table", {}, caption ? el("caption", {}, caption) : null, el("thead", {}, el("tr", {}, headers)), body)),
     el("div", { class: "actions" }, copy, more),

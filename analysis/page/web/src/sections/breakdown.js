@@ -27,10 +27,10 @@ function barOf(point, name) {
 const columns = [
   { title: "curve" },
   { title: "ranks", number: true },
-  { title: "traced step / s", number: true, text: seconds },
+  { title: "traced step", csv: "traced step / s", number: true, text: seconds },
   ...partColumns,
   { title: "communication ratio", number: true, text: (value) => percent(value) },
-  { title: "schedule's bubble / s", number: true, text: seconds },
+  { title: "schedule's bubble", csv: "schedule's bubble / s", number: true, text: seconds },
   { title: "traced steps", number: true },
   { title: "labels" },
 ];

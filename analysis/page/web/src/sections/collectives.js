@@ -70,16 +70,20 @@ function fitOf(line, op) {
 
 const isSound = (line) => !line.labels.some((label) => unsound.includes(label));
 
-function measured(line, i, value, colours) {
+// Of lines that lie upon each other both are seen: those below are wider, those above broken.
+const dashes = ["solid", [9, 4], [9, 3, 2, 3]];
+const strokeOf = (i, count) => ({ type: dashes[i % dashes.length], width: 1.5 + Math.min(2, count - 1 - i) });
+
+function measured(line, i, { value, colours, count }) {
   const colour = colours.series[i % colours.series.length];
   const hollow = isSound(line) ? {} : { itemStyle: { color: colours.background, borderColor: colour, borderWidth: 2 } };
   return {
     type: "line",
     name: line.name,
     symbol: symbols[i % symbols.length],
-    symbolSize: 6,
+    symbolSize: 6 + 3 * Math.min(2, count - 1 - i), // those below look out from under those above
     itemStyle: { color: colour },
-    lineStyle: { color: colour, width: 1.5 },
+    lineStyle: { color: colour, ...strokeOf(i, count) },
     data: line.rows.filter((row) => row.bytes > 0 && value(row) > 0).map((row) => ({
       value: [row.bytes, value(row)],
       row,
@@ -99,7 +103,7 @@ function fitted(line, op, i, value, colours) {
     silent: true,
     z: 1,
     itemStyle: { color: colours.ideal },
-    lineStyle: { color: colours.series[i % colours.series.length], type: "dashed", width: 1, opacity: 0.9 },
+    lineStyle: { color: colours.series[i % colours.series.length], type: "dotted", width: 1, opacity: 0.9 },
     data: fit.samples.filter((at) => at.bytes > 0 && at.fitted > 0).map((at) => [at.bytes, value(at.bytes, at.fitted)]),
   }];
 }
@@ -136,7 +140,7 @@ function pictureOf({ id, title, note, lines, op, numbers, value, fit, text }) {
       dataZoom: zoom,
       tooltip: tooltip(text),
       series: [
-        ...lines.map((line, i) => measured(line, i, value, colours)),
+        ...lines.map((line, i) => measured(line, i, { value, colours, count: lines.length })),
         ...lines.flatMap((line, i) => fitted(line, op, i, fit(line), colours)),
       ],
     }),
@@ -146,10 +150,10 @@ function pictureOf({ id, title, note, lines, op, numbers, value, fit, text }) {
 function numbersOf(lines) {
   return {
     columns: [
-      { title: "line" }, { title: "size", number: true, text: bytes }, { title: "time / s", number: true, text: seconds },
+      { title: "line" }, { title: "size", number: true, text: bytes }, { title: "time", csv: "time / s", number: true, text: seconds },
       { title: "lower", number: true, text: seconds }, { title: "upper", number: true, text: seconds },
       { title: "99% of calls", number: true, text: seconds },
-      { title: "algbw / B/s", number: true, text: (value) => si(value) }, { title: "busbw / B/s", number: true, text: (value) => si(value) },
+      { title: "algbw", csv: "algbw / B/s", number: true, text: (value) => si(value, "B/s") }, { title: "busbw", csv: "busbw / B/s", number: true, text: (value) => si(value, "B/s") },
       { title: "wrong", number: true }, { title: "class" }, { title: "labels" }, { title: "status" },
     ],
     rows: lines.flatMap((line) => line.rows.map((row) => [
@@ -164,7 +168,7 @@ function bestText(op, lines) {
     const best = line.rows.reduce((top, row) => (row.busbw > (top?.busbw ?? 0) ? row : top), null);
     const least = line.rows.reduce((top, row) => (known(row.time.median) && row.time.median < (top?.time.median ?? Infinity) ? row : top), null);
     if (!best || !least) return null;
-    return `${line.name}: at most ${si(best.busbw, "B/s")} busbw at ${bytes(best.bytes)}, at least ${seconds(least.time.median)}`;
+    return `${line.name}: at most ${si(best.busbw, "B/s")} busbw at ${bytes(best.bytes)}, shortest call ${seconds(least.time.median)}`;
   }).filter(Boolean);
 }
 
@@ -174,7 +178,7 @@ function content(micro, op) {
   const sized = lines.filter((line) => line.rows.some((row) => row.bytes > 0 && row.time.median > 0));
   const wrong = lines.reduce((all, line) => all + line.rows.filter((row) => row.wrong > 0).length, 0);
   const fits = sized.some((line) => fitOf(line, op));
-  const note = `${fits ? "dashed: the calibration's fit; " : ""}hollow: labelled, no scaling result`;
+  const note = `${fits ? "dotted: the calibration's fit; " : ""}hollow: labelled, no scaling result`;
   const best = bestText(op, lines);
   const most = 8;
   const words = el("ul", { class: "saying" }, best.slice(0, most).map((text) => el("li", {}, text)),

@@ -9,7 +9,7 @@ import { changingChart, oneOf } from "../select.js";
 import { table } from "../table.js";
 import { ranksAxis } from "./curves.js";
 import { differenceCharts } from "./differences.js";
-import { upright } from "./whiskers.js";
+import { endOf, whiskers } from "./whiskers.js";
 
 const dashes = ["solid", "dashed", "dotted", "dashed"];
 const known = (value) => typeof value === "number";
@@ -120,7 +120,7 @@ function sideLines(curve, compare, colours, view) {
           itemStyle: point.labels.length + point.marks.length > 0 ? { color: colours.background, borderColor: colour, borderWidth: 2 } : undefined,
         })),
       },
-      ...(bars.length > 0 ? [upright(side.side, colour, bars.map((point) => [point.ranks, ...view.interval(point)]))] : []),
+      ...(bars.length > 0 ? [whiskers(side.side, colour, bars.map((point) => [point.ranks, ...view.interval(point)]))] : []),
     ];
   });
 }
@@ -129,7 +129,7 @@ function curveNumbers(curve) {
   return {
     columns: [
       { title: "side" }, { title: "ranks", number: true }, { title: "nodes", number: true }, { title: "launches", number: true },
-      { title: "step time / s", number: true, text: seconds }, { title: "lower", number: true, text: seconds }, { title: "upper", number: true, text: seconds },
+      { title: "step time", csv: "step time / s", number: true, text: seconds }, { title: "lower", number: true, text: seconds }, { title: "upper", number: true, text: seconds },
       { title: "throughput", number: true, text: (value) => si(value) }, { title: "unit" },
       { title: "efficiency", number: true, text: (value) => percent(value) },
       { title: "FLOP/s per rank", number: true, text: (value) => si(value) },
@@ -150,17 +150,20 @@ const asCurves = (curve) => curve.sides.map((side) => ({ points: side.points }))
 function curveChart(curve, compare, name) {
   const view = views[name];
   const marked = curve.sides.some((side) => side.points.some((point) => point.labels.length + point.marks.length > 0));
+  const points = curve.sides.flatMap((side) => side.points).filter((point) => known(view.value(point)));
+  const values = points.map(view.value);
+  const intervals = points.map(view.interval).filter(Boolean);
   const unit = name === "throughput" ? curve.sides[0]?.points[0]?.throughput.unit : "";
   return changingChart({
     id: `compare-${name}`,
     title: unit ? `${view.title}, ${unit}` : view.title,
-    note: ["bars: 95% over launches", marked ? "hollow: labelled or unlike" : null,
+    note: ["whiskers: 95% over launches, with an arrow where they go on", marked ? "hollow: labelled or unlike" : null,
       curve.marks.length > 0 ? `unlike: ${curve.marks.join(", ")}` : null, name === "efficiency" ? curve.no_baseline : null].filter(Boolean).join("; "),
     switches: [{ name: "x", label: "ranks", choices: ["log", "linear"] }, { name: "y", label: "values", choices: ["from 0", "close up"] }],
     table: curveNumbers(curve),
     option: (colours, state) => ({
       xAxis: ranksAxis(asCurves(curve), state.x),
-      yAxis: { type: "value", min: state.y === "from 0" ? 0 : undefined, scale: state.y !== "from 0", axisLabel: { formatter: (value) => (name === "efficiency" ? percent(value, 0) : si(value)) } },
+      yAxis: { type: "value", min: state.y === "from 0" ? 0 : undefined, max: endOf(values, intervals, "value"), scale: state.y !== "from 0", axisLabel: { formatter: (value) => (name === "efficiency" ? percent(value, 0) : si(value)) } },
       dataZoom: [{ type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl", filterMode: "none" }],
       tooltip: {
         formatter: ({ seriesName, value, data: item }) =>

@@ -5,33 +5,7 @@ import { chart } from "../chart.js";
 import { el } from "../dom.js";
 import { fixed, percent, seconds, si } from "../format.js";
 import { symbols } from "../theme.js";
-
-/** The 95% intervals of a series, as whiskers. Items: [x, lower, upper]. */
-function whiskers(name, colour, items) {
-  return {
-    type: "custom",
-    name,
-    data: items,
-    encode: { x: 0, y: [1, 2] },
-    silent: true,
-    itemStyle: { color: colour },
-    z: 1,
-    renderItem(_, api) {
-      const [x, low] = api.coord([api.value(0), api.value(1)]);
-      const high = api.coord([api.value(0), api.value(2)])[1];
-      const style = { stroke: colour, lineWidth: 1.5, opacity: 0.8 };
-      const bar = (shape) => ({ type: "line", shape, style });
-      return {
-        type: "group",
-        children: [
-          bar({ x1: x, y1: low, x2: x, y2: high }),
-          bar({ x1: x - 4, y1: low, x2: x + 4, y2: low }),
-          bar({ x1: x - 4, y1: high, x2: x + 4, y2: high }),
-        ],
-      };
-    },
-  };
-}
+import { beginOf, endOf, whiskers } from "./whiskers.js";
 
 /**
  * Lines over ranks, one for each curve, with whiskers where there are intervals.
@@ -53,6 +27,7 @@ export function lines(curves, colours, value, interval) {
           // Hollow where ranks shared cores and the like: no scaling result.
           itemStyle: point.labels.length > 0 ? { color: colours.background, borderColor: colour, borderWidth: 2 } : undefined,
           labels: point.labels,
+          interval: interval(point),
         })),
         symbol: symbols[i % symbols.length],
         symbolSize: 8,
@@ -94,6 +69,19 @@ function ideal(colours, ranks, value) {
   };
 }
 
+/** An axis of values: their intervals do not set its ends where they are much wider. */
+function valueAxis(curves, type, { value, interval, and = [] }) {
+  const points = curves.flatMap((curve) => curve.points).filter((point) => value(point) !== null);
+  const values = [...points.map(value), ...and];
+  const intervals = points.map(interval).filter(Boolean);
+  return {
+    type,
+    logBase: 2,
+    min: type === "log" ? beginOf(values, intervals) : 0,
+    max: endOf(values, intervals, type),
+  };
+}
+
 const scales = [{ name: "x", label: "ranks", choices: ["log", "linear"] }];
 const bothScales = [...scales, { name: "y", label: "values", choices: ["log", "linear"] }];
 const zoom = [{ type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl", filterMode: "none" }];
@@ -103,21 +91,28 @@ const columns = [
   { title: "ranks", number: true },
   { title: "nodes", number: true },
   { title: "launches", number: true },
-  { title: "step time / s", number: true, text: seconds },
+  { title: "step time", csv: "step time / s", number: true, text: seconds },
   { title: "lower", number: true, text: seconds },
   { title: "upper", number: true, text: seconds },
   { title: "throughput", number: true, text: (value) => si(value) },
   { title: "unit" },
   { title: "speed-up", number: true, text: (value) => fixed(value) },
+  { title: "lower ", csv: "speed-up, lower", number: true, text: (value) => fixed(value) },
+  { title: "upper ", csv: "speed-up, upper", number: true, text: (value) => fixed(value) },
   { title: "efficiency", number: true, text: (value) => percent(value) },
+  { title: "lower  ", csv: "efficiency, lower", number: true, text: (value) => percent(value) },
+  { title: "upper  ", csv: "efficiency, upper", number: true, text: (value) => percent(value) },
   { title: "labels" },
 ];
+
+const ends = (interval) => interval ?? [null, null];
 
 function rows(curves) {
   return curves.flatMap((curve) =>
     curve.points.map((point) => [
       curve.short, point.ranks, point.nodes, point.launches, point.stepTime.median, point.stepTime.lower,
-      point.stepTime.upper, point.throughput, point.unit, point.speedup, point.efficiency, point.labels.join(" "),
+      point.stepTime.upper, point.throughput, point.unit, point.speedup,
+      ...ends(point.speedupInterval), point.efficiency, ...ends(point.efficiencyInterval), point.labels.join(" "),
     ]));
 }
 
@@ -125,24 +120,27 @@ function tooltip(show) {
   return {
     trigger: "item",
     formatter: ({ seriesName, value, data }) =>
-      `${seriesName}\n${value[0]} ranks: ${show(value[1])}${data?.labels?.length ? `\n${data.labels.join(", ")}` : ""}`,
+      `${seriesName}\n${value[0]} ranks: ${show(value[1])}${data?.interval ? `\n95%: ${show(data.interval[0])} to ${show(data.interval[1])}` : ""}${data?.labels?.length ? `\n${data.labels.join(", ")}` : ""}`,
   };
 }
+
+const efficiency = { value: (point) => point.efficiency, interval: (point) => point.efficiencyInterval };
+const speedup = { value: (point) => point.speedup, interval: (point) => point.speedupInterval };
 
 function efficiencyChart(curves, numbers) {
   return chart({
     id: "efficiency",
     title: "Efficiency",
-    note: "throughput per rank against the baseline; whiskers: 95%; hollow: labelled, no scaling result",
+    note: "throughput per rank against the baseline; whiskers: 95%, with an arrow where they go on; hollow: labelled, no scaling result",
     switches: scales,
     table: numbers,
     option: (colours, state) => ({
       xAxis: ranksAxis(curves, state.x),
-      yAxis: { type: "value", min: 0, axisLabel: { formatter: (value) => percent(value, 0) } },
+      yAxis: { ...valueAxis(curves, "value", { ...efficiency, and: [1] }), axisLabel: { formatter: (value) => percent(value, 0) } },
       tooltip: tooltip((value) => percent(value)),
       dataZoom: zoom,
       series: [
-        ...lines(curves, colours, (point) => point.efficiency, (point) => point.efficiencyInterval),
+        ...lines(curves, colours, efficiency.value, efficiency.interval),
         ideal(colours, allRanks(curves), () => 1),
       ],
     }),
@@ -159,11 +157,11 @@ function speedupChart(curves, numbers) {
     table: numbers,
     option: (colours, state) => ({
       xAxis: ranksAxis(curves, state.x),
-      yAxis: { type: state.y === "log" ? "log" : "value", logBase: 2, min: state.y === "log" ? undefined : 0 },
+      yAxis: valueAxis(curves, state.y === "log" ? "log" : "value", { ...speedup, and: onNodes ? [] : allRanks(curves) }),
       tooltip: tooltip((value) => fixed(value)),
       dataZoom: zoom,
       series: [
-        ...lines(curves, colours, (point) => point.speedup, (point) => point.speedupInterval),
+        ...lines(curves, colours, speedup.value, speedup.interval),
         ...(onNodes ? [] : [ideal(colours, allRanks(curves), (n) => n)]),
       ],
     }),
@@ -187,8 +185,8 @@ function throughputCharts(curves, numbers) {
       option: (colours, state) => ({
         xAxis: ranksAxis(own, state.x),
         yAxis: {
-          type: state.y === "log" ? "log" : "value",
-          min: state.y === "log" ? undefined : 0,
+          ...valueAxis(own, state.y === "log" ? "log" : "value", { value: (point) => point.throughput, interval: spread }),
+          logBase: 10,
           axisLabel: { formatter: (value) => si(value) },
         },
         tooltip: tooltip((value) => si(value, unit)),

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // How far sides are apart, point by point, and which causes that goes to.
+import { partOfCause } from "../causes.js";
 import { fixed, missing, percent, seconds } from "../format.js";
 import { intervals } from "./whiskers.js";
 
@@ -50,12 +51,14 @@ const sizes = {
     text: (value) => `${value > 0 ? "+" : ""}${percent(value)}`,
     axis: (value) => percent(value, 0),
     name: "change of throughput",
+    least: 0.1,
   },
   efficiency: {
     of: (at) => ({ value: at.efficiency.points, lower: at.efficiency.lower, upper: at.efficiency.upper }),
     text: (value) => `${value > 0 ? "+" : ""}${fixed(value, 1)} points`,
     axis: (value) => fixed(value, 0),
     name: "difference of efficiency in points",
+    least: 10,
   },
 };
 
@@ -76,7 +79,7 @@ function differenceChart(compare, names) {
   return {
     id: "compare-differences",
     title: `Against ${compare.sides[0].name}`,
-    note: `left of the line: slower than ${compare.sides[0].name}; whiskers: 95% over launches, none below 3 launches a side` +
+    note: `left of the line: slower than ${compare.sides[0].name}; whiskers: 95% over launches, with an arrow where they go on, none below 3 launches a side` +
       `${gate ? "; dashed red: the gate" : ""}${marked ? "; *: unlike, compared anyway" : ""}`,
     switches: [{ name: "what", label: "show", choices: differences.some((at) => known(at.efficiency.points)) ? ["throughput", "efficiency"] : ["throughput"] }],
     height: heightOf(rows.length),
@@ -93,13 +96,15 @@ function differenceChart(compare, names) {
     },
     option: (colours, state) => {
       const size = sizes[state.what];
+      // However wide intervals are, the differences themselves are to be seen.
+      const widest = (items) => 5 * Math.max(size.least, ...items.map(({ value }) => Math.abs(value)));
       const items = differences.map((at, row) => ({ at, row, ...size.of(at) })).filter(({ value }) => known(value));
       return {
         grid: { top: 26 },
         xAxis: { type: "value", scale: true, name: size.name, nameLocation: "middle", nameGap: 26, axisLabel: { formatter: size.axis },
           // The line of no difference and the gate are always in the picture.
-          min: ({ min }) => Math.min(min, state.what === "throughput" && gate ? -1.4 * gate.loss : 0),
-          max: ({ max }) => Math.max(max, 0) },
+          min: ({ min }) => Math.max(-widest(items), Math.min(min, state.what === "throughput" && gate ? -1.4 * gate.loss : 0)),
+          max: ({ max }) => Math.min(widest(items), Math.max(max, 0)) },
         yAxis: rowAxis(rows),
         tooltip: {
           formatter: ({ data: item }) => {
@@ -145,10 +150,12 @@ const ways = {
   },
 };
 
-/** A colour for each cause, the parts of a step as everywhere. */
-function causeColour(colours, cause, index) {
-  if (cause === "other causes") return colours.parts.gap;
-  return colours.series[index % colours.series.length];
+/** Causes of one part of a step have its colour, as in reports; here they differ in strength. */
+function causeColour(colours, causes, cause) {
+  const part = partOfCause(cause);
+  const alike = causes.filter((at) => partOfCause(at) === part);
+  const strength = 1 - (0.6 * alike.indexOf(cause)) / Math.max(2, alike.length - 1);
+  return `${colours.parts[part]}${Math.round(255 * strength).toString(16)}`;
 }
 
 function whyChart(compare, names) {
@@ -184,12 +191,12 @@ function whyChart(compare, names) {
         yAxis: rowAxis(rowNames(compare, names, shown)),
         tooltip: { formatter: ({ seriesName, dataIndex, value }) => `${shown[dataIndex].curve}\n${shown[dataIndex].side} against ${first}, ${shown[dataIndex].ranks} ranks\n${seriesName}: ${known(value) ? way.text(value) : missing}` },
         series: causes
-          .map((cause, i) => ({
+          .map((cause) => ({
             type: "bar",
             name: cause,
             stack: "why",
             barMaxWidth: 18,
-            itemStyle: { color: causeColour(colours, cause, i), borderColor: colours.background, borderWidth: 1 },
+            itemStyle: { color: causeColour(colours, causes, cause), borderColor: colours.background, borderWidth: 1 },
             data: shown.map((at) => way.parts(at).find((part) => part.cause === cause)?.value ?? null),
           }))
           .filter(({ data }) => data.some(known)),

@@ -41,8 +41,8 @@ function numbersOf(lines) {
   return {
     columns: [
       { title: "line" }, { title: "m", number: true }, { title: "n", number: true }, { title: "k", number: true },
-      { title: "batch", number: true }, { title: "time / s", number: true, text: seconds },
-      { title: "rate / FLOP/s", number: true, text: (value) => si(value) },
+      { title: "batch", number: true }, { title: "time", csv: "time / s", number: true, text: seconds },
+      { title: "rate", csv: "rate / FLOP/s", number: true, text: (value) => si(value, "FLOP/s") },
       { title: "of ceiling", number: true, text: (value) => percent(value) },
       { title: "of peak", number: true, text: (value) => percent(value) }, { title: "labels" },
     ],

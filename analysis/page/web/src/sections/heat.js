@@ -96,8 +96,12 @@ export function hostLines(blocks, colours, along) {
   };
 }
 
-/** The colour scale below a heat map, the same distance to both sides of nothing. */
+/**
+ * The colour scale below a heat map, the same distance to both sides of nothing. `words` are of its
+ * upper and its lower end; with a formatter in `own` their values follow.
+ */
 export function scale(colours, most, words, own = {}) {
+  const ends = own.formatter ? [`${words[0]}: +${own.formatter(most)}`, `${words[1]}: \u2212${own.formatter(most)}`] : words;
   return {
     type: "continuous",
     min: -most,
@@ -108,7 +112,7 @@ export function scale(colours, most, words, own = {}) {
     bottom: 0,
     itemWidth: 12,
     itemHeight: 140,
-    text: words,
+    text: ends,
     textStyle: { color: colours.faint },
     inRange: { color: colours.diverging },
     seriesIndex: 0,

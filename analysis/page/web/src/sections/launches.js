@@ -30,7 +30,7 @@ function repeated(report, curves) {
 
 const spreadColumns = [
   { title: "curve" }, { title: "ranks", number: true }, { title: "launches", number: true },
-  { title: "step time / s", number: true, text: seconds }, { title: "lower", number: true, text: seconds }, { title: "upper", number: true, text: seconds },
+  { title: "step time", csv: "step time / s", number: true, text: seconds }, { title: "lower", number: true, text: seconds }, { title: "upper", number: true, text: seconds },
   { title: "fastest", number: true, text: seconds }, { title: "slowest", number: true, text: seconds },
   { title: "spread", number: true, text: (value) => percent(value) }, { title: "labels" },
 ];
@@ -98,7 +98,7 @@ function apart(report) {
 }
 
 const leftOutColumns = [
-  { title: "curve" }, { title: "ranks", number: true }, { title: "file" }, { title: "step time / s", number: true, text: seconds },
+  { title: "curve" }, { title: "ranks", number: true }, { title: "file" }, { title: "step time", csv: "step time / s", number: true, text: seconds },
   { title: "throughput", number: true, text: (value) => si(value) }, { title: "why" },
 ];
 

@@ -84,7 +84,7 @@ function memoryContent({ point }) {
   const numbers = {
     columns: [
       { title: "kind" }, { title: "size", number: true, text: bytes }, { title: "together" }, { title: "NUMA node", number: true },
-      { title: "bandwidth / B/s", number: true, text: (value) => si(value) }, { title: "time / s", number: true, text: seconds },
+      { title: "bandwidth", csv: "bandwidth / B/s", number: true, text: (value) => si(value, "B/s") }, { title: "time", csv: "time / s", number: true, text: seconds },
       { title: "of peak", number: true, text: (value) => percent(value) }, { title: "status" },
     ],
     rows: rows.map((row) => [
@@ -114,8 +114,8 @@ function overlapContent({ point }) {
     table(
       [
         { title: "collective" }, { title: "size", number: true, text: bytes }, { title: "m", number: true }, { title: "n", number: true },
-        { title: "k", number: true }, { title: "precision" }, { title: "GEMM alone / s", number: true, text: seconds },
-        { title: "collective alone / s", number: true, text: seconds }, { title: "together / s", number: true, text: seconds },
+        { title: "k", number: true }, { title: "precision" }, { title: "GEMM alone", csv: "GEMM alone / s", number: true, text: seconds },
+        { title: "collective alone", csv: "collective alone / s", number: true, text: seconds }, { title: "together", csv: "together / s", number: true, text: seconds },
         { title: "hidden", number: true, text: (value) => percent(value, 0) },
         { title: "GEMM slower", number: true, text: (value) => `${fixed(value)} x` },
         { title: "collective slower", number: true, text: (value) => `${fixed(value)} x` }, { title: "status" },

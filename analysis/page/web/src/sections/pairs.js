@@ -69,8 +69,8 @@ function numbersOf(pairs, slow) {
   return {
     columns: [
       { title: "from", number: true }, { title: "to", number: true }, { title: "class" },
-      { title: "bandwidth / B/s", number: true, text: (value) => si(value) }, { title: "latency / s", number: true, text: seconds },
-      { title: "both ways / B/s", number: true, text: (value) => si(value) }, { title: "slow" }, { title: "status" },
+      { title: "bandwidth", csv: "bandwidth / B/s", number: true, text: (value) => si(value, "B/s") }, { title: "latency", csv: "latency / s", number: true, text: seconds },
+      { title: "both ways", csv: "both ways / B/s", number: true, text: (value) => si(value, "B/s") }, { title: "slow" }, { title: "status" },
     ],
     rows: pairs.map((pair) => [
       pair.src, pair.dst, pair.class, pair.bandwidth, pair.latency, pair.bidirectional, isSlow(pair),
@@ -105,7 +105,7 @@ function matrixChart(run, point) {
   return changingChart({
     id: "pairs-matrix",
     title: `${point.ranks} ranks, each with each`,
-    note: `outlined: slow against the other pairs of its class of links${failed.length > 0 ? `; empty: ${failed.length} pairs that failed` : ""}`,
+    note: `outlined: slow, by what is shown, against the other pairs of its class of links${failed.length > 0 ? `; empty: ${failed.length} pairs that failed` : ""}`,
     switches: [
       { name: "what", label: "show", choices: present },
       { name: "colour", label: "colour", choices: ["value", "against its class"] },
@@ -152,31 +152,54 @@ function matrixChart(run, point) {
   });
 }
 
+const titleOf = (key) => Object.values(quantities).find((at) => at.key === key)?.title ?? key;
+
 function slowText(at) {
   const text = at.quantity === "latency" ? seconds : (value) => si(value, "B/s");
   const speed = at.quantity === "latency" ? at.typical / at.value : at.value / at.typical;
-  return `${at.from} to ${at.to}: ${at.quantity} ${text(at.value)}, ${percent(speed, 0)} of the speed that is usual (${text(at.typical)}${at.class ? `, ${at.class}` : ""})`;
+  return `${at.from} to ${at.to}: ${titleOf(at.quantity)} ${text(at.value)}, ${percent(speed, 0)} of the speed that is usual (${text(at.typical)}${at.class ? `, ${at.class}` : ""})`;
+}
+
+/** Slow pairs, each once whichever way and by however many quantities: by the one it is worst in. */
+function slowPairs(slow) {
+  const speed = (at) => (at.quantity === "latency" ? at.typical / at.value : at.value / at.typical);
+  const worst = new Map();
+  for (const at of slow) {
+    const key = [at.src, at.dst].sort((x, y) => x - y).join(" ");
+    if (!worst.has(key) || speed(at) < speed(worst.get(key))) worst.set(key, at);
+  }
+  return [...worst.values()].sort((x, y) => speed(x) - speed(y));
 }
 
 /** The end that most slow pairs share, where it is most of many; null otherwise. */
-function commonEnd(slow) {
+function commonEnd(pairs) {
   const count = new Map();
-  for (const at of slow) {
+  for (const at of pairs) {
     for (const end of [at.from, at.to]) count.set(end, (count.get(end) ?? 0) + 1);
   }
   const [name, times] = [...count].reduce((best, at) => (at[1] > best[1] ? at : best), ["", 0]);
-  return slow.length >= 4 && times > slow.length / 2 ? `${times} of ${slow.length} slow pairs have one end in common: ${name}` : null;
+  return pairs.length >= 4 && times > pairs.length / 2 ? `${times} of ${pairs.length} slow pairs have one end in common: ${name}` : null;
+}
+
+/** How many pairs are slow by which quantity: what the picture outlines when it shows that one. */
+function slowCounts(slow) {
+  const counts = Object.entries(quantities)
+    .map(([name, { key }]) => ({ name, pairs: slowPairs(slow.filter((at) => at.quantity === key)).length }))
+    .filter(({ pairs }) => pairs > 0);
+  return counts.map(({ name, pairs }) => `${pairs} by ${name}`).join(", ");
 }
 
 function content({ run, point }) {
   const slow = point.slow_pairs ?? [];
-  const end = commonEnd(slow);
+  const pairs = slowPairs(slow);
+  const end = commonEnd(pairs);
   const most = end ? 3 : 8;
   const others = point.rows.filter((row) => row.op === "p2p" && row.src === undefined && known(row.bandwidth));
   return [
-    slow.length > 0
-      ? el("ul", { class: "saying" }, end ? el("li", {}, el("b", {}, end)) : null, slow.slice(0, most).map((at) => el("li", {}, slowText(at))),
-          slow.length > most ? el("li", {}, `${slow.length - most} more are outlined`) : null)
+    pairs.length > 0
+      ? el("ul", { class: "saying" }, end ? el("li", {}, el("b", {}, end)) : null, pairs.slice(0, most).map((at) => el("li", {}, slowText(at))),
+          pairs.length > most ? el("li", {}, `${pairs.length - most} more`) : null,
+          el("li", {}, `${pairs.length === 1 ? "one pair" : `${pairs.length} pairs`} in all: ${slowCounts(slow)}; the picture outlines those of what it shows`))
       : el("p", { class: "saying" }, "No pair is known to be slow against the others of its class."),
     others.length > 0
       ? el("p", { class: "saying" }, others.map((row) => `${row.kind}: ${si(row.bandwidth, "B/s")}${row.class ? ` (${row.class})` : ""}`).join("; "))

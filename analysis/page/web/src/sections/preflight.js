@@ -11,11 +11,12 @@ const looks = { stop: "bad", warning: "warn", ok: "good", "not checked": "faint"
 const columns = [
   { title: "verdict", look: (value) => looks[value.replace(" (allowed)", "")] ?? null },
   { title: "check", look: () => "nowrap" },
-  { title: "where" },
   { title: "what was found", look: () => "long" },
-  { title: "cost", look: () => "long" },
   { title: "fix", look: () => "long" },
+  { title: "cost" },
+  { title: "where" },
 ];
+const fewShown = 15; // more are shown at first only where they found something
 const launchColumn = { title: "launches", number: true };
 
 /** Checks of all launches; those that came out alike stand once. */
@@ -24,7 +25,7 @@ function merged(runs) {
   for (const run of runs) {
     for (const check of run.preflight?.results ?? []) {
       const where = [check.host, check.device].filter(Boolean).join(", ") || null;
-      const cells = [`${check.verdict}${check.allowed ? " (allowed)" : ""}`, check.name, where, check.what, check.cost, check.fix];
+      const cells = [`${check.verdict}${check.allowed ? " (allowed)" : ""}`, check.name, check.what, check.fix, check.cost, where];
       const key = JSON.stringify(cells);
       const known = seen.get(key) ?? { verdict: check.verdict, cells, launches: 0 };
       known.launches += 1;
@@ -52,6 +53,7 @@ export function preflightSection() {
   const rows = (of) => of.map((check) => (several ? [...check.cells, check.launches] : check.cells));
   const judged = checks.filter((check) => check.verdict !== "not checked");
   const others = checks.filter((check) => check.verdict === "not checked");
+  const found = judged.filter((check) => check.verdict !== "ok").length;
   const unchecked = runs.filter((run) => !run.preflight).length;
   return {
     id: "preflight",
@@ -59,8 +61,8 @@ export function preflightSection() {
     content: el("div", {},
       counts(checks),
       unchecked > 0 ? el("p", { class: "note" }, `${unchecked} of ${runs.length} launches hold no checks`) : null,
-      judged.length > 0 ? table(shown, rows(judged), { caption: "Checks before the run" }) : null,
+      judged.length > 0 ? table(shown, rows(judged), { caption: "Checks before the run", most: Math.max(fewShown, found), stacks: true }) : null,
       others.length > 0 ? el("details", {}, el("summary", {}, `${others.length} not checked`),
-        table(shown, rows(others), { caption: "Not checked, and why" })) : null),
+        table(shown, rows(others), { caption: "Not checked, and why", stacks: true })) : null),
   };
 }

@@ -88,14 +88,14 @@ function mapChart(map, point, columns) {
     id: "rank-map",
     title: `Where ${point.ranks} ranks spend their time`,
     note: `against the median rank, in percent of a step (${seconds(median(map.step))}); ` +
-      "caused: how long each other rank waited for this one, on average",
+      "caused, which is absolute and not against a median: how long each other rank waited for this one, on average",
     legend: false,
     height: chartHeight(map),
     table: {
       columns: [
         { title: "rank", number: true }, { title: "host" }, { title: "ranks together", number: true },
-        ...columns.map(({ title }) => ({ title: `${title} / s`, number: true, text: seconds })),
-        ...columns.map(({ title }) => ({ title: `${title} / step`, number: true, text: (value) => percent(value) })),
+        ...columns.map(({ title }) => ({ title, csv: `${title} / s`, number: true, text: seconds })),
+        ...columns.map(({ title }) => ({ title: `${title}, of a step`, csv: `${title} / step`, number: true, text: (value) => percent(value) })),
       ],
       rows: map.rank.map((rank, row) => [
         rank, map.hosts[map.host[row]], map.count[row],

@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: MIT
 // What a timeline is drawn of: boxes of operations, idle times, lines between lanes. `layout` is
 // {rows: [{lane, stream, computes}], first: [row of each lane], rowOf: Map "lane stream" -> row}.
-import { isCommunication, phaseColour, spanColour, striped, textColour } from "../span_colours.js";
+import { isCommunication, isMixed, phaseColour, spanColour, striped, stripedWith, textColour } from "../span_colours.js";
 
 /** By `kind` of details.timeline.idle. */
-export const idleNames = ["idle: bubble or wait", "idle: gap"];
+export const idleNames = ["exposed communication", "gap"];
+const idleParts = ["transfer", "gap"];
 
 /** The part of a box that lies in the picture; null when none does. */
 function clipped(x, y, width, height, area) {
@@ -42,6 +43,7 @@ export function spanSeries(timeline, layout, phase, colours, state) {
       const shape = clipped(x, middle - height / 2, Math.max(end - x, 0.6), height, params.coordSys);
       if (!shape) return null;
       const communication = isCommunication(timeline.ops[spans.op[i]]);
+      const mixed = isMixed(timeline.ops[spans.op[i]]);
       const colour = spanColour(colours, {
         phase: name, microbatch: spans.microbatch[i], microbatches, op: timeline.ops[spans.op[i]], by: state.colour,
       });
@@ -49,7 +51,7 @@ export function spanSeries(timeline, layout, phase, colours, state) {
         type: "rect",
         shape,
         style: {
-          fill: communication && shape.width > 2 ? striped(colour, colours.background) : colour,
+          fill: mixed ? stripedWith(colour, colours.background) : communication && shape.width > 2 ? striped(colour, colours.background) : colour,
           stroke: colours.background,
           lineWidth: shape.width > 4 ? 0.7 : 0,
         },
@@ -88,7 +90,7 @@ export function idleWithin(timeline, layout, colours) {
       const height = api.size([0, 1])[1] * 0.92;
       const shape = clipped(x, middle - height / 2, end - x, height, params.coordSys);
       if (!shape) return null;
-      const tint = api.value(3) === 0 ? colours.parts.bubble : colours.parts.gap;
+      const tint = colours.parts[idleParts[api.value(3)]];
       return {
         type: "group",
         children: [
@@ -112,13 +114,13 @@ export function idleSeries(timeline, layout, kind, colours) {
     const last = (layout.first[lane + 1] ?? layout.rows.length) - 1;
     data.push([first, idle.start[i], idle.start[i] + idle.length[i], last, lane]);
   });
-  const colour = kind === 0 ? colours.parts.bubble : colours.parts.gap;
+  const colour = colours.parts[idleParts[kind]];
   return {
     type: "custom",
     name: idleNames[kind],
     data,
     encode: { x: [1, 2], y: [0, 3], tooltip: [] },
-    itemStyle: { color: colour },
+    itemStyle: { color: `${colour}66` }, // in the legend as pale as in the picture
     clip: true,
     progressive: 0,
     z: 1,

@@ -54,7 +54,7 @@ function seriesChart(steps, point, time) {
       `only measured steps count; dashed: their median, ${medianText(time)}`,
     switches: [{ name: "show", label: "show", choices: first > 0 ? ["all", "without warm-up"] : ["all"], value: isSlowStart(steps) ? "without warm-up" : "all" }],
     table: {
-      columns: [{ title: "step", number: true }, { title: "time / s", number: true, text: seconds }, { title: "kind" }],
+      columns: [{ title: "step", number: true }, { title: "time", csv: "time / s", number: true, text: seconds }, { title: "kind" }],
       rows: steps.first.map((step, i) => [step, steps.time[i], kinds[steps.kind[i]].name]),
     },
     option: (colours, state) => {
@@ -100,7 +100,10 @@ function distributionChart(point, group) {
     table: {
       columns: [
         { title: "ranks", number: true },
-        ...[0, 5, 25, 50, 75, 95, 99, 100].map((share) => ({ title: share === 0 ? "min / s" : share === 100 ? "max / s" : `${share}% / s`, number: true, text: seconds })),
+        ...[0, 5, 25, 50, 75, 95, 99, 100].map((share) => {
+          const title = share === 0 ? "min" : share === 100 ? "max" : `${share}%`;
+          return { title, csv: `${title} / s`, number: true, text: seconds };
+        }),
         { title: "99% / median", number: true, text: (value) => fixed(value) },
       ],
       rows: points.map((at) => {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 // One traced step as it was played: lanes of ranks, boxes of operations.
 import { el } from "../dom.js";
-import { missing, seconds } from "../format.js";
+import { missing, percent, seconds } from "../format.js";
 import { changingChart, pointContent } from "../select.js";
 import { isCommunication } from "../span_colours.js";
 import { idleNames, idleSeries, idleWithin, laneLines, spanSeries } from "./spans.js";
@@ -48,8 +48,16 @@ function spanText(timeline, i) {
 /** The step's length as spans count: in nanoseconds. */
 const lengthOf = (timeline) => Math.round(timeline.length * 1e9);
 
+/** The step's time is its slowest rank's; the picture is as wide as all of them take together. */
+function stepText(timeline) {
+  const time = seconds(timeline.step_time);
+  const width = seconds(timeline.length);
+  return `Step ${timeline.step}, ${time}${time === width ? "" : `; drawn over ${width}: ranks begin at different times`}`;
+}
+
 function noteOf(timeline) {
-  const parts = [`step ${timeline.step}, ${seconds(timeline.length)}; numbers: microbatches; hatched: communication; tinted: nothing computes or copies; empty at the ends: a rank begins later or is done`];
+  const mixed = timeline.ops.includes("mixed") ? "; full with stripes: communication drawn together with other work" : "";
+  const parts = [stepText(timeline), `Numbers: microbatches; hatched: communication${mixed}; tinted: nothing computes or copies; empty at the ends: a rank begins later or is done`];
   if (timeline.merged > 0) parts.push(`${timeline.merged} operations drawn together with their neighbours`);
   if (timeline.spans_left_out > 0) parts.push(`${timeline.spans_left_out} short operations are left out`);
   if (timeline.left_out > 0) parts.push(`${timeline.left_out} more traced ranks are not shown`);
@@ -137,26 +145,21 @@ function stepChart(timeline, point) {
   });
 }
 
-/** How long each lane's step was: from its first box or idle time to its last. */
-function ownTimes(timeline) {
-  const first = timeline.lanes.map(() => Infinity);
-  const last = timeline.lanes.map(() => -Infinity);
-  for (const { lane, start, length } of [timeline.spans, timeline.idle ?? { lane: [] }]) {
-    lane.forEach((at, i) => {
-      first[at] = Math.min(first[at], start[i]);
-      last[at] = Math.max(last[at], start[i] + length[i]);
-    });
-  }
-  return first.map((at, lane) => Math.max(0, last[lane] - at));
-}
-
-/** What part of the lanes' time is idle, as a sentence. */
-function idleText(timeline) {
+/** What part of the lanes' time is idle, as a sentence: of all operations, drawn or not. */
+function idleText({ totals, breakdown }) {
+  const sum = (values) => values.reduce((all, value) => all + value, 0);
   // Of a rank's own step: on ranks that begin later or end earlier that is less than the picture.
-  const total = ownTimes(timeline).reduce((sum, time) => sum + time, 0);
-  const sum = (kind) => (timeline.idle?.length ?? []).reduce((all, length, i) => all + (timeline.idle.kind[i] === kind ? length : 0), 0);
-  const share = (value) => (total > 0 ? `${((100 * value) / total).toFixed(1)}%` : missing);
-  return `Nothing computes or copies in ${share(sum(0) + sum(1))} of these lanes' time: ${share(sum(0))} bubble or wait, ${share(sum(1))} gap.`;
+  const whole = sum(totals.step);
+  const share = (value, of) => (of > 0 ? percent(value / of) : missing);
+  const [exposed, gap] = [sum(totals.exposed), sum(totals.gap)];
+  const waits = breakdown && breakdown.wait_known && breakdown.bubble_known;
+  const step = `Nothing computes or copies in ${share(exposed + gap, whole)} of these lanes' time: ` +
+    `${share(exposed, whole)} exposed communication${waits ? "" : " or waiting"}, ${share(gap, whole)} gap.`;
+  if (!waits) return step;
+  const { transfer, wait, bubble, steps } = breakdown;
+  const part = (value) => share(value, breakdown.step);
+  const over = steps === 1 ? "The exposed communication is" : `Over ${steps} traced steps these ranks' exposed communication is`;
+  return `${step} ${over} ${part(transfer)} transfer, ${part(wait)} wait and ${part(bubble)} bubble.`;
 }
 
 /** @param {object[]} groups of detailed() */

@@ -5,6 +5,7 @@ import { lossesOf, meaning, partOfCause, rankCount } from "../causes.js";
 import { chart } from "../chart.js";
 import { el } from "../dom.js";
 import { percent, seconds } from "../format.js";
+import { ink } from "../parts.js";
 import { oneOf } from "../select.js";
 
 const mostSmall = 6;
@@ -36,7 +37,18 @@ function stairs(point) {
 function labelOf(step, point, isWide) {
   if (step.kind === "whole") return seconds(step.seconds);
   const share = step.seconds / point.full.waterfall.measured;
-  return `${share < 0 ? "\u2212" : "+"}${percent(Math.abs(share))}${isWide ? `  ${seconds(Math.abs(step.seconds))}` : ""}`;
+  const sign = share < 0 ? "\u2212" : "+";
+  return `${sign}${percent(Math.abs(share))}${isWide ? `  ${sign}${seconds(Math.abs(step.seconds))}` : ""}`;
+}
+
+/** A label beside its bar from `x0` to `x1`: right of it, where that is too narrow left, else upon it. */
+function labelBeside(text, { x0, x1, area, colours, colour }) {
+  const apart = 6;
+  const width = 7.2 * text.length;
+  const style = { text, verticalAlign: "middle", font: "12px system-ui, sans-serif", fill: colours.text };
+  if (x1 + apart + width <= area.x + area.width) return { ...style, x: x1 + apart };
+  if (x0 - apart - width >= area.x) return { ...style, x: x0 - apart, align: "right" };
+  return { ...style, x: x1 - apart, align: "right", fill: ink(colour) };
 }
 
 function option(point, colours, state, isNarrow) {
@@ -49,7 +61,7 @@ function option(point, colours, state, isNarrow) {
   const fill = (step) => (from > 0 && step.kind === "whole"
     ? { type: "linear", x: 0, y: 0, x2: 1, y2: 0, colorStops: [{ offset: 0, color: `${colours.ideal}00` }, { offset: Math.min(1, 0.06 * (high - from) / (step.to - from)), color: colours.ideal }] }
     : colour(step));
-  const end = high + (isNarrow ? 0.36 : 0.2) * (high - from);
+  const end = high + (isNarrow ? 0.36 : 0.26) * (high - from);
   return {
     grid: { top: 8 },
     xAxis: { type: "value", min: from, max: end, axisLabel: { formatter: (value) => (value > high || (value === from && from > 0) ? "" : seconds(value)) }, splitLine: { showMaxLine: false } },
@@ -69,7 +81,7 @@ function option(point, colours, state, isNarrow) {
         data: steps.map((step, i) => [i, step.from, step.to]),
         encode: { y: 0, x: [1, 2] },
         itemStyle: { color: colours.ideal },
-        renderItem: (_, api) => {
+        renderItem: ({ coordSys: area }, api) => {
           const i = api.value(0);
           const [x0, y] = api.coord([Math.max(from, Math.min(api.value(1), api.value(2))), i]);
           const x1 = api.coord([Math.max(api.value(1), api.value(2)), i])[0];
@@ -82,7 +94,7 @@ function option(point, colours, state, isNarrow) {
               { type: "rect", shape: { x: x0, y: y - height / 2, width: Math.max(1, x1 - x0), height, r: 2 }, style: { fill: fill(steps[i]) } },
               // To the next step: it begins where this one ends.
               ...(i + 1 < steps.length ? [{ type: "line", silent: true, shape: { x1: edge, x2: edge, y1: y + height / 2, y2: y + size - height / 2 }, style: { stroke: colours.faint, lineWidth: 1, opacity: 0.6 } }] : []),
-              { type: "text", style: { text: labelOf(steps[i], point, !isNarrow), x: x1 + 6, y, verticalAlign: "middle", fill: colours.text, font: "12px system-ui, sans-serif" } },
+              { type: "text", style: { ...labelBeside(labelOf(steps[i], point, !isNarrow), { x0, x1, area, colours, colour: colour(steps[i]) }), y } },
             ],
           };
         },
@@ -95,7 +107,7 @@ const columns = [
   { title: "curve" },
   { title: "ranks", number: true },
   { title: "cause" },
-  { title: "time / s", number: true, text: seconds },
+  { title: "time", csv: "time / s", number: true, text: seconds },
   { title: "share of the step", number: true, text: (value) => percent(value) },
   { title: "what it is" },
   { title: "labels" },
