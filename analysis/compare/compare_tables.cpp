@@ -64,9 +64,10 @@ std::string efficiency_cell(const PointReport& point) {
     return percent(point.efficiency);
   }
   const double ideal = *point.speedup / *point.efficiency;
-  const double half = (*point.speedup_interval->upper - *point.speedup_interval->lower) / 2 / ideal;
-  return half > 0 ? fmt::format("{} ± {:.1f}", percent(point.efficiency), 100 * half)
-                  : percent(point.efficiency);
+  return with_interval({.value = *point.efficiency,
+                        .lower = *point.speedup_interval->lower / ideal,
+                        .upper = *point.speedup_interval->upper / ideal},
+                       "%", "");
 }
 
 TitledTable points_table(const Comparison& of, std::size_t c) {
@@ -107,7 +108,7 @@ TitledTable differences_table(const Comparison& of, std::size_t c) {
                                 {"efficiency, points"},
                                 {"95%"},
                                 {"launches"},
-                                {"verdict", Align::left},
+                                {"throughput verdict", Align::left},
                                 {"", Align::left}},
                     .rows = {}};
   for (const Difference& at : of.differences) {
@@ -314,7 +315,7 @@ TitledTable gate_table(const Comparison& of) {
                                 {"side", Align::left},
                                 {"throughput"},
                                 {"95%"},
-                                {"verdict", Align::left},
+                                {"throughput verdict", Align::left},
                                 {"", Align::left}},
                     .rows = {}};
   for (const Difference& at : of.differences) {
@@ -330,12 +331,13 @@ TitledTable gate_table(const Comparison& of) {
 
 std::vector<std::string> comparison_key(const Comparison& of) {
   std::vector<std::string> key{
-      "Differences: of medians over launches; 95% intervals from Welch's t on launches' medians, "
+      "Differences: of medians over launches; 95% intervals: Welch's t on launches' own values, "
       "from 3 launches a side on.",
       "Throughput as a ratio, efficiency in percentage points; each interval is of its point "
-      "alone.",
+      "alone; !: does not hold the value.",
       "Why: what each cause takes of the side's step beyond what it takes of " +
-          of.sides.front().name + "'s, from traced steps; below 0.5 in other causes."};
+          of.sides.front().name + "'s, from traced steps; below 0.5 in other causes.",
+      "Traced steps differ: what the traced steps cannot explain of those measured; no cause."};
   if (of.gate) {
     key.push_back(
         "Gate: one-sided Welch tests at 5%, corrected by Holm for the number of points over all "
