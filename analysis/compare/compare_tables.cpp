@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "analysis/compare/sentences.hpp"
+#include "analysis/compare/unlike_lines.hpp"
 #include "analysis/labels.hpp"
 #include "analysis/render/sentences.hpp"
 #include "analysis/render/text_escape.hpp"
@@ -300,7 +301,7 @@ Facts curve_facts(const Comparison& of, std::size_t c) {
 
 Facts comparison_facts(const Comparison& of) {
   Facts facts;
-  for (const Unlike& at : of.unlike) facts.emplace_back("UNLIKE", text_of(at));
+  for (const std::string& line : unlike_lines(of)) facts.emplace_back("UNLIKE", line);
   for (const OnlyOn& at : of.only) facts.emplace_back("only", only_sentence(of, at));
   for (const std::string& warning : of.warnings) {
     facts.emplace_back("WARNING", escape(warning));

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/compare/sentences.hpp"
+#include "analysis/compare/unlike_lines.hpp"
 #include "base/error.hpp"
 #include "compare_samples.hpp"
 
@@ -28,6 +29,7 @@ using samples::side;
 using samples::traced_side;
 using testing::Contains;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -293,6 +295,29 @@ TEST(Compare, WhatIsUnlikeIsNamedLineByLine) {
     EXPECT_THAT(line, HasSubstr(" in B (b1.h5, b2.h5, b3.h5)"));
     EXPECT_FALSE(of->machines.empty() && of->curves.empty());
   }
+}
+
+TEST(Compare, WhatAllCurvesDifferInIsSaidOnce) {
+  auto a = side("a", around(1)), b = side("b", around(1));
+  for (auto* const runs : {&a, &b}) {
+    for (results::RunData& run : *runs) {
+      for (const int tp : {1, 2, 4}) add(run, {.tp = tp}, 0.1 / tp).workload = "tp";
+    }
+  }
+  b = changed(b, [](results::PointData& at) {
+    at.dtype = "bf16";
+    if (at.workload == "tp" && at.ranks > 1) at.labels = {"oversubscribed"};
+  });
+  const Compared of{{a, b}};
+  ASSERT_EQ(of->curves.size(), 2U);
+  EXPECT_EQ(of->unlike.size(), 4U) << "dtype of both, labels of 2 and 4 ranks";
+  const std::vector<std::string> lines = unlike_lines(*of);
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[0],
+            "dtype: f32 in A (a1.h5, a2.h5, a3.h5), bf16 in B (b1.h5, b2.h5, b3.h5); all 2 curves");
+  EXPECT_THAT(lines[1], StartsWith("labels: none in A"));
+  EXPECT_THAT(lines[1], HasSubstr("; tp, "));
+  EXPECT_THAT(lines[1], EndsWith(": 2, 4 ranks"));
 }
 
 TEST(Compare, TheExecutorIsPartOfWhatWasDone) {
