@@ -83,7 +83,7 @@ std::string causes_text(const Causes& of) {
     uncertain = uncertain || (!is_cause && std::abs(at.value) > std::abs(of.whole));
   }
   std::string text = fmt::format("{}", fmt::join(parts, ", "));
-  if (uncertain) text += "; the latter is more than the difference: the causes are uncertain";
+  if (uncertain) text += " (more than the difference: the causes are uncertain)";
   return text;
 }
 
