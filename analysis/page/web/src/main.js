@@ -78,7 +78,6 @@ function themeButton() {
   return button;
 }
 
-
 /** "Isoscale: dp, tp on 64 ranks" */
 function titleOf({ runs }) {
   const workloads = distinctOf(runs.flatMap((run) => run.curves.length > 0 ? run.points.filter((point) => point.efficiency !== null) : run.points).map((point) => point.workload));
@@ -88,7 +87,10 @@ function titleOf({ runs }) {
 
 /** "Isoscale: A vs B, dp, pp on 64 ranks" */
 function titleOfComparison({ sides, curves: compared }) {
-  const ranks = Math.max(0, ...compared.flatMap((curve) => curve.sides.flatMap((side) => side.points.map((point) => point.ranks))));
+  const has = (side, ranks) => side.points.some((point) => point.ranks === ranks);
+  // Only what all sides of a curve have is compared.
+  const ranks = Math.max(0, ...compared.flatMap((curve) => curve.sides[0].points.map((point) => point.ranks)
+    .filter((count) => curve.sides.every((side) => has(side, count)))));
   const workloads = distinctOf(compared.map((curve) => curve.workload));
   const what = workloads.length > 0 ? `, ${workloads.slice(0, 4).join(", ")}${ranks > 0 ? ` on ${ranks} rank${ranks === 1 ? "" : "s"}` : ""}` : "";
   return `Isoscale: ${sides.map((side) => side.name).join(" vs ")}${what}`;
