@@ -12,6 +12,7 @@
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/comparison.hpp"
 #include "analysis/compare/sides.hpp"
+#include "analysis/compare/unlike_lines.hpp"
 #include "analysis/launches/distinct.hpp"
 #include "analysis/page/compare_page.hpp"
 #include "analysis/page/page.hpp"
@@ -70,7 +71,7 @@ std::string render(const analysis::Comparison& comparison, config::CompareFormat
 /// Each difference on a line of its own.
 std::string refusal(const analysis::Comparison& comparison) {
   std::string text = "what was measured is not alike, so it is not compared:";
-  for (const analysis::Unlike& at : comparison.unlike) text += "\n  " + analysis::text_of(at);
+  for (const std::string& line : analysis::unlike_lines(comparison)) text += "\n  " + line;
   return text +
          "\nmeasure the same on all sides, or compare it all the same, marked, with --anyway";
 }

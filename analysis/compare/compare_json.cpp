@@ -5,12 +5,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/sentences.hpp"
+#include "analysis/compare/unlike_lines.hpp"
+#include "analysis/index/index.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -148,7 +152,7 @@ Json difference_json(const Comparison& of, const Difference& at) {
   const auto in_points = [&](std::optional<double> value) {
     return value ? Json(points * *value) : Json{};
   };
-  const std::string main = efficiency_sentence(of, at);
+  const std::string main = efficiency_sentence(of, at), throughput = throughput_sentence(of, at);
   return {
       {"curve", of.curves[at.curve].title},
       {"curve_index", at.curve},
@@ -176,7 +180,11 @@ Json difference_json(const Comparison& of, const Difference& at) {
         {"why", causes_json(at.why.step, "seconds", 1)},
         {"missing", text_or_null(at.why.no_step)}}},
       {"not_separated", at.why.notes},
-      {"sentence", main.empty() ? throughput_sentence(of, at) : main},
+      {"sentence", main.empty() ? throughput : main},
+      {"said",
+       {{"throughput", throughput},
+        {"efficiency", text_or_null(main)},
+        {"step", text_or_null(step_sentence(of, at))}}},
       {"sentences", sentences_of(of, at)},
   };
 }
@@ -196,6 +204,17 @@ Json gate_json(const Comparison& of) {
           {"sentence", gate_sentence(of)}};
 }
 
+/// The kinds of machines that launches ran on, as an index of runs names them.
+std::vector<std::string> machine_names(const Side& side) {
+  std::vector<IndexRun> runs;
+  for (const RunReport& run : side.runs) runs.push_back(index_run(run));
+  std::vector<std::string> names;
+  for (const IndexMachine& at : make_index(std::move(runs)).machines) {
+    if (std::ranges::find(names, at.name) == names.end()) names.push_back(at.name);
+  }
+  return names;
+}
+
 Json sides_json(const Comparison& of) {
   Json rows = Json::array();
   for (const Side& side : of.sides) {
@@ -204,9 +223,14 @@ Json sides_json(const Comparison& of) {
       runs.push_back({{"id", run.data->id},
                       {"file", run.file},
                       {"created", run.data->created},
-                      {"status", run.data->complete ? "complete" : "partial"}});
+                      {"status", run.data->complete ? "complete" : "partial"},
+                      {"ranks", run.data->ranks},
+                      {"nodes", run.data->nodes},
+                      {"device", run.data->device},
+                      {"isoscale_version", run.data->isoscale_version},
+                      {"git_hash", run.data->git_hash}});
     }
-    rows.push_back({{"name", side.name}, {"launches", runs}});
+    rows.push_back({{"name", side.name}, {"machines", machine_names(side)}, {"launches", runs}});
   }
   return rows;
 }
@@ -243,6 +267,7 @@ Json compare_json(const Comparison& of) {
           {"sides", sides_json(of)},
           {"refused", of.refused ? unlike : Json::array()},
           {"unlike", unlike},
+          {"unlike_lines", unlike_lines(of)},
           {"machines", machines_json(of)},
           {"only", only_json(of)},
           {"curves", curves},

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "analysis/compare/sentences.hpp"
+#include "analysis/compare/unlike_lines.hpp"
 #include "analysis/labels.hpp"
 #include "analysis/render/sentences.hpp"
 #include "analysis/render/text_escape.hpp"
@@ -64,9 +65,10 @@ std::string efficiency_cell(const PointReport& point) {
     return percent(point.efficiency);
   }
   const double ideal = *point.speedup / *point.efficiency;
-  const double half = (*point.speedup_interval->upper - *point.speedup_interval->lower) / 2 / ideal;
-  return half > 0 ? fmt::format("{} ± {:.1f}", percent(point.efficiency), 100 * half)
-                  : percent(point.efficiency);
+  return with_interval({.value = *point.efficiency,
+                        .lower = *point.speedup_interval->lower / ideal,
+                        .upper = *point.speedup_interval->upper / ideal},
+                       "%", "");
 }
 
 TitledTable points_table(const Comparison& of, std::size_t c) {
@@ -107,7 +109,7 @@ TitledTable differences_table(const Comparison& of, std::size_t c) {
                                 {"efficiency, points"},
                                 {"95%"},
                                 {"launches"},
-                                {"verdict", Align::left},
+                                {"throughput verdict", Align::left},
                                 {"", Align::left}},
                     .rows = {}};
   for (const Difference& at : of.differences) {
@@ -299,7 +301,7 @@ Facts curve_facts(const Comparison& of, std::size_t c) {
 
 Facts comparison_facts(const Comparison& of) {
   Facts facts;
-  for (const Unlike& at : of.unlike) facts.emplace_back("UNLIKE", text_of(at));
+  for (const std::string& line : unlike_lines(of)) facts.emplace_back("UNLIKE", line);
   for (const OnlyOn& at : of.only) facts.emplace_back("only", only_sentence(of, at));
   for (const std::string& warning : of.warnings) {
     facts.emplace_back("WARNING", escape(warning));
@@ -314,7 +316,7 @@ TitledTable gate_table(const Comparison& of) {
                                 {"side", Align::left},
                                 {"throughput"},
                                 {"95%"},
-                                {"verdict", Align::left},
+                                {"throughput verdict", Align::left},
                                 {"", Align::left}},
                     .rows = {}};
   for (const Difference& at : of.differences) {
@@ -330,12 +332,13 @@ TitledTable gate_table(const Comparison& of) {
 
 std::vector<std::string> comparison_key(const Comparison& of) {
   std::vector<std::string> key{
-      "Differences: of medians over launches; 95% intervals from Welch's t on launches' medians, "
+      "Differences: of medians over launches; 95% intervals: Welch's t on launches' own values, "
       "from 3 launches a side on.",
       "Throughput as a ratio, efficiency in percentage points; each interval is of its point "
-      "alone.",
+      "alone; !: does not hold the value.",
       "Why: what each cause takes of the side's step beyond what it takes of " +
-          of.sides.front().name + "'s, from traced steps; below 0.5 in other causes."};
+          of.sides.front().name + "'s, from traced steps; below 0.5 in other causes.",
+      "Traced steps differ: what the traced steps cannot explain of those measured; no cause."};
   if (of.gate) {
     key.push_back(
         "Gate: one-sided Welch tests at 5%, corrected by Holm for the number of points over all "

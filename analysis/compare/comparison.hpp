@@ -81,7 +81,9 @@ struct Difference {
   /// Throughput over the first side's; the interval is Welch's of the logarithms of the launches'
   /// medians, the value that of the medians over launches.
   Located throughput{};
-  std::optional<Located> efficiency{};  ///< difference, 0.01 = one point; absent at the baseline
+  /// Difference, 0.01 = one point; absent at the baseline. The value is that of the curves of
+  /// medians over launches, to which `why` sums; the interval that of efficiency_of().
+  std::optional<Located> efficiency{};
   Verdict verdict = Verdict::one_launch;
   /// With a gate: that there is a larger loss, that there is none, each adjusted for all points.
   std::optional<double> p_regression{}, p_passed{};

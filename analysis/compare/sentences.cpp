@@ -26,20 +26,6 @@ std::string one_decimal(double value) {
   return text == "-0.0" ? "0.0" : text;
 }
 
-/// "11.2 ± 2.0 points"; "11.2 points (9.0 to 14.1)" where the interval lies unevenly.
-std::string points_with_interval(const Located& points) {
-  const std::string value = one_decimal(hundred * points.value);
-  if (!points.lower) return value + " points";
-  const double half = (*points.upper - *points.lower) / 2;
-  const double middle = (*points.upper + *points.lower) / 2;
-  constexpr double even = 0.1;
-  if (std::abs(middle - points.value) <= even * half) {
-    return fmt::format("{} ± {} points", value, one_decimal(hundred * half));
-  }
-  return fmt::format("{} points ({} to {})", value, one_decimal(hundred * *points.lower),
-                     one_decimal(hundred * *points.upper));
-}
-
 Located negative(const Located& at) {
   Located result{.value = -at.value};
   if (at.lower) {
@@ -53,49 +39,121 @@ bool leaves_out(const Located& at, double value) {
   return at.lower && (*at.upper < value || *at.lower > value);
 }
 
+/// Value and interval are not of one estimate (see Difference), so that one may lie off the other.
+bool holds_value(const Located& at) {
+  constexpr double rounding = 1e-9;
+  const double within = rounding * (1 + std::abs(at.value));
+  return !at.lower || (at.value >= *at.lower - within && at.value <= *at.upper + within);
+}
+
+std::string_view mark_of(const Located& at) { return holds_value(at) ? "" : " !"; }
+
 std::string count_text(std::size_t count, std::string_view side) {
   if (count > 2) return fmt::format("{} launches of {}", count, side);
   return fmt::format("{} of {}", count == 1 ? "one launch" : "two launches", side);
 }
 
-/// " in one launch of A and two launches of B"; "" with enough.
+/// " in one launch of A and two launches of B"; with enough of them, what else leaves no interval.
 std::string few_launches(const Comparison& of, const Difference& at) {
-  if (at.launches_first >= least_launches && at.launches >= least_launches) return "";
+  if (at.launches_first >= least_launches && at.launches >= least_launches) {
+    return fmt::format("; fewer than {} launches of its baseline", least_launches);
+  }
   return fmt::format(" in {} and {}", count_text(at.launches_first, of.sides.front().name),
                      count_text(at.launches, of.sides[at.side].name));
 }
 
-/// ": 8.1 dp transfer, 2.0 imbalance", each times `scale`; "" without any.
-std::string causes_text(const std::vector<CausePart>& causes, double scale, std::string_view unit) {
+/// What a difference goes to, and how that is to be shown.
+struct Causes {
+  const std::vector<CausePart>& parts;
+  double scale = 1;  ///< from a part to what is shown
+  std::string_view unit;
+  double whole = 0;  ///< of the difference, as the parts are
+};
+
+/// "8.1 dp transfer, 2.0 imbalance, -0.4 traced steps differ"; "" without any.
+std::string causes_text(const Causes& of) {
   std::vector<std::string> parts;
-  for (const CausePart& at : causes) {
-    const std::string size = one_decimal(scale * at.value);
-    if (size != "0.0") parts.push_back(fmt::format("{}{} {}", size, unit, escape(at.cause)));
+  bool uncertain = false;
+  for (const CausePart& at : of.parts) {
+    const std::string size = one_decimal(of.scale * at.value);
+    if (size == "0.0") continue;
+    const bool is_cause = at.cause != untraced_part;
+    parts.push_back(fmt::format("{}{} {}", size, of.unit,
+                                is_cause ? escape(at.cause) : std::string{traced_steps_differ}));
+    uncertain = uncertain || (!is_cause && std::abs(at.value) > std::abs(of.whole));
   }
-  return parts.empty() ? "" : fmt::format(": {}", fmt::join(parts, ", "));
+  std::string text = fmt::format("{}", fmt::join(parts, ", "));
+  if (uncertain) text += " (more than the difference: the causes are uncertain)";
+  return text;
 }
+
+/// Behind a sentence: its causes, or what they would be.
+std::string with_causes(const std::string& said, const std::string& causes, bool established) {
+  if (causes.empty()) return said;
+  return fmt::format("{}{}{}", said, established ? ": " : "; uncertain causes: ", causes);
+}
+
+constexpr std::string_view not_established = "as measured, not established: ";
 
 std::string at_ranks(const Difference& at) { return "at " + ranks_text({at.ranks}); }
 
+/// What is said of an efficiency whose interval leaves out its value: they are not of one estimate.
+std::string apart_from_interval(const Located& at) {
+  return fmt::format("{} points by medians over launches, but {} to {} by the launches' own",
+                     one_decimal(hundred * at.value), one_decimal(hundred * *at.lower),
+                     one_decimal(hundred * *at.upper));
+}
+
 }  // namespace
+
+bool is_established(const Located& at, double none) {
+  return leaves_out(at, none) && holds_value(at);
+}
+
+std::string with_interval(const Located& at, std::string_view sign, std::string_view word) {
+  const std::string value = one_decimal(hundred * at.value);
+  if (!at.lower || !at.upper || *at.lower == *at.upper)
+    return fmt::format("{}{}{}", value, sign, word);
+  const double half = (*at.upper - *at.lower) / 2;
+  const double middle = (*at.upper + *at.lower) / 2;
+  constexpr double even = 0.1;
+  if (std::abs(middle - at.value) <= even * half) {
+    return fmt::format("{}{} ± {}{}", value, sign, one_decimal(hundred * half), word);
+  }
+  return fmt::format("{}{}{} ({} to {})", value, sign, word, one_decimal(hundred * *at.lower),
+                     one_decimal(hundred * *at.upper));
+}
 
 std::string efficiency_sentence(const Comparison& of, const Difference& at) {
   if (!at.efficiency) return "";
+  const Located& by = *at.efficiency;
   const std::string& side = of.sides[at.side].name;
-  const bool lower = at.efficiency->value < 0;
-  const std::string size = points_with_interval(lower ? negative(*at.efficiency) : *at.efficiency);
-  const std::string what = fmt::format("{} {} {}{}", size, lower ? "lower" : "higher", at_ranks(at),
-                                       at.efficiency->lower ? "" : few_launches(of, at));
-  const std::string causes = causes_text(at.why.efficiency, lower ? hundred : -hundred, "");
-  if (at.efficiency->lower && !leaves_out(*at.efficiency, 0)) {
-    return fmt::format("no difference of {}'s efficiency is shown, {}{}", side, what, causes);
+  const bool lower = by.value < 0, established = is_established(by, 0);
+  const std::string causes = causes_text({.parts = at.why.efficiency,
+                                          .scale = lower ? hundred : -hundred,
+                                          .unit = "",
+                                          .whole = by.value});
+  if (!holds_value(by)) {
+    return with_causes(fmt::format("no difference of {}'s efficiency is established {}: {}", side,
+                                   at_ranks(at), apart_from_interval(by)),
+                       causes, established);
   }
-  return fmt::format("{} is {}{}", side, what, causes);
+  const std::string size = with_interval(lower ? negative(by) : by, "", " points");
+  const std::string what = fmt::format("{} {} {}", size, lower ? "lower" : "higher", at_ranks(at));
+  if (by.lower && !established) {
+    return with_causes(
+        fmt::format("no difference of {}'s efficiency is shown, {}, as measured", side, what),
+        causes, established);
+  }
+  const std::string said = fmt::format("{}'s efficiency is {}", side, what);
+  if (established) return with_causes(said, causes, established);
+  return with_causes(fmt::format("{}{}{}", not_established, said, few_launches(of, at)), causes,
+                     established);
 }
 
 std::string throughput_sentence(const Comparison& of, const Difference& at) {
   const std::string& side = of.sides[at.side].name;
-  if (at.throughput.lower && !leaves_out(at.throughput, 1)) {
+  if (at.throughput.lower && !is_established(at.throughput, 1)) {
     return fmt::format("no difference of {}'s throughput is shown {}: {} ({})", side, at_ranks(at),
                        change_text(at.throughput.value), change_interval(at.throughput));
   }
@@ -126,8 +184,15 @@ std::string step_sentence(const Comparison& of, const Difference& at) {
                                        of.sides[at.side].name, size, longer ? "longer" : "shorter",
                                        at_ranks(at), units::format(units::Seconds{why.step_here}),
                                        units::format(units::Seconds{why.step_first}));
-  if (!why.no_step.empty()) return what + "; " + why.no_step;
-  return what + causes_text(why.step, (longer ? hundred : -hundred) / why.step_first, "%");
+  const bool established = is_established(at.throughput, 1);
+  const std::string said = established ? what : fmt::format("{}{}", not_established, what);
+  if (!why.no_step.empty()) return said + "; " + why.no_step;
+  return with_causes(said,
+                     causes_text({.parts = why.step,
+                                  .scale = (longer ? hundred : -hundred) / why.step_first,
+                                  .unit = "%",
+                                  .whole = why.step_here - why.step_first}),
+                     established);
 }
 
 std::vector<std::string> sentences_of(const Comparison& of, const Difference& at) {
@@ -151,7 +216,8 @@ std::string change_text(double ratio) {
 
 std::string change_interval(const Located& ratio) {
   if (!ratio.lower) return std::string{undefined};
-  return change_text(*ratio.lower) + " to " + change_text(*ratio.upper);
+  return fmt::format("{} to {}{}", change_text(*ratio.lower), change_text(*ratio.upper),
+                     mark_of(ratio));
 }
 
 std::string points_text(const std::optional<Located>& difference) {
@@ -161,8 +227,8 @@ std::string points_text(const std::optional<Located>& difference) {
 
 std::string points_interval(const std::optional<Located>& difference) {
   if (!difference || !difference->lower) return std::string{undefined};
-  return fmt::format("{:+.1f} to {:+.1f}", hundred * *difference->lower,
-                     hundred * *difference->upper);
+  return fmt::format("{:+.1f} to {:+.1f}{}", hundred * *difference->lower,
+                     hundred * *difference->upper, mark_of(*difference));
 }
 
 std::string gate_word(const Gate& gate) {
@@ -190,12 +256,14 @@ std::string gate_detail(const Comparison& of, const Difference& at) {
   const std::string said = throughput_sentence(of, at);
   switch (at.verdict) {
     case Verdict::regression:
-      return fmt::format("a loss above {} is established, p = {:.2g}: {}", loss, *at.p_regression,
-                         said);
+      return fmt::format("a loss of throughput above {} is established, p = {:.2g}: {}", loss,
+                         *at.p_regression, said);
     case Verdict::passed:
-      return fmt::format("a loss above {} is excluded, p = {:.2g}: {}", loss, *at.p_passed, said);
+      return fmt::format("a loss of throughput above {} is excluded, p = {:.2g}: {}", loss,
+                         *at.p_passed, said);
     case Verdict::too_noisy:
-      return fmt::format("neither a loss above {} nor less is established: {}", loss, said);
+      return fmt::format("neither a loss of throughput above {} nor less is established: {}", loss,
+                         said);
     default:
       return said;
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/compare/comparison.hpp"
@@ -10,13 +11,23 @@
 /// What a comparison says in words; all text is escaped.
 namespace isoscale::analysis {
 
-/// "B is 11.2 ± 2.0 points lower at 64 ranks: 8.1 dp transfer, 2.0 imbalance, 1.1 other causes"; ""
-/// at the baseline and without one.
+/// Whether the 95% interval leaves out `none`, which is no difference, and holds the value. Without
+/// an interval nothing is.
+[[nodiscard]] bool is_established(const Located& at, double none);
+
+/// In hundredths: "11.2% ± 2.0"; "11.2% (9.0 to 14.1)" where the interval lies unevenly; the value
+/// alone without one. `sign` stands behind the value, `word` behind half the width.
+[[nodiscard]] std::string with_interval(const Located& at, std::string_view sign,
+                                        std::string_view word);
+
+/// "B's efficiency is 11.2 ± 2.0 points lower at 64 ranks: 8.1 dp transfer, 2.0 imbalance"; where
+/// that is not established it says so, and that the causes are uncertain. "" at the baseline and
+/// without one.
 [[nodiscard]] std::string efficiency_sentence(const Comparison& of, const Difference& at);
 /// "B's throughput is 10.1% lower at 64 ranks (8.0% to 12.2%)".
 [[nodiscard]] std::string throughput_sentence(const Comparison& of, const Difference& at);
-/// "B's step is 11.3% longer at 64 ranks, 41.2 ms against 37.0 ms: 8.0% dp transfer, ..."; "" where
-/// both are as long.
+/// "B's step is 11.3% longer at 64 ranks, 41.2 ms against 37.0 ms: 8.0% dp transfer, ..."; "as
+/// measured, not established: ..." where no difference of throughput is. "" where both are as long.
 [[nodiscard]] std::string step_sentence(const Comparison& of, const Difference& at);
 /// All of these that there are.
 [[nodiscard]] std::vector<std::string> sentences_of(const Comparison& of, const Difference& at);
@@ -25,7 +36,7 @@ namespace isoscale::analysis {
 
 /// "-10.1%"; of a ratio to 1.
 [[nodiscard]] std::string change_text(double ratio);
-/// "-12.2% to -8.0%", "—" without an interval.
+/// "-12.2% to -8.0%", "—" without an interval; " !" behind one that does not hold its value.
 [[nodiscard]] std::string change_interval(const Located& ratio);
 /// "-11.2", "-13.2 to -9.2": points of efficiency.
 [[nodiscard]] std::string points_text(const std::optional<Located>& difference);

@@ -160,11 +160,15 @@ std::vector<std::string> files_of(const JoinedCurve& curve, std::optional<int> r
 }
 
 std::string text_of(const Unlike& unlike) {
+  return text_of(unlike, unlike.ranks ? std::vector{*unlike.ranks} : std::vector<int>{});
+}
+
+std::string text_of(const Unlike& unlike, const std::vector<int>& ranks) {
   constexpr std::size_t most_characters = 200;
   const std::string here = unlike.here.side.empty() ? "" : end_text(unlike.here) + ", ";
   return fmt::format("{}: {}{}; {}{}", escape_up_to(unlike.what, most_characters), here,
                      end_text(unlike.there), escape_up_to(unlike.title, most_characters),
-                     unlike.ranks ? ": " + ranks_text({*unlike.ranks}) : "");
+                     ranks.empty() ? "" : ": " + ranks_text(ranks));
 }
 
 std::vector<Unlike> differences_between(const JoinedCurve& here, const JoinedCurve& there) {

@@ -33,6 +33,8 @@ struct Unlike {
 /// "dtype: f32 in A (a.h5), bf16 in B (b.h5); dp, tiny, ...: 4 ranks". Texts of files in it are
 /// escaped.
 [[nodiscard]] std::string text_of(const Unlike& unlike);
+/// The same of several rank counts; of the whole curve with none.
+[[nodiscard]] std::string text_of(const Unlike& unlike, const std::vector<int>& ranks);
 
 /// In what the experiments of two curves differ, and then in what their points of as many ranks do:
 /// executor, model with its numbers, element type, scaling, placement, options, settings; mesh,

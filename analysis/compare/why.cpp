@@ -116,6 +116,8 @@ std::vector<CausePart> above(std::vector<CausePart> parts, double limit) {
   std::ranges::stable_sort(parts, std::ranges::greater{},
                            [](const CausePart& at) { return std::abs(at.value); });
   if (rest != 0) parts.push_back({.cause = "other causes", .value = rest});
+  std::ranges::stable_partition(parts,
+                                [](const CausePart& at) { return at.cause != untraced_part; });
   return parts;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/launches/join.hpp"
@@ -13,14 +14,20 @@
 /// Which causes a difference goes to.
 namespace isoscale::analysis {
 
+/// The part that no trace can explain: traced steps were not as long as the untraced ones that the
+/// difference is of. It is no cause.
+inline constexpr std::string_view untraced_part = "untraced";
+/// How it is shown to people.
+inline constexpr std::string_view traced_steps_differ = "traced steps differ";
+
 /// What one cause adds to a difference.
 struct CausePart {
   std::string cause;
   double value = 0;
 };
 
-/// Why a side's point is not as the first side's. What is below a limit is summed as "other
-/// causes", last; largest first.
+/// Why a side's point is not as the first side's. Largest first; what is below a limit is
+/// summed as "other causes" behind them; what is untraced is last.
 struct Why {
   /// Efficiency lost to each cause, lost / measured step, beyond what the first side loses: above 0
   /// = the side loses more. They sum to the first side's efficiency less the side's. 0.01 = a
@@ -39,7 +46,8 @@ struct Why {
 [[nodiscard]] std::vector<CausePart> efficiency_causes(const Waterfall& here,
                                                        const Waterfall& there);
 
-/// Parts of an absolute size of `limit` and more, largest first, and "other causes", what is left.
+/// Parts of an absolute size of `limit` and more, largest first, and "other causes", what is left;
+/// behind it untraced_part.
 [[nodiscard]] std::vector<CausePart> above(std::vector<CausePart> parts, double limit);
 
 /// `first` and `here` are joined points of as many ranks. `baseline` = that they are the baselines.

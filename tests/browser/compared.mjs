@@ -29,11 +29,13 @@ export function differences({ series, state }, { report: { differences: all } })
   }
 }
 
+const shownAs = (cause) => (cause === "untraced" ? "traced steps differ" : cause);
+
 export function why({ series, state }, { report: { differences: all } }) {
   const inPoints = state.of !== "step time";
   const of = (at) => (inPoints
-    ? at.why.map(({ cause, points }) => [cause, points])
-    : at.step.against > 0 ? at.step.why.map(({ cause, seconds }) => [cause, seconds / at.step.against]) : []);
+    ? at.why.map(({ cause, points }) => [shownAs(cause), points])
+    : at.step.against > 0 ? at.step.why.map(({ cause, seconds }) => [shownAs(cause), seconds / at.step.against]) : []);
   const shown = all.filter((at) => of(at).length > 0);
   const drawn = new Map(series.map(({ name, data }) => [name, data]));
   shown.forEach((at, i) => {

@@ -88,6 +88,9 @@ TEST(RenderCompare, JsonHasWhatIsPromised) {
   ASSERT_EQ(of["sides"].size(), 3U);
   EXPECT_EQ(of["sides"][1]["name"], "B");
   EXPECT_EQ(of["sides"][1]["launches"][2]["file"], "b3.h5");
+  EXPECT_EQ(of["sides"][1]["launches"][2]["ranks"], 2);
+  ASSERT_EQ(of["sides"][1]["machines"].size(), 1U);
+  EXPECT_THAT(of["sides"][1]["machines"][0].get<std::string>(), HasSubstr("Intel Xeon 8480"));
   EXPECT_TRUE(of["refused"].empty());
   const json& curve = of["curves"][0];
   EXPECT_EQ(curve["baseline"], 1);
@@ -112,6 +115,8 @@ TEST(RenderCompare, JsonHasWhatIsPromised) {
   EXPECT_NEAR(points, at["efficiency"]["points"].get<double>(), 1e-9);
   EXPECT_EQ(at["verdict"], "regression");
   EXPECT_THAT(at["sentence"].get<std::string>(), HasSubstr("points lower at 2 ranks"));
+  EXPECT_EQ(at["said"]["efficiency"], at["sentence"]);
+  EXPECT_TRUE(of["differences"][0]["said"]["efficiency"].is_null()) << "the baseline";
   EXPECT_EQ(of["differences"][3]["verdict"], "one launch");
   EXPECT_EQ(of["gate"]["verdict"], "failed");
   EXPECT_EQ(of["gate"]["regressions"], 1);
@@ -164,7 +169,8 @@ TEST(RenderCompare, JunitCountsWhatItHolds) {
   const Compared lax{three_sides(), with_gate(0.05)};
   EXPECT_THAT(render_junit(*lax),
               HasSubstr("tests=\"4\" failures=\"1\" errors=\"0\" skipped=\"2\""));
-  EXPECT_THAT(render_junit(*lax), HasSubstr("<failure message=\"regression: a loss above 5.0%"));
+  EXPECT_THAT(render_junit(*lax),
+              HasSubstr("<failure message=\"regression: a loss of throughput above 5.0%"));
   EXPECT_THAT(render_junit(*lax), HasSubstr("<skipped message=\"one launch: "));
   const Compared strict{three_sides(), {.gate = 0.05, .untold = Untold::fail}};
   EXPECT_THAT(render_junit(*strict),

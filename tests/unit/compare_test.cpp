@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "analysis/compare/sentences.hpp"
+#include "analysis/compare/unlike_lines.hpp"
 #include "base/error.hpp"
 #include "compare_samples.hpp"
 
@@ -28,8 +29,11 @@ using samples::side;
 using samples::traced_side;
 using testing::Contains;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
+using testing::StartsWith;
 
 std::vector<std::string> whats(const Comparison& of) {
   std::vector<std::string> all;
@@ -136,7 +140,7 @@ TEST(Compare, CausesSumToTheDifferenceOfEfficiencies) {
   for (const CausePart& part : at.why.step) seconds += part.value;
   EXPECT_NEAR(seconds, at.why.step_here - at.why.step_first, 1e-12);
   EXPECT_NEAR(seconds, 0.006, 1e-5);
-  EXPECT_THAT(efficiency_sentence(*of, at), HasSubstr("B is 8.6 ± "));
+  EXPECT_THAT(efficiency_sentence(*of, at), HasSubstr("B's efficiency is 8.6 ± "));
   EXPECT_THAT(efficiency_sentence(*of, at), HasSubstr("points lower at 2 ranks: 7.6 dp transfer"));
   EXPECT_THAT(step_sentence(*of, at), HasSubstr("B's step is 12.0% longer at 2 ranks"));
 }
@@ -152,7 +156,7 @@ TEST(Compare, TheStepOfADifferentBaselineIsExplained) {
   const Difference& at = of->differences[0];
   EXPECT_EQ(at.ranks, 1);
   EXPECT_THAT(step_sentence(*of, at), HasSubstr("B's step is 20.0% longer at 1 rank"));
-  EXPECT_THAT(step_sentence(*of, at), HasSubstr("20.0% untraced"));
+  EXPECT_THAT(step_sentence(*of, at), HasSubstr("20.0% traced steps differ"));
   EXPECT_EQ(efficiency_sentence(*of, at), "");
 }
 
@@ -189,6 +193,80 @@ TEST(Compare, SmallCausesAreSummed) {
   EXPECT_NEAR(parts[2].value, 0.003, 1e-15);
 }
 
+TEST(Compare, WhatIsUntracedIsLastAndNoCause) {
+  const auto parts = above({{"untraced", 0.4}, {"a", 0.001}, {"b", 0.1}}, 0.005);
+  ASSERT_EQ(parts.size(), 3U);
+  EXPECT_EQ(parts[0].cause, "b");
+  EXPECT_EQ(parts[1].cause, "other causes");
+  EXPECT_EQ(parts[2].cause, "untraced");
+  auto b = traced_side("b", 0.056, 0.011, 0.003);
+  for (results::RunData& run : b) {
+    for (auto& step : run.points[1].step_times) {
+      for (double& time : step) time *= 0.92;
+    }
+  }
+  const Compared of{{traced_side("a", 0.050, 0.006, 0.002), b}};
+  // 56.0 ms * 0.92 is 3% above 50 ms, and 4.5 ms less than what was traced.
+  const std::string step = step_sentence(*of, of->differences[1]);
+  EXPECT_THAT(step, HasSubstr("-9.0% traced steps differ (more than the difference: the "
+                              "causes are uncertain)"));
+  const Compared plain{
+      {traced_side("c", 0.050, 0.006, 0.002), traced_side("d", 0.056, 0.011, 0.003)}};
+  EXPECT_THAT(step_sentence(*plain, plain->differences[1]), Not(HasSubstr("uncertain")));
+}
+
+TEST(Compare, WhatIsNotEstablishedIsNotExplainedFlatly) {
+  const auto says = [](const std::string& said) {
+    EXPECT_THAT(said, StartsWith("as measured, not established: B's "));
+    EXPECT_THAT(said, HasSubstr("; uncertain causes: "));
+  };
+  // 12% apart, and launches that differ by half.
+  auto wide = traced_side("b", 0.056, 0.011, 0.003);
+  for (std::size_t i = 0; i < wide.size(); ++i) {
+    for (auto& step : wide[i].points[1].step_times) {
+      for (double& time : step) time *= std::vector{1.0, 1.5, 0.7}[i];
+    }
+  }
+  const Compared noisy{{traced_side("a", 0.050, 0.006, 0.002), wide}};
+  const Difference& at = noisy->differences[1];
+  EXPECT_EQ(at.verdict, Verdict::no_difference);
+  says(step_sentence(*noisy, at));
+  EXPECT_THAT(efficiency_sentence(*noisy, at), StartsWith("no difference of B's efficiency"));
+  EXPECT_THAT(efficiency_sentence(*noisy, at), HasSubstr("; uncertain causes: "));
+  auto few = traced_side("b", 0.056, 0.011, 0.003);
+  few.pop_back();
+  const Compared two{{traced_side("a", 0.050, 0.006, 0.002), few}};
+  says(step_sentence(*two, two->differences[1]));
+  says(efficiency_sentence(*two, two->differences[1]));
+  EXPECT_THAT(efficiency_sentence(*two, two->differences[1]),
+              HasSubstr("in 3 launches of A and two launches of B"));
+  EXPECT_THAT(throughput_sentence(*two, two->differences[1]),
+              HasSubstr("in 3 launches of A and two launches of B"));
+}
+
+TEST(Compare, AnIntervalThatDoesNotHoldItsValueSaysSo) {
+  const Located off{.value = 0.02, .lower = -0.05, .upper = -0.01};
+  EXPECT_FALSE(is_established(off, 0));
+  EXPECT_EQ(points_interval(off), "-5.0 to -1.0 !");
+  EXPECT_EQ(change_interval({.value = 0.9, .lower = 0.95, .upper = 0.97}), "-5.0% to -3.0% !");
+  EXPECT_TRUE(is_established({.value = -0.02, .lower = -0.05, .upper = -0.01}, 0));
+  const Compared of{{side("a", around(1)), side("b", around(1))}};
+  Difference at = of->differences[1];
+  at.efficiency = off;
+  EXPECT_THAT(efficiency_sentence(*of, at),
+              HasSubstr("no difference of B's efficiency is established at 2 ranks: 2.0 points by "
+                        "medians over launches, but -5.0 to -1.0 by the launches' own"));
+}
+
+TEST(Compare, AnUnevenIntervalIsShownByItsEnds) {
+  EXPECT_EQ(with_interval({.value = 0.647, .lower = 0.04, .upper = 12.6}, "%", ""),
+            "64.7% (4.0 to 1260.0)");
+  EXPECT_EQ(with_interval({.value = 0.8, .lower = 0.773, .upper = 0.829}, "%", ""), "80.0% ± 2.8");
+  EXPECT_EQ(with_interval({.value = 0.112, .lower = 0.09, .upper = 0.141}, "", " points"),
+            "11.2 points (9.0 to 14.1)");
+  EXPECT_EQ(with_interval({.value = 0.112}, "", " points"), "11.2 points");
+}
+
 TEST(Compare, ARunOnTwoSidesIsRefused) {
   EXPECT_THAT(refusal({side("a", around(1)), side("a", around(1))}),
               HasSubstr("comparing a run with itself claims nothing"));
@@ -217,6 +295,29 @@ TEST(Compare, WhatIsUnlikeIsNamedLineByLine) {
     EXPECT_THAT(line, HasSubstr(" in B (b1.h5, b2.h5, b3.h5)"));
     EXPECT_FALSE(of->machines.empty() && of->curves.empty());
   }
+}
+
+TEST(Compare, WhatAllCurvesDifferInIsSaidOnce) {
+  auto a = side("a", around(1)), b = side("b", around(1));
+  for (auto* const runs : {&a, &b}) {
+    for (results::RunData& run : *runs) {
+      for (const int tp : {1, 2, 4}) add(run, {.tp = tp}, 0.1 / tp).workload = "tp";
+    }
+  }
+  b = changed(b, [](results::PointData& at) {
+    at.dtype = "bf16";
+    if (at.workload == "tp" && at.ranks > 1) at.labels = {"oversubscribed"};
+  });
+  const Compared of{{a, b}};
+  ASSERT_EQ(of->curves.size(), 2U);
+  EXPECT_EQ(of->unlike.size(), 4U) << "dtype of both, labels of 2 and 4 ranks";
+  const std::vector<std::string> lines = unlike_lines(*of);
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[0],
+            "dtype: f32 in A (a1.h5, a2.h5, a3.h5), bf16 in B (b1.h5, b2.h5, b3.h5); all 2 curves");
+  EXPECT_THAT(lines[1], StartsWith("labels: none in A"));
+  EXPECT_THAT(lines[1], HasSubstr("; tp, "));
+  EXPECT_THAT(lines[1], EndsWith(": 2, 4 ranks"));
 }
 
 TEST(Compare, TheExecutorIsPartOfWhatWasDone) {

@@ -78,13 +78,27 @@ function themeButton() {
   return button;
 }
 
-const titles = { compare: "Isoscale comparison", index: "Isoscale index" };
-
 /** "Isoscale: dp, tp on 64 ranks" */
 function titleOf({ runs }) {
   const workloads = distinctOf(runs.flatMap((run) => run.curves.length > 0 ? run.points.filter((point) => point.efficiency !== null) : run.points).map((point) => point.workload));
   const ranks = Math.max(...runs.map((run) => run.ranks));
   return `Isoscale: ${workloads.slice(0, 4).join(", ") || "report"} on ${ranks} rank${ranks === 1 ? "" : "s"}`;
+}
+
+/** "Isoscale: A vs B, dp, pp on 64 ranks" */
+function titleOfComparison({ sides, curves: compared }) {
+  const has = (side, ranks) => side.points.some((point) => point.ranks === ranks);
+  // Only what all sides of a curve have is compared.
+  const ranks = Math.max(0, ...compared.flatMap((curve) => curve.sides[0].points.map((point) => point.ranks)
+    .filter((count) => curve.sides.every((side) => has(side, count)))));
+  const workloads = distinctOf(compared.map((curve) => curve.workload));
+  const what = workloads.length > 0 ? `, ${workloads.slice(0, 4).join(", ")}${ranks > 0 ? ` on ${ranks} rank${ranks === 1 ? "" : "s"}` : ""}` : "";
+  return `Isoscale: ${sides.map((side) => side.name).join(" vs ")}${what}`;
+}
+
+function titleOfPage() {
+  if (data.kind === "compare") return titleOfComparison(data.compare);
+  return data.kind === "index" ? "Isoscale index" : titleOf(data.report);
 }
 
 function links(shown) {
@@ -127,7 +141,7 @@ function follow() {
 
 function build() {
   const shown = sections().map(attempt).filter((section) => section !== null);
-  const title = titles[data.kind] ?? titleOf(data.report);
+  const title = titleOfPage();
   const { nav, watch } = links(shown);
   document.title = title;
   document.getElementById("page").replaceChildren(

@@ -5,6 +5,7 @@ import { chart } from "../chart.js";
 import { shortTitles } from "../data.js";
 import { el } from "../dom.js";
 import { missing, percent, seconds, si } from "../format.js";
+import { distinctOf, periodText } from "../machine.js";
 import { changingChart, oneOf } from "../select.js";
 import { table } from "../table.js";
 import { ranksAxis } from "./curves.js";
@@ -29,13 +30,25 @@ function gateElement(gate) {
     : el("p", { class: "note" }, "No gate was given: --gate 5% says whether a loss is a regression.");
 }
 
+/** Who is compared: machine, ranks, date, launches and version of each side. */
 function sidesList({ sides }) {
   const most = 4;
-  return el("ul", { class: "saying" }, sides.map((side, i) => {
-    const files = side.launches.map((launch) => launch.file);
-    const more = files.length > most ? ` and ${files.length - most} more` : "";
-    return el("li", {}, el("b", {}, side.name), `: ${files.length} launch${files.length === 1 ? "" : "es"}, ${files.slice(0, most).join(", ")}${more}`,
-      i === 0 ? "; the others are compared with it" : "");
+  return el("dl", { class: "facts sides" }, sides.map((side, i) => {
+    const { launches } = side;
+    const of = (key) => distinctOf(launches.map((launch) => launch[key]));
+    const dates = launches.map((launch) => launch.created).sort();
+    const files = launches.map((launch) => launch.file);
+    const ranks = of("ranks");
+    return el("div", { class: "fact" },
+      el("dt", {}, `side ${side.name}${i === 0 ? ": the others are compared with it" : ""}`),
+      el("dd", {}, el("b", {}, side.machines.join("; ") || missing)),
+      el("dd", { class: "note" }, [
+        launches.length === 1 ? "1 launch" : `${launches.length} launches`,
+        `${ranks.join(", ")} rank${ranks.length === 1 && ranks[0] === 1 ? "" : "s"}`,
+        periodText(dates[0], dates.at(-1)),
+        `Isoscale ${of("isoscale_version").join(", ") || missing}${of("git_hash").length > 0 ? `, git ${of("git_hash").join(", ")}` : ""}`,
+      ].filter(Boolean).join(" \u00b7 ")),
+      el("dd", { class: "note" }, `${files.slice(0, most).join(", ")}${files.length > most ? ` and ${files.length - most} more` : ""}`));
   }));
 }
 
@@ -47,39 +60,47 @@ function findings({ differences }, names) {
   const most = 6;
   if (told.length === 0) return el("p", { class: "saying" }, "No point is shown to be slower or faster.");
   return el("ul", { class: "saying" },
-    told.slice(0, most).map((at) => el("li", {}, `${names.length > 1 ? `${names[at.curve_index]}: ` : ""}${at.sentence} [${at.verdict}]`)),
+    told.slice(0, most).map((at) => el("li", {}, `${names.length > 1 ? `${names[at.curve_index]}: ` : ""}${at.said.throughput} [throughput: ${at.verdict}]`,
+      at.said.efficiency ? el("div", { class: "note" }, at.said.efficiency) : null)),
     told.length > most ? el("li", {}, `${told.length - most} more in the table`) : null);
 }
 
+/** Values are of medians over launches, intervals of the launches' own: one may lie off the other. */
+function holds({ lower, upper }, value) {
+  const rounding = 1e-9 * (1 + Math.abs(value));
+  return !known(lower) || !known(value) || (value >= lower - rounding && value <= upper + rounding);
+}
+
 function verdictTable(compare, names) {
-  const interval = (of, show) => (known(of.lower) ? `${show(of.lower)} to ${show(of.upper)}` : null);
+  const interval = (of, show, value) => (known(of.lower) ? `${show(of.lower)} to ${show(of.upper)}${holds(of, value) ? "" : " !"}` : null);
+  const apart = compare.differences.some(({ throughput, efficiency }) => !holds(throughput, throughput.ratio) || !holds(efficiency, efficiency.points));
   const points = (value) => signed(value);
   return table(
     [
       { title: "curve" }, { title: "ranks", number: true }, { title: "side" }, { title: "launches" },
       { title: "throughput", number: true, text: change }, { title: "95%", number: true },
       { title: "efficiency, points", number: true, text: points }, { title: "95% ", number: true },
-      { title: "verdict" }, { title: "unlike" },
+      { title: "throughput verdict" }, { title: "unlike" },
     ],
     compare.differences.map((at) => [
       names[at.curve_index], at.ranks, `${at.side} against ${at.against}`, `${at.launches.side} and ${at.launches.against}`,
-      at.throughput.ratio, interval(at.throughput, change), at.efficiency.points, interval(at.efficiency, points),
+      at.throughput.ratio, interval(at.throughput, change, at.throughput.ratio), at.efficiency.points, interval(at.efficiency, points, at.efficiency.points),
       at.verdict, at.marks.join(", ")]),
-    { caption: "each point of each side against the first side", most: 40 });
+    { caption: `each point of each side against the first side${apart ? "; !: the interval, of the launches' own values, does not hold the value, of medians" : ""}`, most: 40 });
 }
 
 function verdictSection(compare, names) {
   const refused = compare.refused.length > 0
     ? [el("p", { class: "verdict bad" }, "Refused: the sides did not do the same."),
-        el("ul", { class: "saying" }, compare.refused.map((at) => el("li", {}, at.sentence)))]
+        el("ul", { class: "saying" }, compare.unlike_lines.map((line) => el("li", {}, line)))]
     : [];
   const marks = compare.unlike.length > 0 && refused.length === 0
-    ? el("p", { class: "mark" }, `${compare.unlike.length === 1 ? "One thing is" : `${compare.unlike.length} things are`} unlike and compared anyway: see below.`)
+    ? el("p", { class: "mark" }, `${compare.unlike_lines.length === 1 ? "One thing is" : `${compare.unlike_lines.length} things are`} unlike and compared anyway: see below.`)
     : null;
   return {
     id: "verdict",
     title: "Verdict",
-    content: el("div", {}, ...refused, gateElement(compare.gate), marks, sidesList(compare), findings(compare, names),
+    content: el("div", {}, sidesList(compare), ...refused, refused.length > 0 ? null : gateElement(compare.gate), marks, refused.length > 0 ? null : findings(compare, names),
       compare.differences.length > 0 ? verdictTable(compare, names) : null),
   };
 }
@@ -243,7 +264,7 @@ function unlikeSection(compare) {
           table([{ title: "what" }, ...sides.map((title) => ({ title }))],
             compare.machines.map((at) => [at.name, ...sides.map((side) => at.values[side] || null)]))]
       : [el("p", { class: "note" }, "Nothing is known to differ between the machines.")]),
-    ...list(compare.refused.length > 0 ? "Unlike, and so refused" : "Unlike, and compared anyway", compare.unlike.map((at) => at.sentence)),
+    ...list("Unlike, and compared anyway", compare.refused.length > 0 ? [] : compare.unlike_lines),
     ...list("Only on one side", only),
     ...list("Warnings", compare.warnings),
   ];

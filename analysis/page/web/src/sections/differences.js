@@ -150,8 +150,15 @@ const ways = {
   },
 };
 
+/** What no trace explains is no cause: it is named as what it is, and stands last. */
+const untraced = "untraced";
+const shownAs = (cause) => (cause === untraced ? "traced steps differ" : cause);
+const place = (cause) => (cause === untraced ? 2 : cause === "other causes" ? 1 : 0);
+
 /** Causes of one part of a step have its colour, as in reports; here they differ in strength. */
 function causeColour(colours, causes, cause) {
+  if (cause === "other causes") return colours.parts.gap;
+  if (cause === untraced) return colours.parts.other;
   const part = partOfCause(cause);
   const alike = causes.filter((at) => partOfCause(at) === part);
   const strength = 1 - (0.6 * alike.indexOf(cause)) / Math.max(2, alike.length - 1);
@@ -164,11 +171,11 @@ function whyChart(compare, names) {
   const first = compare.sides[0].name;
   const shownBy = Object.fromEntries(present.map((name) => [name, compare.differences.filter((at) => ways[name].parts(at).length > 0)]));
   const causes = [...new Set(compare.differences.flatMap((at) => present.flatMap((name) => ways[name].parts(at).map(({ cause }) => cause))))]
-    .sort((a, b) => (a === "other causes") - (b === "other causes"));
+    .sort((a, b) => place(a) - place(b));
   return {
     id: "compare-why",
     title: "Why",
-    note: `efficiency: what each cause takes (left) or gives (right) in points, bars add up to the difference; step time: what it adds to ${first}'s step`,
+    note: `efficiency: what each cause takes (left) or gives (right) in points, bars add up to the difference; step time: what it adds to ${first}'s step; causes are uncertain where no difference is established, and where traced steps differ by more than the difference`,
     switches: [{ name: "of", label: "of", choices: present }],
     height: (state) => heightOf(shownBy[state.of].length),
     table: {
@@ -177,8 +184,8 @@ function whyChart(compare, names) {
         { title: "points", number: true, text: (value) => fixed(value) }, { title: "seconds", number: true, text: seconds },
       ],
       rows: compare.differences.flatMap((at) => [
-        ...at.why.map(({ cause, points }) => [names[at.curve_index], at.ranks, at.side, "efficiency", cause, points, null]),
-        ...at.step.why.map(({ cause, seconds: value }) => [names[at.curve_index], at.ranks, at.side, "step time", cause, null, value]),
+        ...at.why.map(({ cause, points }) => [names[at.curve_index], at.ranks, at.side, "efficiency", shownAs(cause), points, null]),
+        ...at.step.why.map(({ cause, seconds: value }) => [names[at.curve_index], at.ranks, at.side, "step time", shownAs(cause), null, value]),
         ...(at.why_missing ? [[names[at.curve_index], at.ranks, at.side, "efficiency", at.why_missing, null, null]] : []),
       ]),
     },
@@ -193,7 +200,7 @@ function whyChart(compare, names) {
         series: causes
           .map((cause) => ({
             type: "bar",
-            name: cause,
+            name: shownAs(cause),
             stack: "why",
             barMaxWidth: 18,
             itemStyle: { color: causeColour(colours, causes, cause), borderColor: colours.background, borderWidth: 1 },
