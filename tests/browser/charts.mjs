@@ -3,7 +3,7 @@
 // Which charts there are, and what each must show. A chart that no line here knows fails the tests.
 import assert from "node:assert/strict";
 import {
-  checkIdeal, checkLines, drawnCurves, efficiencyInterval, throughputInterval,
+  checkIdeal, checkLines, drawnCurves, efficiencyInterval, pairs, samePairs, throughputInterval,
 } from "./expected.mjs";
 import * as compared from "./compared.mjs";
 import * as micro from "./micro.mjs";
@@ -27,6 +27,21 @@ function throughput({ series }, { report }, [, number]) {
   const own = curves.filter((curve) => curve.points.some((point) => point.throughput.unit === units[Number(number ?? 0)]));
   assert.ok(own.length > 0, "throughput of no unit");
   checkLines(series, own, (point) => point.throughput.value, throughputInterval, "throughput");
+}
+
+/** Of the index alone: each run's throughput over the median of its experiment's runs. */
+function overTime({ series }, { report }, [, number]) {
+  const trends = report.machines[Number(number)].throughput_over_time.filter((trend) => trend.runs.length > 1);
+  assert.equal(series.length, trends.length);
+  trends.forEach((trend, i) => {
+    const values = trend.runs.map((id) => {
+      const run = report.index.find((at) => at.id === id);
+      return [Date.parse(run.created), run.experiments.find((at) => at.fingerprint === trend.fingerprint).throughput.value];
+    });
+    const sorted = values.map(([, value]) => value).sort((a, b) => a - b);
+    const middle = (sorted[(sorted.length - 1) >> 1] + sorted[sorted.length >> 1]) / 2;
+    samePairs(pairs(series[i].data), values.map(([time, value]) => [time, value / middle]), trend.title);
+  });
 }
 
 /**
@@ -55,6 +70,7 @@ export const registry = [
   [/^memory-bandwidth$/, micro.memoryBandwidth],
   [/^memory-sizes$/, micro.memorySizes],
   [/^pairs-matrix$/, micro.pairsMatrix],
+  [/^over-time-(\d+)$/, overTime],
   [/^compare-differences$/, compared.differences],
   [/^compare-why$/, compared.why],
   [/^compare-efficiency$/, compared.efficiency],

@@ -53,6 +53,12 @@ class Pages:
                 out.write(self.call(sys.executable, "-B", os.path.join(HERE, "dump_run.py"), *files))
         self.listed.append({"name": name, "kind": kind})
 
+    def index(self, name, *files):
+        self.call(PROGRAM, "report", "--index", *files, "--html", f"{name}.html", "--force")
+        with open(self.path(f"{name}.json"), "w", encoding="ascii") as out:
+            out.write(self.call(PROGRAM, "report", "--index", *files, "--format", "json"))
+        self.listed.append({"name": name, "kind": "index"})
+
     def compare(self, name, *sides):
         self.call(PROGRAM, "compare", *sides, "--html", f"{name}.html", "--force")
         with open(self.path(f"{name}.json"), "w", encoding="ascii") as out:
@@ -74,6 +80,8 @@ def main(folder):
     for launch in ("launch_a", "launch_b", "launch_c"):
         pages.measure(f"{launch}.h5", 2, "--workload", "dp", "--ranks", "1,2", *LITTLE)
     pages.report("launches", "launches", "launch_a.h5", "launch_b.h5", "launch_c.h5")
+
+    pages.index("index", "launch_a.h5", "launch_b.h5", "launch_c.h5", "sample.h5")
 
     pages.compare("compare", "launch_a.h5,launch_b.h5", "launch_c.h5")
     if os.environ.get("ISOSCALE_RICH"):
