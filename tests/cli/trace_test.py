@@ -111,6 +111,12 @@ class Exported(harness.Case):
         self.assertGreater(len(self.trace("--force")[0]), 0)
         self.assertEqual(self.files(), ["run.h5", "t.json"])
 
+    def test_the_page_and_the_traces_are_two_files(self):
+        self.run_ok(*RUN, "--trace-steps", "1")
+        done = self.isoscale("report", "run.h5", "--trace", "t.json", "--html", "./t.json")
+        self.assert_refused(done, "--html and --trace name one file")
+        self.assertEqual(self.files(), ["run.h5"])
+
     def test_places_that_cannot_be_written(self):
         self.run_ok(*RUN, "--trace-steps", "1")
         for place in ("missing/t.json", "."):

@@ -293,6 +293,10 @@ TEST(BreakdownMissing, SaysWhyThereIsNone) {
   EXPECT_FALSE(breakdown(point).mean);
   EXPECT_THAT(breakdown(point).missing, HasSubstr("damaged"));
 
+  point = samples::point({}, {Script{}.compute().compute(1).after(0, 0)},
+                         {{trace(0, {0, 10}, {{0, 5}, {5, 10}})}});
+  EXPECT_THAT(breakdown(point).missing, HasSubstr("damaged"));  // a wait for no op
+
   point = samples::point({}, {Script{}.compute()}, {{trace(0, {0, 10}, {{0, 10}})}});
   point.outline.outline_of_rank.clear();
   EXPECT_FALSE(breakdown(point).mean);

@@ -56,6 +56,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{{"run", "--fallback-dir", "x"}, "unknown option '--fallback-dir'"},
         Refusal{{"run", "--timeout", "1m"}, "unknown option '--timeout'"},
         Refusal{{"report", "a.h5", "--pdf", "x"}, "unknown option '--pdf'"},
+        Refusal{{"compare", "a.h5", "b.h5", "--gate", "nan"}, "--gate: 'nan'"},
+        Refusal{{"compare", "a.h5", "b.h5", "--strict"}, "--strict is about the gate"},
         Refusal{{"report", "a.h5", "--trace", "x", "--trace", "y"}, "--trace is given twice"},
         Refusal{{"run", "a.toml", "b.toml"}, "unexpected argument 'b.toml'"},
         Refusal{{"run", "--seed"}, "--seed needs a value"},

@@ -72,6 +72,19 @@ TEST(Gate, APointThatDidNotComeOutIsSaid) {
   const Compared of{{side("a", around(1)), b}, with_gate(0.05)};
   ASSERT_EQ(of->warnings.size(), 1U);
   EXPECT_THAT(of->warnings[0], HasSubstr("1 point or curve of A did not come out"));
+  EXPECT_EQ(of->gate->absent, 1U);
+  EXPECT_FALSE(of->gate->fails());
+}
+
+TEST(Gate, AStrictOneFailsForAPointThatDidNotComeOut) {
+  auto b = side("b", around(1));
+  for (results::RunData& run : b) {
+    run.points.back().status = results::PointStatus::failed;
+    run.points.back().reason = "a deadlock";
+  }
+  const Compared of{{side("a", around(1)), b}, {.gate = 0.05, .untold = Untold::fail}};
+  EXPECT_EQ(of->gate->passed, 2U);
+  EXPECT_TRUE(of->gate->fails());
 }
 
 TEST(Gate, IsCorrectedForTheNumberOfPoints) {

@@ -23,7 +23,11 @@ class Compared {
     for (const auto& side : runs_) {
       auto& of_side = reports_.emplace_back();
       for (const results::RunData& run : side) {
-        of_side.push_back(analysis::make_report(run, run.id + ".h5", {}));
+        analysis::ReportOptions of_launch;
+        if (options.unlikes == analysis::CompareOptions::Unlikes::compare) {
+          of_launch.of_wrong = analysis::ReportOptions::OfWrong::rates;
+        }
+        of_side.push_back(analysis::make_report(run, run.id + ".h5", of_launch));
       }
     }
     comparison_ = analysis::compare({reports_.begin(), reports_.end()}, options);

@@ -366,6 +366,34 @@ TEST(Compare, AFailedVerificationIsRefused) {
   EXPECT_THAT(text_of(of->unlike[0]), HasSubstr("4 ranks"));
 }
 
+TEST(Compare, AnywayShowsWhatDoesNotVerify) {
+  auto b = side("b", around(1.1));
+  for (results::RunData& run : b) {
+    run.points[2].verified = false;
+    run.points[2].status = results::PointStatus::failed;
+  }
+  const Compared of{{side("a", around(1)), b}, anyway()};
+  EXPECT_FALSE(of->refused);
+  EXPECT_EQ(of->differences.size(), 3U);
+  EXPECT_THAT(marks_of(*of, 0, 1, 4), ElementsAre("verification"));
+  EXPECT_THAT(marks_of(*of, 0, 1, 2), IsEmpty());
+}
+
+TEST(Compare, OtherWorkIsUnlike) {
+  const auto of_samples = [](results::PointData& at) { at.throughput_unit = "samples/s"; };
+  const Compared of{{side("a", around(1)), changed(side("b", around(1)), of_samples)}};
+  EXPECT_TRUE(of->refused);
+  EXPECT_THAT(whats(*of), testing::Each("work"));
+}
+
+TEST(Compare, ARunThatDidNotEndIsNamed) {
+  auto b = side("b", around(1));
+  b[0].complete = false;
+  const Compared of{{side("a", around(1)), b}};
+  ASSERT_EQ(of->warnings.size(), 1U);
+  EXPECT_THAT(of->warnings[0], HasSubstr("1 of 3 runs of B did not come to their end"));
+}
+
 TEST(Compare, AnywayComparesAndMarks) {
   const auto to_bf16 = [](results::PointData& at) { at.dtype = "bf16"; };
   const Compared of{{side("a", around(1)), changed(side("b", around(1.1)), to_bf16)}, anyway()};
