@@ -168,13 +168,13 @@ TEST(RenderCompare, JunitCountsWhatItHolds) {
   using Untold = CompareOptions::Untold;
   const Compared lax{three_sides(), with_gate(0.05)};
   EXPECT_THAT(render_junit(*lax),
-              HasSubstr("tests=\"4\" failures=\"1\" errors=\"0\" skipped=\"2\""));
+              HasSubstr("tests=\"6\" failures=\"1\" errors=\"0\" skipped=\"4\""));
   EXPECT_THAT(render_junit(*lax),
               HasSubstr("<failure message=\"regression: a loss of throughput above 5.0%"));
   EXPECT_THAT(render_junit(*lax), HasSubstr("<skipped message=\"one launch: "));
   const Compared strict{three_sides(), {.gate = 0.05, .untold = Untold::fail}};
   EXPECT_THAT(render_junit(*strict),
-              HasSubstr("tests=\"4\" failures=\"3\" errors=\"0\" skipped=\"0\""));
+              HasSubstr("tests=\"6\" failures=\"5\" errors=\"0\" skipped=\"0\""));
 }
 
 TEST(RenderCompare, CsvHasARowAPointAndSide) {
