@@ -201,6 +201,7 @@ Json gate_json(const Comparison& of) {
           {"passed", gate.passed},
           {"too_noisy", gate.too_noisy},
           {"one_launch", gate.one_launch},
+          {"absent", gate.absent},
           {"sentence", gate_sentence(of)}};
 }
 

@@ -233,7 +233,7 @@ std::string points_interval(const std::optional<Located>& difference) {
 
 std::string gate_word(const Gate& gate) {
   if (gate.fails()) return "FAILED";
-  return gate.too_noisy + gate.one_launch == 0 ? "passed" : "undecided";
+  return gate.too_noisy + gate.one_launch + gate.absent == 0 ? "passed" : "undecided";
 }
 
 std::string gate_sentence(const Comparison& of) {
@@ -246,8 +246,10 @@ std::string gate_sentence(const Comparison& of) {
   add(gate.passed, "passed");
   add(gate.too_noisy, "too noisy to tell");
   add(gate.one_launch, "with too few launches");
+  add(gate.absent, "that another side lacks");
   return fmt::format("gate {}: {}: of {} point{}: {}", percent(gate.loss), gate_word(gate),
-                     of.differences.size(), of.differences.size() == 1 ? "" : "s",
+                     of.differences.size() + gate.absent,
+                     of.differences.size() + gate.absent == 1 ? "" : "s",
                      fmt::join(parts, ", "));
 }
 
