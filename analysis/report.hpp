@@ -79,7 +79,7 @@ struct ReportOptions {
   /// Whether points that do not verify have rates too: for who shows them marked.
   enum class OfWrong : std::uint8_t { nothing, rates };
   OfWrong of_wrong = OfWrong::nothing;
-  std::optional<int> baseline;  ///< rank count; absent = first that is ok, not few-steps
+  std::optional<int> baseline{};  ///< rank count; absent = first that is ok, not few-steps
   /// Or the first point that fills one whole node: it has all ranks that its launch has there.
   bool whole_node = false;
 };

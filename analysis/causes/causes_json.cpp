@@ -109,6 +109,28 @@ Json largest_json(const std::optional<LargestUnexplained>& at) {
 
 }  // namespace
 
+Json breakdown_json(const PointReport& point) {
+  if (point.breakdown.mean) {
+    Json parts = parts_json(point.breakdown, *point.breakdown.mean);
+    parts.erase("hidden_communication");
+    return parts;
+  }
+  Json parts = Json::object();
+  for (const Category& category : categories()) parts[std::string{category.name}] = nullptr;
+  return parts;
+}
+
+Json hidden_communication_json(const PointReport& point) {
+  const auto& mean = point.breakdown.mean;
+  return mean ? Json(mean->hidden_communication) : Json{};
+}
+
+void add_losses_json(const PointReport& point, Json& object) {
+  object["pop"] = pop_json(point.causes.pop);
+  object["waterfall"] = waterfall_json(point.causes.waterfall);
+  object["serial_fraction"] = located_json(point.causes.serial_fraction);
+}
+
 void add_causes_json(const PointReport& point, Json& object) {
   const BreakdownResult& breakdown = point.breakdown;
   object["breakdown_by"] = by_place_json(breakdown);
@@ -126,9 +148,7 @@ void add_causes_json(const PointReport& point, Json& object) {
   // What an ideal speed-up would be: ranks, or nodes.
   const double ideal = point.efficiency ? *point.speedup / *point.efficiency : 1;
   object["efficiency_interval"] = interval_json(point.speedup_interval, ideal);
-  object["pop"] = pop_json(point.causes.pop);
-  object["waterfall"] = waterfall_json(point.causes.waterfall);
-  object["serial_fraction"] = located_json(point.causes.serial_fraction);
+  add_losses_json(point, object);
   object["findings"] = named_causes_json(point.causes.named);
   object["injections"] = point.data->injections;
 }

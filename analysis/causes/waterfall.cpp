@@ -44,12 +44,13 @@ class Differences {
   void say(const std::string& sentence) { into_.missing.push_back(sentence); }
 
   void gemms() {
-    if (add("GEMM shapes", &StepCosts::gemm_alone)) {
+    if (add("GEMMs", &StepCosts::gemm_alone)) {
       add("GEMM overlap", &StepCosts::gemm_overlap);
       return;
     }
     add("GEMMs", &StepCosts::gemm);
-    say("GEMM shapes and overlap are not separated: that takes solo times at both ends");
+    say("GEMMs by themselves and their overlap are not separated: that takes solo times at both "
+        "ends");
   }
   /// Whether transfers and waiting are known apart at both ends.
   bool communication() {

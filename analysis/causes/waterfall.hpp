@@ -12,7 +12,7 @@ namespace isoscale::analysis {
 
 /// What one cause added to a step, against ideal scaling from the baseline.
 struct LostTime {
-  std::string cause;   ///< "GEMM shapes", "dp transfer", ...
+  std::string cause;   ///< "GEMMs", "dp transfer", ...
   double seconds = 0;  ///< below 0 where the point has less of it than its share of the baseline
 };
 

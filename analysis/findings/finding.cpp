@@ -46,6 +46,18 @@ std::string_view name(Unit unit) {
   return "text";
 }
 
+std::string_view name(Concern concern) {
+  switch (concern) {
+    case Concern::hardware:
+      return "hardware";
+    case Concern::measurement:
+      return "measurement";
+    case Concern::program:
+      break;
+  }
+  return "program";
+}
+
 std::string value_text(const Evidence& evidence) {
   const double value = evidence.value;
   switch (evidence.unit) {

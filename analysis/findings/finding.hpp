@@ -42,13 +42,26 @@ struct Evidence {
 /// "exposed communication 22.0%"; not escaped.
 [[nodiscard]] std::string to_text(const Evidence& evidence);
 
+/// What a finding is about.
+enum class Concern : std::uint8_t {
+  hardware,     ///< a fault to mend: something is slower than its like
+  program,      ///< what the program, the mesh or the placement costs
+  measurement,  ///< how far times are to be believed
+};
+/// As the JSON report names it: "hardware", "program", "measurement".
+[[nodiscard]] std::string_view name(Concern concern);
+
 /// What one rule found, on one curve or of a whole run. Texts may hold texts of run files: not
 /// escaped.
 struct Finding {
   std::string_view rule{};  ///< the rule's name: "communication-ratio"
+  Concern concern = Concern::program;
   /// Estimated share of the step that is lost by it, 0 to 1: for ranking, and no more than an
   /// estimate; shares of several findings may be of the same time. Absent where it is not known.
   std::optional<double> severity{};
+  /// Where severity is absent, how large what was found is, as a share: for ranking, and only
+  /// beside others without severity. Absent where there is no such number.
+  std::optional<double> size{};
   std::string curve{};       ///< title of the curve; "" = of the whole run
   std::vector<int> ranks{};  ///< rank counts of the points, ascending; empty = of the whole run
   std::string sentence{};    ///< of the gravest point where there are several; 120 columns or so

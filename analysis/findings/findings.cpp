@@ -68,22 +68,28 @@ std::string ranks_text(const std::vector<int>& ranks) {
   return fmt::format("{}{} rank{}", fmt::join(shown, ", "), more, one ? "" : "s");
 }
 
-bool is_graver(const std::optional<double>& a, const std::optional<double>& b) {
-  if (!a || !b) return a.has_value();
+bool is_larger(const std::optional<double>& a, const std::optional<double>& b) {
+  if (!a || !b) return a.has_value() && !b.has_value();
   return *a > *b;
+}
+
+/// Of findings or judgements of one rule: those of known severity first, then the larger ones.
+bool is_graver(const auto& a, const auto& b) {
+  return a.severity || b.severity ? is_larger(a.severity, b.severity) : is_larger(a.size, b.size);
 }
 
 /// One finding of all points that a rule spoke of: `judged` is not empty, ascending in ranks.
 Finding merged(const Rule& rule, const std::string& curve, std::vector<JudgedPoint> judged) {
-  Finding finding{.rule = rule.name, .curve = curve, .source = rule.source};
+  Finding finding{
+      .rule = rule.name, .concern = rule.concern, .curve = curve, .source = rule.source};
   for (const JudgedPoint& at : judged) finding.ranks.push_back(at.ranks);
   // Of equal ones that of the most ranks stands for all.
   std::ranges::reverse(judged);
-  std::ranges::stable_sort(judged, [](const JudgedPoint& a, const JudgedPoint& b) {
-    return is_graver(a.said.severity, b.said.severity);
-  });
+  std::ranges::stable_sort(
+      judged, [](const JudgedPoint& a, const JudgedPoint& b) { return is_graver(a.said, b.said); });
   const JudgedPoint& gravest = judged.front();
   finding.severity = gravest.said.severity;
+  finding.size = gravest.said.size;
   finding.next_step = gravest.said.next_step;
   finding.sentence = fmt::format("{}: {}", ranks_text(finding.ranks), gravest.said.sentence);
   if (judged.size() > 1) finding.sentence += fmt::format(" (on {})", gravest.ranks);
@@ -109,7 +115,9 @@ void add_run(const RunReport& run, std::size_t launch, std::vector<Finding>& fin
     std::string sentence =
         launch == 0 ? said->sentence : fmt::format("launch {}: {}", launch, said->sentence);
     findings.push_back({.rule = rule.name,
+                        .concern = rule.concern,
                         .severity = said->severity,
+                        .size = said->size,
                         .sentence = std::move(sentence),
                         .evidence = std::move(said->evidence),
                         .next_step = std::move(said->next_step),
@@ -139,8 +147,12 @@ std::size_t place_in_table(const Finding& finding) {
 
 void rank(std::vector<Finding>& findings) {
   std::ranges::stable_sort(findings, {}, place_in_table);
-  std::ranges::stable_sort(findings, [](const Finding& a, const Finding& b) {
-    return is_graver(a.severity, b.severity);
+  // What a fault of hardware costs may be unknown, but it can be mended: before softer ones.
+  const auto is_soft = [](const Finding& at) { return at.concern != Concern::hardware; };
+  std::ranges::stable_sort(findings, [&](const Finding& a, const Finding& b) {
+    const bool unknown = !a.severity && !b.severity;
+    if (unknown && is_soft(a) != is_soft(b)) return is_soft(b);
+    return is_graver(a, b);
   });
 }
 
@@ -204,8 +216,13 @@ std::vector<Finding> findings_of(const Report& report) {
 nlohmann::ordered_json findings_json(std::span<const Finding> findings) {
   auto rows = nlohmann::ordered_json::array();
   for (const Finding& at : findings) {
-    nlohmann::ordered_json row{{"rule", at.rule}, {"severity", nullptr}, {"curve", nullptr}};
+    nlohmann::ordered_json row{{"rule", at.rule},
+                               {"concern", name(at.concern)},
+                               {"severity", nullptr},
+                               {"size", nullptr},
+                               {"curve", nullptr}};
     if (at.severity) row["severity"] = *at.severity;
+    if (at.size) row["size"] = *at.size;
     if (!at.curve.empty()) row["curve"] = at.curve;
     row["ranks"] = at.ranks;
     row["sentence"] = at.sentence;

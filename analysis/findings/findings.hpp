@@ -14,15 +14,15 @@ namespace isoscale::analysis {
 
 /// What the rules find in one run: on each point of its curves and in the run as a whole. Points of
 /// a curve that a rule finds the same of are one finding. Gravest first; those of unknown severity
-/// last, in the order of the rules.
+/// last: faults of hardware, then the others, each by size, then in the order of the rules.
 [[nodiscard]] std::vector<Finding> findings_of(const RunReport& run);
 
 /// Of several launches what is found on the joined curves, and in each launch as a whole; of one
 /// what is found in it.
 [[nodiscard]] std::vector<Finding> findings_of(const Report& report);
 
-/// rule, severity, curve, ranks[], sentence, evidence[] (ranks, what, value, unit, text), next_step,
-/// source; null where there is none.
+/// rule, concern, severity, size, curve, ranks[], sentence, evidence[] (ranks, what, value, unit,
+/// text), next_step, source; null where there is none.
 [[nodiscard]] nlohmann::ordered_json findings_json(std::span<const Finding> findings);
 
 }  // namespace isoscale::analysis

@@ -6,6 +6,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
+#include <set>
 
 #include "analysis/render/cells.hpp"
 #include "analysis/render/text_escape.hpp"
@@ -55,11 +57,25 @@ std::string wrapped(const std::string& text) {
   return lines;
 }
 
+/// Indices of those to show, ascending: of each rule about hardware the gravest is never hidden.
+std::vector<std::size_t> shown(std::span<const Finding> findings) {
+  std::vector<std::size_t> indices(findings.size());
+  std::iota(indices.begin(), indices.end(), 0);
+  std::set<std::string_view> seen;
+  std::ranges::stable_partition(indices, [&](std::size_t i) {
+    return findings[i].concern == Concern::hardware && seen.insert(findings[i].rule).second;
+  });
+  indices.resize(std::min(indices.size(), most_findings));
+  std::ranges::sort(indices);
+  return indices;
+}
+
 }  // namespace
 
 std::vector<FindingCells> finding_cells(std::span<const Finding> findings) {
   std::vector<FindingCells> cells;
-  for (const Finding& at : findings.first(std::min(findings.size(), most_findings))) {
+  for (const std::size_t i : shown(findings)) {
+    const Finding& at = findings[i];
     cells.push_back({.share = share_text(at.severity),
                      .sentence = escape(at.sentence),
                      .evidence = evidence_text(at),

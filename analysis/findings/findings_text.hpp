@@ -23,7 +23,7 @@ struct FindingCells {
   std::string next_step;
   std::string rule, source;
 };
-/// Of the gravest, most_findings at most.
+/// most_findings at most, in their order: the gravest, and of each fault of hardware the worst.
 [[nodiscard]] std::vector<FindingCells> finding_cells(std::span<const Finding> findings);
 
 /// What stands above and below them; the latter says how many are left out.

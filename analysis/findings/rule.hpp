@@ -32,6 +32,7 @@ struct PointSubject {
 /// What a rule says of one point or run, before points of a curve are put together.
 struct Judgement {
   std::optional<double> severity{};  ///< as of a Finding
+  std::optional<double> size{};      ///< likewise: where there is no severity
   std::string sentence{};            ///< without the rank count
   std::vector<Evidence> evidence{};
   std::string next_step{};
@@ -51,6 +52,7 @@ struct Rule {
   std::span<const Threshold> thresholds;
   std::string_view source;  ///< of the rule and its thresholds: a title, or a page of docs/
   Scope scope = Scope::sound;
+  Concern concern = Concern::program;
   std::string_view instead_of{};  ///< the rule that is silent where this one speaks; "" = none
   /// One of them, by scope; the other is null.
   std::optional<Judgement> (*judge_point)(const PointSubject& subject, const Rule& rule) = nullptr;

@@ -150,9 +150,7 @@ Said slower_gemms(const PointSubject& subject, const Rule& rule) {
   if (!waterfall || !(waterfall->measured > 0) || has_label(point.labels, few_steps)) {
     return std::nullopt;
   }
-  const auto lost = std::ranges::find_if(waterfall->lost, [](const LostTime& at) {
-    return at.cause == "GEMM shapes" || at.cause == "GEMMs";
-  });
+  const auto lost = std::ranges::find(waterfall->lost, "GEMMs", &LostTime::cause);
   if (lost == waterfall->lost.end()) return std::nullopt;
   // Where traced steps differ much from the others, causes say little of these.
   double all_lost = 0, untraced = 0;
@@ -219,7 +217,7 @@ Said throttling(const PointSubject& subject, const Rule& /*rule*/) {
   const PointReport& point = subject.point;
   const Worst worst = worst_of(*point.data);
   if (worst.series == nullptr) return std::nullopt;
-  Judgement said;
+  Judgement said{.size = worst.held.share};
   const std::string more =
       worst.devices > 1 ? fmt::format(" and {} more", worst.devices - 1) : std::string{};
   said.sentence = fmt::format("clocks of {}, {}{} were held down by {}",

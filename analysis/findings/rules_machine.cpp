@@ -126,7 +126,7 @@ Said slow_pair(const RunReport& run, const Rule& /*rule*/) {
     }
   }
   if (worst == nullptr) return std::nullopt;
-  Judgement said;
+  Judgement said{.size = 1 - worst->share()};
   said.sentence = fmt::format("ranks {} and {} reach {} of what others on their kind of link do{}",
                               worst->src, worst->dst, units::format_percent(worst->share()),
                               count > 1 ? fmt::format(" ({} more pairs)", count - 1) : "");

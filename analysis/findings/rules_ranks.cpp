@@ -81,7 +81,8 @@ Said slow_rank(const PointSubject& subject, const Rule& /*rule*/) {
   const NamedCause* const worst = largest(slow);
   if (worst == nullptr) return std::nullopt;
   Judgement said{.severity = avoidable(compute_share(subject.point.breakdown, worst->ranks.front()),
-                                       worst->size)};
+                                       worst->size),
+                 .size = avoidable(1, worst->size)};
   said.sentence =
       fmt::format("{} is slow: its GEMMs take {:.2f} times as long as those of others{}",
                   ranks_of(subject, worst->ranks), worst->size, and_more(slow.size() - 1, "rank"));
@@ -98,7 +99,7 @@ Said slow_link(const PointSubject& subject, const Rule& /*rule*/) {
   if (worst == nullptr) return std::nullopt;
   const auto& mean = subject.point.breakdown.mean;
   const auto share = mean ? std::optional{mean->transfer / mean->step} : std::nullopt;
-  Judgement said{.severity = avoidable(share, worst->size)};
+  Judgement said{.severity = avoidable(share, worst->size), .size = avoidable(1, worst->size)};
   // The cause that names what all slow links share, where there is one.
   const NamedCause& shared = *slow.back();
   const bool has_shared = shared.text.starts_with("slow links share");
@@ -153,7 +154,7 @@ Said wide_interval(const PointSubject& subject, const Rule& rule) {
   if (!half || subject.launch_spread || !(*half > threshold_of(rule, "half width"))) {
     return std::nullopt;
   }
-  Judgement said;
+  Judgement said{.size = *half};
   said.sentence =
       fmt::format("the step time is only known to ±{}: smaller differences mean nothing",
                   units::format_percent(*half));
@@ -172,7 +173,7 @@ Said launch_spread(const PointSubject& subject, const Rule& rule) {
   const auto& spread = subject.launch_spread;
   const auto& time = subject.point.step_time;
   if (!spread || !time || !(*spread > threshold_of(rule, "spread"))) return std::nullopt;
-  Judgement said;
+  Judgement said{.size = *spread};
   said.sentence = fmt::format("launches differ by {} of the step: compare by several launches only",
                               units::format_percent(*spread));
   said.evidence = {

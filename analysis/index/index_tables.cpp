@@ -205,7 +205,7 @@ TitledTable trend_table(const IndexMachine& machine) {
                                 {"median"},
                                 {"least"},
                                 {"most"},
-                                {"spread"}},
+                                {"range"}},
                     .rows = {}};
   for (const IndexTrend& trend : machine.trends) {
     if (trend.runs.size() < 2) continue;

@@ -47,6 +47,17 @@ Json interval_json(const std::optional<Located>& located) {
   return Json::array({*located->lower, *located->upper});
 }
 
+/// Where a step of the typical launch went, and what the point lost against the joined baseline:
+/// what the same launch lost against its own baseline is in its run.
+void add_typical(const PointReport& point, Json& object) {
+  object["launch"] = point.launch;
+  object["traced_step"] = number_or_null(point.traced_step);
+  object["breakdown"] = breakdown_json(point);
+  object["hidden_communication"] = hidden_communication_json(point);
+  object["breakdown_missing"] = point.breakdown.missing;
+  add_losses_json(point, object);
+}
+
 Json point_json(const PointReport& point, std::span<const LaunchPoint> launches) {
   Json rows = Json::array();
   for (const LaunchPoint& at : launches) {
@@ -54,20 +65,23 @@ Json point_json(const PointReport& point, std::span<const LaunchPoint> launches)
     // It is the one whose causes stand for the point.
     rows.back()["typical"] = at.point->data == point.data;
   }
-  return {{"ranks", point.data->ranks},
-          {"nodes", point.data->nodes},
-          {"ranks_per_node", ranks_per_node_json(point)},
-          {"mesh", mesh_json(point.data->mesh)},
-          {"axes", axes_json(point)},
-          {"labels", Json(point.labels)},
-          {"launches", rows},
-          {"step_time", time_json(point.step_time, "launches")},
-          {"spread", number_or_null(spread_of(point))},
-          {"throughput",
-           {{"value", number_or_null(point.throughput)}, {"unit", point.data->throughput_unit}}},
-          {"speedup", number_or_null(point.speedup)},
-          {"speedup_interval", interval_json(point.speedup_interval)},
-          {"efficiency", number_or_null(point.efficiency)}};
+  Json object{
+      {"ranks", point.data->ranks},
+      {"nodes", point.data->nodes},
+      {"ranks_per_node", ranks_per_node_json(point)},
+      {"mesh", mesh_json(point.data->mesh)},
+      {"axes", axes_json(point)},
+      {"labels", Json(point.labels)},
+      {"launches", rows},
+      {"step_time", time_json(point.step_time, "launches")},
+      {"spread", number_or_null(spread_of(point))},
+      {"throughput",
+       {{"value", number_or_null(point.throughput)}, {"unit", point.data->throughput_unit}}},
+      {"speedup", number_or_null(point.speedup)},
+      {"speedup_interval", interval_json(point.speedup_interval)},
+      {"efficiency", number_or_null(point.efficiency)}};
+  add_typical(point, object);
+  return object;
 }
 
 Json left_out_json(const LeftOut& left_out) {

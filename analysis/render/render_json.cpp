@@ -46,16 +46,6 @@ Json step_time_json(const PointReport& point) {
           {"steps", time ? time->samples : 0}};
 }
 
-Json breakdown_json(const PointReport& point) {
-  Json parts = Json::object();
-  for (const Category& category : categories()) {
-    const auto& mean = point.breakdown.mean;
-    const bool known = mean && is_known(point.breakdown, category.seconds);
-    parts[std::string{category.name}] = known ? Json(*mean.*category.seconds) : Json{};
-  }
-  return parts;
-}
-
 Json communicators_json(const results::PointData& data) {
   Json rows = Json::array();
   for (const results::CommunicatorTime& made : data.communicators) {
@@ -75,7 +65,6 @@ Json interval_json(const std::optional<Located>& located) {
 
 Json point_json(const PointReport& point) {
   const results::PointData& data = *point.data;
-  const auto& mean = point.breakdown.mean;
   return {
       {"index", data.index},
       {"workload", data.workload},
@@ -110,7 +99,7 @@ Json point_json(const PointReport& point) {
       {"traced_step", number_or_null(point.traced_step)},
       {"breakdown", breakdown_json(point)},
       {"op_time", Json(point.op_time)},
-      {"hidden_communication", mean ? Json(mean->hidden_communication) : Json{}},
+      {"hidden_communication", hidden_communication_json(point)},
       {"communication_ratio", number_or_null(point.communication_ratio)},
       {"instrumentation_overhead", number_or_null(value_of(point.instrumentation_overhead))},
       {"instrumentation_overhead_interval", interval_json(point.instrumentation_overhead)},

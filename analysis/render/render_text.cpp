@@ -183,8 +183,8 @@ std::string key() {
   text +=
       "Lost time: what a cause adds to the step beyond the baseline's share of it; untraced: what"
       " traced steps\n"
-      "differ by. GEMM shapes: the GEMMs without communication; GEMM overlap: what they take more"
-      " with it.\n"
+      "differ by. GEMMs: slower per FLOP without communication, by shapes, clocks or memory; GEMM"
+      " overlap: with it.\n"
       "Efficiencies as the POP Centre of Excellence defines them; serialisation from a replay on a"
       " free network.\n";
   return text;

@@ -3,7 +3,8 @@
 // The page around the charts: tables, colours, paper, small screens, the keyboard.
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
-import { close, drawAll, named, open } from "./pages.mjs";
+import { curvesOf, near } from "./expected.mjs";
+import { close, drawAll, named, open, reportOf } from "./pages.mjs";
 
 after(close);
 
@@ -232,3 +233,55 @@ test("headings, landmarks and ids are those of a document", async () => {
   found.levels.forEach((level, i) => assert.ok(i === 0 || level <= found.levels[i - 1] + 1, `h${level} after h${found.levels[i - 1]}`));
   await leave();
 });
+
+/** The number of a percentage as shown: "12.3%" */
+const share = (text) => Number(text.replace("\u2212", "-").replace("%", "")) / 100;
+
+for (const name of named("run", "launches", "rich")) {
+  test(`the first causes of ${name} are the largest, against the baseline of their curve`, async () => {
+    const { page, close: leave } = await open(name);
+    const unsound = ["oversubscribed", "shared-gpu", "injected"];
+    const all = curvesOf(reportOf(name)).filter((curve) => curve.points.length > 0).flatMap((curve) => {
+      const point = curve.points.reduce((best, at) => (best.ranks >= at.ranks ? best : at));
+      const { lost, measured } = point.full.waterfall ?? { lost: {}, measured: 1 };
+      const isSound = !point.labels.some((label) => unsound.includes(label));
+      return Object.entries(lost).filter(([cause, seconds]) => cause !== "untraced" && seconds > 0)
+        .map(([cause, seconds]) => ({ cause, share: seconds / measured, isSound }));
+    });
+    const counted = all.some((at) => at.isSound) ? all.filter((at) => at.isSound) : all;
+    const worst = new Map();
+    for (const { cause, share: of } of counted.sort((a, b) => b.share - a.share)) if (!worst.has(cause)) worst.set(cause, of);
+    const wanted = [...worst].slice(0, 3);
+    const shown = await page.locator("#overview li.cause").evaluateAll((items) =>
+      items.map((item) => [item.querySelector("div b").textContent, item.querySelector("b.big").textContent]));
+    assert.deepEqual(shown.map(([cause]) => cause), wanted.map(([cause]) => cause));
+    shown.forEach(([cause, text], i) => assert.ok(Math.abs(share(text) - wanted[i][1]) <= 0.0051, `${cause}: ${text}, wanted ${wanted[i][1]}`));
+    await leave();
+  });
+}
+
+for (const name of named("launches")) {
+  test(`efficiencies of ${name} are those of the joined curves`, async () => {
+    const { page, close: leave } = await open(name);
+    await drawAll(page);
+    const report = reportOf(name);
+    const points = report.curves.flatMap((curve) => curve.points.filter((point) => point.pop));
+    assert.ok(points.length > 0);
+    const rows = await page.locator("#pop details.numbers tbody tr").evaluateAll((all) =>
+      all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+    assert.equal(rows.length, points.length);
+    rows.forEach((row, i) => {
+      assert.equal(Number(row[1]), points[i].ranks);
+      for (const [at, key] of [[2, "global"], [3, "parallel"]]) {
+        const value = points[i].pop[key];
+        if (value === null) assert.doesNotMatch(row[at], /%/);
+        else near(Math.round(1e4 * (share(row[at]) - value)) / 1e4 + 1, 1, `${key} of ${points[i].ranks} ranks`, 6e-4);
+      }
+      // Which launch its breakdown is of.
+      const typical = report.runs.findIndex((run) => run.id === points[i].launches.find((at) => at.typical).run);
+      assert.equal(points[i].launch, typical + 1);
+    });
+    assert.match(await page.locator("#pop").textContent(), new RegExp(`launch ${points[0].launch}\\b`));
+    await leave();
+  });
+}

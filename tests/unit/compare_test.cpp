@@ -163,7 +163,7 @@ TEST(Compare, TheStepOfADifferentBaselineIsExplained) {
 TEST(Compare, CoarserCausesOnOneSideAreCoarseOnBoth) {
   const Waterfall fine{.ideal = 1,
                        .measured = 2,
-                       .lost = {{"GEMM shapes", 0.1},
+                       .lost = {{"GEMMs", 0.1},
                                 {"GEMM overlap", 0.2},
                                 {"dp transfer", 0.3},
                                 {"bubble", 0},
@@ -174,7 +174,7 @@ TEST(Compare, CoarserCausesOnOneSideAreCoarseOnBoth) {
   const Waterfall coarse{.ideal = 1,
                          .measured = 4,
                          .lost = {{"GEMMs", 1}, {"communication", 1.2}, {"gap", 0.8}},
-                         .missing = {"GEMM shapes and overlap are not separated"}};
+                         .missing = {"GEMMs by themselves and their overlap are not separated"}};
   std::vector<CausePart> parts = efficiency_causes(fine, coarse);
   ASSERT_EQ(parts.size(), 3U);
   EXPECT_EQ(parts[0].cause, "GEMMs");

@@ -49,6 +49,8 @@ TEST(SlowPair, IsFoundOfMeasuredPairs) {
   ASSERT_NE(found, nullptr);
   EXPECT_THAT(found->sentence, HasSubstr("ranks 1 and 2 reach 39.8% of what others"));
   EXPECT_NEAR(evidence(*found, "bandwidth"), 2e9, 1);
+  EXPECT_EQ(found->concern, Concern::hardware);
+  EXPECT_NEAR(found->size.value(), 1 - 0.398, 5e-4) << "what the pair lacks";
   EXPECT_TRUE(found->ranks.empty());
 }
 

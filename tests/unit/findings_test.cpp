@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/findings/findings.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,6 +16,7 @@
 #include "analysis/findings/rule.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/render/text_escape.hpp"
+#include "bench_samples.hpp"
 #include "findings_samples.hpp"
 #include "launch_samples.hpp"
 
@@ -106,6 +108,44 @@ TEST(Findings, OfSeveralLaunchesAreThoseOfTheJoinedCurves) {
   EXPECT_TRUE(findings_of(launches.reports.front()).empty()) << "one launch has no spread";
 }
 
+/// Launches of dp on 1 and 2 ranks, and of pp on 2; each factor is of the point's step time.
+results::RunData spread_launch(const std::string& id, double one, double two, double stages) {
+  results::RunData run = samples::launch(id, 1, 2);
+  samples::add(run, {}, 20e-3 * one);
+  samples::add(run, {.dp = 2}, 10e-3 * two);
+  samples::add(run, {.pp = 2}, 10e-3 * stages).workload = "pp";
+  return run;
+}
+
+TEST(Findings, WithoutSeverityAreOfTheLargestPointAndTheLargestFirst) {
+  const samples::JoinedLaunches launches{
+      {spread_launch("a", 1, 1, 1), spread_launch("b", 1.4, 1.2, 4)}};
+  std::vector<Finding> found = findings_of(launches.report());
+  std::erase_if(found, [](const Finding& at) { return at.rule != "launch-spread"; });
+  ASSERT_EQ(found.size(), 2U);
+  // (slowest - fastest) over the median, which of two is the mean.
+  EXPECT_NEAR(found[0].size.value(), 3.0 / 2.5, 1e-9);
+  EXPECT_THAT(found[0].curve, HasSubstr("pp"));
+  EXPECT_NEAR(found[1].size.value(), 0.4 / 1.2, 1e-9);
+  EXPECT_THAT(found[1].sentence, HasSubstr("1, 2 ranks: launches differ by 33.3%"));
+  EXPECT_THAT(found[1].sentence, testing::EndsWith("(on 1)"));
+}
+
+TEST(Findings, OfHardwareComeBeforeOthersOfUnknownSeverity) {
+  std::vector<results::RunData> runs;
+  for (const auto& [id, factor] : {std::pair{"a", 1.0}, {"b", 9.0}}) {
+    runs.push_back(samples::launch_of(id, 1, 2, 10e-3 * factor));
+  }
+  runs.front().points.push_back(samples::pairs(1));
+  const samples::JoinedLaunches launches{std::move(runs)};
+  const auto all = findings_of(launches.report());
+  const Finding* const pair = find(all, "slow-pair");
+  const Finding* const spread = find(all, "launch-spread");
+  ASSERT_TRUE(pair != nullptr && spread != nullptr);
+  EXPECT_GT(spread->size.value(), pair->size.value());
+  EXPECT_LT(pair, spread);
+}
+
 TEST(Findings, OfLaunchesThatAreCloseAreNone) {
   const samples::JoinedLaunches launches{
       {samples::launch_of("a", 1, 2, 10e-3), samples::launch_of("b", 1, 2, 10.3e-3)}};
@@ -133,9 +173,11 @@ TEST(FindingsJson, HasEveryKey) {
   const auto& row = rows[0];
   std::vector<std::string> keys;
   for (const auto& [key, value] : row.items()) keys.push_back(key);
-  EXPECT_EQ(keys, (std::vector<std::string>{"rule", "severity", "curve", "ranks", "sentence",
-                                            "evidence", "next_step", "source"}));
+  EXPECT_EQ(keys, (std::vector<std::string>{"rule", "concern", "severity", "size", "curve", "ranks",
+                                            "sentence", "evidence", "next_step", "source"}));
   EXPECT_EQ(row["rule"], "few-microbatches");
+  EXPECT_EQ(row["concern"], "program");
+  EXPECT_TRUE(row["size"].is_null());
   EXPECT_EQ(row["ranks"], nlohmann::json({2, 4, 8}));
   EXPECT_DOUBLE_EQ(row["severity"].get<double>(), 7.0 / 15);
   EXPECT_EQ(
@@ -152,6 +194,21 @@ TEST(FindingsText, ShowsEightAndCountsTheRest) {
   EXPECT_THAT(text, Not(HasSubstr("finding 8")));
   EXPECT_THAT(text, HasSubstr("and 3 more"));
   EXPECT_EQ(findings_text({}), "");
+}
+
+TEST(FindingsText, HidesNoKindOfFaultOfHardware) {
+  std::vector<Finding> many(12);
+  for (std::size_t i = 0; i < many.size(); ++i) many[i].sentence = fmt::format("finding {}.", i);
+  for (const std::size_t i : {10U, 11U}) {
+    many[i].rule = "slow-pair";
+    many[i].concern = Concern::hardware;
+  }
+  const std::string text = findings_text(many);
+  EXPECT_THAT(text, HasSubstr("finding 6."));
+  EXPECT_THAT(text, Not(HasSubstr("finding 7.")));
+  EXPECT_THAT(text, HasSubstr("finding 10."));
+  EXPECT_THAT(text, Not(HasSubstr("finding 11."))) << "the gravest of a kind is enough";
+  EXPECT_THAT(text, HasSubstr("and 4 more"));
 }
 
 TEST(FindingsText, IsHarmlessAndFitsTheTerminal) {

@@ -185,6 +185,47 @@ TEST(RenderLaunches, JsonHasTheCurves) {
   EXPECT_TRUE(document["curves"][1]["points"][0]["spread"].is_null());
 }
 
+/// A launch of a traced curve on 1 and 2 ranks, whose steps take so many times as long.
+results::RunData traced_launch(const std::string& id, double one, double two) {
+  results::RunData run = samples::run();
+  run.id = id;
+  samples::add_dp_curve(run);
+  run.points.resize(2);
+  for (const auto& [point, factor] : {std::pair{0U, one}, {1U, two}}) {
+    for (auto& of_ranks : run.points[point].step_times) {
+      for (double& time : of_ranks) time *= factor;
+    }
+  }
+  return run;
+}
+
+TEST(RenderLaunches, JsonHasTheCausesOfTheJoinedCurve) {
+  // The typical launch of 2 ranks is the second, whose own baseline is not the joined one.
+  const JoinedLaunches of{
+      {traced_launch("a", 1, 1), traced_launch("b", 1.2, 1.05), traced_launch("c", 1.1, 1.3)}};
+  const json document = json::parse(render_json(of.report()));
+  const json& points = document["curves"][0]["points"];
+  ASSERT_EQ(points.size(), 2U);
+  const json& two = points[1];
+  EXPECT_EQ(two["launch"], 2);
+  const json& own = document["runs"][1]["points"][1];
+  for (const char* const key : {"breakdown", "hidden_communication", "traced_step"}) {
+    EXPECT_FALSE(own[key].is_null()) << key;
+    EXPECT_EQ(two[key], own[key]) << key << " is that of the typical launch";
+  }
+  const double base = points[0]["step_time"]["median"], step = two["step_time"]["median"];
+  EXPECT_DOUBLE_EQ(two["waterfall"]["ideal"], base / 2);
+  EXPECT_DOUBLE_EQ(two["waterfall"]["measured"], step);
+  EXPECT_NE(own["waterfall"]["ideal"], two["waterfall"]["ideal"]);
+  double lost = 0;
+  for (const json& seconds : two["waterfall"]["lost"]) lost += seconds.get<double>();
+  EXPECT_NEAR(lost, step - base / 2, 1e-12);
+  // Karp and Flatt with 2 ranks: (1 / speed-up - 1 / 2) / (1 - 1 / 2).
+  EXPECT_NEAR(two["serial_fraction"]["value"], 2 * step / base - 1, 1e-9);
+  EXPECT_TRUE(two["pop"]["global"].is_number());
+  EXPECT_TRUE(points[0]["waterfall"].is_null());
+}
+
 TEST(RenderLaunches, CsvHasTheJoinedPointBesideEachLaunch) {
   const JoinedLaunches of{launches()};
   std::istringstream lines{render_csv(of.report())};

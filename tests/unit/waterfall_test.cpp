@@ -87,10 +87,10 @@ TEST(Waterfall, LeadsFromIdealToMeasured) {
   EXPECT_DOUBLE_EQ(found.ideal, 2.5);
   EXPECT_DOUBLE_EQ(found.measured, 4.25);
   EXPECT_TRUE(found.missing.empty());
-  EXPECT_THAT(causes(found), ElementsAre("GEMM shapes", "GEMM overlap", "other compute", "copies",
+  EXPECT_THAT(causes(found), ElementsAre("GEMMs", "GEMM overlap", "other compute", "copies",
                                          "tp transfer", "dp transfer", "bubble", "imbalance",
                                          "noise", "gap", "other", "uneven steps", "untraced"));
-  expect_lost(found, "GEMM shapes", 2.1 - 8.0 / 4);
+  expect_lost(found, "GEMMs", 2.1 - 8.0 / 4);
   expect_lost(found, "GEMM overlap", 0.15);
   expect_lost(found, "other compute", 0.6 - 2.0 / 4);
   expect_lost(found, "copies", 0.05);
@@ -116,7 +116,7 @@ TEST(Waterfall, OfWeakScalingHasTheBaselinesStepForIdeal) {
   point.traced = sum(point.costs);
   const Waterfall found = waterfall(point, one_rank());
   EXPECT_DOUBLE_EQ(found.ideal, 10);
-  expect_lost(found, "GEMM shapes", 0.4);
+  expect_lost(found, "GEMMs", 0.4);
   expect_lost(found, "other compute", 0.2);
   expect_exact(found);
 }
@@ -156,7 +156,6 @@ TEST(Waterfall, DoesNotSeparateGemmsWithoutSoloRunsAtBothEnds) {
     without.gemm_alone.reset();
     without.gemm_overlap.reset();
     const Waterfall found = waterfall(point, base);
-    EXPECT_FALSE(lost_to(found, "GEMM shapes"));
     EXPECT_FALSE(lost_to(found, "GEMM overlap"));
     expect_lost(found, "GEMMs", 2.25 - 8.0 / 4);
     EXPECT_THAT(found.missing, testing::ElementsAre(HasSubstr("solo")));

@@ -4,9 +4,8 @@
 
 /** What each cause is, as docs/breakdown.md has it. */
 const meanings = {
-  "GEMM shapes": "smaller GEMMs are slower per FLOP",
   "GEMM overlap": "GEMMs are slower beside communication",
-  GEMMs: "GEMMs are slower per FLOP",
+  GEMMs: "GEMMs take longer than the baseline's share: smaller shapes, lower clocks, shared memory",
   "other compute": "element-wise ops, casts, the optimizer",
   copies: "copies between memories",
   communication: "transfer and wait that no computation hides",
@@ -26,7 +25,7 @@ export function meaning(cause) {
 }
 
 const partOf = {
-  "GEMM shapes": "compute", "GEMM overlap": "compute", GEMMs: "compute", "other compute": "compute", copies: "copies",
+  "GEMM overlap": "compute", GEMMs: "compute", "other compute": "compute", copies: "copies",
   communication: "transfer", bubble: "bubble", imbalance: "wait", noise: "wait", waiting: "wait", gap: "gap",
 };
 

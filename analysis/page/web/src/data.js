@@ -18,7 +18,8 @@
  * @property {string} status
  * @property {string} reason
  * @property {object} full the point of the JSON report: breakdown, waterfall, pop, ...; of several
- *   launches that of the typical one
+ *   launches that of the typical one, with what it lost against the joined curve's baseline
+ * @property {number|undefined} launch of several: the typical one, from 1
  * @property {object|null} details series for pictures
  */
 
@@ -64,13 +65,19 @@ function ofLaunch(runIndex, point) {
   };
 }
 
+// What a joined point has of its own: of causes, those against the joined curve's baseline.
+const joinedKeys = ["traced_step", "breakdown", "hidden_communication", "breakdown_missing", "waterfall", "pop", "serial_fraction"];
+
 function ofLaunches(report, point) {
   const typical = point.launches.find((at) => at.typical) ?? point.launches[0];
   const runIndex = report.runs.findIndex((run) => run.id === typical.run);
-  const full = report.runs[runIndex].points.find((at) => at.index === typical.index);
+  const own = report.runs[runIndex].points.find((at) => at.index === typical.index);
+  // A page of very many launches has no points of some of them.
+  const full = own ?? { ...point, index: typical.index, status: "ok", verified: typical.verified, flags: [], findings: [] };
   const ideal = idealOf(point);
   return {
-    ...ofLaunch(runIndex, full),
+    ...ofLaunch(runIndex, { ...full, ...Object.fromEntries(joinedKeys.map((key) => [key, point[key]])) }),
+    launch: point.launch,
     stepTime: point.step_time,
     throughput: point.throughput.value,
     unit: point.throughput.unit ?? "",
@@ -124,6 +131,14 @@ export function curves(report = data.report) {
             curve(at, at.points.map((index) => ofLaunch(i, run.points.find((point) => point.index === index))))));
   const names = distinct(shortTitles(all.map((at) => at.title)));
   return all.map((at, i) => ({ ...at, short: names[i] }));
+}
+
+/** "breakdown of launch 2 (1, 4 ranks), launch 3 (2 ranks)"; "" of a single launch. */
+export function launchesText(points) {
+  const ranksOf = new Map();
+  for (const { launch, ranks } of points) if (launch) ranksOf.set(launch, [...(ranksOf.get(launch) ?? []), ranks]);
+  const one = ([launch, ranks]) => `launch ${launch}${ranksOf.size > 1 ? ` (${ranks.join(", ")} rank${ranks.length === 1 && ranks[0] === 1 ? "" : "s"})` : ""}`;
+  return ranksOf.size === 0 ? "" : `traced in ${[...ranksOf].sort(([a], [b]) => a - b).map(one).join(", ")}`;
 }
 
 /** Points of micro-benchmarks: {run, point}. */

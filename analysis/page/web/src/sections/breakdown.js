@@ -3,7 +3,7 @@
 // What ranks did in a traced step, by count, and where in the step they did it.
 import { largest } from "../causes.js";
 import { chart } from "../chart.js";
-import { unsound } from "../data.js";
+import { launchesText, unsound } from "../data.js";
 import { el } from "../dom.js";
 import { percent, seconds } from "../format.js";
 import { partCells, partColumns, partsOption, unitSwitch } from "../parts.js";
@@ -48,7 +48,7 @@ function allCurves(curves) {
   return chart({
     id: "step-all",
     title: "A step on most ranks",
-    note: "in brackets: ranks; mean over the traced ones; dashed: communication that computation hides",
+    note: ["in brackets: ranks; mean over the traced ones; dashed: communication that computation hides", launchesText(points) && "each of its typical launch"].filter(Boolean).join("; "),
     switches: [unitSwitch],
     table: { columns, rows: points.map((point, i) => row(curves[i], point)) },
     height: 50 + 42 * bars.length,
@@ -64,7 +64,7 @@ function overRanks(curve, index, rows) {
   return chart({
     id: `step-${index}`,
     title: `A step of ${curve.short}`,
-    note: incomplete ? `${incomplete.ranks} ranks: ${incomplete.full.breakdown_missing}` : undefined,
+    note: [launchesText(points), incomplete ? `${incomplete.ranks} ranks: ${incomplete.full.breakdown_missing}` : ""].filter(Boolean).join("; ") || undefined,
     switches: [unitSwitch],
     table: { columns, rows },
     height: 270,
@@ -97,7 +97,7 @@ function places(curve, index) {
   return chart({
     id: `places-${index}`,
     title: `Where in the step of ${curve.short}`,
-    note: "time in a traced step, mean over ranks; numbers: share of the bar",
+    note: ["time in a traced step, mean over ranks; numbers: share of the bar", launchesText(points)].filter(Boolean).join("; "),
     switches: [{ name: "by", label: "by", choices: by },
       { name: "ranks", label: "ranks", choices: [...new Set(counts)], value: counts.at(-1) }],
     table: {

@@ -68,14 +68,17 @@ export function findingsSection(curves) {
   if (all.length === 0 && seen.length === 0) return null;
   const scale = Math.max(0, ...all.map((at) => at.severity ?? 0));
   const items = all.map((at, i) => finding(at, i, scale, curves));
+  // The worst of each fault of hardware is seen, however little it costs.
+  const isShown = (i) => i < most || (all[i].concern === "hardware" && all.findIndex((at) => at.rule === all[i].rule) === i);
+  const rest = items.filter((_, i) => !isShown(i));
   const points = table(columns, seen, { caption: "Seen at single points" });
   return {
     id: "findings",
     title: "Findings",
     content: el("div", {},
-      all.length > 0 ? el("p", { class: "note" }, "largest first, by the estimated share of the step that is lost; estimates overlap and do not add up; \u2014: not known") : null,
-      el("ol", { class: "plain findings" }, items.slice(0, most)),
-      items.length <= most ? null : el("details", { class: "rest" }, el("summary", {}, `${items.length - most} more findings`), el("ol", { class: "plain findings" }, items.slice(most))),
+      all.length > 0 ? el("p", { class: "note" }, "largest first, by the estimated share of the step that is lost; estimates overlap and do not add up; \u2014: not known: faults of hardware, then the largest") : null,
+      el("ol", { class: "plain findings" }, items.filter((_, i) => isShown(i))),
+      rest.length === 0 ? null : el("details", { class: "rest" }, el("summary", {}, `${rest.length} more findings`), el("ol", { class: "plain findings" }, rest)),
       seen.length === 0 ? null
         : all.length === 0 ? points
           : el("details", {}, el("summary", {}, `${seen.length} remark${seen.length === 1 ? "" : "s"} on single points`), points)),

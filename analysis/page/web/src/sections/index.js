@@ -43,7 +43,7 @@ const trendColumns = [
   { title: "machine" }, { title: "experiment" }, { title: "ranks", number: true }, { title: "runs", number: true },
   { title: "from", look: nowrap }, { title: "to", look: nowrap },
   ...["first", "last", "median", "lowest", "highest"].map((title) => ({ title, number: true, text: (value) => si(value) })),
-  { title: "unit" }, { title: "spread", number: true, text: (value) => percent(value) },
+  { title: "unit" }, { title: "range of throughput", number: true, text: (value) => percent(value) },
 ];
 
 function trendRows(machine) {

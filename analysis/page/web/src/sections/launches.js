@@ -32,7 +32,7 @@ const spreadColumns = [
   { title: "curve" }, { title: "ranks", number: true }, { title: "launches", number: true },
   { title: "step time", csv: "step time / s", number: true, text: seconds }, { title: "lower", number: true, text: seconds }, { title: "upper", number: true, text: seconds },
   { title: "fastest", number: true, text: seconds }, { title: "slowest", number: true, text: seconds },
-  { title: "spread", number: true, text: (value) => percent(value) }, { title: "labels" },
+  { title: "spread of step time", number: true, text: (value) => percent(value) }, { title: "labels" },
 ];
 
 function spreadRow({ name, point }) {

@@ -47,13 +47,19 @@ function launchFact(runs) {
     `Isoscale ${versions.join(", ")} \u00b7 ${distinctOf(runs.map((run) => (run.system?.git_hash ? `git ${run.system.git_hash}` : ""))).join(", ")}`);
 }
 
+// How traced steps differ from the others is no cause: where it is large, causes are uncertain.
+const tracing = "untraced";
+const mostTracing = 0.05;
+const markedCauses = [...unsound, "few-steps"];
+
 /** The largest losses at the largest counts, each cause once, where it is worst. */
 function causes(curves) {
   const all = curves.flatMap((curve) => {
     const point = largest(curve.points);
     if (!point) return [];
     const isSound = !point.labels.some((label) => unsound.includes(label));
-    return lossesOf(point).filter((loss) => loss.share > 0).map((loss) => ({ ...loss, curve, point, isSound }));
+    return lossesOf(point).filter((loss) => loss.share > 0 && loss.cause !== tracing)
+      .map((loss) => ({ ...loss, curve, point, isSound }));
   });
   // What ranks that share cores lose says little about the machine: only where there is nothing else.
   const counted = all.some((at) => at.isSound) ? all.filter((at) => at.isSound) : all;
@@ -66,9 +72,11 @@ function causes(curves) {
   return [...worst.values()].slice(0, mostCauses);
 }
 
-function causeItem({ cause, share, curve, point, others, isSound }, scale) {
+function causeItem({ cause, share, curve, point, others }, scale) {
   const more = others > 0 ? `, ${others} other curve${others === 1 ? "" : "s"} too` : "";
-  const label = isSound ? "" : ` (${point.labels.filter((name) => unsound.includes(name)).join(", ")})`;
+  const labels = point.labels.filter((name) => markedCauses.includes(name));
+  const launch = point.launch ? `, launch ${point.launch}` : "";
+  const label = `${launch}${labels.length > 0 ? ` (${labels.join(", ")})` : ""}`;
   return el("li", { class: "cause", title: meaning(cause) },
     el("b", { class: "big" }, percent(share, share < 0.0995 ? 1 : 0)),
     el("div", {},
@@ -77,11 +85,21 @@ function causeItem({ cause, share, curve, point, others, isSound }, scale) {
       el("div", { class: "bar thin", "aria-hidden": "true" }, el("i", { class: `part-${partOfCause(cause)}`, style: `width:${(100 * share) / scale}%` }))));
 }
 
+/** What of these causes' points is to be known before believing them; null: nothing. */
+function tracingNote(items) {
+  const differing = items.map(({ point, curve }) => ({ point, curve, share: Math.abs(lossesOf(point).find((loss) => loss.cause === tracing)?.share ?? 0) }))
+    .filter(({ share }, i, all) => share > mostTracing && all.findIndex((at) => at.point === all[i].point) === i);
+  if (differing.length === 0) return null;
+  const text = differing.map(({ share, curve, point }) => `${percent(share, 0)}${items.length > 1 || differing.length > 1 ? ` (${curve.short} on ${rankCount(point.ranks)})` : ""}`).join(", ");
+  return el("p", { class: "note" }, `traced steps differ from the others by ${text}: the causes below are uncertain`);
+}
+
 function causesPanel(curves) {
   const items = causes(curves);
   if (items.length === 0) return null;
   const scale = Math.max(...items.map((at) => at.share));
-  return panel("Where time is lost", "waterfall", "all causes", el("ol", { class: "plain" }, items.map((at) => causeItem(at, scale))));
+  return panel("Where time is lost", "waterfall", "all causes", el("div", {}, tracingNote(items),
+    el("ol", { class: "plain" }, items.map((at) => causeItem(at, scale)))));
 }
 
 function panel(title, target, more, content) {
@@ -89,14 +107,17 @@ function panel(title, target, more, content) {
     el("h3", {}, title, target ? el("a", { class: "more", href: `#${target}` }, more) : null), content);
 }
 
-/** Of each rule what it found worst. */
+/** Of each rule what it found worst; faults of hardware first: they can be mended, and none is left out. */
 function findingsPanel(curves) {
   const all = findingsOf();
   if (all.length === 0) return null;
   const first = all.map((at, i) => ({ at, i })).filter(({ at, i }) => all.findIndex((other) => other.rule === at.rule) === i);
-  const items = first.slice(0, mostFindings).map(({ at, i }) => el("li", {},
+  const faults = first.filter(({ at }) => at.concern === "hardware");
+  const ranked = [...faults, ...first.filter((one) => !faults.includes(one))];
+  const items = ranked.slice(0, Math.max(mostFindings, faults.length)).map(({ at, i }) => el("li", {},
     el("a", { href: `#finding-${i + 1}` }, at.sentence), el("span", { class: "faint" }, at.curve ? ` \u00b7 ${whereOf(at, curves)}` : "")));
-  return panel("Findings", "findings", all.length > items.length ? `all ${all.length}` : "what to do", el("ol", { class: "plain lines" }, items));
+  const what = faults.length > 0 ? "hardware first, gravest of each kind" : "gravest of each kind";
+  return panel(`Findings: ${what}`, "findings", all.length > items.length ? `all ${all.length}` : "what to do", el("ol", { class: "plain lines" }, items));
 }
 
 function warningItem({ grave, text, target }) {

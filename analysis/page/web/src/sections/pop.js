@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 // The tree of efficiencies of the POP Centre of Excellence, by count.
 import { largest } from "../causes.js";
+import { launchesText } from "../data.js";
 import { el } from "../dom.js";
 import { percent } from "../format.js";
 import { oneOf } from "../select.js";
@@ -52,6 +53,7 @@ function treeOf(curve) {
           points.map((point) => el("th", { scope: "col", class: "number" }, String(point.ranks), dagger(point))))),
         el("tbody", {}, tree.map(([key, name, level, what]) => el("tr", { class: level === 0 ? "top" : null },
           el("th", { scope: "row", class: `level-${level}`, title: what }, name), points.map((point) => cell(point.full.pop[key]))))))),
+    launchesText(points) ? el("p", { class: "note" }, launchesText(points)) : null,
     labelsOf(points));
 }
 

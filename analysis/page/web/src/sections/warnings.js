@@ -25,6 +25,7 @@ function checkItem(check) {
     grave,
     text: `preflight ${check.verdict}${check.allowed ? " (allowed)" : ""}, ${check.name}: ${where ? `${where}: ` : ""}${check.what ?? ""}`,
     target: "preflight",
+    hardware: true,
   };
 }
 
@@ -96,12 +97,19 @@ function ofDevices(curves) {
     }
   }
   const all = [...seen].sort((a, b) => b[1].length - a[1].length);
-  const items = all.slice(0, mostDeviceWarnings).map(([text, found]) => ({ grave: false, text: `${text}: ${places(found)}`, target: "devices" }));
-  if (all.length > items.length) items.push({ grave: false, text: `${all.length - items.length} more about devices`, target: "devices" });
+  const items = all.slice(0, mostDeviceWarnings).map(([text, found]) => ({ grave: false, text: `${text}: ${places(found)}`, target: "devices", hardware: true }));
+  if (all.length > items.length) items.push({ grave: false, text: `${all.length - items.length} more about devices`, target: "devices", hardware: true });
   return items;
 }
 
+/** Pairs of ranks that fall behind their like. */
+function ofPairs(report) {
+  return (report.findings ?? []).flatMap((at, i) => (at.rule === "slow-pair"
+    ? [{ grave: false, text: `slow pairs: ${at.sentence}`, target: `finding-${i + 1}`, hardware: true }] : []));
+}
+
 /**
+ * Grave ones, then those of hardware: they can be mended.
  * @param {import("../data.js").Curve[]} curves
  * @returns {{grave: boolean, text: string, target?: string}[]} target: id of a section
  */
@@ -112,8 +120,10 @@ export function warningsOf(report, curves) {
     ...ofBenches(report),
     ...leftOut(report),
     ...(report.warnings ?? []).map((text) => ({ grave: false, text, target: report.runs.length > 1 ? "launches" : undefined })),
+    ...ofPairs(report),
     ...ofDevices(curves),
     ...((data.notes ?? []).length > 0 ? [{ grave: false, text: `this page shows less than the file holds: ${data.notes.length} notes`, target: "notes" }] : []),
   ];
-  return [...items.filter((item) => item.grave), ...items.filter((item) => !item.grave)];
+  const rank = ({ grave, hardware }) => (grave ? 0 : hardware ? 1 : 2);
+  return items.sort((a, b) => rank(a) - rank(b));
 }

@@ -3,6 +3,7 @@
 // From the ideal step to the measured one: what each cause added.
 import { lossesOf, meaning, partOfCause, rankCount } from "../causes.js";
 import { chart } from "../chart.js";
+import { launchesText } from "../data.js";
 import { el } from "../dom.js";
 import { percent, seconds } from "../format.js";
 import { ink } from "../parts.js";
@@ -136,7 +137,7 @@ function waterfallChart(curve, index) {
   return chart({
     id: `waterfall-${index}`,
     title: `Ideal to measured: ${curve.short}`,
-    note: [`${percent(lost)} of the step is lost on ${rankCount(last.ranks)}`, ...labelled, ...missing].join("; "),
+    note: [`${percent(lost)} of the step is lost on ${rankCount(last.ranks)}`, launchesText(points), ...labelled, ...missing].filter(Boolean).join("; "),
     switches: [{ name: "ranks", label: "ranks", choices: [...new Set(counts)], value: counts.at(-1) },
       { name: "axis", label: "axis", choices: ["whole step", "lost time"], value: lost >= wholeFrom ? "whole step" : "lost time" }],
     table: { columns, rows: rowsOf(curve) },
