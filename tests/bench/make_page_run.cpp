@@ -278,7 +278,7 @@ void write(const char* file, int ranks, std::uint64_t seed) {
 }  // namespace isoscale
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
+  if (argc < 2 || argv[1][0] == '-') {
     std::fputs("usage: make_page_run FILE [RANKS] [SEED]\n", stderr);
     return 2;
   }
