@@ -253,7 +253,7 @@ for (const name of named("run", "launches", "rich")) {
     for (const { cause, share: of } of counted.sort((a, b) => b.share - a.share)) if (!worst.has(cause)) worst.set(cause, of);
     const wanted = [...worst].slice(0, 3);
     const shown = await page.locator("#overview li.cause").evaluateAll((items) =>
-      items.map((item) => [item.querySelector("div b").textContent, item.querySelector("b.big").textContent]));
+      items.map((item) => [item.querySelector(":scope > div b").textContent, item.querySelector("b.big").textContent]));
     assert.deepEqual(shown.map(([cause]) => cause), wanted.map(([cause]) => cause));
     shown.forEach(([cause, text], i) => assert.ok(Math.abs(share(text) - wanted[i][1]) <= 0.0051, `${cause}: ${text}, wanted ${wanted[i][1]}`));
     await leave();
