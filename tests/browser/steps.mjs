@@ -40,10 +40,16 @@ export function stepOf({ series, state }, { report }, [, index]) {
   checkBars(series, bars, state.unit === "share", `step-${index}`);
 }
 
-export function placesOf({ series, state, yAxis }, { report }, [, index]) {
+export function placesOf({ series, state, xAxis, yAxis }, { report }, [, index]) {
   const points = tracedCurves(report)[Number(index)].points.filter((point) => isTraced(point) && point.full.breakdown_by);
   const point = points.find((at) => String(at.ranks) === state.ranks);
   const places = Object.entries(point.full.breakdown_by[state.by]);
+  if (state.by === "layer" && yAxis[0].data.length === 0) {
+    // Of all but the largest point of a curve a page may leave them out, and says so.
+    assert.notEqual(point, points.at(-1), "layers of the largest point");
+    assert.match(xAxis[0].name, /left out of this page/);
+    return;
+  }
   assert.equal(yAxis[0].data.length, places.length, "places");
   const bars = places.map(([, at]) => ({
     parts: at,
