@@ -72,7 +72,10 @@ void write_trace(const analysis::RunFiles& launches, const config::ReportCommand
 /// The page and the traces are two files.
 void require_two_files(const config::ReportCommand& command) {
   if (command.html.empty() || command.trace.empty()) return;
-  if (results::resolved_output(command.html) != results::resolved_output(command.trace)) return;
+  const auto place = [](const std::filesystem::path& path) {
+    return results::resolved_output(path).lexically_normal();
+  };
+  if (place(command.html) != place(command.trace)) return;
   throw base::UsageError(
       fmt::format("--html and --trace name one file, {}; name two", command.html.string()));
 }
