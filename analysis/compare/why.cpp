@@ -32,7 +32,7 @@ bool is_communication(std::string_view cause) {
 class Partition {
  public:
   Partition(const Waterfall& a, const Waterfall& b)
-      : gemms_(has_cause(a, "GEMMs") || has_cause(b, "GEMMs")),
+      : gemms_(has_cause(a, "GEMM overlap") != has_cause(b, "GEMM overlap")),
         waiting_(has_cause(a, "waiting") != has_cause(b, "waiting")),
         communication_(has_cause(a, "communication") || has_cause(b, "communication")) {}
 

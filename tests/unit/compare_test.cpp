@@ -184,6 +184,21 @@ TEST(Compare, CoarserCausesOnOneSideAreCoarseOnBoth) {
   EXPECT_NEAR(parts[2].value, 0.8 / 4 - 0.2 / 2, 1e-15);
 }
 
+TEST(Compare, CausesThatBothSidesTellApartStayApart) {
+  const Waterfall a{.ideal = 1,
+                    .measured = 2,
+                    .lost = {{"GEMMs", 0.4}, {"GEMM overlap", 0.6}},
+                    .missing = {}};
+  const Waterfall b{.ideal = 1,
+                    .measured = 4,
+                    .lost = {{"GEMMs", 1}, {"GEMM overlap", 2}},
+                    .missing = {}};
+  const std::vector<CausePart> parts = efficiency_causes(a, b);
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_EQ(parts[1].cause, "GEMM overlap");
+  EXPECT_NEAR(parts[1].value, 2 / 4.0 - 0.6 / 2, 1e-15);
+}
+
 TEST(Compare, SmallCausesAreSummed) {
   const auto parts = above({{"a", 0.001}, {"b", -0.2}, {"c", 0.3}, {"d", 0.002}}, 0.005);
   ASSERT_EQ(parts.size(), 3U);
