@@ -16,6 +16,7 @@
 #include "analysis/calibration/gemm_rate.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/labels.hpp"
+#include "analysis/model_flop.hpp"
 #include "analysis/statistics/looks.hpp"
 #include "analysis/statistics/step_blocks.hpp"
 
@@ -72,6 +73,7 @@ void add_breakdown(PointReport& report, const results::RunData& run,
   const TracedSteps traced = traced_steps(point);
   report.link_shares = link_shares(run, point, traced, calibration);
   report.breakdown = breakdown(point, traced);
+  report.pipeline = pipeline_report(point, traced);
   if (!report.breakdown.mean) return;
   report.causes = {.pop = pop(point, report.breakdown, std::nullopt),
                    .costs = step_costs(point, report.breakdown),
@@ -114,7 +116,12 @@ PointReport report_point(const results::RunData& run, const PointData& point,
   add_rates(report, point, options);
   if (const auto* const ceiling = ceiling_of(calibration, point.dtype);
       ceiling != nullptr && report.flops_per_rank && ceiling->rate > 0) {
-    report.mfu = *report.flops_per_rank / ceiling->rate;
+    const std::optional<double> of_model = model_flop_per_step(point);
+    const double executed = report.flop_per_step.value_or(0);
+    if (of_model) {
+      const double share = executed > 0 ? *of_model / executed : 1;
+      report.mfu = *report.flops_per_rank * share / ceiling->rate;
+    }
   }
   add_breakdown(report, run, calibration);
   // Too few steps for an interval of anything say nothing about a difference of percents.

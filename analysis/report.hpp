@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/breakdown/breakdown.hpp"
+#include "analysis/breakdown/pipeline.hpp"
 #include "analysis/breakdown/op_time.hpp"
 #include "analysis/causes/causes.hpp"
 #include "analysis/devices/device_state.hpp"
@@ -36,12 +37,13 @@ struct PointReport {
   std::optional<Located> speedup_interval;    ///< 95%, from both step times; absent without theirs
   std::optional<double> flop_per_step;        ///< over all ranks
   std::optional<double> flops_per_rank;       ///< FLOP/s per rank, mean
-  /// flops_per_rank over the best that a multiplication of this element type reached in the same
-  /// run; absent where none was measured.
+  /// flops_per_rank, less what recompute added, over the best that a multiplication of this element
+  /// type reached in the same run; absent where none was measured.
   std::optional<double> mfu;
   std::optional<double> memory_per_rank;  ///< bytes, largest rank
   std::optional<double> traced_step;      ///< seconds, what the breakdown sums to
   BreakdownResult breakdown;
+  std::optional<PipelineReport> pipeline;  ///< with traces, of points with stages
   std::map<std::string, double> op_time;            ///< seconds by kind of op, see op_times
   std::optional<double> communication_ratio;        ///< (transfer + wait + hidden) / step
   std::optional<Located> instrumentation_overhead;  ///< traced / untraced - 1, see overhead.hpp

@@ -10,6 +10,7 @@
 #include "compare_command.hpp"
 #include "config/command_line.hpp"
 #include "config/listing.hpp"
+#include "predict_command.hpp"
 #include "print.hpp"
 #include "report_command.hpp"
 #include "run_command.hpp"
@@ -33,6 +34,9 @@ struct Execute {
   }
   base::ExitCode operator()(const config::CompareCommand& command) const {
     return compare_command(command);
+  }
+  base::ExitCode operator()(const config::PredictCommand& command) const {
+    return predict_command(command);
   }
   base::ExitCode operator()(const config::ListCommand& command) const {
     return print(config::listing(command, workloads::registry()));

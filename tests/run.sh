@@ -47,6 +47,14 @@ note() {
   summary+=("$(printf '%-7s %-34s %4d s' "$verdict" "$2" "$3")")
 }
 
+# slowest FOLDER: the tests that took longest, from what ctest keeps to order them by.
+slowest() {
+  local costs=$1/Testing/Temporary/CTestCostData.txt
+  [[ -e $costs ]] || return 0
+  say "The slowest tests, in seconds:"
+  sed '/^---/,$d' "$costs" | awk '{ printf "  %7.1f  %s\n", $NF, $1 }' | sort -rn | sed -n 1,15p
+}
+
 # run_ctest PRESET WHAT [CTEST OPTION...]
 run_ctest() {
   local preset=$1 what=$2 start=$SECONDS status=0 folder
@@ -55,6 +63,7 @@ run_ctest() {
   say "Running $what ..."
   ctest --test-dir "$folder" --parallel "$(nproc)" --output-on-failure --no-tests=error "$@" ||
     status=$?
+  slowest "$folder"
   note "$status" "$what" $(( SECONDS - start ))
 }
 

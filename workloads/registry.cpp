@@ -16,11 +16,18 @@
 #include "workloads/gemm/gemm.hpp"
 #include "workloads/hybrid/hybrid.hpp"
 #include "workloads/hybrid/scale.hpp"
+#include "workloads/infer/infer.hpp"
+#include "workloads/infer/setting.hpp"
 #include "workloads/memory/memory.hpp"
 #include "workloads/overlap/overlap.hpp"
 #include "workloads/p2p/p2p.hpp"
 #include "workloads/p2p/setting.hpp"
+#include "workloads/serve/serve.hpp"
+#include "workloads/serve/setting.hpp"
 #include "workloads/stack/options.hpp"
+#include "workloads/tiles/options.hpp"
+#include "workloads/tiles/scale.hpp"
+#include "workloads/tiles/tiles.hpp"
 #include "workloads/workload.hpp"
 
 namespace isoscale::workloads {
@@ -38,8 +45,60 @@ Workload training(std::string_view name, std::string_view description, mesh::Axi
           .scale = hybrid::scale,
           .build = hybrid::build,
           .twin = hybrid::twin,
+          .reference = hybrid::reference,
           .work_per_step = hybrid::work_per_step,
           .throughput_unit = "tokens/s"};
+}
+
+/// Convolutions; no model shapes them.
+Workload convolutions() {
+  return {.name = "tiles",
+          .description = "convolutions of images cut into tiles: halo exchange on a 2-D grid",
+          .options = tiles::option_table(),
+          .axes = {mesh::Axis::tp, mesh::Axis::cp, mesh::Axis::dp},
+          .natural_mesh = tiles::square_grid,
+          .limits = tiles::limits,
+          .scale = tiles::scale,
+          .build = tiles::build,
+          .twin = tiles::twin,
+          .reference = tiles::reference,
+          .work_per_step = tiles::work_per_step,
+          .throughput_unit = "pixels/s",
+          .model_use = ModelUse::none};
+}
+
+constexpr std::string_view default_experts = "8";
+
+/// The option table, but with experts unless the user says otherwise.
+std::span<const OptionSpec> options_with_experts() {
+  static const std::vector<OptionSpec> table = [] {
+    const std::span<const OptionSpec> all = stack::option_table();
+    std::vector<OptionSpec> changed{all.begin(), all.end()};
+    std::ranges::find(changed, "experts", &OptionSpec::key)->default_value = default_experts;
+    return changed;
+  }();
+  return table;
+}
+
+Request with_experts(Request base) {
+  base.options.try_emplace("experts", default_experts);
+  return base;
+}
+
+Workload mixture_of_experts() {
+  Workload result =
+      training("ep", "mixture of experts: tokens go to the ranks of their experts and come back",
+               {mesh::Axis::ep, mesh::Axis::dp}, [](int ranks) {
+                 return mesh::Request{{mesh::Axis::ep, ranks}};
+               });
+  result.options = options_with_experts();
+  result.limits = [](const Request& base, Scaling scaling) {
+    return hybrid::limits(with_experts(base), scaling);
+  };
+  result.scale = [](const Request& base, const mesh::Shape& mesh, Scaling scaling) {
+    return hybrid::scale(with_experts(base), mesh, scaling);
+  };
+  return result;
 }
 
 /// A micro-benchmark: any mesh, all ranks in one row unless the user says otherwise.
@@ -62,14 +121,45 @@ Workload micro(std::string_view name, std::string_view description,
               },
           .build = nullptr,
           .twin = nullptr,
+          .reference = nullptr,
           .work_per_step = nullptr,
           .throughput_unit = "",
           .bench = hooks};
 }
 
+/// Has rows like a micro-benchmark, and a model, a mesh and a twin like a training workload.
+Workload inference() {
+  Workload workload = micro(
+      "infer", "inference: time to first token, time per output token, tokens/s by batch size",
+      infer::option_table(), infer::hooks());
+  workload.axes = {mesh::Axis::tp, mesh::Axis::dp, mesh::Axis::pp};
+  workload.natural_mesh = [](int ranks) { return mesh::Request{{mesh::Axis::tp, ranks}}; };
+  workload.limits = infer::limits;
+  workload.scale = infer::scale;
+  workload.build = infer::build;
+  workload.twin = infer::twin;
+  workload.reference = infer::reference;
+  return workload;
+}
+
 template <mesh::Axis axis>
 mesh::Request along(int ranks) {
   return {{axis, ranks}};
+}
+
+/// Programs of inference, verified as such, under a stream of requests.
+Workload serving() {
+  Workload workload = inference();
+  workload.name = serve::workload_name;
+  workload.description =
+      "replicas under a stream of requests: latency, utilisation, the highest rate sustained";
+  workload.options = serve::option_table();
+  workload.natural_mesh = along<mesh::Axis::dp>;
+  workload.limits = serve::limits;
+  workload.scale = serve::scale;
+  workload.twin = serve::twin;
+  workload.bench = serve::hooks();
+  return workload;
 }
 
 }  // namespace
@@ -83,8 +173,12 @@ std::span<const Workload> registry() {
                along<Axis::tp>),
       training("pp", "pipeline parallel: stages of layers, gpipe or 1f1b", Axis::pp,
                along<Axis::pp>),
-      training("hybrid", "any mesh of dp x tp x pp", {Axis::dp, Axis::tp, Axis::pp},
+      training("cp", "context parallel: keys and values go round a ring of parts of the sequence",
+               Axis::cp, along<Axis::cp>),
+      mixture_of_experts(),
+      training("hybrid", "any mesh of dp x ep x cp x tp x pp", mesh::every_axis,
                hybrid::balanced_mesh),
+      convolutions(),
       micro("collectives", "collective operations: time, algbw, busbw by size, checked bit for bit",
             collectives::option_table(), collectives::hooks()),
       micro("gemm",
@@ -101,6 +195,8 @@ std::span<const Workload> registry() {
             memory::option_table(), memory::hooks()),
       micro("p2p", "messages between pairs of ranks: latency and bandwidth of every link",
             p2p::option_table(), p2p::hooks()),
+      inference(),
+      serving(),
   };
   return table;
 }

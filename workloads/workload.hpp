@@ -47,9 +47,15 @@ struct Request {
   /// Of a micro-benchmark: pairs of ranks (the lower first) that did not answer each other, and are
   /// left in peace.
   std::vector<std::pair<int, int>> silent_pairs{};
+  /// Of a workload that deals work out by speed: what each rank of the mesh was measured to do, in
+  /// any one unit; empty = all alike.
+  std::vector<double> speed_of_rank{};
 
   bool operator==(const Request&) const = default;
 };
+
+/// Whether a workload is shaped after Request::model. A micro-benchmark says so by its hooks.
+enum class ModelUse : std::uint8_t { none, shapes_all };
 
 /// One row of the registry: a workload is these functions, and no state.
 struct Workload {
@@ -72,13 +78,18 @@ struct Workload {
   /// A small relative for verification: same mesh, code, schedule and options, sizes and bucket
   /// thresholds scaled down together; its programs keep what they compute (observables).
   Request (*twin)(const Request& request);
+  /// The request that one rank alone answers with the same outputs, gradients and weights as the
+  /// whole mesh of `twin`, in f64.
+  Request (*reference)(const Request& twin);
   /// Work per step over all ranks, in what `throughput_unit` counts: tokens, times the growth of
   /// the work per token under weak scaling.
   double (*work_per_step)(const Request& request);
   std::string_view throughput_unit;
-  /// Of a micro-benchmark, which has rows instead of steps: build, twin and work_per_step are null
-  /// then, limits are none.
+  /// Of what has rows instead of steps: work_per_step is null then, and so are build, twin and
+  /// reference unless it is verified by its twin; limits are none of a micro-benchmark.
   BenchHooks bench{};
+  /// Of a workload with steps.
+  ModelUse model_use = ModelUse::shapes_all;
 
   [[nodiscard]] bool is_bench() const { return bench.build != nullptr; }
 };

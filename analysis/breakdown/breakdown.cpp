@@ -28,9 +28,10 @@ using units::Nanoseconds;
 double seconds(Nanoseconds time) { return units::to_seconds(time).value(); }
 
 constexpr std::array fields{
-    &Breakdown::compute, &Breakdown::copies, &Breakdown::transfer,
-    &Breakdown::wait,    &Breakdown::bubble, &Breakdown::gap,
-    &Breakdown::other,   &Breakdown::step,   &Breakdown::hidden_communication};
+    &Breakdown::compute,      &Breakdown::copies, &Breakdown::transfer,
+    &Breakdown::wait,         &Breakdown::bubble, &Breakdown::gap,
+    &Breakdown::other,        &Breakdown::step,   &Breakdown::hidden_communication,
+    &Breakdown::hidden_copies};
 
 Breakdown mean(const std::vector<Breakdown>& parts) {
   Breakdown result;
@@ -140,9 +141,8 @@ class Merge {
   /// Without them there is nothing to be bubble.
   [[nodiscard]] bool exchanges() const {
     return std::ranges::any_of(point_.outline.outlines, [](const program::Outline& outline) {
-      return std::ranges::any_of(outline.ops, [](const program::OutlineOp& op) {
-        return op.kind == program::OpKind::exchange;
-      });
+      return std::ranges::any_of(
+          outline.ops, [](const program::OutlineOp& op) { return program::between_stages(op); });
     });
   }
 

@@ -10,16 +10,16 @@ using program::OpKind;
 double seconds(units::Nanoseconds time) { return units::to_seconds(time).value(); }
 
 /// What one op adds to the place that it stands at.
-Breakdown of_op(OpKind kind, const OpShare& share, double bubble_share) {
+Breakdown of_op(const program::OutlineOp& op, const OpShare& share, double bubble_share) {
   Breakdown result;
   result.gap = seconds(share.gap);
-  if (!program::communicates(kind)) {
-    (kind == OpKind::copy ? result.copies : result.compute) = seconds(share.own);
+  if (!program::communicates(op.kind)) {
+    (op.kind == OpKind::copy ? result.copies : result.compute) = seconds(share.own);
   } else {
     result.transfer = seconds(share.own);
     result.wait = seconds(share.waiting);
     result.hidden_communication = seconds(share.hidden);
-    if (kind == OpKind::exchange) {
+    if (program::between_stages(op)) {
       result.bubble = result.wait * bubble_share;
       result.wait -= result.bubble;
     }
@@ -54,7 +54,7 @@ void PlaceSums::add(const program::Outline& outline, std::span<const std::uint32
                     std::span<const OpShare> shares, double bubble_share) {
   for (std::size_t op = 0; op < shares.size(); ++op) {
     const program::OutlineOp& at = outline.ops[op];
-    const Breakdown parts = of_op(at.kind, shares[op], bubble_share);
+    const Breakdown parts = of_op(at, shares[op], bubble_share);
     phases_[static_cast<std::size_t>(at.place.phase)] += parts;
     layers_[layer_slots[op]] += parts;
     if (program::communicates(at.kind)) axes_[at.axes.bits() % axes_count] += parts;

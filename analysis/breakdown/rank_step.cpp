@@ -83,7 +83,7 @@ class Lanes {
     }
     if (claim == Claim::transfer) {
       const Nanoseconds arrival = std::clamp(span.start + wait, begin, span.end);
-      const Claim waiting = op.kind == OpKind::exchange ? Claim::late : Claim::wait;
+      const Claim waiting = program::between_stages(op) ? Claim::late : Claim::wait;
       if (begin < arrival) lane.push_back({begin, arrival, number, waiting});
       begin = arrival;
     }
@@ -163,6 +163,9 @@ class Sweep {
     shares_[owner.op].*(owner.claim < Claim::wait ? &OpShare::own : &OpShare::waiting) += length;
     total(owner.claim) += length;
     if (owner.claim < Claim::transfer) hide(time);
+    if (owner.claim == Claim::compute && copies_in(time)) {
+      result_.hidden_copies += time.end - time.begin;
+    }
     result_.unaccounted += outside(time);
   }
 
@@ -177,6 +180,15 @@ class Sweep {
       any = true;
     }
     if (any) result_.hidden += time.end - time.begin;
+  }
+
+  [[nodiscard]] bool copies_in(const Interval& time) const {
+    for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+      if (next_[lane] == lanes_[lane].size()) continue;
+      const Segment& segment = lanes_[lane][next_[lane]];
+      if (segment.begin <= time.begin && segment.claim == Claim::copies) return true;
+    }
+    return false;
   }
 
   void idle(const Segment* upcoming, const Interval& time) {

@@ -32,9 +32,10 @@ struct RankStep {
   units::Nanoseconds wait;  ///< in collectives, for their last member
   units::Nanoseconds late;  ///< in exchanges, for their partners, and nothing above
   units::Nanoseconds gap, step;
-  units::Nanoseconds hidden;       ///< communication while compute or copies ran
-  units::Nanoseconds unaccounted;  ///< in no category, or in one outside of the step
-  Unexplained largest;             ///< the longest stretch in no category
+  units::Nanoseconds hidden;         ///< communication while compute or copies ran
+  units::Nanoseconds hidden_copies;  ///< copies while compute ran
+  units::Nanoseconds unaccounted;    ///< in no category, or in one outside of the step
+  Unexplained largest;               ///< the longest stretch in no category
 };
 
 enum class Streams : std::uint8_t { as_written, folded };

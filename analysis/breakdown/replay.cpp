@@ -101,8 +101,8 @@ Nanoseconds busy_time(const Outline& outline, const timeline::StepTrace& step) {
   return timeline::total(timeline::normalise(std::move(busy)));
 }
 
-/// Notes when a rank's counted plays began and ended, and how long its exchanges took in them: on a
-/// free network that is waiting.
+/// Notes when a rank's counted plays began and ended, and how long messages between stages took in
+/// them: on a free network that is waiting.
 class Policy {
  public:
   Policy(const program::OutlineSet& set, const simulate::Costs& costs)
@@ -119,7 +119,7 @@ class Policy {
   void span(int rank, std::uint32_t op, std::int64_t start, std::int64_t end) {
     Rank& state = ranks_[static_cast<std::size_t>(rank)];
     if (state.play < settling_plays) return;
-    if (set_.of(rank).ops[op].kind == program::OpKind::exchange) state.late += end - start;
+    if (program::between_stages(set_.of(rank).ops[op])) state.late += end - start;
   }
   void step(int rank, int play, std::int64_t begin, std::int64_t end) {
     Rank& state = ranks_[static_cast<std::size_t>(rank)];

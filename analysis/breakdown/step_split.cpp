@@ -26,7 +26,8 @@ Breakdown to_breakdown(const RankStep& times, Nanoseconds bubble) {
                    .gap = seconds(times.gap),
                    .other = 0,
                    .step = seconds(times.step),
-                   .hidden_communication = seconds(times.hidden)};
+                   .hidden_communication = seconds(times.hidden),
+                   .hidden_copies = seconds(times.hidden_copies)};
   result.other = seconds(times.step - times.compute - times.copies - times.transfer - times.wait -
                          times.late - times.gap);
   return result;
@@ -91,7 +92,7 @@ class StepSplit {
       const double noise = noise_shares_[instance];
       if (std::isnan(noise)) continue;
       double waiting = seconds(shares_[op].waiting);
-      if (outline.ops[op].kind == program::OpKind::exchange) waiting *= 1 - bubble_share;
+      if (program::between_stages(outline.ops[op])) waiting *= 1 - bubble_share;
       result_.waiting.known += waiting;
       result_.waiting.noise += waiting * noise;
     }

@@ -163,15 +163,19 @@ class Collector {
                   .implementation = implementation.empty() ? "library" : implementation,
                   .members = members,
                   .nodes = nodes_of(run_, point, group_of(point, row))};
-    // A program sends from one place and receives in another, as a rule; in place is a second best.
-    if (text_of(row, "in_place") == "yes" && has_out_of_place(point, row)) return;
+    // Programs sum where gradients are, and send all else from one place to another: how they do it
+    // not is a second best.
+    const bool sums = text_of(row, "op") == "all_reduce";
+    const std::string_view best = sums ? "yes" : "no", second = sums ? "no" : "yes";
+    if (text_of(row, "in_place") == second && has_row(point, row, best)) return;
     add_sample(point, key, text_of(row, "groups") == "one" ? one_group : all_groups,
                {.bytes = number_of(row, "bytes").value_or(0), .time = time});
   }
 
-  static bool has_out_of_place(const PointData& point, const RowData& row) {
+  /// Whether a point has the like of a row that is so in place.
+  static bool has_row(const PointData& point, const RowData& row, std::string_view in_place) {
     return std::ranges::any_of(point.rows, [&](const RowData& other) {
-      return text_of(other, "in_place") == "no" && text_of(other, "op") == text_of(row, "op") &&
+      return text_of(other, "in_place") == in_place && text_of(other, "op") == text_of(row, "op") &&
              text_of(other, "implementation") == text_of(row, "implementation");
     });
   }

@@ -14,6 +14,8 @@
 #include <optional>
 #include <string>
 
+#include "analysis/causes/point_tables.hpp"
+#include "analysis/causes/strategy_tables.hpp"
 #include "program/op.hpp"
 #include "units/text.hpp"
 
@@ -22,29 +24,10 @@ namespace {
 
 constexpr std::size_t most_layers = 12;  ///< rows of a table
 
-Points points_with(const Curve& curve, const std::function<bool(const PointReport&)>& has) {
-  Points points;
-  for (const PointReport& point : curve.points) {
-    if (has(point)) points.push_back(&point);
-  }
-  return points;
-}
-
-std::string ranks_heading(const PointReport& point) {
-  return fmt::format("{} rank{}", point.data->ranks, point.data->ranks == 1 ? "" : "s");
-}
-
 /// "2 ranks, 4 traced steps, launch 3".
 std::string traced_heading(const PointReport& point) {
   return fmt::format("{}, {} traced step{}{}", ranks_heading(point), point.breakdown.steps,
                      point.breakdown.steps == 1 ? "" : "s", of_launches({&point}));
-}
-
-TitledTable by_ranks(std::string title, const Points& points) {
-  TitledTable result{
-      .title = std::move(title) + of_launches(points), .columns = {{"", Align::left}}, .rows = {}};
-  for (const PointReport* const point : points) result.columns.push_back({ranks_heading(*point)});
-  return result;
 }
 
 /// Causes of all points: those that only some have stand where these have them.
@@ -214,6 +197,7 @@ std::vector<TitledTable> cause_tables(const Curve& curve) {
   std::vector<TitledTable> tables;
   if (auto table = waterfall_table(curve)) tables.push_back(*std::move(table));
   if (auto table = pop_table(curve)) tables.push_back(*std::move(table));
+  for (TitledTable& table : strategy_tables(curve)) tables.push_back(std::move(table));
   const Points traced = traced_points(curve);
   if (traced.empty()) return tables;
   const PointReport& largest = *traced.back();

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "analysis/causes/named_causes.hpp"
 #include "analysis/causes/laws.hpp"
+#include "analysis/causes/named_causes.hpp"
 #include "analysis/causes/pop.hpp"
 #include "analysis/causes/step_costs.hpp"
 #include "analysis/causes/waterfall.hpp"

@@ -125,6 +125,26 @@ Json hidden_communication_json(const PointReport& point) {
   return mean ? Json(mean->hidden_communication) : Json{};
 }
 
+/// Of each traced rank, the part of the step in which it computes; in the order of
+/// breakdown_of_rank.
+Json utilisation_json(const BreakdownResult& breakdown) {
+  Json shares = Json::array();
+  for (const Breakdown& parts : breakdown.of_rank) {
+    shares.push_back(parts.step > 0 ? Json(parts.compute / parts.step) : Json{});
+  }
+  return shares;
+}
+
+Json pipeline_json(const std::optional<PipelineReport>& pipeline) {
+  if (!pipeline) return {};
+  Json object{{"formula_bubble", number_or_null(pipeline->formula_bubble)}};
+  const auto& times = pipeline->hand_over;
+  object["hand_over"] =
+      times ? Json{{"median", times->median}, {"p90", times->p90}, {"messages", times->messages}}
+            : Json{};
+  return object;
+}
+
 void add_losses_json(const PointReport& point, Json& object) {
   object["pop"] = pop_json(point.causes.pop);
   object["waterfall"] = waterfall_json(point.causes.waterfall);
@@ -143,6 +163,9 @@ void add_causes_json(const PointReport& point, Json& object) {
   object["clock_error"] = number_or_null(breakdown.clock_error);
   object["traced_steps"] = breakdown.steps;
   object["schedule_bubble"] = number_or_null(breakdown.schedule_bubble);
+  object["utilisation"] = utilisation_json(breakdown);
+  object["hidden_copies"] = breakdown.mean ? Json(breakdown.mean->hidden_copies) : Json{};
+  object["pipeline"] = pipeline_json(point.pipeline);
   object["breakdown_of_rank"] = ranks_json(point);
   object["speedup_interval"] = interval_json(point.speedup_interval, 1);
   // What an ideal speed-up would be: ranks, or nodes.

@@ -49,7 +49,7 @@ std::string places_of(const results::RunData& run, const results::PointData& poi
 }
 
 NamedCause describe(const results::RunData& run, const results::PointData& point,
-                 const SlowRank& slow) {
+                    const SlowRank& slow) {
   std::string text = fmt::format("{} is slow in its own GEMMs: they take {:.2f} times as long",
                                  place_of(run, point, slow.rank), slow.factor);
   text += slow.by_rate ? " a FLOP as those of all ranks" : " as those of like ranks";
@@ -134,7 +134,7 @@ std::string awaited_text(const results::RunData& run, const results::PointData& 
 }
 
 NamedCause imbalance_of(const results::RunData& run, const results::PointData& point,
-                     const BreakdownResult& breakdown, double share) {
+                        const BreakdownResult& breakdown, double share) {
   NamedCause cause{.kind = "imbalance", .ranks = {}, .size = share, .text = {}};
   cause.text = fmt::format(
       "imbalance: {} of the step is waiting for ranks that are late again and "
@@ -186,7 +186,7 @@ void add_waits(const results::RunData& run, const results::PointData& point,
 }  // namespace
 
 std::vector<NamedCause> named_causes(const results::RunData& run, const results::PointData& point,
-                              const TracedSteps& traced, const BreakdownResult& breakdown) {
+                                     const TracedSteps& traced, const BreakdownResult& breakdown) {
   std::vector<NamedCause> result;
   // Who shares a core is slow for that reason.
   if (std::ranges::find(point.labels, "oversubscribed") == point.labels.end()) {

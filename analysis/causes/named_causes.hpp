@@ -23,8 +23,8 @@ struct NamedCause {
 /// ranks that others always wait for, and waiting that hits now one and now another; waiting counts
 /// from 1% of the step.
 [[nodiscard]] std::vector<NamedCause> named_causes(const results::RunData& run,
-                                            const results::PointData& point,
-                                            const TracedSteps& traced,
-                                            const BreakdownResult& breakdown);
+                                                   const results::PointData& point,
+                                                   const TracedSteps& traced,
+                                                   const BreakdownResult& breakdown);
 
 }  // namespace isoscale::analysis

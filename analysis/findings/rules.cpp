@@ -92,7 +92,7 @@ constexpr std::array table{
          .concern = Concern::hardware,
          .judge_point = judges::throttling},
     Rule{.name = "few-microbatches",
-         .looks_at = "the bubble of the pipeline's schedule, (p-1)/(m+p-1)",
+         .looks_at = "the bubble of the pipeline's schedule, by its formula",
          .thresholds = of_microbatches,
          .source = sc21,
          .judge_point = judges::few_microbatches},

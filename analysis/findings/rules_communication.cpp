@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "analysis/findings/communication_advice.hpp"
 #include "analysis/findings/judges.hpp"
 #include "analysis/findings/point_facts.hpp"
 #include "units/text.hpp"
@@ -33,15 +34,6 @@ std::optional<mesh::Axis> busiest_axis(const BreakdownResult& breakdown) {
     busiest = axis;
   }
   return busiest;
-}
-
-std::string step_for_axis(std::optional<mesh::Axis> axis, const PointData& point) {
-  if (axis == mesh::Axis::tp) {
-    return "keep tp groups inside a node, or less tp and more dp: --mesh";
-  }
-  if (axis == mesh::Axis::pp) return "fewer stages: --mesh; the timeline: report --trace FILE.json";
-  const std::string more = "more microbatches a step: --set microbatches (and batch)";
-  return option_of(point, "overlap") == "off" ? "--set overlap=on; " + more : more;
 }
 
 /// What the gradient reductions of a rank look like.
@@ -145,8 +137,9 @@ Said communication_ratio(const PointSubject& subject, const Rule& rule) {
         {.what = "most along", .unit = Unit::text, .text = std::string{mesh::name(*axis)}});
   }
   const bool waits = point.breakdown.wait_known && wait > transfer;
-  said.next_step = waits ? "most of it waits for late ranks: see causes below the curve first"
-                         : step_for_axis(axis, *point.data);
+  said.next_step = waits  ? "most of it waits for late ranks: see causes below the curve first"
+                   : axis ? advice_along(point, *axis)
+                          : "look at the timeline: isoscale report FILE.h5 --trace trace.json";
   return said;
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "analysis/breakdown/pipeline.hpp"
 #include "analysis/findings/judges.hpp"
 #include "analysis/findings/point_facts.hpp"
 #include "units/text.hpp"
@@ -14,15 +15,17 @@
 namespace isoscale::analysis::judges {
 namespace {
 
-/// Idle share of stages that are all alike (Narayanan et al., arXiv 2104.04473).
-double ideal_bubble(double stages, double microbatches) {
-  return (stages - 1) / (microbatches + stages - 1);
+/// The fewest microbatches whose bubble is no more than `share`: the idle time does not change with
+/// their number, so idle / work goes with 1 / m.
+double microbatches_for(double bubble, double microbatches, double share) {
+  constexpr double rounding = 1e-9;
+  const double idle = bubble / (1 - bubble) * microbatches;
+  return std::ceil(idle * (1 - share) / share - rounding);
 }
 
-/// The fewest microbatches whose bubble is no more than `share`.
-double microbatches_for(double stages, double share) {
-  constexpr double rounding = 1e-9;
-  return std::ceil((stages - 1) * (1 - share) / share - rounding);
+double bubble_with(double bubble, double microbatches, double enough) {
+  const double idle = bubble / (1 - bubble) * microbatches / enough;
+  return idle / (1 + idle);
 }
 
 }  // namespace
@@ -31,14 +34,13 @@ Said few_microbatches(const PointSubject& subject, const Rule& rule) {
   const results::PointData& point = *subject.point.data;
   const std::string schedule = option_of(point, "schedule");
   const auto microbatches = count_option(point, "microbatches");
-  // Of other schedules the formula is another.
-  if ((schedule != "gpipe" && schedule != "1f1b") || !microbatches || point.mesh.pp < 2) {
-    return std::nullopt;
-  }
-  const double most = threshold_of(rule, "bubble");
-  const double bubble = ideal_bubble(point.mesh.pp, *microbatches);
+  const std::optional<double> formula = formula_bubble(point);
+  if (!formula || !microbatches) return std::nullopt;
+  const double most = threshold_of(rule, "bubble"), bubble = *formula;
   if (!(bubble > most)) return std::nullopt;
-  const double enough = microbatches_for(point.mesh.pp, most);
+  // Interleaved takes them in turns of pp.
+  const double turn = schedule == "interleaved" ? point.mesh.pp : 1;
+  const double enough = std::ceil(microbatches_for(bubble, *microbatches, most) / turn) * turn;
   Judgement said{.severity = bubble};
   said.sentence =
       fmt::format("{:.0f} microbatches on {} stages: the {} schedule alone leaves {} idle",
@@ -51,8 +53,9 @@ Said few_microbatches(const PointSubject& subject, const Rule& rule) {
     said.evidence.push_back(
         {.what = "measured bubble", .value = breakdown.mean->bubble / breakdown.mean->step});
   }
-  said.next_step = fmt::format("--set microbatches={:.0f} leaves {}; or fewer stages: --mesh",
-                               enough, units::format_percent(ideal_bubble(point.mesh.pp, enough)));
+  said.next_step =
+      fmt::format("--set microbatches={:.0f} leaves {}; or fewer stages: --mesh", enough,
+                  units::format_percent(bubble_with(bubble, *microbatches, enough)));
   return said;
 }
 

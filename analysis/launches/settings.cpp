@@ -48,7 +48,8 @@ std::map<std::string, std::string> settings_of(const results::RunData& run) {
         {"fill", (*config)["fill"].value_or(std::string{"idle"})},
         {"graph", graph ? "on" : "off"},
         {"gemm_algorithms", (*config)["gemm_algorithms"].value_or(std::string{"chosen"})},
-        {"blas_threads", std::to_string((*config)["blas_threads"].value_or(std::int64_t{1}))}};
+        {"blas_threads", std::to_string((*config)["blas_threads"].value_or(std::int64_t{1}))},
+        {"host_streams", (*config)["host_streams"].value_or(std::string{"auto"})}};
   }
   const bool played =
       std::ranges::find(run.points, "on", &results::PointData::graph) != run.points.end();

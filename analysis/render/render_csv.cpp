@@ -13,6 +13,8 @@
 #include "analysis/render/cells.hpp"
 #include "analysis/render/csv_cells.hpp"
 #include "analysis/render/node_cells.hpp"
+#include "analysis/rows/infer.hpp"
+#include "analysis/rows/serve.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -158,18 +160,27 @@ std::vector<CsvCell> over_all(const Joined& joined, const PointReport& point) {
   };
 }
 
-std::vector<CsvCell> cells_of(const Joined& joined, const RunReport& report,
-                              const PointReport& point, const RowReport& row) {
-  std::vector<CsvCell> cells = what_ran(report, point);
+/// What the points of one run are told against.
+struct Whole {
+  const Joined& joined;
+  const RunReport& report;
+  std::vector<Inference> inferences;
+};
+
+std::vector<CsvCell> cells_of(const Whole& whole, const PointReport& point, const RowReport& row) {
+  std::vector<CsvCell> cells = what_ran(whole.report, point);
   for (CsvCell& cell : what_came_out(point)) cells.push_back(std::move(cell));
   for (CsvCell& cell : of_row(row)) cells.push_back(std::move(cell));
-  for (CsvCell& cell : over_all(joined, point)) cells.push_back(std::move(cell));
+  for (CsvCell& cell : over_all(whole.joined, point)) cells.push_back(std::move(cell));
+  for (CsvCell& cell : inference_cells(whole.inferences, row.data)) {
+    cells.push_back(std::move(cell));
+  }
+  for (CsvCell& cell : serve_cells(row.data)) cells.push_back(std::move(cell));
   return cells;
 }
 
-std::string value_line(const Joined& joined, const RunReport& report, const PointReport& point,
-                       const RowReport& row) {
-  return csv_values(cells_of(joined, report, point, row));
+std::string value_line(const Whole& whole, const PointReport& point, const RowReport& row) {
+  return csv_values(cells_of(whole, point, row));
 }
 
 }  // namespace
@@ -179,19 +190,20 @@ std::string render_csv(const Report& whole) {
   const results::RunData no_run;
   const results::PointData no_data;
   const RunReport nothing{.data = &no_run};
+  const Joined no_joined;
   PointReport no_point;
   no_point.data = &no_data;
-  std::string text = csv_heading(cells_of({}, nothing, no_point, {}));
+  std::string text = csv_heading(cells_of({no_joined, nothing, {}}, no_point, {}));
   for (const RunReport& report : whole.runs) {
+    const Whole of_run{whole.joined, report, inferences_of(report)};
     for (const Curve& curve : report.curves) {
       for (const PointReport& point : curve.points) {
-        text += value_line(whole.joined, report, point, {});
+        text += value_line(of_run, point, {});
       }
     }
     for (const PointReport& point : report.benches) {
-      for (const RowReport& row : point.bench->rows)
-        text += value_line(whole.joined, report, point, row);
-      if (point.bench->rows.empty()) text += value_line(whole.joined, report, point, {});
+      for (const RowReport& row : point.bench->rows) text += value_line(of_run, point, row);
+      if (point.bench->rows.empty()) text += value_line(of_run, point, {});
     }
   }
   return text;

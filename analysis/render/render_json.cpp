@@ -17,6 +17,7 @@
 #include "analysis/render/cells.hpp"
 #include "analysis/render/checks.hpp"
 #include "analysis/render/render.hpp"
+#include "analysis/rows/infer.hpp"
 #include "analysis/rows/rows_json.hpp"
 
 namespace isoscale::analysis {
@@ -156,10 +157,12 @@ Json run_json(const RunReport& report) {
   }
   for (const PointReport& point : report.benches) points.push_back(&point);
   std::ranges::stable_sort(points, {}, [](const PointReport* at) { return at->data->index; });
+  const std::vector<Inference> inferences = inferences_of(report);
   Json rows = Json::array();
   for (const PointReport* const point : points) {
     rows.push_back(point_json(*point));
     add_causes_json(*point, rows.back());
+    add_inferences_json(inferences, *point, rows.back());
   }
   return {{"id", run.id},
           {"file", report.file},

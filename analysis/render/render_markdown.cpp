@@ -20,6 +20,7 @@
 #include "analysis/render/node_cells.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "analysis/rows/bench_tables.hpp"
+#include "analysis/rows/infer.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -168,6 +169,8 @@ std::string render_markdown(const Report& whole) {
     if (report.curves.empty() && report.benches.empty()) text += "\nNo point was measured.\n";
     for (const Curve& curve : report.curves) text += curve_text(curve) + devices_text(curve);
     for (const PointReport& point : report.benches) text += bench_text(point);
+    const std::vector<TitledTable> inference = inference_tables(report);
+    if (!inference.empty()) text += "\n### inference\n" + markdown_tables(inference);
     const std::vector<TitledTable> calibration = calibration_tables(report);
     if (!calibration.empty()) text += "\n### calibration\n" + markdown_tables(calibration);
   }

@@ -4,12 +4,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstddef>
-#include <numeric>
-
 #include "analysis/causes/cause_tables.hpp"
 #include "analysis/devices/device_tables.hpp"
 #include "analysis/findings/findings.hpp"
@@ -22,46 +16,11 @@
 #include "analysis/render/text_parts.hpp"
 #include "analysis/render/text_table.hpp"
 #include "analysis/rows/bench_tables.hpp"
+#include "analysis/rows/infer.hpp"
+#include "analysis/rows/serve.hpp"
 
 namespace isoscale::analysis {
 namespace {
-
-constexpr int bar_width = 20;
-constexpr int bar_beyond = 4;  // an efficiency of up to 120% is drawn
-
-/// The parts of a step as one bar; cells go to the largest remainders, so that they sum to it.
-std::string breakdown_bar(const Breakdown& parts) {
-  constexpr std::size_t count = 7;
-  std::array<double, count> exact{};
-  std::array<int, count> cells{};
-  for (std::size_t i = 0; i < count; ++i) {
-    exact[i] = std::max(0.0, parts.*categories()[i].seconds);
-  }
-  const double sum = std::reduce(exact.begin(), exact.end());
-  if (!(sum > 0)) return "";
-  for (std::size_t i = 0; i < count; ++i) {
-    exact[i] *= bar_width / sum;
-    cells[i] = static_cast<int>(exact[i]);
-  }
-  while (std::reduce(cells.begin(), cells.end()) < bar_width) {
-    std::size_t neediest = 0;
-    for (std::size_t i = 1; i < count; ++i) {
-      if (exact[i] - cells[i] > exact[neediest] - cells[neediest]) neediest = i;
-    }
-    ++cells[neediest];
-  }
-  std::string bar;
-  for (std::size_t i = 0; i < count; ++i) {
-    for (int cell = 0; cell < cells[i]; ++cell) bar += categories()[i].glyph;
-  }
-  return bar;
-}
-
-/// The scale above the efficiency bars.
-std::string efficiency_heading() {
-  return fmt::format("{:<{}}{:<{}}{:>{}}", "0%", bar_width / 2 - 1, "50%", bar_width / 4, "ideal│",
-                     bar_width / 4 + 2);
-}
 
 std::string scaling_table(const Curve& curve) {
   std::vector<Column> columns{
@@ -77,13 +36,10 @@ std::string scaling_table(const Curve& curve) {
     if (with_nodes) row.cells.push_back(nodes_cell(point));
     row.cells.push_back(mesh::to_string(point.data->mesh));
     if (row.tail.empty()) {
-      row.cells.insert(
-          row.cells.end(),
-          {step_time(point), interval(point), throughput(point), fixed(point.speedup),
-           flops_per_rank(point), percent(point.efficiency),
-           point.efficiency ? bar_to_mark(*point.efficiency * bar_width, bar_width, bar_beyond)
-                            : "",
-           notes(point)});
+      row.cells.insert(row.cells.end(),
+                       {step_time(point), interval(point), throughput(point), fixed(point.speedup),
+                        flops_per_rank(point), percent(point.efficiency),
+                        point.efficiency ? efficiency_bar(*point.efficiency) : "", notes(point)});
     }
     rows.push_back(std::move(row));
   }
@@ -110,12 +66,6 @@ std::string breakdown_table(const Curve& curve) {
     rows.push_back(row);
   }
   return table(columns, rows);
-}
-
-std::string heading(const std::string& title) {
-  std::string text = fmt::format("\n{}\n", title);
-  for (std::size_t i = display_width(title); i > 0; --i) text += "─";
-  return text + "\n";
 }
 
 std::string curve_text(const Curve& curve) {
@@ -168,6 +118,13 @@ std::string bench_key() {
          " of latency: 1.5 times its class's median, of fewer than 4 twice the best.\n"
          "Calibration: error is what a time between the sizes is promised to keep to, from leaving"
          " out each size in turn.\n";
+}
+
+std::string inference_key() {
+  return "\nTTFT: time to the first tokens of all samples of a batch; TPOT: time per output token, "
+         "in"
+         " the middle of the output;\ntokens/s: of decode, over all replicas; frontier: nothing of"
+         " this run is as quick per token and yields more per rank.\n";
 }
 
 std::string key() {
@@ -261,6 +218,11 @@ std::string render_text(const Report& whole) {
     if (report.curves.empty() && report.benches.empty()) text += "\nNo point was measured.\n";
     for (const Curve& curve : report.curves) text += curve_text(curve) + devices_text(curve);
     for (const PointReport& point : report.benches) text += bench_text(point);
+    text += serve_key(report);
+    const std::vector<TitledTable> inference = inference_tables(report);
+    if (!inference.empty()) {
+      text += heading("inference") + tables_text(inference) + inference_key();
+    }
     const std::vector<TitledTable> calibration = calibration_tables(report);
     if (!calibration.empty()) text += heading("calibration") + tables_text(calibration);
     explained = explained || !report.curves.empty();

@@ -5,11 +5,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <numeric>
 
 #include "analysis/render/text_escape.hpp"
 
 namespace isoscale::analysis {
+namespace {
+
+constexpr int bar_width = 20;
+constexpr int bar_beyond = 4;  // an efficiency of up to 120% is drawn
+
+}  // namespace
 
 std::string lines(const Facts& facts) {
   std::string text;
@@ -22,6 +30,48 @@ std::string lines(const Facts& facts) {
 
 std::string titled(const TitledTable& part) {
   return "  " + part.title + "\n" + table(part.columns, part.rows);
+}
+
+std::string heading(const std::string& title) {
+  std::string text = fmt::format("\n{}\n", title);
+  for (std::size_t i = display_width(title); i > 0; --i) text += "─";
+  return text + "\n";
+}
+
+std::string breakdown_bar(const Breakdown& parts) {
+  constexpr std::size_t count = 7;
+  std::array<double, count> exact{};
+  std::array<int, count> cells{};
+  for (std::size_t i = 0; i < count; ++i) {
+    exact[i] = std::max(0.0, parts.*categories()[i].seconds);
+  }
+  const double sum = std::reduce(exact.begin(), exact.end());
+  if (!(sum > 0)) return "";
+  for (std::size_t i = 0; i < count; ++i) {
+    exact[i] *= bar_width / sum;
+    cells[i] = static_cast<int>(exact[i]);
+  }
+  while (std::reduce(cells.begin(), cells.end()) < bar_width) {
+    std::size_t neediest = 0;
+    for (std::size_t i = 1; i < count; ++i) {
+      if (exact[i] - cells[i] > exact[neediest] - cells[neediest]) neediest = i;
+    }
+    ++cells[neediest];
+  }
+  std::string bar;
+  for (std::size_t i = 0; i < count; ++i) {
+    for (int cell = 0; cell < cells[i]; ++cell) bar += categories()[i].glyph;
+  }
+  return bar;
+}
+
+std::string efficiency_bar(double efficiency) {
+  return bar_to_mark(efficiency * bar_width, bar_width, bar_beyond);
+}
+
+std::string efficiency_heading() {
+  return fmt::format("{:<{}}{:<{}}{:>{}}", "0%", bar_width / 2 - 1, "50%", bar_width / 4, "ideal│",
+                     bar_width / 4 + 2);
 }
 
 }  // namespace isoscale::analysis

@@ -44,8 +44,9 @@ class Datasheets {
 }  // namespace
 
 bool is_bench(const results::PointData& point) {
-  constexpr std::array<std::string_view, 7> names{"gemm",    "collectives", "p2p",      "memory",
-                                                  "overlap", "algorithms",  "calibrate"};
+  constexpr std::array<std::string_view, 9> names{"gemm",      "collectives", "p2p",
+                                                  "memory",    "overlap",     "algorithms",
+                                                  "calibrate", "infer",       "serve"};
   return !point.rows.empty() ||
          (point.step_times.empty() && std::ranges::find(names, point.workload) != names.end());
 }

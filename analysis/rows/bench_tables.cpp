@@ -13,6 +13,8 @@
 #include <utility>
 
 #include "analysis/render/text_escape.hpp"
+#include "analysis/rows/infer.hpp"
+#include "analysis/rows/serve.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {
@@ -283,6 +285,8 @@ std::vector<TitledTable> bench_tables(const PointReport& point) {
   add(pair_tables(point));
   add(memory_tables(*point.bench));
   add(overlap_tables(*point.bench));
+  add(infer_part_tables(point));
+  add(serve_tables(point));
   return tables;
 }
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "analysis/rows/serve.hpp"
+
 namespace isoscale::analysis {
 namespace {
 
@@ -133,7 +135,7 @@ Json overlap_json(const OverlapReport& at) {
 
 bool is_merged(const results::RowData& row) {
   const std::string op = text_of(row, "op"), kind = text_of(row, "kind");
-  return op == "overlap" ||
+  return op == "overlap" || op == "infer" ||
          (op == "p2p" && (kind == "latency" || kind == "bandwidth" || kind == "bidirectional"));
 }
 
@@ -147,6 +149,7 @@ Json rows_json(const BenchReport& bench) {
     Json object = op == "gemm"                    ? gemm_json(row)
                   : is_collective(op)             ? collective_json(row)
                   : op == "p2p" || op == "memory" ? moved_json(row)
+                  : op == "serve"                 ? serve_json(*row.data)
                                                   : other_json(row);
     object["status"] = results::name(row.data->status);
     object["reason"] = text(row.data->reason);

@@ -43,6 +43,8 @@ install(DIRECTORY docs DESTINATION share/doc/isoscale FILES_MATCHING PATTERN *.m
 install(DIRECTORY workloads/models workloads/suites DESTINATION share/isoscale/workloads
   FILES_MATCHING PATTERN *.toml)
 # Installing packages and the demo need a checkout; a recipe for a package is of no use in one.
+install(DIRECTORY analysis/systems DESTINATION share/isoscale/analysis
+  FILES_MATCHING PATTERN *.toml PATTERN *.md)
 install(DIRECTORY launch/ DESTINATION share/isoscale/launch USE_SOURCE_PERMISSIONS
   PATTERN checkout.sh EXCLUDE
   PATTERN install-packages.sh EXCLUDE

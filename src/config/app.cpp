@@ -22,6 +22,14 @@ may hold several [[experiment]] tables.
   mpirun -np 8 isoscale run --workload dp,tp --model gpt-125m --scaling weak
   mpirun -np 8 isoscale run --workload hybrid --mesh dp=2,tp=2,pp=2 --set schedule=1f1b)";
 
+constexpr const char* predict_footer =
+    R"(What-ifs change the machine: link.inter, link.intra (bandwidth between and inside nodes), gemm and
+memory (speed) are factors above 1 for more, latency (time of a message) below 1 for less. Each
+--set of them is a curve beside the base; a comma joins those of one curve.
+
+  isoscale predict run.h5 --ranks 64,256,1024 --set link.inter=2x --set gemm=1.3x,memory=1.3x
+  isoscale predict analysis/systems/h100.toml --model gpt-175b --ranks 1024 --best)";
+
 /// Every value is collected, so that a second one is refused in our words and not overwritten.
 CLI::Option* add(CLI::App& command, const std::string& flags, std::string_view value,
                  std::string_view help, std::string_view default_text) {
@@ -99,6 +107,36 @@ void add_compare(CLI::App& app) {
       "Three launches a side are the least that establish a difference.");
 }
 
+void add_predict(CLI::App& app) {
+  CLI::App& predict =
+      *app.add_subcommand("predict", "Predict a curve from a run, or from a machine's data sheet");
+  predict.add_option(source_argument)
+      ->description(
+          "a run with calibration (a comma joins further launches of it), or a machine's data "
+          "sheet")
+      ->option_text(" ");
+  add(predict, "--ranks", "N[,N...]", "rank counts to predict", "");
+  add(predict, "--workload", "NAME", "what to predict", "first of the run; of a sheet hybrid");
+  add(predict, "--model", "NAME|FILE.toml", "transformer to be shaped after", "that of the run");
+  add(predict, "--dtype", "f64|f32|tf32|f16|bf16|fp8", "what is computed in",
+      "as in the run; of a sheet bf16");
+  add(predict, "--scaling", "strong|weak", "what grows with the ranks",
+      "as in the run; of a sheet strong");
+  add(predict, "--mesh", "AXIS=N[,AXIS=N...]", "parallel axes; an unnamed dp takes the rest",
+      "as in the run");
+  add(predict, "--best", "", "search for the fastest mesh, microbatch, schedule and memory options",
+      "");
+  add(predict, "--set", "KEY=VALUE", "a workload's option, or a what-if such as link.inter=2x", "");
+  add(predict, "--nodes-of", "N", "ranks on a node", "as in the run or sheet");
+  add(predict, "--each-rank", "", "play every rank by itself, noise and slow ranks included", "");
+  add(predict, "--baseline", "N", "rank count that efficiency refers to",
+      "first measured, else first predicted");
+  add(predict, "--format", "text|json|csv", "how to print", "text");
+  add(predict, "--html", "FILE.html", "also write a page with charts, for a browser", "");
+  add(predict, "--force", "", "overwrite the file of --html when it exists", "");
+  predict.footer(predict_footer);
+}
+
 void add_list(CLI::App& app) {
   CLI::App& list = *app.add_subcommand("list", "List workloads, models, suites, or options");
   list.add_option(what_argument)
@@ -133,6 +171,7 @@ std::unique_ptr<CLI::App> make_app() {
   add_check(*app);
   add_report(*app);
   add_compare(*app);
+  add_predict(*app);
   add_list(*app);
   add_completion(*app);
   for (CLI::App* const command : app->get_subcommands({})) command->group("Commands");

@@ -13,6 +13,7 @@ namespace isoscale::config {
 inline constexpr const char* experiment_argument = "EXPERIMENT.toml";
 inline constexpr const char* files_argument = "RUN.h5";
 inline constexpr const char* sides_argument = "A.h5";
+inline constexpr const char* source_argument = "RUN.h5|SYSTEM.toml";
 inline constexpr const char* what_argument = "WHAT";
 inline constexpr const char* workload_argument = "WORKLOAD";
 inline constexpr const char* shell_argument = "SHELL";

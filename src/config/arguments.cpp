@@ -17,6 +17,7 @@
 #include "config/find_workload.hpp"
 #include "config/layer.hpp"
 #include "config/matched.hpp"
+#include "config/predict_arguments.hpp"
 #include "config/report_arguments.hpp"
 #include "config/values.hpp"
 #include "workloads/toml_text.hpp"
@@ -199,6 +200,7 @@ Command parse_arguments(std::span<const std::string> arguments, Known known) {
   if (command.get_name() == "check") return interpret_check(command, arguments);
   if (command.get_name() == "report") return interpret_report(command);
   if (command.get_name() == "compare") return interpret_compare(command);
+  if (command.get_name() == "predict") return interpret_predict(command, known);
   if (command.get_name() == "completion") return interpret_completion(*app, command, known);
   return interpret_list(command, known);
 }

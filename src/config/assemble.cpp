@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
+#include "config/alternatives.hpp"
 #include "config/find_workload.hpp"
 #include "config/layer.hpp"
 #include "config/resumption.hpp"
@@ -139,7 +140,9 @@ void apply_options(const Choices& choices, const Workload& workload, Experiment&
     const auto* const spec = find_spec(workload, key);
     if (spec == nullptr) continue;
     try {
-      workloads::validate(*spec, given.text);
+      for (const std::string& value : values_of(*spec, given.text)) {
+        workloads::validate(*spec, value);
+      }
     } catch (const base::UsageError& error) {
       throw base::UsageError(fmt::format("{}: {}", given.place, error.what()), error.where());
     }
@@ -174,6 +177,12 @@ void refuse_gpu_options_on_host(const RunConfig& run) {
 /// What only the host can do, asked of a GPU.
 void refuse_host_options_on_gpu(const RunConfig& run) {
   if (run.device != Device::cuda) return;
+  if (run.host_streams != HostStreams::automatic) {
+    throw base::UsageError(
+        fmt::format("--host-streams {}: has a meaning only on the host, and the device is cuda; "
+                    "leave it out, or choose --device host",
+                    name(run.host_streams)));
+  }
   const std::string given = slowing_injections(run.injections);
   if (given.empty()) return;
   throw base::UsageError(fmt::format(
@@ -254,7 +263,9 @@ RunConfig assemble(const Layer& file, const Layer& command_line, Known known) {
     refuse_unknown_options(choices, targets);
     const auto layers = layers_of(plan, choices);
     for (const Workload* const workload : targets) {
-      run.experiments.push_back(make_experiment(layers, *workload, run));
+      for (Experiment& one : alternatives(make_experiment(layers, *workload, run), *workload)) {
+        run.experiments.push_back(std::move(one));
+      }
     }
     all.insert(all.end(), targets.begin(), targets.end());
   }

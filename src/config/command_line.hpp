@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -43,6 +44,29 @@ struct CompareCommand {
   IfExists if_exists = IfExists::refuse;
 };
 
+enum class PredictFormat : std::uint8_t { text, json, csv };
+[[nodiscard]] std::string_view name(PredictFormat format);
+
+struct PredictCommand {
+  std::filesystem::path source;           ///< a run file, or a machine's data sheet (.toml)
+  std::vector<std::filesystem::path> launches;  ///< further runs of the same experiment
+  std::vector<int> ranks;                 ///< ascending, at least one
+  std::string workload;                   ///< "" = the run's first curve; of a data sheet hybrid
+  std::optional<workloads::Model> model;  ///< absent = that of the run
+  std::optional<workloads::Precision> precision;  ///< absent = that of the run; of a sheet bf16
+  std::optional<workloads::Scaling> scaling;      ///< absent = that of the run; of a sheet strong
+  mesh::Request mesh;  ///< axes named; empty = as the run has it, or the natural mesh
+  bool best = false;   ///< search for the mesh and options instead
+  /// Options of the workload, and what-ifs of the machine: key and value in the order given.
+  std::vector<std::pair<std::string, std::string>> settings;
+  std::optional<int> node_ranks;  ///< ranks on a node; absent = as measured, or as the sheet says
+  bool each_rank = false;         ///< play every rank by itself
+  std::optional<int> baseline;    ///< rank count; absent = first measured, else first predicted
+  PredictFormat format = PredictFormat::text;
+  std::filesystem::path html{};  ///< where the prediction is written as a page; empty = nowhere
+  IfExists if_exists = IfExists::refuse;
+};
+
 struct ListCommand {
   enum class What : std::uint8_t { workloads, models, suites, options };
   What what = What::workloads;
@@ -56,8 +80,8 @@ struct PrintCommand {
   std::string text;
 };
 
-using Command =
-    std::variant<RunConfig, CheckCommand, ReportCommand, CompareCommand, ListCommand, PrintCommand>;
+using Command = std::variant<RunConfig, CheckCommand, ReportCommand, CompareCommand, PredictCommand,
+                             ListCommand, PrintCommand>;
 
 /// Reads the command line (CLI11). Never prints, never exits. Throws base::UsageError: what was
 /// wrong, where, and what would have been accepted (the nearest option, workload, model ... by

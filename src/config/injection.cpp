@@ -17,6 +17,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "config/values.hpp"
+#include "units/rate_text.hpp"
 #include "units/text.hpp"
 #include "workloads/toml_text.hpp"
 
@@ -111,6 +112,12 @@ ClockError parse_clock(std::string_view text) {
           .drift = parts.size() == 3 ? parse_drift(parts[2]) : 0};
 }
 
+Delay parse_delay(std::string_view text) {
+  const units::FlopsPerSecond rate = units::parse_flops_per_second(text);
+  if (!(rate.value() > 0)) refuse(text, "is no rate above 0: write for example delay=20GFLOP/s");
+  return {.rate = rate};
+}
+
 Injection parse_injection(std::string_view text) {
   const auto equals = text.find('=');
   const std::string_view kind = text.substr(0, equals);
@@ -127,8 +134,11 @@ Injection parse_injection(std::string_view text) {
     result.what = parse_jitter(value);
   } else if (kind == "clock") {
     result.what = parse_clock(value);
+  } else if (kind == "delay") {
+    result.what = parse_delay(value);
   } else {
-    constexpr std::array<std::string_view, 4> kinds{"slow-rank", "slow-link", "jitter", "clock"};
+    constexpr std::array<std::string_view, 5> kinds{"slow-rank", "slow-link", "jitter", "clock",
+                                                    "delay"};
     refuse(kind, fmt::format("is not one of {}{}", fmt::join(kinds, ", "),
                              base::did_you_mean(kind, {kinds.begin(), kinds.end()})));
   }
@@ -143,6 +153,7 @@ std::vector<int> ranks_of(const Injection& injection) {
     std::vector<int> operator()(const SlowLink& slow) const { return {slow.low, slow.high}; }
     std::vector<int> operator()(const Jitter& /*all*/) const { return {}; }
     std::vector<int> operator()(const ClockError& clock) const { return {clock.rank}; }
+    std::vector<int> operator()(const Delay& /*all*/) const { return {}; }
   };
   return std::visit(Visitor{}, injection.what);
 }

@@ -25,6 +25,12 @@ struct Jitter {
   double mean = 0;
   bool operator==(const Jitter&) const = default;
 };
+/// "delay=20GFLOP/s": every GEMM of every rank waits, asleep, for as long as it would take at that
+/// rate, and multiplies nothing: ranks that share cores then compute as if each had its own.
+struct Delay {
+  units::FlopsPerSecond rate{};
+  bool operator==(const Delay&) const = default;
+};
 /// "clock=2:5ms", "clock=2:-5ms:20ppm": that rank's clock is fast by so much, and gains so much.
 struct ClockError {
   int rank = 0;
@@ -37,7 +43,7 @@ using program::SlowLink;
 
 struct Injection {
   std::string text;  ///< as given
-  std::variant<SlowRank, SlowLink, Jitter, ClockError> what;
+  std::variant<SlowRank, SlowLink, Jitter, ClockError, Delay> what;
 
   bool operator==(const Injection&) const = default;
 };
@@ -50,8 +56,8 @@ struct Injection {
 
 /// The ranks that an injection names, ascending; none: it is about all.
 [[nodiscard]] std::vector<int> ranks_of(const Injection& injection);
-/// The texts of those that lengthen ops, which only the host does, "slow-rank=3:1.2, jitter=5%"; ""
-/// when there are none.
+/// The texts of those that change how long ops take, which only the host does, "slow-rank=3:1.2,
+/// jitter=5%"; "" when there are none.
 [[nodiscard]] std::string slowing_injections(const std::vector<Injection>& injections);
 
 }  // namespace isoscale::config

@@ -105,6 +105,17 @@ const std::array where_rows{
         .help = "BLAS threads per rank, on the host",
         .apply = [](In text, E&, R& r) { r.blas_threads = parse_int(text, 1, most_blas_threads); },
         .write = [](const E&, const R& r) { return std::to_string(r.blas_threads); }},
+    RunOption{.name = "host-streams",
+              .value = "auto|threads|folded",
+              .default_text = "auto",
+              .group = Group::where,
+              .help = "streams on the host: a thread each, or one",
+              .apply =
+                  [](In text, E&, R& r) {
+                    using enum HostStreams;
+                    r.host_streams = parse_choice(text, {automatic, threads, folded});
+                  },
+              .write = [](const E&, const R& r) { return toml_string(name(r.host_streams)); }},
     RunOption{.name = "gpu-bind",
               .value = "auto|GPU[,GPU...]",
               .default_text = "auto",

@@ -7,7 +7,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/text.hpp"
 #include "config/app.hpp"
 #include "config/matched.hpp"
 #include "config/values.hpp"
@@ -42,21 +41,6 @@ std::filesystem::path path_of(const CLI::App& command, const std::string& option
   return text == nullptr ? std::filesystem::path{} : with_place(option, *text, parse_path);
 }
 
-/// The launches of one side, "a1.h5,a2.h5".
-std::vector<std::filesystem::path> parse_side(std::string_view text) {
-  std::vector<std::filesystem::path> files;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    if (end == begin) {
-      throw base::UsageError(
-          fmt::format("{} has no file before or behind a comma", base::quoted(text)));
-    }
-    files.push_back(parse_path(text.substr(begin, end - begin)));
-    begin = end + 1;
-  }
-  return files;
-}
-
 }  // namespace
 
 ReportCommand interpret_report(const CLI::App& command) {
@@ -87,7 +71,7 @@ ReportCommand interpret_report(const CLI::App& command) {
 CompareCommand interpret_compare(const CLI::App& command) {
   CompareCommand compare;
   for (const std::string& side : command.get_option(sides_argument)->results()) {
-    compare.sides.push_back(with_place("compare", side, parse_side));
+    compare.sides.push_back(with_place("compare", side, parse_paths));
   }
   if (compare.sides.size() < 2) {
     refuse("compare needs two sides or more, each a run file or several with commas between them",

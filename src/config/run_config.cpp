@@ -17,6 +17,11 @@ std::string_view name(Device device) {
 
 std::string_view name(FillIdle fill) { return fill == FillIdle::idle ? "idle" : "replicas"; }
 
+std::string_view name(HostStreams streams) {
+  constexpr std::array<std::string_view, 3> names{"auto", "threads", "folded"};
+  return names[static_cast<std::size_t>(streams)];
+}
+
 std::string_view name(CheckCommand::Format format) {
   return format == CheckCommand::Format::text ? "text" : "json";
 }

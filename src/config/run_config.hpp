@@ -26,6 +26,11 @@ enum class Device : std::uint8_t { automatic, cuda, host };
 enum class FillIdle : std::uint8_t { idle, replicas };
 [[nodiscard]] std::string_view name(FillIdle fill);
 
+/// How a rank on the host plays the streams of a program: folded into one thread, or on a thread
+/// each; by default folded where the rank has fewer than two cores.
+enum class HostStreams : std::uint8_t { automatic, threads, folded };
+[[nodiscard]] std::string_view name(HostStreams streams);
+
 /// Which rank counts a curve has when none are named: powers of two up to the world, and the world;
 /// or every count from 1 to the world.
 enum class RankCounts : std::uint8_t { doubling, every };
@@ -62,6 +67,7 @@ struct RunConfig {
   std::optional<int> ranks_per_node;  ///< of a dry run: planned, whatever was started
   FillIdle fill = FillIdle::idle;
   int blas_threads = 1;  ///< per rank
+  HostStreams host_streams = HostStreams::automatic;
   ShareGpu share_gpu = ShareGpu::no;
   std::string gpu_bind{automatic_gpu_bind};  ///< or one GPU per local rank, see gpu_bind.hpp
 

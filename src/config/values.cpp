@@ -2,11 +2,15 @@
 // SPDX-License-Identifier: MIT
 #include "config/values.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <optional>
 #include <system_error>
 
+#include "base/error.hpp"
+#include "base/text.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::config {
@@ -119,6 +123,20 @@ std::filesystem::path parse_path(std::string_view text) {
   constexpr std::size_t longest = 4096;  // PATH_MAX
   if (text.size() >= longest) refuse(text, "is too long for a path");
   return std::filesystem::path{text};
+}
+
+std::vector<std::filesystem::path> parse_paths(std::string_view text) {
+  std::vector<std::filesystem::path> files;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    if (end == begin) {
+      throw base::UsageError(
+          fmt::format("{} has no file before or behind a comma", base::quoted(text)));
+    }
+    files.push_back(parse_path(text.substr(begin, end - begin)));
+    begin = end + 1;
+  }
+  return files;
 }
 
 bool parse_flag(std::string_view text) {

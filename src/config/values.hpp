@@ -40,6 +40,8 @@ void require_sane(std::string_view text);
 /// "KEY=VALUE".
 [[nodiscard]] std::pair<std::string, std::string> parse_assignment(std::string_view text);
 [[nodiscard]] std::filesystem::path parse_path(std::string_view text);
+/// Files between commas: launches of one experiment, "a1.h5,a2.h5".
+[[nodiscard]] std::vector<std::filesystem::path> parse_paths(std::string_view text);
 /// "true" or "false".
 [[nodiscard]] bool parse_flag(std::string_view text);
 

@@ -139,6 +139,9 @@ struct Description {
   MemoryPool memory_pool = MemoryPool::rank;
   int cores = 0;               ///< cores this rank is bound to
   bool shared_device = false;  ///< some rank shares its GPU with another: no times are taken
+  /// Why programs with Transport::symmetric cannot be played, as far as it is known before one is
+  /// prepared; "" when they can.
+  std::string symmetric_problem{};
   /// What else is known of the device, by the keys of a run file's facts of ranks.
   std::map<std::string, std::string> facts_text;
   std::map<std::string, double> facts_number;

@@ -83,6 +83,56 @@ void for_each_slice(const Payload& payload, const Visit& visit) {
       w(scalar(op.descale));
     }
     void operator()(const Fill& op) const { w(op.dst); }
+    void operator()(const Norm& op) const {
+      r(op.x.slice);
+      r(op.addend.slice);
+      w(op.sum.slice);
+      w(op.y.slice);
+      w(op.inverse);
+    }
+    void operator()(const NormGradient& op) const {
+      r(op.dy.slice);
+      r(op.s.slice);
+      r(op.addend.slice);
+      r(op.inverse);
+      w(op.dx.slice);
+    }
+    void operator()(const Activation& op) const {
+      r(op.x.slice);
+      r(op.up.slice);
+      w(op.y.slice);
+    }
+    void operator()(const ActivationGradient& op) const {
+      r(op.dy.slice);
+      r(op.x.slice);
+      r(op.up.slice);
+      w(op.dx.slice);
+      w(op.dup.slice);
+    }
+    void operator()(const Softmax& op) const {
+      r(op.x.slice);
+      w(op.y.slice);
+    }
+    void operator()(const SoftmaxGradient& op) const {
+      r(op.y.slice);
+      r(op.dy.slice);
+      w(op.dx.slice);
+    }
+    void operator()(const Select& op) const {
+      r(op.src);
+      w(op.values);
+      w(op.places);
+      w(op.src);
+    }
+    void operator()(const Spread& op) const {
+      r(op.values);
+      r(op.places);
+      w(op.dst);
+    }
+    void operator()(const Rows& op) const {
+      r(op.src.slice);
+      w(op.dst.slice);
+    }
     void operator()(const Advise& op) const { r(op.slice); }
     void operator()(const Update& op) const {
       r(op.gradient);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -12,6 +13,9 @@
 #include "program/access.hpp"
 #include "program/clock.hpp"
 #include "program/hazards.hpp"
+#include "program/matrices.hpp"
+#include "program/shapes.hpp"
+#include "program/list_checks.hpp"
 #include "program/storage.hpp"
 
 namespace isoscale::program {
@@ -33,15 +37,6 @@ struct StreamState {
 
 std::uint64_t bytes_of(const Buffer& buffer) { return buffer.count * element_size(buffer.dtype); }
 
-/// The last element + 1 that a strided matrix touches.
-std::uint64_t extent(const Matrix& matrix, std::uint64_t rows, std::uint64_t columns,
-                     std::uint64_t batch) {
-  if (rows == 0 || columns == 0 || batch == 0) return 0;
-  return (batch - 1) * matrix.batch_stride + (rows - 1) * matrix.row_stride + columns;
-}
-
-bool exists(const Matrix& matrix) { return matrix.slice.buffer != no_buffer; }
-
 }  // namespace
 
 struct Builder::State {
@@ -52,6 +47,7 @@ struct Builder::State {
   std::vector<BufferState> buffers;
   std::array<Arena, space_count> arenas;
   std::array<StreamState, max_streams> streams;
+  std::vector<BufferId> symmetric;  ///< sorted
 
   [[nodiscard]] Program& current() {
     return section == Section::setup ? program.setup : program.steps.back();
@@ -73,8 +69,11 @@ struct Builder::State {
   void drain();
 };
 
-Builder::Builder(const mesh::Shape& mesh) : state_(std::make_unique<State>()) {
+Builder::Builder(const mesh::Shape& mesh) : Builder(mesh, {}) {}
+Builder::Builder(const mesh::Shape& mesh, std::vector<BufferId> symmetric)
+    : state_(std::make_unique<State>()) {
   state_->mesh = mesh;
+  state_->symmetric = std::move(symmetric);
   state_->program.streams.emplace_back("compute");
 }
 Builder::~Builder() = default;
@@ -92,9 +91,12 @@ StreamId Builder::stream(std::string_view name) {
 }
 
 BufferId Builder::allocate(Buffer buffer) {
+  const auto id = static_cast<BufferId>(state_->buffers.size());
+  const bool travels = std::ranges::binary_search(state_->symmetric, id);
+  if (travels && buffer.space == Space::device) buffer.space = Space::symmetric;
   state_->program.buffers.push_back(buffer);
   state_->buffers.emplace_back();
-  return static_cast<BufferId>(state_->buffers.size() - 1);
+  return id;
 }
 
 void Builder::release(BufferId id) {
@@ -162,39 +164,15 @@ void Builder::State::place_buffer(BufferId id, const Clock& known) {
 }
 
 void Builder::State::verify_shape(const Payload& payload) const {
-  const auto fits = [this](const Matrix& matrix, std::uint64_t rows, std::uint64_t columns,
-                           std::uint64_t batch) {
-    if (extent(matrix, rows, columns, batch) > matrix.slice.count) {
-      throw base::Error(
-          fmt::format("{}: {} x {} x {} matrix with strides {}, {} needs {} elements, "
-                      "its slice has {}",
-                      where(), batch, rows, columns, matrix.batch_stride, matrix.row_stride,
-                      extent(matrix, rows, columns, batch), matrix.slice.count));
-    }
-  };
-  if (const auto* gemm = std::get_if<Gemm>(&payload)) {
-    const bool ta = gemm->transpose_a == Transpose::yes, tb = gemm->transpose_b == Transpose::yes;
-    fits(gemm->a, ta ? gemm->k : gemm->m, ta ? gemm->m : gemm->k, gemm->batch);
-    fits(gemm->b, tb ? gemm->n : gemm->k, tb ? gemm->k : gemm->n, gemm->batch);
-    fits(gemm->d, gemm->m, gemm->n, gemm->batch);
-    if (gemm->beta != 0) fits(gemm->c, gemm->m, gemm->n, gemm->batch);
-  } else if (const auto* copy = std::get_if<Copy>(&payload)) {
-    fits(copy->src, copy->rows, copy->columns, copy->batch);
-    fits(copy->dst, copy->rows, copy->columns, copy->batch);
-  } else if (const auto* add = std::get_if<Add>(&payload)) {
-    for (const Matrix* matrix : {&add->a, &add->b, &add->dst})
-      fits(*matrix, add->rows, add->columns, 1);
-  } else if (const auto* cast = std::get_if<Cast>(&payload)) {
-    fits(cast->src, cast->rows, cast->columns, 1);
-    if (exists(cast->dst)) fits(cast->dst, cast->rows, cast->columns, 1);
-    if (exists(cast->transposed)) fits(cast->transposed, cast->columns, cast->rows, 1);
-  }
+  const std::optional<std::string> mistake = shape_mistake(payload);
+  if (mistake) throw base::Error(fmt::format("{}: {}", where(), *mistake));
 }
 
 void Builder::State::verify_scales(const Payload& payload) const {
   const auto refuse = [this](std::string_view why) {
     throw base::Error(fmt::format("{}: {}", where(), why));
   };
+  if (const auto mistake = list_mistake(payload)) refuse(*mistake);
   const auto require_scalar = [&](BufferId id) {
     if (id == no_buffer) return;
     const Buffer& buffer = program.buffers.at(id);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "mesh/mesh.hpp"
 #include "program/buffer.hpp"
@@ -19,6 +20,10 @@ namespace isoscale::program {
 class Builder {
  public:
   explicit Builder(const mesh::Shape& mesh);
+  /// Those of the buffers, numbered in the order in which they are allocated, that `symmetric`
+  /// names and that are meant for Space::device go to Space::symmetric: for an author who writes a
+  /// program a second time, once it is known which of its buffers travel. Sorted.
+  Builder(const mesh::Shape& mesh, std::vector<BufferId> symmetric);
   ~Builder();
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;

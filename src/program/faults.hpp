@@ -19,13 +19,16 @@ struct SlowLink {
 
 /// Of one rank.
 struct Faults {
-  double gemm_factor = 1;                 ///< every GEMM takes so many times as long
+  double gemm_factor = 1;  ///< every GEMM takes so many times as long
+  double gemm_rate = 0;    ///< FLOP/s that GEMMs wait at instead of multiplying; 0 = they multiply
   std::vector<SlowLink> slow_links = {};  ///< that end at this rank
   /// Mean share by which compute ops are lengthened, each by an exponentially distributed one.
   double jitter = 0;
   std::uint64_t seed = 0;  ///< of the jitter
 
-  [[nodiscard]] bool any() const { return gemm_factor != 1 || !slow_links.empty() || jitter != 0; }
+  [[nodiscard]] bool any() const {
+    return gemm_factor != 1 || gemm_rate != 0 || !slow_links.empty() || jitter != 0;
+  }
   bool operator==(const Faults&) const = default;
 };
 

@@ -10,6 +10,7 @@
 
 #include "program/match_table.hpp"
 #include "program/outline.hpp"
+#include "units/quantity.hpp"
 
 /// Plays the outlines of all ranks together under rendezvous semantics: a message or collective
 /// completes only once all its partners have come to it. check plays for the answer, the simulator
@@ -39,8 +40,15 @@ class Matcher {
     }
   }
 
-  /// Throws base::Error on a deadlock or when partners disagree, naming ranks and ops.
-  void run() {
+  /// Throws base::Error on a deadlock or when partners disagree, naming ranks and ops. `begin`:
+  /// when each rank begins its first play; empty = all at 0.
+  void run(std::span<const units::Nanoseconds> begin = {}) {
+    for (std::size_t rank = 0; rank < begin.size(); ++rank) {
+      ranks_[rank].begin = begin[rank].value();
+      for (std::uint32_t l = 0; l < table_.lanes(); ++l) {
+        lanes_[rank * table_.lanes() + l].free = begin[rank].value();
+      }
+    }
     for (int rank = table_.ranks(); rank-- > 0;) enqueue(rank);
     while (!queue_.empty()) {
       const int rank = queue_.back();

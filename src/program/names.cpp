@@ -39,11 +39,37 @@ std::string_view name(Role role) {
   return names[static_cast<std::size_t>(role)];
 }
 
+std::string_view name(Transport transport) {
+  return transport == Transport::nccl ? "nccl" : "symmetric";
+}
+
 std::string_view name(OpKind kind) {
-  static constexpr std::array<std::string_view, op_kind_count> names{
-      "gemm",   "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce",
-      "gather", "scatter",    "all_to_all",     "barrier",    "exchange",  "copy",
-      "add",    "cast",       "fill",           "update",     "advise"};
+  static constexpr std::array<std::string_view, op_kind_count> names{"gemm",
+                                                                     "all_reduce",
+                                                                     "reduce_scatter",
+                                                                     "all_gather",
+                                                                     "broadcast",
+                                                                     "reduce",
+                                                                     "gather",
+                                                                     "scatter",
+                                                                     "all_to_all",
+                                                                     "barrier",
+                                                                     "exchange",
+                                                                     "copy",
+                                                                     "add",
+                                                                     "cast",
+                                                                     "fill",
+                                                                     "update",
+                                                                     "advise",
+                                                                     "norm",
+                                                                     "norm_gradient",
+                                                                     "activation",
+                                                                     "activation_gradient",
+                                                                     "softmax",
+                                                                     "softmax_gradient",
+                                                                     "select",
+                                                                     "spread",
+                                                                     "rows"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -73,6 +99,15 @@ OpKind kind_of(const Payload& payload) {
     OpKind operator()(const Fill&) const { return OpKind::fill; }
     OpKind operator()(const Update&) const { return OpKind::update; }
     OpKind operator()(const Advise&) const { return OpKind::advise; }
+    OpKind operator()(const Norm&) const { return OpKind::norm; }
+    OpKind operator()(const NormGradient&) const { return OpKind::norm_gradient; }
+    OpKind operator()(const Activation&) const { return OpKind::activation; }
+    OpKind operator()(const ActivationGradient&) const { return OpKind::activation_gradient; }
+    OpKind operator()(const Softmax&) const { return OpKind::softmax; }
+    OpKind operator()(const SoftmaxGradient&) const { return OpKind::softmax_gradient; }
+    OpKind operator()(const Select&) const { return OpKind::select; }
+    OpKind operator()(const Spread&) const { return OpKind::spread; }
+    OpKind operator()(const Rows&) const { return OpKind::rows; }
   };
   return std::visit(Visitor{}, payload);
 }

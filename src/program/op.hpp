@@ -37,6 +37,11 @@ struct Gemm {
   BufferId descale_a = no_buffer, descale_b = no_buffer;
 };
 
+/// How bytes travel. nccl: the library's send, receive and collectives (MPI's on the host).
+/// symmetric: between buffers of Space::symmetric, windows that all ranks of a group have mapped.
+enum class Transport : std::uint8_t { nccl, symmetric };
+[[nodiscard]] std::string_view name(Transport transport);
+
 enum class CollectiveKind : std::uint8_t {
   all_reduce,
   reduce_scatter,
@@ -60,6 +65,7 @@ struct Collective {
   Reduction reduction = Reduction::sum;
   mesh::AxisSet axes{};
   std::int32_t root = 0;
+  Transport transport = Transport::nccl;
   Slice send{}, receive{};
   std::vector<std::uint64_t> send_counts{}, receive_counts{};
 };
@@ -78,6 +84,7 @@ struct Transfer {
 /// match in order per (axis, offset, direction).
 struct Exchange {
   std::vector<Transfer> transfers;
+  Transport transport = Transport::nccl;
 };
 
 /// dst = src, over batch x rows x columns; either side may be strided or in another space.
@@ -165,7 +172,84 @@ struct Advise {
   Advice advice = Advice::prefetch_device;
 };
 
-using Payload = std::variant<Gemm, Collective, Exchange, Copy, Add, Cast, Fill, Update, Advise>;
+/// Root-mean-square norm of each row (Zhang & Sennrich, arXiv 1910.07467), without learned gains:
+/// y = s / sqrt(mean(s^2) + epsilon), where s = x, or x + addend, then also written to `sum`.
+/// `inverse` gets 1 / sqrt(...) of each row, in f32, or f64 where x is. y may be s.
+struct Norm {
+  std::uint32_t rows = 0, columns = 0;
+  Matrix x{}, addend{}, sum{}, y{};
+  Slice inverse{};
+  double epsilon = 1e-5;
+};
+
+/// dx = inverse * (dy - y * mean(dy * y)) + addend, row by row, where y = s * inverse of the Norm
+/// before; without a buffer the addend is 0. dx may be dy or addend.
+struct NormGradient {
+  std::uint32_t rows = 0, columns = 0;
+  Matrix dy{}, s{}, addend{}, dx{};
+  Slice inverse{};
+};
+
+/// gelu: y = x/2 * (1 + erf(x / sqrt 2)) (Hendrycks & Gimpel, arXiv 1606.08415). swiglu: y = up *
+/// x / (1 + exp(-x)) (Shazeer, arXiv 2002.05202).
+enum class ActivationKind : std::uint8_t { gelu, swiglu };
+
+/// y = f(x), or f(x, up), element by element over rows x columns. y may be an operand.
+struct Activation {
+  ActivationKind kind = ActivationKind::gelu;
+  std::uint32_t rows = 0, columns = 0;
+  Matrix x{}, up{}, y{};
+};
+
+/// dx = dy * df/dx and, for swiglu, dup = dy * df/dup. dx may be dy or x, dup may be up.
+struct ActivationGradient {
+  ActivationKind kind = ActivationKind::gelu;
+  std::uint32_t rows = 0, columns = 0;
+  Matrix dy{}, x{}, up{}, dx{}, dup{};
+};
+
+/// y = exp(x - max) / sum(exp(x - max)) over each of batch x rows rows of `columns`. y may be x.
+struct Softmax {
+  std::uint32_t rows = 0, columns = 0, batch = 1;
+  Matrix x{}, y{};
+};
+
+/// dx = y * (dy - sum(dy * y)), row by row. dx may be dy or y.
+struct SoftmaxGradient {
+  std::uint32_t rows = 0, columns = 0, batch = 1;
+  Matrix y{}, dy{}, dx{};
+};
+
+/// Of each `block` consecutive elements of src (the last block may be short) the `keep` of largest
+/// magnitude, of equal ones the first: values and their places in src as i32, `keep` of each block,
+/// in order of place; places beyond a short block's elements are -1, their values 0. src keeps what
+/// was not taken, and 0 where it was: what error feedback adds to the next step (Stich et al.,
+/// arXiv 1809.07599).
+struct Select {
+  std::uint32_t block = 0, keep = 0;
+  Slice src{}, values{}, places{};
+};
+
+/// dst = the sum of `parts` lists as Select writes them, one after the other in values and places;
+/// 0 where none has an element. Parts are added in order, so that equal lists give equal bits.
+struct Spread {
+  std::uint32_t block = 0, keep = 0, parts = 1;
+  Slice values{}, places{}, dst{};
+};
+
+/// Row i of dst = scale * the sum of `each` rows of src, those that from[i * each ...] name, in
+/// order; no_row is a row of zeros. Tokens go to experts and come back by it.
+struct Rows {
+  static constexpr std::uint32_t no_row = ~std::uint32_t{0};
+  std::uint32_t rows = 0, columns = 0, each = 1;
+  double scale = 1;
+  Matrix src{}, dst{};
+  std::vector<std::uint32_t> from{};
+};
+
+using Payload = std::variant<Gemm, Collective, Exchange, Copy, Add, Cast, Fill, Update, Advise,
+                             Norm, NormGradient, Activation, ActivationGradient, Softmax,
+                             SoftmaxGradient, Select, Spread, Rows>;
 
 /// What an op is, for tables and cost models: collectives one by one, the rest by payload.
 enum class OpKind : std::uint8_t {
@@ -186,17 +270,25 @@ enum class OpKind : std::uint8_t {
   fill,
   update,
   advise,
+  norm,
+  norm_gradient,
+  activation,
+  activation_gradient,
+  softmax,
+  softmax_gradient,
+  select,
+  spread,
+  rows,
 };
-inline constexpr std::size_t op_kind_count = 17;
+inline constexpr std::size_t op_kind_count = 26;
 [[nodiscard]] std::string_view name(OpKind kind);
 [[nodiscard]] OpKind kind_of(const Payload& payload);
-/// gemm, add, cast, fill and update compute; copy and advise copy; the rest communicates.
-[[nodiscard]] constexpr bool computes(OpKind kind) {
-  using enum OpKind;
-  return kind == gemm || kind == add || kind == cast || kind == fill || kind == update;
-}
 [[nodiscard]] constexpr bool communicates(OpKind kind) {
   return kind >= OpKind::all_reduce && kind <= OpKind::exchange;
+}
+/// copy and advise copy; what neither communicates nor copies computes.
+[[nodiscard]] constexpr bool computes(OpKind kind) {
+  return !communicates(kind) && kind != OpKind::copy && kind != OpKind::advise;
 }
 
 /// What part of a training step an op belongs to.
@@ -205,7 +297,7 @@ inline constexpr std::size_t phase_count = 6;
 [[nodiscard]] std::string_view name(Phase phase);
 
 using StreamId = std::uint8_t;
-inline constexpr std::size_t max_streams = 8;
+inline constexpr std::size_t max_streams = 12;
 
 /// "The first `count` ops of `stream` have finished."
 struct Wait {

@@ -4,15 +4,10 @@
 
 #include <algorithm>
 
-#include "program/access.hpp"
+#include "program/op_bytes.hpp"
 
 namespace isoscale::program {
 namespace {
-
-std::uint64_t slice_bytes(const RankProgram& program, const Slice& slice) {
-  if (slice.buffer == no_buffer) return 0;
-  return slice.count * element_size(program.buffers[slice.buffer].dtype);
-}
 
 double flop_of(const Payload& payload) {
   const auto* gemm = std::get_if<Gemm>(&payload);
@@ -44,17 +39,6 @@ std::uint32_t signature_of(const RankProgram& program, const Collective& op) {
       buffer == no_buffer ? 0 : static_cast<std::uint32_t>(program.buffers[buffer].dtype);
   return 1 + type + 16 * static_cast<std::uint32_t>(op.reduction) +
          64 * static_cast<std::uint32_t>(op.root);
-}
-
-std::uint64_t local_bytes(const RankProgram& program, const Payload& payload) {
-  if (const auto* advise = std::get_if<Advise>(&payload)) {
-    const bool moves =
-        advise->advice == Advice::prefetch_device || advise->advice == Advice::prefetch_host;
-    return moves ? slice_bytes(program, advise->slice) : 0;
-  }
-  std::uint64_t bytes = 0;
-  for_each_slice(payload, [&](const Slice& slice, Mode) { bytes += slice_bytes(program, slice); });
-  return bytes;
 }
 
 void add_exchange(const RankProgram& program, const Exchange& exchange, Outline& result,

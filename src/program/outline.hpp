@@ -39,6 +39,12 @@ struct OutlineOp {
   std::uint32_t transfer_begin = 0, transfer_count = 0;  ///< into Outline::transfers
 };
 
+/// Whether an op passes messages between pipeline stages, whose schedule has a bubble: rings along
+/// other axes have none. An exchange whose axes are not known counts.
+[[nodiscard]] inline bool between_stages(const OutlineOp& op) {
+  return op.kind == OpKind::exchange && (op.axes.empty() || op.axes.contains(mesh::Axis::pp));
+}
+
 struct Outline {
   std::vector<std::string> streams;
   std::vector<OutlineOp> ops;

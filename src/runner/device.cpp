@@ -30,6 +30,26 @@ void together(const comm::Communicator& world, const Work& work) {
   }
 }
 
+executor::HostStreams streams_of(const config::RunConfig& config,
+                                 const comm::Environment& environment) {
+  using config::HostStreams;
+  switch (config.host_streams) {
+    case HostStreams::automatic:
+      return executor::HostStreams::automatic;
+    case HostStreams::folded:
+      return executor::HostStreams::folded;
+    case HostStreams::threads:
+      break;
+  }
+  // The executor would fold them; what was asked for by name is not to be something else.
+  if (environment.thread_level() < MPI_THREAD_MULTIPLE) {
+    throw base::UsageError(
+        "--host-streams threads: this MPI does not let several threads communicate; leave it out, "
+        "or use a build of MPI that gives MPI_THREAD_MULTIPLE");
+  }
+  return executor::HostStreams::threads;
+}
+
 std::unique_ptr<executor::Executor> make_host(const config::RunConfig& config,
                                               const comm::Environment& environment,
                                               const comm::Communicator& world) {
@@ -37,6 +57,7 @@ std::unique_ptr<executor::Executor> make_host(const config::RunConfig& config,
   const int mine = nodes[static_cast<std::size_t>(world.rank())];
   return executor::make_host_executor(
       {.blas_threads = config.blas_threads,
+       .streams = streams_of(config, environment),
        .ranks_on_node = static_cast<int>(std::count(nodes.begin(), nodes.end(), mine)),
        .thread_level = environment.thread_level()});
 }

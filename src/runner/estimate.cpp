@@ -71,13 +71,15 @@ PointTime estimate(const PlannedPoint& point, const config::RunConfig& config,
   time.set_up =
       units::Seconds{load.sessions * (communicators * (rates.communicator + for_ranks) +
                                       static_cast<double>(load.memory.value()) / rates.fill)};
+  if (point.workload->twin != nullptr) {
+    time.verification = units::Seconds{rates.twin + for_ranks};
+  }
   if (point.workload->is_bench()) {
     time.least = units::Seconds{case_seconds * load.cases};
     time.stretch = 1 + traced_share;
   } else {
     const double step = load.flop / flops_of(device, point.request.precision, config.blas_threads) +
                         static_cast<double>(load.sent.value()) / rates.bandwidth;
-    time.verification = units::Seconds{rates.twin + for_ranks};
     time.least = units::Seconds{fewest_steps * step};
     // Of the fewest steps, those without communication are more than a tenth.
     time.stretch = 1 + std::max(solo_share, 1.0 * fewest_solo_plays / fewest_steps);

@@ -28,6 +28,10 @@ bool any_op(const program::RankProgram& program, const Predicate& is_such) {
   });
 }
 
+bool is_gemm(const program::Op& op) {
+  return program::kind_of(op.payload) == program::OpKind::gemm;
+}
+
 }  // namespace
 
 void require_ranks(std::span<const config::Injection> injections, int ranks) {
@@ -54,11 +58,7 @@ bool touches(const config::Injection& injection, const PlannedPoint& point,
     const program::ProgramSet& set;
     std::span<const int> ranks;
 
-    bool operator()(const config::SlowRank&) const {
-      return any_op(set.of(ranks[0]), [](const program::Op& op) {
-        return program::kind_of(op.payload) == program::OpKind::gemm;
-      });
-    }
+    bool operator()(const config::SlowRank&) const { return any_op(set.of(ranks[0]), is_gemm); }
     bool operator()(const config::SlowLink&) const {
       return any_op(set.of(ranks[0]), [&](const program::Op& op) {
         const std::vector<int> partners = program::partners(op, set.mesh, ranks[0]);
@@ -73,6 +73,11 @@ bool touches(const config::Injection& injection, const PlannedPoint& point,
       });
     }
     bool operator()(const config::ClockError&) const { return !point.workload->is_bench(); }
+    bool operator()(const config::Delay&) const {
+      return std::ranges::any_of(set.programs, [](const program::RankProgram& program) {
+        return any_op(program, is_gemm);
+      });
+    }
   };
   return std::visit(Visitor{point, set, ranks}, injection.what);
 }
@@ -106,6 +111,8 @@ program::Faults faults_of(std::span<const config::Injection> injections,
       faults.slow_links.push_back({.low = *low, .high = *high, .factor = link->factor});
     } else if (const auto* const jitter = std::get_if<config::Jitter>(&injection.what)) {
       faults.jitter = jitter->mean;
+    } else if (const auto* const delay = std::get_if<config::Delay>(&injection.what)) {
+      faults.gemm_rate = delay->rate.value();
     }
   }
   return faults;

@@ -21,9 +21,9 @@ namespace isoscale::runner {
 void require_ranks(std::span<const config::Injection> injections, int ranks);
 
 /// Whether an injection changes anything that a point does with `set`, its programs or some of
-/// them: a slow rank its GEMMs, a slow link what both its ends do together, jitter what computes. A
-/// clock touches every point that its rank plays in, but for micro-benchmarks, which compare no
-/// times of different ranks.
+/// them: a slow rank its GEMMs, a delay those of all, a slow link what both its ends do together,
+/// jitter what computes. A clock touches every point that its rank plays in, but for
+/// micro-benchmarks, which compare no times of different ranks.
 [[nodiscard]] bool touches(const config::Injection& injection, const PlannedPoint& point,
                            const program::ProgramSet& set);
 

@@ -11,12 +11,15 @@
 #include <span>
 
 #include "base/error.hpp"
+#include "executor/transports.hpp"
 #include "mesh/reach.hpp"
 #include "runner/faults.hpp"
 #include "runner/needs.hpp"
 #include "runner/players.hpp"
+#include "runner/state_note.hpp"
 #include "units/text.hpp"
 #include "workloads/bench/elements.hpp"
+#include "workloads/hybrid/experts.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -128,15 +131,16 @@ void require_memory(const PlannedPoint& point, const std::vector<units::Bytes>& 
     if (n >= site.memory_free.size() || !site.memory_free[n]) continue;
     if (need.bytes <= *site.memory_free[n]) continue;
     const bool shared = site.memory_pool == executor::MemoryPool::node;
+    const bool has_model = !point.workload->is_bench() && uses_model(point);
     throw base::UsageError(
         fmt::format("{} on mesh {} needs {} {}, and {} is free there; use {}, {}",
-                    point.workload->is_bench() ? "workload " + std::string{point.workload->name}
-                                               : "model " + point.request.model.name,
+                    has_model ? "model " + point.request.model.name
+                              : "workload " + std::string{point.workload->name},
                     mesh::to_string(point.request.mesh), units::format(need.bytes),
                     shared ? fmt::format("on node {}, where {} of its ranks play", node, need.ranks)
                            : fmt::format("on the device of a rank on node {}", node),
                     units::format(*site.memory_free[n]),
-                    point.workload->is_bench() ? "smaller sizes" : "a smaller model or microbatch",
+                    has_model ? "a smaller model or microbatch" : "smaller sizes",
                     shared ? "or fewer ranks on that node" : "or more ranks"));
   }
 }
@@ -188,7 +192,12 @@ void measure_programs(const program::ProgramSet& set, PlannedPoint& point,
   point.memory_per_rank = std::max(point.memory_per_rank.value_or(units::Bytes{0}), memory);
   point.sent_per_step = point.sent_per_step.value_or(units::Bytes{0}) + sent;
   require_memory(point, need_of_position, config.fill, site);
+  // Never refused: of an A/B pair the other is still measured.
+  if (executor::uses_symmetric(set)) point.skip_reason = site.symmetric_problem;
   add_injections(config.injections, set, point);
+  if (std::string note = state_note(*point.workload, point.request, set, facts); !note.empty()) {
+    point.notes.push_back(std::move(note));
+  }
 }
 
 /// The sessions of a micro-benchmark follow each other: each needs its memory alone.
@@ -203,6 +212,13 @@ void measure_programs(PlannedPoint& point, const config::RunConfig& config, cons
     point.load.cases += static_cast<int>(bench.cases.size());
     measure_programs(bench.set, point, config, site);
   }
+}
+
+/// Element places[i] in place i.
+std::vector<int> reordered(const std::vector<int>& ranks, const std::vector<int>& places) {
+  std::vector<int> result;
+  for (const int place : places) result.push_back(ranks[static_cast<std::size_t>(place)]);
+  return result;
 }
 
 PlannedPoint plan_point(const config::Experiment& experiment, Count count,
@@ -226,6 +242,8 @@ PlannedPoint plan_point(const config::Experiment& experiment, Count count,
                                          point.workload->name, count.ranks));
     }
     point.request = point.workload->scale(experiment.base, mesh, experiment.scaling);
+    point.world_ranks =
+        reordered(point.world_ranks, workloads::hybrid::expert_places(point.request));
     point.reach =
         point.nodes ? mesh::reach_text(mesh, nodes_of_positions(point.world_ranks, site)) : "?";
     if (const auto on_machine = point.workload->bench.on_machine; on_machine != nullptr) {
@@ -250,8 +268,8 @@ PlannedPoint plan_point(const config::Experiment& experiment, Count count,
 
 bool uses_model(const PlannedPoint& point) {
   const workloads::BenchHooks& bench = point.workload->bench;
-  return !point.workload->is_bench() ||
-         (bench.uses_model != nullptr && bench.uses_model(point.request));
+  if (!point.workload->is_bench()) return point.workload->model_use != workloads::ModelUse::none;
+  return bench.uses_model != nullptr && bench.uses_model(point.request);
 }
 
 Plan make_plan(const config::RunConfig& config, const Site& site) {

@@ -29,6 +29,7 @@ struct Site {
   /// By node, the least that one of its ranks sees in its pool; absent: unknown. May be empty.
   std::vector<std::optional<units::Bytes>> memory_free;
   executor::MemoryPool memory_pool = executor::MemoryPool::node;
+  std::string symmetric_problem{};  ///< executor::Description's, "" where nobody knows of one
   int numa_nodes = 1;  ///< of the node that has the fewest
   /// Ranks of this world that share cores with another rank.
   bool oversubscribed = false;
@@ -68,6 +69,7 @@ struct PlannedPoint {
   std::vector<AxesTraffic> sent_by_axes{};        ///< of which, by axes; ascending
   Load load{};
   std::string reach{};                    ///< mesh::reach_text, or "?" where nodes are unknown
+  std::vector<std::string> notes{};       ///< what else the plan says of it, a sentence each
   std::vector<std::string> injections{};  ///< texts of those that touch it, in the order given
 };
 

@@ -10,7 +10,9 @@
 #include "runner/budget.hpp"
 #include "runner/estimate.hpp"
 #include "runner/plan.hpp"
+#include "runner/speeds.hpp"
 #include "units/text.hpp"
+#include "workloads/hybrid/experts.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -44,6 +46,16 @@ std::string point_line(const PlannedPoint& point, const PointTime& time, units::
                      mesh::to_string(point.request.mesh), units::format(loop),
                      units::format(total(time, loop)), units::format(*point.memory_per_rank),
                      units::format(units::Flops{*point.flop_per_step}), sent);
+}
+
+/// "" where no point is dealt out by speed.
+std::string partition_text(const Plan& plan) {
+  const bool any = std::ranges::any_of(plan.points, [](const PlannedPoint& point) {
+    return point.skip_reason.empty() && deals_by_speed(point.request);
+  });
+  if (!any) return "";
+  return "partition=proportional is planned as equal parts: speeds are measured just before a "
+         "point.\n";
 }
 
 std::string injection_text(const config::Injection& injection, const Plan& plan) {
@@ -86,6 +98,14 @@ std::string describe(const Plan& plan, const config::RunConfig& config, std::str
       to_measure += time.stretch * loop->second;
       all += total(time, loop->second);
       text += point_line(point, time, loop->second);
+      const std::string note = workloads::hybrid::expert_note(point.request);
+      if (!note.empty()) text += fmt::format("{:>5}  {}\n", "", note);
+    }
+  }
+  for (const PlannedPoint& point : plan.points) {
+    if (!loops.contains(point.index)) continue;
+    for (const std::string& note : point.notes) {
+      text += fmt::format("Point {}: {}.\n", point.index + 1, note);
     }
   }
   text += fmt::format(
@@ -94,6 +114,7 @@ std::string describe(const Plan& plan, const config::RunConfig& config, std::str
       "step that counts, however long it takes.\n",
       units::format(all), units::format(to_measure), units::format(all - to_measure),
       units::format(config.max_time));
+  text += partition_text(plan);
   if (config.budget) text += budget_text(*config.budget, loops.size(), left_out);
   for (const config::Injection& injection : config.injections) {
     text += injection_text(injection, plan);

@@ -4,9 +4,11 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <memory>
 
 #include "program/check.hpp"
@@ -17,11 +19,15 @@
 #include "runner/faults.hpp"
 #include "runner/needs.hpp"
 #include "runner/players.hpp"
+#include "runner/serve/point.hpp"
 #include "runner/site.hpp"
 #include "runner/solo.hpp"
+#include "runner/speeds.hpp"
 #include "runner/trace_choice.hpp"
 #include "runner/verify.hpp"
 #include "units/text.hpp"
+#include "workloads/serve/serve.hpp"
+#include "workloads/stack/deal.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -44,6 +50,7 @@ class PointRun {
  public:
   PointRun(const PlannedPoint& point, const PointContext& context, Player player)
       : point_(point),
+        request_(point.request),
         context_(context),
         player_(player),
         sub_world_(context.world.split(player.replica, player.position)),
@@ -53,8 +60,10 @@ class PointRun {
 
   /// Collective over the ranks that play; fills `data` on rank 0 of the point, its status on all.
   void run(PointData& data) {
+    const bool has_twin = point_.workload->twin != nullptr;
+    if (!dealt_out(data)) return;
+    if (has_twin && !verified(data)) return;
     if (point_.workload->is_bench()) return run_as_bench(data);
-    if (!verified(data)) return;
     if (context_.executor.describe().shared_device) {
       data.status = PointStatus::skipped;
       data.reason = "ranks share a GPU: verified, not measured";
@@ -122,12 +131,12 @@ class PointRun {
   }
 
   void run_as_bench(PointData& data) {
-    run_bench(point_, context_,
-              {.sub_world = sub_world_,
-               .active = active_,
-               .faults = faults(),
-               .share = in_point() ? Share::in_point : Share::replica},
-              data);
+    const BenchPlace place{.sub_world = sub_world_,
+                           .active = active_,
+                           .faults = faults(),
+                           .share = in_point() ? Share::in_point : Share::replica};
+    const bool is_serve = point_.workload->name == workloads::serve::workload_name;
+    (is_serve ? run_serve : run_bench)(point_, context_, place, data);
   }
 
   /// A rank that found a problem says so; the same answer on every rank that plays, replicas
@@ -145,12 +154,46 @@ class PointRun {
     return vote.ok;
   }
 
+  /// What deals work out by speed is told of it; nothing for all else.
+  bool dealt_out(PointData& data) {
+    if (!deals_by_speed(request_)) return true;
+    context_.progress.doing("measuring the speed of each rank");
+    std::string problem;
+    program::ProgramSet set;
+    try {
+      set = largest_multiplication(point_.workload->build(request_));
+    } catch (const std::exception& error) {
+      problem = error.what();
+    }
+    if (!agreed(data, problem)) return false;
+    try {
+      request_.speed_of_rank = measure_speeds(set, context_.executor, sub_world_, faults());
+    } catch (const std::exception& error) {
+      problem = error.what();
+    }
+    return agreed(data, problem);
+  }
+
+  /// What the executor cannot play is no failure; the same answer on every rank that plays.
+  [[nodiscard]] bool supported(PointData& data, const std::string& unsupported) {
+    const comm::Vote vote = comm::all_ok(active_, unsupported);
+    if (vote.ok) return true;
+    data.status = PointStatus::skipped;
+    data.reason = unsupported.empty() ? vote.why : unsupported;
+    return false;
+  }
+
   bool verified(PointData& data) {
     context_.progress.doing("verifying");
-    const Verdict twin =
-        verify_twin(*point_.workload, point_.request, context_.executor, sub_world_);
+    const Verdict twin = verify_twin(*point_.workload, request_, context_.executor, sub_world_);
+    if (!supported(data, twin.unsupported)) return false;
     data.verified = twin.ok;
     data.verification = twin.detail;
+    if (deals_by_speed(request_)) {
+      data.verification +=
+          fmt::format("; replicas were dealt {} microbatches by measured speed",
+                      fmt::join(workloads::stack::deal_of(request_).microbatches, ", "));
+    }
     // A later run that is given these chooses nothing anew, not even for its twin.
     if (in_point()) collect_gemm_choices(sub_world_, twin.gemm_choices, data);
     return agreed(data, twin);
@@ -160,7 +203,7 @@ class PointRun {
     context_.progress.doing("preparing");
     std::string problem;
     try {
-      set_ = point_.workload->build(point_.request);
+      set_ = point_.workload->build(request_);
       if (context_.world.rank() == 0) describe_programs(data);
       if (context_.effort.trace_steps > 0) program::add_solo_step(set_);
       if (sub_world_.rank() == 0) program::check(set_);
@@ -168,12 +211,15 @@ class PointRun {
       problem = error.what();
     }
     if (!agreed(data, problem)) return false;
+    std::string unsupported;
     try {
       session_ = context_.executor.prepare(set_, sub_world_, {.faults = faults()});
+    } catch (const executor::Unsupported& error) {
+      unsupported = error.what();
     } catch (const std::exception& error) {
       problem = error.what();
     }
-    return agreed(data, problem);
+    return agreed(data, problem) && supported(data, unsupported);
   }
 
   void describe_programs(PointData& data) const {
@@ -186,6 +232,7 @@ class PointRun {
   }
 
   const PlannedPoint& point_;
+  workloads::Request request_;  ///< the point's, with the speeds that ranks were measured to have
   const PointContext& context_;
   Player player_;
   comm::Communicator sub_world_;  ///< the point or replica that this rank plays in
@@ -193,6 +240,18 @@ class PointRun {
   program::ProgramSet set_;
   std::unique_ptr<executor::Session> session_;
 };
+
+std::map<std::string, std::string> shape_of(const workloads::Model& model) {
+  return {{"hidden", std::to_string(model.hidden)},
+          {"ffn", std::to_string(model.ffn)},
+          {"heads", std::to_string(model.heads)},
+          {"kv_heads", std::to_string(model.kv_heads)},
+          {"head_size", std::to_string(model.head_size)},
+          {"layers", std::to_string(model.layers)},
+          {"sequence", std::to_string(model.sequence)},
+          {"vocabulary", std::to_string(model.vocabulary)},
+          {"gated_mlp", model.gated_mlp ? "yes" : "no"}};
+}
 
 }  // namespace
 
@@ -217,16 +276,8 @@ PointData describe_point(const PlannedPoint& point) {
   for (const workloads::OptionSpec& spec : point.workload->options) {
     if (options.has(spec.key)) data.options[std::string{spec.key}] = options.text(spec.key);
   }
-  const workloads::Model& model = request.model;
-  data.model_shape = {{"hidden", std::to_string(model.hidden)},
-                      {"ffn", std::to_string(model.ffn)},
-                      {"heads", std::to_string(model.heads)},
-                      {"kv_heads", std::to_string(model.kv_heads)},
-                      {"head_size", std::to_string(model.head_size)},
-                      {"layers", std::to_string(model.layers)},
-                      {"sequence", std::to_string(model.sequence)},
-                      {"vocabulary", std::to_string(model.vocabulary)},
-                      {"gated_mlp", model.gated_mlp ? "yes" : "no"}};
+  // What no model shapes has none of its numbers: weak scaling would tell its points apart by them.
+  if (point.workload->is_bench() || uses_model(point)) data.model_shape = shape_of(request.model);
   data.seed = request.seed;
   data.throughput_unit = point.workload->throughput_unit;
   data.world_rank = point.world_ranks;

@@ -149,6 +149,7 @@ Site make_site(const comm::Communicator& world, const executor::Description& dev
             .device = device.name,
             .memory_free = {},
             .memory_pool = device.memory_pool,
+            .symmetric_problem = device.symmetric_problem,
             .oversubscribed = false};
   site.memory_free = least_of_node(world, device.memory_free, site.node_of_rank);
   std::vector<int> everyone(static_cast<std::size_t>(world.size()));

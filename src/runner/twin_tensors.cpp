@@ -60,18 +60,9 @@ Initial play_twin(executor::Session& session, const program::RankProgram& progra
   return initial;
 }
 
-workloads::Request reference_of(const workloads::Request& twin) {
-  workloads::Request one = twin;
-  one.mesh = {};
-  one.precision = workloads::Precision::f64;
-  const long long microbatches = std::stoll(twin.options.at("microbatches"));
-  one.options["microbatches"] = std::to_string(microbatches * twin.mesh.dp);
-  return one;
-}
-
 Tensors reference_tensors(const workloads::Workload& workload, const workloads::Request& twin,
                           const comm::Communicator& self) {
-  const program::ProgramSet set = workload.build(reference_of(twin));
+  const program::ProgramSet set = workload.build(workload.reference(twin));
   const program::RankProgram& program = set.programs.front();
   const auto host = executor::make_host_executor({.streams = executor::HostStreams::folded});
   const auto session = host->prepare(set, self);

@@ -94,6 +94,13 @@ double tolerance(workloads::Precision precision) {
   return 3e-1;
 }
 
+double tolerance(const workloads::Request& twin) {
+  const double computed = tolerance(twin.precision);
+  const auto travels = twin.options.find("grad_dtype");
+  if (travels == twin.options.end() || travels->second == "same") return computed;
+  return std::max(computed, tolerance(workloads::parse_precision(travels->second)));
+}
+
 Verdict verify_programs(const program::ProgramSet& set, const workloads::Workload& workload,
                         const workloads::Request& twin, executor::Executor& executor,
                         const comm::Communicator& point) {
@@ -107,14 +114,26 @@ Verdict verify_programs(const program::ProgramSet& set, const workloads::Workloa
   broadcast(reference, point);
 
   std::unique_ptr<executor::Session> session;
-  problem = problem_of([&] { session = executor.prepare(set, point); });
-  if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) return {false, vote.why};
+  bool is_supported = true;
+  problem = problem_of([&] {
+    try {
+      session = executor.prepare(set, point);
+    } catch (const executor::Unsupported&) {
+      is_supported = false;
+      throw;
+    }
+  });
+  if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) {
+    const bool fails = point.all_max(is_supported && !problem.empty() ? 1.0 : 0.0) > 0;
+    if (fails) return {false, vote.why};
+    return {.ok = false, .detail = vote.why, .unsupported = is_supported ? vote.why : problem};
+  }
   const program::RankProgram& program = set.of(point.rank());
   const Initial initial = play_twin(*session, program);
 
   Difference mine;
   const mesh::Coordinates at = mesh::coordinates(set.mesh, point.rank());
-  const double allowed = tolerance(twin.precision);
+  const double allowed = tolerance(twin);
   problem = problem_of([&] { mine = compare(*session, program, at, initial, reference); });
   if (problem.empty() && mine.relative > allowed) {
     problem =
@@ -129,10 +148,14 @@ Verdict verify_programs(const program::ProgramSet& set, const workloads::Workloa
     return {false, fmt::format("no rank holds some of {}: it was not compared", missing)};
   }
   return {true,
-          fmt::format("twin on mesh {}, {} steps: outputs, gradients and weights equal one "
-                      "rank's in f64 within {:.1e} ({:.0e} allowed)",
-                      mesh::to_string(set.mesh), twin_steps, worst, allowed),
-          worst, session->facts().gemm_choices};
+          fmt::format("twin on mesh {}, {} steps: {} equal one rank's in f64 within {:.1e} ({:.0e} "
+                      "allowed)",
+                      mesh::to_string(set.mesh), twin_steps,
+                      workload.is_bench() ? "outputs and cache" : "outputs, gradients and weights",
+                      worst, allowed),
+          worst,
+          {},
+          session->facts().gemm_choices};
 }
 
 Verdict verify_twin(const workloads::Workload& workload, const workloads::Request& request,
@@ -147,6 +170,22 @@ Verdict verify_twin(const workloads::Workload& workload, const workloads::Reques
   if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) return {false, vote.why};
   return verify_programs(set, workload, twin, executor, point);
 }
+
+namespace {
+
+/// The axes along which ranks keep the same weights: not dp where a step gathers them from parts.
+mesh::AxisSet replica_axes(const program::RankProgram& program) {
+  const bool gathers_parts = std::ranges::any_of(program.step().ops, [&](const program::Op& op) {
+    const auto* gather = std::get_if<program::Collective>(&op.payload);
+    return gather != nullptr && gather->kind == program::CollectiveKind::all_gather &&
+           gather->axes.contains(mesh::Axis::dp) && gather->send.buffer != gather->receive.buffer &&
+           program.buffers[gather->send.buffer].role == program::Role::weight;
+  });
+  return gathers_parts ? mesh::AxisSet{mesh::Axis::cp}
+                       : mesh::AxisSet{mesh::Axis::cp, mesh::Axis::dp};
+}
+
+}  // namespace
 
 Verdict verify_weights(executor::Session& session, const program::ProgramSet& set,
                        const comm::Communicator& point) {
@@ -179,19 +218,21 @@ Verdict verify_weights(executor::Session& session, const program::ProgramSet& se
   });
   if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) return {false, vote.why};
 
+  const mesh::AxisSet axes = replica_axes(program);
   const auto sums = point.all_gather(static_cast<std::int64_t>(checksum));
   for (int rank = 0; rank < point.size(); ++rank) {
-    const auto replicas = mesh::group_members(set.mesh, rank, mesh::Axis::dp);
+    const auto replicas = mesh::group_members(set.mesh, rank, axes);
     for (const int replica : replicas) {
       if (sums[static_cast<std::size_t>(replica)] != sums[static_cast<std::size_t>(replicas[0])]) {
-        return {false,
-                fmt::format("after the timed steps the weights of dp replicas differ: ranks {} "
-                            "and {} of the point",
-                            replicas[0], replica)};
+        return {false, fmt::format("after the timed steps the weights of replicas differ: ranks {} "
+                                   "and {} of the point",
+                                   replicas[0], replica)};
       }
     }
   }
-  return {true, "weights finite and dp replicas bit-identical after the timed steps"};
+  return {true, axes.contains(mesh::Axis::dp)
+                    ? "weights finite and dp replicas bit-identical after the timed steps"
+                    : "weights finite after the timed steps; each dp rank has its own part"};
 }
 
 }  // namespace isoscale::runner

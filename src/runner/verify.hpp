@@ -20,6 +20,8 @@ struct Verdict {
   std::string detail;  ///< what was compared and how close it came, or what went wrong where
   /// Of a twin that was compared: the largest Difference::relative of all ranks.
   std::optional<double> difference{};
+  /// Why the executor cannot play the programs, where that is why `ok` is not; alike on all ranks.
+  std::string unsupported{};
   /// The algorithms that the twin's GEMMs were played with.
   std::vector<executor::GemmChoice> gemm_choices{};
 };
@@ -33,12 +35,12 @@ inline constexpr int twin_steps = 2;
 /// of that on 2), fp8 1.4e-1 (of 4 ranks). The changes of weights are compared too, so that a
 /// missing update or all-reduce stands out in every precision; tests plant both.
 [[nodiscard]] double tolerance(workloads::Precision precision);
+/// The larger one of the type computed in and the type in which gradients travel.
+[[nodiscard]] double tolerance(const workloads::Request& twin);
 
 /// A global tensor by name, all elements in f64.
 using Tensors = std::map<std::string, std::vector<double>>;
 
-/// The request whose one rank computes what all ranks of `twin` compute together.
-[[nodiscard]] workloads::Request reference_of(const workloads::Request& twin);
 /// Plays `twin_steps` steps of the reference on this rank alone, on the host in f64.
 [[nodiscard]] Tensors reference_tensors(const workloads::Workload& workload,
                                         const workloads::Request& twin,
@@ -75,7 +77,8 @@ struct Difference {
                                       const workloads::Request& twin, executor::Executor& executor,
                                       const comm::Communicator& point);
 
-/// Collective: after timing, every weight is finite and dp replicas are bit for bit the same.
+/// Collective: after timing, every weight is finite and replicas, along dp and cp, are bit for bit
+/// the same.
 [[nodiscard]] Verdict verify_weights(executor::Session& session, const program::ProgramSet& set,
                                      const comm::Communicator& point);
 

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "simulate/simulate.hpp"
 
+#include <stdexcept>
+
 #include "program/match.hpp"
 
 namespace isoscale::simulate {
@@ -9,7 +11,7 @@ namespace {
 
 class Recorder {
  public:
-  Recorder(const program::OutlineSet& set, const Costs& costs, Options options)
+  Recorder(const program::OutlineSet& set, const Costs& costs, const Options& options)
       : set_(set),
         costs_(costs),
         record_(options.record),
@@ -60,10 +62,13 @@ class Recorder {
 
 std::vector<timeline::Timeline> simulate(const program::OutlineSet& set, const Costs& costs,
                                          Options options) {
+  if (!options.begin.empty() && options.begin.size() != static_cast<std::size_t>(set.mesh.size())) {
+    throw std::invalid_argument("a simulation has not one begin for each rank");
+  }
   Recorder recorder{set, costs, options};
   const program::Folding folding =
       options.streams == Streams::folded ? program::Folding::folded : program::Folding::as_streamed;
-  program::Matcher<Recorder>{set, folding, options.plays, recorder}.run();
+  program::Matcher<Recorder>{set, folding, options.plays, recorder}.run(options.begin);
   return recorder.take();
 }
 

@@ -31,6 +31,8 @@ struct Options {
   int plays = 1;  ///< repeated plays of the step, each begun when the rank's streams have drained
   Streams streams = Streams::as_written;
   Record record = Record::spans;
+  /// When each rank begins its first play; empty = all at 0.
+  std::vector<units::Nanoseconds> begin{};
 };
 
 /// One timeline per play, all ranks. Throws base::Error when the programs deadlock or do not match,

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+#include "units/rate_text.hpp"
 #include "units/text.hpp"
 
 #include <fmt/format.h>
@@ -43,6 +44,15 @@ constexpr std::array time_units{
     TimeUnit{"", 1.0},    TimeUnit{"s", 1.0},        TimeUnit{"ms", 1e-3},
     TimeUnit{"us", 1e-6}, TimeUnit{"\u00b5s", 1e-6}, TimeUnit{"ns", 1e-9},
     TimeUnit{"m", 60.0},  TimeUnit{"min", 60.0},     TimeUnit{"h", 3600.0},
+};
+
+struct FlopUnit {
+  std::string_view name;
+  double flops;
+};
+constexpr std::array flop_units{
+    FlopUnit{"FLOP/s", 1.0},  FlopUnit{"kFLOP/s", 1e3},  FlopUnit{"MFLOP/s", 1e6},
+    FlopUnit{"GFLOP/s", 1e9}, FlopUnit{"TFLOP/s", 1e12}, FlopUnit{"PFLOP/s", 1e15},
 };
 
 constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -203,6 +213,16 @@ double parse_ratio(std::string_view text) {
     refuse(text, fmt::format("is ambiguous: write {}% or {}", value, value / 100));
   }
   return value;
+}
+
+FlopsPerSecond parse_flops_per_second(std::string_view text) {
+  const auto [value, rest] = parse_number(text, "20GFLOP/s or 1.5 TFLOP/s");
+  const auto* const unit = std::ranges::find(flop_units, rest, &FlopUnit::name);
+  if (unit == flop_units.end()) {
+    refuse(text, fmt::format("has the unknown unit {}: use MFLOP/s, GFLOP/s, TFLOP/s or PFLOP/s",
+                             quoted(rest)));
+  }
+  return FlopsPerSecond{value * unit->flops};
 }
 
 }  // namespace isoscale::units

@@ -7,6 +7,7 @@ import {
 } from "./expected.mjs";
 import * as compared from "./compared.mjs";
 import * as micro from "./micro.mjs";
+import * as predicted from "./predicted.mjs";
 import * as steps from "./steps.mjs";
 
 function efficiency({ series }, { report }) {
@@ -76,6 +77,12 @@ export const registry = [
   [/^compare-efficiency$/, compared.efficiency],
   [/^compare-throughput$/, compared.throughput],
   [/^compare-normalised$/, compared.normalised],
+  [/^predict-(efficiency|throughput|step-time)$/, predicted.curve],
+  [/^predict-uncertainty$/, predicted.uncertainty],
+  [/^predict-step$/, predicted.step],
+  [/^predict-step-what-if$/, predicted.stepWhatIf],
+  [/^predict-waterfall-(\d+)$/, predicted.waterfall],
+  [/^predict-best$/, predicted.best],
 ];
 
 /** The checker of a chart, bound to its id; throws when there is none. */

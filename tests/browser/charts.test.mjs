@@ -10,14 +10,14 @@ after(close);
 
 const seen = new Set();
 
-for (const name of named("sample", "run", "launches", "index", "rich", "compare")) {
+for (const name of named("sample", "run", "launches", "index", "rich", "compare", "predict")) {
   test(`charts of ${name} show the file's numbers`, async (context) => {
     const { page, close: leave } = await open(name);
     const ids = await drawAll(page);
     const from = {
       name,
       report: reportOf(name),
-      raw: ["compare", "index"].includes(kindOf(name)) ? [] : rawOf(name),
+      raw: ["compare", "index", "predict"].includes(kindOf(name)) ? [] : rawOf(name),
       details: await page.evaluate(() => window.isoscale.data.details ?? []),
     };
     for (const id of ids) {
@@ -49,7 +49,7 @@ test("a checker sees a number that is not the file's", async () => {
   await leave();
 });
 
-for (const name of named("sample", "run", "launches", "index", "rich", "compare")) {
+for (const name of named("sample", "run", "launches", "index", "rich", "compare", "predict")) {
   test(`tables of ${name} have the numbers of their charts`, async () => {
     const { page, close: leave } = await open(name);
     const tables = await page.evaluate(() => Object.entries(window.isoscale.charts).map(([id, made]) => ({

@@ -75,7 +75,7 @@ const tooltips = (page) => page.evaluate(() => {
 });
 
 test("pages without hostile texts have no foreign elements", async () => {
-  for (const name of named("sample", "run")) {
+  for (const name of named("sample", "run", "predict")) {
     const { page, said, close: leave } = await open(name, { before });
     await drawAll(page);
     await useAll(page);

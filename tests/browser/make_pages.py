@@ -9,6 +9,7 @@ make_page_run or empty, ISOSCALE_MPIEXEC = mpiexec with its flags up to the rank
 
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -21,6 +22,7 @@ import hostile_run  # noqa: E402
 
 PROGRAM = os.environ["ISOSCALE"]
 MPIEXEC = shlex.split(os.environ["ISOSCALE_MPIEXEC"])
+SHEET = os.path.join(HERE, "..", "..", "analysis", "systems", "a100-hdr.toml")
 #: Each in a second or two: what is tested is what the page makes of the numbers.
 SHORT = ["--max-time", "0.8s", "--quiet"]
 LITTLE = ["--set", "batch=8"]
@@ -65,6 +67,37 @@ class Pages:
             out.write(self.call(PROGRAM, "compare", *sides, "--format", "json"))
         self.listed.append({"name": name, "kind": "compare"})
 
+    def predict(self, name, kind, *arguments):
+        self.call(PROGRAM, "predict", *arguments, "--html", f"{name}.html", "--force")
+        if kind != "hostile":
+            with open(self.path(f"{name}.json"), "w", encoding="ascii") as out:
+                out.write(self.call(PROGRAM, "predict", *arguments, "--format", "json"))
+        self.listed.append({"name": name, "kind": kind})
+
+    def predictions(self):
+        """Of a run, of a data sheet, of a search, and of data sheets with hostile names."""
+        self.measure("calibrated.h5", 2, "--device", "host", "--workload", "dp,calibrate", "--model", "tiny",
+                     "--ranks", "1,2", *LITTLE)
+        self.predict("predict_far", "predict", "calibrated.h5", "--ranks", "64,128",
+                     "--nodes-of", "128", "--set", "batch=1024")
+        self.predict("predict_measured", "predict", "calibrated.h5", "--ranks", "2,4,8",
+                     "--nodes-of", "8", "--set", "latency=0.5x")
+        asked = ["--model", "gpt-1.3b", "--set", "batch=2048"]
+        self.predict("predict_sheet", "predict", SHEET, *asked, "--ranks", "8,64,512",
+                     "--set", "link.inter=4x", "--set", "gemm=2x,memory=2x")
+        self.predict("predict_best", "predict", SHEET, *asked, "--ranks", "64", "--best")
+        with open(SHEET, encoding="utf-8") as file:
+            sheet = file.read()
+        several = 3  # texts of a name
+        for first in range(0, len(hostile_run.PAYLOADS), several):
+            name = b" ".join(hostile_run.PAYLOADS[first:first + several]).decode("ascii", "ignore")
+            # Control characters are refused; what JSON writes of the rest TOML reads.
+            quoted = json.dumps("".join(letter for letter in name if letter.isprintable()))
+            with open(self.path(f"sheet-{first:02}.toml"), "w", encoding="utf-8") as file:
+                file.write(re.sub(r"^name = .*$", lambda _: f"name = {quoted}", sheet, count=1, flags=re.MULTILINE))
+            self.predict(f"predict-hostile-{first:02}", "hostile", f"sheet-{first:02}.toml", *asked,
+                         "--ranks", "8,64", "--set", "gemm=2x")
+
 
 def main(folder):
     shutil.rmtree(folder, ignore_errors=True)
@@ -84,6 +117,7 @@ def main(folder):
     pages.index("index", "launch_a.h5", "launch_b.h5", "launch_c.h5", "sample.h5")
 
     pages.compare("compare", "launch_a.h5,launch_b.h5", "launch_c.h5")
+    pages.predictions()
     if os.environ.get("ISOSCALE_RICH"):
         pages.call(os.environ["ISOSCALE_RICH"], "rich.h5")
         pages.report("rich", "rich", "rich.h5")

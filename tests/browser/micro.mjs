@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { near, pairs, samePairs } from "./expected.mjs";
 
-const others = ["gemm", "memory", "p2p", "overlap"];
+const others = ["gemm", "memory", "p2p", "overlap", "infer"];
 const known = (value) => typeof value === "number";
 
 /** Rows of all points that pass, each with its point. */

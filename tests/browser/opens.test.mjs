@@ -11,7 +11,7 @@ for (const name of named()) {
   test(`${name} opens and draws all its charts`, async () => {
     const { page, said, asked, close: leave } = await open(name);
     const ids = await drawAll(page);
-    if (name.startsWith("run") || name === "launches" || name.startsWith("compare")) assert.ok(ids.length > 0, "no charts");
+    if (name.startsWith("run") || name === "launches" || name.startsWith("compare") || name.startsWith("predict")) assert.ok(ids.length > 0, "no charts");
     const drawn = await page.evaluate(() => Object.entries(window.isoscale.charts).map(([id, made]) => ({
       id,
       drawn: made.drawn,

@@ -10,7 +10,7 @@ const isTraced = (point) => typeof point.full.traced_step === "number";
 const last = (points) => points.reduce((best, point) => (best.ranks > point.ranks ? best : point));
 
 /** Bars of parts: {parts, hidden, whole}. */
-function checkBars(series, bars, isShare, what) {
+export function checkBars(series, bars, isShare, what) {
   const scale = (bar) => (isShare ? bar.whole : 1);
   for (const name of parts) {
     const drawn = series.find((at) => at.name === name);
@@ -61,9 +61,13 @@ export function placesOf({ series, state, xAxis, yAxis }, { report }, [, index])
 
 const hasWaterfall = (point) => point.full.waterfall?.measured > 0;
 
-export function waterfall({ series, state, yAxis }, { report }, [, index]) {
+export function waterfall(option, { report }, [, index]) {
   const curve = curvesOf(report).filter((at) => at.points.some(hasWaterfall))[Number(index)];
-  const { ideal, measured, lost } = curve.points.filter(hasWaterfall).find((at) => String(at.ranks) === state.ranks).full.waterfall;
+  checkStairs(option, curve.points.filter(hasWaterfall).find((at) => String(at.ranks) === option.state.ranks).full.waterfall);
+}
+
+/** The staircase from the ideal step to the measured one, by the causes in `lost`. */
+export function checkStairs({ series, yAxis }, { ideal, measured, lost }) {
   const names = yAxis[0].data;
   const items = series[0].data;
   assert.equal(items.length, names.length);

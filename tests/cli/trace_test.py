@@ -157,6 +157,20 @@ class Injected(harness.Case):
         with h5py.File(self.path("run.h5"), "r") as file:
             self.assertAlmostEqual(file["points/0000/clock_offset"][1], 5e-3, delta=1e-3)
 
+    def test_delayed_products_last_their_flop_over_the_rate(self):
+        rate = 20e9  # no sleep ends early, and products on this machine are faster by far
+        self.run_ok("run", "--workload", "dp,gemm", "--max-time", "0.3s", "--output", "run.h5",
+                    "--quiet", "--ranks", "1", "--set", "shapes=256x256x256", "--inject",
+                    "delay=20GFLOP/s")
+        report = json.loads(self.run_ok("report", "run.h5", "--format", "json").stdout)
+        trained, multiplied = report["runs"][0]["points"]
+        for point in trained, multiplied:
+            self.assertIn("injected", point["labels"])
+        self.assertTrue(trained["verified"])  # its twin multiplies
+        self.assertGreaterEqual(trained["step_time"]["min"], trained["flop_per_step"] / rate)
+        for row in multiplied["rows"]:
+            self.assertGreaterEqual(row["time"]["min"], 2 * 256 ** 3 / rate)
+
     def test_dry_run_says_it(self):
         done = self.run_ok("run", "--workload", "dp", "--ranks", "1,2", "--dry-run", "--inject",
                            "slow-rank=1:3", ranks=2)

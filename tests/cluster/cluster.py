@@ -110,11 +110,14 @@ class Cluster:
                f"ip -n host{host} link set own up")
         self.set_port_rate(rate)
 
-    def set_port_rate(self, rate, hosts=None):
-        """Of hosts at the switch (all): what each sends, and what it is sent."""
+    def set_port_rate(self, rate, hosts=None, burst="256kb"):
+        """Of hosts at the switch (all): what each sends, and what it is sent.
+
+        burst: kilobytes that a port which was idle passes at once.
+        """
         for host in hosts or self.hosts:
             for place, device in ((f"host{host}", "own"), ("switch", f"port{host}")):
-                sh(f"tc -n {place} qdisc replace dev {device} root tbf rate {rate} burst 256kb "
+                sh(f"tc -n {place} qdisc replace dev {device} root tbf rate {rate} burst {burst} "
                    "latency 50ms")
 
     def join(self, low, high, rate):

@@ -101,6 +101,13 @@ class Kernel final : public Work {
 /// As if each had been taken back.
 void forget_registrations(Ring& ring);
 
+/// A window of a communicator; of none when nobody knows it.
+struct Window {
+  std::shared_ptr<Ring> ring{};
+  Range range{};
+};
+[[nodiscard]] Window window_of(void* handle);
+
 [[nodiscard]] std::optional<program::DType> type_of(ncclDataType_t type);
 
 }  // namespace isoscale::standin

@@ -43,6 +43,7 @@ struct Settings {
   std::string refused_algorithm;         ///< communicators made under an NCCL_ALGO with this text
   std::optional<program::DType> refused_type;  ///< then of this type alone; absent: of all
   bool makes_windows = true;                   ///< NCCL has symmetric windows here
+  int mapped_ranks = 0;                        ///< of a communicator, in turn; 0: all
   bool moves_pages = true;                     ///< managed memory does on its own
 };
 
@@ -154,6 +155,7 @@ struct Machine {
   int all_reduces = 0;            ///< that were called
   int symmetric_calls = 0;        ///< calls whose memory lies in a window of their communicator
   int registered_calls = 0;       ///< or in a buffer that it knows
+  int puts = 0;                   ///< messages that kernels of our own have stored
   std::vector<std::string>
       advice;  ///< what was done about managed memory, in the order it was done
 

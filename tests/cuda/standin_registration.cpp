@@ -3,6 +3,9 @@
 
 // Memory that NCCL gives and that its communicators are told of.
 #include <algorithm>
+#include <cstddef>
+
+#include <nccl_device.h>
 
 #include "tests/cuda/nccl_work.hpp"
 #include "tests/cuda/streams.hpp"
@@ -14,6 +17,12 @@ namespace {
 /// How many communicators know a piece of memory; it must not be freed while one does.
 std::map<const void*, int>& known() {
   static std::map<const void*, int> one;
+  return one;
+}
+
+/// Communicators by their windows.
+std::map<void*, std::weak_ptr<Ring>>& rings() {
+  static std::map<void*, std::weak_ptr<Ring>> one;
   return one;
 }
 
@@ -38,6 +47,13 @@ ncclResult_t remove(std::map<void*, Range>& ranges, void* handle) {
 }  // namespace
 
 namespace isoscale::standin {
+
+Window window_of(void* handle) {
+  const auto found = rings().find(handle);
+  const std::shared_ptr<Ring> ring = found == rings().end() ? nullptr : found->second.lock();
+  if (ring == nullptr || !ring->windows.contains(handle)) return {};
+  return {.ring = ring, .range = ring->windows.at(handle)};
+}
 
 void forget_registrations(Ring& ring) {
   while (!ring.windows.empty()) remove(ring.windows, ring.windows.begin()->first);
@@ -82,7 +98,16 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t communicator, void* memory, std::
   *window = nullptr;
   if (!machine().settings.makes_windows) return ncclSuccess;
   *window = static_cast<ncclWindow_t>(add(ring.windows, {static_cast<std::byte*>(memory), bytes}));
+  rings()[*window] = communicator->ring;
   return ncclSuccess;
+}
+
+/// Which ranks reach each other's memory.
+ncclTeam_t ncclTeamLsa(ncclComm_t communicator) {
+  const Ring& ring = *communicator->ring;
+  const int many =
+      machine().settings.mapped_ranks == 0 ? ring.size : machine().settings.mapped_ranks;
+  return {.nRanks = many, .rank = ring.rank % many, .stride = 1};
 }
 
 ncclResult_t ncclCommWindowDeregister(ncclComm_t communicator, ncclWindow_t window) {

@@ -125,7 +125,7 @@ struct Ranks {
 };
 
 /// Far above what rounding gives in twins this small, far below what any mistake gives.
-inline constexpr double f64_difference = 1e-13;
+inline constexpr double f64_difference = 1e-12;
 
 /// Collective.
 inline void expect_equal_to_one_rank(const Ranks& ranks, const TwinCase& point) {
@@ -133,7 +133,9 @@ inline void expect_equal_to_one_rank(const Ranks& ranks, const TwinCase& point) 
   const Verdict verdict =
       verify_twin(hybrid, point.request, ranks.executor(point.streams), ranks.world);
   EXPECT_TRUE(verdict.ok) << point.name << ": " << verdict.detail;
-  if (point.request.precision == workloads::Precision::f64) {
+  const auto travels = point.request.options.find("grad_dtype");
+  const bool narrow = travels != point.request.options.end() && travels->second != "same";
+  if (point.request.precision == workloads::Precision::f64 && !narrow) {
     EXPECT_LT(verdict.difference.value_or(1), f64_difference) << point.name;
   }
 }

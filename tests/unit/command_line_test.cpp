@@ -66,6 +66,7 @@ TEST(CommandLine, DefaultsAreThoseThatHelpNames) {
   EXPECT_EQ(run.rank_counts, RankCounts::doubling);
   EXPECT_EQ(run.fill, FillIdle::idle);
   EXPECT_EQ(run.blas_threads, 1);
+  EXPECT_EQ(run.host_streams, HostStreams::automatic);
   EXPECT_EQ(run.gpu_bind, "auto");
   EXPECT_EQ(run.share_gpu, ShareGpu::no);
   EXPECT_EQ(run.graph, Graph::off);
@@ -99,6 +100,7 @@ TEST(CommandLine, AGivenDefaultChangesNothing) {
                                       {"--device", "auto"},
                                       {"--fill", "idle"},
                                       {"--blas-threads", "1"},
+                                      {"--host-streams", "auto"},
                                       {"--gpu-bind", "auto"},
                                       {"--precision", "1%"},
                                       {"--max-time", "30s"},
@@ -137,6 +139,8 @@ TEST(CommandLine, ReadsEveryOption) {
                                    "replicas",
                                    "--blas-threads",
                                    "2",
+                                   "--host-streams",
+                                   "threads",
                                    "--precision",
                                    "0.5%",
                                    "--max-time",
@@ -164,6 +168,7 @@ TEST(CommandLine, ReadsEveryOption) {
   EXPECT_THAT(run.ranks, ElementsAre(1, 4, 8));
   EXPECT_EQ(run.fill, FillIdle::replicas);
   EXPECT_EQ(run.blas_threads, 2);
+  EXPECT_EQ(run.host_streams, HostStreams::threads);
   EXPECT_EQ(run.precision, 0.005);
   EXPECT_EQ(run.max_time.value(), 1.5);
   EXPECT_EQ(run.trace_steps, 0);
@@ -252,6 +257,64 @@ TEST(CommandLine, Report) {
   EXPECT_EQ(of_node.baseline, std::nullopt);
 }
 
+TEST(CommandLine, Predict) {
+  const auto asked = std::get<PredictCommand>(parse({"predict",
+                                                     "a.toml",
+                                                     "--ranks",
+                                                     "64,8",
+                                                     "--workload",
+                                                     "hybrid",
+                                                     "--model",
+                                                     "tiny",
+                                                     "--dtype",
+                                                     "f32",
+                                                     "--scaling",
+                                                     "weak",
+                                                     "--mesh",
+                                                     "tp=2",
+                                                     "--best",
+                                                     "--set",
+                                                     "bucket=1MiB",
+                                                     "--set",
+                                                     "gemm=2x,memory=2x",
+                                                     "--nodes-of",
+                                                     "4",
+                                                     "--each-rank",
+                                                     "--baseline",
+                                                     "8",
+                                                     "--format",
+                                                     "csv",
+                                                     "--html",
+                                                     "a.html",
+                                                     "--force"}));
+  EXPECT_EQ(asked.source, "a.toml");
+  EXPECT_THAT(asked.ranks, ElementsAre(8, 64));
+  EXPECT_EQ(asked.workload, "hybrid");
+  EXPECT_EQ(asked.model->name, "tiny");
+  EXPECT_EQ(asked.precision, workloads::Precision::f32);
+  EXPECT_EQ(asked.scaling, workloads::Scaling::weak);
+  EXPECT_EQ(asked.mesh, (mesh::Request{{mesh::Axis::tp, 2}}));
+  EXPECT_TRUE(asked.best);
+  EXPECT_THAT(asked.settings,
+              ElementsAre(std::pair<std::string, std::string>{"bucket", "1MiB"},
+                          std::pair<std::string, std::string>{"gemm", "2x,memory=2x"}));
+  EXPECT_EQ(asked.node_ranks, 4);
+  EXPECT_TRUE(asked.each_rank);
+  EXPECT_EQ(asked.baseline, 8);
+  EXPECT_EQ(asked.format, PredictFormat::csv);
+  EXPECT_EQ(asked.html, "a.html");
+  EXPECT_EQ(asked.if_exists, IfExists::overwrite);
+  const auto plain = std::get<PredictCommand>(parse({"predict", "a.h5", "--ranks", "8"}));
+  EXPECT_EQ(plain.workload, "");
+  EXPECT_FALSE(plain.model || plain.precision || plain.scaling || plain.baseline);
+  EXPECT_FALSE(plain.best || plain.each_rank);
+  EXPECT_EQ(plain.format, PredictFormat::text);
+  EXPECT_TRUE(plain.launches.empty());
+  const auto joined = std::get<PredictCommand>(parse({"predict", "a.h5,b.h5,c.h5", "--ranks", "8"}));
+  EXPECT_EQ(joined.source, "a.h5");
+  EXPECT_EQ(joined.launches, (std::vector<std::filesystem::path>{"b.h5", "c.h5"}));
+}
+
 TEST(CommandLine, List) {
   EXPECT_EQ(std::get<ListCommand>(parse({"list", "workloads"})).what, ListCommand::What::workloads);
   EXPECT_EQ(std::get<ListCommand>(parse({"list", "models"})).what, ListCommand::What::models);
@@ -306,7 +369,7 @@ TEST(CommandLine, HelpHasALineForEachOptionUnderItsHeading) {
 
 TEST(CommandLine, HelpNamesNothingThatIsNotDone) {
   const std::string help = text_of({"run", "--help"}) + text_of({"report", "--help"}) + text_of({});
-  for (const char* const later : {"--soak", "--fallback-dir", "--timeout", "predict"}) {
+  for (const char* const later : {"--soak", "--fallback-dir", "--timeout"}) {
     EXPECT_THAT(help, Not(HasSubstr(later)));
   }
 }

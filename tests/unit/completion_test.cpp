@@ -95,6 +95,7 @@ TEST(Completion, ArgumentsStandInOrder) {
   EXPECT_THAT(list.arguments[1].words, testing::Contains("hybrid"));
   EXPECT_THAT(command_named("report").arguments.at(0).endings, ElementsAre(".h5"));
   EXPECT_THAT(command_named("run").arguments.at(0).endings, ElementsAre(".toml"));
+  EXPECT_THAT(command_named("predict").arguments.at(0).endings, ElementsAre(".h5", ".toml"));
   const auto sides = command_named("compare").arguments.at(0);
   EXPECT_THAT(sides.endings, ElementsAre(".h5"));
   EXPECT_TRUE(sides.between_commas);

@@ -45,6 +45,7 @@ device = "host"
 ranks = [4, 1]
 fill = "replicas"
 blas_threads = 2
+host_streams = "folded"
 precision = 0.05
 max_time = 10
 trace_steps = 1
@@ -68,6 +69,7 @@ quiet = false
   EXPECT_THAT(run.ranks, ElementsAre(1, 4));
   EXPECT_EQ(run.fill, FillIdle::replicas);
   EXPECT_EQ(run.blas_threads, 2);
+  EXPECT_EQ(run.host_streams, HostStreams::folded);
   EXPECT_EQ(run.precision, 0.05);
   EXPECT_EQ(run.max_time.value(), 10.0);
   EXPECT_EQ(run.trace_steps, 1);

@@ -40,6 +40,10 @@ class Generator {
     }
     run.fill = pick(std::array{FillIdle::idle, FillIdle::replicas});
     run.blas_threads = number(1, 64);
+    if (run.device != Device::cuda) {
+      run.host_streams =
+          pick(std::array{HostStreams::automatic, HostStreams::threads, HostStreams::folded});
+    }
     if (run.device != Device::host) {
       if (flip()) run.share_gpu = ShareGpu::yes;
       if (flip()) run.gpu_bind = pick(std::array{"0", "3,1,2", "GPU-0f,0000:1b:00.0"});
@@ -181,6 +185,7 @@ TEST(RoundTrip, WritesTomlThatPeopleCanRead) {
 ranks = [1, 2]
 fill = "idle"
 blas_threads = 1
+host_streams = "auto"
 precision = "0.01"
 max_time = "30s"
 trace_steps = 4

@@ -7,6 +7,7 @@
 #include "executor/cuda/check.hpp"
 #include "executor/cuda/device.hpp"
 #include "executor/cuda/kernels/kernels.hpp"
+#include "executor/cuda/kernels/lists.hpp"
 #include "executor/cuda/nccl_call.hpp"
 #include "executor/cuda/nccl_versions.hpp"
 
@@ -84,6 +85,21 @@ TEST(Nccl, InPlaceIsOneAddressAndNoOther) {
   EXPECT_THROW(require_possible(call_of(CollectiveKind::all_gather, 16, 0)), base::Error);
   EXPECT_NO_THROW(require_possible(call_of(CollectiveKind::all_to_all, 0, 64)));
   EXPECT_THROW(require_possible(call_of(CollectiveKind::all_to_all, 0, 0)), base::Error);
+}
+
+TEST(Kernels, PickElementsAndRowsOfFloatingTypes) {
+  for (const DType type : {DType::f64, DType::f32, DType::f16, DType::bf16}) {
+    EXPECT_TRUE(has_kernel(SelectCall{.type = type, .block = most_per_list_block}));
+    EXPECT_TRUE(has_kernel(SpreadCall{.type = type, .block = most_per_list_block}));
+    EXPECT_FALSE(has_kernel(SelectCall{.type = type, .block = most_per_list_block + 1}));
+    EXPECT_FALSE(has_kernel(SpreadCall{.type = type, .block = most_per_list_block + 1}));
+    EXPECT_TRUE(has_kernel(RowsCall{.type = type}));
+  }
+  for (const DType type : {DType::e4m3, DType::i32}) {
+    EXPECT_FALSE(has_kernel(SelectCall{.type = type}));
+    EXPECT_FALSE(has_kernel(SpreadCall{.type = type}));
+    EXPECT_FALSE(has_kernel(RowsCall{.type = type}));
+  }
 }
 
 TEST(Kernels, AreThereForTheTypesThatProgramsUse) {

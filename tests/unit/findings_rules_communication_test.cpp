@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
+#include <utility>
 
+#include "analysis/findings/communication_advice.hpp"
 #include "findings_samples.hpp"
 
 namespace isoscale::analysis {
@@ -17,7 +20,9 @@ using samples::find;
 using samples::findings_of;
 using samples::Script;
 using samples::traced_point;
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr double kib = 1024, mib = 1024 * kib;
 
@@ -90,6 +95,94 @@ TEST(CommunicationRatio, SendsToTheCausesWhereMostIsWaiting) {
   ASSERT_NE(found, nullptr);
   EXPECT_DOUBLE_EQ(evidence(*found, "waiting for late partners"), 0.3);
   EXPECT_THAT(found->next_step, HasSubstr("late ranks"));
+}
+
+/// What is advised where all-reduces along `axis` are exposed. Options are those of the run file,
+/// which has every option of the workload with its value.
+std::string advised(mesh::Axis axis, const std::map<std::string, std::string>& options,
+                    const char* workload = "hybrid") {
+  const auto extent = [axis](mesh::Axis of) { return of == axis ? 2 : 1; };
+  const mesh::Shape shape{.tp = extent(Axis::tp),
+                          .cp = extent(Axis::cp),
+                          .ep = extent(Axis::ep),
+                          .dp = extent(Axis::dp),
+                          .pp = extent(Axis::pp)};
+  results::PointData point =
+      traced_point(shape, Script{}.compute().all_reduce(axis), {{{0, 500}, {500, 1000}}});
+  point.workload = workload;
+  point.options = {options.begin(), options.end()};
+  const auto all = findings_of(std::move(point));
+  const Finding* const found = find(all, "communication-ratio");
+  return found == nullptr ? "" : found->next_step;
+}
+
+TEST(CommunicationRatio, AdvisesMoreMicrobatchesOnlyAgainstGradients) {
+  EXPECT_THAT(advised(Axis::dp, {{"microbatch", "2"}, {"zero", "1"}}),
+              HasSubstr("--set microbatches"));
+  for (const Axis axis : {Axis::tp, Axis::cp, Axis::ep, Axis::pp}) {
+    EXPECT_THAT(advised(axis, {{"microbatch", "2"}, {"zero", "1"}}),
+                AllOf(HasSubstr("--mesh"), Not(HasSubstr("microbatches"))))
+        << mesh::name(axis);
+  }
+  EXPECT_THAT(advised(Axis::dp, {{"batch", "4"}}, "tiles"), HasSubstr("--set batch"));
+  EXPECT_THAT(advised(Axis::cp, {{"batch", "4"}, {"overlap", "off"}}, "tiles"),
+              AllOf(HasSubstr("overlap=on"), HasSubstr("--set image")));
+}
+
+TEST(CommunicationRatio, AdvisesWhatTheStrategyOverReplicasLacks) {
+  EXPECT_THAT(advised(Axis::dp, {{"microbatch", "2"}, {"overlap", "off"}}),
+              AllOf(HasSubstr("overlap=on"), HasSubstr("microbatches")));
+  EXPECT_THAT(advised(Axis::dp, {{"microbatch", "2"}, {"strategy", "funnel"}}),
+              HasSubstr("strategy=ddp"));
+  // Those send for each microbatch: more of them are more bytes.
+  for (const char* const stage : {"2", "3"}) {
+    EXPECT_THAT(advised(Axis::dp, {{"microbatch", "2"}, {"zero", stage}}),
+                AllOf(HasSubstr("zero=1"), Not(HasSubstr("more microbatches"))));
+  }
+}
+
+TEST(CommunicationRatio, AdvisesPartsThatHideUnderGemmsAlongTp) {
+  const std::map<std::string, std::string> plain{
+      {"sequence_parallel", "off"}, {"ring", "off"}, {"chunks", "1"}, {"tp_output", "reduce"}};
+  const auto with = [&](const char* key, const char* value) {
+    auto options = plain;
+    options[key] = value;
+    return advised(Axis::tp, options);
+  };
+  EXPECT_THAT(with("chunks", "1"), HasSubstr("sequence_parallel=on and ring=on, or chunks=4"));
+  EXPECT_THAT(with("sequence_parallel", "on"),
+              AllOf(HasSubstr("--set ring=on, or chunks=4"), Not(HasSubstr("sequence_parallel"))));
+  for (const auto& [key, value] : {std::pair{"chunks", "4"}, {"ring", "on"}, {"experts", "8"}}) {
+    EXPECT_EQ(with(key, value), "less tp and more dp: --mesh") << key;
+  }
+  EXPECT_THAT(with("tp_output", "gather"), HasSubstr("--set tp_output=reduce"));
+  EXPECT_EQ(advised(Axis::tp, {{"batch", "4"}}), "less tp and more dp: --mesh") << "no options";
+}
+
+TEST(CommunicationRatio, AdvisesFewerBytesFromStageToStage) {
+  EXPECT_THAT(advised(Axis::pp, {{"schedule", "interleaved"}}), HasSubstr("--set v"));
+  EXPECT_THAT(
+      advised(Axis::pp, {{"schedule", "1f1b"}, {"handover", "whole"}}),
+      AllOf(HasSubstr("fewer stages"), Not(HasSubstr("scattered")), Not(HasSubstr("--set"))));
+}
+
+TEST(CommunicationRatio, KeepsGroupsInsideANodeWhereTheyLeaveIt) {
+  for (const bool leaves : {false, true}) {
+    results::PointData data = samples::measured(0, {.tp = 2, .pp = 2}, 1e-6);
+    data.options = {{"handover", "whole"}};
+    PointReport point;
+    point.data = &data;
+    point.nodes.emplace();
+    const mesh::Reach reach = leaves ? mesh::Reach::inter_node : mesh::Reach::intra_node;
+    for (const Axis axis : {Axis::tp, Axis::cp, Axis::ep}) {
+      point.nodes->axes[axis] = reach;
+      const auto inside = HasSubstr("inside a node");
+      EXPECT_THAT(advice_along(point, axis),
+                  leaves ? testing::Matcher<std::string>(inside) : Not(inside))
+          << mesh::name(axis);
+    }
+    EXPECT_THAT(advice_along(point, Axis::pp), HasSubstr("handover=scattered"));
+  }
 }
 
 TEST(MissingOverlap, IsFoundWhereAStreamOfItsOwnHidesNothing) {

@@ -47,8 +47,23 @@ TEST(FewMicrobatches, AreNoneWhereTheyAreEnough) {
   }
 }
 
-TEST(FewMicrobatches, AreNoneOfSchedulesWithAnotherFormulaOrOfOneStage) {
-  EXPECT_EQ(find(findings_of(pipeline(4, 8, "interleaved")), "few-microbatches"), nullptr);
+TEST(FewMicrobatches, AreCountedByTheFormulaOfTheSchedule) {
+  // (p-1)(F+B-W)/(3m) = 3/24 of the work: 1/9 of the step; 9 microbatches leave 3/30.
+  const auto late = findings_of(pipeline(4, 8, "zb-h1"));
+  ASSERT_NE(find(late, "few-microbatches"), nullptr);
+  EXPECT_DOUBLE_EQ(find(late, "few-microbatches")->severity.value(), 1.0 / 9);
+  EXPECT_EQ(evidence(*find(late, "few-microbatches"), "enough"), 9);
+  // Two virtual stages halve the bubble: 3/16 of the work; 14 are enough, in turns of 4 they are 16.
+  auto turns = pipeline(4, 8, "interleaved");
+  turns.options["v"] = "2";
+  const auto interleaved = findings_of(turns);
+  ASSERT_NE(find(interleaved, "few-microbatches"), nullptr);
+  EXPECT_DOUBLE_EQ(find(interleaved, "few-microbatches")->severity.value(), 3.0 / 19);
+  EXPECT_EQ(evidence(*find(interleaved, "few-microbatches"), "enough"), 16);
+}
+
+TEST(FewMicrobatches, AreNoneOfUnknownSchedulesOrOfOneStage) {
+  EXPECT_EQ(find(findings_of(pipeline(4, 8, "dualpipe")), "few-microbatches"), nullptr);
   EXPECT_EQ(find(findings_of(pipeline(1, 1)), "few-microbatches"), nullptr);
   EXPECT_NE(find(findings_of(pipeline(4, 8, "gpipe")), "few-microbatches"), nullptr);
 }

@@ -85,8 +85,10 @@ TEST_F(Touches, NothingOfRanksThatAreNoneOfThePoint) {
 TEST_F(Touches, SlowRanksWithGemmsAndJitterWhatComputes) {
   EXPECT_TRUE(touched("slow-rank=7:2", pipeline_));
   EXPECT_TRUE(touched("jitter=5%", pipeline_));
+  EXPECT_TRUE(touched("delay=1GFLOP/s", pipeline_));
   const program::ProgramSet adds = set_of({.dp = 4}, {program::Add{}});
   EXPECT_FALSE(touched("slow-rank=7:2", adds));
+  EXPECT_FALSE(touched("delay=1GFLOP/s", adds));
   EXPECT_TRUE(touched("jitter=5%", adds));
   program::ProgramSet copies = set_of({.dp = 4}, {program::Copy{}, program::Collective{}});
   EXPECT_FALSE(touched("jitter=5%", copies));

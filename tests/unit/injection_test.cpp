@@ -31,9 +31,10 @@ RunConfig parse_run(std::vector<std::string> arguments) {
 }
 
 TEST(Injection, EveryKindIsRead) {
-  const auto all =
-      parse_injections("slow-rank=3:1.2,slow-link=5-1:2,jitter=5%,clock=2:5ms,clock=4:-2us:-20ppm");
-  ASSERT_EQ(all.size(), 5U);
+  const auto all = parse_injections(
+      "slow-rank=3:1.2,slow-link=5-1:2,jitter=5%,clock=2:5ms,clock=4:-2us:-20ppm,"
+      "delay=20GFLOP/s");
+  ASSERT_EQ(all.size(), 6U);
   EXPECT_EQ(std::get<SlowRank>(all[0].what), (SlowRank{.rank = 3, .factor = 1.2}));
   EXPECT_EQ(std::get<SlowLink>(all[1].what), (SlowLink{.low = 1, .high = 5, .factor = 2}));
   EXPECT_EQ(std::get<Jitter>(all[2].what), Jitter{.mean = 0.05});
@@ -44,6 +45,7 @@ TEST(Injection, EveryKindIsRead) {
   EXPECT_DOUBLE_EQ(last.offset.value(), -2e-6);
   EXPECT_DOUBLE_EQ(last.drift, -20e-6);
   EXPECT_EQ(all[4].text, "clock=4:-2us:-20ppm");
+  EXPECT_EQ(std::get<Delay>(all[5].what), Delay{.rate = units::FlopsPerSecond{2e10}});
 }
 
 TEST(Injection, RanksAreThoseThatItNames) {
@@ -77,6 +79,10 @@ TEST(Injection, WhatMeansNothingIsRefused) {
   EXPECT_THAT(refusal("clock=2:5ms:20"), HasSubstr("20ppm"));
   EXPECT_THAT(refusal("clock=2:5ms:501ppm"), HasSubstr("500 ppm"));
   EXPECT_THROW((void)parse_injections("clock=2:5 parsecs"), std::invalid_argument);
+  EXPECT_THAT(refusal("delay=0 GFLOP/s"), HasSubstr("is no rate above 0"));
+  EXPECT_THROW((void)parse_injections("delay=20"), std::invalid_argument);
+  EXPECT_THROW((void)parse_injections("delay=20GB/s"), std::invalid_argument);
+  EXPECT_THAT(refusal("delay=1GFLOP/s,delay=2GFLOP/s"), HasSubstr("give each once"));
   EXPECT_THAT(refusal("slow-rank=3:2,slow-rank=3:3"), HasSubstr("give each once"));
   EXPECT_THAT(refusal("slow-link=1-2:2,slow-link=2-1:3"), HasSubstr("give each once"));
   EXPECT_THAT(refusal("jitter=5%,"), HasSubstr("KIND=VALUE"));

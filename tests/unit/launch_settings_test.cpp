@@ -35,6 +35,8 @@ TEST(Settings, WhatALaunchWasToldKeepsApartAndIsNamed) {
   EXPECT_EQ(why("fill = \"replicas\"\n"), "launch 2: fill: idle here, replicas there");
   EXPECT_EQ(why(plain + "graph = true\n"), "launch 2: graph: off here, on there");
   EXPECT_EQ(why("blas_threads = 4\n"), "launch 2: blas_threads: 1 here, 4 there");
+  EXPECT_EQ(why(plain + "host_streams = \"threads\"\n"),
+            "launch 2: host_streams: auto here, threads there");
   EXPECT_EQ(why("gemm_algorithms = \"a.h5\"\n"),
             "launch 2: gemm_algorithms: chosen here, a.h5 there");
   const Joined filled = joined_with("fill = \"replicas\"\n");

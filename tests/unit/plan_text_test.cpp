@@ -17,6 +17,7 @@ namespace {
 using config::RunConfig;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 /// Ranks on nodes of `per_node`, numbered node by node.
 Site site_of(int ranks, int per_node = 1'000) {
@@ -50,6 +51,20 @@ TEST(PlanTable, HasALinePerPointAndSaysWhatIsSkipped) {
   EXPECT_THAT(text, AllOf(HasSubstr("dp 288 KiB (dp inter-node)"), HasSubstr("nothing")));
   // Three points are measured, 5 s and a fifth each.
   EXPECT_THAT(text, AllOf(HasSubstr("18 s to measure"), HasSubstr("a guess")));
+}
+
+TEST(PlanTable, SaysWhatShardingAndOffloadingKeep) {
+  // 4 layers of 12 h^2 = 3072 parameters: 16 bytes each in f32 with Adam make 192 KiB. Of these
+  // zero=2 shards gradients and moments over 4 ranks: 48 + 144 / 4 KiB, and the powers of Adam.
+  RunConfig config = config_of("dp");
+  config.experiments[0].base.options.insert(
+      {{"zero", "2"}, {"optimizer", "adam"}, {"offload", "optimizer"}});
+  config.ranks = {4};
+  const std::string text = describe(make_plan(config, site_of(4)), config, "host");
+  EXPECT_THAT(text, AllOf(HasSubstr("Point 1: zero=2 keeps 84"), HasSubstr("of 192 KiB of states"),
+                          HasSubstr("offload=optimizer keeps 24"), HasSubstr("in pinned memory")));
+  config.experiments[0].base.options = samples::planned_request().options;
+  EXPECT_THAT(describe(make_plan(config, site_of(4)), config, "host"), Not(HasSubstr("of states")));
 }
 
 TEST(PlanTable, SaysWhatFitsIntoABudget) {

@@ -58,7 +58,7 @@ TEST(Registry, RefusalsNameWhatExists) {
                 (void)parse({"isoscale", "run", "--workload", "ddp"});
               }),
               AllOf(HasSubstr("unknown workload 'ddp'"), HasSubstr("did you mean 'dp'?"),
-                    HasSubstr("dp, tp, pp, hybrid")));
+                    HasSubstr("dp, tp, pp, cp, ep, hybrid")));
   EXPECT_THAT(testing_support::usage_error([] {
                 (void)parse({"isoscale", "run", "--set", "shedule=1f1b"});
               }),

@@ -79,6 +79,14 @@ TEST(Slowing, JitterIsTheSameForTheSameOrigin) {
   EXPECT_NE(one.extra(took), first);
 }
 
+TEST(Slowing, DelaysLastWhatIsLeftOfTheirTime) {
+  Slowing slowing = Slowing::delay(Nanoseconds{1'000}, 1.5, 0, 0);
+  EXPECT_EQ(slowing.extra(Nanoseconds{100}).value(), 1'400);
+  EXPECT_EQ(slowing.extra(Nanoseconds{0}).value(), 1'500);
+  EXPECT_EQ(slowing.extra(Nanoseconds{2'000}).value(), 0);
+  EXPECT_EQ(slowing.kind(), SlowedKind::delay);
+}
+
 /// What OpSlower makes of one op on rank 0 of four, with a slow link to rank 1 (its tp neighbour).
 class SlowedOps : public testing::Test {
  protected:
@@ -149,8 +157,60 @@ TEST_F(SlowedOps, NothingOfALinkBetweenOthers) {
   EXPECT_EQ(slowing_of(reduction({mesh::Axis::tp, mesh::Axis::dp}, 8)), nullptr);
 }
 
+/// A GEMM of 3 x 4 with rows of D 5 apart, delayed.
+class DelayedGemm : public testing::Test {
+ protected:
+  executor::host::SlowedCall& delayed(double beta, std::byte* c = nullptr) {
+    const program::Gemm op{.m = 3,
+                           .n = 4,
+                           .k = 10,
+                           .batch = 2,
+                           .beta = beta,
+                           .d = {.row_stride = 5, .batch_stride = 20}};
+    executor::host::GemmCall gemm{.m = 3,
+                                  .n = 4,
+                                  .k = 10,
+                                  .row_stride_d = 5,
+                                  .batch = 2,
+                                  .batch_stride_d = 20,
+                                  .beta = beta,
+                                  .d = reinterpret_cast<std::byte*>(d_.data()),
+                                  .c_to_d = {}};
+    if (c != nullptr) gemm.c_to_d.emplace();
+    const program::Faults faults{.gemm_factor = 2, .gemm_rate = 480e9};
+    executor::host::OpSlower slower{faults, mesh_, 0, least_times_};
+    call_ = slower.slowed(gemm, {.payload = op}, 0, 0);
+    return *std::get<std::unique_ptr<executor::host::SlowedCall>>(call_);
+  }
+
+  std::vector<float> d_ = std::vector<float>(40, 7);
+  mesh::Shape mesh_{};
+  executor::host::LeastTimes least_times_;
+  executor::host::Call call_;
+};
+
+TEST_F(DelayedGemm, TakesItsFlopOverTheRateTimesTheFactorOfASlowRank) {
+  // 2 * 3 * 4 * 10 * 2 = 480 FLOP at 480 GFLOP/s: 1 ns.
+  EXPECT_EQ(delayed(0).slowing.extra(Nanoseconds{0}).value(), 2);
+}
+
+TEST_F(DelayedGemm, WritesZerosIntoDAndNothingBeside) {
+  run(std::get<executor::host::ClearCall>(delayed(0).call));
+  for (std::size_t i = 0; i < d_.size(); ++i) {
+    const std::size_t row = i % 20 / 5, column = i % 5;
+    EXPECT_EQ(d_[i], row < 3 && column < 4 ? 0 : 7) << i;
+  }
+}
+
+TEST_F(DelayedGemm, LeavesWhatItWouldAddTo) {
+  EXPECT_TRUE(std::holds_alternative<executor::host::NoCall>(delayed(1).call));
+  std::byte elsewhere{};
+  EXPECT_TRUE(std::holds_alternative<executor::host::ClearCall>(delayed(1, &elsewhere).call));
+}
+
 TEST(PassTime, ReturnsNoSoonerThanAsked) {
-  for (const SlowedKind kind : {SlowedKind::compute, SlowedKind::communication}) {
+  for (const SlowedKind kind :
+       {SlowedKind::compute, SlowedKind::communication, SlowedKind::delay}) {
     const Nanoseconds until = comm::now() + Nanoseconds{100'000};
     executor::host::pass_time(kind, until);
     EXPECT_GE(comm::now(), until);
@@ -173,6 +233,13 @@ TEST(Faults, RanksOfTheLaunchBecomeRanksOfThePoint) {
   EXPECT_THAT(eight.slow_links, IsEmpty());
   EXPECT_TRUE(eight.any());
   EXPECT_FALSE(runner::faults_of({}, point, 8, 7).any());
+}
+
+TEST(Faults, DelaysAreOfEveryRank) {
+  const auto injections = config::parse_injections("delay=2GFLOP/s");
+  for (const int rank : {4, 6}) {
+    EXPECT_EQ(runner::faults_of(injections, std::vector{4, 6}, rank, 7).gemm_rate, 2e9);
+  }
 }
 
 TEST(Faults, RanksThatPlayACopyHaveNone) {

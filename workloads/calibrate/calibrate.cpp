@@ -10,22 +10,26 @@
 namespace isoscale::workloads::calibrate {
 namespace {
 
-/// What training workloads communicate with.
-constexpr std::string_view operations = "all_reduce,reduce_scatter,all_gather,sendrecv";
+/// What training workloads communicate with. They sum where gradients are, and libraries may sum
+/// in place by another algorithm than out of place; the others they send from one place and receive
+/// in another.
+constexpr std::string_view in_place = "all_reduce";
+constexpr std::string_view out_of_place = "reduce_scatter,all_gather,sendrecv";
 
 /// The sessions, in order. Alone, a rank has nothing to communicate with.
-enum class Part : std::uint8_t { multiplications, collectives };
+enum class Part : std::uint8_t { multiplications, sums, collectives };
 
 Part part_of(int batch) { return static_cast<Part>(batch); }
 
-int batches(const Request& request) { return request.mesh.size() > 1 ? 2 : 1; }
+int batches(const Request& request) { return request.mesh.size() > 1 ? 3 : 1; }
 
-Request collectives_of(const Request& request) {
+Request collectives_of(const Request& request, Part which) {
+  const bool sums = which == Part::sums;
   const OptionReader options{option_table(), request.options};
   Request part = request;
-  part.options = {{"op", std::string{operations}},
+  part.options = {{"op", std::string{sums ? in_place : out_of_place}},
                   {"sizes", options.text("sizes")},
-                  {"in_place", "no"},
+                  {"in_place", sums ? "yes" : "no"},
                   {"rotate", "16MiB"}};
   if (!options.is("axis", "world")) part.options["axis"] = options.text("axis");
   return part;
@@ -42,15 +46,15 @@ Request multiplications_of(const Request& request) {
 }
 
 Bench build(const Request& request, int batch) {
-  return part_of(batch) == Part::collectives ? collectives::build(collectives_of(request), 0)
-                                             : gemm::build(multiplications_of(request), 0);
+  const Part part = part_of(batch);
+  return part == Part::multiplications ? gemm::build(multiplications_of(request), 0)
+                                       : collectives::build(collectives_of(request, part), 0);
 }
 
 std::vector<Expectation> expect(const Request& request, int batch, std::size_t index, int rank) {
-  if (part_of(batch) == Part::collectives) {
-    return collectives::expect(collectives_of(request), 0, index, rank);
-  }
-  return {};
+  const Part part = part_of(batch);
+  if (part == Part::multiplications) return {};
+  return collectives::expect(collectives_of(request, part), 0, index, rank);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -14,6 +15,11 @@
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/linear.hpp"
 #include "workloads/stack/options.hpp"
+#include "workloads/stack/pipeline.hpp"
+#include "workloads/stack/require_data.hpp"
+#include "workloads/stack/require_experts.hpp"
+#include "workloads/stack/require_states.hpp"
+#include "workloads/stack/require_tensor.hpp"
 
 namespace isoscale::workloads::hybrid {
 namespace {
@@ -64,14 +70,14 @@ BatchPlan base_batch(const Request& base) {
 
 /// The same batch over dp replicas: fewer microbatches each, and smaller ones only when one is
 /// left.
-BatchPlan deal_out(const BatchPlan& plan, int dp) {
-  const long long each = divide_batch(plan.batch(), dp, "dp");
+BatchPlan deal_out(const BatchPlan& plan, int dp, std::string_view what) {
+  const long long each = divide_batch(plan.batch(), dp, what);
   if (each <= plan.microbatch) return {.microbatch = each, .microbatches = 1};
   if (each % plan.microbatch != 0) {
     throw base::UsageError(fmt::format(
-        "batch={} over dp={} leaves {} samples a replica, which microbatch={} does not divide; use "
+        "batch={} over {}={} leaves {} samples a replica, which microbatch={} does not divide; use "
         "batch={} or another microbatch",
-        plan.batch(), dp, each, plan.microbatch,
+        plan.batch(), what, dp, each, plan.microbatch,
         (each / plan.microbatch + 1) * plan.microbatch * dp));
   }
   return {.microbatch = plan.microbatch, .microbatches = each / plan.microbatch};
@@ -95,9 +101,8 @@ std::vector<mesh::Constraint> aligned(std::vector<mesh::Constraint> limits, cons
   return limits;
 }
 
-}  // namespace
-
-std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
+/// What tp must divide of the widths, and pp of the layers.
+std::vector<mesh::Constraint> width_limits(const Request& base, Scaling scaling) {
   const OptionReader options{stack::option_table(), base.options};
   const Model& model = base.model;
   // Under weak scaling all but the hidden size grows with tp, and the layers with pp.
@@ -111,13 +116,45 @@ std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
   std::vector<mesh::Constraint> result{
       {mesh::Axis::tp, model.kv_heads, "kv_heads"},
       {mesh::Axis::tp, model.ffn, "ffn"},
-      {mesh::Axis::pp, model.layers, "layers"},
   };
+  std::ranges::copy(stack::pipeline_limits(base), std::back_inserter(result));
   if (gathers) result.push_back(hidden);
   if (options.is("vocabulary", "on")) {
     result.push_back({mesh::Axis::tp, model.vocabulary, "vocabulary"});
   }
   return fp8 ? aligned(std::move(result), model) : result;
+}
+
+long long experts_of(const Request& request) {
+  return OptionReader{stack::option_table(), request.options}.integer("experts");
+}
+
+/// Work per token with a sequence of cp times the length over that without: attention multiplies
+/// each token by every other, twice (scores and context), all else is per token.
+double growth_with_sequence(const Model& model, int cp) {
+  const double hidden = model.hidden, heads = static_cast<double>(model.heads) * model.head_size;
+  const double kv = static_cast<double>(model.kv_heads) * model.head_size;
+  const double projections = hidden * (2 * heads + 2 * kv);
+  const double inner = (model.gated_mlp ? 3.0 : 2.0) * hidden * model.ffn;
+  const double attention = 2.0 * model.sequence * heads;
+  return (projections + inner + attention * cp) / (projections + inner + attention);
+}
+
+}  // namespace
+
+std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
+  std::vector<mesh::Constraint> result = width_limits(base, scaling);
+  // Under weak scaling the sequence grows with cp, and not with tp.
+  const mesh::Constraint of_cp{mesh::Axis::cp, base.model.sequence, "sequence"};
+  const mesh::Constraint of_tp{mesh::Axis::tp, base.model.sequence, "sequence"};
+  if (scaling == Scaling::strong) result.push_back(of_cp);
+  const OptionReader options{stack::option_table(), base.options};
+  if (options.is("sequence_parallel", "on")) result.push_back(of_tp);
+  // So do the experts with ep.
+  if (const long long experts = experts_of(base); scaling == Scaling::strong && experts > 0) {
+    result.push_back({mesh::Axis::ep, static_cast<int>(experts), "experts"});
+  }
+  return result;
 }
 
 Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
@@ -131,9 +168,13 @@ Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
     model.ffn *= mesh.tp;
     model.vocabulary *= mesh.tp;
     model.layers *= mesh.pp;
-    result.growth = mesh.tp * mesh.pp;
+    result.growth = mesh.tp * mesh.pp * growth_with_sequence(base.model, mesh.cp);
+    model.sequence *= mesh.cp;
+    if (const long long experts = experts_of(base); experts > 0) {
+      result.options["experts"] = std::to_string(experts * mesh.ep);
+    }
   } else {
-    plan = deal_out(plan, mesh.dp);
+    plan = deal_out(plan, mesh.dp * mesh.ep, mesh.ep > 1 ? "dp x ep" : "dp");
   }
   const long long stage_layers = std::max(1, result.model.layers / mesh.pp);
   if (plan.microbatches > most_layer_passes / stage_layers) {
@@ -142,12 +183,18 @@ Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
         "microbatches={} or fewer (a larger microbatch, or a smaller batch)",
         plan.microbatches, stage_layers, most_layer_passes, most_layer_passes / stage_layers));
   }
-  result.options["batch"] = std::to_string(plan.batch() * mesh.dp);
+  result.options["batch"] = std::to_string(plan.batch() * mesh.dp * mesh.ep);
   result.options["microbatch"] = std::to_string(plan.microbatch);
   result.options["microbatches"] = std::to_string(plan.microbatches);
+  stack::complete_data_options(result);
+  stack::require_pipeline(result);
+  stack::require_data(result);
   if (stack::types_of(base.precision).casts_operands()) {
-    stack::require_fp8_extents({result, mesh.pp - 1});
+    stack::require_fp8_extents({result, {.pp = mesh.pp - 1}});
   }
+  stack::require_tensor(result);
+  stack::require_states(result);
+  stack::require_experts(result);
   return result;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 
 #include "workloads/hybrid/scale.hpp"
 #include "workloads/options.hpp"
@@ -11,6 +12,10 @@
 #include "workloads/stack/linear.hpp"
 #include "workloads/stack/options.hpp"
 #include "workloads/stack/parameters.hpp"
+#include "workloads/stack/pipeline.hpp"
+#include "workloads/stack/require_data.hpp"
+#include "workloads/stack/require_experts.hpp"
+#include "workloads/stack/state_plan.hpp"
 
 namespace isoscale::workloads::hybrid {
 namespace {
@@ -20,6 +25,21 @@ namespace {
 bool widens(int fan_in) {
   const double wanted = 1 / std::sqrt(static_cast<double>(fan_in));
   return stack::fill_deviation(stack::fill_exponent(wanted)) > wanted;
+}
+
+constexpr long long most_chunks = 4;
+
+/// At least two positions for each part into which cp, sequence parallelism and chunks cut the
+/// sequence; each rank has a multiple of `unit`.
+int small_sequence(const Request& request, int unit) {
+  const OptionReader options{stack::option_table(), request.options};
+  const bool splits = options.is("sequence_parallel", "on");
+  const int chunks = static_cast<int>(std::min(options.integer("chunks"), most_chunks));
+  const int parts =
+      request.mesh.cp * (splits ? request.mesh.tp : 1) * (request.mesh.tp > 1 ? chunks : 1);
+  const int least = std::max(std::min(request.model.sequence, 8), parts > 1 ? 2 * parts : 1);
+  const int multiple = std::lcm(parts, unit * request.mesh.cp);
+  return (least + multiple - 1) / multiple * multiple;
 }
 
 /// Widths scaled down to a few multiples of what tp must divide; at most two layers a stage. In fp8
@@ -40,22 +60,22 @@ Model small_model(const Request& request) {
   while (widens(model.hidden)) model.hidden += width(16);
   model.ffn = width(64);
   model.vocabulary = width(32);
-  model.sequence = fp8 ? stack::fp8_multiple : std::min(real.sequence, 8);
-  model.layers = mesh.pp * std::min(2, real.layers / mesh.pp);
+  model.sequence = small_sequence(request, fp8 ? stack::fp8_multiple : 1);
+  model.layers = stack::small_layers(request);
   return model;
 }
 
 std::size_t bucket_count(const Request& request, std::uint64_t bucket) {
-  const stack::Geometry geometry{request, request.mesh.pp - 1};
-  const auto element = program::element_size(stack::types_of(request.precision).accumulate);
+  const stack::Geometry geometry{request, {.pp = request.mesh.pp - 1}};
+  const auto element = stack::state_plan_of(request).element;
   return stack::buckets_of(stack::parameters_of(geometry), bucket, element).size();
 }
 
 /// The bucket size that cuts the small model's gradients into as many buckets as the real one's, at
 /// least two, or as many as it has tensors.
 std::uint64_t small_bucket(const Request& small, std::size_t wanted) {
-  const stack::Geometry geometry{small, small.mesh.pp - 1};
-  const auto element = program::element_size(stack::types_of(small.precision).accumulate);
+  const stack::Geometry geometry{small, {.pp = small.mesh.pp - 1}};
+  const auto element = stack::state_plan_of(small).element;
   const std::vector<stack::Parameter> parameters = stack::parameters_of(geometry);
   const std::uint64_t total = (parameters.back().offset + parameters.back().count()) * element;
   std::uint64_t best = total;
@@ -83,16 +103,42 @@ Request twin(const Request& request) {
   Request small = request;
   small.model = small_model(request);
   small.keep = Keep::observables;
-  const long long microbatches =
-      std::max(2LL, std::min(options.integer("microbatches"), 2LL * request.mesh.pp + 1));
+  // Interleaved takes them in turns of pp.
+  const bool in_turns = options.is("schedule", "interleaved");
+  const long long some = 2LL * request.mesh.pp + (in_turns && request.mesh.pp > 1 ? 0 : 1);
+  const long long microbatches = std::max(2LL, std::min(options.integer("microbatches"), some));
   const long long microbatch = std::min(options.integer("microbatch"), 2LL);
   small.options["microbatch"] = std::to_string(microbatch);
   small.options["microbatches"] = std::to_string(microbatches);
-  small.options["batch"] = std::to_string(microbatch * microbatches * request.mesh.dp);
+  small.options["batch"] =
+      std::to_string(microbatch * microbatches * request.mesh.dp * request.mesh.ep);
+  if (options.integer("experts") > 0) {
+    small.options["experts"] = std::to_string(stack::small_experts(request));
+  }
+  small.options["stage_layers"] = stack::small_stage_layers(request);
+  small.options["chunks"] = std::to_string(std::min(options.integer("chunks"), most_chunks));
   const std::size_t wanted =
-      std::max<std::size_t>(2, bucket_count(request, options.bytes("bucket")));
+      std::max<std::size_t>(2, bucket_count(request, stack::state_plan_of(request).bucket_bytes));
+  for (const char* key : {"reduce_bucket", "gather_bucket"}) small.options.erase(key);
   small.options["bucket"] = std::to_string(small_bucket(small, wanted));
+  stack::shrink_data_options(small);
   return small;
+}
+
+Request reference(const Request& twin) {
+  Request one = twin;
+  one.mesh = {};
+  one.precision = Precision::f64;
+  const long long microbatches =
+      OptionReader{stack::option_table(), twin.options}.integer("microbatches");
+  for (const char* key :
+       {"sequence_parallel", "chunks", "ring", "recompute", "zero", "prefetch", "offload",
+        "offload_memory", "expert_batch", "expert_placement", "transport"}) {
+    one.options.erase(key);
+  }
+  one.options["microbatches"] = std::to_string(microbatches * twin.mesh.dp * twin.mesh.ep);
+  stack::forget_data_options(one);
+  return one;
 }
 
 }  // namespace isoscale::workloads::hybrid

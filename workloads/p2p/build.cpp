@@ -27,7 +27,11 @@ class Writer {
   Writer(const Request& request, const Setting& setting)
       : setting_(setting), builder_(request.mesh) {
     const auto take = [&](program::Role role) {
-      return builder_.allocate({.dtype = type, .role = role, .count = pattern_room(room())});
+      const bool puts = setting_.transport == program::Transport::symmetric;
+      return builder_.allocate({.dtype = type,
+                                .space = puts ? program::Space::symmetric : program::Space::device,
+                                .role = role,
+                                .count = pattern_room(room())});
     };
     const Slice pattern = builder_.whole(take(program::Role::input));
     static_cast<void>(take(program::Role::workspace));
@@ -96,15 +100,15 @@ class Writer {
       if (both || is_low != timed.back) add_send(offset, setting_.bytes, part, transfers);
       if (both || is_low == timed.back) add_receive(offset, setting_.bytes, part, transfers);
     }
-    builder_.emit(stream, program::Exchange{std::move(transfers)});
+    builder_.emit(stream, program::Exchange{std::move(transfers), setting_.transport});
   }
 
   void emit_round_trip(const Part& part) {
     std::vector<Transfer> ping, pong;
     add_send(0, latency_bytes, part, part.role == Part::Role::low ? ping : pong);
     add_receive(0, latency_bytes, part, part.role == Part::Role::low ? pong : ping);
-    builder_.emit(stream, program::Exchange{std::move(ping)});
-    builder_.emit(stream, program::Exchange{std::move(pong)});
+    builder_.emit(stream, program::Exchange{std::move(ping), setting_.transport});
+    builder_.emit(stream, program::Exchange{std::move(pong), setting_.transport});
   }
 
   void emit_all_to_all() {
@@ -135,9 +139,14 @@ program::ProgramSet write_all(const Request& request, const Setting& setting,
   return set;
 }
 
-RowSpec row_of(Kind kind, std::uint64_t bytes) {
-  return {.text = {{"op", "p2p"}, {"kind", std::string{name(kind)}}},
-          .number = {{"bytes", static_cast<double>(bytes)}}};
+/// The transport is named where it is not the usual one.
+RowSpec row_of(const Setting& setting, Kind kind, std::uint64_t bytes) {
+  RowSpec row{.text = {{"op", "p2p"}, {"kind", std::string{name(kind)}}},
+              .number = {{"bytes", static_cast<double>(bytes)}}};
+  if (setting.transport != program::Transport::nccl) {
+    row.text["transport"] = program::name(setting.transport);
+  }
+  return row;
 }
 
 void add_pair_rows(const Request& request, const Setting& setting, const Timed& timed,
@@ -146,7 +155,7 @@ void add_pair_rows(const Request& request, const Setting& setting, const Timed& 
     const std::uint64_t bytes = timed.kind == Kind::latency         ? latency_bytes
                                 : timed.kind == Kind::bidirectional ? 2 * setting.bytes
                                                                     : setting.bytes;
-    RowSpec& row = rows.emplace_back(row_of(timed.kind, bytes));
+    RowSpec& row = rows.emplace_back(row_of(setting, timed.kind, bytes));
     row.ranks = {timed.back ? pair.high : pair.low, timed.back ? pair.low : pair.high};
     row.number["src"] = row.ranks.front();
     row.number["dst"] = row.ranks.back();
@@ -161,7 +170,7 @@ void add_rows(const Request& request, const Setting& setting, const Timed& timed
   const auto pairs = static_cast<std::uint64_t>(timed.pairs.size());
   const bool is_matching = timed.kind == Kind::bisection;
   RowSpec& row = rows.emplace_back(
-      row_of(timed.kind, is_matching ? 2 * pairs * setting.bytes : others * setting.part));
+      row_of(setting, timed.kind, is_matching ? 2 * pairs * setting.bytes : others * setting.part));
   for (const Pair& pair : timed.pairs) {
     row.ranks.push_back(pair.low);
     row.ranks.push_back(pair.high);

@@ -77,6 +77,18 @@ void add_kinds(const std::string& list, Setting& setting) {
   std::ranges::sort(setting.pair_kinds);
 }
 
+void add_transport(const Request& request, const OptionReader& options, Setting& setting) {
+  if (!options.is("transport", "symmetric")) return;
+  setting.transport = program::Transport::symmetric;
+  if (!setting.all_to_all) return;
+  if (request.options.contains("kinds")) {
+    throw base::UsageError(
+        "kinds=all_to_all is a collective, and transport=symmetric has puts alone; leave it out "
+        "of kinds, or use transport=nccl");
+  }
+  setting.all_to_all = false;  // of the default, what there is
+}
+
 mesh::Axis only_axis(const mesh::Shape& shape) {
   std::vector<mesh::Axis> wide;
   for (const mesh::Axis axis : mesh::all_axes) {
@@ -122,6 +134,12 @@ std::span<const OptionSpec> option_table() {
                  .maximum = 1'000'000,
                  .help = "rounds of pairs after which communicators are made anew, so that what "
                          "libraries keep for each connection does not add up"},
+      OptionSpec{.key = "transport",
+                 .default_value = "nccl",
+                 .choices = {"nccl", "symmetric"},
+                 .help = "how messages travel: nccl, or symmetric: puts into NCCL's symmetric "
+                         "windows by a kernel of our own (--device cuda, NVLink); these have no "
+                         "all_to_all"},
       OptionSpec{.key = "expect",
                  .type = OptionType::bytes,
                  .minimum = 1,
@@ -149,6 +167,7 @@ Setting setting_of(const Request& request) {
   const OptionReader options{option_table(), request.options};
   Setting setting{.ranks = request.mesh.size()};
   add_kinds(options.text("kinds"), setting);
+  add_transport(request, options, setting);
   setting.rounds = rounds_of(request, options.text("pairs"));
   setting.rounds_of_batch = static_cast<std::size_t>(options.integer("renew"));
   setting.timeout = timeout_of(options.text("timeout"));

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "program/op.hpp"
 #include "units/quantity.hpp"
 #include "workloads/p2p/rounds.hpp"
 #include "workloads/workload.hpp"
@@ -33,6 +34,7 @@ struct Setting {
   std::uint64_t part = 0;      ///< bytes that all_to_all moves from each rank to each
   std::vector<Round> rounds{};
   std::size_t rounds_of_batch = 1;
+  program::Transport transport = program::Transport::nccl;
   std::optional<units::BytesPerSecond> expected{};
   units::Seconds timeout{};
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <cmath>
 
+#include "workloads/stack/context.hpp"
 #include "workloads/stack/layer.hpp"
 #include "workloads/stack/matrix.hpp"
 
@@ -61,68 +62,133 @@ class AttentionViews {
   const Geometry& g_;
 };
 
+/// Rows of a softmax add up to 1; sums of scores as they are grow with sqrt(s).
+double context_scale(const Geometry& g) {
+  return g.elementwise ? 1 : 1 / std::sqrt(static_cast<double>(g.whole_sequence));
+}
+
 }  // namespace
 
-void LayerWriter::attention_forward(LayerState& state, int layer, int microbatch) {
-  state.qkv = new_buffer(g_.tokens * g_.qkv, Role::activation, microbatch);
-  linear_.forward(linear(layer, Tensor::qkv), microbatch,
-                  dense(builder_.whole(state.input), g_.tokens, g_.hidden),
-                  dense(builder_.whole(state.qkv), g_.tokens, g_.qkv), {});
+void LayerWriter::attention_forward(LayerState& state, int layer, int microbatch,
+                                    const Saved& saved) {
+  state.qkv = new_buffer(g_.tokens * g_.qkv, role_of(saved.states), microbatch);
+  first_forward(linear(layer, Tensor::qkv), state.attention_input, state.qkv, microbatch,
+                copy_of(saved.states));
+  release_if(g_.elementwise && !saved.linear_inputs, state.attention_input);
+  state.scores = scores_of(state.qkv, role_of(saved.scores), microbatch);
+  state.context =
+      new_buffer(g_.tokens * g_.context,
+                 g_.gathers() ? Role::workspace : role_of(saved.linear_inputs), microbatch);
+  if (g_.cp > 1) {
+    ContextRing ring{builder_, g_, types_};
+    ring.context(state.qkv, state.scores, state.context, context_scale(g_));
+  } else {
+    local_context(state);
+  }
+  release_if(!saved.scores, state.scores);
+  release_if(!saved.states, state.qkv);
+}
 
+BufferId LayerWriter::scores_of(BufferId qkv, Role role, int microbatch) {
+  // Of this rank's queries with the keys of the whole sequence.
   const AttentionViews view{builder_, g_};
-  const auto batch = static_cast<std::uint32_t>(view.batch());
+  const BufferId scores =
+      new_buffer(view.batch() * g_.grouped * g_.sequence * g_.whole_sequence, role, microbatch);
+  if (g_.cp > 1) {
+    ContextRing ring{builder_, g_, types_};
+    ring.scores(qkv, scores, 1 / std::sqrt(static_cast<double>(g_.head_size)));
+  } else {
+    local_scores(qkv, scores);
+  }
+  if (g_.elementwise) softmax(scores);
+  return scores;
+}
+
+void LayerWriter::local_scores(BufferId qkv, BufferId scores) {
+  const AttentionViews view{builder_, g_};
   const auto s = static_cast<std::uint32_t>(g_.sequence);
   const auto d = static_cast<std::uint32_t>(g_.head_size);
-  const std::uint64_t square = g_.sequence * g_.sequence;
-  state.scores = new_buffer(view.batch() * g_.grouped * square, Role::activation, microbatch);
-  state.context =
-      new_buffer(g_.tokens * g_.context, g_.gathers() ? Role::workspace : input_role(), microbatch);
   for (std::uint64_t j = 0; j < g_.grouped; ++j) {
     builder_.emit(0, Gemm{.m = s,
                           .n = s,
                           .k = d,
-                          .batch = batch,
+                          .batch = static_cast<std::uint32_t>(view.batch()),
                           .transpose_b = Transpose::yes,
                           .mode = types_.mode,
                           .alpha = 1 / std::sqrt(static_cast<double>(d)),
-                          .a = view.query(state.qkv, j),
-                          .b = view.key(state.qkv),
-                          .d = view.scores(state.scores, j)});
+                          .a = view.query(qkv, j),
+                          .b = view.key(qkv),
+                          .d = view.scores(scores, j)});
   }
+}
+
+void LayerWriter::local_context(const LayerState& state) {
+  const AttentionViews view{builder_, g_};
+  const auto s = static_cast<std::uint32_t>(g_.sequence);
   for (std::uint64_t j = 0; j < g_.grouped; ++j) {
     builder_.emit(0, Gemm{.m = s,
-                          .n = d,
+                          .n = static_cast<std::uint32_t>(g_.head_size),
                           .k = s,
-                          .batch = batch,
+                          .batch = static_cast<std::uint32_t>(view.batch()),
                           .mode = types_.mode,
-                          .alpha = 1 / std::sqrt(static_cast<double>(s)),
+                          .alpha = context_scale(g_),
                           .a = view.scores(state.scores, j),
                           .b = view.value(state.qkv),
                           .d = view.context(state.context, j)});
   }
 }
 
+void LayerWriter::ring_attention_backward(const LayerState& state, BufferId d_context,
+                                          BufferId d_scores, BufferId d_qkv) {
+  ContextRing ring{builder_, g_, types_};
+  const BufferId arrived_values =
+      ring.score_gradients(state.qkv, state.scores, d_context, d_scores, context_scale(g_));
+  if (g_.elementwise) softmax_gradient(state.scores, d_scores);
+  ring.gradients({.qkv = state.qkv,
+                  .scores = state.scores,
+                  .d_context = d_context,
+                  .d_scores = d_scores,
+                  .d_qkv = d_qkv,
+                  .arrived_values = arrived_values,
+                  .score_scale = 1 / std::sqrt(static_cast<double>(g_.head_size)),
+                  .context_scale = context_scale(g_)});
+}
+
 BufferId LayerWriter::attention_backward(const LayerState& state, BufferId d_context) {
+  const BufferId d_scores = new_buffer(builder_.buffer(state.scores).count, Role::workspace, -1);
+  const BufferId d_qkv = new_buffer(g_.tokens * g_.qkv, Role::workspace, -1);
+  if (g_.cp > 1) {
+    ring_attention_backward(state, d_context, d_scores, d_qkv);
+  } else {
+    local_attention_backward(state, d_context, d_scores, d_qkv);
+  }
+  builder_.release(d_context);
+  builder_.release(d_scores);
+  builder_.release(state.scores);
+  builder_.release(state.qkv);
+  return d_qkv;
+}
+
+void LayerWriter::local_attention_backward(const LayerState& state, BufferId d_context,
+                                           BufferId d_scores, BufferId d_qkv) {
   const AttentionViews view{builder_, g_};
   const auto batch = static_cast<std::uint32_t>(view.batch());
   const auto s = static_cast<std::uint32_t>(g_.sequence);
   const auto d = static_cast<std::uint32_t>(g_.head_size);
   const double score_scale = 1 / std::sqrt(static_cast<double>(d));
-  const double context_scale = 1 / std::sqrt(static_cast<double>(s));
-  const BufferId d_scores = new_buffer(builder_.buffer(state.scores).count, Role::workspace, -1);
-  const BufferId d_qkv = new_buffer(g_.tokens * g_.qkv, Role::workspace, -1);
   const auto emit = [&](Gemm gemm) {
     gemm.batch = batch;
     gemm.mode = types_.mode;
     builder_.emit(0, gemm);
   };
-  for (std::uint64_t j = 0; j < g_.grouped; ++j) {
-    const double accumulate = j == 0 ? 0 : 1;  // query heads of a group share key and value
+  // Query heads of a group share key and value.
+  const auto accumulate = [](std::uint64_t j) { return j == 0 ? 0.0 : 1.0; };
+  const auto through_context = [&](std::uint64_t j) {
     emit({.m = s,
           .n = s,
           .k = d,
           .transpose_b = Transpose::yes,
-          .alpha = context_scale,
+          .alpha = context_scale(g_),
           .a = view.context(d_context, j),
           .b = view.value(state.qkv),
           .d = view.scores(d_scores, j)});
@@ -130,12 +196,14 @@ BufferId LayerWriter::attention_backward(const LayerState& state, BufferId d_con
           .n = d,
           .k = s,
           .transpose_a = Transpose::yes,
-          .alpha = context_scale,
-          .beta = accumulate,
+          .alpha = context_scale(g_),
+          .beta = accumulate(j),
           .a = view.scores(state.scores, j),
           .b = view.context(d_context, j),
           .c = view.value(d_qkv),
           .d = view.value(d_qkv)});
+  };
+  const auto through_scores = [&](std::uint64_t j) {
     emit({.m = s,
           .n = d,
           .k = s,
@@ -148,17 +216,19 @@ BufferId LayerWriter::attention_backward(const LayerState& state, BufferId d_con
           .k = s,
           .transpose_a = Transpose::yes,
           .alpha = score_scale,
-          .beta = accumulate,
+          .beta = accumulate(j),
           .a = view.scores(d_scores, j),
           .b = view.query(state.qkv, j),
           .c = view.key(d_qkv),
           .d = view.key(d_qkv)});
+  };
+  for (std::uint64_t j = 0; j < g_.grouped; ++j) {
+    through_context(j);
+    if (!g_.elementwise) through_scores(j);
   }
-  builder_.release(d_context);
-  builder_.release(d_scores);
-  builder_.release(state.scores);
-  builder_.release(state.qkv);
-  return d_qkv;
+  if (!g_.elementwise) return;
+  softmax_gradient(state.scores, d_scores);
+  for (std::uint64_t j = 0; j < g_.grouped; ++j) through_scores(j);
 }
 
 }  // namespace isoscale::workloads::stack

@@ -4,43 +4,89 @@
 
 #include <cstdint>
 
+#include "workloads/stack/schedule.hpp"
 #include "workloads/workload.hpp"
 
 /// A transformer-shaped stack of GEMMs: what every training workload is composed from.
 namespace isoscale::workloads::stack {
+
+struct Deal;
 
 enum class TpOutput : std::uint8_t {
   reduce,  ///< second GEMM of a pair row-parallel, partial sums all-reduced
   gather,  ///< second GEMM column-parallel, its input and output all-gathered
 };
 
-/// The sizes of one pipeline stage on one rank. Matrices are row-major; a row is a token, and
-/// tokens are ordered [sequence][sample], so that batch x heads has one stride.
-struct Geometry {
-  Geometry(const Request& request, int stage);
+/// What of a forward pass is thrown away and computed once more for backward (Korthikanti et al.,
+/// arXiv 2205.05198).
+enum class Recompute : std::uint8_t {
+  none,
+  selective,  ///< what is large and costs little: scores, softmax, the result of the activation
+  full,       ///< all but the input of each layer
+};
 
-  int tp, stage, stages;
-  std::uint64_t sequence;    ///< s
-  std::uint64_t microbatch;  ///< b, samples
-  int microbatches;          ///< m
-  std::uint64_t tokens;      ///< s * b: rows of every activation
-  std::uint64_t hidden;      ///< h
-  std::uint64_t head_size;   ///< d
-  std::uint64_t kv_heads;    ///< on this rank
-  std::uint64_t grouped;     ///< query heads per key-value head
+/// Consecutive layers.
+struct LayerRange {
+  int first = 0, count = 0;
+  [[nodiscard]] int end() const { return first + count; }
+};
+
+/// The sizes of what one rank holds: its pipeline stage, its shard of it. Matrices are row-major; a
+/// row is a token, and tokens are ordered [sequence][sample], so that batch x heads has one stride.
+struct Geometry {
+  Geometry(const Request& request, const mesh::Coordinates& at);
+
+  mesh::Coordinates at;  ///< only along axes in which programs differ; else 0 (program_axes)
+  int tp, cp, ep, stage, stages;
+  int replicas;  ///< ranks with the same parameters and other samples, or other parts of them
+  std::uint64_t whole_sequence;  ///< of the model
+  std::uint64_t sequence;        ///< s: positions on this rank and its tp group, 1/cp of the whole
+  std::uint64_t microbatch;      ///< b, samples
+  int microbatches;              ///< m, of this replica
+  int all_microbatches;          ///< of all replicas along dp together
+  /// Microbatches before a replica's first, in the batch: base + coordinate along dp x step.
+  int microbatch_base, microbatch_step;
+  std::uint64_t tokens;        ///< s * b: rows of what a layer's GEMMs read and write
+  bool sequence_parallel;      ///< between the pairs of GEMMs a rank has 1/tp of the rows
+  bool ring;                   ///< rows go round the tp group one rank's part at a time
+  std::uint64_t chunks;        ///< in how many parts a pair's rows travel over tp
+  std::uint64_t shard_tokens;  ///< rows of activations between the pairs: tokens, or 1/tp of them
+  std::uint64_t hidden;        ///< h
+  std::uint64_t head_size;     ///< d
+  std::uint64_t kv_heads;      ///< on this rank
+  std::uint64_t grouped;       ///< query heads per key-value head
   std::uint64_t qkv;  ///< columns of QKV here: kv_heads * (grouped + 2) * d, [kv head][q..,k,v][d]
   std::uint64_t context;     ///< columns of the context here: kv_heads * grouped * d
   std::uint64_t ffn;         ///< inner width here
   std::uint64_t up_parts;    ///< 2 for a gated MLP (gate, up), else 1
   std::uint64_t vocabulary;  ///< columns of the output projection here; 0 = this stage has none
-  int first_layer, layers;   ///< of this stage
+  Pipeline pipeline;         ///< the stages, their layers and their schedule
+  int layers;                ///< of this stage, all its chunks
+  int local_experts;         ///< of a layer, on this rank; 0 = a dense MLP
   double residual_gain;      ///< g = 0.5 / layers of the model: keeps a linear stack bounded
   TpOutput tp_output;
+  bool elementwise;  ///< norms, softmax and activations are written
+  Recompute recompute;
+  bool hand_over_scattered;  ///< each rank of tp hands over its rows only
 
+  /// The layers of a chunk, numbered within the stage.
+  [[nodiscard]] LayerRange layers_of(int chunk) const;
+  /// The number in the model of a layer of this stage.
+  [[nodiscard]] int global_layer(int layer) const;
   [[nodiscard]] bool first_stage() const { return stage == 0; }
   [[nodiscard]] bool last_stage() const { return stage == stages - 1; }
   [[nodiscard]] bool gathers() const { return tp > 1 && tp_output == TpOutput::gather; }
-  [[nodiscard]] std::uint64_t activation() const { return tokens * hidden; }  ///< elements
+  /// With sequence_parallel a rank hands over its rows anyhow.
+  [[nodiscard]] bool scatters_hand_over() const {
+    return tp > 1 && hand_over_scattered && !sequence_parallel;
+  }
+  /// Elements of an activation between the pairs: what stages hand on and layers keep.
+  [[nodiscard]] std::uint64_t activation() const { return shard_tokens * hidden; }
+  /// Whether tp communication has a stream of its own, under GEMMs.
+  [[nodiscard]] bool streams_tp() const { return sequence_parallel || chunks > 1; }
+
+ private:
+  void set_microbatches(const Deal& deal);
 };
 
 /// Element types: of weights and activations; of gradients, masters and moments; of what the GEMMs

@@ -13,13 +13,20 @@ using program::Phase;
 using program::Role;
 
 LayerWriter::LayerWriter(program::Builder& builder, const Geometry& geometry, const Types& types,
-                         const Parameters& parameters, GradientDone gradient_done)
+                         const Parameters& parameters, const Weights& weights, Gradients& gradients,
+                         const Request& request)
     : builder_(builder),
       g_(geometry),
       types_(types),
       parameters_(parameters),
+      weights_(weights),
+      gradients_(gradients),
       linear_(builder, geometry, types),
-      gradient_done_(std::move(gradient_done)) {}
+      rows_(builder, geometry, types),
+      experts_(builder, geometry, types, parameters, request,
+               [this](const program::Slice& gradient) {
+                 gradients_.done(gradient, g_.microbatches - 1);
+               }) {}
 
 BufferId LayerWriter::new_buffer(std::uint64_t count, Role role, int microbatch) {
   return builder_.allocate({.dtype = types_.compute,
@@ -30,7 +37,7 @@ BufferId LayerWriter::new_buffer(std::uint64_t count, Role role, int microbatch)
 
 Linear LayerWriter::linear(int layer, Tensor tensor) const {
   const bool is_second = tensor == Tensor::projection || tensor == Tensor::down;
-  Linear result{.weight = parameters_.weight(layer, tensor),
+  Linear result{.weight = weights_.of(layer, tensor),
                 .gradient = parameters_.gradient(layer, tensor),
                 .operands = types_.casts_operands() ? Operands::cast : Operands::stored};
   if (!is_second) {
@@ -47,94 +54,146 @@ Linear LayerWriter::linear(int layer, Tensor tensor) const {
 }
 
 Linear LayerWriter::vocabulary() const {
-  return {.weight = parameters_.vocabulary_weight(),
+  return {.weight = weights_.of_vocabulary(),
           .gradient = parameters_.vocabulary_gradient(),
           .inputs = g_.hidden,
           .outputs = g_.vocabulary};
 }
 
-Role LayerWriter::input_role() const { return keeps_inputs() ? Role::activation : Role::workspace; }
-
-void LayerWriter::release_after_forward(BufferId input) {
-  if (!keeps_inputs()) builder_.release(input);
-}
-
-void LayerWriter::release_after_backward(BufferId input) {
-  if (keeps_inputs()) builder_.release(input);
-}
-
 BufferId LayerWriter::forward(int layer, int microbatch, BufferId input, Role output_role) {
-  builder_.at({.phase = Phase::forward, .layer = g_.first_layer + layer, .microbatch = microbatch});
+  builder_.at({.phase = Phase::forward, .layer = g_.global_layer(layer), .microbatch = microbatch});
   LayerState state{};
   state.input = input;
-  attention_forward(state, layer, microbatch);
+  const BufferId output = layer_forward(state, layer, microbatch, output_role, saved_by_forward());
+  kept_[{layer, microbatch}] = state;
+  return output;
+}
+
+BufferId LayerWriter::layer_forward(LayerState& state, int layer, int microbatch, Role output_role,
+                                    const Saved& saved) {
+  const Role input_role = role_of(saved.linear_inputs);
+  const bool keeps_middle = g_.elementwise ? saved.states : saved.linear_inputs;
+  state.attention_input = norm(state.input, state.attention_inverse, microbatch, saved);
+  attention_forward(state, layer, microbatch, saved);
   if (g_.gathers()) {
     const BufferId part = state.context;
-    state.context = gather_columns(part, g_.context, input_role(), microbatch);
+    state.context = gather_columns(part, g_.context, input_role, microbatch);
     builder_.release(part);
   }
-  state.middle = second_forward(linear(layer, Tensor::projection), state.context, input,
-                                input_role(), microbatch);
-  release_after_forward(state.context);
-  state.inner = inner_forward(layer, microbatch, state.middle);
+  state.middle = second_forward(linear(layer, Tensor::projection), state.context, state.input,
+                                role_of(keeps_middle && !experts_.has_experts()), microbatch,
+                                copy_of(saved.states));
+  release_if(!saved.linear_inputs, state.context);
+  if (experts_.has_experts()) {
+    const BufferId output = experts_.forward(layer, microbatch, state.middle, output_role);
+    builder_.release(state.middle);
+    return output;
+  }
+  state.mlp_input = norm(state.middle, state.mlp_inverse, microbatch, saved);
+  inner_forward(state, layer, microbatch, saved);
   if (g_.gathers()) {
     const BufferId part = state.inner;
-    state.inner = gather_columns(part, g_.ffn, input_role(), microbatch);
+    state.inner = gather_columns(part, g_.ffn, role_of(saved.inner), microbatch);
     builder_.release(part);
   }
   const BufferId output = second_forward(linear(layer, Tensor::down), state.inner, state.middle,
-                                         output_role, microbatch);
-  release_after_forward(state.inner);
-  release_after_forward(state.middle);
-  kept_[{layer, microbatch}] = state;
+                                         output_role, microbatch, copy_of(saved.inner_copy));
+  release_if(!saved.inner, state.inner);
+  release_if(!keeps_middle, state.middle);
   return output;
 }
 
 BufferId LayerWriter::backward(int layer, int microbatch, BufferId gradient,
                                Ownership gradient_ownership, InputGradient order) {
   builder_.at(
-      {.phase = Phase::backward, .layer = g_.first_layer + layer, .microbatch = microbatch});
-  const LayerState state = kept_.at({layer, microbatch});
+      {.phase = Phase::backward, .layer = g_.global_layer(layer), .microbatch = microbatch});
+  LayerState state = kept_.at({layer, microbatch});
+  recompute_layer(state, layer, microbatch);
+  const BufferId d_middle =
+      mlp_backward(state, layer, microbatch, {.buffer = gradient, .ownership = gradient_ownership});
+  return attention_part_backward(state, layer, microbatch, d_middle, order);
+}
+
+/// dZ -> d inner -> dY
+BufferId LayerWriter::mlp_backward(LayerState& state, int layer, int microbatch,
+                                   const Residual& gradient) {
+  if (experts_.has_experts()) {
+    const auto later = [=, this](std::function<void()> write) {
+      after_weight_gradients(layer, microbatch, std::move(write));
+    };
+    const BufferId d_middle = experts_.backward(layer, microbatch, gradient.buffer, later);
+    if (gradient.ownership == Ownership::released) builder_.release(gradient.buffer);
+    return d_middle;
+  }
+  recompute_inner(state, layer, microbatch);
+  const Saved saved = saved_for_backward();
   const Linear down = linear(layer, Tensor::down), up = linear(layer, Tensor::up);
+  const BufferId inner = state.inner, mlp_input = state.mlp_input;
+  const BufferId d_inner = second_backward(layer, down, inner, gradient.buffer, microbatch);
+  after_weight_gradients(layer, microbatch, [=, this] { release_if(saved.inner, inner); });
+  const BufferId d_up = inner_gradient(state, d_inner);
+  const LinearWriter::Operand d_up_operand =
+      linear_.gradient(up, dense(builder_.whole(d_up), g_.tokens, up.outputs));
+  const BufferId d_middle = normed_backward(
+      {.layer = layer, .microbatch = microbatch, .linear = up, .in = mlp_input}, d_up_operand,
+      gradient, InputGradient::first, {.x = state.middle, .inverse = state.mlp_inverse});
+  release_if(g_.elementwise, state.middle);
+  after_weight_gradients(layer, microbatch, [=, this] {
+    linear_.release(d_up_operand);
+    builder_.release(d_up);
+    release_if(saved.linear_inputs, mlp_input);
+  });
+  return d_middle;
+}
+
+/// dY -> d context -> d QKV -> dX
+BufferId LayerWriter::attention_part_backward(LayerState& state, int layer, int microbatch,
+                                              BufferId d_middle, InputGradient order) {
+  const Saved saved = saved_for_backward();
   const Linear projection = linear(layer, Tensor::projection), qkv = linear(layer, Tensor::qkv);
-  const auto whole = [&](BufferId buffer, const Linear& of) {
-    return dense(builder_.whole(buffer), g_.tokens, of.outputs);
-  };
-
-  // MLP: dZ -> d inner -> dY
-  const LinearWriter::Operand d_output = second_gradient(down, gradient);
-  const BufferId d_inner = second_input_gradient(down, d_output);
-  weight_gradient(down, state.inner, d_output, microbatch);
-  linear_.release(d_output);
-  release_after_backward(state.inner);
-  const BufferId d_up = inner_gradient(d_inner);
-  const LinearWriter::Operand d_up_operand = linear_.gradient(up, whole(d_up, up));
-  const BufferId d_middle = first_input_gradient(up, d_up_operand, gradient);
-  if (gradient_ownership == Ownership::released) builder_.release(gradient);
-  weight_gradient(up, state.middle, d_up_operand, microbatch);
-  linear_.release(d_up_operand);
-  builder_.release(d_up);
-  release_after_backward(state.middle);
-
-  // Attention: dY -> d context -> d QKV -> dX
-  const LinearWriter::Operand d_projection = second_gradient(projection, d_middle);
-  const BufferId d_context = second_input_gradient(projection, d_projection);
-  weight_gradient(projection, state.context, d_projection, microbatch);
-  linear_.release(d_projection);
-  release_after_backward(state.context);
+  const BufferId context = state.context, attention_input = state.attention_input;
+  const BufferId d_context = second_backward(layer, projection, context, d_middle, microbatch);
+  after_weight_gradients(layer, microbatch,
+                         [=, this] { release_if(saved.linear_inputs, context); });
+  recompute_scores(state, microbatch);
   const BufferId d_qkv = attention_backward(state, d_context);
-  const LinearWriter::Operand d_qkv_operand = linear_.gradient(qkv, whole(d_qkv, qkv));
-  if (order == InputGradient::last) {
-    weight_gradient(qkv, state.input, d_qkv_operand, microbatch);
-  }
-  const BufferId d_input = first_input_gradient(qkv, d_qkv_operand, d_middle);
-  builder_.release(d_middle);
-  if (order == InputGradient::first) {
-    weight_gradient(qkv, state.input, d_qkv_operand, microbatch);
-  }
-  linear_.release(d_qkv_operand);
-  builder_.release(d_qkv);
+  const LinearWriter::Operand d_qkv_operand =
+      linear_.gradient(qkv, dense(builder_.whole(d_qkv), g_.tokens, qkv.outputs));
+  const BufferId d_input = normed_backward(
+      {.layer = layer, .microbatch = microbatch, .linear = qkv, .in = attention_input},
+      d_qkv_operand, {.buffer = d_middle, .ownership = Ownership::released}, order,
+      {.x = state.input, .inverse = state.attention_inverse});
+  after_weight_gradients(layer, microbatch, [=, this] {
+    linear_.release(d_qkv_operand);
+    builder_.release(d_qkv);
+    release_if(g_.elementwise && saved.linear_inputs, attention_input);
+  });
   return d_input;
+}
+
+BufferId LayerWriter::normed_backward(const First& first, const LinearWriter::Operand& d_out,
+                                      const Residual& bypass, InputGradient order,
+                                      const Normed& normed) {
+  if (!g_.elementwise) return first_backward(first, d_out, bypass, order);
+  const BufferId d_in = first_backward(first, d_out, {}, order);
+  norm_gradient(d_in, normed.x, normed.inverse, bypass.buffer);
+  after_weight_gradients(first.layer, first.microbatch, [=, this] {
+    release_if(bypass.ownership == Ownership::released, bypass.buffer);
+  });
+  return d_in;
+}
+
+void LayerWriter::after_weight_gradients(int layer, int microbatch, std::function<void()> write) {
+  if (!puts_off_) return write();
+  put_off_[{layer, microbatch}].push_back(std::move(write));
+}
+
+void LayerWriter::weight_gradients(int layer, int microbatch) {
+  builder_.at({.phase = Phase::backward,
+               .layer = layer == vocabulary_layer ? -1 : g_.global_layer(layer),
+               .microbatch = microbatch});
+  const auto written = put_off_.extract({layer, microbatch});
+  for (const auto& write : written.mapped()) write();
 }
 
 BufferId LayerWriter::input_of(int layer, int microbatch) const {
@@ -143,32 +202,45 @@ BufferId LayerWriter::input_of(int layer, int microbatch) const {
 
 void LayerWriter::forget(int layer, int microbatch) { kept_.erase({layer, microbatch}); }
 
-BufferId LayerWriter::inner_forward(int layer, int microbatch, BufferId middle) {
-  const std::uint64_t columns = g_.up_parts * g_.ffn;
-  const bool gated = g_.up_parts > 1;
-  const BufferId up =
-      new_buffer(g_.tokens * columns, gated ? Role::workspace : input_role(), microbatch);
-  linear_.forward(linear(layer, Tensor::up), microbatch,
-                  dense(builder_.whole(middle), g_.tokens, g_.hidden),
-                  dense(builder_.whole(up), g_.tokens, columns), {});
-  if (!gated) return up;
-  // inner = gate + up: the sum stands in for the gated product and moves the same bytes.
-  const BufferId inner = new_buffer(g_.tokens * g_.ffn, input_role(), microbatch);
-  const auto part = [&](std::uint64_t p) {
-    return matrix(
-        builder_.whole(up),
-        {.rows = g_.tokens, .columns = g_.ffn, .row_stride = columns, .offset = p * g_.ffn});
-  };
-  builder_.emit(0, program::Add{.rows = static_cast<std::uint32_t>(g_.tokens),
-                                .columns = static_cast<std::uint32_t>(g_.ffn),
-                                .a = part(0),
-                                .b = part(1),
-                                .dst = dense(builder_.whole(inner), g_.tokens, g_.ffn)});
-  builder_.release(up);
-  return inner;
+program::Matrix LayerWriter::up_part(BufferId up, std::uint64_t part) const {
+  return matrix(builder_.whole(up), {.rows = g_.tokens,
+                                     .columns = g_.ffn,
+                                     .row_stride = g_.up_parts * g_.ffn,
+                                     .offset = part * g_.ffn});
 }
 
-BufferId LayerWriter::inner_gradient(BufferId d_inner) {
+void LayerWriter::inner_forward(LayerState& state, int layer, int microbatch, const Saved& saved) {
+  const bool gated = g_.up_parts > 1;
+  // Where it is gathered over tp, the gathered one is kept.
+  const Role inner_role = role_of(saved.inner && !g_.gathers());
+  const Role up_role = g_.elementwise ? role_of(saved.states)
+                       : gated        ? Role::workspace
+                                      : role_of(saved.inner);
+  state.up = new_buffer(g_.tokens * g_.up_parts * g_.ffn, up_role, microbatch);
+  first_forward(linear(layer, Tensor::up), state.mlp_input, state.up, microbatch,
+                copy_of(saved.states));
+  release_if(g_.elementwise && !saved.linear_inputs, state.mlp_input);
+  if (g_.elementwise) {
+    state.inner = activation(state.up, inner_role, microbatch);
+    release_if(!saved.states, state.up);
+    return;
+  }
+  if (!gated) {
+    state.inner = state.up;
+    return;
+  }
+  // inner = gate + up: the sum stands in for the gated product and moves the same bytes.
+  state.inner = new_buffer(g_.tokens * g_.ffn, role_of(saved.inner), microbatch);
+  builder_.emit(0, program::Add{.rows = static_cast<std::uint32_t>(g_.tokens),
+                                .columns = static_cast<std::uint32_t>(g_.ffn),
+                                .a = up_part(state.up, 0),
+                                .b = up_part(state.up, 1),
+                                .dst = dense(builder_.whole(state.inner), g_.tokens, g_.ffn)});
+  builder_.release(state.up);
+}
+
+BufferId LayerWriter::inner_gradient(const LayerState& state, BufferId d_inner) {
+  if (g_.elementwise) return activation_gradient(state.up, d_inner);
   if (g_.up_parts == 1) return d_inner;
   const std::uint64_t columns = g_.up_parts * g_.ffn;
   const BufferId d_up = new_buffer(g_.tokens * columns, Role::workspace, -1);
@@ -188,8 +260,7 @@ BufferId LayerWriter::inner_gradient(BufferId d_inner) {
 BufferId LayerWriter::vocabulary_forward(int microbatch, BufferId input) {
   builder_.at({.phase = Phase::forward, .layer = -1, .microbatch = microbatch});
   const BufferId logits = new_buffer(g_.tokens * g_.vocabulary, Role::activation, microbatch);
-  linear_.forward(vocabulary(), microbatch, dense(builder_.whole(input), g_.tokens, g_.hidden),
-                  dense(builder_.whole(logits), g_.tokens, g_.vocabulary), {});
+  first_forward(vocabulary(), input, logits, microbatch);
   return logits;
 }
 
@@ -198,16 +269,28 @@ BufferId LayerWriter::vocabulary_backward(int microbatch, BufferId input, Buffer
   const Linear projection = vocabulary();
   const LinearWriter::Operand d_logits =
       linear_.gradient(projection, dense(builder_.whole(logits), g_.tokens, g_.vocabulary));
-  const BufferId d_input = first_input_gradient(projection, d_logits, program::no_buffer);
-  weight_gradient(projection, input, d_logits, microbatch);
-  return d_input;
+  return first_backward(
+      {.layer = vocabulary_layer, .microbatch = microbatch, .linear = projection, .in = input},
+      d_logits, {}, InputGradient::first);
 }
 
 void LayerWriter::weight_gradient(const Linear& linear, BufferId in,
                                   const LinearWriter::Operand& d_out, int microbatch) {
-  linear_.weight_gradient(linear, microbatch, dense(builder_.whole(in), g_.tokens, linear.inputs),
-                          d_out);
-  if (microbatch + 1 == g_.microbatches) gradient_done_(linear.gradient);
+  linear_.weight_gradient(with_gradient(linear, microbatch), microbatch,
+                          dense(builder_.whole(in), g_.tokens, linear.inputs), d_out);
+  note_weight_gradient(linear, microbatch);
+}
+
+void LayerWriter::note_weight_gradient(const Linear& linear, int microbatch) {
+  gradients_.done(linear.gradient, microbatch);
+}
+
+Linear LayerWriter::with_gradient(const Linear& linear, int microbatch) {
+  const GradientTarget target = gradients_.target(linear.gradient, microbatch);
+  Linear result = linear;
+  result.gradient = target.slice;
+  result.gradient_beta = target.beta;
+  return result;
 }
 
 }  // namespace isoscale::workloads::stack

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <stdexcept>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -22,6 +23,11 @@ using program::Transpose;
 namespace {
 
 std::uint32_t extent(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
+
+/// A cast has one scale for a whole tensor, so a layer that casts cannot begin with some rows.
+void require_stored(const Linear& linear) {
+  if (linear.operands == Operands::cast) throw std::logic_error("a layer that casts, by rows");
+}
 
 }  // namespace
 
@@ -52,11 +58,16 @@ LinearWriter::Operand LinearWriter::cast(const Matrix& src, std::uint64_t rows,
                               .microbatch = role == Role::activation ? to.microbatch : -1,
                               .count = count});
   };
-  const BufferId plain = allocate(to.type, to.plain, rows * columns);
-  const BufferId transposed = allocate(to.type, to.transposed, rows * columns);
-  const Operand result{.plain = dense(builder_.whole(plain), rows, columns),
-                       .transposed = dense(builder_.whole(transposed), columns, rows),
-                       .descale = allocate(DType::f32, to.transposed, 1)};
+  Operand result;
+  if (to.plain) {
+    const BufferId plain = allocate(to.type, *to.plain, rows * columns);
+    result.plain = dense(builder_.whole(plain), rows, columns);
+  }
+  if (to.transposed) {
+    const BufferId transposed = allocate(to.type, *to.transposed, rows * columns);
+    result.transposed = dense(builder_.whole(transposed), columns, rows);
+  }
+  result.descale = allocate(DType::f32, to.transposed ? *to.transposed : *to.plain, 1);
   const program::NarrowFormat format = *program::narrow_format(to.type);
   builder_.emit(0, program::Cast{.rows = extent(rows),
                                  .columns = extent(columns),
@@ -86,7 +97,7 @@ LinearWriter::Operand LinearWriter::weight(const Linear& linear) {
 }
 
 void LinearWriter::forward(const Linear& linear, int microbatch, const Matrix& x, const Matrix& y,
-                           const Addend& addend) {
+                           const Addend& addend, InputCopy input_copy) {
   const Operand w = weight(linear);
   Gemm gemm{.m = extent(g_.tokens),
             .n = extent(linear.outputs),
@@ -102,11 +113,12 @@ void LinearWriter::forward(const Linear& linear, int microbatch, const Matrix& x
     builder_.emit(0, gemm);
     return;
   }
-  const Operand input = cast(x, g_.tokens, linear.inputs,
-                             {.type = types_.operand,
-                              .plain = Role::workspace,
-                              .transposed = Role::activation,
-                              .microbatch = microbatch});
+  Destination to{.type = types_.operand,
+                 .plain = Role::workspace,
+                 .transposed = Role::activation,
+                 .microbatch = microbatch};
+  if (input_copy == InputCopy::dropped) to.transposed.reset();
+  const Operand input = cast(x, g_.tokens, linear.inputs, to);
   gemm.a = input.plain;
   gemm.b = w.transposed;
   gemm.transpose_b = Transpose::yes;
@@ -114,7 +126,20 @@ void LinearWriter::forward(const Linear& linear, int microbatch, const Matrix& x
   gemm.descale_b = w.descale;
   builder_.emit(0, gemm);
   release(input.plain);
-  inputs_[{linear.weight.offset, microbatch}] = input;
+  if (input_copy == InputCopy::dropped) {
+    builder_.release(input.descale);
+  } else {
+    inputs_[{linear.weight.offset, microbatch}] = input;
+  }
+}
+
+void LinearWriter::keep_input(const Linear& linear, int microbatch, const Matrix& x) {
+  if (linear.operands == Operands::stored) return;
+  inputs_[{linear.weight.offset, microbatch}] = cast(x, g_.tokens, linear.inputs,
+                                                     {.type = types_.operand,
+                                                      .plain = {},
+                                                      .transposed = Role::activation,
+                                                      .microbatch = microbatch});
 }
 
 LinearWriter::Operand LinearWriter::gradient(const Linear& linear, const Matrix& dy) {
@@ -151,6 +176,54 @@ void LinearWriter::input_gradient(const Linear& linear, const Operand& dy, const
                         .descale_b = w.descale});
 }
 
+void LinearWriter::forward_rows(const Linear& linear, std::uint64_t rows, const Matrix& x,
+                                const Matrix& y, const Addend& addend) {
+  require_stored(linear);
+  builder_.emit(0, Gemm{.m = extent(rows),
+                        .n = extent(linear.outputs),
+                        .k = extent(linear.inputs),
+                        .mode = types_.mode,
+                        .alpha = linear.gain,
+                        .beta = addend.beta,
+                        .a = x,
+                        .b = dense(linear.weight, linear.inputs, linear.outputs),
+                        .c = addend.c,
+                        .d = y});
+}
+
+void LinearWriter::input_gradient_rows(const Linear& linear, std::uint64_t rows, const Matrix& dy,
+                                       const Matrix& dx, const Addend& addend) {
+  require_stored(linear);
+  builder_.emit(0, Gemm{.m = extent(rows),
+                        .n = extent(linear.inputs),
+                        .k = extent(linear.outputs),
+                        .transpose_b = Transpose::yes,
+                        .mode = types_.mode,
+                        .alpha = linear.gain,
+                        .beta = addend.beta,
+                        .a = dy,
+                        .b = dense(linear.weight, linear.inputs, linear.outputs),
+                        .c = addend.c,
+                        .d = dx});
+}
+
+void LinearWriter::weight_gradient_rows(const Linear& linear, std::uint64_t rows, double beta,
+                                        const Matrix& x, const Matrix& dy) {
+  require_stored(linear);
+  const Matrix gradient = dense(linear.gradient, linear.inputs, linear.outputs);
+  builder_.emit(0, Gemm{.m = extent(linear.inputs),
+                        .n = extent(linear.outputs),
+                        .k = extent(rows),
+                        .transpose_a = Transpose::yes,
+                        .mode = types_.mode,
+                        .alpha = linear.gain,
+                        .beta = beta,
+                        .a = x,
+                        .b = dy,
+                        .c = gradient,
+                        .d = gradient});
+}
+
 void LinearWriter::weight_gradient(const Linear& linear, int microbatch, const Matrix& x,
                                    const Operand& dy) {
   const Matrix gradient = dense(linear.gradient, linear.inputs, linear.outputs);
@@ -160,7 +233,7 @@ void LinearWriter::weight_gradient(const Linear& linear, int microbatch, const M
             .transpose_a = Transpose::yes,
             .mode = types_.mode,
             .alpha = linear.gain,
-            .beta = microbatch == 0 ? 0.0 : 1.0,
+            .beta = linear.gradient_beta,
             .a = x,
             .b = dy.plain,
             .c = gradient,

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "program/builder.hpp"
@@ -23,10 +24,14 @@ void require_fp8_extents(const Geometry& geometry);
 /// A linear layer on this rank: Y [tokens, outputs] = gain * X [tokens, inputs] * W.
 struct Linear {
   program::Slice weight, gradient;  ///< inputs x outputs
+  double gradient_beta = 0;         ///< 1 where the gradient is added to what is there
   std::uint64_t inputs = 0, outputs = 0;
   double gain = 1;
   Operands operands = Operands::stored;
 };
+
+/// Whether forward leaves what backward reads of the input of a linear layer.
+enum class InputCopy : std::uint8_t { kept, dropped };
 
 /// What is added to a product: beta * c.
 struct Addend {
@@ -54,7 +59,11 @@ class LinearWriter {
   };
 
   void forward(const Linear& linear, int microbatch, const program::Matrix& x,
-               const program::Matrix& y, const Addend& addend);
+               const program::Matrix& y, const Addend& addend,
+               InputCopy input_copy = InputCopy::kept);
+  /// Leaves what backward reads of the input, of a forward pass that dropped it. Where operands are
+  /// taken as they are stored that is x itself, and nothing is to be done.
+  void keep_input(const Linear& linear, int microbatch, const program::Matrix& x);
   /// dY for both of the products below; to be released after them.
   [[nodiscard]] Operand gradient(const Linear& linear, const program::Matrix& dy);
   void release(const Operand& gradient);
@@ -65,10 +74,19 @@ class LinearWriter {
   void weight_gradient(const Linear& linear, int microbatch, const program::Matrix& x,
                        const Operand& dy);
 
+  // The same products of some rows, of layers whose operands are as stored.
+  void forward_rows(const Linear& linear, std::uint64_t rows, const program::Matrix& x,
+                    const program::Matrix& y, const Addend& addend);
+  void input_gradient_rows(const Linear& linear, std::uint64_t rows, const program::Matrix& dy,
+                           const program::Matrix& dx, const Addend& addend);
+  /// dW = gain * X^T * dY + beta * dW.
+  void weight_gradient_rows(const Linear& linear, std::uint64_t rows, double beta,
+                            const program::Matrix& x, const program::Matrix& dy);
+
  private:
   struct Destination {
     program::DType type;
-    program::Role plain, transposed;
+    std::optional<program::Role> plain, transposed;  ///< absent: no such copy
     int microbatch = -1;
   };
   [[nodiscard]] Operand cast(const program::Matrix& src, std::uint64_t rows, std::uint64_t columns,

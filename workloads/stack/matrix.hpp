@@ -34,4 +34,13 @@ struct Layout {
   return matrix(in, {.rows = rows, .columns = columns, .row_stride = columns});
 }
 
+/// Rows first ... first + rows - 1 of a matrix of `columns` columns.
+[[nodiscard]] inline program::Matrix rows_of(const program::Matrix& whole, std::uint64_t first,
+                                             std::uint64_t rows, std::uint64_t columns) {
+  program::Matrix part = whole;
+  part.slice.offset += first * whole.row_stride;
+  part.slice.count = (rows - 1) * whole.row_stride + columns;
+  return part;
+}
+
 }  // namespace isoscale::workloads::stack

@@ -8,6 +8,8 @@
 #include <cmath>
 
 #include "workloads/options.hpp"
+#include "workloads/stack/flat.hpp"
+#include "workloads/stack/funnel.hpp"
 #include "workloads/stack/options.hpp"
 
 namespace isoscale::workloads::stack {
@@ -19,8 +21,6 @@ using program::Role;
 using program::Shard;
 using program::Slice;
 
-constexpr std::size_t tp_axis = static_cast<std::size_t>(mesh::Axis::tp);
-
 constexpr double default_rate = 0.01, default_epsilon = 1e-8;
 constexpr double verification_epsilon = 100;
 
@@ -28,53 +28,6 @@ constexpr double verification_epsilon = 100;
 /// f32 masters, and little enough for the second step not to magnify what the first rounded.
 /// Gradients go with the residual gain, 0.5 / layers.
 double verification_rate(const Model& model) { return std::min(0.5, 0.005 * model.layers); }
-
-/// rows x columns here, out of a global matrix whose rows are `global_columns` apart; this rank's
-/// part begins `step` global elements further per tp coordinate.
-Parameter matrix(std::string name, std::uint64_t rows, std::uint64_t columns,
-                 std::uint64_t global_columns, std::uint64_t step, std::uint64_t fan_in) {
-  Shard shard{.extents = {1, rows, columns},
-              .local = {0, columns, 1},
-              .global = {0, global_columns, 1},
-              .base = 0,
-              .steps = {}};
-  shard.steps[tp_axis] = step;
-  return {
-      .name = std::move(name), .rows = rows, .columns = columns, .shard = shard, .fan_in = fan_in};
-}
-
-/// Second GEMM of a pair: split by rows, or by columns when its output is gathered.
-Parameter second(std::string name, const Geometry& g, std::uint64_t inner) {
-  const auto tp = static_cast<std::uint64_t>(g.tp);
-  if (g.tp_output == TpOutput::gather) {
-    return matrix(std::move(name), inner * tp, g.hidden / tp, g.hidden, g.hidden / tp, inner * tp);
-  }
-  return matrix(std::move(name), inner, g.hidden, g.hidden, inner * g.hidden, inner * tp);
-}
-
-Parameter parameter(const Geometry& g, int layer, Tensor tensor) {
-  const auto tp = static_cast<std::uint64_t>(g.tp);
-  const auto named = [&](std::string_view what) {
-    return fmt::format("layer{}.{}", g.first_layer + layer, what);
-  };
-  switch (tensor) {
-    case Tensor::qkv:
-      return matrix(named("qkv"), g.hidden, g.qkv, g.qkv * tp, g.qkv, g.hidden);
-    case Tensor::projection:
-      return second(named("projection"), g, g.context);
-    case Tensor::up: {  // columns are [part][ffn], and a shard takes its range of each part
-      Parameter up = matrix(named("up"), g.hidden, g.up_parts * g.ffn, 0, g.ffn, g.hidden);
-      const std::uint64_t whole = g.ffn * tp;
-      up.shard.extents = {g.hidden, g.up_parts, g.ffn};
-      up.shard.local = {g.up_parts * g.ffn, g.ffn, 1};
-      up.shard.global = {g.up_parts * whole, whole, 1};
-      return up;
-    }
-    case Tensor::down:
-      break;
-  }
-  return second(named("down"), g, g.ffn);
-}
 
 }  // namespace
 
@@ -94,45 +47,16 @@ double fill_deviation(int exponent) {
   return std::ldexp(std::sqrt((255.0 * 255.0 - 1.0) / 12.0), exponent);
 }
 
-std::vector<Parameter> parameters_of(const Geometry& geometry) {
-  std::vector<Parameter> result;
-  if (geometry.vocabulary > 0) {
-    const std::uint64_t columns = geometry.vocabulary;
-    result.push_back(matrix("vocabulary", geometry.hidden, columns,
-                            columns * static_cast<std::uint64_t>(geometry.tp), columns,
-                            geometry.hidden));
-  }
-  for (int layer = geometry.layers; layer-- > 0;) {
-    for (const Tensor tensor : layer_tensors) result.push_back(parameter(geometry, layer, tensor));
-  }
-  std::uint64_t offset = 0;
-  for (Parameter& entry : result) {
-    entry.offset = offset;
-    offset += entry.count();
-  }
-  return result;
-}
-
-std::vector<Bucket> buckets_of(const std::vector<Parameter>& parameters, std::uint64_t bucket,
-                               std::uint64_t element) {
-  std::vector<Bucket> result;
-  Bucket open{};
-  for (std::size_t i = 0; i < parameters.size(); ++i) {
-    open.count += parameters[i].count();
-    open.last = i;
-    if (open.count * element >= bucket || i + 1 == parameters.size()) {
-      result.push_back(open);
-      open = {.offset = open.offset + open.count, .count = 0, .last = i};
-    }
-  }
-  return result;
-}
-
 Parameters::Parameters(Builder& builder, const Geometry& geometry, const Request& request)
     : has_vocabulary_(geometry.vocabulary > 0),
+      follows_(follows(geometry, request)),
+      has_master_type_(types_of(request.precision).has_master()),
+      layers_(geometry.layers),
+      experts_(geometry.local_experts),
       epsilon_(default_epsilon),
       rate_(default_rate),
-      parameters_(parameters_of(geometry)) {
+      parameters_(parameters_of(geometry)),
+      plan_(state_plan_of(request)) {
   const OptionReader options{option_table(), request.options};
   const Types types = types_of(request.precision);
   optimizer_ = options.is("optimizer", "adam") ? program::Optimizer::adam : program::Optimizer::sgd;
@@ -142,117 +66,245 @@ Parameters::Parameters(Builder& builder, const Geometry& geometry, const Request
     epsilon_ = verification_epsilon;
     rate_ = verification_rate(request.model) * (adam ? verification_epsilon : 1.0);
   }
-  buckets_ =
-      buckets_of(parameters_, options.bytes("bucket"), program::element_size(types.accumulate));
-  const std::uint64_t count = parameters_.back().offset + parameters_.back().count();
-  const auto flat = [&](DType type, Role role, std::uint64_t elements) {
-    return builder.allocate({.dtype = type, .role = role, .count = elements});
-  };
-  weights_ = flat(types.compute, Role::weight, count);
-  gradients_ = flat(types.accumulate, Role::gradient, count);
-  if (types.has_master()) masters_ = flat(types.accumulate, Role::master, count);
-  if (optimizer_ == program::Optimizer::adam) {
-    moment1_ = flat(types.accumulate, Role::optimizer, count);
-    moment2_ = flat(types.accumulate, Role::optimizer, count);
-    powers_ = flat(types.accumulate, Role::optimizer, 2 * buckets_.size());
+  buckets_ = buckets_of(parameters_, plan_.bucket_bytes, plan_.element);
+  pad_buckets(parameters_, buckets_, plan_.shards);
+  allocate(builder, types);
+  if (request.keep == Keep::observables && plan_.zero > 0) {
+    const auto whole = [&](DType type, Role role) {
+      return builder.allocate({.dtype = type, .role = role, .count = count()});
+    };
+    observed_gradients_ = whole(types.accumulate, Role::workspace);
+    if (types.has_master() || plan_.shards_weights()) {
+      observed_weights_ = whole(types.accumulate, Role::workspace);
+    }
   }
   fill(builder, request.seed);
 }
 
+void Parameters::allocate(Builder& builder, const Types& types) {
+  using program::Space;
+  const auto flat = [&](DType type, Role role, std::uint64_t elements, Space space) {
+    return builder.allocate({.dtype = type, .space = space, .role = role, .count = elements});
+  };
+  const std::uint64_t whole = count(), part = whole / plan_.shards;
+  states_.weights = flat(types.compute, Role::weight, plan_.shards_weights() ? part : whole,
+                         plan_.weight_space());
+  states_.gradients = flat(types.accumulate, Role::gradient,
+                           plan_.shards_gradients() ? part : whole, Space::device);
+  const Space space = plan_.optimizer_space();
+  if (types.has_master() && !follows_)
+    states_.masters = flat(types.accumulate, Role::master, part, space);
+  if (optimizer_ == program::Optimizer::adam && !follows_) {
+    states_.moment1 = flat(types.accumulate, Role::optimizer, part, space);
+    states_.moment2 = flat(types.accumulate, Role::optimizer, part, space);
+    states_.powers = flat(types.accumulate, Role::optimizer, 2 * buckets_.size(), Space::device);
+  }
+  const auto slot = [&](DType type) {
+    return flat(type, Role::workspace, largest_bucket(), Space::device);
+  };
+  if (plan_.shards_gradients()) states_.gradient_slot = slot(types.accumulate);
+  if (plan_.shards_weights()) states_.weight_slot = slot(types.compute);
+}
+
+std::uint64_t Parameters::largest_bucket() const {
+  return std::ranges::max_element(buckets_, {}, &Bucket::count)->count;
+}
+
 void Parameters::fill(Builder& builder, std::uint64_t seed) const {
   builder.at({.phase = program::Phase::setup});
+  const Range all{.offset = 0, .count = count()};
+  if (plan_.zero == 0) {
+    draw(builder, seed, states_.weights, 0, all);
+    if (states_.masters != program::no_buffer) draw(builder, seed, states_.masters, 0, all);
+  } else {
+    if (plan_.shards_weights()) {
+      draw_parts(builder, seed, states_.weights, states_.weight_slot);
+    } else {
+      draw(builder, seed, states_.weights, 0, all);
+    }
+    if (states_.masters != program::no_buffer) {
+      draw_parts(builder, seed, states_.masters,
+                 plan_.shards_gradients() ? states_.gradient_slot : states_.gradients);
+    } else if (plan_.zero == 1) {
+      for (const Bucket& bucket : buckets_) {  // nothing else writes what is reduced with the rest
+        fill_flat(
+            builder,
+            flat(states_.gradients, bucket.offset + bucket.count - bucket.padding, bucket.padding),
+            0);
+      }
+    }
+    if (observed_weights_ != program::no_buffer) draw(builder, seed, observed_weights_, 0, all);
+  }
+  if (states_.moment1 == program::no_buffer) return;
+  fill_flat(builder, builder.whole(states_.moment1), 0);
+  fill_flat(builder, builder.whole(states_.moment2), 0);
+  fill_flat(builder, builder.whole(states_.powers), 1);
+}
+
+void Parameters::draw(Builder& builder, std::uint64_t seed, program::BufferId into,
+                      std::uint64_t base, Range of) const {
   for (const Parameter& entry : parameters_) {
+    if (entry.offset < of.offset || entry.offset >= of.end()) continue;
     const std::uint64_t key = fill_key(seed, entry.name);
     const int exponent = fill_exponent(1.0 / std::sqrt(static_cast<double>(entry.fan_in)));
-    for (const program::BufferId buffer : {weights_, masters_}) {
-      if (buffer == program::no_buffer) continue;
-      builder.emit(0, program::Fill{.dst = slice(buffer, entry.offset, entry.count()),
-                                    .shard = entry.shard,
-                                    .key = key,
-                                    .exponent = exponent});
-    }
+    builder.emit(0, program::Fill{.dst = slice(into, entry.offset - base, entry.count()),
+                                  .shard = entry.shard,
+                                  .key = key,
+                                  .exponent = exponent});
   }
-  if (optimizer_ != program::Optimizer::adam) return;
-  const auto constant = [&](program::BufferId buffer, double value) {
-    const std::uint64_t count = builder.buffer(buffer).count;
-    builder.emit(0, program::Fill{.dst = slice(buffer, 0, count),
-                                  .shard = {.extents = {1, 1, count}, .local = {0, 0, 1}},
-                                  .source = program::FillSource::constant,
-                                  .value = value});
-  };
-  constant(moment1_, 0);
-  constant(moment2_, 0);
-  constant(powers_, 1);
+  for (const Bucket& bucket : buckets_) {
+    if (bucket.offset < of.offset || bucket.offset >= of.end()) continue;
+    const std::uint64_t end = bucket.offset + bucket.count - base;
+    fill_flat(builder, flat(into, end - bucket.padding, bucket.padding), 0);
+  }
+}
+
+void Parameters::draw_parts(Builder& builder, std::uint64_t seed, program::BufferId into,
+                            program::BufferId scratch) const {
+  const bool holds_all = builder.buffer(scratch).count == count();
+  for (const Bucket& bucket : buckets_) {
+    const std::uint64_t base = holds_all ? 0 : bucket.offset;
+    draw(builder, seed, scratch, base, {.offset = bucket.offset, .count = bucket.count});
+    const Slice whole = flat(scratch, bucket.offset - base, bucket.count);
+    copy_flat(builder, 0, own_part(whole, plan_.shards), part(into, bucket));
+  }
 }
 
 Slice Parameters::slice(program::BufferId buffer, std::uint64_t offset, std::uint64_t count) const {
-  if (buffer == program::no_buffer) return {};
   return {.buffer = buffer, .offset = offset, .count = count};
 }
 
-const Parameter& Parameters::find(int layer_of_stage, Tensor tensor) const {
+Slice Parameters::part(program::BufferId buffer, const Bucket& bucket) const {
+  return flat(buffer, bucket.offset / plan_.shards, bucket.count / plan_.shards);
+}
+
+std::size_t Parameters::index(int layer_of_stage, Tensor tensor, int expert) const {
   const std::size_t head = has_vocabulary_ ? 1 : 0;
-  const std::size_t layers = (parameters_.size() - head) / layer_tensors.size();
-  const std::size_t from_last = layers - 1 - static_cast<std::size_t>(layer_of_stage);
-  return parameters_[head + from_last * layer_tensors.size() + static_cast<std::size_t>(tensor)];
+  const auto from_last = static_cast<std::size_t>(layers_ - 1 - layer_of_stage);
+  const auto place = static_cast<std::size_t>(tensor);
+  if (experts_ == 0) return head + from_last * layer_tensors.size() + place;
+  // The two of attention come last of a layer's; those of all experts follow all layers.
+  constexpr std::size_t mlp = 2, attention = layer_tensors.size() - mlp;
+  const auto experts = static_cast<std::size_t>(experts_);
+  if (place >= mlp) return head + from_last * attention + place - mlp;
+  const std::size_t dense = head + static_cast<std::size_t>(layers_) * attention;
+  return dense + (from_last * mlp + place) * experts + static_cast<std::size_t>(expert);
+}
+
+Slice Parameters::expert_weight(int layer_of_stage, Tensor tensor, int expert) const {
+  const Parameter& entry = parameters_[index(layer_of_stage, tensor, expert)];
+  return slice(states_.weights, entry.offset, entry.count());
+}
+
+Slice Parameters::expert_gradient(int layer_of_stage, Tensor tensor, int expert) const {
+  const Parameter& entry = parameters_[index(layer_of_stage, tensor, expert)];
+  return slice(states_.gradients, entry.offset, entry.count());
 }
 
 Slice Parameters::weight(int layer_of_stage, Tensor tensor) const {
-  const Parameter& entry = find(layer_of_stage, tensor);
-  return slice(weights_, entry.offset, entry.count());
+  const Parameter& entry = parameters_[index(layer_of_stage, tensor)];
+  return slice(plan_.shards_weights() ? program::no_buffer : states_.weights, entry.offset,
+               entry.count());
 }
 
 Slice Parameters::gradient(int layer_of_stage, Tensor tensor) const {
-  const Parameter& entry = find(layer_of_stage, tensor);
-  return slice(gradients_, entry.offset, entry.count());
+  const Parameter& entry = parameters_[index(layer_of_stage, tensor)];
+  return slice(plan_.shards_gradients() ? program::no_buffer : states_.gradients, entry.offset,
+               entry.count());
 }
 
 Slice Parameters::vocabulary_weight() const {
-  return slice(weights_, parameters_.front().offset, parameters_.front().count());
+  const Parameter& entry = parameters_.front();
+  return slice(plan_.shards_weights() ? program::no_buffer : states_.weights, entry.offset,
+               entry.count());
 }
 
 Slice Parameters::vocabulary_gradient() const {
-  return slice(gradients_, parameters_.front().offset, parameters_.front().count());
+  const Parameter& entry = parameters_.front();
+  return slice(plan_.shards_gradients() ? program::no_buffer : states_.gradients, entry.offset,
+               entry.count());
+}
+
+Range Parameters::range(int layer_of_stage) const {
+  const Parameter& first = parameters_[index(layer_of_stage, layer_tensors.front())];
+  const Parameter& last = parameters_[index(layer_of_stage, layer_tensors.back())];
+  return {.offset = first.offset, .count = last.offset + last.count() - first.offset};
+}
+
+Range Parameters::vocabulary_range() const {
+  return {.offset = parameters_.front().offset, .count = parameters_.front().count()};
+}
+
+const Bucket& Parameters::bucket_of(const Slice& gradient) const {
+  const auto after = std::ranges::upper_bound(buckets_, gradient.offset, {}, &Bucket::offset);
+  return *std::prev(after);
 }
 
 const Bucket* Parameters::completed_by(const Slice& gradient) const {
-  const auto found = std::find_if(buckets_.begin(), buckets_.end(), [&](const Bucket& bucket) {
-    return parameters_[bucket.last].offset == gradient.offset;
-  });
-  return found == buckets_.end() ? nullptr : &*found;
+  const Bucket& bucket = bucket_of(gradient);
+  return parameters_[bucket.last].offset == gradient.offset ? &bucket : nullptr;
 }
 
 Slice Parameters::gradient(const Bucket& bucket) const {
-  return slice(gradients_, bucket.offset, bucket.count);
+  return slice(states_.gradients, bucket.offset, bucket.count);
 }
 
-void Parameters::emit_updates(Builder& builder, double tokens) const {
-  builder.at({.phase = program::Phase::optimizer});
-  for (std::size_t i = 0; i < buckets_.size(); ++i) {
-    const auto part = [&](program::BufferId buffer) {
-      return slice(buffer, buckets_[i].offset, buckets_[i].count);
-    };
-    builder.emit(0, program::Update{.optimizer = optimizer_,
-                                    .weight = part(weights_),
-                                    .master = part(masters_),
-                                    .gradient = part(gradients_),
-                                    .moment1 = part(moment1_),
-                                    .moment2 = part(moment2_),
-                                    .powers = slice(powers_, 2 * i, 2),
-                                    .gradient_scale = 1.0 / tokens,
-                                    .rate = rate_,
-                                    .epsilon = epsilon_});
+Slice Parameters::weight(const Bucket& bucket) const {
+  return slice(states_.weights, bucket.offset, bucket.count);
+}
+
+program::Update Parameters::update(std::size_t bucket, double tokens) const {
+  return {.optimizer = optimizer_,
+          .powers = flat(states_.powers, 2 * bucket, 2),
+          .gradient_scale = 1.0 / tokens,
+          .rate = rate_,
+          .epsilon = epsilon_};
+}
+
+void Parameters::gather_observed(Builder& builder, program::BufferId from,
+                                 program::BufferId to) const {
+  const bool is_whole = builder.buffer(from).count == count();
+  for (const Bucket& bucket : buckets_) {
+    Slice mine = is_whole ? own_part(flat(from, bucket.offset, bucket.count), plan_.shards)
+                          : part(from, bucket);
+    program::BufferId copy = program::no_buffer;
+    if (builder.buffer(from).space != program::Space::device) {  // what travels is on the device
+      copy = builder.allocate(
+          {.dtype = builder.buffer(from).dtype, .role = Role::workspace, .count = mine.count});
+      copy_flat(builder, 0, mine, builder.whole(copy));
+      mine = builder.whole(copy);
+    }
+    builder.emit(0, program::Collective{.kind = program::CollectiveKind::all_gather,
+                                        .axes = mesh::Axis::dp,
+                                        .send = mine,
+                                        .receive = flat(to, bucket.offset, bucket.count)});
+    if (copy != program::no_buffer) builder.release(copy);
   }
 }
 
 void Parameters::observe(Builder& builder) const {
+  builder.at({.phase = program::Phase::optimizer});
+  program::BufferId gradients = states_.gradients;
+  program::BufferId weights =
+      states_.masters == program::no_buffer ? states_.weights : states_.masters;
+  if (observed_gradients_ != program::no_buffer) {
+    gather_observed(builder, gradients, observed_gradients_);
+    gradients = observed_gradients_;
+  }
+  if (observed_weights_ != program::no_buffer) {
+    gather_observed(builder, weights, observed_weights_);
+    weights = observed_weights_;
+  }
   for (const Parameter& entry : parameters_) {
-    builder.observe(entry.name + ".gradient", slice(gradients_, entry.offset, entry.count()),
-                    entry.shard);
-    builder.observe(
-        entry.name + ".weight",
-        slice(masters_ == program::no_buffer ? weights_ : masters_, entry.offset, entry.count()),
-        entry.shard);
+    const std::string& name = entry.observed_in.empty() ? entry.name : entry.observed_in;
+    Shard shard = entry.shard;
+    shard.base += entry.observed_base;
+    if (!follows_) {
+      builder.observe(name + ".gradient", slice(gradients, entry.offset, entry.count()), shard);
+    }
+    // A narrow weight is too coarse to show how little it changes: its master does.
+    if (follows_ && has_master_type_) continue;
+    builder.observe(name + ".weight", slice(weights, entry.offset, entry.count()), shard);
   }
 }
 

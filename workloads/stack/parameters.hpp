@@ -10,6 +10,7 @@
 
 #include "program/builder.hpp"
 #include "workloads/stack/geometry.hpp"
+#include "workloads/stack/state_plan.hpp"
 
 namespace isoscale::workloads::stack {
 
@@ -24,6 +25,11 @@ struct Parameter {
   std::uint64_t rows = 0, columns = 0, offset = 0;
   program::Shard shard;
   std::uint64_t fan_in = 0;  ///< of the global tensor
+  bool of_expert = false;    ///< ranks along ep have others, and do not share its gradient
+  /// The tensor that it is observed as a part of, and where in it; "" = by itself. The same tensor
+  /// of all experts of a layer is one: an expert alone may get no token, and its weights stay.
+  std::string observed_in{};
+  std::uint64_t observed_base = 0;
   [[nodiscard]] std::uint64_t count() const { return rows * columns; }
 };
 
@@ -31,13 +37,38 @@ struct Parameter {
 struct Bucket {
   std::uint64_t offset = 0, count = 0;  ///< elements of the flat buffers
   std::size_t last = 0;                 ///< index of its last parameter
+  std::uint64_t padding = 0;            ///< of the count, elements at its end of no parameter
+  bool of_expert = false;               ///< of all its parameters
 };
 
-/// The parameters of one stage on one rank, in the order backward produces their gradients.
+/// The parameters of one stage on one rank, in the order backward produces their gradients; those
+/// of experts come after all others.
 [[nodiscard]] std::vector<Parameter> parameters_of(const Geometry& geometry);
 /// A bucket is closed by the parameter that fills it to `bucket` bytes of `element` bytes each.
 [[nodiscard]] std::vector<Bucket> buckets_of(const std::vector<Parameter>& parameters,
                                              std::uint64_t bucket, std::uint64_t element);
+
+/// Makes room behind each bucket so that it can be cut into `parts` equal parts.
+void pad_buckets(std::vector<Parameter>& parameters, std::vector<Bucket>& buckets,
+                 std::uint64_t parts);
+
+/// Consecutive elements of the flat buffers.
+struct Range {
+  std::uint64_t offset = 0, count = 0;
+  [[nodiscard]] std::uint64_t end() const { return offset + count; }
+};
+
+/// The flat buffers. What is sharded holds this rank's part of each bucket only, at 1/dp of the
+/// bucket's offset.
+struct States {
+  program::BufferId weights = program::no_buffer;
+  program::BufferId gradients = program::no_buffer;
+  program::BufferId masters = program::no_buffer;
+  program::BufferId moment1 = program::no_buffer, moment2 = program::no_buffer;
+  program::BufferId powers = program::no_buffer;
+  /// Of the largest bucket, where buckets of gradients or weights are whole for a while only.
+  program::BufferId gradient_slot = program::no_buffer, weight_slot = program::no_buffer;
+};
 
 /// Weights, gradients, master copy and optimizer state as flat buffers in one order.
 class Parameters {
@@ -45,27 +76,61 @@ class Parameters {
   /// Allocates and, in the setup section, fills them from the seed.
   Parameters(program::Builder& builder, const Geometry& geometry, const Request& request);
 
+  /// Where all weights, or gradients, of a stage have a buffer of their own; where they have not,
+  /// a slice of none that says which of them is meant.
   [[nodiscard]] program::Slice weight(int layer_of_stage, Tensor tensor) const;
   [[nodiscard]] program::Slice gradient(int layer_of_stage, Tensor tensor) const;
+  /// Of an expert of this rank; tensor is up or down.
+  [[nodiscard]] program::Slice expert_weight(int layer_of_stage, Tensor tensor, int expert) const;
+  [[nodiscard]] program::Slice expert_gradient(int layer_of_stage, Tensor tensor, int expert) const;
   [[nodiscard]] program::Slice vocabulary_weight() const;
   [[nodiscard]] program::Slice vocabulary_gradient() const;
+
+  [[nodiscard]] const StatePlan& plan() const { return plan_; }
+  [[nodiscard]] const States& states() const { return states_; }
+  [[nodiscard]] std::uint64_t largest_bucket() const;  ///< elements
+  /// The elements of a layer, or of the vocabulary projection.
+  [[nodiscard]] Range range(int layer_of_stage) const;
+  [[nodiscard]] Range vocabulary_range() const;
+  /// The bucket that holds this gradient.
+  [[nodiscard]] const Bucket& bucket_of(const program::Slice& gradient) const;
 
   [[nodiscard]] const std::vector<Bucket>& buckets() const { return buckets_; }
   /// The buckets that are complete once this gradient has its last contribution.
   [[nodiscard]] const Bucket* completed_by(const program::Slice& gradient) const;
   [[nodiscard]] program::Slice gradient(const Bucket& bucket) const;
+  [[nodiscard]] program::Slice weight(const Bucket& bucket) const;
 
-  /// One optimizer op per bucket; gradients are sums over `tokens` tokens.
-  void emit_updates(program::Builder& builder, double tokens) const;
+  /// This rank's part of a bucket in a flat buffer of `buffer`'s states: all of it unless sharded.
+  [[nodiscard]] program::Slice part(program::BufferId buffer, const Bucket& bucket) const;
+  /// The update of a bucket, without its slices; gradients are sums over `tokens` tokens.
+  [[nodiscard]] program::Update update(std::size_t bucket, double tokens) const;
+  /// Observes gradients and weights, which are gathered for it where they are sharded.
   void observe(program::Builder& builder) const;
 
  private:
-  [[nodiscard]] const Parameter& find(int layer_of_stage, Tensor tensor) const;
+  [[nodiscard]] std::size_t index(int layer_of_stage, Tensor tensor, int expert = 0) const;
   [[nodiscard]] program::Slice slice(program::BufferId buffer, std::uint64_t offset,
                                      std::uint64_t count) const;
+  [[nodiscard]] std::uint64_t count() const {
+    return buckets_.back().offset + buckets_.back().count;
+  }
+  void allocate(program::Builder& builder, const Types& types);
   void fill(program::Builder& builder, std::uint64_t seed) const;
+  /// Draws the parameters `first` ... `last` into a buffer that begins at `base` of the flat ones.
+  void draw(program::Builder& builder, std::uint64_t seed, program::BufferId into,
+            std::uint64_t base, Range of) const;
+  /// Draws each bucket into `scratch`, whole or one bucket after the other, and keeps this rank's
+  /// part of it.
+  void draw_parts(program::Builder& builder, std::uint64_t seed, program::BufferId into,
+                  program::BufferId scratch) const;
+  void gather_observed(program::Builder& builder, program::BufferId from,
+                       program::BufferId to) const;
 
   bool has_vocabulary_;
+  bool follows_;  ///< the weights: another rank updates them and has what that takes
+  bool has_master_type_;
+  int layers_, experts_;  ///< of this rank
   program::Optimizer optimizer_;
   /// Adam divides by sqrt(v) + epsilon. Under verification epsilon is far above any gradient, so
   /// that updates are smooth: else the sign of a gradient near 0 decides, and rounding decides
@@ -74,10 +139,11 @@ class Parameters {
   double rate_;
   std::vector<Parameter> parameters_;
   std::vector<Bucket> buckets_;
-  program::BufferId weights_, gradients_;
-  program::BufferId masters_ = program::no_buffer;
-  program::BufferId moment1_ = program::no_buffer, moment2_ = program::no_buffer;
-  program::BufferId powers_ = program::no_buffer;
+  StatePlan plan_;
+  States states_;
+  /// Where states are sharded and the program is verified: all of them on each rank.
+  program::BufferId observed_gradients_ = program::no_buffer;
+  program::BufferId observed_weights_ = program::no_buffer;
 };
 
 /// A key for the values of one tensor, from the run's seed and the tensor's name.

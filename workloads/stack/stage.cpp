@@ -2,26 +2,31 @@
 // SPDX-License-Identifier: MIT
 #include "workloads/stack/stage.hpp"
 
-#include <fmt/format.h>
-
+#include <cstdint>
 #include <map>
-#include <optional>
+#include <numeric>
+#include <variant>
 #include <vector>
 
 #include "program/builder.hpp"
+#include "workloads/stack/deal.hpp"
+#include "workloads/stack/funnel.hpp"
 #include "workloads/stack/geometry.hpp"
+#include "workloads/stack/gradients.hpp"
+#include "workloads/stack/hand_overs.hpp"
 #include "workloads/stack/inputs.hpp"
 #include "workloads/stack/layer.hpp"
 #include "workloads/stack/options.hpp"
 #include "workloads/stack/parameters.hpp"
-#include "workloads/stack/schedule.hpp"
+#include "workloads/stack/stage_order.hpp"
+#include "workloads/stack/transport.hpp"
+#include "workloads/stack/updates.hpp"
+#include "workloads/stack/weights.hpp"
 
 namespace isoscale::workloads::stack {
 namespace {
 
 using program::BufferId;
-using program::Direction;
-using program::Phase;
 using program::Role;
 using program::Slice;
 
@@ -29,20 +34,18 @@ using program::Slice;
 /// reduction of gradient buckets over dp, and the update.
 class StageWriter {
  public:
-  StageWriter(const Request& request, int stage);
+  StageWriter(const Request& request, const mesh::Coordinates& at,
+              const std::vector<BufferId>& symmetric);
   [[nodiscard]] program::RankProgram write();
 
  private:
-  void forward(int microbatch);
-  void backward(int microbatch);
-  /// The messages that the action before needs sent and the one after needs received, grouped by
-  /// the peer: one exchange with the previous stage, one with the next.
-  void exchange(std::optional<Action> before, std::optional<Action> after);
-  void exchange_with(int offset, std::optional<BufferId> outgoing,
-                     std::optional<BufferId> incoming);
-  [[nodiscard]] BufferId receive_buffer(const Action& action);
-  void gradient_done(const Slice& gradient);
-  void reduce_gradients(const Bucket& bucket);
+  void act(const Action& action);
+  void forward(const Action& action);
+  /// Whole, or without the weight gradients.
+  void backward(const Action& action);
+  void weight_gradients(const Action& action);
+  [[nodiscard]] bool is_first(const Action& action) const;  ///< of the model's virtual stages
+  [[nodiscard]] bool is_last(const Action& action) const;
   void observe_output(int microbatch, BufferId output);
   void release_unless_kept(BufferId buffer);
   /// Of a layer, once nothing reads it again.
@@ -53,109 +56,154 @@ class StageWriter {
   Types types_;
   OptionReader options_;
   program::Builder builder_;
-  bool overlap_;
-  program::StreamId reduction_stream_ = 0;
   Parameters parameters_;
+  Weights weights_;
+  Gradients gradients_;
+  Updates updates_;
+  Funnel funnel_;
   Inputs inputs_;
   LayerWriter layers_;
-  std::map<int, BufferId> stage_inputs_;     ///< by microbatch: received, copied or resident
-  std::map<int, BufferId> stage_outputs_;    ///< by microbatch: what the last layer or logits gave
-  std::map<int, BufferId> head_inputs_;      ///< by microbatch: input of the output projection
-  std::map<int, BufferId> stage_gradients_;  ///< by microbatch: received gradient of the output
-  std::optional<BufferId> outgoing_;         ///< what the last action left to be sent
+  HandOvers hand_overs_;
+  std::map<int, BufferId> outputs_;      ///< by microbatch: what the last layer or logits gave
+  std::map<int, BufferId> head_inputs_;  ///< by microbatch: input of the output projection
 };
 
-StageWriter::StageWriter(const Request& request, int stage)
+StageWriter::StageWriter(const Request& request, const mesh::Coordinates& at,
+                         const std::vector<BufferId>& symmetric)
     : request_(request),
-      g_(request, stage),
+      g_(request, at),
       types_(types_of(request.precision)),
       options_(option_table(), request.options),
-      builder_(request.mesh),
-      overlap_(options_.is("overlap", "on")),
+      builder_(request.mesh, symmetric),
       parameters_(builder_, g_, request),
+      weights_(builder_, g_, parameters_),
+      gradients_(builder_, g_, parameters_, request),
+      updates_(builder_, parameters_),
+      funnel_(builder_, g_, types_, request),
       inputs_(builder_, g_, types_, request),
-      layers_(builder_, g_, types_, parameters_,
-              [this](const Slice& gradient) { gradient_done(gradient); }) {
-  if (overlap_ && request.mesh.dp > 1) reduction_stream_ = builder_.stream("dp");
-}
+      layers_(builder_, g_, types_, parameters_, weights_, gradients_, request),
+      hand_overs_(builder_, g_, types_) {}
 
 program::RankProgram StageWriter::write() {
   builder_.begin(program::Section::step);
-  const Schedule schedule =
-      options_.is("schedule", "gpipe") ? Schedule::gpipe : Schedule::one_f_one_b;
-  const std::vector<Action> actions = actions_of(schedule, g_.stage, g_.stages, g_.microbatches);
-  exchange(std::nullopt, actions.front());
-  for (std::size_t i = 0; i < actions.size(); ++i) {
-    if (actions[i].pass == Pass::forward) {
-      forward(actions[i].microbatch);
+  for (const StageStep& step : steps_of(g_.pipeline, g_.stage)) {
+    if (const auto* action = std::get_if<Action>(&step)) {
+      act(*action);
     } else {
-      backward(actions[i].microbatch);
+      hand_overs_.write(std::get<HandOver>(step));
     }
-    exchange(actions[i], i + 1 < actions.size() ? std::optional{actions[i + 1]} : std::nullopt);
   }
-  if (request_.mesh.dp > 1 && !overlap_) {
-    for (const Bucket& bucket : parameters_.buckets()) reduce_gradients(bucket);
-  }
-  const double tokens = static_cast<double>(g_.tokens) * g_.microbatches * request_.mesh.dp;
-  parameters_.emit_updates(builder_, tokens);
+  gradients_.finish();
+  // Along cp and ep ranks have parts of the same samples.
+  const double tokens =
+      static_cast<double>(g_.tokens) * g_.all_microbatches * (g_.replicas / request_.mesh.dp);
+  funnel_.reduce(parameters_);
+  if (!follows(g_, request_)) updates_.write(tokens);
+  funnel_.broadcast(parameters_);
   if (request_.keep == Keep::observables) parameters_.observe(builder_);
   return builder_.finish();
 }
 
-void StageWriter::forward(int microbatch) {
-  if (g_.first_stage()) stage_inputs_[microbatch] = inputs_.take(microbatch);
-  BufferId activation = stage_inputs_.at(microbatch);
-  const bool sends = !g_.last_stage();
-  for (int layer = 0; layer < g_.layers; ++layer) {
-    const bool is_last = layer + 1 == g_.layers;
-    const bool is_kept = is_last ? !sends : layers_.keeps_inputs();
-    const BufferId input = activation;
-    activation =
-        layers_.forward(layer, microbatch, input, is_kept ? Role::activation : Role::workspace);
-    if (!layers_.keeps_inputs()) release_input(layer, microbatch);
+void StageWriter::act(const Action& action) {
+  switch (action.pass) {
+    case Pass::forward:
+      return forward(action);
+    case Pass::backward:
+    case Pass::input_gradient:
+      return backward(action);
+    case Pass::weight_gradient:
+      return weight_gradients(action);
   }
-  if (sends) {
-    outgoing_ = activation;
-    return;
-  }
-  if (g_.vocabulary > 0) {
-    head_inputs_[microbatch] = activation;
-    activation = layers_.vocabulary_forward(microbatch, activation);
-  }
-  stage_outputs_[microbatch] = activation;
-  if (request_.keep == Keep::observables) observe_output(microbatch, activation);
 }
 
-void StageWriter::backward(int microbatch) {
+bool StageWriter::is_first(const Action& action) const {
+  return g_.pipeline.virtual_stage(g_.stage, action.chunk) == 0;
+}
+
+bool StageWriter::is_last(const Action& action) const {
+  return g_.pipeline.virtual_stage(g_.stage, action.chunk) + 1 == g_.pipeline.virtual_stages();
+}
+
+void StageWriter::forward(const Action& action) {
+  const int microbatch = action.microbatch;
+  const LayerRange layers = g_.layers_of(action.chunk);
+  const bool sends = !is_last(action);
+  BufferId activation = is_first(action) ? inputs_.take(microbatch) : hand_overs_.take(action);
+  for (int layer = layers.first; layer < layers.end(); ++layer) {
+    const bool is_last_layer = layer + 1 == layers.end();
+    const bool is_kept = is_last_layer ? !sends : layers_.keeps_inputs();
+    const BufferId input = activation;
+    weights_.before(layer);
+    activation =
+        layers_.forward(layer, microbatch, input, is_kept ? Role::activation : Role::workspace);
+    weights_.after();
+    if (!layers_.keeps_inputs()) release_input(layer, microbatch);
+  }
+  if (sends) return hand_overs_.leave(action, activation);
+  if (g_.vocabulary > 0) {
+    head_inputs_[microbatch] = activation;
+    weights_.before(LayerWriter::vocabulary_layer);
+    activation = layers_.vocabulary_forward(microbatch, activation);
+    weights_.after();
+  }
+  outputs_[microbatch] = activation;
+  if (request_.keep == Keep::observables) observe_output(microbatch, activation);
+  if (!funnel_.is_on()) return;
+  funnel_.gather_output(microbatch, activation);
+  release_unless_kept(activation);
+}
+
+void StageWriter::backward(const Action& action) {
+  const int microbatch = action.microbatch;
+  const LayerRange layers = g_.layers_of(action.chunk);
+  layers_.put_off_weight_gradients(action.pass == Pass::input_gradient);
   BufferId gradient = program::no_buffer;
   LayerWriter::Ownership ownership = LayerWriter::Ownership::released;
-  if (!g_.last_stage()) {
-    gradient = stage_gradients_.at(microbatch);
+  if (is_last(action) && funnel_.is_on()) {
+    outputs_[microbatch] = funnel_.loss_gradient(microbatch);
+  }
+  if (!is_last(action)) {
+    gradient = hand_overs_.take(action);
   } else if (g_.vocabulary > 0) {
-    const BufferId head_input = head_inputs_.at(microbatch);
-    gradient = layers_.vocabulary_backward(microbatch, head_input, stage_outputs_.at(microbatch));
-    release_unless_kept(stage_outputs_.at(microbatch));
-    builder_.release(head_input);
+    const BufferId head_input = head_inputs_.at(microbatch), logits = outputs_.at(microbatch);
+    weights_.before(LayerWriter::vocabulary_layer);
+    gradient = layers_.vocabulary_backward(microbatch, head_input, logits);
+    weights_.after();
+    layers_.after_weight_gradients(LayerWriter::vocabulary_layer, microbatch, [=, this] {
+      release_unless_kept(logits);
+      builder_.release(head_input);
+    });
   } else {
-    gradient = stage_outputs_.at(microbatch);  // loss = 1/2 |Y|^2, so dY is Y
+    gradient = outputs_.at(microbatch);  // loss = 1/2 |Y|^2, so dY is Y
     if (request_.keep == Keep::observables) ownership = LayerWriter::Ownership::kept;
   }
-  for (int layer = g_.layers; layer-- > 0;) {
-    const InputGradient order = layer == 0 ? InputGradient::last : InputGradient::first;
+  for (int layer = layers.end(); layer-- > layers.first;) {
+    const InputGradient order = layer == layers.first ? InputGradient::last : InputGradient::first;
+    weights_.before(layer);
     gradient = layers_.backward(layer, microbatch, gradient, ownership, order);
+    weights_.after();
     ownership = LayerWriter::Ownership::released;
-    if (layers_.keeps_inputs()) release_input(layer, microbatch);
-    layers_.forget(layer, microbatch);
+    layers_.after_weight_gradients(layer, microbatch, [=, this] {
+      if (layers_.keeps_inputs()) release_input(layer, microbatch);
+      layers_.forget(layer, microbatch);
+    });
   }
-  if (g_.first_stage()) {
-    // Would go on into an embedding; no weight gradient depends on it, so it is compared itself.
-    if (request_.keep == Keep::observables) {
-      builder_.observe("input.gradient", builder_.whole(gradient),
-                       sample_shard(g_, microbatch, g_.hidden, g_.hidden));
-    }
-    release_unless_kept(gradient);
-  } else {
-    outgoing_ = gradient;
+  if (!is_first(action)) return hand_overs_.leave(action, gradient);
+  // Would go on into an embedding; no weight gradient depends on it, so it is compared itself.
+  if (request_.keep == Keep::observables) {
+    builder_.observe("input.gradient", builder_.whole(gradient),
+                     sample_shard(g_, microbatch, g_.hidden, g_.hidden));
+  }
+  release_unless_kept(gradient);
+}
+
+void StageWriter::weight_gradients(const Action& action) {
+  if (is_last(action) && g_.vocabulary > 0) {
+    layers_.weight_gradients(LayerWriter::vocabulary_layer, action.microbatch);
+  }
+  const LayerRange layers = g_.layers_of(action.chunk);
+  for (int layer = layers.end(); layer-- > layers.first;) {
+    layers_.weight_gradients(layer, action.microbatch);
   }
 }
 
@@ -168,87 +216,23 @@ void StageWriter::release_input(int layer, int microbatch) {
   }
 }
 
-void StageWriter::exchange(std::optional<Action> before, std::optional<Action> after) {
-  std::optional<BufferId> to_previous, to_next, from_previous, from_next;
-  if (before && outgoing_) {
-    (before->pass == Pass::forward ? to_next : to_previous) = outgoing_;
-    outgoing_.reset();
-  }
-  if (after && after->pass == Pass::forward && !g_.first_stage()) {
-    from_previous = receive_buffer(*after);
-  }
-  if (after && after->pass == Pass::backward && !g_.last_stage()) {
-    from_next = receive_buffer(*after);
-  }
-  // What is sent goes first: played inline, the pipeline then resolves from its last stage back.
-  const program::Place at{
-      .phase = before ? (before->pass == Pass::forward ? Phase::forward : Phase::backward)
-                      : Phase::forward,
-      .layer = -1,
-      .microbatch = before ? before->microbatch : after->microbatch};
-  builder_.at(at);
-  if (to_next) {
-    exchange_with(+1, to_next, from_next);
-    exchange_with(-1, std::nullopt, from_previous);
-  } else if (to_previous) {
-    exchange_with(-1, to_previous, from_previous);
-    exchange_with(+1, std::nullopt, from_next);
-  } else {
-    exchange_with(-1, std::nullopt, from_previous);
-    exchange_with(+1, std::nullopt, from_next);
-  }
-}
-
-void StageWriter::exchange_with(int offset, std::optional<BufferId> outgoing,
-                                std::optional<BufferId> incoming) {
-  program::Exchange exchange;
-  const auto add = [&](Direction direction, std::optional<BufferId> buffer) {
-    if (!buffer) return;
-    exchange.transfers.push_back({.direction = direction,
-                                  .axis = mesh::Axis::pp,
-                                  .offset = offset,
-                                  .slice = builder_.whole(*buffer)});
-  };
-  add(Direction::send, outgoing);
-  add(Direction::receive, incoming);
-  if (exchange.transfers.empty()) return;
-  builder_.emit(builder_.stream(offset > 0 ? "pp_next" : "pp_prev"), std::move(exchange));
-  if (outgoing) builder_.release(*outgoing);
-}
-
-BufferId StageWriter::receive_buffer(const Action& action) {
-  const bool forward = action.pass == Pass::forward;
-  const BufferId buffer = layers_.new_buffer(
-      g_.activation(), forward ? Role::activation : Role::workspace, action.microbatch);
-  (forward ? stage_inputs_ : stage_gradients_)[action.microbatch] = buffer;
-  return buffer;
-}
-
-void StageWriter::gradient_done(const Slice& gradient) {
-  if (request_.mesh.dp == 1 || !overlap_) return;
-  if (const Bucket* bucket = parameters_.completed_by(gradient)) reduce_gradients(*bucket);
-}
-
-void StageWriter::reduce_gradients(const Bucket& bucket) {
-  const program::Place place = builder_.place();
-  builder_.at({.phase = Phase::gradient_reduction, .layer = place.layer, .microbatch = -1});
-  const Slice slice = parameters_.gradient(bucket);
-  builder_.emit(reduction_stream_,
-                program::Collective{.kind = program::CollectiveKind::all_reduce,
-                                    .axes = {mesh::Axis::cp, mesh::Axis::ep, mesh::Axis::dp},
-                                    .send = slice,
-                                    .receive = slice});
-  builder_.at(place);
-}
-
 void StageWriter::observe_output(int microbatch, BufferId output) {
   // Global element (sample, position, column); samples are numbered [dp][microbatch][in
   // microbatch].
-  const auto tp = static_cast<std::uint64_t>(g_.tp);
-  const std::uint64_t columns = g_.vocabulary > 0 ? g_.vocabulary : g_.hidden;
-  const std::uint64_t whole = g_.vocabulary > 0 ? columns * tp : columns;
-  builder_.observe(g_.vocabulary > 0 ? "logits" : "output", builder_.whole(output),
-                   sample_shard(g_, microbatch, columns, whole));
+  if (g_.vocabulary == 0) {
+    builder_.observe("output", builder_.whole(output),
+                     sample_shard(g_, microbatch, g_.hidden, g_.hidden));
+    return;
+  }
+  const std::uint64_t columns = g_.vocabulary, row = g_.microbatch * columns;
+  std::uint64_t done = 0;
+  for (const Positions& positions : inner_positions(g_)) {
+    builder_.observe("logits",
+                     {.buffer = output, .offset = done * row, .count = positions.count * row},
+                     position_shard(g_, microbatch, columns,
+                                    columns * static_cast<std::uint64_t>(g_.tp), positions));
+    done += positions.count;
+  }
 }
 
 void StageWriter::release_unless_kept(BufferId buffer) {
@@ -257,9 +241,40 @@ void StageWriter::release_unless_kept(BufferId buffer) {
 
 }  // namespace
 
-program::RankProgram build_stage(const Request& request, int stage) {
-  if (types_of(request.precision).casts_operands()) require_fp8_extents({request, stage});
-  return StageWriter{request, stage}.write();
+mesh::AxisSet program_axes(const Request& request) {
+  const OptionReader options{option_table(), request.options};
+  // On a ring every rank multiplies its own rows first, so the logits that verification reads stand
+  // in an order of its own.
+  const bool reads_rotated = options.is("ring", "on") && options.is("vocabulary", "on") &&
+                             request.keep == Keep::observables;
+  if (options.integer("experts") > 0) {  // other samples go other ways
+    return {mesh::Axis::cp, mesh::Axis::ep, mesh::Axis::dp, mesh::Axis::pp};
+  }
+  const bool replicas_differ =
+      options.is("strategy", "funnel") || !options.is("partition", "equal");
+  std::uint8_t axes = mesh::AxisSet{mesh::Axis::pp}.bits();
+  if (reads_rotated) axes |= mesh::AxisSet{mesh::Axis::tp}.bits();
+  if (replicas_differ) axes |= mesh::AxisSet{mesh::Axis::dp}.bits();
+  return mesh::AxisSet::from_bits(axes);
+}
+
+std::vector<int> replica_programs(const Request& request) {
+  const OptionReader options{option_table(), request.options};
+  std::vector<int> result(static_cast<std::size_t>(request.mesh.dp), 1);
+  if (options.integer("experts") > 0) {
+    std::iota(result.begin(), result.end(), 0);
+    return result;
+  }
+  if (!options.is("strategy", "funnel")) return alike_replicas(request);
+  result.front() = 0;
+  return result;
+}
+
+program::RankProgram build_stage(const Request& request, const mesh::Coordinates& at) {
+  if (types_of(request.precision).casts_operands()) require_fp8_extents({request, at});
+  return with_transport(request, [&](const std::vector<BufferId>& symmetric) {
+    return StageWriter{request, at, symmetric}.write();
+  });
 }
 
 }  // namespace isoscale::workloads::stack

@@ -38,6 +38,10 @@ void launch(const FillCall& call, cudaStream_t stream) { check(start(call, strea
 void launch(const AddCall& call, cudaStream_t stream) { check(start(call, stream)); }
 void launch(const CastCall& call, cudaStream_t stream) { check(start(call, stream)); }
 void launch(const UpdateCall& call, cudaStream_t stream) { check(start(call, stream)); }
+void launch(const SelectCall& call, cudaStream_t stream) { check(start(call, stream)); }
+void launch(const SpreadCall& call, cudaStream_t stream) { check(start(call, stream)); }
+void launch(const RowsCall& call, cudaStream_t stream) { check(start(call, stream)); }
+void launch(const PutCall& call, cudaStream_t stream) { check(start(call, stream)); }
 
 void launch(const HostFillCall& call, cudaStream_t stream) {
   FillCall fill = call.fill;

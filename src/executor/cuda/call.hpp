@@ -8,6 +8,9 @@
 
 #include "executor/cuda/gemm_plan.hpp"
 #include "executor/cuda/kernels/kernels.hpp"
+#include "executor/cuda/kernels/lists.hpp"
+#include "executor/cuda/kernels/put.hpp"
+#include "executor/cuda/layer_call.hpp"
 #include "executor/cuda/memory_advice.hpp"
 #include "executor/cuda/nccl_call.hpp"
 #include "executor/strided_copy.hpp"
@@ -23,6 +26,10 @@ void launch(const FillCall& call, cudaStream_t stream);
 void launch(const AddCall& call, cudaStream_t stream);
 void launch(const CastCall& call, cudaStream_t stream);
 void launch(const UpdateCall& call, cudaStream_t stream);
+void launch(const SelectCall& call, cudaStream_t stream);
+void launch(const SpreadCall& call, cudaStream_t stream);
+void launch(const RowsCall& call, cudaStream_t stream);
+void launch(const PutCall& call, cudaStream_t stream);
 
 /// A fill of host memory: by the same kernel into GPU memory, then copied, so that every element is
 /// what it would be there.
@@ -35,6 +42,8 @@ struct HostFillCall {
 void launch(const HostFillCall& call, cudaStream_t stream);
 
 using Call = std::variant<GemmCall, CollectiveCall, ExchangeCall, StridedCopy, AddCall, CastCall,
-                          FillCall, HostFillCall, UpdateCall, AdviseCall>;
+                          FillCall, HostFillCall, UpdateCall, NormCall, NormGradientCall,
+                          ActivationCall, ActivationGradientCall, SoftmaxCall, SoftmaxGradientCall,
+                          SelectCall, SpreadCall, RowsCall, PutCall, AdviseCall>;
 
 }  // namespace isoscale::executor::cuda

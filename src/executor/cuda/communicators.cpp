@@ -107,9 +107,12 @@ ncclComm_t Communicators::collective(mesh::AxisSet axes, program::StreamId strea
 }
 
 ncclComm_t Communicators::link(const LinkKind& kind) const {
+  return all_[plan_.collectives.size() + link_number(kind)].get();
+}
+
+std::size_t Communicators::link_number(const LinkKind& kind) const {
   const auto found = std::ranges::lower_bound(plan_.links, plan_.carrier(kind));
-  return all_[plan_.collectives.size() + static_cast<std::size_t>(found - plan_.links.begin())]
-      .get();
+  return static_cast<std::size_t>(found - plan_.links.begin());
 }
 
 units::Bytes Communicators::connect_bytes(int ranks) {

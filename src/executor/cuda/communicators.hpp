@@ -81,6 +81,9 @@ class Communicators {
 
   [[nodiscard]] ncclComm_t collective(mesh::AxisSet axes, program::StreamId stream) const;
   [[nodiscard]] ncclComm_t link(const LinkKind& kind) const;
+  /// The number of what carries a link, alike on all ranks, below link_count().
+  [[nodiscard]] std::size_t link_number(const LinkKind& kind) const;
+  [[nodiscard]] std::size_t link_count() const { return plan_.links.size(); }
   /// Collective: the first call on each, which makes its connections. `scratch` is at least
   /// connect_bytes of device memory. Throws NcclError when a call takes longer than the limit; what
   /// NCCL itself waits for while it connects has no bound.

@@ -11,6 +11,8 @@
 #include "executor/cuda/cuda.hpp"
 #include "executor/cuda/device.hpp"
 #include "executor/cuda/session.hpp"
+#include "executor/cuda/symmetric.hpp"
+#include "executor/transports.hpp"
 #include "system/facts.hpp"
 #include "system/gpu_facts.hpp"
 
@@ -33,6 +35,7 @@ using cuda::gives_advice;
 using cuda::Memory;
 using cuda::moves_pages;
 using cuda::PreparedProgram;
+using cuda::Puts;
 using cuda::Registrations;
 using cuda::SessionParts;
 using cuda::StreamPlayer;
@@ -100,6 +103,7 @@ Description description_of(const ChosenGpu& chosen) {
   description.memory_pool = chosen.is_shared ? MemoryPool::node : MemoryPool::rank;
   description.cores = static_cast<int>(system::machine_facts().bound_core_ids.size());
   description.shared_device = chosen.is_shared;
+  description.symmetric_problem = cuda::symmetric_problem(found.nccl, chosen);
 
   const system::NvmlLibrary nvml = system::NvmlLibrary::open();
   if (const auto facts = system::gpu_facts(nvml, gpu.uuid)) {
@@ -115,6 +119,17 @@ Description description_of(const ChosenGpu& chosen) {
   description.facts_text["nccl"] = nccl_text(found.nccl);
   description.facts_number["gpu_memory"] = static_cast<double>(gpu.memory.value());
   return description;
+}
+
+/// Of the arenas. The symmetric one is as large as that of the rank that needs most, and has room
+/// for the channels of puts.
+units::Bytes storage_of(const program::RankProgram& program, const Memory& memory) {
+  constexpr auto symmetric = static_cast<std::size_t>(program::Space::symmetric);
+  units::Bytes bytes{memory.arenas.symmetric().bytes};
+  for (std::size_t space = 0; space < program::space_count; ++space) {
+    if (space != symmetric) bytes += units::Bytes{program.arena_bytes[space]};
+  }
+  return bytes;
 }
 
 class CudaExecutor final : public Executor {
@@ -173,7 +188,10 @@ units::Seconds CudaExecutor::connect(const program::ProgramSet& set,
 std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
                                                const comm::Communicator& point,
                                                const SessionOptions& options) {
-  agreed(point, [&] { require_no_faults(options, "cuda"); });  // faults are of single ranks
+  agreed(point, [&] {
+    require_no_faults(options, "cuda");  // faults are of single ranks
+    require_transports(set, description_);
+  });
   const program::RankProgram& program = set.of(point.rank());
   // Declared in this order: memory must outlive the communicators that know it.
   std::unique_ptr<Memory> memory;
@@ -187,12 +205,18 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
       throw Unsupported("managed memory does not move between this GPU and the host on its own");
     }
     on_numa_node(options, [&] {
-      memory = std::make_unique<Memory>(set, point.rank(), options.registration);
+      memory = std::make_unique<Memory>(set, point.rank(), options.registration,
+                                        Puts::room(set, *communicators));
     });
     problems = gemm_problems(memory->resolver, program);
   });
+  Puts puts;
   agreed(point, [&] {
     registrations = Registrations{set, *communicators, memory->arenas, options.registration};
+  });
+  agreed(point, [&] {
+    cuda::require_symmetric(set, *communicators);
+    puts = Puts{set, *communicators, registrations, *memory};
   });
   choices_.decide(problems, point);
   say_what_was_chosen_anew(point);
@@ -200,16 +224,17 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
   SessionFacts facts;
   // Agreed upon too: where one rank cannot go on, all drop their communicators in the same way.
   PreparedProgram prepared;
-  agreed(point,
-         [&] { prepared = cuda::prepare(memory->resolver, program, *communicators, choices_); });
+  agreed(point, [&] {
+    prepared = cuda::prepare(memory->resolver, program, *communicators, puts, choices_);
+  });
   if (options_.nvtx == config::Nvtx::on) {
     const auto sections = program.sections();
     for (std::size_t i = 0; i < prepared.sections.size(); ++i) {
       prepared.sections[i].ranges = cuda::ranges_of(*sections[i]);
     }
   }
-  for (const std::uint64_t bytes : program.arena_bytes) facts.memory += units::Bytes{bytes};
-  facts.memory += prepared.scratch.bytes;
+  facts.memory = storage_of(program, *memory);
+  facts.memory += prepared.scratch.bytes + puts.bytes();
   facts.graph = options_.graph == config::Graph::on;
   facts.communicator_creation = creation;
   facts.gemm_choices = prepared.choices;
@@ -217,6 +242,7 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
   return std::make_unique<CudaSession>(SessionParts{.memory = std::move(memory),
                                                     .communicators = std::move(communicators),
                                                     .registrations = std::move(registrations),
+                                                    .puts = std::move(puts),
                                                     .program = std::move(prepared),
                                                     .player = StreamPlayer{program},
                                                     .graph = options_.graph,

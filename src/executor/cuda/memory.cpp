@@ -135,25 +135,34 @@ void Arenas::NcclTraits::free(type memory) noexcept {
 
 namespace {
 
-/// Those of a rank, and of the symmetric arena as much as any rank needs: windows are alike on all.
-std::array<std::uint64_t, program::space_count> arena_bytes(const program::ProgramSet& set,
-                                                            int rank) {
-  constexpr std::uint64_t alignment = 4096;  // of windows, and so of their sizes
-  auto bytes = set.of(rank).arena_bytes;
-  std::uint64_t& symmetric = bytes[static_cast<std::size_t>(program::Space::symmetric)];
+constexpr std::uint64_t window_alignment = 4096;  // of windows, and so of their sizes
+
+/// Bytes of the symmetric arena that programs use: as much as any rank needs, on all.
+std::uint64_t symmetric_bytes(const program::ProgramSet& set) {
+  std::uint64_t bytes = 0;
   for (const program::RankProgram& program : set.programs) {
-    symmetric = std::max(symmetric,
-                         program.arena_bytes[static_cast<std::size_t>(program::Space::symmetric)]);
+    bytes =
+        std::max(bytes, program.arena_bytes[static_cast<std::size_t>(program::Space::symmetric)]);
   }
-  symmetric = (symmetric + alignment - 1) / alignment * alignment;
+  return (bytes + window_alignment - 1) / window_alignment * window_alignment;
+}
+
+std::array<std::uint64_t, program::space_count> arena_bytes(const program::ProgramSet& set,
+                                                            int rank, units::Bytes behind) {
+  auto bytes = set.of(rank).arena_bytes;
+  const std::uint64_t extra =
+      (behind.value() + window_alignment - 1) / window_alignment * window_alignment;
+  bytes[static_cast<std::size_t>(program::Space::symmetric)] = symmetric_bytes(set) + extra;
   return bytes;
 }
 
 }  // namespace
 
-Memory::Memory(const program::ProgramSet& set, int rank, Registration registration)
-    : arenas(arena_bytes(set, rank), registration),
-      resolver(table, set.mesh, rank, arenas.pointers()) {
+Memory::Memory(const program::ProgramSet& set, int rank, Registration registration,
+               units::Bytes behind)
+    : arenas(arena_bytes(set, rank, behind), registration),
+      resolver(table, set.mesh, rank, arenas.pointers()),
+      symmetric_end(symmetric_bytes(set)) {
   const program::RankProgram& program = set.of(rank);
   table.buffers = program.buffers;
   table.arena_bytes = program.arena_bytes;

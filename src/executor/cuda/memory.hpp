@@ -58,9 +58,11 @@ class Arenas {
   base::Handle<FreeTraits> pageable_;
 };
 
-/// The storage of one rank's program, and the way from its slices to addresses.
+/// The storage of one rank's program, and the way from its slices to addresses. `behind` bytes are
+/// added to the symmetric arena for the executor's own use, at the same place on all ranks.
 struct Memory {
-  Memory(const program::ProgramSet& set, int rank, Registration registration);
+  Memory(const program::ProgramSet& set, int rank, Registration registration,
+         units::Bytes behind = units::Bytes{0});
   ~Memory() = default;
   Memory(const Memory&) = delete;
   Memory& operator=(const Memory&) = delete;
@@ -68,6 +70,7 @@ struct Memory {
   program::RankProgram table;  ///< buffers and arena sizes; what resolver reads
   Arenas arenas;
   Resolver resolver;
+  std::size_t symmetric_end;  ///< bytes of programs in the symmetric arena; alike on all ranks
 };
 
 }  // namespace isoscale::executor::cuda

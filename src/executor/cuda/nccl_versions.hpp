@@ -2,7 +2,35 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+// All that differs between versions of NCCL; no other file asks for the version.
+
 #include <nccl.h>
+
+#include <cstddef>
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
+#include <nccl_device.h>
+#endif
+
+#if defined(__CUDACC__)  // of kernels: the compiler of these does not take what the host includes
+
+#include <cstddef>
+
+namespace isoscale::executor::cuda {
+
+/// Where a window of rank `peer` of its communicator lies for this GPU, `offset` bytes into it.
+__device__ inline void* peer_address([[maybe_unused]] void* window,
+                                     [[maybe_unused]] std::size_t offset,
+                                     [[maybe_unused]] int peer) {
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
+  return ncclGetPeerPointer(static_cast<ncclWindow_t>(window), offset, peer);
+#else
+  return nullptr;  // never called: has_puts
+#endif
+}
+
+}  // namespace isoscale::executor::cuda
+
+#else
 
 #include <fmt/format.h>
 
@@ -15,7 +43,6 @@
 #include "program/buffer.hpp"
 #include "workloads/collective_algorithms.hpp"
 
-/// All that differs between versions of NCCL; no other file asks for the version.
 namespace isoscale::executor::cuda {
 
 static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0),
@@ -97,6 +124,28 @@ using NcclWindow = void*;
 }
 [[nodiscard]] inline ncclResult_t remove_window(ncclComm_t, NcclWindow) { return ncclSuccess; }
 #endif
+
+/// Ranks of a communicator, one after the other, whose windows this GPU has mapped: it loads from
+/// them and stores to them (NCCL's LSA team). Windows must have been made.
+struct Mapped {
+  int first = 0, count = 0;
+  [[nodiscard]] bool contains(int rank) const { return rank >= first && rank < first + count; }
+};
+// Kernels of one's own on windows, 2.28: transport=symmetric.
+inline constexpr int least_nccl_of_puts = NCCL_VERSION(2, 28, 0);
+inline constexpr bool has_puts = NCCL_VERSION_CODE >= least_nccl_of_puts;
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
+[[nodiscard]] inline Mapped mapped_ranks(ncclComm_t communicator, int rank) {
+  const ncclTeam_t team = ncclTeamLsa(communicator);
+  if (team.stride != 1) return {.first = rank, .count = 1};
+  return {.first = rank - team.rank, .count = team.nRanks};
+}
+#else
+[[nodiscard]] inline Mapped mapped_ranks(ncclComm_t, int rank) {
+  return {.first = rank, .count = 1};
+}
+#endif
+
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
 [[nodiscard]] inline ncclResult_t take_memory(void** to, std::size_t bytes) {
   return ncclMemAlloc(to, bytes);
@@ -150,3 +199,5 @@ inline void set_name([[maybe_unused]] ncclConfig_t& config,
 }
 
 }  // namespace isoscale::executor::cuda
+
+#endif

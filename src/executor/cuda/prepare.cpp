@@ -8,6 +8,9 @@
 #include <set>
 #include <utility>
 
+#include "base/error.hpp"
+#include "executor/cuda/prepare_layer_ops.hpp"
+#include "executor/cuda/prepare_list_op.hpp"
 #include "executor/cuda/prepare_op.hpp"
 #include "executor/describe.hpp"
 
@@ -26,6 +29,7 @@ Scratch take_scratch(const Resolver& resolver, const program::RankProgram& progr
                      const GemmChoices& choices) {
   std::array<std::uint64_t, program::max_streams> workspace{};
   std::uint64_t measured = 0;
+  std::vector<std::uint32_t> indices;
   for_each_op(program, [&](const program::Op& op, std::uint32_t /*index*/) {
     if (const auto* gemm = std::get_if<program::Gemm>(&op.payload)) {
       const std::uint64_t need = choices.of(gemm_problem(resolver, *gemm)).workspace.value();
@@ -35,6 +39,8 @@ Scratch take_scratch(const Resolver& resolver, const program::RankProgram& progr
       workspace[op.stream] = std::max(workspace[op.stream], need);
     } else if (const auto* cast = std::get_if<program::Cast>(&op.payload)) {
       measured += cast->scaling == program::CastScale::amax ? 1 : 0;
+    } else if (const auto* rows = std::get_if<program::Rows>(&op.payload)) {
+      indices.insert(indices.end(), rows->from.begin(), rows->from.end());
     }
   });
   constexpr std::uint64_t barrier_bytes = 256;
@@ -46,15 +52,21 @@ Scratch take_scratch(const Resolver& resolver, const program::RankProgram& progr
   }
   scratch.largest = allocate_device(units::Bytes{measured * sizeof(unsigned int)});
   scratch.barrier = allocate_device(units::Bytes{barrier_bytes});
+  scratch.indices = upload(indices);
+  scratch.bytes += units::Bytes{indices.size() * sizeof(std::uint32_t)};
   scratch.bytes += units::Bytes{measured * sizeof(unsigned int) + barrier_bytes};
   return scratch;
 }
 
 class Preparer {
  public:
-  Preparer(const Resolver& resolver, const Communicators& communicators, const GemmChoices& choices,
-           const Scratch& scratch)
-      : resolver_(resolver), communicators_(communicators), choices_(choices), scratch_(scratch) {}
+  Preparer(const Resolver& resolver, const Communicators& communicators, const Puts& puts,
+           const GemmChoices& choices, const Scratch& scratch)
+      : resolver_(resolver),
+        communicators_(communicators),
+        puts_(puts),
+        choices_(choices),
+        scratch_(scratch) {}
 
   PreparedSection section(const program::Program& section) {
     advanced_.clear();
@@ -127,6 +139,7 @@ class Preparer {
   }
 
   Call call(const program::Op& /*op*/, const program::Exchange& exchange) {
+    if (exchange.transport == program::Transport::symmetric) return puts_.of(exchange);
     return prepare_op(resolver_, exchange, communicators_);
   }
 
@@ -140,6 +153,12 @@ class Preparer {
     return prepare_op(resolver_, fill, scratch_.workspaces[op.stream].get());
   }
 
+  Call call(const program::Op& /*op*/, const program::Rows& rows) {
+    const auto* const indices = static_cast<const std::uint32_t*>(scratch_.indices.get());
+    const std::size_t first = std::exchange(indexed_, indexed_ + rows.from.size());
+    return prepare_op(resolver_, rows, indices + first);
+  }
+
   Call call(const program::Op& /*op*/, const program::Update& update) {
     const bool advances = update.optimizer == program::Optimizer::adam &&
                           advanced_.insert(resolver_.address(update.powers)).second;
@@ -148,12 +167,14 @@ class Preparer {
 
   const Resolver& resolver_;
   const Communicators& communicators_;
+  const Puts& puts_;
   const GemmChoices& choices_;
   const Scratch& scratch_;
   std::map<std::string, std::unique_ptr<GemmPlan>> plans_;  // by shape
   std::map<std::string, const GemmChoice*> in_use_;
   std::set<const std::byte*> advanced_;  // powers that an earlier update of the section advances
   std::size_t measured_ = 0;             // casts so far that measure
+  std::size_t indexed_ = 0;              // indices of the Rows ops so far
 };
 
 }  // namespace
@@ -162,6 +183,7 @@ void Scratch::abandon() noexcept {
   for (DeviceMemory& workspace : workspaces) static_cast<void>(workspace.release());
   static_cast<void>(largest.release());
   static_cast<void>(barrier.release());
+  static_cast<void>(indices.release());
 }
 
 std::vector<GemmProblem> gemm_problems(const Resolver& resolver,
@@ -176,10 +198,11 @@ std::vector<GemmProblem> gemm_problems(const Resolver& resolver,
 }
 
 PreparedProgram prepare(const Resolver& resolver, const program::RankProgram& program,
-                        const Communicators& communicators, const GemmChoices& choices) {
+                        const Communicators& communicators, const Puts& puts,
+                        const GemmChoices& choices) {
   PreparedProgram result;
   result.scratch = take_scratch(resolver, program, choices);
-  Preparer preparer{resolver, communicators, choices, result.scratch};
+  Preparer preparer{resolver, communicators, puts, choices, result.scratch};
   for (const program::Program* section : program.sections()) {
     result.sections.push_back(preparer.section(*section));
   }

@@ -10,6 +10,7 @@
 #include "executor/cuda/communicators.hpp"
 #include "executor/cuda/gemm_choice.hpp"
 #include "executor/cuda/memory.hpp"
+#include "executor/cuda/puts.hpp"
 #include "executor/cuda/ranges.hpp"
 
 namespace isoscale::executor::cuda {
@@ -41,6 +42,7 @@ struct Scratch {
   std::vector<units::Bytes> workspace_bytes;
   DeviceMemory largest;  ///< of casts that measure, one word each
   DeviceMemory barrier;  ///< what barriers reduce
+  DeviceMemory indices;  ///< of Rows ops, those of all sections one after the other
   units::Bytes bytes;    ///< all of it
 
   /// Forgets all without freeing: kernels may still use it, and freeing would wait for them.
@@ -64,7 +66,7 @@ struct PreparedProgram {
 };
 /// Throws base::Error that names the op when the device cannot play it. `choices` knows every GEMM.
 [[nodiscard]] PreparedProgram prepare(const Resolver& resolver, const program::RankProgram& program,
-                                      const Communicators& communicators,
+                                      const Communicators& communicators, const Puts& puts,
                                       const GemmChoices& choices);
 
 }  // namespace isoscale::executor::cuda

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log.hpp"
@@ -58,6 +59,11 @@ void Registrations::add_buffers(const std::vector<ncclComm_t>& communicators, co
     check(add_memory(communicator, area.memory, area.bytes, handle));
     buffers_.push_back({.communicator = communicator, .handle = handle});
   }
+}
+
+NcclWindow Registrations::window(ncclComm_t communicator) const {
+  const auto found = std::ranges::find(windows_, communicator, &Window::communicator);
+  return found == windows_.end() ? nullptr : found->window;
 }
 
 void Registrations::close() {

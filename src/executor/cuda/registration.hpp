@@ -24,6 +24,9 @@ class Registrations {
   Registrations(Registrations&& other) noexcept;
   Registrations& operator=(Registrations&& other) noexcept;
 
+  /// The window that a communicator has on the symmetric arena; null when it has none.
+  [[nodiscard]] NcclWindow window(ncclComm_t communicator) const;
+
   /// Throws NcclError.
   void close();
   /// Forgets all: the communicators are aborted.

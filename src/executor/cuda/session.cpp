@@ -28,10 +28,12 @@ CudaSession::~CudaSession() {
   graphs_.clear();
   if (failed_) {
     // Kernels may wait for peers for ever: what they use must outlive us.
+    parts_.puts.stop();
     parts_.registrations.abandon();
     parts_.communicators->abort();
     parts_.memory->arenas.abandon();
     parts_.program.scratch.abandon();
+    parts_.puts.abandon();
     return;
   }
   try {
@@ -129,6 +131,7 @@ std::optional<units::Seconds> CudaSession::estimate(program::Section section) {
   std::optional<units::Seconds> sum;
   for (const PreparedOp& op : parts_.program.section(section).ops) {
     if (std::holds_alternative<ExchangeCall>(op.call)) return std::nullopt;
+    if (std::holds_alternative<PutCall>(op.call)) return std::nullopt;
     const auto* const call = std::get_if<CollectiveCall>(&op.call);
     if (call == nullptr) continue;
     // NCCL has no model of messages.

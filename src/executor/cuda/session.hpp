@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "executor/cuda/player.hpp"
+#include "executor/cuda/puts.hpp"
 #include "executor/cuda/registration.hpp"
 #include "executor/executor.hpp"
 #include "executor/plugin.hpp"
@@ -21,6 +22,7 @@ struct SessionParts {
   std::unique_ptr<Memory> memory;
   std::unique_ptr<Communicators> communicators;
   Registrations registrations;
+  Puts puts;
   PreparedProgram program;
   StreamPlayer player;
   config::Graph graph = config::Graph::off;

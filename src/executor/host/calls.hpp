@@ -13,6 +13,8 @@
 #include <variant>
 #include <vector>
 
+#include "executor/host/layer_calls.hpp"
+#include "executor/host/list_calls.hpp"
 #include "executor/host/slowing.hpp"
 #include "executor/host/waiting.hpp"
 #include "executor/host/wide.hpp"
@@ -165,6 +167,15 @@ struct EmulatedUpdateCall {
 };
 void run(const EmulatedUpdateCall& call);
 
+/// What is left of a GEMM whose time passes without it: D, of zeros where it would not be added to.
+/// Nobody may read what storage held before: it need not be a number. Strides in bytes.
+struct ClearCall {
+  std::byte* d = nullptr;
+  std::size_t rows = 0, row_bytes = 0, batch = 1;
+  std::size_t row_stride = 0, batch_stride = 0;
+};
+void run(const ClearCall& call);
+
 /// An op that means nothing here.
 struct NoCall {};
 
@@ -172,7 +183,9 @@ struct SlowedCall;
 
 using Call = std::variant<GemmCall, CollectiveCall, ExchangeCall, CopyCall, AddCall, CastCall,
                           FillCall, UpdateCall, EmulatedGemmCall, EmulatedAddCall,
-                          EmulatedUpdateCall, NoCall, std::unique_ptr<SlowedCall>>;
+                          EmulatedUpdateCall, NormCall, NormGradientCall, ActivationCall,
+                          ActivationGradientCall, SoftmaxCall, SoftmaxGradientCall, SelectCall,
+                          SpreadCall, RowsCall, ClearCall, NoCall, std::unique_ptr<SlowedCall>>;
 
 /// An op that lasts longer than it has to, on purpose. A call of its own: where nothing is slowed,
 /// nothing looks whether it is.

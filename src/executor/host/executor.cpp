@@ -13,6 +13,7 @@
 #include "executor/host/host.hpp"
 #include "executor/host/memory.hpp"
 #include "executor/host/session.hpp"
+#include "executor/transports.hpp"
 #include "system/cgroup.hpp"
 #include "units/text.hpp"
 
@@ -78,6 +79,8 @@ class HostExecutor final : public Executor {
     description_.memory_free = system::memory_available(system::read_file);
     description_.memory_pool = MemoryPool::node;
     description_.cores = host::cores_of_this_rank(options.ranks_on_node);
+    description_.symmetric_problem =
+        "transport=symmetric needs NCCL's symmetric windows: --device cuda";
   }
 
   [[nodiscard]] const Description& describe() const override { return description_; }
@@ -89,6 +92,8 @@ class HostExecutor final : public Executor {
 
  private:
   [[nodiscard]] std::string reason_to_fold(std::size_t streams) const;
+  [[nodiscard]] Waiting waiting_of_all(std::size_t threads, const program::Faults& faults,
+                                       const comm::Communicator& point) const;
 
   HostOptions options_;
   int blas_threads_ = 0;
@@ -99,39 +104,50 @@ std::unique_ptr<Session> HostExecutor::prepare(const program::ProgramSet& set,
                                                const comm::Communicator& point,
                                                const SessionOptions& options) {
   require_usual_communication(options, "host");
+  require_transports(set, description_);
   // What is collective comes first: a rank that throws then leaves nobody waiting.
   const units::Nanoseconds before = comm::now();
   Communicators communicators{communication_needs(set), set.mesh, point};
   const units::Seconds creation = units::to_seconds(comm::now() - before);
   const program::RankProgram& program = set.of(point.rank());
-  const units::Bytes need = storage_need(program);
-  require_memory(need, point);
-
   const std::size_t streams = stream_count(program);
   const std::string reason = reason_to_fold(streams);
   const bool folds = streams <= 1 || !reason.empty();
-  host::SessionParts parts{
-      .communicators = std::move(communicators),
-      .arenas = {},
-      .facts = {.folded = !reason.empty(),
-                .folded_reason = reason,
-                .blas_threads = blas_threads_,
-                .memory = need,
-                .communicator_creation = creation},
-      .options = {.folding = folds ? Folding::folded : Folding::as_streamed,
-                  .elements_per_call = options_.elements_per_call,
-                  .narrow = options_.narrow,
-                  .faults = options.faults},
-      // A thread that has a core of its own waits best inside MPI. So does the only thread of a
-      // rank: MPI itself gives the core away when it knows that ranks share it.
-      .waiting = folds || description_.cores >= static_cast<int>(streams) ? Waiting::blocking
-                                                                          : Waiting::ladder};
+  const Waiting waiting = waiting_of_all(folds ? 1 : streams, options.faults, point);
+  const units::Bytes need = storage_need(program);
+  require_memory(need, point);
+
+  host::SessionParts parts{.communicators = std::move(communicators),
+                           .arenas = {},
+                           .facts = {.folded = !reason.empty(),
+                                     .folded_reason = reason,
+                                     .blas_threads = blas_threads_,
+                                     .memory = need,
+                                     .communicator_creation = creation},
+                           .options = {.folding = folds ? Folding::folded : Folding::as_streamed,
+                                       .elements_per_call = options_.elements_per_call,
+                                       .narrow = options_.narrow,
+                                       .faults = options.faults},
+                           .waiting = waiting};
   on_numa_node(options, [&] {
     for (std::size_t space = 0; space < program::space_count; ++space) {
       parts.arenas[space] = host::allocate(units::Bytes{program.arena_bytes[space]});
     }
   });
   return std::make_unique<host::HostSession>(set, point.rank(), std::move(parts));
+}
+
+/// Collective. A thread that has a core of its own waits best inside MPI. So does the only thread
+/// of a rank: MPI itself gives the core away when it knows that ranks share it. But a collective
+/// that one member begins and another blocks in is two different ones to MPI: all ranks wait alike.
+/// Delays are for ranks that share cores without its being known; they leave them to each other.
+Waiting HostExecutor::waiting_of_all(std::size_t threads, const program::Faults& faults,
+                                     const comm::Communicator& point) const {
+  const bool has_cores = threads <= 1 || description_.cores >= static_cast<int>(threads);
+  const Waiting best = faults.gemm_rate != 0 ? Waiting::asleep
+                       : has_cores           ? Waiting::blocking
+                                             : Waiting::ladder;
+  return static_cast<Waiting>(point.all_max(static_cast<int>(best)));
 }
 
 /// "" when streams go on threads.

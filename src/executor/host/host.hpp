@@ -19,7 +19,8 @@ enum class HostStreams : std::uint8_t {
   folded,
 };
 
-/// Whether the host plays programs in types that a CPU has no arithmetic for.
+/// Whether the host computes in types that a CPU has no arithmetic for. It casts to and from f16
+/// and bf16, and reduces them, in any case: communication may be in them where nothing else is.
 enum class NarrowTypes : std::uint8_t {
   refused,
   emulated,  ///< widened, computed in f32, rounded back: slow, for tests of other executors

@@ -11,18 +11,17 @@ namespace isoscale::executor::host {
 
 using program::DType;
 
-MPI_Op mpi_operation(program::Reduction reduction, DType type, OwnReductions& own,
-                     NarrowTypes narrow) {
+MPI_Op mpi_operation(program::Reduction reduction, DType type, OwnReductions& own) {
   const bool is_sum = reduction == program::Reduction::sum;
   const bool is_short_float = type == DType::f16 || type == DType::bf16;
-  if (type == DType::u8 || (type == DType::i8 && is_sum) ||
-      (is_short_float && narrow == NarrowTypes::emulated)) {
+  // f16 and bf16 also where nothing is computed in them: gradients may travel so.
+  if (type == DType::u8 || (type == DType::i8 && is_sum) || is_short_float) {
     return own.operation(reduction, type);
   }
-  if (type == DType::f16 || type == DType::bf16 || type == DType::e4m3 || type == DType::e5m2) {
+  if (type == DType::e4m3 || type == DType::e5m2) {
     throw base::Error(fmt::format(
-        "a reduction of {}: the host reduces f64, f32 and integers only; ask for --dtype f32 or "
-        "f64, or for another device",
+        "a reduction of {}: the host reduces f64, f32, f16, bf16 and integers only; ask for one of "
+        "these, or for another device",
         program::name(type)));
   }
   switch (reduction) {

@@ -3,6 +3,7 @@
 #include "executor/host/op_slower.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -10,6 +11,49 @@
 #include "program/partners.hpp"
 
 namespace isoscale::executor::host {
+namespace {
+
+units::Nanoseconds time_of(const program::Gemm& op, double rate) {
+  const double flop = 2.0 * op.m * op.n * op.k * op.batch;
+  return units::to_nanoseconds(units::Seconds{flop / rate});
+}
+
+ClearCall clearing(std::byte* d, std::size_t element_size, const program::Gemm& op) {
+  return {.d = d,
+          .rows = op.m,
+          .row_bytes = op.n * element_size,
+          .batch = op.batch,
+          .row_stride = op.d.row_stride * element_size,
+          .batch_stride = op.d.batch_stride * element_size};
+}
+
+/// The call of a GEMM that multiplies nothing. What it would add to stays as it is, unless that is
+/// somewhere else.
+Call without_product(const Call& call, const program::Gemm& op) {
+  if (const auto* const plain = std::get_if<GemmCall>(&call)) {
+    if (op.beta != 0 && !plain->c_to_d) return NoCall{};
+    return clearing(plain->d, plain->element == Element::f32 ? sizeof(float) : sizeof(double), op);
+  }
+  const auto& emulated = std::get<EmulatedGemmCall>(call);
+  const StoredMatrix& d = emulated.operands.back();
+  const StoredMatrix& c = emulated.operands.at(emulated.operands.size() - 2);
+  if (op.beta != 0 && c.data == d.data) return NoCall{};
+  return clearing(d.data, program::element_size(d.type), op);
+}
+
+}  // namespace
+
+void run(const ClearCall& call) {
+  const bool is_dense = call.row_stride == call.row_bytes;
+  const std::size_t rows = is_dense ? std::min<std::size_t>(call.rows, 1) : call.rows;
+  const std::size_t bytes = is_dense ? call.rows * call.row_bytes : call.row_bytes;
+  for (std::size_t b = 0; b < call.batch; ++b) {
+    for (std::size_t row = 0; row < rows; ++row) {
+      std::memset(call.d + b * call.batch_stride + row * call.row_stride, 0, bytes);
+    }
+  }
+}
+
 Call OpSlower::slowed(Call call, const program::Op& op, std::uint32_t index, std::size_t lane) {
   const program::OpKind kind = program::kind_of(op.payload);
   if (program::communicates(kind)) {
@@ -19,8 +63,14 @@ Call OpSlower::slowed(Call call, const program::Op& op, std::uint32_t index, std
         SlowedCall{std::move(call), Slowing::communication(factor, least_of(op, lane))});
   }
   const double factor = kind == program::OpKind::gemm ? faults_.gemm_factor : 1;
-  if (!program::computes(kind) || (factor == 1 && faults_.jitter == 0)) return call;
   const std::uint64_t origin = program::fill_origin(program::fill_origin(faults_.seed) + index);
+  if (const auto* const gemm = std::get_if<program::Gemm>(&op.payload);
+      gemm != nullptr && faults_.gemm_rate != 0) {
+    return std::make_unique<SlowedCall>(SlowedCall{
+        without_product(call, *gemm),
+        Slowing::delay(time_of(*gemm, faults_.gemm_rate), factor, faults_.jitter, origin)});
+  }
+  if (!program::computes(kind) || (factor == 1 && faults_.jitter == 0)) return call;
   return std::make_unique<SlowedCall>(
       SlowedCall{std::move(call), Slowing::compute(factor, faults_.jitter, origin)});
 }

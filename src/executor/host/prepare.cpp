@@ -8,8 +8,11 @@
 #include <tuple>
 #include <utility>
 
+#include "base/error.hpp"
 #include "executor/describe.hpp"
 #include "executor/host/op_slower.hpp"
+#include "executor/host/prepare_layer_ops.hpp"
+#include "executor/host/prepare_list_ops.hpp"
 #include "executor/host/prepare_ops.hpp"
 
 namespace isoscale::executor::host {
@@ -61,7 +64,7 @@ class SectionPreparer {
 
   Call call(const program::Op& op, const program::Collective& payload) {
     return prepare_op(resolver_, payload, op.stream, communicators_, options_.elements_per_call,
-                      reductions_, options_.narrow);
+                      reductions_);
   }
 
   Call call(const program::Op& op, const program::Update& payload) {

@@ -16,8 +16,8 @@ using program::CollectiveKind;
 class CollectivePreparer {
  public:
   CollectivePreparer(const Resolver& resolver, const program::Collective& op, MPI_Comm communicator,
-                     std::uint64_t limit, OwnReductions& own, NarrowTypes narrow)
-      : op_(op), data_(resolve(resolver, op)), limit_(limit), own_(own), narrow_(narrow) {
+                     std::uint64_t limit, OwnReductions& own)
+      : op_(op), data_(resolve(resolver, op)), limit_(limit), own_(own) {
     base_.kind = op.kind;
     base_.communicator = communicator;
     base_.root = op.root;
@@ -88,12 +88,12 @@ class CollectivePreparer {
   }
 
   void all_reduce() {
-    base_.operation = mpi_operation(op_.reduction, data_.type, own_, narrow_);
+    base_.operation = mpi_operation(op_.reduction, data_.type, own_);
     add_calls(base_, data_.send, data_.receive, data_.count);
   }
 
   void reduce() {
-    base_.operation = mpi_operation(op_.reduction, data_.type, own_, narrow_);
+    base_.operation = mpi_operation(op_.reduction, data_.type, own_);
     add_calls(base_, data_.send, data_.is_root ? data_.receive : nullptr, data_.count);
   }
 
@@ -108,7 +108,7 @@ class CollectivePreparer {
 
   void reduce_scatter() {
     const std::uint64_t part = data_.count;
-    base_.operation = mpi_operation(op_.reduction, data_.type, own_, narrow_);
+    base_.operation = mpi_operation(op_.reduction, data_.type, own_);
     if (part * data_.members > limit_) {
       // MPI's counts are int: one reduction per part instead.
       base_.kind = CollectiveKind::reduce;
@@ -245,7 +245,6 @@ class CollectivePreparer {
   CollectiveData data_;
   std::uint64_t limit_;
   OwnReductions& own_;
-  NarrowTypes narrow_;
   MpiCall base_;
   CollectiveCall result_;
 };
@@ -254,9 +253,9 @@ class CollectivePreparer {
 
 Call prepare_op(const Resolver& resolver, const program::Collective& op, program::StreamId stream,
                 const Communicators& communicators, std::uint64_t elements_per_call,
-                OwnReductions& own, NarrowTypes narrow) {
-  return CollectivePreparer{resolver,          op,  communicators.collective(op.axes, stream),
-                            elements_per_call, own, narrow}
+                OwnReductions& own) {
+  return CollectivePreparer{resolver, op, communicators.collective(op.axes, stream),
+                            elements_per_call, own}
       .make();
 }
 

@@ -46,8 +46,7 @@ struct UpdateElements {
 /// `own` makes the reductions that MPI has not.
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Collective& op,
                               program::StreamId stream, const Communicators& communicators,
-                              std::uint64_t elements_per_call, OwnReductions& own,
-                              NarrowTypes narrow);
+                              std::uint64_t elements_per_call, OwnReductions& own);
 
 /// Appends `count` elements as messages of at most `elements_per_call`; a message of none is one.
 void append_messages(std::vector<Message>& messages, Message whole, std::uint64_t count,
@@ -57,6 +56,6 @@ void append_messages(std::vector<Message>& messages, Message whole, std::uint64_
 [[nodiscard]] MPI_Datatype mpi_type(program::DType type);
 /// Throws base::Error for types that neither MPI nor `own` can reduce.
 [[nodiscard]] MPI_Op mpi_operation(program::Reduction reduction, program::DType type,
-                                   OwnReductions& own, NarrowTypes narrow);
+                                   OwnReductions& own);
 
 }  // namespace isoscale::executor::host

@@ -12,8 +12,9 @@
 /// How ops are made to last longer than they have to.
 namespace isoscale::executor::host {
 
-/// What an op slows: compute takes its core with it, communication leaves it to others.
-enum class SlowedKind : std::uint8_t { compute, communication };
+/// What an op slows: compute takes its core with it, communication leaves it to others, and a
+/// delay, which is all there is of its op, sleeps.
+enum class SlowedKind : std::uint8_t { compute, communication, delay };
 
 /// The shortest time that like ops of a lane took so far.
 struct LeastTime {
@@ -37,18 +38,26 @@ class Slowing {
   /// `least` outlives this object.
   [[nodiscard]] static Slowing communication(double factor, LeastTime& least);
 
-  [[nodiscard]] SlowedKind kind() const;
+  /// Something else, done sooner, lasts `time`; `factor` and `jitter` lengthen that as they do
+  /// compute.
+  [[nodiscard]] static Slowing delay(units::Nanoseconds time, double factor, double jitter,
+                                     std::uint64_t origin);
+
+  [[nodiscard]] SlowedKind kind() const { return kind_; }
   /// How much longer an op lasts that took `took`.
   [[nodiscard]] units::Nanoseconds extra(units::Nanoseconds took);
 
  private:
-  Slowing(double factor, double jitter, std::uint64_t origin, LeastTime* least)
-      : factor_(factor), jitter_(jitter), origin_(origin), least_(least) {}
+  Slowing(SlowedKind kind, double factor, double jitter, std::uint64_t origin)
+      : kind_(kind), factor_(factor), jitter_(jitter), origin_(origin) {}
+  [[nodiscard]] double longer_share();
 
+  SlowedKind kind_;
   double factor_, jitter_;
   std::uint64_t origin_;
   std::uint64_t drawn_ = 0;
-  LeastTime* least_;  ///< null: compute
+  LeastTime* least_ = nullptr;  ///< of communication
+  units::Nanoseconds time_{};   ///< of a delay
 };
 
 /// Returns when `until` has come.

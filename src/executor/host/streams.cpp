@@ -27,6 +27,16 @@ void play_call(const Call& call, Player& player) {
     void operator()(const EmulatedGemmCall& c) const { run(c); }
     void operator()(const EmulatedAddCall& c) const { run(c); }
     void operator()(const EmulatedUpdateCall& c) const { run(c); }
+    void operator()(const NormCall& c) const { run(c); }
+    void operator()(const NormGradientCall& c) const { run(c); }
+    void operator()(const ActivationCall& c) const { run(c); }
+    void operator()(const ActivationGradientCall& c) const { run(c); }
+    void operator()(const SoftmaxCall& c) const { run(c); }
+    void operator()(const SoftmaxGradientCall& c) const { run(c); }
+    void operator()(const SelectCall& c) const { run(c); }
+    void operator()(const SpreadCall& c) const { run(c); }
+    void operator()(const RowsCall& c) const { run(c); }
+    void operator()(const ClearCall& c) const { run(c); }
     void operator()(const NoCall& /*c*/) const {}
     void operator()(const std::unique_ptr<SlowedCall>& c) const {
       const units::Nanoseconds begin = comm::now();
@@ -58,9 +68,11 @@ void play_inline(const PreparedSection& section, Player& player, Spans spans) {
 }
 
 StreamThreads::StreamThreads(std::size_t lanes, Waiting waiting)
-    : progress_(lanes), workers_(lanes) {
+    : between_lanes_(waiting == Waiting::asleep ? Waiting::asleep : Waiting::ladder),
+      progress_(lanes),
+      workers_(lanes) {
   for (std::size_t lane = 0; lane < lanes; ++lane) {
-    workers_[lane].player.waiting = lane == 0 ? waiting : Waiting::ladder;
+    workers_[lane].player.waiting = lane == 0 ? waiting : between_lanes_;
     workers_[lane].player.stopped = &stopped_;
   }
   try {
@@ -97,7 +109,7 @@ void StreamThreads::play(const PreparedSection& section, Spans spans) {
   // Even after a failure: nobody may touch the section any more when this returns.
   const std::atomic<bool> never{false};
   for (std::size_t lane = 1; lane < workers_.size(); ++lane) {
-    climb(Waiting::ladder, never,
+    climb(between_lanes_, never,
           [&] { return workers_[lane].finished.load(std::memory_order_acquire) == epoch; });
   }
   if (stopped_.load(std::memory_order_acquire)) rethrow_failure();
@@ -159,7 +171,7 @@ void StreamThreads::play_lane(std::size_t lane) {
 void StreamThreads::wait_for(std::span<const program::Wait> waits) {
   for (const program::Wait& wait : waits) {
     const std::atomic<std::uint32_t>& done = progress_[wait.stream].done;
-    climb(Waiting::ladder, stopped_,
+    climb(between_lanes_, stopped_,
           [&] { return done.load(std::memory_order_acquire) >= wait.count; });
   }
 }

@@ -64,6 +64,7 @@ class StreamThreads {
   void wait_for(std::span<const program::Wait> waits);
   void rethrow_failure();
 
+  Waiting between_lanes_;           ///< how threads wait for each other
   std::vector<Progress> progress_;  ///< by lane
   std::vector<Worker> workers_;     ///< by lane; that of lane 0 has no thread
   std::atomic<bool> stopped_{false};

@@ -13,8 +13,9 @@ namespace isoscale::executor::host {
 
 /// How a thread waits for its messages: at once and inside MPI's blocking collectives, which is
 /// quickest when the thread has a core of its own, or by looking again and again, less and less
-/// often, which lets other threads of the core run.
-enum class Waiting : std::uint8_t { blocking, ladder };
+/// often, which lets other threads of the core run; or asleep but for a look now and then, which
+/// takes next to nothing of a core that more ranks share than it could serve otherwise.
+enum class Waiting : std::uint8_t { blocking, ladder, asleep };
 
 /// Another stream of the session has failed; its error is the one to report.
 class Stopped : public base::Error {
@@ -30,12 +31,13 @@ void climb(Waiting waiting, const std::atomic<bool>& stopped, const Done& done) 
   constexpr int eager_looks = 32;
   constexpr int yields_between_clock_readings = 16;
   constexpr std::chrono::milliseconds patience{1};
-  constexpr std::chrono::microseconds nap{20};
+  constexpr std::chrono::microseconds short_nap{20}, long_nap{100};
   for (int look = 0; look < eager_looks; ++look) {
     if (done()) return;
   }
   const auto tired = std::chrono::steady_clock::now() + patience;
-  bool napping = false;
+  const auto nap = waiting == Waiting::asleep ? long_nap : short_nap;
+  bool napping = waiting == Waiting::asleep;
   for (int look = 1; !done(); ++look) {
     if (stopped.load(std::memory_order_acquire)) throw Stopped("another stream has failed");
     if (napping) {

@@ -17,6 +17,7 @@ const meanings = {
   other: "what no part of the step explains",
   "uneven steps": "a step is as long as its slowest rank's",
   untraced: "untraced steps differ from the traced ones by this",
+  "beyond the model": "what the model misses of the measured baseline",
 };
 
 /** A few words on a cause; "" for one that is not known here. */

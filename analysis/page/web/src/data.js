@@ -101,7 +101,7 @@ export function shortTitles(titles) {
 }
 
 /** Titles that are the same are told apart by a number. */
-function distinct(titles) {
+export function distinct(titles) {
   const seen = new Map();
   return titles.map((title) => {
     const count = (seen.get(title) ?? 0) + 1;

@@ -12,14 +12,17 @@ import { devicesSection } from "./sections/devices.js";
 import { findingsSection } from "./sections/findings.js";
 import { gemmSection } from "./sections/gemm.js";
 import { indexSections } from "./sections/index.js";
+import { inferenceSection } from "./sections/inference.js";
 import { launchesSection } from "./sections/launches.js";
 import { memorySection, overlapSection } from "./sections/memory.js";
 import { overviewSection } from "./sections/overview.js";
 import { pairsSection } from "./sections/pairs.js";
 import { popSection } from "./sections/pop.js";
+import { predictSections, titleOfPrediction } from "./sections/predict.js";
 import { preflightSection } from "./sections/preflight.js";
 import { provenanceSection } from "./sections/provenance.js";
 import { ranksSection } from "./sections/ranks.js";
+import { servingSection } from "./sections/serving.js";
 import { stepsSection } from "./sections/steps.js";
 import { timelineSection } from "./sections/timeline.js";
 import { waterfallSection } from "./sections/waterfall.js";
@@ -33,6 +36,7 @@ import { nextTheme } from "./theme.js";
 function sections() {
   if (data.kind === "compare") return compareSections(data.compare);
   if (data.kind === "index") return indexSections(data.report).map((section) => () => section);
+  if (data.kind === "predict") return predictSections(data.prediction);
   const all = curves();
   const groups = detailed(all);
   const micro = benches();
@@ -53,6 +57,8 @@ function sections() {
     () => pairsSection(micro),
     () => memorySection(micro),
     () => overlapSection(micro),
+    () => inferenceSection(micro),
+    () => servingSection(micro),
     () => preflightSection(),
     () => provenanceSection(),
   ];
@@ -98,6 +104,7 @@ function titleOfComparison({ sides, curves: compared }) {
 
 function titleOfPage() {
   if (data.kind === "compare") return titleOfComparison(data.compare);
+  if (data.kind === "predict") return titleOfPrediction(data.prediction);
   return data.kind === "index" ? "Isoscale index" : titleOf(data.report);
 }
 

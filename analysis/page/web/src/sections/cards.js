@@ -22,7 +22,7 @@ function marks(point) {
 export const badges = (point) => marks(point).map(({ text, kind }) => el("span", { class: `badge ${kind}` }, text));
 
 /** Of the ideal: what is reached, what is lost, the interval. All bars of a page have one scale. */
-function bar(point, scale) {
+export function bar(point, scale) {
   const at = (value) => `${(100 * Math.min(value, scale)) / scale}%`;
   const interval = point.efficiencyInterval;
   return el("div", { class: "bar", "aria-hidden": "true" },

@@ -7,7 +7,7 @@ import { bytes, seconds, si } from "../format.js";
 import { changingChart, oneOf } from "../select.js";
 import { symbols } from "../theme.js";
 
-const others = new Set(["gemm", "memory", "p2p", "overlap"]);
+const others = new Set(["gemm", "memory", "p2p", "overlap", "infer", "serve"]);
 const isCollective = (row) => row.members !== undefined && !others.has(row.op);
 const known = (value) => typeof value === "number";
 

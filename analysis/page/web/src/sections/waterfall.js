@@ -13,12 +13,12 @@ const mostSmall = 6;
 // Of the step: what is smaller stands together, or is not seen at all.
 const least = 0.005;
 const leastSeen = 0.0005;
-const wholeFrom = 0.2; // of the step lost: then bars from zero show it well
+export const wholeFrom = 0.2; // of the step lost: then bars from zero show it well
 
 const hasWaterfall = (point) => Boolean(point.full.waterfall && point.full.waterfall.measured > 0);
 
-/** Steps of the staircase: {name, seconds, from, to, kind, part, tip}. */
-function stairs(point) {
+/** Steps of the staircase: {name, seconds, from, to, kind, part, tip}; the last is `point.whole`. */
+export function stairs(point) {
   const { ideal, measured } = point.full.waterfall;
   const losses = lossesOf(point).filter((loss) => loss.seconds !== 0);
   const shown = losses.filter((loss) => Math.abs(loss.share) >= least);
@@ -32,7 +32,7 @@ function stairs(point) {
   };
   for (const loss of shown) add(loss.cause, loss.seconds, partOfCause(loss.cause), meaning(loss.cause));
   if (Math.abs(rest) >= leastSeen * measured) add(small.length === 1 ? small[0].cause : `${small.length} smaller`, rest, "other", small.map((loss) => loss.cause).join(", "));
-  return [...steps, { name: "measured", seconds: measured, from: 0, to: measured, kind: "whole" }];
+  return [...steps, { name: point.whole ?? "measured", seconds: measured, from: 0, to: measured, kind: "whole" }];
 }
 
 function labelOf(step, point, isWide) {
@@ -52,10 +52,13 @@ function labelBeside(text, { x0, x1, area, colours, colour }) {
   return { ...style, x: x1 - apart, align: "right", fill: ink(colour) };
 }
 
-function option(point, colours, state, isNarrow) {
+const top = (steps) => Math.max(...steps.map((step) => Math.max(step.from, step.to)));
+
+/** `beside`: points whose pictures stand beside this one, and whose axes end where its does. */
+export function waterfallOption(point, colours, state, isNarrow, beside = []) {
   const steps = stairs(point);
   const low = Math.min(...steps.filter((step) => step.kind === "cause").map((step) => Math.min(step.from, step.to)), steps[0].to);
-  const high = Math.max(...steps.map((step) => Math.max(step.from, step.to)));
+  const high = Math.max(top(steps), ...(state.axis === "whole step" ? beside.map((at) => top(stairs(at))) : []));
   const from = state.axis === "whole step" ? 0 : Math.max(0, low - 0.08 * (high - low || high));
   const colour = (step) => (step.kind === "whole" ? colours.ideal : step.seconds < 0 ? colours.good : colours.parts[step.part]);
   // Where the axis does not begin at zero, bars that do fade out.
@@ -143,7 +146,7 @@ function waterfallChart(curve, index) {
     table: { columns, rows: rowsOf(curve) },
     legend: false,
     height: (state) => 44 + 32 * stairs(chosen(state)).length,
-    option: (colours, state, isNarrow) => option(chosen(state), colours, state, isNarrow),
+    option: (colours, state, isNarrow) => waterfallOption(chosen(state), colours, state, isNarrow),
   });
 }
 

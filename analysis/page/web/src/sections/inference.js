@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// Latency against throughput of inference, over batch sizes and meshes.
+import { el } from "../dom.js";
+import { memory, seconds, si } from "../format.js";
+import { changingChart, oneOf } from "../select.js";
+import { table } from "../table.js";
+
+const isInference = (row) => row.op === "infer";
+const known = (value) => typeof value === "number";
+
+/** "tp=2, dp=2": axes of one rank left out. */
+function meshText(mesh) {
+  const axes = Object.entries(mesh).filter(([, extent]) => extent > 1);
+  return axes.length === 0 ? "one rank" : axes.map(([axis, extent]) => `${axis}=${extent}`).join(", ");
+}
+
+/** What rows must share to be compared; the frontier is of these. */
+const question = ({ run, point, row }) =>
+  [run.file, point.model, row.dtype, `prompt ${row.prompt}`, `output ${row.output}`, point.options.vocabulary === "off" ? "without vocabulary" : null].filter((part) => part !== null).join(", ");
+
+function numbersOf(all) {
+  return {
+    columns: [
+      { title: "mesh" }, { title: "ranks", number: true }, { title: "batch", number: true },
+      { title: "TTFT", csv: "TTFT / s", number: true, text: seconds }, { title: "TPOT", csv: "TPOT / s", number: true, text: seconds },
+      { title: "tokens/s", number: true, text: (value) => si(value) }, { title: "tokens/s/rank", number: true, text: (value) => si(value) },
+      { title: "cache", csv: "cache / B", number: true, text: memory }, { title: "frontier" }, { title: "status" },
+    ],
+    rows: all.map(({ point, row }) => [
+      meshText(point.mesh), point.ranks, row.batch, row.ttft.median, row.tpot.median, row.tokens_per_second, row.tokens_per_second_per_rank,
+      row.cache_bytes, row.on_frontier ? "*" : "", row.status === "ok" ? "ok" : `${row.status}: ${row.reason ?? ""}`]),
+  };
+}
+
+/** A line for each mesh over its batch sizes; what is on the frontier is filled. */
+function frontierChart(all) {
+  const meshes = [...new Set(all.map(({ point }) => meshText(point.mesh)))];
+  const measured = all.filter(({ row }) => known(row.tpot.median) && known(row.tokens_per_second_per_rank));
+  if (measured.length < 2) return null;
+  return changingChart({
+    id: "inference-frontier",
+    title: "Throughput against time per output token",
+    note: "a line for each mesh over its batch sizes; filled: on the frontier",
+    switches: [{ name: "y", label: "values", choices: ["linear", "log"] }],
+    table: numbersOf(all),
+    option: (colours, state) => ({
+      grid: { bottom: 26 },
+      xAxis: { type: state.y === "log" ? "log" : "value", name: "time per output token", nameLocation: "middle", nameGap: 26, axisLabel: { formatter: seconds } },
+      yAxis: { type: state.y === "log" ? "log" : "value", axisLabel: { formatter: (value) => si(value) } },
+      tooltip: { formatter: ({ seriesName, value, data: item }) => `${seriesName}, batch ${item.batch}\n${seconds(value[0])} a token, ${si(value[1])} tokens/s a rank` },
+      series: meshes.map((mesh, i) => ({
+        type: "line",
+        name: mesh,
+        symbolSize: 9,
+        lineStyle: { type: i >= colours.series.length ? "dashed" : "solid" },
+        itemStyle: { color: colours.series[i % colours.series.length] },
+        data: measured.filter(({ point }) => meshText(point.mesh) === mesh).sort((a, b) => a.row.batch - b.row.batch)
+          .map(({ row }) => ({ value: [row.tpot.median, row.tokens_per_second_per_rank], batch: row.batch, symbol: row.on_frontier ? "circle" : "emptyCircle" })),
+      })),
+    }),
+  });
+}
+
+function content(all) {
+  const labels = [...new Set(all.flatMap(({ point }) => point.labels))];
+  const numbers = numbersOf(all);
+  return [
+    labels.length > 0 ? el("p", { class: "mark" }, labels.join(", ")) : null,
+    el("p", { class: "saying" }, "TTFT: time to the first tokens of all samples of a batch. TPOT: time per output token, in the middle of the output. " +
+      "On the frontier (*) is what no other batch size or mesh beats in both time per token and tokens per second and rank."),
+    el("div", { class: "charts" }, frontierChart(all)),
+    table(numbers.columns, numbers.rows, { caption: "inference by mesh and batch size", most: 40 }),
+  ];
+}
+
+/** @param {{run: object, point: object}[]} micro */
+export function inferenceSection(micro) {
+  const all = micro.flatMap(({ run, point }) => point.rows.filter(isInference).map((row) => ({ run, point, row })));
+  if (all.length === 0) return null;
+  const questions = [...new Set(all.map(question))];
+  return { id: "inference", title: "Inference", content: oneOf("question", questions, (index) => content(all.filter((one) => question(one) === questions[index]))) };
+}

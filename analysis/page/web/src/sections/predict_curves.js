@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+// Predicted efficiency, throughput and step time over ranks, with their intervals.
+import { chart } from "../chart.js";
+import { el } from "../dom.js";
+import { percent, seconds, si } from "../format.js";
+import { endsOf, predictedCurves } from "../predicted.js";
+import { table } from "../table.js";
+import { symbols } from "../theme.js";
+import { band } from "./bands.js";
+import { ranksAxis } from "./curves.js";
+import { numbersOf } from "./predict_numbers.js";
+import { beginOf, endOf, whiskers } from "./whiskers.js";
+
+const measured = "measured";
+const interval = "interval";
+const dashes = ["solid", "dashed", "dotted"];
+
+/** What a chart shows of predicted and of measured points. */
+const views = {
+  efficiency: { title: "Efficiency", of: (point) => point.efficiency, measured: (point) => point.efficiency, text: (value) => percent(value), axis: (value) => percent(value, 0), and: [1] },
+  throughput: { title: "Throughput", of: (point) => point.throughput, measured: (point) => point.throughput, text: (value) => si(value), axis: (value) => si(value), and: [] },
+  step_time: { title: "Step time", of: (point) => point.step_time, measured: (point) => point.step_time, text: seconds, axis: seconds, and: [] },
+};
+
+/** Line and interval of each curve. */
+function lines(curves, colours, view, shown) {
+  return curves.flatMap((curve, i) => {
+    const colour = colours.series[i % colours.series.length];
+    const ends = curve.points.filter((point) => endsOf(view.of(point))).map((point) => [point.ranks, ...endsOf(view.of(point))]);
+    const isShown = ends.length > 0 && (i === 0 || shown === "all");
+    return [
+      ...(isShown ? [ends.length > 1 ? band(curve.name, colour, ends) : whiskers(curve.name, colour, ends)] : []),
+      {
+        type: "line",
+        name: curve.name,
+        data: curve.points.map((point) => ({
+          value: [point.ranks, view.of(point).value],
+          point,
+          // Hollow where far more ranks are predicted than were measured.
+          itemStyle: point.extrapolated ? { color: colours.background, borderColor: colour, borderWidth: 2 } : undefined,
+        })),
+        symbol: symbols[i % symbols.length],
+        symbolSize: 8,
+        itemStyle: { color: colour },
+        lineStyle: { color: colour, type: dashes[i % dashes.length] },
+      },
+    ];
+  });
+}
+
+function measuredPoints(points, colours, view) {
+  const known = points.filter((point) => view.measured(point) !== null);
+  return known.length === 0 ? [] : [{
+    type: "scatter",
+    name: measured,
+    data: known.map((point) => [point.ranks, view.measured(point)]),
+    symbol: "diamond",
+    symbolSize: 12,
+    z: 4,
+    itemStyle: { color: colours.text, borderColor: colours.background, borderWidth: 1 },
+  }];
+}
+
+function ideal(colours, ranks) {
+  return {
+    type: "line", name: "ideal", data: ranks.map((n) => [n, 1]), symbol: "none", silent: true,
+    itemStyle: { color: colours.ideal }, lineStyle: { type: "dashed", color: colours.ideal, width: 1.5 },
+  };
+}
+
+function tooltip(view) {
+  return {
+    trigger: "item",
+    formatter: ({ seriesName, value, data }) => {
+      const ends = data?.point ? endsOf(view.of(data.point)) : null;
+      return [seriesName, `${value[0]} ranks: ${view.text(value[1])}`,
+        ends ? `90%: ${view.text(ends[0])} to ${view.text(ends[1])}` : "",
+        data?.point?.extrapolated ? "extrapolated" : "",
+        data?.point?.fits === false ? "does not fit in a rank's memory" : ""].filter(Boolean).join("\n");
+    },
+  };
+}
+
+function valueAxis(curves, measuredAt, view, type) {
+  const points = curves.flatMap((curve) => curve.points);
+  const values = [...points.map((point) => view.of(point).value), ...measuredAt.map(view.measured).filter((value) => value !== null), ...view.and];
+  const ends = points.map((point) => endsOf(view.of(point))).filter(Boolean);
+  return {
+    type,
+    logBase: 10,
+    min: type === "log" ? beginOf(values, ends) : 0,
+    max: type === "log" ? undefined : endOf(values, ends, type),
+    axisLabel: { formatter: view.axis },
+  };
+}
+
+const mostNamed = 12;
+
+/** The axis of rank counts, which are all named where they are few. */
+function axisOfRanks(curves, ranks, scale) {
+  const axis = ranksAxis(curves, scale);
+  return axis.type === "log" && ranks.length <= mostNamed ? { ...axis, axisLabel: { customValues: ranks }, axisTick: { customValues: ranks } } : axis;
+}
+
+function curveChart(name, curves, prediction, numbers) {
+  const view = views[name];
+  const points = prediction.measured;
+  const axisOf = [{ points }, ...curves];
+  const ranks = [...new Set(axisOf.flatMap((curve) => curve.points.map((point) => point.ranks)))].sort((a, b) => a - b);
+  const hollow = curves.some((curve) => curve.points.some((point) => point.extrapolated));
+  const isShare = name === "efficiency";
+  const baseline = prediction.baseline === null ? "" : ` against that on ${prediction.baseline}`;
+  return chart({
+    id: `predict-${name.replace("_", "-")}`,
+    title: name === "throughput" ? `${view.title}, ${prediction.throughput_unit}` : view.title,
+    note: [isShare ? `throughput per rank${baseline}; band: holds the value nine times in ten` : "",
+      isShare && points.length > 0 ? "diamonds: measured" : "", isShare && hollow ? "hollow: extrapolated" : ""].filter(Boolean).join("; ") || undefined,
+    switches: [{ name: "x", label: "ranks", choices: ["log", "linear"] },
+      ...(isShare ? [] : [{ name: "y", label: "values", choices: ["log", "linear"] }]),
+      ...(curves.length > 1 ? [{ name: interval, label: "intervals", choices: ["of the base", "all"] }] : [])],
+    table: numbers,
+    height: isShare ? 360 : 300,
+    option: (colours, state) => ({
+      xAxis: axisOfRanks(axisOf, ranks, state.x),
+      yAxis: valueAxis(curves, points, view, state.y ?? "value"),
+      tooltip: tooltip(view),
+      dataZoom: [{ type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl", filterMode: "none" }],
+      series: [
+        ...lines(curves, colours, view, state[interval]),
+        ...measuredPoints(points, colours, view),
+        ...(isShare ? [ideal(colours, ranks)] : []),
+      ],
+    }),
+  });
+}
+
+/** Each what-if beside the base. */
+function whatIfTable(curves) {
+  const [base, ...changed] = curves;
+  const rows = changed.flatMap((curve) => curve.points.map((then) => {
+    const now = base.points.find((point) => point.ranks === then.ranks);
+    if (!now) return null;
+    return [curve.name, then.ranks, now.step_time.value, then.step_time.value, now.step_time.value / then.step_time.value - 1,
+      now.efficiency.value, then.efficiency.value, ...(endsOf(then.efficiency) ?? [null, null])];
+  }).filter(Boolean));
+  if (rows.length === 0) return null;
+  const share = (value) => percent(value);
+  return table(
+    [{ title: "if" }, { title: "ranks", number: true },
+      { title: "step time", csv: "step time / s", number: true, text: seconds }, { title: "then", csv: "step time then / s", number: true, text: seconds },
+      { title: "faster by", number: true, text: share }, { title: "efficiency", number: true, text: share },
+      { title: "then ", csv: "efficiency then", number: true, text: share }, { title: "lower", csv: "efficiency then, lower", number: true, text: share },
+      { title: "upper", csv: "efficiency then, upper", number: true, text: share }],
+    rows, { caption: "What if: efficiency is against the baseline on the machine so changed", id: "what-if", most: 40 });
+}
+
+export function predictedCurvesSection(prediction) {
+  const all = predictedCurves(prediction);
+  const curves = all.filter((curve) => curve.points.length > 0);
+  if (curves.length === 0) return null;
+  const numbers = numbersOf(prediction, all);
+  const make = (name) => curveChart(name, curves, prediction, numbers);
+  return {
+    id: "curves",
+    title: "Curve",
+    heading: curves.length > 1 ? "Curves" : "The curve",
+    content: el("div", { class: "stacked" },
+      make("efficiency"),
+      el("div", { class: "charts" }, make("throughput"), make("step_time")),
+      whatIfTable(curves)),
+  };
+}

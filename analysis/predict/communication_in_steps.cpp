@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/predict/communication_in_steps.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "analysis/breakdown/trace_check.hpp"
+#include "analysis/breakdown/traced_steps.hpp"
+#include "analysis/predict/run_machine.hpp"
+#include "analysis/transfer_time.hpp"
+#include "simulate/measured_time.hpp"
+#include "timeline/intervals.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using results::PointData;
+
+/// Seconds of transfers and of the same alone.
+struct Times {
+  double taken = 0, alone = 0;
+};
+
+struct Sums {
+  std::map<program::OpKind, Times> beside, apart;
+};
+
+bool is_collective(program::OpKind kind) {
+  return program::communicates(kind) && kind != program::OpKind::exchange &&
+         kind != program::OpKind::barrier;
+}
+
+timeline::IntervalSet compute_of(const timeline::StepTrace& trace,
+                                 const program::Outline& outline) {
+  std::vector<timeline::Interval> spans;
+  for (const timeline::Span& span : trace.spans) {
+    if (program::computes(outline.ops[span.op].kind)) spans.push_back({span.start, span.end});
+  }
+  return timeline::normalise(std::move(spans));
+}
+
+/// Of one rank's step: a transfer counts as beside compute when most of it is, as apart when hardly
+/// any is.
+void add_rank(const PointData& point, const TracedStep& step, int rank,
+              const simulate::Layout& layout, const simulate::Measured& measured, Sums& sums) {
+  constexpr double mostly = 0.8, hardly = 0.1;
+  const timeline::StepTrace& trace = *step.traces[static_cast<std::size_t>(rank)];
+  const std::vector<units::Nanoseconds>& waits = step.waits[static_cast<std::size_t>(rank)];
+  const program::Outline& outline = point.outline.of(rank);
+  const timeline::IntervalSet compute = compute_of(trace, outline);
+  std::map<mesh::AxisSet, simulate::GroupPlace> places;
+  for (const timeline::Span& span : trace.spans) {
+    const program::OutlineOp& op = outline.ops[span.op];
+    if (!is_collective(op.kind) || mesh::group_size(point.mesh, op.axes) < 2) continue;
+    const units::Nanoseconds transfer = transfer_time(span, waits[span.op]);
+    if (!(transfer.value() > 0)) continue;
+    const auto [place, added] = places.try_emplace(op.axes);
+    if (added) place->second = simulate::place_of(point.mesh, layout, rank, op.axes);
+    const auto alone = simulate::measured_collective_seconds(
+        measured, op.kind, static_cast<double>(op.bytes), place->second);
+    if (!alone || !(*alone > 0)) continue;
+    const double share =
+        timeline::total(timeline::intersect(compute, {{span.end - transfer, span.end}})) / transfer;
+    if (share > hardly && share < mostly) continue;
+    Times& times = (share >= mostly ? sums.beside : sums.apart)[op.kind];
+    times.taken += units::to_seconds(transfer).value();
+    times.alone += *alone;
+  }
+}
+
+/// Beyond this a call did not do what the curve was measured of.
+constexpr double most = 10;
+
+CommunicationInSteps factors_of(const Sums& sums) {
+  CommunicationInSteps result;
+  for (const auto& [kind, times] : sums.apart) {
+    result.apart[kind] = std::clamp(times.taken / times.alone, 1 / most, most);
+  }
+  Times beside;
+  for (const auto& [kind, times] : sums.beside) {
+    const auto apart = result.apart.find(kind);
+    beside.taken += times.taken;
+    beside.alone += times.alone * (apart == result.apart.end() ? 1 : apart->second);
+  }
+  if (beside.alone > 0) result.slowdown = std::clamp(beside.taken / beside.alone, 1.0, most);
+  return result;
+}
+
+}  // namespace
+
+CommunicationInSteps communication_in_steps(const results::RunData& run,
+                                            const std::vector<const PointData*>& points,
+                                            const simulate::Measured& measured) {
+  int most_ranks = 0;
+  for (const PointData* const point : points) most_ranks = std::max(most_ranks, point->ranks);
+  Sums sums;
+  for (const PointData* const point : points) {
+    if (point->ranks < 2 || 2 * point->ranks < most_ranks) continue;
+    if (!outline_problem(*point).empty() || !missing_traces(*point).empty()) continue;
+    const simulate::Layout layout = layout_of(run, *point);
+    const TracedSteps traced = traced_steps(*point);
+    if (!traced.knows_waits()) continue;
+    for (const TracedStep& step : traced.steps) {
+      for (std::size_t rank = 0; rank < step.traces.size(); ++rank) {
+        if (step.traces[rank] == nullptr || step.waits[rank].empty()) continue;
+        add_rank(*point, step, static_cast<int>(rank), layout, measured, sums);
+      }
+    }
+  }
+  return factors_of(sums);
+}
+
+void stretch(simulate::Measured& measured, const std::map<program::OpKind, double>& apart) {
+  for (simulate::TimedCommunication& curve : measured.communication) {
+    const auto found = apart.find(curve.kind);
+    if (found == apart.end()) continue;
+    for (simulate::SizeSeconds& at : curve.samples) at.seconds *= found->second;
+    if (curve.latency) *curve.latency *= found->second;
+    if (curve.bandwidth) *curve.bandwidth /= found->second;
+  }
+}
+
+}  // namespace isoscale::analysis

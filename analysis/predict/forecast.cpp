@@ -1,0 +1,215 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/predict/forecast.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <utility>
+
+#include "analysis/predict/baseline.hpp"
+#include "analysis/predict/forecast_point.hpp"
+#include "analysis/predict/next_measurement.hpp"
+#include "analysis/predict/search.hpp"
+#include "base/error.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+Forecast refused(int ranks, const Question& question, std::string why) {
+  return {.ranks = ranks, .nodes = nodes_of(ranks, question.node_ranks), .refused = std::move(why)};
+}
+
+/// The requests of a curve, by rank count; with a search the fastest that it finds.
+class Requests {
+ public:
+  Requests(const Question& question, Prediction& into) : question_(question), into_(into) {
+    for (const int ranks : question.ranks) add(ranks);
+    const bool any = std::ranges::any_of(requests_, [](const auto& at) { return at.has_value(); });
+    if (!any) throw base::UsageError(fmt::format("--best: {}", fmt::join(reasons_, "; ")));
+  }
+
+  [[nodiscard]] ForecastCurve curve(const simulate::Machine& machine, std::string title) const {
+    ForecastCurve result{.title = std::move(title), .points = {}};
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+      result.points.push_back(
+          requests_[i] ? forecast_of(question_, machine, *requests_[i], question_.node_ranks)
+                       : refused(question_.ranks[i], question_, reasons_[i]));
+    }
+    return result;
+  }
+
+ private:
+  void add(int ranks) {
+    reasons_.emplace_back();
+    if (question_.meshes == Meshes::given) {
+      requests_.emplace_back(request_at(question_, ranks));
+      return;
+    }
+    try {
+      SearchResult found = search(*question_.workload, question_.base, question_.mesh, ranks,
+                                  question_.machine, question_.node_ranks, question_.fixed);
+      into_.searched = found.looked_at;
+      into_.best = std::move(found.best);  // of the largest count, in the end
+      requests_.emplace_back(into_.best.front().request);
+      if (!found.complete) {
+        into_.warnings.push_back(fmt::format(
+            "on {} ranks there was no time to simulate all that could be among the best", ranks));
+      }
+    } catch (const base::UsageError& error) {
+      requests_.emplace_back(std::nullopt);
+      reasons_.back() = fmt::format("{} ranks: {}", ranks, error.what());
+    }
+  }
+
+  const Question& question_;
+  Prediction& into_;
+  std::vector<std::optional<workloads::Request>> requests_;
+  std::vector<std::string> reasons_;
+};
+
+/// The measured point that is the baseline; nullptr when it is a forecast.
+const MeasuredPoint* measured_baseline(const Question& question) {
+  const auto& measured = question.measured;
+  if (measured.empty()) return nullptr;
+  if (!question.baseline) return &measured.front();
+  const auto found = std::ranges::find(measured, *question.baseline, &MeasuredPoint::ranks);
+  return found == measured.end() ? nullptr : &*found;
+}
+
+/// The smallest, or that of the rank count named; nullptr when there is none.
+const Forecast* forecast_baseline(const Question& question, const ForecastCurve& curve) {
+  const auto found = std::ranges::find_if(curve.points, [&](const Forecast& at) {
+    return at.refused.empty() && (!question.baseline || at.ranks == *question.baseline);
+  });
+  return found == curve.points.end() ? nullptr : &*found;
+}
+
+[[noreturn]] void refuse_baseline(const Question& question) {
+  std::vector<int> known = question.ranks;
+  for (const MeasuredPoint& point : question.measured) known.push_back(point.ranks);
+  std::ranges::sort(known);
+  known.erase(std::unique(known.begin(), known.end()), known.end());
+  throw base::UsageError(
+      fmt::format("--baseline {}: neither measured nor predicted; name one of {}",
+                  question.baseline.value_or(0), fmt::join(known, ", ")));
+}
+
+int ranks_of_a_node(const MeasuredPoint& point) {
+  const int nodes = std::max(1, point.nodes);
+  return (point.ranks + nodes - 1) / nodes;
+}
+
+/// What the measured baseline is on `machine`, simulated like all others; on another machine than
+/// the measured one its time changes as much as the simulated one.
+ForecastBaseline simulated_baseline(const Question& question, const simulate::Machine& machine,
+                                    const MeasuredPoint& point, double of_measured) {
+  workloads::Request request =
+      question.workload->scale(question.base, point.mesh, question.scaling);
+  const Forecast forecast =
+      forecast_of(question, machine, std::move(request), ranks_of_a_node(point));
+  const double step = forecast.step_time.value * of_measured;
+  ForecastBaseline baseline{.ranks = point.ranks,
+                            .throughput = forecast.throughput.value / of_measured,
+                            .measured = true};
+  if (const auto loss = step_loss(forecast)) baseline.loss = *loss;
+  baseline.loss.step = step;
+  return baseline;
+}
+
+/// Sets the curves against their baselines: the same rank count, each on its machine.
+class Against {
+ public:
+  explicit Against(const Question& question)
+      : question_(question), measured_(measured_baseline(question)) {
+    if (measured_ == nullptr) return;
+    const ForecastBaseline as_modelled =
+        simulated_baseline(question, question.machine, *measured_, 1);
+    of_measured_ = as_modelled.throughput / measured_->throughput;
+  }
+
+  /// The baseline's rank count; absent where there is none.
+  int set(const simulate::Machine& machine, ForecastCurve& curve) const {
+    const ForecastBaseline baseline =
+        measured_ == nullptr ? of_curve(curve)
+                             : simulated_baseline(question_, machine, *measured_, of_measured_);
+    for (Forecast& forecast : curve.points) {
+      if (forecast.refused.empty()) set_against(baseline, forecast);
+    }
+    return baseline.ranks;
+  }
+
+ private:
+  [[nodiscard]] ForecastBaseline of_curve(const ForecastCurve& curve) const {
+    const Forecast* const found = forecast_baseline(question_, curve);
+    if (found == nullptr) refuse_baseline(question_);
+    ForecastBaseline baseline{.ranks = found->ranks, .throughput = found->throughput.value};
+    if (const auto loss = step_loss(*found)) baseline.loss = *loss;
+    return baseline;
+  }
+
+  const Question& question_;
+  const MeasuredPoint* measured_;
+  double of_measured_ = 1;  ///< measured step time over that of the model, at the baseline
+};
+
+/// At the largest rank count, where the interval is widest.
+std::optional<NextMeasurement> next_of(const Question& question, const ForecastCurve& curve) {
+  const Forecast& last = curve.points.back();
+  if (!question.fit || question.run == nullptr || !last.refused.empty()) return std::nullopt;
+  return next_measurement(*question.run, question.points, *question.fit, question.machine, last);
+}
+
+void warn(const Question& question, Prediction& prediction) {
+  const ForecastCurve& curve = prediction.base;
+  std::vector<int> far, large;
+  for (const Forecast& at : curve.points) {
+    if (at.extrapolated) far.push_back(at.ranks);
+    if (at.fits == false) large.push_back(at.ranks);
+  }
+  if (!far.empty()) {
+    prediction.warnings.push_back(fmt::format(
+        "{} ranks are more than {} times the {} that were measured: take them with care",
+        fmt::join(far, ", "), most_trusted_growth, question.fit->most_ranks));
+  }
+  if (!large.empty()) {
+    prediction.warnings.push_back(
+        fmt::format("on {} ranks the step needs more memory than a rank has; shown as if it fitted "
+                    "(--best looks for what does)",
+                    fmt::join(large, ", ")));
+  }
+}
+
+}  // namespace
+
+Prediction predict(const Question& question) {
+  Prediction prediction{.source = question.source,
+                        .machine = question.machine.name,
+                        .workload = std::string{question.workload->name},
+                        .title = question.title,
+                        .throughput_unit = std::string{question.workload->throughput_unit},
+                        .node_ranks = question.node_ranks,
+                        .measured = question.measured,
+                        .assumed = question.assumed,
+                        .warnings = question.warnings};
+  if (question.fit) prediction.correction = question.fit->correction;
+  const Requests requests{question, prediction};
+  const Against against{question};
+  prediction.base =
+      requests.curve(question.machine, question.fit ? "as measured" : "as the data sheet says");
+  prediction.baseline = against.set(question.machine, prediction.base);
+  for (const WhatIf& what_if : question.what_if) {
+    const simulate::Machine machine = changed(question.machine, what_if);
+    prediction.what_if.push_back(requests.curve(machine, what_if.title));
+    against.set(machine, prediction.what_if.back());
+  }
+  prediction.limits = limit_sentences(prediction.base);
+  prediction.next = next_of(question, prediction.base);
+  warn(question, prediction);
+  return prediction;
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <optional>
+
+#include "analysis/predict/run_machine.hpp"
+#include "analysis/predict/run_noise.hpp"
+#include "analysis/predict/step_estimate.hpp"
+#include "analysis/statistics/statistics.hpp"
+#include "analysis/statistics/step_blocks.hpp"
+#include "analysis/statistics/student_distribution.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using results::PointData;
+
+/// log2 of ranks, log of measured over simulated, and the standard error of the measured.
+struct Ratio {
+  double doublings = 0, log = 0, error = 0;
+};
+
+/// What a prediction for twice the ranks is off by before anything is known, and how many points
+/// that counts as.
+constexpr double expected_error = 0.04, expected_weight = 2;
+/// The interval of forecasts: 90%, as a normal distribution has it.
+constexpr double normal_90 = 1.6448536269514722, tail_90 = 0.05;
+
+/// What communication adds grows with ranks, and so does what the model misses of it: points close
+/// to the largest speak for those beyond.
+double weight_at(double doublings_away) { return std::exp2(-2 * std::abs(doublings_away)); }
+
+/// A point that is known worse than predictions are counts less.
+double precision_of(const Ratio& ratio) {
+  const double relative = ratio.error / expected_error;
+  return 1 / (1 + relative * relative);
+}
+
+/// Of the first `count` points, as seen from the next one.
+double mean_log(const std::vector<Ratio>& ratios, std::size_t count, double doublings) {
+  double sum = 0, weights = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double weight = weight_at(doublings - ratios[i].doublings) * precision_of(ratios[i]);
+    sum += weight * ratios[i].log;
+    weights += weight;
+  }
+  return sum / weights;
+}
+
+/// Slope of the logs over doublings by weighted least squares, drawn to 0 by its own error; 0 below
+/// three points, of which two would always be on a line.
+double drift_of(const std::vector<Ratio>& ratios) {
+  if (ratios.size() < 3) return 0;
+  const double last = ratios.back().doublings;
+  double weights = 0, x_mean = 0, y_mean = 0;
+  for (const Ratio& at : ratios) {
+    const double weight = weight_at(last - at.doublings);
+    weights += weight;
+    x_mean += weight * at.doublings;
+    y_mean += weight * at.log;
+  }
+  x_mean /= weights;
+  y_mean /= weights;
+  double covariance = 0, variance = 0;
+  for (const Ratio& at : ratios) {
+    const double weight = weight_at(last - at.doublings);
+    covariance += weight * (at.doublings - x_mean) * (at.log - y_mean);
+    variance += weight * (at.doublings - x_mean) * (at.doublings - x_mean);
+  }
+  if (!(variance > 0)) return 0;
+  const double slope = covariance / variance;
+  double residual = 0;
+  for (const Ratio& at : ratios) {
+    const double off = at.log - y_mean - slope * (at.doublings - x_mean);
+    residual += weight_at(last - at.doublings) * off * off;
+  }
+  const double freedom = static_cast<double>(ratios.size()) - 2;
+  const double error = residual / weights * static_cast<double>(ratios.size()) / freedom;
+  const double of_slope = error / variance;
+  return slope * std::max(0.0, 1 - of_slope / std::max(slope * slope, 1e-30));
+}
+
+/// Relative standard deviation of a prediction one doubling on.
+double one_doubling(const std::vector<Ratio>& ratios) {
+  double squares = expected_weight * expected_error * expected_error, count = expected_weight;
+  for (std::size_t i = 1; i < ratios.size(); ++i) {
+    const double away = ratios[i].doublings - ratios[i - 1].doublings;
+    const double weight = weight_at(ratios.back().doublings - ratios[i].doublings);
+    const double off = ratios[i].log - mean_log(ratios, i, ratios[i].doublings);
+    squares += weight * off * off / std::max(1.0, away);
+    count += weight;
+  }
+  return std::sqrt(squares / count) * student_quantile(tail_90, count) / normal_90;
+}
+
+/// Standard error of the median step over the median. Without an interval, as of normal steps:
+/// sqrt(pi / 2) of that of a mean.
+double error_of_median(const PointData& point) {
+  constexpr double normal_95 = 1.96, of_mean = 1.2533;
+  std::vector<double> times;
+  for (const StepBlock& block : step_blocks(point)) {
+    if (block.kind != StepBlock::Kind::untraced) continue;
+    times.insert(times.end(), block.times.begin(), block.times.end());
+  }
+  const auto interval = estimate(times);
+  if (!interval) return 0;
+  if (const auto half = relative_half_width(*interval)) return *half / normal_95;
+  return of_mean * step_deviation(point) / std::sqrt(static_cast<double>(times.size()));
+}
+
+MeasuredPoint measured_point(const results::RunData& run, const PointData& point,
+                             const simulate::Machine& machine) {
+  const StepEstimate estimate =
+      estimate_step(workloads::find_workload(point.workload), request_of(point), machine,
+                    layout_of(run, point), Detail::time);
+  const double time = median_step(point);
+  return {.ranks = point.ranks,
+          .nodes = point.nodes,
+          .mesh = point.mesh,
+          .step_time = time,
+          .throughput = point.work_per_step / time,
+          .simulated = estimate.simulated + estimate.delay};
+}
+
+/// The machine in which communication that does not tell by which law it grows follows `law`.
+simulate::Machine with_law(const simulate::Machine& machine, simulate::GrowthLaw law) {
+  simulate::Machine result = machine;
+  for (simulate::TimedCommunication& curve : result.measured.communication) {
+    if (curve.law == simulate::GrowthLaw::fitted) curve.law = law;
+  }
+  return result;
+}
+
+/// Half of the logarithm of the step under one law over that under the other.
+double law_spread(const ModelFit& fit, const simulate::Machine& machine, const Forecast& forecast) {
+  const auto& curves = machine.measured.communication;
+  const bool is_open = std::ranges::any_of(
+      curves, [](const auto& curve) { return curve.law == simulate::GrowthLaw::fitted; });
+  if (!is_open || fit.workload.empty() || forecast.ranks <= fit.most_ranks) return 0;
+  const int nodes = std::max(1, forecast.nodes);
+  const simulate::Layout layout =
+      simulate::packed(forecast.ranks, (forecast.ranks + nodes - 1) / nodes);
+  const auto seconds = [&](simulate::GrowthLaw law) {
+    return estimate_step(workloads::find_workload(fit.workload), forecast.request,
+                         with_law(machine, law), layout, Detail::time)
+        .simulated;
+  };
+  const double few = seconds(simulate::GrowthLaw::logarithmic);
+  const double many = seconds(simulate::GrowthLaw::proportional);
+  return few > 0 && many > 0 ? std::abs(std::log(many / few)) / 2 : 0;
+}
+
+}  // namespace
+
+ModelFit fit_model(const results::RunData& run, const std::vector<const PointData*>& points,
+                   const simulate::Machine& machine) {
+  ModelFit fit;
+  std::vector<Ratio> ratios;
+  double errors = 0;
+  for (const PointData* const point : points) {
+    if (!(median_step(*point) > 0)) continue;
+    MeasuredPoint& at = fit.points.emplace_back(measured_point(run, *point, machine));
+    const MeasuredPoint& first = fit.points.front();
+    if (first.throughput > 0) {
+      at.efficiency = at.throughput / at.ranks / (first.throughput / first.ranks);
+    }
+    fit.most_ranks = std::max(fit.most_ranks, at.ranks);
+    fit.most_nodes = std::max(fit.most_nodes, at.nodes);
+    fit.workload = point->workload;
+    if (!(at.simulated > 0)) continue;
+    const double error = error_of_median(*point);
+    ratios.push_back({.doublings = std::log2(at.ranks),
+                      .log = std::log(at.step_time / at.simulated),
+                      .error = error});
+    errors += error * error;
+    fit.known.noise = step_deviation(*point);
+  }
+  fit.known.launch = machine.noise.launch;
+  fit.known.fit = one_doubling(ratios);
+  if (ratios.empty()) return fit;
+  fit.correction = std::exp(mean_log(ratios, ratios.size(), ratios.back().doublings));
+  fit.drift = drift_of(ratios);
+  fit.predicted = static_cast<int>(ratios.size()) - 1;
+  fit.median_error = std::sqrt(errors / static_cast<double>(ratios.size()));
+  return fit;
+}
+
+FitParts fit_parts(const ModelFit& fit, const simulate::Machine& machine,
+                   const Forecast& forecast) {
+  const double times =
+      static_cast<double>(std::max(1, forecast.ranks)) / std::max(1, fit.most_ranks);
+  const double doublings = std::max(0.0, std::log2(times));
+  return {.steps = fit.known.fit * std::sqrt(std::max(1.0, doublings)),
+          .drift = fit.drift * doublings,
+          .law = law_spread(fit, machine, forecast)};
+}
+
+Uncertainty uncertainty_at(const ModelFit& fit, const simulate::Machine& machine,
+                           const Forecast& forecast) {
+  const FitParts parts = fit_parts(fit, machine, forecast);
+  Uncertainty result = fit.known;
+  result.fit =
+      std::sqrt(parts.steps * parts.steps + parts.drift * parts.drift + parts.law * parts.law);
+  return result;
+}
+
+}  // namespace isoscale::analysis

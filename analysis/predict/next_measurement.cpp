@@ -1,0 +1,220 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/predict/next_measurement.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "analysis/statistics/student_distribution.hpp"
+#include "simulate/measured_growth.hpp"
+#include "simulate/measured_time.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using results::PointData;
+using simulate::GrowthLaw;
+using simulate::TimedCommunication;
+
+int ranks_on_node(const TimedCommunication& curve) {
+  return (curve.members + curve.nodes - 1) / std::max(1, curve.nodes);
+}
+
+simulate::GroupPlace place_of_curve(const TimedCommunication& curve) {
+  return {.members = curve.members, .nodes = curve.nodes, .node_members = ranks_on_node(curve)};
+}
+
+/// A group of twice the size as it would be measured, if the truth is between both laws.
+TimedCommunication doubled(const simulate::GroupFamily& family) {
+  TimedCommunication curve = *family.groups.back().curve;
+  const double size = 2 * family.groups.back().size;
+  const double members = 2.0 * curve.members;
+  for (simulate::SizeSeconds& at : curve.samples) {
+    const auto by = [&](GrowthLaw law) {
+      return simulate::grown_seconds(family, law, size, members, at.bytes);
+    };
+    at.seconds = std::sqrt(by(GrowthLaw::logarithmic) * by(GrowthLaw::proportional));
+  }
+  curve.members *= 2;
+  if (curve.nodes > 1) curve.nodes *= 2;
+  return curve;
+}
+
+/// The machine with collectives measured on twice the ranks: three sizes of groups tell the law.
+simulate::Machine with_larger_groups(const simulate::Machine& machine) {
+  constexpr std::size_t telling = 3;
+  simulate::Machine result = machine;
+  std::map<std::tuple<program::OpKind, bool, int>, std::pair<TimedCommunication, bool>> added;
+  for (const TimedCommunication& curve : machine.measured.communication) {
+    if (curve.kind == program::OpKind::exchange || curve.members < 2) continue;
+    const auto family = family_of(machine.measured, curve.kind, place_of_curve(curve));
+    if (family.groups.empty()) continue;
+    const bool across = curve.nodes > 1;
+    added.insert_or_assign({curve.kind, across, across ? ranks_on_node(curve) : 0},
+                           std::pair{doubled(family), family.groups.size() + 1 >= telling});
+  }
+  for (auto& [key, larger] : added) {
+    const auto& [kind, across, on_node] = key;
+    auto& curves = result.measured.communication;
+    curves.push_back(larger.first);
+    for (TimedCommunication& curve : curves) {
+      const bool is_family = curve.kind == kind && (curve.nodes > 1) == across &&
+                             (!across || ranks_on_node(curve) == on_node);
+      if (is_family && larger.second && curve.law == GrowthLaw::fitted) {
+        curve.law = GrowthLaw::logarithmic;
+      }
+    }
+  }
+  return result;
+}
+
+Uncertainty uncertainty_of(const ModelFit& fit, const FitParts& parts) {
+  Uncertainty result = fit.known;
+  result.fit = std::hypot(parts.steps, parts.drift, parts.law);
+  return result;
+}
+
+/// How the fit's part shrinks by one more point that comes out as was expected: the quantile of
+/// Student's distribution. Two of its freedoms are what is expected before any point.
+double with_one_more(const ModelFit& fit) {
+  constexpr double tail = 0.05, before_any = 2;
+  const double freedom = before_any + fit.predicted;
+  return student_quantile(tail, freedom + 1) / student_quantile(tail, freedom);
+}
+
+/// What `isoscale run` needs to measure the same again, but for ranks and workload.
+std::string settings_of(const PointData& point) {
+  const workloads::Workload& workload = workloads::find_workload(point.workload);
+  std::string text;
+  if (!point.model_shape.empty()) text += " --model " + point.model;
+  if (point.scaling == "weak") text += " --scaling weak";
+  if (point.placement == "spread") text += " --placement spread";
+  mesh::Shape others = point.mesh;
+  others.dp = 1;
+  if (others.size() > 1) text += " --mesh " + mesh::to_string(others);
+  // Two of batch, microbatch and microbatches say all: those that the curve has in common.
+  const std::string_view follows = point.scaling == "weak" ? "batch" : "microbatches";
+  for (const workloads::OptionSpec& spec : workload.options) {
+    const auto given = point.options.find(std::string{spec.key});
+    const bool is_default = given == point.options.end() || given->second == spec.default_value;
+    if (is_default || spec.key == follows) continue;
+    text += fmt::format(" --set {}={}", spec.key, given->second);
+  }
+  return text;
+}
+
+struct Plan {
+  int ranks = 1;
+  std::string workloads{}, rank_list{}, more{};
+};
+
+std::string command(const results::RunData& run, const PointData& point, const Plan& plan) {
+  // A calibration alone knows nothing of the steps' settings.
+  const bool has_steps = plan.workloads.starts_with(point.workload);
+  return fmt::format(
+      "mpirun -np {} isoscale run --workload {} --device {} --dtype {}{} --ranks {}{}", plan.ranks,
+      plan.workloads, run.device, point.dtype, has_steps ? settings_of(point) : "", plan.rank_list,
+      plan.more);
+}
+
+std::string counts_of(const ModelFit& fit) {
+  std::string counts;
+  for (const MeasuredPoint& at : fit.points) {
+    counts += fmt::format("{}{}", counts.empty() ? "" : ",", at.ranks);
+  }
+  return counts;
+}
+
+/// Measurements on twice the ranks, where those are not beyond what is asked for.
+std::vector<std::pair<NextMeasurement, Uncertainty>> larger_ones(
+    const results::RunData& run, const PointData& point, const ModelFit& fit,
+    const simulate::Machine& machine, const Forecast& forecast, const FitParts& parts) {
+  const int twice = 2 * fit.most_ranks;
+  if (twice > forecast.ranks) return {};
+  const std::string list = std::to_string(twice);
+  ModelFit larger{.known = fit.known, .most_ranks = twice, .drift = fit.drift};
+  larger.known.fit *= with_one_more(fit);
+  FitParts after_point = fit_parts(larger, machine, forecast);  // without the law: it stays
+  after_point.law = parts.law;
+  FitParts after_groups = parts;
+  after_groups.law = fit_parts(fit, with_larger_groups(machine), forecast).law;
+  return {{{.what = fmt::format("the run on {} ranks", twice),
+            .command = command(run, point,
+                               {.ranks = twice, .workloads = point.workload, .rank_list = list})},
+           uncertainty_of(fit, after_point)},
+          {{.what = fmt::format("collectives on {} ranks", twice),
+            .command =
+                command(run, point, {.ranks = twice, .workloads = "calibrate", .rank_list = list})},
+           uncertainty_of(fit, after_groups)}};
+}
+
+}  // namespace
+
+double total(const Uncertainty& uncertainty) {
+  return std::hypot(uncertainty.noise, uncertainty.launch, uncertainty.fit);
+}
+
+double interval_width(double efficiency, const Uncertainty& uncertainty) {
+  return 2 * efficiency * std::sinh(interval_90 * total(uncertainty));
+}
+
+std::vector<NextMeasurement> next_measurements(const results::RunData& run,
+                                               const std::vector<const PointData*>& points,
+                                               const ModelFit& fit,
+                                               const simulate::Machine& machine,
+                                               const Forecast& forecast) {
+  if (points.empty()) return {};
+  const PointData& smallest = *points.front();
+  const FitParts parts = fit_parts(fit, machine, forecast);
+  const Uncertainty now = uncertainty_of(fit, parts);
+  auto found = larger_ones(run, smallest, fit, machine, forecast, parts);
+  Plan again{.ranks = fit.most_ranks,
+             .workloads = smallest.workload + ",calibrate",
+             .rank_list = counts_of(fit)};
+
+  Uncertainty of_two = now;
+  of_two.launch /= std::sqrt(2.0);
+  found.push_back(
+      {{.what = "another launch of the same", .command = command(run, smallest, again)}, of_two});
+
+  constexpr double quarter = 0.25;  // of a variance, in four times the time
+  const double of_medians = fit.median_error * fit.median_error * (1 - quarter);
+  FitParts longer = parts;
+  longer.steps = std::sqrt(std::max(0.0, parts.steps * parts.steps - of_medians));
+  again.more = " --max-time 120s";
+  found.push_back(
+      {{.what = "the same for four times as long", .command = command(run, smallest, again)},
+       uncertainty_of(fit, longer)});
+
+  const double efficiency = forecast.efficiency.value > 0 ? forecast.efficiency.value : 1;
+  std::vector<NextMeasurement> result;
+  for (auto& [measurement, then] : found) {
+    measurement.width_now = interval_width(efficiency, now);
+    measurement.width_then = interval_width(efficiency, then);
+    result.push_back(std::move(measurement));
+  }
+  std::ranges::stable_sort(result, {}, &NextMeasurement::width_then);
+  return result;
+}
+
+std::optional<NextMeasurement> next_measurement(const results::RunData& run,
+                                                const std::vector<const PointData*>& points,
+                                                const ModelFit& fit,
+                                                const simulate::Machine& machine,
+                                                const Forecast& forecast) {
+  constexpr double worth = 0.98;
+  const auto found = next_measurements(run, points, fit, machine, forecast);
+  if (found.empty() || found.front().width_then > worth * found.front().width_now) {
+    return std::nullopt;
+  }
+  return found.front();
+}
+
+}  // namespace isoscale::analysis

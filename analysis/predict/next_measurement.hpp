@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "analysis/predict/prediction.hpp"
+#include "analysis/predict/run_machine.hpp"
+#include "results/run_data.hpp"
+#include "simulate/machine.hpp"
+
+namespace isoscale::analysis {
+
+/// Half of the 90% interval in standard deviations of a normal distribution.
+inline constexpr double interval_90 = 1.6448536269514722;
+
+/// All parts as one relative standard deviation.
+[[nodiscard]] double total(const Uncertainty& uncertainty);
+/// How wide the 90% interval of an efficiency is, its error being relative: of the logarithm.
+[[nodiscard]] double interval_width(double efficiency, const Uncertainty& uncertainty);
+
+/// The measurements that could be made next, each with the interval that the efficiency of
+/// `forecast` would then have, narrowest first:
+///   the curve on twice its ranks  one more point that was predicted, and less far to go
+///   collectives on twice the ranks  the law of their latency is known, or goes on from further up
+///   the same for four times as long  medians of the points are known twice as well
+///   another launch                launches are known apart; both together, their mean
+/// `points` are those that `fit` is of.
+[[nodiscard]] std::vector<NextMeasurement> next_measurements(
+    const results::RunData& run, const std::vector<const results::PointData*>& points,
+    const ModelFit& fit, const simulate::Machine& machine, const Forecast& forecast);
+
+/// The best of them; absent where none narrows the interval by a fiftieth.
+[[nodiscard]] std::optional<NextMeasurement> next_measurement(
+    const results::RunData& run, const std::vector<const results::PointData*>& points,
+    const ModelFit& fit, const simulate::Machine& machine, const Forecast& forecast);
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "analysis/breakdown/breakdown.hpp"
+#include "analysis/causes/step_costs.hpp"
+#include "analysis/causes/waterfall.hpp"
+#include "simulate/machine.hpp"
+#include "workloads/workload.hpp"
+
+/// What a step would take on ranks that nobody has: of the machine of a run, or of a data sheet.
+namespace isoscale::analysis {
+
+/// A value and its 90% interval.
+struct Expected {
+  double value = 0, lower = 0, upper = 0;
+};
+
+/// Where an interval comes from: relative standard deviations, independent of each other.
+struct Uncertainty {
+  double noise = 0;   ///< of the step time from step to step
+  double launch = 0;  ///< of the median step from launch to launch
+  double fit = 0;     ///< of the model: what it misses of points it knows, and of its extrapolation
+};
+
+/// A point that was measured, beside its prediction.
+struct MeasuredPoint {
+  int ranks = 0, nodes = 0;
+  mesh::Shape mesh{};
+  double step_time = 0, throughput = 0;
+  std::optional<double> efficiency{};
+  double simulated = 0;  ///< seconds, by the model without correction
+};
+
+/// One rank count.
+struct Forecast {
+  int ranks = 0, nodes = 0;
+  workloads::Request request{};  ///< the point: mesh, options, model at this scale
+  std::string refused{};         ///< why there is nothing below; "" when there is
+  Expected step_time{}, throughput{}, speedup{}, efficiency{};
+  Uncertainty uncertainty{};
+  double simulated = 0;        ///< seconds of the noiseless step
+  double delay = 0;            ///< seconds that noise and slow ranks add
+  double memory_per_rank = 0;  ///< bytes, largest rank
+  std::optional<bool> fits{};  ///< in the machine's memory; absent where that is not known
+  bool extrapolated = false;   ///< beyond 32 times the ranks that were measured
+  std::optional<double> mfu{};
+  std::optional<Breakdown> breakdown{};
+  std::optional<StepCosts> costs{};
+  std::optional<Waterfall> waterfall{};
+  std::string limit{};  ///< what costs most against the first point: "dp transfer"; "" = nothing
+};
+
+/// A curve of forecasts, on the machine as it is or as it might be.
+struct ForecastCurve {
+  std::string title{};  ///< "as measured", "link.inter=2x"
+  std::vector<Forecast> points{};
+};
+
+/// The measurement that would narrow the interval at the largest rank count most.
+struct NextMeasurement {
+  std::string what{};  ///< "all_reduce on 4 nodes", "the run on 8 ranks"
+  std::string command{};
+  double width_now = 0, width_then = 0;  ///< of the efficiency's interval
+};
+
+/// A mesh and options that a search tried.
+struct Candidate {
+  workloads::Request request{};
+  double step_time = 0, throughput = 0, memory_per_rank = 0;
+  std::optional<Breakdown> breakdown{};
+  std::string why_not{};  ///< why it loses to the first; "" of the first
+};
+
+struct Prediction {
+  std::string source{};  ///< file
+  std::string machine{};
+  std::string workload{}, title{};
+  std::string throughput_unit{};          ///< "tokens/s"
+  int node_ranks = 1;                     ///< ranks on a node, as predicted
+  std::optional<double> correction{};     ///< measured over simulated step times; of a run
+  std::optional<int> baseline{};          ///< ranks that efficiency is against
+  std::vector<MeasuredPoint> measured{};  ///< of the run
+  ForecastCurve base{};
+  std::vector<ForecastCurve> what_if{};
+  std::vector<std::string> limits{};  ///< where the limit moves, one sentence each
+  std::optional<NextMeasurement> next{};
+  std::vector<Candidate> best{};  ///< of a search, best first
+  int searched = 0;               ///< candidates looked at
+  std::string assumed{};          ///< options that nobody named, as a whole training step has them
+  std::vector<std::string> warnings{};
+};
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "analysis/predict/prediction_render.hpp"
+#include "analysis/render/cells.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Of this format. Keys are only ever added; a change of meaning raises the major.
+constexpr std::string_view schema_version = "1.0";
+
+template <class Value>
+Json or_null(const std::optional<Value>& value) {
+  return value ? Json(*value) : Json{};
+}
+
+Json text_or_null(const std::string& text) { return text.empty() ? Json{} : Json(text); }
+
+Json mesh_json(const mesh::Shape& mesh) {
+  return {{"dp", mesh.dp}, {"tp", mesh.tp}, {"pp", mesh.pp}, {"cp", mesh.cp}, {"ep", mesh.ep}};
+}
+
+Json expected_json(const Expected& at) {
+  return {{"value", at.value}, {"lower", at.lower}, {"upper", at.upper}};
+}
+
+Json breakdown_json(const std::optional<Breakdown>& parts) {
+  if (!parts) return {};
+  Json object = Json::object();
+  for (const Category& category : categories()) {
+    object[std::string{category.name}] = (*parts).*category.seconds;
+  }
+  object["hidden_communication"] = parts->hidden_communication;
+  return object;
+}
+
+Json waterfall_json(const std::optional<Waterfall>& waterfall) {
+  if (!waterfall) return {};
+  Json lost = Json::object();
+  for (const LostTime& at : waterfall->lost) lost[at.cause] = at.seconds;
+  return {{"ideal", waterfall->ideal}, {"predicted", waterfall->measured}, {"lost", lost}};
+}
+
+/// What every rank count has, whether anything could be predicted or not.
+Json point_json(const Forecast& at) {
+  if (!at.refused.empty()) {
+    return {{"ranks", at.ranks}, {"nodes", at.nodes}, {"refused", at.refused}};
+  }
+  return {{"ranks", at.ranks},
+          {"nodes", at.nodes},
+          {"refused", nullptr},
+          {"mesh", mesh_json(at.request.mesh)},
+          {"model", at.request.model.name},
+          {"options", Json(at.request.options)},
+          {"step_time", expected_json(at.step_time)},
+          {"throughput", expected_json(at.throughput)},
+          {"speedup", expected_json(at.speedup)},
+          {"efficiency", expected_json(at.efficiency)},
+          {"uncertainty",
+           {{"noise", at.uncertainty.noise},
+            {"launch", at.uncertainty.launch},
+            {"fit", at.uncertainty.fit}}},
+          {"extrapolated", at.extrapolated},
+          {"simulated", at.simulated},
+          {"delay", at.delay},
+          {"memory_per_rank", at.memory_per_rank},
+          {"fits", or_null(at.fits)},
+          {"mfu", or_null(at.mfu)},
+          {"breakdown", breakdown_json(at.breakdown)},
+          {"waterfall", waterfall_json(at.waterfall)},
+          {"limit", text_or_null(at.limit)}};
+}
+
+Json curve_json(const ForecastCurve& curve) {
+  Json points = Json::array();
+  for (const Forecast& at : curve.points) points.push_back(point_json(at));
+  return {{"title", curve.title}, {"points", points}};
+}
+
+Json measured_json(const MeasuredPoint& at) {
+  return {{"ranks", at.ranks},           {"nodes", at.nodes},
+          {"mesh", mesh_json(at.mesh)},  {"step_time", at.step_time},
+          {"throughput", at.throughput}, {"efficiency", or_null(at.efficiency)},
+          {"simulated", at.simulated}};
+}
+
+Json candidate_json(const Candidate& at) {
+  return {{"mesh", mesh_json(at.request.mesh)},
+          {"options", Json(at.request.options)},
+          {"step_time", at.step_time},
+          {"throughput", at.throughput},
+          {"memory_per_rank", at.memory_per_rank},
+          {"breakdown", breakdown_json(at.breakdown)},
+          {"why_not", text_or_null(at.why_not)}};
+}
+
+Json next_json(const std::optional<NextMeasurement>& next) {
+  if (!next) return {};
+  return {{"what", next->what},
+          {"command", next->command},
+          {"width_now", next->width_now},
+          {"width_then", next->width_then}};
+}
+
+template <class Items, class Convert>
+Json array_of(const Items& items, const Convert& convert) {
+  Json array = Json::array();
+  for (const auto& item : items) array.push_back(convert(item));
+  return array;
+}
+
+}  // namespace
+
+Json prediction_json(const Prediction& prediction) {
+  return {{"schema_version", schema_version},
+          {"source", prediction.source},
+          {"machine", prediction.machine},
+          {"workload", prediction.workload},
+          {"title", prediction.title},
+          {"throughput_unit", prediction.throughput_unit},
+          {"node_ranks", prediction.node_ranks},
+          {"baseline", or_null(prediction.baseline)},
+          {"correction", or_null(prediction.correction)},
+          {"measured", array_of(prediction.measured, measured_json)},
+          {"curve", curve_json(prediction.base)},
+          {"what_if", array_of(prediction.what_if, curve_json)},
+          {"limits", Json(prediction.limits)},
+          {"next", next_json(prediction.next)},
+          {"searched", prediction.searched},
+          {"best", array_of(prediction.best, candidate_json)},
+          {"assumed", prediction.assumed},
+          {"warnings", Json(prediction.warnings)}};
+}
+
+/// ASCII only, so that printing it on a terminal is safe; bytes that are not UTF-8 are replaced.
+std::string render_json(const Prediction& prediction) {
+  return prediction_json(prediction).dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace isoscale::analysis

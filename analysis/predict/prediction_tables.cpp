@@ -1,0 +1,260 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/predict/prediction_tables.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include "analysis/render/cells.hpp"
+#include "analysis/render/text_escape.hpp"
+#include "analysis/render/text_parts.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+std::string seconds(double time) { return units::format(units::Seconds{time}); }
+
+std::string count(double value) {
+  std::string text = units::format_count(value, "");
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
+}
+
+std::string bytes(double amount) {
+  return units::format(units::Bytes{static_cast<std::uint64_t>(std::max(0.0, amount))});
+}
+
+/// "61.2% to 75.3%".
+std::string range(const Expected& at) {
+  if (at.lower == at.upper) return std::string{undefined};
+  return fmt::format("{} to {}", percent(at.lower), percent(at.upper));
+}
+
+/// A relative standard deviation; "0" is what there is none of.
+std::string deviation(double of) { return of == 0 ? "0" : "±" + percent(of); }
+
+std::string notes(const Forecast& at) {
+  std::vector<std::string> notes;
+  if (at.extrapolated) notes.emplace_back("extrapolated");
+  if (at.fits == false) notes.push_back(fmt::format("needs {} a rank", bytes(at.memory_per_rank)));
+  std::string text;
+  for (const std::string& note : notes) text += (text.empty() ? "" : ", ") + note;
+  return text;
+}
+
+Row measured_row(const MeasuredPoint& at) {
+  return {.cells = {std::to_string(at.ranks), std::to_string(at.nodes), mesh::to_string(at.mesh),
+                    seconds(at.step_time), count(at.throughput), std::string{undefined},
+                    percent(at.efficiency), "", "", "", "",
+                    at.efficiency ? efficiency_bar(*at.efficiency) : "", "measured"},
+          .tail = ""};
+}
+
+Row forecast_row(const Forecast& at) {
+  if (!at.refused.empty()) {
+    return {.cells = {std::to_string(at.ranks), std::to_string(at.nodes)},
+            .tail = escape(at.refused)};
+  }
+  return {.cells = {std::to_string(at.ranks), std::to_string(at.nodes),
+                    mesh::to_string(at.request.mesh), seconds(at.step_time.value),
+                    count(at.throughput.value), fixed(at.speedup.value),
+                    percent(at.efficiency.value), range(at.efficiency),
+                    deviation(at.uncertainty.noise), deviation(at.uncertainty.launch),
+                    deviation(at.uncertainty.fit), efficiency_bar(at.efficiency.value), notes(at)},
+          .tail = ""};
+}
+
+std::vector<const Forecast*> with_waterfall(const ForecastCurve& curve) {
+  std::vector<const Forecast*> found;
+  for (const Forecast& at : curve.points) {
+    if (at.waterfall) found.push_back(&at);
+  }
+  return found;
+}
+
+/// Of the predicted step; "0" is what never is.
+std::string loss_cell(const Waterfall& waterfall, const std::string& cause) {
+  const auto lost = std::ranges::find(waterfall.lost, cause, &LostTime::cause);
+  if (lost == waterfall.lost.end() || lost->seconds == 0) return "0";
+  return percent(lost->seconds / waterfall.measured);
+}
+
+/// Causes of all points, in order; without those that cost nothing anywhere.
+std::vector<std::string> causes_of(const std::vector<const Forecast*>& points) {
+  std::vector<std::string> causes;
+  for (const Forecast* const point : points) {
+    auto next = causes.begin();
+    for (const LostTime& lost : point->waterfall->lost) {
+      const auto known = std::ranges::find(causes, lost.cause);
+      next = known == causes.end() ? causes.insert(next, lost.cause) : known;
+      ++next;
+    }
+  }
+  std::erase_if(causes, [&](const std::string& cause) {
+    return std::ranges::all_of(points, [&](const Forecast* point) {
+      const auto& all = point->waterfall->lost;
+      const auto lost = std::ranges::find(all, cause, &LostTime::cause);
+      return lost == all.end() || lost->seconds == 0;
+    });
+  });
+  return causes;
+}
+
+/// The options in which candidates differ, and the microbatch, which always matters.
+std::vector<std::string> telling_options(const std::vector<Candidate>& candidates) {
+  std::vector<std::string> keys;
+  for (const Candidate& at : candidates) {
+    for (const auto& [key, value] : at.request.options) {
+      if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+    }
+  }
+  std::ranges::sort(keys);
+  std::erase_if(keys, [&](const std::string& key) {
+    if (key == "microbatch") return false;
+    const auto& of_first = candidates.front().request.options;
+    const auto first = of_first.find(key);
+    return std::ranges::all_of(candidates, [&](const Candidate& at) {
+      const auto found = at.request.options.find(key);
+      const bool has = found != at.request.options.end();
+      return has == (first != of_first.end()) && (!has || found->second == first->second);
+    });
+  });
+  return keys;
+}
+
+}  // namespace
+
+TitledTable forecast_table(const Prediction& prediction) {
+  TitledTable result{.title = "",
+                     .columns = {{"ranks"},
+                                 {"nodes"},
+                                 {"mesh", Align::left},
+                                 {"step time"},
+                                 {escape(prediction.throughput_unit)},
+                                 {"speed-up"},
+                                 {"efficiency"},
+                                 {"90% of it", Align::left},
+                                 {"noise"},
+                                 {"launch"},
+                                 {"model"},
+                                 {efficiency_heading(), Align::left},
+                                 {"", Align::left}},
+                     .rows = {}};
+  for (const MeasuredPoint& at : prediction.measured) result.rows.push_back(measured_row(at));
+  for (const Forecast& at : prediction.base.points) result.rows.push_back(forecast_row(at));
+  return result;
+}
+
+std::optional<TitledTable> parts_table(const ForecastCurve& curve) {
+  TitledTable result{.title = "where a step would go", .columns = {{"ranks"}}, .rows = {}};
+  for (const Category& category : categories()) {
+    result.columns.push_back({fmt::format("{} {}", category.glyph, category.name)});
+  }
+  for (const char* const more : {"hidden", "MFU", "memory/rank"}) result.columns.push_back({more});
+  result.columns.push_back({"where a step would go", Align::left});
+  for (const Forecast& at : curve.points) {
+    if (!at.breakdown) continue;
+    const Breakdown& parts = *at.breakdown;
+    const auto share = [&](double of) { return of == 0 ? "0" : percent(of / parts.step); };
+    Row row{.cells = {std::to_string(at.ranks)}, .tail = ""};
+    for (const Category& category : categories()) {
+      row.cells.push_back(share(parts.*category.seconds));
+    }
+    row.cells.push_back(share(parts.hidden_communication));
+    row.cells.push_back(percent(at.mfu));
+    row.cells.push_back(bytes(at.memory_per_rank));
+    row.cells.push_back(breakdown_bar(parts));
+    result.rows.push_back(std::move(row));
+  }
+  if (result.rows.empty()) return std::nullopt;
+  return result;
+}
+
+std::optional<TitledTable> lost_time_table(const ForecastCurve& curve,
+                                           const ForecastCurve* beside) {
+  std::vector<const Forecast*> points;
+  TitledTable result{.title = "lost time, from ideal to predicted, share of the step",
+                     .columns = {{"", Align::left}},
+                     .rows = {}};
+  for (const Forecast* const at : with_waterfall(curve)) {
+    points.push_back(at);
+    result.columns.push_back({fmt::format("{} ranks", at->ranks)});
+    if (beside == nullptr) continue;
+    for (const Forecast* const other : with_waterfall(*beside)) {
+      if (other->ranks != at->ranks) continue;
+      points.push_back(other);
+      result.columns.push_back({"then"});
+    }
+  }
+  if (points.empty()) return std::nullopt;
+  const auto row = [&](const std::string& name, const auto& cell) {
+    Row cells{.cells = {name}, .tail = ""};
+    for (const Forecast* const at : points) cells.cells.push_back(cell(*at->waterfall));
+    result.rows.push_back(std::move(cells));
+  };
+  row("ideal step", [](const Waterfall& at) { return seconds(at.ideal); });
+  for (const std::string& cause : causes_of(points)) {
+    row("  " + cause, [&](const Waterfall& at) { return loss_cell(at, cause); });
+  }
+  row("  all lost", [](const Waterfall& at) { return percent(1 - at.ideal / at.measured); });
+  row("predicted step", [](const Waterfall& at) { return seconds(at.measured); });
+  return result;
+}
+
+TitledTable what_if_table(const ForecastCurve& base, const ForecastCurve& changed) {
+  TitledTable result{.title = "",
+                     .columns = {{"ranks"},
+                                 {"step time"},
+                                 {"then"},
+                                 {"faster by"},
+                                 {"efficiency"},
+                                 {"then"},
+                                 {"90% of it", Align::left},
+                                 {efficiency_heading(), Align::left}},
+                     .rows = {}};
+  for (std::size_t i = 0; i < std::min(base.points.size(), changed.points.size()); ++i) {
+    const Forecast& now = base.points[i];
+    const Forecast& then = changed.points[i];
+    if (!now.refused.empty() || !then.refused.empty()) continue;
+    result.rows.push_back({.cells = {std::to_string(now.ranks), seconds(now.step_time.value),
+                                     seconds(then.step_time.value),
+                                     percent(now.step_time.value / then.step_time.value - 1),
+                                     percent(now.efficiency.value), percent(then.efficiency.value),
+                                     range(then.efficiency), efficiency_bar(then.efficiency.value)},
+                           .tail = ""});
+  }
+  return result;
+}
+
+std::optional<TitledTable> best_table(const Prediction& prediction) {
+  if (prediction.best.empty()) return std::nullopt;
+  const std::vector<std::string> keys = telling_options(prediction.best);
+  TitledTable result{
+      .title = fmt::format("the best of {} meshes and options looked at, on {} ranks",
+                           prediction.searched, prediction.best.front().request.mesh.size()),
+      .columns = {{""}, {"mesh", Align::left}},
+      .rows = {}};
+  for (const std::string& key : keys) result.columns.push_back({key});
+  for (const char* const more : {"step time", "memory/rank"}) result.columns.push_back({more});
+  result.columns.push_back({"why it loses", Align::left});
+  for (std::size_t i = 0; i < prediction.best.size(); ++i) {
+    const Candidate& at = prediction.best[i];
+    Row row{.cells = {std::to_string(i + 1), mesh::to_string(at.request.mesh)}, .tail = ""};
+    for (const std::string& key : keys) {
+      const auto found = at.request.options.find(key);
+      row.cells.push_back(found == at.request.options.end() ? std::string{undefined}
+                                                            : escape(found->second));
+    }
+    row.cells.insert(row.cells.end(),
+                     {seconds(at.step_time), bytes(at.memory_per_rank), escape(at.why_not)});
+    result.rows.push_back(std::move(row));
+  }
+  return result;
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,211 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/predict/question.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "analysis/predict/question_curve.hpp"
+#include "analysis/predict/question_settings.hpp"
+#include "analysis/predict/run_noise.hpp"
+#include "analysis/report.hpp"
+#include "base/error.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using config::PredictCommand;
+using results::PointData;
+
+int measured_node_ranks(const results::RunData& run) {
+  std::map<int, int> ranks_of_node;
+  for (const results::RankFacts& rank : run.rank_facts) ++ranks_of_node[rank.node];
+  int most = 1;
+  for (const auto& [node, ranks] : ranks_of_node) most = std::max(most, ranks);
+  return most;
+}
+
+void require_more_ranks(const Question& question, int measured) {
+  const int least = question.ranks.front();
+  if (least >= measured) return;
+  throw base::UsageError(fmt::format(
+      "--ranks {}: the run measured up to {} ranks, so fewer are no prediction; name {} or more, "
+      "and see what was measured with: isoscale report {}",
+      least, measured, measured, question.source));
+}
+
+/// --nodes-of before what is known.
+void set_node_ranks(const PredictCommand& command, int known, Question& question) {
+  question.node_ranks = command.node_ranks.value_or(known);
+  if (question.machine.network) question.machine.network->node_ranks = question.node_ranks;
+}
+
+void require_axes(const Question& question) {
+  for (const auto& [axis, extent] : question.mesh) {
+    if (extent == 1 || question.workload->axes.contains(axis)) continue;
+    throw base::UsageError(fmt::format("--mesh {}={}: workload {} has no axis {}, only {}",
+                                       mesh::name(axis), extent, question.workload->name,
+                                       mesh::name(axis), mesh::to_string(question.workload->axes)));
+  }
+}
+
+void require_search(const PredictCommand& command, Question& question) {
+  if (!command.best) return;
+  question.meshes = Meshes::searched;
+  const bool complete =
+      std::ranges::all_of(std::array{mesh::Axis::tp, mesh::Axis::dp, mesh::Axis::pp},
+                          [&](mesh::Axis axis) { return command.mesh.contains(axis); });
+  if (complete) {
+    throw base::UsageError(
+        "--best with a --mesh that names tp, dp and pp: there is no mesh left to search for; leave "
+        "one of both out, or name fewer axes");
+  }
+  if (question.scaling == workloads::Scaling::weak) {
+    throw base::UsageError(
+        "--best with weak scaling: the work then depends on the mesh, so that no mesh is better "
+        "than another; use --scaling strong");
+  }
+}
+
+/// What the command says of the work, over what `question` has.
+void apply_command(const PredictCommand& command, Question& question) {
+  if (command.model) question.base.model = *command.model;
+  if (command.precision) question.base.precision = *command.precision;
+  if (command.scaling) question.scaling = *command.scaling;
+  question.ranks = command.ranks;
+  question.baseline = command.baseline;
+  question.each = command.each_rank ? Ranks::each : Ranks::by_class;
+  require_axes(question);
+  require_search(command, question);
+  apply_settings(command.settings, question);
+}
+
+/// A data sheet has no run whose options could be meant: what is left open is as trainers have it.
+void assume_training(const PredictCommand& command, Question& question) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> usual{
+      {{"elementwise", "on"}, {"vocabulary", "on"}, {"optimizer", "adam"}}};
+  const auto is_named = [&](std::string_view key) {
+    return std::ranges::any_of(command.settings, [&](const auto& at) { return at.first == key; });
+  };
+  for (const auto& [key, value] : usual) {
+    const bool known = std::ranges::any_of(question.workload->options,
+                                           [&](const auto& option) { return option.key == key; });
+    const bool excluded = key == "elementwise" && is_named("experts");
+    if (!known || excluded || is_named(key)) continue;
+    question.base.options.emplace(key, value);
+    question.assumed += fmt::format("{}{}={}", question.assumed.empty() ? "" : ", ", key, value);
+  }
+}
+
+std::string title_of(const Question& question) {
+  const bool has_model = question.workload->model_use != workloads::ModelUse::none;
+  return fmt::format("{}, {}{}, {} scaling", question.workload->name,
+                     has_model ? question.base.model.name + ", " : "",
+                     workloads::name(question.base.precision), workloads::name(question.scaling));
+}
+
+/// Efficiency of measured points as the run's report has it.
+void add_efficiency(const Curve& curve, std::vector<MeasuredPoint>& measured) {
+  for (MeasuredPoint& point : measured) {
+    const auto found = std::ranges::find(curve.points, point.ranks,
+                                         [](const PointReport& at) { return at.data->ranks; });
+    if (found != curve.points.end()) point.efficiency = found->efficiency;
+  }
+}
+
+}  // namespace
+
+Question question_of(const PredictCommand& command, const results::RunData& run) {
+  return question_of(command, std::span{&run, 1});
+}
+
+Question question_of(const PredictCommand& command, std::span<const results::RunData> launches) {
+  const results::RunData& run = launches.front();
+  std::vector<const results::RunData*> runs;
+  for (const results::RunData& launch : launches) runs.push_back(&launch);
+  Question question;
+  question.source = command.source.string();
+  question.machine = run_machine(runs);
+  if (runs.size() > 1 && question.machine.noise.launch == assumed_launch_deviation) {
+    question.warnings.emplace_back(
+        "the launches have no point in common that would tell how much launches differ");
+  }
+  const ReportOptions options{.baseline = command.baseline};
+  const RunReport report = make_report(run, question.source, options);
+  const ChosenCurve chosen = choose_curve(command, report.curves, question.warnings);
+  const PointData& largest = *chosen.points.back();
+
+  question.workload = &workloads::find_workload(largest.workload);
+  const config::Experiment experiment = planned_experiment(run, question.source, largest);
+  question.base = experiment.base;
+  question.scaling = experiment.scaling;
+  question.mesh = command.mesh.empty() ? experiment.mesh : command.mesh;
+  if (command.mesh.empty()) question.mesh.erase(mesh::Axis::dp);  // it takes the further ranks
+  apply_command(command, question);
+  require_more_ranks(question, largest.ranks);
+  set_node_ranks(
+      command,
+      question.machine.network ? question.machine.network->node_ranks : measured_node_ranks(run),
+      question);
+
+  question.fit = fit_model(run, chosen.points, question.machine);
+  question.run = &run;
+  question.points = chosen.points;
+  const bool same_work = strangeness(command, largest) == 0 && !changes_work(command.settings);
+  if (same_work) {
+    question.measured = question.fit->points;
+    add_efficiency(*chosen.curve, question.measured);
+  }
+  question.title = title_of(question);
+  return question;
+}
+
+Question question_of(const PredictCommand& command, const simulate::Machine& sheet) {
+  Question question;
+  question.source = command.source.string();
+  question.machine = sheet;
+  question.workload =
+      &workloads::find_workload(command.workload.empty() ? "hybrid" : command.workload);
+  if (question.workload->is_bench()) {
+    throw base::UsageError(fmt::format(
+        "--workload {}: it measures parts of a machine and has no step to predict; choose one that "
+        "trains, as hybrid",
+        question.workload->name));
+  }
+  if (!command.model && question.workload->model_use != workloads::ModelUse::none) {
+    throw base::UsageError(
+        fmt::format("a data sheet says nothing of what runs; name a model with --model, one of {}",
+                    fmt::join(workloads::model_names(), ", ")));
+  }
+  question.base.precision = workloads::Precision::bf16;
+  question.mesh = command.mesh;
+  assume_training(command, question);
+  apply_command(command, question);
+  set_node_ranks(command, sheet.network ? sheet.network->node_ranks : 1, question);
+  question.title = title_of(question);
+  return question;
+}
+
+workloads::Request request_at(const Question& question, int ranks) {
+  const workloads::Workload& workload = *question.workload;
+  try {
+    const mesh::Request wanted =
+        question.mesh.empty() ? workload.natural_mesh(ranks) : question.mesh;
+    const auto limits = workload.limits(question.base, question.scaling);
+    const mesh::Shape shape = mesh::resolve(wanted, ranks, limits);
+    if (shape.dp > 1 && !workload.axes.contains(mesh::Axis::dp)) {
+      throw base::UsageError(
+          fmt::format("workload {} has no axis dp to put {} ranks on", workload.name, ranks));
+    }
+    return workload.scale(question.base, shape, question.scaling);
+  } catch (const base::UsageError& error) {
+    throw base::UsageError(fmt::format("{} on {} ranks: {}", workload.name, ranks, error.what()),
+                           error.where());
+  }
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/predict/question_curve.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "analysis/labels.hpp"
+#include "base/error.hpp"
+#include "workloads/workload.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using config::PredictCommand;
+using results::PointData;
+using Points = std::vector<const PointData*>;
+
+std::string_view model_name(const PredictCommand& command, const PointData& point) {
+  return command.model ? std::string_view{command.model->name} : std::string_view{point.model};
+}
+
+/// Points with a time, those whose times are the machine's own where there are any.
+Points usable_points(const Curve& curve) {
+  Points all, sound;
+  for (const PointReport& point : curve.points) {
+    if (!point.throughput || !point.step_time) continue;
+    all.push_back(point.data);
+    if (is_scaling_result(point.labels)) sound.push_back(point.data);
+  }
+  return sound.empty() ? all : sound;
+}
+
+[[noreturn]] void refuse_workload(const PredictCommand& command,
+                                  const std::vector<std::string>& titles) {
+  if (titles.empty()) {
+    throw base::UsageError(fmt::format(
+        "{}: no point of a training workload is ok, so there is no curve to go on with; measure "
+        "one, as with: isoscale run --workload hybrid,calibrate",
+        command.source.string()));
+  }
+  throw base::UsageError(fmt::format("--workload {}: {} has no such curve; it has: {}",
+                                     command.workload, command.source.string(),
+                                     fmt::join(titles, "; ")));
+}
+
+std::map<std::string, std::string> complete(const workloads::Workload& workload,
+                                            const workloads::Options& given) {
+  std::map<std::string, std::string> options;
+  const workloads::OptionReader reader{workload.options, given};
+  for (const workloads::OptionSpec& spec : workload.options) {
+    if (reader.has(spec.key)) options[std::string{spec.key}] = reader.text(spec.key);
+  }
+  return options;
+}
+
+/// Whether `experiment` planned `point`.
+bool planned(const config::Experiment& experiment, const workloads::Workload& workload,
+             const PointData& point) {
+  const bool alike = experiment.workload == point.workload && experiment.base.seed == point.seed &&
+                     workloads::name(experiment.base.precision) == point.dtype &&
+                     workloads::name(experiment.scaling) == point.scaling &&
+                     mesh::name(experiment.placement) == point.placement;
+  const bool has_model = workload.model_use != workloads::ModelUse::none;
+  if (!alike || (has_model && experiment.base.model.name != point.model)) return false;
+  try {
+    const workloads::Request request =
+        workload.scale(experiment.base, point.mesh, experiment.scaling);
+    return complete(workload, request.options) == point.options;
+  } catch (const base::UsageError&) {
+    return false;  // its batch does not even divide there
+  }
+}
+
+void warn_of_unsound(const Points& points, std::vector<std::string>& warnings) {
+  std::set<std::string> labels;
+  for (const PointData* const point : points) {
+    for (const std::string& label : unsound(point->labels)) labels.insert(label);
+  }
+  if (labels.empty()) return;
+  warnings.push_back(
+      fmt::format("the measured points are {}: their times are not those of a machine that scales, "
+                  "and neither is what follows from them",
+                  fmt::join(labels, ", ")));
+}
+
+}  // namespace
+
+int strangeness(const PredictCommand& command, const PointData& point) {
+  const int model = model_name(command, point) == point.model ? 0 : 1;
+  const int precision =
+      !command.precision || workloads::name(*command.precision) == point.dtype ? 0 : 1;
+  const int scaling =
+      !command.scaling || workloads::name(*command.scaling) == point.scaling ? 0 : 1;
+  return 4 * model + 2 * precision + scaling;
+}
+
+ChosenCurve choose_curve(const PredictCommand& command, const std::vector<Curve>& curves,
+                         std::vector<std::string>& warnings) {
+  ChosenCurve chosen;
+  std::vector<std::string> titles;
+  for (const Curve& curve : curves) {
+    Points points = usable_points(curve);
+    if (points.empty()) continue;
+    titles.push_back(curve.title);
+    const PointData& point = *points.front();
+    if (!command.workload.empty() && command.workload != point.workload) continue;
+    const bool better = chosen.curve == nullptr ||
+                        strangeness(command, point) < strangeness(command, *chosen.points.front());
+    if (better) chosen = {.curve = &curve, .points = std::move(points)};
+  }
+  if (chosen.curve == nullptr) refuse_workload(command, titles);
+  warn_of_unsound(chosen.points, warnings);
+  std::erase(titles, chosen.curve->title);
+  if (!titles.empty()) {
+    warnings.push_back(fmt::format(
+        "the run has {} more curve{}: {}; choose one with --workload, --model, --dtype or "
+        "--scaling",
+        titles.size(), titles.size() == 1 ? "" : "s", fmt::join(titles, "; ")));
+  }
+  return chosen;
+}
+
+config::Experiment planned_experiment(const results::RunData& run, const std::string& source,
+                                      const PointData& point) {
+  const workloads::Workload& workload = workloads::find_workload(point.workload);
+  const config::RunConfig config = config::from_toml(run.config_toml, source);
+  for (const config::Experiment& experiment : config.experiments) {
+    if (planned(experiment, workload, point)) return experiment;
+  }
+  throw base::UsageError(
+      fmt::format("{}: its configuration does not say how its {} points were planned; it was "
+                  "written by another "
+                  "version ({}): measure again, or predict with that version",
+                  source, point.workload, run.isoscale_version));
+}
+
+}  // namespace isoscale::analysis

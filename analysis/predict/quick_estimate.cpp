@@ -1,0 +1,218 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/predict/quick_estimate.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "analysis/predict/side_by_side.hpp"
+#include "simulate/classes.hpp"
+#include "simulate/op_time.hpp"
+#include "workloads/stack/options.hpp"
+#include "workloads/stack/pipeline.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using workloads::Request;
+using workloads::stack::Pipeline;
+
+std::size_t index(int number) { return static_cast<std::size_t>(number); }
+
+int layers_of(const Pipeline& pipeline, int stage) {
+  int layers = 0;
+  for (int chunk = 0; chunk < pipeline.chunks; ++chunk) {
+    layers += pipeline.layers[index(pipeline.virtual_stage(stage, chunk))];
+  }
+  return layers;
+}
+
+/// A law is learnt once for all requests that it holds for.
+template <class Key>
+std::map<Key, const Request*> one_of_each(std::span<const Request> requests,
+                                          Key (*key)(const Request&)) {
+  std::map<Key, const Request*> result;
+  for (const Request& request : requests) result.try_emplace(key(request), &request);
+  return result;
+}
+
+template <class Key, class Value, class Learn>
+void learn_all(const std::map<Key, const Request*>& wanted, std::map<Key, Value>& known,
+               const Learn& learn) {
+  std::vector<std::pair<const Request*, Value*>> items;
+  for (const auto& [key, request] : wanted) {
+    const auto [entry, is_new] = known.try_emplace(key);
+    if (is_new) items.emplace_back(request, &entry->second);
+  }
+  side_by_side(items.size(), [&](std::size_t i) { *items[i].second = learn(*items[i].first); });
+}
+
+StageKey head_key(const Request& request) {
+  StageKey key = stage_key(request);
+  key.recompute.clear();  // the output projection is not computed again
+  return key;
+}
+
+/// Two stages of one layer, with the rows of `request` to hand over.
+Request two_stages(const workloads::Workload& workload, const Request& request) {
+  Request result = request;
+  result.model.layers = 2;
+  const int replicas = request.mesh.ep;
+  result.options["batch"] =
+      std::to_string(std::stoll(request.options.at("microbatch")) * 2 * replicas);
+  result.options.erase("microbatches");
+  result.options["schedule"] = "1f1b";
+  result.options["vocabulary"] = "off";
+  result.options["zero"] = "0";
+  result.options.erase("v");
+  result.options.erase("stage_layers");
+  mesh::Shape shape = request.mesh;
+  shape.pp = 2;
+  shape.dp = 1;
+  return workload.scale(result, shape, workloads::Scaling::strong);
+}
+
+}  // namespace
+
+bool QuickEstimate::knows(const workloads::Workload& workload) {
+  const std::span<const workloads::OptionSpec> stack = workloads::stack::option_table();
+  return std::ranges::all_of(stack, [&](const workloads::OptionSpec& spec) {
+    return std::ranges::find(workload.options, spec.key, &workloads::OptionSpec::key) !=
+           workload.options.end();
+  });
+}
+
+QuickEstimate::Rows QuickEstimate::rows_of(const Request& request) {
+  return {request.mesh.tp, request.mesh.cp, request.mesh.ep, request.options.at("microbatch")};
+}
+
+void QuickEstimate::learn(std::span<const Request> requests) {
+  learn_all(one_of_each<StageKey>(requests, stage_key), laws_, [&](const Request& request) {
+    return stage_law(workload_, request, machine_, node_ranks_);
+  });
+  learn_all(one_of_each<StageKey>(requests, head_key), heads_, [&](const Request& request) {
+    return head_numbers(workload_, request, machine_, node_ranks_);
+  });
+  std::map<Rows, const Request*> with_stages;
+  for (const Request& request : requests) {
+    if (request.mesh.pp > 1) with_stages.try_emplace(rows_of(request), &request);
+  }
+  learn_all(with_stages, hand_overs_, [&](const Request& request) { return hand_over(request); });
+}
+
+QuickEstimate::HandOverNumbers QuickEstimate::hand_over(const Request& request) const {
+  constexpr program::Section step = program::Section::step;
+  const Request small = two_stages(workload_, request);
+  const program::ProgramSet set = workload_.build(small);
+  const simulate::Layout layout = simulate::packed(small.mesh.size(), node_ranks_);
+  const int receiver = small.mesh.size() / 2;
+  const program::Outline outline = program::outline(set.of(receiver), step, small.mesh);
+  const std::vector<units::Nanoseconds> times =
+      simulate::op_times(machine_, set.of(receiver), step, small.mesh, layout, receiver);
+  HandOverNumbers result;
+  for (std::size_t i = 0; i < outline.ops.size(); ++i) {
+    const program::OutlineOp& op = outline.ops[i];
+    for (const program::OutlineTransfer& transfer : outline.transfers_of(op)) {
+      if (transfer.axis != mesh::Axis::pp) continue;
+      result.bytes = std::max(result.bytes, static_cast<double>(transfer.bytes));
+    }
+    const bool gathers = op.kind == program::OpKind::all_gather && op.place.layer == -1 &&
+                         op.place.phase == program::Phase::forward;
+    if (gathers) result.arrival = static_cast<double>(times[i].value()) * 1e-9;
+  }
+  return result;
+}
+
+StageNumbers QuickEstimate::stage(const Request& request, int stage) const {
+  const Pipeline pipeline = workloads::stack::pipeline_of(request);
+  StageNumbers numbers = laws_.at(stage_key(request)).at(layers_of(pipeline, stage));
+  if (stage < pipeline.stages - 1) return numbers;
+  const StageNumbers& head = heads_.at(head_key(request));
+  numbers.forward += head.forward;
+  numbers.backward += head.backward;
+  numbers.first_forward += head.first_forward;
+  numbers.last_backward += head.last_backward;
+  numbers.weight_gradient += head.weight_gradient;
+  numbers.tail += head.tail;
+  numbers.states += head.states;
+  return numbers;
+}
+
+double QuickEstimate::bytes(const Request& request) const {
+  const Pipeline pipeline = workloads::stack::pipeline_of(request);
+  const StageLaw& law = laws_.at(stage_key(request));
+  const auto& row = workloads::stack::row_of(pipeline.schedule);
+  double most = 0;
+  for (int s = 0; s < pipeline.stages; ++s) {
+    const double layers = layers_of(pipeline, s);
+    // Counted by the chunks that they are in.
+    const double in_flight = pipeline.stages == 1 ? 1 : row.in_flight(pipeline, s);
+    double need =
+        stage(request, s).states + in_flight * law.activation.at(layers / pipeline.chunks);
+    if (s == pipeline.stages - 1) {
+      const double whole = std::max(1.0, in_flight / pipeline.chunks);
+      const bool others_wait = pipeline.schedule == workloads::stack::Schedule::gpipe ||
+                               pipeline.schedule == workloads::stack::Schedule::zb_h1;
+      need += heads_.at(head_key(request)).activation * (others_wait ? whole : 1);
+    }
+    most = std::max(most, need);
+  }
+  return most;
+}
+
+double QuickEstimate::bound(const Request& request) const {
+  const Pipeline pipeline = workloads::stack::pipeline_of(request);
+  const StageNumbers first = stage(request, 0), last = stage(request, pipeline.stages - 1);
+  const StageNumbers& slowest =
+      last.forward + last.backward > first.forward + first.backward ? last : first;
+  const workloads::stack::PassTimes times{.forward = first.forward,
+                                          .input_gradient = first.backward - first.weight_gradient,
+                                          .weight_gradient = first.weight_gradient};
+  return pipeline.microbatches * (slowest.forward + slowest.backward) +
+         workloads::stack::row_of(pipeline.schedule).bubble(pipeline, times) + first.first_forward +
+         first.last_backward + first.tail;
+}
+
+CoarsePipeline QuickEstimate::coarse(const Request& request) const {
+  CoarsePipeline result{.pipeline = workloads::stack::pipeline_of(request)};
+  const Pipeline& pipeline = result.pipeline;
+  const StageLaw& law = laws_.at(stage_key(request));
+  const StageNumbers& head = heads_.at(head_key(request));
+  for (int s = 0; s < pipeline.stages; ++s) result.tail.push_back(stage(request, s).tail);
+  for (int i = 0; i < pipeline.virtual_stages(); ++i) {
+    StageNumbers one = law.at(pipeline.layers[index(i)]);
+    if (i == pipeline.virtual_stages() - 1) {
+      one.forward += head.forward;
+      one.backward += head.backward;
+      one.first_forward += head.first_forward;
+      one.last_backward += head.last_backward;
+      one.weight_gradient += head.weight_gradient;
+    }
+    result.chunks.push_back({.forward = one.forward,
+                             .backward = one.backward,
+                             .first_forward = one.first_forward,
+                             .last_backward = one.last_backward,
+                             .weight_gradient = one.weight_gradient});
+  }
+  if (pipeline.stages == 1) return result;
+  const HandOverNumbers& rows = hand_overs_.at(rows_of(request));
+  const simulate::Layout layout = simulate::packed(request.mesh.size(), node_ranks_);
+  const int apart = mesh::stride(request.mesh, mesh::Axis::pp);
+  for (int rank = 0; rank < request.mesh.size(); rank += apart) {
+    const simulate::GroupPlace place =
+        simulate::place_of_message(request.mesh, layout, rank, mesh::Axis::pp, 1);
+    result.message =
+        std::max(result.message, simulate::message_seconds(machine_, rows.bytes, place));
+  }
+  result.arrival = rows.arrival;
+  return result;
+}
+
+double QuickEstimate::seconds(const Request& request) const {
+  return play_extended(coarse(request));
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,263 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/predict/run_noise.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <iterator>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "analysis/breakdown/trace_check.hpp"
+#include "analysis/predict/traced_ops.hpp"
+#include "analysis/statistics/statistics.hpp"
+#include "analysis/statistics/step_blocks.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using Matrix = std::vector<std::vector<double>>;  ///< [step][rank]
+
+/// Deviations of a normal distribution are 1.4826 times their median absolute deviation.
+constexpr double normal_of_mad = 1.4826;
+
+std::vector<double> column(const Matrix& seconds, std::size_t rank) {
+  std::vector<double> times;
+  for (const auto& step : seconds) times.push_back(step[rank]);
+  return times;
+}
+
+std::vector<double> medians_of_ranks(const Matrix& seconds) {
+  std::vector<double> result;
+  for (std::size_t rank = 0; rank < seconds.front().size(); ++rank) {
+    result.push_back(*median(column(seconds, rank)));
+  }
+  return result;
+}
+
+/// Each rank's time over its own median, less the mean of these over ranks: what all ranks share
+/// makes no rank wait for another.
+Matrix deviations_of(const Matrix& seconds, const std::vector<double>& medians) {
+  Matrix result = seconds;
+  for (auto& step : result) {
+    double mean = 0;
+    for (std::size_t rank = 0; rank < step.size(); ++rank) {
+      step[rank] /= medians[rank];
+      mean += step[rank];
+    }
+    mean /= static_cast<double>(step.size());
+    for (double& at : step) at -= mean;
+  }
+  return result;
+}
+
+/// Variances of ranks' deviations about their node's and of nodes', by analysis of variance.
+struct Components {
+  double rank = 0, node = 0;
+};
+
+Components components_of(const Matrix& deviations, const simulate::Layout& layout) {
+  std::map<int, std::vector<std::size_t>> ranks_of_node;
+  const std::size_t ranks = deviations.front().size();
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    ranks_of_node[layout.node_of_rank.at(rank)].push_back(rank);
+  }
+  const std::size_t nodes = ranks_of_node.size();
+  double within = 0, between = 0;
+  for (const auto& step : deviations) {
+    for (const auto& [node, members] : ranks_of_node) {
+      double mean = 0;
+      for (const std::size_t rank : members) mean += step[rank];
+      mean /= static_cast<double>(members.size());
+      // The mean over all ranks is 0.
+      between += static_cast<double>(members.size()) * mean * mean;
+      for (const std::size_t rank : members) within += (step[rank] - mean) * (step[rank] - mean);
+    }
+  }
+  const auto steps = static_cast<double>(deviations.size());
+  const auto per_node = static_cast<double>(ranks) / static_cast<double>(nodes);
+  const bool apart = nodes > 1 && ranks > nodes;
+  if (!apart) return {.rank = (within + between) / (steps * static_cast<double>(ranks - 1))};
+  const double mean_within = within / (steps * static_cast<double>(ranks - nodes));
+  const double mean_between = between / (steps * static_cast<double>(nodes - 1));
+  return {.rank = mean_within, .node = std::max(0.0, (mean_between - mean_within) / per_node)};
+}
+
+/// Of each rank and step from its node's mean, or where that is all there is of the node, from that
+/// of all; as wide as deviations from a mean that is known.
+std::vector<double> draws_of(const Matrix& deviations, const simulate::Layout& layout) {
+  std::map<int, std::vector<std::size_t>> groups;
+  const std::size_t ranks = deviations.front().size();
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    groups[layout.node_of_rank.at(rank)].push_back(rank);
+  }
+  if (groups.size() == ranks) {
+    for (auto& [node, members] : groups) {
+      if (node != groups.begin()->first) groups.begin()->second.push_back(members.front());
+    }
+    groups.erase(std::next(groups.begin()), groups.end());
+  }
+  std::vector<double> draws;
+  for (const auto& step : deviations) {
+    for (const auto& [node, members] : groups) {
+      if (members.size() < 2) continue;
+      const auto count = static_cast<double>(members.size());
+      double mean = 0;
+      for (const std::size_t rank : members) mean += step[rank] / count;
+      for (const std::size_t rank : members) {
+        draws.push_back((step[rank] - mean) * std::sqrt(count / (count - 1)));
+      }
+    }
+  }
+  return draws;
+}
+
+/// Against ranks that play the same; empty where they do not differ by more than chance.
+/// `variance`: of a rank's deviation in one step.
+std::vector<double> standing_of(const results::PointData& point, const std::vector<double>& medians,
+                                double variance, std::size_t steps) {
+  constexpr double certain = 3;       // F, of differences over what chance makes of them
+  constexpr double of_median = 1.57;  // variance of a median over that of a mean, pi / 2
+  std::map<std::uint32_t, std::vector<double>> alike;
+  for (std::size_t rank = 0; rank < medians.size(); ++rank) {
+    alike[point.outline.outline_of_rank.at(rank)].push_back(medians[rank]);
+  }
+  std::vector<double> factors;
+  double squares = 0, degrees = 0;
+  for (std::size_t rank = 0; rank < medians.size(); ++rank) {
+    const std::vector<double>& same = alike[point.outline.outline_of_rank.at(rank)];
+    factors.push_back(medians[rank] / *median(same));
+    if (same.size() < 2) continue;
+    const auto count = static_cast<double>(same.size());
+    squares += (factors.back() - 1) * (factors.back() - 1);
+    degrees += (count - 1) / count;
+  }
+  if (degrees < 0.5) return {};
+  const double of_chance = of_median * variance / static_cast<double>(steps);
+  const double found = squares / degrees;
+  if (!(found > certain * of_chance) || found < 1e-6) return {};
+  const double kept = (found - of_chance) / found;
+  for (double& factor : factors) factor = 1 + kept * (factor - 1);
+  return factors;
+}
+
+/// Part of an op's variance that is left of a step's: ops average out.
+double share_of_ops(const results::PointData& point) {
+  double sum = 0, squares = 0;
+  for (const timeline::Timeline& step : point.traces) {
+    if (step.ranks.empty() || !step_counts(point, step)) continue;
+    const timeline::StepTrace& trace = step.ranks.front();
+    const program::Outline& outline = point.outline.of(trace.rank);
+    for (const timeline::Span& span : trace.spans) {
+      if (program::communicates(outline.ops.at(span.op).kind)) continue;
+      const double time = units::to_seconds(span.end - span.start).value();
+      sum += time;
+      squares += time * time;
+    }
+    break;
+  }
+  return sum > 0 ? squares / (sum * sum) : 0;
+}
+
+std::vector<double> untraced_steps(const results::PointData& point) {
+  std::vector<double> times;
+  for (const StepBlock& block : step_blocks(point)) {
+    if (block.kind != StepBlock::Kind::untraced) continue;
+    times.insert(times.end(), block.times.begin(), block.times.end());
+  }
+  return times;
+}
+
+/// What makes points of several runs the same.
+auto identity(const results::PointData& point) {
+  return std::tie(point.workload, point.model, point.dtype, point.ranks, point.scaling,
+                  point.placement, point.options, point.model_shape);
+}
+
+}  // namespace
+
+std::vector<std::vector<double>> compute_seconds(const results::PointData& point) {
+  Matrix result;
+  const auto ranks = static_cast<std::size_t>(point.ranks);
+  for (const results::OpSums& sums : point.op_sums) {
+    const bool complete = sums.gemm.size() == ranks && sums.other_compute.size() == ranks &&
+                          sums.copies.size() == ranks;
+    if (!complete || !step_counts(point, sums.step)) continue;
+    auto& step = result.emplace_back();
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      step.push_back(sums.gemm[rank] + sums.other_compute[rank] + sums.copies[rank]);
+    }
+  }
+  const auto is_time = [](double at) { return std::isfinite(at) && at > 0; };
+  std::erase_if(result, [&](const auto& step) { return !std::ranges::all_of(step, is_time); });
+  return result;
+}
+
+simulate::Noise noise_of(const results::PointData& point, const simulate::Layout& layout,
+                         double of_op) {
+  constexpr std::size_t least_steps = 3, least_draws = 100, most_draws = 4096;
+  simulate::Noise noise;
+  noise.op = of_op;
+  noise.launch = assumed_launch_deviation;
+  const Matrix seconds = compute_seconds(point);
+  if (seconds.size() < least_steps || point.ranks < 2) return noise;
+  const std::vector<double> medians = medians_of_ranks(seconds);
+  const Matrix deviations = deviations_of(seconds, medians);
+  const Components parts = components_of(deviations, layout);
+  noise.standing = standing_of(point, medians, parts.rank + parts.node, seconds.size());
+  noise.node = std::sqrt(parts.node);
+  const double of_ops = of_op * of_op * share_of_ops(point);
+  noise.rank = std::sqrt(std::max(0.0, parts.rank - of_ops));
+  std::vector<double> draws = draws_of(deviations, layout);
+  if (draws.size() < least_draws || !(noise.rank > 0)) return noise;
+  // The part of single ops is drawn apart.
+  for (double& at : draws) at *= noise.rank / std::sqrt(parts.rank);
+  std::ranges::sort(draws);
+  for (std::size_t i = 0; draws.size() > most_draws && i < most_draws; ++i) {
+    draws[i] = draws[i * (draws.size() - 1) / (most_draws - 1)];
+  }
+  draws.resize(std::min(draws.size(), most_draws));
+  noise.draws = std::move(draws);
+  return noise;
+}
+
+double median_step(const results::PointData& point) {
+  return median(untraced_steps(point)).value_or(0);
+}
+
+double step_deviation(const results::PointData& point) {
+  std::vector<double> times = untraced_steps(point);
+  const auto middle = median(times);
+  if (!middle || !(*middle > 0)) return 0;
+  for (double& time : times) time = std::abs(time - *middle);
+  return normal_of_mad * *median(times) / *middle;
+}
+
+double launch_deviation(std::span<const results::RunData* const> runs) {
+  double squares = 0, degrees = 0;
+  for (std::size_t first = 0; first < runs.size(); ++first) {
+    for (const results::PointData* const point : stepped_points(*runs[first])) {
+      std::vector<double> logs;
+      bool seen = false;
+      for (std::size_t other = 0; other < runs.size() && !seen; ++other) {
+        for (const results::PointData* const at : stepped_points(*runs[other])) {
+          const bool same = identity(*at) == identity(*point) && at->mesh == point->mesh;
+          if (!same || !(median_step(*at) > 0)) continue;
+          seen = other < first;  // counted from there
+          logs.push_back(std::log(median_step(*at)));
+          break;
+        }
+      }
+      if (seen || logs.size() < 2) continue;
+      double mean = 0;
+      for (const double at : logs) mean += at / static_cast<double>(logs.size());
+      for (const double at : logs) squares += (at - mean) * (at - mean);
+      degrees += static_cast<double>(logs.size() - 1);
+    }
+  }
+  return degrees > 0 ? std::sqrt(squares / degrees) : assumed_launch_deviation;
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analysis/predict/prediction.hpp"
+#include "simulate/layout.hpp"
+#include "simulate/machine.hpp"
+#include "workloads/workload.hpp"
+
+namespace isoscale::analysis {
+
+inline constexpr double search_slack = 0.06, search_memory_slack = 0.25;
+
+struct SearchResult {
+  std::vector<Candidate> best;  ///< at most `keep`, best first
+  int looked_at = 0, too_large = 0, impossible = 0;
+  int simulated = 0;  ///< by their whole programs
+  /// Whether all were simulated that could be among the best by the rule below, not only as many as
+  /// there was time for.
+  bool complete = true;
+};
+
+/// The fastest ways to run `base` (one model and global batch) on so many ranks: mesh, microbatch,
+/// schedule, zero stage and recomputation, within the machine's memory. Options that `fixed` names
+/// stay as base has them; so do axes of `mesh`. Throws base::UsageError when nothing is possible or
+/// nothing fits.
+///
+/// All candidates get a lower bound and an estimate of memory from programs of a few layers; those
+/// of small bounds are played with one op a pass; the best of these are simulated by their whole
+/// programs, in that order, until the next one's estimate is more than `search_slack` above the
+/// last of the best. Estimates that are off by less drop nothing that is among the best. Memory is
+/// that of whole programs; only estimates that are `search_memory_slack` too large are believed.
+[[nodiscard]] SearchResult search(const workloads::Workload& workload,
+                                  const workloads::Request& base, const mesh::Request& mesh,
+                                  int ranks, const simulate::Machine& machine, int node_ranks,
+                                  const std::vector<std::string>& fixed, int keep = 10);
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/predict/search_space.hpp"
+
+#include <algorithm>
+#include <initializer_list>
+#include <optional>
+#include <string_view>
+
+#include "base/error.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using workloads::Options;
+using workloads::Request;
+using workloads::Scaling;
+using workloads::Workload;
+
+std::vector<int> divisors(int number) {
+  std::vector<int> result;
+  for (int i = 1; i <= number; ++i) {
+    if (number % i == 0) result.push_back(i);
+  }
+  return result;
+}
+
+class Space {
+ public:
+  Space(const Workload& workload, const Request& base, const mesh::Request& mesh, int ranks,
+        int node_ranks, const std::vector<std::string>& fixed)
+      : workload_(workload),
+        base_(base),
+        mesh_(mesh),
+        ranks_(ranks),
+        node_ranks_(node_ranks),
+        fixed_(fixed),
+        limits_(workload.limits(base, Scaling::strong)) {
+    // The global batch, by whatever two numbers it was given.
+    Request alone = base;
+    const auto given = [&](std::string_view key) { return alone.options.contains(key); };
+    if (given("batch") && !given("microbatch") && !given("microbatches")) {
+      alone.options["microbatch"] = "1";
+    }
+    const Request whole = workload.scale(alone, {}, Scaling::strong);
+    if (const auto batch = whole.options.find("batch"); batch != whole.options.end()) {
+      batch_ = std::stoll(batch->second);
+    }
+  }
+
+  [[nodiscard]] SearchSpace all() {
+    for (const int tp : extents(mesh::Axis::tp, ranks_)) {
+      for (const int cp : extents(mesh::Axis::cp, ranks_ / tp)) {
+        for (const int ep : extents(mesh::Axis::ep, ranks_ / (tp * cp))) {
+          for (const int pp : extents(mesh::Axis::pp, ranks_ / (tp * cp * ep))) {
+            const mesh::Shape shape{
+                .tp = tp, .cp = cp, .ep = ep, .dp = ranks_ / (tp * cp * ep * pp), .pp = pp};
+            const auto dp = mesh_.find(mesh::Axis::dp);
+            if (dp != mesh_.end() && dp->second != shape.dp) continue;
+            if (shape.dp > 1 && !workload_.axes.contains(mesh::Axis::dp)) continue;
+            if (!mesh::violation(shape, limits_)) add_mesh(shape);
+          }
+        }
+      }
+    }
+    return std::move(space_);
+  }
+
+ private:
+  [[nodiscard]] bool knows(std::string_view key) const {
+    return std::ranges::find(workload_.options, key, &workloads::OptionSpec::key) !=
+           workload_.options.end();
+  }
+  [[nodiscard]] bool is_fixed(std::string_view key) const {
+    return !knows(key) || std::ranges::find(fixed_, key) != fixed_.end();
+  }
+
+  /// Those that divide `available`.
+  [[nodiscard]] std::vector<int> extents(mesh::Axis axis, int available) const {
+    if (const auto named = mesh_.find(axis); named != mesh_.end()) {
+      return available % named->second == 0 ? std::vector<int>{named->second} : std::vector<int>{};
+    }
+    if (!workload_.axes.contains(axis) || !varies(axis)) return {1};
+    std::vector<int> result = divisors(available);
+    if (axis == mesh::Axis::tp) std::erase_if(result, [&](int tp) { return tp > node_ranks_; });
+    return result;
+  }
+
+  [[nodiscard]] bool varies(mesh::Axis axis) const {
+    if (axis == mesh::Axis::cp) return base_.mesh.cp > 1;
+    if (axis == mesh::Axis::ep) {
+      return std::ranges::any_of(
+          limits_, [](const mesh::Constraint& limit) { return limit.axis == mesh::Axis::ep; });
+    }
+    return true;
+  }
+
+  /// The values of an option to try: those of its table, or the one that stays (nullopt: as it is).
+  using Values = std::vector<std::optional<std::string>>;
+  [[nodiscard]] Values values(std::string_view key) const {
+    if (is_fixed(key)) return {std::nullopt};
+    const auto spec = std::ranges::find(workload_.options, key, &workloads::OptionSpec::key);
+    return {spec->choices.begin(), spec->choices.end()};
+  }
+
+  /// Schedules with their v; without stages there is nothing to order.
+  [[nodiscard]] std::vector<Options> schedules(const mesh::Shape& shape) const {
+    if (shape.pp == 1 && !is_fixed("schedule")) return {{{"schedule", "1f1b"}}};
+    if (shape.pp == 1) return {{}};
+    std::vector<Options> result;
+    for (const auto& schedule : values("schedule")) {
+      Options chosen;
+      if (schedule) chosen["schedule"] = *schedule;
+      const auto given = base_.options.find("schedule");
+      const bool interleaves = schedule
+                                   ? *schedule == "interleaved"
+                                   : given != base_.options.end() && given->second == "interleaved";
+      if (!interleaves || is_fixed("v")) {
+        result.push_back(chosen);
+        continue;
+      }
+      const int layers = base_.model.layers / shape.pp;
+      for (const int v : divisors(std::max(1, layers))) {
+        if (v == 1) continue;
+        chosen["v"] = std::to_string(v);
+        result.push_back(chosen);
+      }
+    }
+    return result;
+  }
+
+  /// Those that leave each replica whole microbatches.
+  [[nodiscard]] Values microbatches(const mesh::Shape& shape) const {
+    if (!batch_ || is_fixed("microbatch") || is_fixed("microbatches")) return {std::nullopt};
+    Values result;
+    const long long replicas = static_cast<long long>(shape.dp) * shape.ep;
+    for (long long one = 1; *batch_ % (one * replicas) == 0; one *= 2) {
+      result.emplace_back(std::to_string(one));
+    }
+    return result;
+  }
+
+  void add_mesh(const mesh::Shape& shape) {
+    const Values zeros = shape.dp == 1 && !is_fixed("zero") ? Values{"0"} : values("zero");
+    const Values recomputes = values("recompute");
+    const std::vector<Options> orders = schedules(shape);
+    const Values ones = microbatches(shape);
+    if (ones.empty()) ++space_.impossible;
+    for (const auto& one : ones) {
+      for (const Options& order : orders) {
+        for (const auto& zero : zeros) {
+          for (const auto& recompute : recomputes) {
+            Request request = base_;
+            for (const auto& [key, value] : order) request.options[key] = value;
+            if (zero) request.options["zero"] = *zero;
+            if (recompute) request.options["recompute"] = *recompute;
+            if (one) set_microbatch(request, *one);
+            add(request, shape);
+          }
+        }
+      }
+    }
+  }
+
+  void set_microbatch(Request& request, const std::string& one) const {
+    request.options["batch"] = std::to_string(*batch_);
+    request.options["microbatch"] = one;
+    request.options.erase("microbatches");
+  }
+
+  void add(const Request& request, const mesh::Shape& shape) {
+    try {
+      space_.requests.push_back(workload_.scale(request, shape, Scaling::strong));
+    } catch (const base::UsageError&) {
+      ++space_.impossible;  // options that exclude each other; it may not have been asked for
+    }
+  }
+
+  const Workload& workload_;
+  const Request& base_;
+  const mesh::Request& mesh_;
+  int ranks_, node_ranks_;
+  const std::vector<std::string>& fixed_;
+  std::vector<mesh::Constraint> limits_;
+  std::optional<long long> batch_;
+  SearchSpace space_;
+};
+
+}  // namespace
+
+SearchSpace search_space(const workloads::Workload& workload, const workloads::Request& base,
+                         const mesh::Request& mesh, int ranks, int node_ranks,
+                         const std::vector<std::string>& fixed) {
+  return Space{workload, base, mesh, ranks, node_ranks, fixed}.all();
+}
+
+}  // namespace isoscale::analysis

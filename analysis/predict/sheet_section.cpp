@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/predict/sheet_section.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "workloads/toml_text.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+constexpr std::size_t longest_text = 2000;
+constexpr double largest_size = 1e18;
+
+}  // namespace
+
+SheetSection::SheetSection(const toml::table& table, std::string_view origin, std::string name)
+    : table_(&table), origin_(origin), name_(std::move(name)) {}
+
+const toml::node* SheetSection::find(std::string_view key) {
+  known_.emplace_back(key);
+  return table_->get(key);
+}
+
+std::string SheetSection::full(std::string_view key) const {
+  return name_.empty() ? std::string{key} : fmt::format("{}.{}", name_, key);
+}
+
+std::string SheetSection::where(std::string_view key) const {
+  const toml::node* const node = table_->get(key);
+  return workloads::place_of(origin_, node != nullptr ? node->source() : table_->source());
+}
+
+void SheetSection::refuse(std::string_view key, std::string_view why) const {
+  throw base::UsageError(fmt::format("{}: {} {}", where(key), full(key), why));
+}
+
+void SheetSection::refuse_missing(std::string_view key, std::string_view meaning) const {
+  throw base::UsageError(
+      fmt::format("{}: the key '{}' is missing ({})", where(key), full(key), meaning));
+}
+
+double SheetSection::checked(const toml::node& node, std::string_view key,
+                             const SheetRange& range) const {
+  if (!node.is_number()) refuse(key, fmt::format("must be a number ({})", range.meaning));
+  const double value = node.value<double>().value_or(NAN);
+  if (!std::isfinite(value) || value < range.least || value > range.most) {
+    refuse(key, fmt::format("is {:g}, but must lie between {:g} and {:g} ({})", value, range.least,
+                            range.most, range.meaning));
+  }
+  return value;
+}
+
+double SheetSection::number(std::string_view key, const SheetRange& range) {
+  const auto value = optional_number(key, range);
+  if (!value) refuse_missing(key, range.meaning);
+  return *value;
+}
+
+std::optional<double> SheetSection::optional_number(std::string_view key, const SheetRange& range) {
+  const toml::node* const node = find(key);
+  if (node == nullptr) return std::nullopt;
+  return checked(*node, key, range);
+}
+
+int SheetSection::count(std::string_view key, const SheetRange& range) {
+  const auto value = optional_count(key, range);
+  if (!value) refuse_missing(key, range.meaning);
+  return *value;
+}
+
+std::optional<int> SheetSection::optional_count(std::string_view key, const SheetRange& range) {
+  const auto value = optional_number(key, range);
+  if (!value) return std::nullopt;
+  if (*value != std::floor(*value)) {
+    refuse(key, fmt::format("is {:g}, but must be a whole number ({})", *value, range.meaning));
+  }
+  return static_cast<int>(*value);
+}
+
+std::string SheetSection::text(std::string_view key, std::string_view meaning) {
+  const toml::node* const node = find(key);
+  if (node == nullptr) refuse_missing(key, meaning);
+  const auto* const value = node->as_string();
+  if (value == nullptr) refuse(key, fmt::format("must be a string ({})", meaning));
+  if (value->get().empty() || value->get().size() > longest_text || !base::is_plain(value->get())) {
+    refuse(key,
+           fmt::format("must be plain text of 1 to {} characters ({})", longest_text, meaning));
+  }
+  return value->get();
+}
+
+std::vector<std::string> SheetSection::texts(std::string_view key, std::string_view meaning) {
+  const toml::node* const node = find(key);
+  if (node == nullptr) return {};
+  const auto* const array = node->as_array();
+  if (array == nullptr || array->empty()) {
+    refuse(key, fmt::format("must be a list of strings ({})", meaning));
+  }
+  std::vector<std::string> result;
+  for (const toml::node& item : *array) {
+    const auto* const value = item.as_string();
+    if (value == nullptr) refuse(key, fmt::format("must be a list of strings ({})", meaning));
+    result.push_back(value->get());
+  }
+  return result;
+}
+
+std::vector<simulate::ReachedShare> SheetSection::shares(std::string_view key,
+                                                         std::string_view meaning) {
+  const toml::node* const node = find(key);
+  if (node == nullptr) return {};
+  const SheetRange share{.least = 1e-6, .most = 1, .meaning = meaning};
+  const auto* const list = node->as_array();
+  if (list == nullptr) return {{.size = 1, .share = checked(*node, key, share)}};
+  std::vector<simulate::ReachedShare> result;
+  for (const toml::node& item : *list) {
+    const auto* const pair = item.as_array();
+    if (pair == nullptr || pair->size() != 2) {
+      refuse(key, fmt::format("must be a share, or a list of [size, share] ({})", meaning));
+    }
+    const SheetRange size{.least = 1, .most = largest_size, .meaning = "size"};
+    result.push_back(
+        {.size = checked((*pair)[0], key, size), .share = checked((*pair)[1], key, share)});
+    if (result.size() > 1 && result[result.size() - 2].size >= result.back().size) {
+      refuse(key, fmt::format("has sizes that do not ascend, {:g} after {:g}", result.back().size,
+                              result[result.size() - 2].size));
+    }
+  }
+  if (result.empty()) refuse(key, "is empty");
+  return result;
+}
+
+std::optional<SheetSection> SheetSection::section(std::string_view key) {
+  const toml::node* const node = find(key);
+  if (node == nullptr) return std::nullopt;
+  const auto* const table = node->as_table();
+  if (table == nullptr) refuse(key, "must be a table");
+  return SheetSection{*table, origin_, full(key)};
+}
+
+SheetSection SheetSection::required_section(std::string_view key, std::string_view meaning) {
+  auto result = section(key);
+  if (!result) refuse_missing(key, meaning);
+  return *std::move(result);
+}
+
+std::vector<SheetSection> SheetSection::sections(std::string_view key) {
+  const toml::node* const node = find(key);
+  if (node == nullptr) return {};
+  const auto* const array = node->as_array();
+  if (array == nullptr || !array->is_array_of_tables()) {
+    refuse(key, "must be a list of tables");
+  }
+  std::vector<SheetSection> result;
+  for (const toml::node& item : *array) {
+    result.emplace_back(*item.as_table(), origin_, full(key));
+  }
+  return result;
+}
+
+std::vector<std::string> SheetSection::keys() const {
+  std::vector<std::string> result;
+  for (const auto& [key, node] : *table_) result.emplace_back(key.str());
+  return result;
+}
+
+void SheetSection::refuse_unknown() const {
+  const std::vector<std::string_view> known{known_.begin(), known_.end()};
+  for (const auto& [key, node] : *table_) {
+    if (std::ranges::find(known, key.str()) != known.end()) continue;
+    throw base::UsageError(fmt::format(
+        "{}: unknown key {}{}; {} has the keys {}", workloads::place_of(origin_, key.source()),
+        base::quoted(full(key.str())), base::did_you_mean(key.str(), known),
+        name_.empty() ? "a system file" : fmt::format("[{}]", name_), fmt::join(known, ", ")));
+  }
+}
+
+}  // namespace isoscale::analysis

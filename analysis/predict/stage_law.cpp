@@ -1,0 +1,217 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/predict/stage_law.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+#include <variant>
+
+#include "program/facts.hpp"
+#include "simulate/classes.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using program::Phase;
+using workloads::Request;
+using workloads::Scaling;
+using workloads::Workload;
+
+constexpr program::Section step = program::Section::step;
+
+/// The first of them begins a step and the last ends it; the one between is like any other.
+constexpr int probed_microbatches = 3;
+constexpr int middle = 1, last = 2;
+
+std::string option(const Request& request, std::string_view key) {
+  const auto found = request.options.find(key);
+  return found == request.options.end() ? "" : found->second;
+}
+
+enum class Head { without, with };
+
+/// One stage of `layers` layers with the ranks of one stage of `request`. All its forward passes
+/// come first, so that its microbatches are in flight at once.
+Request probe(const Workload& workload, const Request& request, int layers, Head head) {
+  Request result = request;
+  result.model.layers = layers;
+  workloads::Options& options = result.options;
+  const long long replicas = static_cast<long long>(request.mesh.dp) * request.mesh.ep;
+  options["batch"] =
+      std::to_string(std::stoll(option(request, "microbatch")) * probed_microbatches * replicas);
+  options.erase("microbatches");
+  options["schedule"] = "gpipe";
+  options.erase("v");
+  options.erase("stage_layers");
+  if (head == Head::without) options["vocabulary"] = "off";
+  mesh::Shape shape = request.mesh;
+  shape.pp = 1;
+  return workload.scale(result, shape, Scaling::strong);
+}
+
+double seconds(units::Nanoseconds time) { return static_cast<double>(time.value()) * 1e-9; }
+
+/// Reads the passes of one rank off its spans: a pass lasts until the next one begins to compute.
+class Passes {
+ public:
+  Passes(const program::Program& program, const timeline::StepTrace& trace)
+      : ops_(program.ops), trace_(trace) {}
+
+  [[nodiscard]] StageNumbers numbers() const {
+    const double forward = begin(Phase::forward, last) - begin(Phase::forward, middle);
+    const double backward = begin(Phase::backward, last) - begin(Phase::backward, middle);
+    const double end = end_of_backward();
+    return {.forward = forward,
+            .backward = backward,
+            .first_forward = begin(Phase::forward, middle) - seconds(trace_.begin) - forward,
+            .last_backward = end - begin(Phase::backward, last) - backward,
+            .weight_gradient = linear_gemms(),
+            .tail = seconds(trace_.end) - end};
+  }
+
+ private:
+  [[nodiscard]] static bool computes_in(const program::Op& op, Phase phase, int microbatch) {
+    return op.stream == 0 && op.place.phase == phase && op.place.microbatch == microbatch &&
+           program::computes(program::kind_of(op.payload));
+  }
+
+  [[nodiscard]] double begin(Phase phase, int microbatch) const {
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      if (computes_in(ops_[i], phase, microbatch)) return seconds(trace_.spans[i].start);
+    }
+    return seconds(trace_.end);
+  }
+
+  [[nodiscard]] double end_of_backward() const {
+    for (std::size_t i = ops_.size(); i-- > 0;) {
+      if (computes_in(ops_[i], Phase::backward, last)) return seconds(trace_.spans[i].end);
+    }
+    return seconds(trace_.end);
+  }
+
+  /// The GEMM for the gradient of a weight has the FLOP of the one with the weight; those without
+  /// weights, attention's, are batched over heads.
+  [[nodiscard]] double linear_gemms() const {
+    double sum = 0;
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      const auto* const gemm = std::get_if<program::Gemm>(&ops_[i].payload);
+      if (gemm == nullptr || gemm->batch > 1) continue;
+      if (!computes_in(ops_[i], Phase::forward, middle)) continue;
+      sum += seconds(trace_.spans[i].end) - seconds(trace_.spans[i].start);
+    }
+    return sum;
+  }
+
+  const std::vector<program::Op>& ops_;
+  const timeline::StepTrace& trace_;
+};
+
+double device_bytes(const program::RankProgram& program) {
+  double sum = 0;
+  for (const program::Space space :
+       {program::Space::device, program::Space::managed, program::Space::symmetric}) {
+    sum += static_cast<double>(program.arena_bytes[static_cast<std::size_t>(space)]);
+  }
+  return sum;
+}
+
+/// Plays a probe. Ranks that play different programs (uneven shares of the work) meet in every
+/// step: the one with the longest passes tells.
+StageNumbers play(const Workload& workload, const Request& request,
+                  const simulate::Machine& machine, int node_ranks) {
+  const program::ProgramSet set = workload.build(request);
+  const simulate::Layout layout = simulate::packed(request.mesh.size(), node_ranks);
+  const simulate::Classes classes = simulate::classes_of(set, step);
+  const simulate::Costs costs = simulate::class_costs(classes, set, step, machine, layout);
+  const simulate::ClassStep played =
+      simulate::play_classes(classes, costs, machine.overlap, simulate::Record::spans);
+  StageNumbers result;
+  for (const timeline::StepTrace& trace : played.timeline.ranks) {
+    const auto number = classes.program[static_cast<std::size_t>(trace.rank)];
+    const StageNumbers one = Passes{set.programs[number].step(), trace}.numbers();
+    if (one.forward + one.backward > result.forward + result.backward) result = one;
+  }
+  for (const program::RankProgram& program : set.programs) {
+    const program::Facts facts = program::facts(program, set.mesh);
+    const auto kept = facts.peak_of_role[static_cast<std::size_t>(program::Role::activation)];
+    const double one = static_cast<double>(kept.value()) / probed_microbatches;
+    const double states = device_bytes(program) - one * probed_microbatches;
+    if (states + one <= result.states + result.activation) continue;
+    result.states = states;
+    result.activation = one;
+  }
+  return result;
+}
+
+}  // namespace
+
+Line Line::through(double x1, double y1, double x2, double y2) {
+  if (x1 == x2) return {.fixed = 0, .each = y1 / x1};
+  const double each = (y2 - y1) / (x2 - x1);
+  return {.fixed = y1 - each * x1, .each = each};
+}
+
+StageNumbers StageLaw::at(double layers) const {
+  return {.forward = forward.at(layers),
+          .backward = backward.at(layers),
+          .first_forward = first_forward.at(layers),
+          .last_backward = last_backward.at(layers),
+          .weight_gradient = weight_gradient.at(layers),
+          .tail = tail.at(layers),
+          .states = states.at(layers),
+          .activation = activation.at(layers)};
+}
+
+StageKey stage_key(const Request& request) {
+  return {.tp = request.mesh.tp,
+          .cp = request.mesh.cp,
+          .ep = request.mesh.ep,
+          .dp = request.mesh.dp,
+          .microbatch = option(request, "microbatch"),
+          .zero = option(request, "zero"),
+          .recompute = option(request, "recompute")};
+}
+
+StageLaw stage_law(const Workload& workload, const Request& request,
+                   const simulate::Machine& machine, int node_ranks) {
+  const int most = std::min(most_probed_layers, request.model.layers);
+  const int few = std::max(1, most / 2);
+  const StageNumbers one =
+      play(workload, probe(workload, request, few, Head::without), machine, node_ranks);
+  const StageNumbers two =
+      few == most
+          ? one
+          : play(workload, probe(workload, request, most, Head::without), machine, node_ranks);
+  const auto line = [&](double StageNumbers::*number) {
+    return Line::through(few, one.*number, most, two.*number);
+  };
+  return {.forward = line(&StageNumbers::forward),
+          .backward = line(&StageNumbers::backward),
+          .first_forward = line(&StageNumbers::first_forward),
+          .last_backward = line(&StageNumbers::last_backward),
+          .weight_gradient = line(&StageNumbers::weight_gradient),
+          .tail = line(&StageNumbers::tail),
+          .states = line(&StageNumbers::states),
+          .activation = line(&StageNumbers::activation)};
+}
+
+StageNumbers head_numbers(const Workload& workload, const Request& request,
+                          const simulate::Machine& machine, int node_ranks) {
+  const auto found = request.options.find("vocabulary");
+  if (found == request.options.end() || found->second != "on") return {};
+  const StageNumbers with =
+      play(workload, probe(workload, request, 1, Head::with), machine, node_ranks);
+  const StageNumbers without =
+      play(workload, probe(workload, request, 1, Head::without), machine, node_ranks);
+  return {.forward = with.forward - without.forward,
+          .backward = with.backward - without.backward,
+          .first_forward = with.first_forward - without.first_forward,
+          .last_backward = with.last_backward - without.last_backward,
+          .weight_gradient = with.weight_gradient - without.weight_gradient,
+          .tail = with.tail - without.tail,
+          .states = with.states - without.states,
+          .activation = with.activation - without.activation};
+}
+
+}  // namespace isoscale::analysis

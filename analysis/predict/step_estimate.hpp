@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "results/run_data.hpp"
+#include "simulate/layout.hpp"
+#include "simulate/machine.hpp"
+#include "workloads/workload.hpp"
+
+namespace isoscale::analysis {
+
+/// How much is wanted of an estimate: the time, or also the traced step that breakdown reads; and
+/// whether every rank is played by itself.
+enum class Detail : std::uint8_t { time, trace };
+enum class Ranks : std::uint8_t { by_class, each };
+
+struct StepEstimate {
+  double simulated = 0;               ///< seconds of a step without noise
+  double delay = 0;                   ///< seconds that noise and slow ranks add
+  double memory_per_rank = 0;         ///< bytes, largest rank
+  double device_memory_per_rank = 0;  ///< bytes, largest rank; without what the host holds for it
+  double flop = 0;                    ///< of a step, over all ranks
+  double work = 0;                    ///< of a step, as the workload counts it
+  /// The step as a point of a run file, with Detail::trace: two traced steps, both as in the steady
+  /// state, of one rank a class. `ranks` and `outline` are of the classes; `mesh` is of the
+  /// request, so that communication along axes that all ranks of a class share keeps its name.
+  std::optional<results::PointData> point{};
+};
+
+/// What one step of `request` takes. Throws base::UsageError where the request is impossible or the
+/// machine says nothing of what it needs.
+[[nodiscard]] StepEstimate estimate_step(const workloads::Workload& workload,
+                                         const workloads::Request& request,
+                                         const simulate::Machine& machine,
+                                         const simulate::Layout& layout, Detail detail,
+                                         Ranks ranks = Ranks::by_class);
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,232 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/predict/system_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/predict/sheet_section.hpp"
+#include "base/text.hpp"
+#include "workloads/toml_text.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using simulate::Machine;
+
+// Wide enough for any machine, narrow enough to catch a wrong unit.
+constexpr SheetRange peak{1e9, 1e17, "FLOP/s, dense"};
+constexpr SheetRange memory_bandwidth{1e8, 1e15, "bytes/s, read + written"};
+constexpr SheetRange capacity{1e6, 1e15, "bytes that a program may use"};
+constexpr SheetRange wire{1e6, 1e14, "bytes/s of the wire, one direction"};
+constexpr SheetRange share{1e-6, 1, "share of the wire that large messages get"};
+constexpr SheetRange latency{0, 1, "seconds of one hop"};
+constexpr SheetRange seconds{0, 1, "seconds"};
+constexpr SheetRange ranks{1, 1e6, "ranks that the inner link joins"};
+constexpr SheetRange ports{1e-6, 1e3, "network ports of a node over its ranks"};
+constexpr SheetRange extent{1, 4096, "elements"};
+constexpr SheetRange factor{1e-3, 1e3, "times"};
+constexpr SheetRange deviation{0, 10, "relative standard deviation"};
+
+/// The entry of `names` that `text` is.
+template <class Value, std::size_t count>
+Value choice(const SheetSection& section, std::string_view key, std::string_view text,
+             const std::array<std::pair<std::string_view, Value>, count>& names) {
+  std::vector<std::string_view> known;
+  for (const auto& [name, value] : names) {
+    if (name == text) return value;
+    known.push_back(name);
+  }
+  section.refuse(key, fmt::format("is {}{}; it is one of {}", base::quoted(text),
+                                  base::did_you_mean(text, known), fmt::join(known, ", ")));
+}
+
+program::DType matrix_type(const SheetSection& section, std::string_view text) {
+  using program::DType;
+  constexpr std::array<std::pair<std::string_view, DType>, 6> names{{{"f64", DType::f64},
+                                                                     {"f32", DType::f32},
+                                                                     {"tf32", DType::f32},
+                                                                     {"f16", DType::f16},
+                                                                     {"bf16", DType::bf16},
+                                                                     {"fp8", DType::e4m3}}};
+  return choice(section, "types", text, names);
+}
+
+program::OpKind kind_of(const SheetSection& section, std::string_view key, std::string_view text) {
+  std::vector<std::string_view> known;
+  for (std::size_t i = 0; i < program::op_kind_count; ++i) {
+    const auto kind = static_cast<program::OpKind>(i);
+    if (program::name(kind) == text) return kind;
+    known.push_back(program::name(kind));
+  }
+  section.refuse(key, fmt::format("names no kind of op{}", base::did_you_mean(text, known)));
+}
+
+simulate::Algorithm algorithm_of(const SheetSection& section, std::string_view key,
+                                 std::string_view text) {
+  using simulate::Algorithm;
+  constexpr std::array<std::pair<std::string_view, Algorithm>, 4> names{
+      {{"ring", Algorithm::ring},
+       {"tree", Algorithm::tree},
+       {"multicast", Algorithm::multicast},
+       {"hierarchical", Algorithm::hierarchical}}};
+  return choice(section, key, text, names);
+}
+
+simulate::Processor read_processor(SheetSection section) {
+  simulate::Processor result;
+  result.units = section.optional_count("units", extent).value_or(0);
+  if (result.units > 0) {
+    result.tile_rows = section.count("tile_rows", extent);
+    result.tile_columns = section.count("tile_columns", extent);
+    result.tile_depth = section.number("tile_depth", {0, 4096, "of k, that a tile costs beside"});
+  }
+  result.launch = section.number("launch", {0, 1, "seconds between ops"});
+  result.fused_attention =
+      section.optional_number("fused_attention", {1e-3, 2, "of the peak, whole products"})
+          .value_or(0);
+  for (SheetSection& entry : section.sections("matrix")) {
+    const std::vector<std::string> types = entry.texts("types", "element types, like [\"bf16\"]");
+    const double flops = entry.number("peak", peak);
+    const auto reached = entry.shares("reached", "share of the peak by FLOP of one GEMM");
+    entry.refuse_unknown();
+    if (types.empty()) entry.refuse("types", "is missing (element types, like [\"bf16\"])");
+    for (const std::string& type : types) {
+      result.matrix.push_back(
+          {.type = matrix_type(entry, type),
+           .mode = type == "tf32" ? program::ComputeMode::tf32 : program::ComputeMode::native,
+           .peak = flops,
+           .reached = reached});
+    }
+  }
+  if (result.matrix.empty()) section.refuse("matrix", "is missing (rates of GEMMs by type)");
+  section.refuse_unknown();
+  return result;
+}
+
+simulate::DeviceMemory read_memory(SheetSection section) {
+  simulate::DeviceMemory result;
+  result.capacity = section.number("capacity", capacity);
+  result.bandwidth = section.number("bandwidth", memory_bandwidth);
+  result.reached = section.shares("reached", "share of the bandwidth by bytes of one op");
+  result.accumulate =
+      section.optional_number("accumulate", {0, 100, "times the bytes of a sum"}).value_or(0);
+  if (auto traffic = section.section("traffic")) {
+    for (const std::string& key : traffic->keys()) {
+      result.traffic.push_back(
+          {.kind = kind_of(*traffic, key, key), .times = traffic->number(key, factor)});
+    }
+  }
+  section.refuse_unknown();
+  return result;
+}
+
+simulate::Link read_link(SheetSection section) {
+  simulate::Link result{.bandwidth = section.number("bandwidth", wire),
+                        .reached = section.number("reached", share),
+                        .latency = section.number("latency", latency)};
+  section.refuse_unknown();
+  return result;
+}
+
+simulate::Protocol read_protocol(SheetSection section) {
+  simulate::Protocol result{.name = section.text("name", "of the protocol, like LL"),
+                            .hop_inside = section.number("hop_inside", factor),
+                            .hop_across = section.number("hop_across", factor),
+                            .share = section.number("share", share),
+                            .most = section.optional_number("most", wire).value_or(0)};
+  section.refuse_unknown();
+  return result;
+}
+
+simulate::PartShare read_part(SheetSection section) {
+  simulate::PartShare result{
+      .kind = kind_of(section, "kind", section.text("kind", "of a collective")),
+      .algorithm = algorithm_of(section, "algorithm", section.text("algorithm", "its algorithm")),
+      .reached = section.shares("reached", "share by bytes of a member's part")};
+  if (result.reached.empty()) section.refuse("reached", "is missing");
+  section.refuse_unknown();
+  return result;
+}
+
+simulate::Network read_network(SheetSection section) {
+  simulate::Network result;
+  result.node_ranks = section.count("node_ranks", ranks);
+  result.ports_per_rank = section.number("ports_per_rank", ports);
+  result.start = section.number("start", seconds);
+  result.message_reached = section.optional_number("message_reached", share).value_or(0);
+  result.inside = read_link(section.required_section("inside", "the link between ranks of a node"));
+  result.across = read_link(section.required_section("across", "a port of the network"));
+  if (auto multicast = section.section("multicast")) {
+    result.multicast = true;
+    result.multicast_rate = {.reached = multicast->number("reached", share),
+                             .latency = multicast->number("latency", seconds),
+                             .across_latency = multicast->number("across_latency", seconds)};
+    multicast->refuse_unknown();
+  }
+  result.algorithms.clear();
+  for (const std::string& name : section.texts("algorithms", "of its library")) {
+    result.algorithms.push_back(algorithm_of(section, "algorithms", name));
+  }
+  if (result.algorithms.empty()) section.refuse("algorithms", "is missing (those of its library)");
+  if (result.multicast && std::ranges::find(result.algorithms, simulate::Algorithm::multicast) ==
+                              result.algorithms.end()) {
+    section.refuse("multicast", "is given, but algorithms do not name it");
+  }
+  for (SheetSection& entry : section.sections("protocol")) {
+    result.protocols.push_back(read_protocol(std::move(entry)));
+  }
+  for (SheetSection& entry : section.sections("part")) {
+    result.parts.push_back(read_part(std::move(entry)));
+  }
+  section.refuse_unknown();
+  return result;
+}
+
+simulate::Overlap read_overlap(SheetSection section) {
+  const SheetRange longer{1, 100, "times as long beside the other kind"};
+  simulate::Overlap result{.compute = section.number("compute", longer),
+                           .communication = section.number("communication", longer)};
+  section.refuse_unknown();
+  return result;
+}
+
+simulate::Noise read_noise(SheetSection section) {
+  simulate::Noise result;
+  result.op = section.optional_number("op", deviation).value_or(0);
+  result.rank = section.optional_number("rank", deviation).value_or(0);
+  result.node = section.optional_number("node", deviation).value_or(0);
+  result.launch = section.optional_number("launch", deviation).value_or(0);
+  section.refuse_unknown();
+  return result;
+}
+
+}  // namespace
+
+Machine parse_system(std::string_view toml, std::string_view origin) {
+  const toml::table table = workloads::parse_toml(toml, origin);
+  SheetSection top{table, origin, ""};
+  Machine machine;
+  machine.name = top.text("name", "of the machine");
+  machine.source = top.text("source", "where its numbers are from");
+  machine.processor = read_processor(top.required_section("processor", "what multiplies"));
+  machine.memory = read_memory(top.required_section("memory", "the device's memory"));
+  machine.network = read_network(top.required_section("network", "what joins ranks"));
+  if (auto host = top.section("host")) machine.host = read_link(*std::move(host));
+  if (auto overlap = top.section("overlap")) machine.overlap = read_overlap(*std::move(overlap));
+  if (auto noise = top.section("noise")) machine.noise = read_noise(*std::move(noise));
+  top.refuse_unknown();
+  return machine;
+}
+
+Machine load_system(const std::filesystem::path& file) {
+  return parse_system(workloads::read_small_file(file, "system file"), file.string());
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,312 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/predict/traced_ops.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <span>
+#include <utility>
+
+#include "analysis/breakdown/trace_check.hpp"
+#include "analysis/labels.hpp"
+#include "analysis/predict/run_machine.hpp"
+#include "analysis/statistics/statistics.hpp"
+#include "analysis/statistics/step_blocks.hpp"
+#include "base/error.hpp"
+#include "timeline/intervals.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using program::OpKind;
+using results::PointData;
+
+/// Ops that are alike take the same time.
+struct Shape {
+  OpKind kind = OpKind::gemm;
+  program::DType type = program::DType::f32;
+  program::ComputeMode mode = program::ComputeMode::native;
+  std::array<std::uint32_t, 4> extents{};  ///< m, n, k, batch of a GEMM
+  std::uint64_t bytes = 0;                 ///< of all others
+  auto operator<=>(const Shape&) const = default;
+};
+
+/// Times of one shape, seconds.
+struct Samples {
+  int ranks = 0;                 ///< of the points that they are from
+  std::vector<double> alone{};   ///< means over the ops of a step that nothing ran beside
+  std::vector<double> solo{};    ///< of the step without communication
+  double beside = 0, apart = 0;  ///< of ops beside communication: the time with it and without
+  std::size_t ops_beside = 0;
+};
+
+/// Share of an op that communication may cover for the op to count as alone.
+constexpr double hardly = 0.02;
+
+/// Shape of each op of a rank's step; null for communication and where it is not known.
+using ShapeOfOp = std::vector<const Shape*>;
+
+struct Pool {
+  std::map<Shape, Samples> shapes{};
+  std::vector<double> gaps{};
+  double deviations = 0, squares = 0;  ///< of ops from their mean over steps, and of these means
+};
+
+class PointReader {
+ public:
+  PointReader(const PointData& point, Pool& pool) : point_(point), pool_(pool) {
+    try {
+      const workloads::Workload& workload = workloads::find_workload(point.workload);
+      if (workload.build != nullptr) programs_ = workload.build(request_of(point));
+    } catch (const base::UsageError&) {
+      // A workload or an option that this version does not know: its times stay, by bytes.
+    }
+  }
+
+  void read() {
+    std::map<int, std::vector<const timeline::StepTrace*>> traces_of_rank;
+    for (const timeline::Timeline& step : point_.traces) {
+      if (!step_counts(point_, step)) continue;
+      for (const timeline::StepTrace& trace : step.ranks) {
+        if (check_trace(point_, trace) != TraceState::usable) continue;
+        add_trace(trace);
+        traces_of_rank[trace.rank].push_back(&trace);
+      }
+    }
+    for (const auto& [rank, traces] : traces_of_rank) add_deviations(traces);
+    for (const results::SoloTimes& solo : point_.solo_times) add_solo(solo);
+  }
+
+ private:
+  /// Null where the program that can be made is not the one that was played.
+  [[nodiscard]] const program::RankProgram* program_of(int rank) const {
+    if (std::cmp_greater_equal(rank, programs_.program_of_rank.size())) return nullptr;
+    const program::RankProgram& program = programs_.of(rank);
+    const program::Outline& outline = point_.outline.of(rank);
+    const auto same = [](const program::Op& op, const program::OutlineOp& played) {
+      const auto* gemm = std::get_if<program::Gemm>(&op.payload);
+      const double flop = gemm == nullptr ? 0 : 2.0 * gemm->m * gemm->n * gemm->k * gemm->batch;
+      return program::kind_of(op.payload) == played.kind && flop == played.flop;
+    };
+    return std::ranges::equal(program.step().ops, outline.ops, same) ? &program : nullptr;
+  }
+
+  const ShapeOfOp& shapes_of(int rank) {
+    const auto [found, added] =
+        shapes_.try_emplace(point_.outline.outline_of_rank.at(static_cast<std::size_t>(rank)));
+    if (!added) return found->second;
+    const program::Outline& outline = point_.outline.of(rank);
+    const program::RankProgram* const program = program_of(rank);
+    for (std::size_t at = 0; at < outline.ops.size(); ++at) {
+      const program::OutlineOp& op = outline.ops[at];
+      found->second.push_back(nullptr);
+      if (program::communicates(op.kind)) continue;
+      Shape shape{.kind = op.kind, .bytes = op.bytes};
+      if (op.kind == OpKind::gemm) {
+        if (program == nullptr) continue;
+        const auto& gemm = std::get<program::Gemm>(program->step().ops[at].payload);
+        shape.type = program->buffers[gemm.a.slice.buffer].dtype;
+        shape.mode = gemm.mode;
+        shape.extents = {gemm.m, gemm.n, gemm.k, gemm.batch};
+        shape.bytes = 0;
+      }
+      const auto [entry, is_new] = pool_.shapes.try_emplace(shape);
+      if (is_new) entry->second.ranks = point_.ranks;
+      // Points come from the most ranks down.
+      if (entry->second.ranks == point_.ranks) found->second.back() = &entry->first;
+    }
+    return found->second;
+  }
+
+  void add_trace(const timeline::StepTrace& trace) {
+    const ShapeOfOp& shapes = shapes_of(trace.rank);
+    const program::Outline& outline = point_.outline.of(trace.rank);
+    std::vector<timeline::Interval> communication;
+    for (const timeline::Span& span : trace.spans) {
+      if (program::communicates(outline.ops[span.op].kind)) {
+        communication.push_back({span.start, span.end});
+      }
+    }
+    communication = timeline::normalise(std::move(communication));
+    std::map<const Shape*, std::pair<double, int>> alone;
+    for (const timeline::Span& span : trace.spans) {
+      const Shape* const shape = shapes[span.op];
+      if (shape == nullptr) continue;
+      const double time = units::to_seconds(span.end - span.start).value();
+      const double beside = covered(communication, span);
+      if (beside <= hardly * time) {
+        alone[shape].first += time;
+        ++alone[shape].second;
+      } else {
+        Samples& samples = pool_.shapes.at(*shape);
+        samples.beside += beside;
+        samples.apart += time - beside;
+        ++samples.ops_beside;
+      }
+    }
+    for (const auto& [shape, sum] : alone) {
+      pool_.shapes.at(*shape).alone.push_back(sum.first / sum.second);
+    }
+    add_gaps(trace, outline);
+  }
+
+  /// Seconds of a span that sorted, disjoint intervals cover.
+  static double covered(std::span<const timeline::Interval> intervals, const timeline::Span& span) {
+    auto at = std::ranges::upper_bound(intervals, span.start, {}, &timeline::Interval::end);
+    units::Nanoseconds sum{0};
+    for (; at != intervals.end() && at->begin < span.end; ++at) {
+      sum += std::min(at->end, span.end) - std::max(at->begin, span.start);
+    }
+    return units::to_seconds(sum).value();
+  }
+
+  void add_gaps(const timeline::StepTrace& trace, const program::Outline& outline) {
+    // ends[stream][i]: of the op number i of that stream.
+    std::vector<std::vector<units::Nanoseconds>> ends(program::max_streams);
+    units::Nanoseconds last = trace.begin, sum{0};
+    for (const timeline::Span& span : trace.spans) {
+      const program::OutlineOp& op = outline.ops[span.op];
+      auto& mine = ends.at(op.stream);
+      units::Nanoseconds ready = mine.empty() ? trace.begin : mine.back();
+      for (const program::Wait& wait : outline.waits_of(op)) {
+        const auto& others = ends.at(wait.stream);
+        const std::size_t count = std::min<std::size_t>(wait.count, others.size());
+        if (count > 0) ready = std::max(ready, others[count - 1]);
+      }
+      if (point_.folded) ready = last;
+      sum += std::max(span.start - ready, units::Nanoseconds{0});
+      last = span.end;
+      mine.push_back(span.end);
+    }
+    if (trace.spans.empty()) return;
+    pool_.gaps.push_back(units::to_seconds(sum).value() / static_cast<double>(trace.spans.size()));
+  }
+
+  /// How ops differ from step to step by themselves: relative to all that the rank computed in the
+  /// step, which is the rank's noise.
+  void add_deviations(std::span<const timeline::StepTrace* const> traces) {
+    if (traces.size() < 2) return;
+    const ShapeOfOp& shapes = shapes_of(traces.front()->rank);
+    std::vector<double> sums(traces.size());
+    const auto time = [&](std::size_t step, std::size_t op) {
+      const timeline::Span& span = traces[step]->spans[op];
+      return units::to_seconds(span.end - span.start).value();
+    };
+    for (std::size_t step = 0; step < traces.size(); ++step) {
+      for (std::size_t op = 0; op < shapes.size(); ++op) {
+        if (shapes[op] != nullptr) sums[step] += time(step, op);
+      }
+    }
+    const double mean_sum = *median(sums);
+    if (!(mean_sum > 0) || std::ranges::min(sums) <= 0) return;
+    const auto count = static_cast<double>(traces.size());
+    for (std::size_t op = 0; op < shapes.size(); ++op) {
+      if (shapes[op] == nullptr) continue;
+      double sum = 0, squares = 0;
+      for (std::size_t step = 0; step < traces.size(); ++step) {
+        const double at = time(step, op) * mean_sum / sums[step];
+        sum += at;
+        squares += at * at;
+      }
+      pool_.deviations += std::max(0.0, squares - sum * sum / count) / (count - 1);
+      pool_.squares += sum * sum / (count * count);
+    }
+  }
+
+  void add_solo(const results::SoloTimes& solo) {
+    if (solo.rank < 0 || solo.rank >= point_.ranks) return;
+    const ShapeOfOp& shapes = shapes_of(solo.rank);
+    if (solo.op.size() != shapes.size()) return;
+    std::map<const Shape*, std::pair<double, int>> sums;
+    for (std::size_t op = 0; op < shapes.size(); ++op) {
+      if (shapes[op] == nullptr) continue;
+      sums[shapes[op]].first += units::to_seconds(solo.op[op]).value();
+      ++sums[shapes[op]].second;
+    }
+    for (const auto& [shape, sum] : sums) {
+      pool_.shapes.at(*shape).solo.push_back(sum.first / sum.second);
+    }
+  }
+
+  const PointData& point_;
+  Pool& pool_;
+  program::ProgramSet programs_{};
+  std::map<std::uint32_t, ShapeOfOp> shapes_{};  ///< by outline
+};
+
+/// Alone: as traced, else as the step without communication says.
+std::optional<double> alone_time(const Samples& samples) {
+  if (const auto time = median(samples.alone)) return time;
+  return median(samples.solo);
+}
+
+/// Time beside communication over the time that the same work takes alone.
+double slowdown_of(const Pool& pool) {
+  constexpr double most = 10;
+  double beside = 0, alone = 0;
+  for (const auto& [shape, samples] : pool.shapes) {
+    const auto time = alone_time(samples);
+    if (!time || samples.ops_beside == 0) continue;
+    beside += samples.beside;
+    alone += static_cast<double>(samples.ops_beside) * *time - samples.apart;
+  }
+  return alone > 0 && beside > 0 ? std::clamp(beside / alone, 1.0, most) : 1;
+}
+
+bool is_sound(const PointData* point) { return is_scaling_result(point->labels); }
+
+}  // namespace
+
+std::vector<const PointData*> stepped_points(const results::RunData& run) {
+  std::vector<const PointData*> points;
+  for (const PointData& point : run.points) {
+    if (point.status != results::PointStatus::ok || point.step_times.empty()) continue;
+    if (!step_blocks(point).empty()) points.push_back(&point);
+  }
+  if (std::ranges::any_of(points, is_sound)) {
+    std::erase_if(points, [](const PointData* point) { return !is_sound(point); });
+  }
+  return points;
+}
+
+TracedOps traced_ops(const results::RunData& run) {
+  std::vector<const PointData*> points = stepped_points(run);
+  std::erase_if(points, [](const PointData* point) {
+    return !outline_problem(*point).empty() || !missing_traces(*point).empty();
+  });
+  std::ranges::stable_sort(points, std::ranges::greater{}, &PointData::ranks);
+  Pool pool;
+  for (const PointData* const point : points) PointReader{*point, pool}.read();
+  TracedOps result{.compute_slowdown = slowdown_of(pool)};
+  result.gap = median(pool.gaps);
+  if (pool.squares > 0) result.op_noise = std::sqrt(pool.deviations / pool.squares);
+  for (const auto& [shape, samples] : pool.shapes) {
+    auto time = alone_time(samples);
+    if (!time && samples.ops_beside > 0) {
+      time = (samples.apart + samples.beside / result.compute_slowdown) /
+             static_cast<double>(samples.ops_beside);
+    }
+    if (!time || !(*time > 0)) continue;
+    const auto& [m, n, k, batch] = shape.extents;
+    if (shape.kind == OpKind::gemm) {
+      result.gemms.push_back({.type = shape.type,
+                              .mode = shape.mode,
+                              .m = static_cast<double>(m),
+                              .n = static_cast<double>(n),
+                              .k = static_cast<double>(k),
+                              .batch = static_cast<double>(batch),
+                              .seconds = *time});
+    } else {
+      result.locals.push_back(
+          {.kind = shape.kind, .bytes = static_cast<double>(shape.bytes), .seconds = *time});
+    }
+  }
+  return result;
+}
+
+}  // namespace isoscale::analysis

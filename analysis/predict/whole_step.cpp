@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/predict/whole_step.hpp"
+
+#include <string>
+
+#include "analysis/causes/step_costs.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using workloads::Request;
+using workloads::Workload;
+
+void add_costs(const results::PointData& point, int ranks, WholeStep& result) {
+  const BreakdownResult split = breakdown(point);
+  result.breakdown = split.mean;
+  const std::optional<StepCosts> costs = step_costs(point, split);
+  if (!costs || !split.mean) return;
+  result.loss = StepLoss{.step = result.seconds,
+                         .traced = split.mean->step,
+                         .slowest = split.slowest_step,
+                         .work = result.work,
+                         .ranks = ranks,
+                         .costs = *costs};
+}
+
+}  // namespace
+
+WholeStep whole_step(const Workload& workload, const Request& request,
+                     const simulate::Machine& machine, int node_ranks, Detail detail) {
+  const simulate::Layout layout = simulate::packed(request.mesh.size(), node_ranks);
+  const StepEstimate estimate = estimate_step(workload, request, machine, layout, detail);
+  WholeStep result{.seconds = estimate.simulated + estimate.delay,
+                   .bytes = estimate.memory_per_rank,
+                   .device_bytes = estimate.device_memory_per_rank,
+                   .work = estimate.work};
+  if (estimate.point) add_costs(*estimate.point, request.mesh.size(), result);
+  return result;
+}
+
+double layer_passes(const Request& request) {
+  const auto microbatches = request.options.find("microbatches");
+  const double layers = request.model.layers;
+  return microbatches == request.options.end() ? layers : layers * std::stod(microbatches->second);
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+
+#include "analysis/breakdown/breakdown.hpp"
+#include "analysis/causes/waterfall.hpp"
+#include "analysis/predict/step_estimate.hpp"
+#include "simulate/machine.hpp"
+#include "workloads/workload.hpp"
+
+namespace isoscale::analysis {
+
+/// What a search wants to know of a step.
+struct WholeStep {
+  double seconds = 0;       ///< noise and slow ranks included
+  double bytes = 0;         ///< memory of a rank, largest rank, all spaces
+  double device_bytes = 0;  ///< without what the host holds for it
+  double work = 0;          ///< as the workload counts it
+  /// With Detail::trace.
+  std::optional<Breakdown> breakdown{};
+  std::optional<StepLoss> loss{};
+};
+
+/// By estimate_step, on nodes of `node_ranks`. Throws as that does.
+[[nodiscard]] WholeStep whole_step(const workloads::Workload& workload,
+                                   const workloads::Request& request,
+                                   const simulate::Machine& machine, int node_ranks, Detail detail);
+
+/// Layers times microbatches of its programs, of all stages together: what the time of whole_step
+/// is about proportional to.
+[[nodiscard]] double layer_passes(const workloads::Request& request);
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+/// Messages by put: the receiver says where in its window they go, the sender stores them there
+/// over the link and says that they have come. A rendezvous, as ncclSend and ncclRecv are.
+namespace isoscale::executor::cuda {
+
+/// Messages between two ranks that may be under way in one direction at the same time.
+inline constexpr std::uint32_t put_slots = 64;
+
+/// What a rank knows of its messages to and from one other rank on one link; in its window, zero at
+/// first. Message n, from 1 on, of a direction uses slot n % put_slots. The peer writes `ready`,
+/// `place` and `arrived`, each rank counts its own `sent` and `received`.
+struct alignas(128) PutChannel {
+  std::array<std::uint64_t, put_slots> ready{};    ///< number of a message the peer waits for ...
+  std::array<std::uint64_t, put_slots> place{};    ///< ... and where in its window it shall go
+  std::array<std::uint64_t, put_slots> arrived{};  ///< number of a message that has come
+  std::uint64_t sent = 0, received = 0;            ///< messages of plays that have ended
+};
+
+/// One message. Offsets are bytes into the window of the rank that is named.
+struct PutMessage {
+  void* window = nullptr;          ///< as NCCL names it
+  int peer = 0;                    ///< in the window's communicator
+  std::uint32_t number = 0;        ///< among those of its channel and direction in this call
+  std::uint32_t of_channel = 0;    ///< how many these are
+  std::byte* data = nullptr;       ///< here: what is sent, or where it is received
+  std::uint64_t place = 0;         ///< received: of `data`, this rank's window
+  std::uint64_t bytes = 0;         ///< more than 0
+  PutChannel* channel = nullptr;   ///< here
+  std::uint64_t peer_channel = 0;  ///< the peer's window: its channel with this rank
+};
+
+/// Messages that start together and end together; all pointers are to device memory but `stop`,
+/// which the host writes.
+struct PutCall {
+  const PutMessage* messages = nullptr;  ///< those received, then those sent
+  std::uint32_t receives = 0, sends = 0;
+  std::uint32_t blocks_per_send = 1;
+  /// Blocks that are done: of each message that is sent, and of the call; zero between plays.
+  std::uint32_t* done = nullptr;
+  const std::uint32_t* stop = nullptr;  ///< not 0: peers may be gone, waits end
+};
+[[nodiscard]] cudaError_t start(const PutCall& call, cudaStream_t stream);
+
+}  // namespace isoscale::executor::cuda

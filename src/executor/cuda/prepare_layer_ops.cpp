@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "executor/cuda/prepare_layer_ops.hpp"
+
+#include <fmt/format.h>
+
+#include "base/error.hpp"
+#include "executor/cuda/device_slice.hpp"
+#include "executor/layer_ops.hpp"
+#include "program/matrices.hpp"
+
+namespace isoscale::executor::cuda {
+namespace {
+
+/// The matrices of one op, all of the same extents; without data where there is no buffer.
+class OnDevice {
+ public:
+  template <class Op>
+  OnDevice(const Resolver& resolver, const Op& op)
+      : resolver_(resolver), rows_(op.rows), columns_(op.columns) {
+    if constexpr (requires { op.batch; }) batch_ = op.batch;
+  }
+
+  [[nodiscard]] MatrixAt operator()(const program::Matrix& matrix) const {
+    if (!program::exists(matrix)) return {};
+    require_on_device(resolver_, matrix.slice, "an operand");
+    return {.data = resolver_.address(matrix, rows_, columns_, batch_),
+            .row_stride = matrix.row_stride,
+            .batch_stride = matrix.batch_stride};
+  }
+  [[nodiscard]] void* operator()(const program::Slice& slice) const {
+    require_on_device(resolver_, slice, "an operand");
+    return resolver_.address(slice);
+  }
+
+ private:
+  const Resolver& resolver_;
+  std::uint64_t rows_, columns_, batch_ = 1;
+};
+
+template <class KernelCall>
+Call if_there_is_a_kernel(const KernelCall& call, const program::Payload& op) {
+  if (has_kernel(call)) return call;
+  throw base::Error(fmt::format("the CUDA executor has no {} of {}",
+                                program::name(program::kind_of(op)), program::name(call.type)));
+}
+
+}  // namespace
+
+Call prepare_op(const Resolver& resolver, const program::Norm& op) {
+  const OnDevice at{resolver, op};
+  return if_there_is_a_kernel(NormCall{.type = type_of(resolver, op),
+                                       .rows = op.rows,
+                                       .columns = op.columns,
+                                       .x = at(op.x),
+                                       .addend = at(op.addend),
+                                       .sum = at(op.sum),
+                                       .y = at(op.y),
+                                       .inverse = at(op.inverse),
+                                       .epsilon = op.epsilon},
+                              op);
+}
+
+Call prepare_op(const Resolver& resolver, const program::NormGradient& op) {
+  const OnDevice at{resolver, op};
+  return if_there_is_a_kernel(NormGradientCall{.type = type_of(resolver, op),
+                                               .rows = op.rows,
+                                               .columns = op.columns,
+                                               .dy = at(op.dy),
+                                               .s = at(op.s),
+                                               .addend = at(op.addend),
+                                               .dx = at(op.dx),
+                                               .inverse = at(op.inverse)},
+                              op);
+}
+
+Call prepare_op(const Resolver& resolver, const program::Activation& op) {
+  const OnDevice at{resolver, op};
+  return if_there_is_a_kernel(ActivationCall{.kind = op.kind,
+                                             .type = type_of(resolver, op),
+                                             .rows = op.rows,
+                                             .columns = op.columns,
+                                             .x = at(op.x),
+                                             .up = at(op.up),
+                                             .y = at(op.y)},
+                              op);
+}
+
+Call prepare_op(const Resolver& resolver, const program::ActivationGradient& op) {
+  const OnDevice at{resolver, op};
+  return if_there_is_a_kernel(ActivationGradientCall{.kind = op.kind,
+                                                     .type = type_of(resolver, op),
+                                                     .rows = op.rows,
+                                                     .columns = op.columns,
+                                                     .dy = at(op.dy),
+                                                     .x = at(op.x),
+                                                     .up = at(op.up),
+                                                     .dx = at(op.dx),
+                                                     .dup = at(op.dup)},
+                              op);
+}
+
+Call prepare_op(const Resolver& resolver, const program::Softmax& op) {
+  const OnDevice at{resolver, op};
+  return if_there_is_a_kernel(SoftmaxCall{.type = type_of(resolver, op),
+                                          .rows = op.rows,
+                                          .columns = op.columns,
+                                          .batch = op.batch,
+                                          .x = at(op.x),
+                                          .y = at(op.y)},
+                              op);
+}
+
+Call prepare_op(const Resolver& resolver, const program::SoftmaxGradient& op) {
+  const OnDevice at{resolver, op};
+  return if_there_is_a_kernel(SoftmaxGradientCall{.type = type_of(resolver, op),
+                                                  .rows = op.rows,
+                                                  .columns = op.columns,
+                                                  .batch = op.batch,
+                                                  .y = at(op.y),
+                                                  .dy = at(op.dy),
+                                                  .dx = at(op.dx)},
+                              op);
+}
+
+}  // namespace isoscale::executor::cuda

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "executor/cuda/communicators.hpp"
+#include "executor/cuda/handles.hpp"
+#include "executor/cuda/kernels/put.hpp"
+#include "executor/cuda/memory.hpp"
+#include "executor/cuda/registration.hpp"
+
+namespace isoscale::executor::cuda {
+
+/// The exchanges of one rank's program that travel by Transport::symmetric: what their kernels are
+/// told, and the flag that ends them. What two ranks tell each other lies behind the programs'
+/// buffers in the symmetric arena, a PutChannel for each link and rank of its group.
+class Puts {
+ public:
+  Puts() = default;
+  /// Room that the channels take in the symmetric arena; alike on all ranks, 0 without puts.
+  [[nodiscard]] static units::Bytes room(const program::ProgramSet& set,
+                                         const Communicators& communicators);
+  /// Throws Unsupported where this GPU does not reach the window of a peer, or for an exchange
+  /// that has more messages than a kernel takes. `set` must outlive this object.
+  Puts(const program::ProgramSet& set, const Communicators& communicators,
+       const Registrations& registrations, const Memory& memory);
+
+  /// Of an exchange of the program that this was made for.
+  [[nodiscard]] const PutCall& of(const program::Exchange& exchange) const;
+  [[nodiscard]] units::Bytes bytes() const { return bytes_; }  ///< of device memory
+
+  /// Ends the kernels under way, whose peers may be gone: for a session that has failed.
+  void stop() noexcept;
+  /// Forgets all without freeing, as kernels may still use it.
+  void abandon() noexcept;
+
+ private:
+  std::map<const program::Exchange*, PutCall> calls_;
+  DeviceMemory messages_, done_;
+  PinnedMemory stop_;
+  units::Bytes bytes_{0};
+};
+
+}  // namespace isoscale::executor::cuda

@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "executor/host/prepare_layer_ops.hpp"
+
+#include "executor/layer_ops.hpp"
+#include "program/matrices.hpp"
+
+namespace isoscale::executor::host {
+namespace {
+
+/// The matrices of one op, all of the same extents; without data where there is no buffer.
+class Stored {
+ public:
+  template <class Op>
+  Stored(const Resolver& resolver, const Op& op)
+      : resolver_(resolver), rows_(op.rows), columns_(op.columns), type_(type_of(resolver, op)) {
+    if constexpr (requires { op.batch; }) batch_ = op.batch;
+  }
+
+  [[nodiscard]] StoredMatrix operator()(const program::Matrix& matrix) const {
+    if (!program::exists(matrix)) return {};
+    return {.type = type_,
+            .data = resolver_.address(matrix, rows_, columns_, batch_),
+            .rows = rows_,
+            .columns = columns_,
+            .batch = batch_,
+            .row_stride = matrix.row_stride,
+            .batch_stride = matrix.batch_stride};
+  }
+
+ private:
+  const Resolver& resolver_;
+  std::size_t rows_, columns_, batch_ = 1;
+  program::DType type_;
+};
+
+}  // namespace
+
+Call prepare_emulated(const Resolver& resolver, const program::Norm& op) {
+  const Stored stored{resolver, op};
+  return NormCall{.x = stored(op.x),
+                  .addend = stored(op.addend),
+                  .sum = stored(op.sum),
+                  .y = stored(op.y),
+                  .inverse = resolver.address(op.inverse),
+                  .epsilon = op.epsilon};
+}
+
+Call prepare_emulated(const Resolver& resolver, const program::NormGradient& op) {
+  const Stored stored{resolver, op};
+  return NormGradientCall{.dy = stored(op.dy),
+                          .s = stored(op.s),
+                          .addend = stored(op.addend),
+                          .dx = stored(op.dx),
+                          .inverse = resolver.address(op.inverse)};
+}
+
+Call prepare_emulated(const Resolver& resolver, const program::Activation& op) {
+  const Stored stored{resolver, op};
+  return ActivationCall{.kind = op.kind, .x = stored(op.x), .up = stored(op.up), .y = stored(op.y)};
+}
+
+Call prepare_emulated(const Resolver& resolver, const program::ActivationGradient& op) {
+  const Stored stored{resolver, op};
+  return ActivationGradientCall{.kind = op.kind,
+                                .dy = stored(op.dy),
+                                .x = stored(op.x),
+                                .up = stored(op.up),
+                                .dx = stored(op.dx),
+                                .dup = stored(op.dup)};
+}
+
+Call prepare_emulated(const Resolver& resolver, const program::Softmax& op) {
+  const Stored stored{resolver, op};
+  return SoftmaxCall{.x = stored(op.x), .y = stored(op.y)};
+}
+
+Call prepare_emulated(const Resolver& resolver, const program::SoftmaxGradient& op) {
+  const Stored stored{resolver, op};
+  return SoftmaxGradientCall{.y = stored(op.y), .dy = stored(op.dy), .dx = stored(op.dx)};
+}
+
+namespace {
+
+/// Prepared once the host is known to compute in the type of `operand`.
+template <class Op>
+Call prepare_native(const Resolver& resolver, const Op& op, const program::Matrix& operand,
+                    const char* role) {
+  static_cast<void>(resolver.element(operand.slice, role));
+  return prepare_emulated(resolver, op);
+}
+
+}  // namespace
+
+Call prepare_op(const Resolver& resolver, const program::Norm& op) {
+  return prepare_native(resolver, op, op.x, "what is normed");
+}
+Call prepare_op(const Resolver& resolver, const program::NormGradient& op) {
+  return prepare_native(resolver, op, op.s, "what was normed");
+}
+Call prepare_op(const Resolver& resolver, const program::Activation& op) {
+  return prepare_native(resolver, op, op.x, "the operand of an activation");
+}
+Call prepare_op(const Resolver& resolver, const program::ActivationGradient& op) {
+  return prepare_native(resolver, op, op.x, "the operand of an activation");
+}
+Call prepare_op(const Resolver& resolver, const program::Softmax& op) {
+  return prepare_native(resolver, op, op.x, "the operand of a softmax");
+}
+Call prepare_op(const Resolver& resolver, const program::SoftmaxGradient& op) {
+  return prepare_native(resolver, op, op.y, "the result of a softmax");
+}
+
+}  // namespace isoscale::executor::host

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "predict_command.hpp"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "analysis/page/page.hpp"
+#include "analysis/page/prediction_page.hpp"
+#include "analysis/predict/forecast.hpp"
+#include "analysis/predict/prediction_render.hpp"
+#include "analysis/predict/question.hpp"
+#include "analysis/predict/system_file.hpp"
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "print.hpp"
+#include "results/reader.hpp"
+
+namespace isoscale {
+namespace {
+
+analysis::Prediction predicted(const config::PredictCommand& command) {
+  if (command.source.extension() == ".toml") {
+    if (!command.launches.empty()) {
+      throw base::UsageError("predict takes one data sheet; a comma joins launches of a run");
+    }
+    return analysis::predict(analysis::question_of(command, analysis::load_system(command.source)));
+  }
+  std::vector<results::RunData> launches{results::read_run(command.source)};
+  for (const auto& file : command.launches) launches.push_back(results::read_run(file));
+  return analysis::predict(analysis::question_of(command, launches));
+}
+
+std::string render(const analysis::Prediction& prediction, config::PredictFormat format) {
+  switch (format) {
+    case config::PredictFormat::json:
+      return analysis::render_json(prediction);
+    case config::PredictFormat::csv:
+      return analysis::render_csv(prediction);
+    case config::PredictFormat::text:
+      break;
+  }
+  return analysis::render_text(prediction);
+}
+
+}  // namespace
+
+base::ExitCode predict_command(const config::PredictCommand& command) {
+  if (!command.html.empty()) analysis::require_page();
+  const analysis::Prediction prediction = predicted(command);
+  // In text they stand in the report; programs that read the others need not look for them.
+  if (command.format != config::PredictFormat::text) {
+    for (const std::string& warning : prediction.warnings) base::warn("isoscale: " + warning);
+  }
+  if (!command.html.empty()) {
+    analysis::write_prediction_page_file(prediction, command.html, command.if_exists);
+    base::warn(fmt::format("wrote {}; open it in a browser", command.html.string()));
+  }
+  return print(render(prediction, command.format));
+}
+
+}  // namespace isoscale

@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "simulate/layout.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+
+namespace isoscale::simulate {
+namespace {
+
+std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
+
+void require_nodes(const mesh::Shape& shape, const Layout& layout) {
+  if (layout.node_of_rank.size() == at(shape.size())) return;
+  throw std::invalid_argument(fmt::format("a layout of {} ranks for a mesh of {}",
+                                          layout.node_of_rank.size(), shape.size()));
+}
+
+/// Where ranks are packed and every axis lies inside nodes, across them, or fills whole nodes, all
+/// groups along `axes` lie alike, and it takes no list of members to say how.
+std::optional<GroupPlace> regular_place(const mesh::Shape& shape, const Layout& layout,
+                                        mesh::AxisSet axes) {
+  if (layout.node_ranks == 0) return std::nullopt;
+  const int on_node = std::min(layout.node_ranks, shape.size());
+  GroupPlace place;
+  int stride = 1;
+  for (const mesh::Axis axis : mesh::all_axes) {
+    const int extent = shape[axis], reach = stride * extent;
+    int inside = 1;
+    if (reach <= on_node) {
+      if (on_node % reach != 0) return std::nullopt;
+      inside = extent;
+    } else if (stride < on_node) {
+      if (on_node % stride != 0 || reach % on_node != 0) return std::nullopt;
+      inside = on_node / stride;
+    }
+    if (axes.contains(axis)) {
+      place.members *= extent;
+      place.node_members *= inside;
+      place.nodes *= extent / inside;
+    }
+    stride = reach;
+  }
+  place.sharing = on_node / place.node_members;
+  return place;
+}
+
+/// A group's members on one node.
+struct Part {
+  int group = 0, node = 0;
+  bool operator==(const Part&) const = default;
+};
+
+std::vector<GroupPlace> listed_places(const mesh::Shape& shape, const Layout& layout,
+                                      mesh::AxisSet axes) {
+  const int members = mesh::group_size(shape, axes);
+  std::vector<int> group_of(at(shape.size()));
+  std::vector<Part> parts(group_of.size());
+  int nodes = 0;
+  for (int rank = 0; rank < shape.size(); ++rank) {
+    const int node = layout.node_of_rank[at(rank)];
+    if (node < 0) throw std::invalid_argument("a rank of the layout is on a node below 0");
+    group_of[at(rank)] = mesh::group_colour(shape, rank, axes);
+    parts[at(rank)] = {.group = group_of[at(rank)], .node = node};
+    nodes = std::max(nodes, node + 1);
+  }
+  std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
+    return a.group != b.group ? a.group < b.group : a.node < b.node;
+  });
+  std::vector<GroupPlace> groups(at(shape.size() / members),
+                                 {.members = members, .nodes = 0, .node_members = 0, .sharing = 0});
+  std::vector<Part> distinct;
+  for (std::size_t begin = 0, end = 0; begin < parts.size(); begin = end) {
+    while (end < parts.size() && parts[end] == parts[begin]) ++end;
+    GroupPlace& place = groups[at(parts[begin].group)];
+    ++place.nodes;
+    place.node_members = std::max(place.node_members, static_cast<int>(end - begin));
+    distinct.push_back(parts[begin]);
+  }
+  std::vector<int> wide(at(nodes)), narrow(at(nodes));  // groups on several nodes, on one
+  const auto of_kind = [&](const Part& part) -> int& {
+    return (groups[at(part.group)].nodes > 1 ? wide : narrow)[at(part.node)];
+  };
+  for (const Part& part : distinct) ++of_kind(part);
+  for (const Part& part : distinct) {
+    int& sharing = groups[at(part.group)].sharing;
+    sharing = std::max(sharing, of_kind(part));
+  }
+  std::vector<GroupPlace> places;
+  places.reserve(group_of.size());
+  for (const int group : group_of) places.push_back(groups[at(group)]);
+  return places;
+}
+
+/// The rank `offset` from `rank` along an axis of `extent` and `stride`, wrapping around.
+int receiver_of(int rank, int stride, int extent, int offset) {
+  const int coordinate = rank / stride % extent;
+  const int other = ((coordinate + offset % extent) % extent + extent) % extent;
+  return rank + (other - coordinate) * stride;
+}
+
+}  // namespace
+
+Layout packed(int ranks, int node_ranks) {
+  if (ranks < 1 || node_ranks < 1) {
+    throw std::invalid_argument(
+        fmt::format("{} ranks cannot be packed on nodes of {}", ranks, node_ranks));
+  }
+  Layout layout{.node_of_rank = std::vector<int>(at(ranks)), .node_ranks = node_ranks};
+  for (int rank = 0; rank < ranks; ++rank) layout.node_of_rank[at(rank)] = rank / node_ranks;
+  return layout;
+}
+
+GroupPlace place_of(const mesh::Shape& shape, const Layout& layout, int rank, mesh::AxisSet axes) {
+  require_nodes(shape, layout);
+  if (const auto place = regular_place(shape, layout, axes)) return *place;
+  return listed_places(shape, layout, axes).at(at(rank));
+}
+
+std::vector<GroupPlace> places_of(const mesh::Shape& shape, const Layout& layout,
+                                  mesh::AxisSet axes) {
+  require_nodes(shape, layout);
+  if (const auto place = regular_place(shape, layout, axes)) {
+    return std::vector<GroupPlace>(at(shape.size()), *place);
+  }
+  return listed_places(shape, layout, axes);
+}
+
+GroupPlace place_of_message(const mesh::Shape& shape, const Layout& layout, int rank,
+                            mesh::Axis axis, int offset) {
+  require_nodes(shape, layout);
+  const int stride = mesh::stride(shape, axis), extent = shape[axis];
+  const int receiver = receiver_of(rank, stride, extent, offset);
+  if (receiver == rank) return {};
+  const std::vector<int>& node = layout.node_of_rank;
+  const int from = node.at(at(rank)), to = node[at(receiver)];
+  // Packed ranks of a node follow each other, so only those near the two ends need a look.
+  const auto count = [&](int on, int near, auto counts) {
+    const int first = layout.node_ranks == 0 ? 0 : near / layout.node_ranks * layout.node_ranks;
+    const int end =
+        layout.node_ranks == 0 ? shape.size() : std::min(first + layout.node_ranks, shape.size());
+    int found = 0;
+    for (int other = first; other < end; ++other) {
+      if (node[at(other)] == on && counts(other)) ++found;
+    }
+    return found;
+  };
+  const auto node_at = [&](int other, int steps) {
+    return node[at(receiver_of(other, stride, extent, steps))];
+  };
+  const int back = -(offset % extent);
+  if (from == to) {
+    const auto stays = [&](int other) { return node_at(other, offset) == from; };
+    return {.members = 2, .nodes = 1, .node_members = 2, .sharing = count(from, rank, stays)};
+  }
+  const int leaving = count(from, rank, [&](int other) { return node_at(other, offset) != from; });
+  const int entering = count(to, receiver, [&](int other) { return node_at(other, back) != to; });
+  return {.members = 2, .nodes = 2, .node_members = 1, .sharing = std::max(leaving, entering)};
+}
+
+std::vector<GroupPlace> places_of_messages(const mesh::Shape& shape, const Layout& layout,
+                                           mesh::Axis axis, int offset) {
+  require_nodes(shape, layout);
+  const int stride = mesh::stride(shape, axis), extent = shape[axis];
+  const std::vector<int>& node = layout.node_of_rank;
+  const std::size_t nodes = at(1 + *std::max_element(node.begin(), node.end()));
+  std::vector<int> staying(nodes), leaving(nodes), entering(nodes);
+  for (int rank = 0; rank < shape.size(); ++rank) {
+    const int from = node[at(rank)], to = node[at(receiver_of(rank, stride, extent, offset))];
+    if (from == to) {
+      ++staying[at(from)];
+    } else {
+      ++leaving[at(from)];
+      ++entering[at(to)];
+    }
+  }
+  std::vector<GroupPlace> places(node.size());
+  for (int rank = 0; rank < shape.size(); ++rank) {
+    const int receiver = receiver_of(rank, stride, extent, offset);
+    if (receiver == rank) continue;
+    const int from = node[at(rank)], to = node[at(receiver)];
+    places[at(rank)] =
+        from == to
+            ? GroupPlace{.members = 2, .nodes = 1, .node_members = 2, .sharing = staying[at(from)]}
+            : GroupPlace{.members = 2,
+                         .nodes = 2,
+                         .node_members = 1,
+                         .sharing = std::max(leaving[at(from)], entering[at(to)])};
+  }
+  return places;
+}
+
+}  // namespace isoscale::simulate

@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "program/op.hpp"
+
+/// What a machine can do, as numbers: from a data sheet, or from what a run measured of one. Cost
+/// models read it. SI units: seconds, bytes, bytes/s, FLOP/s.
+namespace isoscale::simulate {
+
+/// What share of a peak work of some size reaches. A list of them is ascending in size; between
+/// entries the share is straight over the logarithm of size, beyond them it is that of the last.
+struct ReachedShare {
+  double size = 0, share = 0;
+  bool operator==(const ReachedShare&) const = default;
+};
+
+/// Dense matrix multiplication in one element type.
+struct MatrixRate {
+  program::DType type = program::DType::bf16;
+  program::ComputeMode mode = program::ComputeMode::native;
+  double peak = 0;                    ///< FLOP/s
+  std::vector<ReachedShare> reached{};  ///< by FLOP of one GEMM
+  bool operator==(const MatrixRate&) const = default;
+};
+
+/// The rank's processor, as its sheet says.
+struct Processor {
+  std::vector<MatrixRate> matrix{};
+  int units = 0;                        ///< multiprocessors that tiles are dealt to; 0 = not known
+  int tile_rows = 0, tile_columns = 0;  ///< of a GEMM's output; 0 = not known
+  double tile_depth = 0;                ///< of k, that beginning and ending a tile costs
+  /// Of the peak, that one kernel for all of attention reaches (FlashAttention), by the FLOP of the
+  /// whole products: a causal mask leaves half of them out. Scores never are in memory. 0 = each
+  /// product and the softmax by itself.
+  double fused_attention = 0;
+  double launch = 0;  ///< seconds from the end of an op to the start of the next
+  bool operator==(const Processor&) const = default;
+};
+
+/// Bytes that a machine's software moves for an op, over those of the op's operands: what it keeps
+/// in kernels of its own, dropout with its mask for one, that a program has not.
+struct Traffic {
+  program::OpKind kind = program::OpKind::copy;
+  double times = 1;
+  bool operator==(const Traffic&) const = default;
+};
+
+struct DeviceMemory {
+  double capacity = 0;                ///< bytes that a program may use
+  double bandwidth = 0;               ///< bytes/s, read + written
+  std::vector<ReachedShare> reached{};  ///< by bytes of one op
+  std::vector<Traffic> traffic{};     ///< kinds that are not named move their operands
+  /// Of the bytes that a GEMM reads and writes of a sum it adds to in place, what the software
+  /// moves after it in an op of its own; 0 = the GEMM does all.
+  double accumulate = 0;
+  bool operator==(const DeviceMemory&) const = default;
+};
+
+/// One rank's way to others, in one direction.
+struct Link {
+  double bandwidth = 0;  ///< bytes/s of the wire
+  double reached = 1;    ///< share of it that large messages get
+  double latency = 0;    ///< seconds of one hop
+  bool operator==(const Link&) const = default;
+};
+
+/// How a library carries the bytes of a collective: flags beside data are soon there and cost
+/// bandwidth.
+struct Protocol {
+  std::string name;
+  double hop_inside = 1, hop_across = 1;  ///< times the latency of a link
+  double share = 1;                       ///< of the bandwidth of large messages
+  double most = 0;                        ///< bytes/s of the wire, at most; 0 = no limit
+  bool operator==(const Protocol&) const = default;
+};
+
+/// multicast: the inner switch reduces and multicasts (NVLS), with trees between nodes (NVLS tree).
+/// hierarchical: reduce-scatter inside, trees of parts across, all-gather inside.
+enum class Algorithm : std::uint8_t { ring, tree, multicast, hierarchical };
+
+/// What share of the bandwidth of large messages a collective gets, by the bytes of one member's
+/// part (the whole over the members): a pipeline of chunks takes time to fill.
+struct PartShare {
+  program::OpKind kind = program::OpKind::all_reduce;
+  Algorithm algorithm = Algorithm::ring;
+  std::vector<ReachedShare> reached{};
+  bool operator==(const PartShare&) const = default;
+};
+
+/// The inner switch as a member of all-reduces.
+struct Multicast {
+  double reached = 1;         ///< share of the inner link's bandwidth, of S (1 + 1/n) bytes
+  double latency = 0;         ///< seconds of one operation inside
+  double across_latency = 0;  ///< seconds of a step of the tree between nodes
+  bool operator==(const Multicast&) const = default;
+};
+
+struct Network {
+  int node_ranks = 1;          ///< ranks that `inside` joins: a node, or a rack of one switch
+  Link inside{};               ///< per rank
+  Link across{};               ///< per network port
+  double ports_per_rank = 1;   ///< network ports of a node over its ranks
+  bool multicast = false;      ///< the inner switch reduces and multicasts (NVLS)
+  Multicast multicast_rate{};  ///< where it does
+  double start = 0;            ///< seconds that any collective or message takes
+  double message_reached = 0;  ///< share of `inside` that one large message gets; 0 = as others
+  std::vector<Algorithm> algorithms{Algorithm::ring, Algorithm::tree};
+  std::vector<Protocol> protocols{};  ///< empty = one that has the links' latency and bandwidth
+  std::vector<PartShare> parts{};
+  bool operator==(const Network&) const = default;
+};
+
+struct TimedGemm {
+  program::DType type = program::DType::f32;
+  program::ComputeMode mode = program::ComputeMode::native;
+  double m = 0, n = 0, k = 0, batch = 1;
+  double seconds = 0;
+};
+
+/// An op that neither multiplies nor communicates.
+struct TimedLocal {
+  program::OpKind kind = program::OpKind::copy;
+  double bytes = 0, seconds = 0;
+};
+
+struct SizeSeconds {
+  double bytes = 0, seconds = 0;
+};
+
+/// How communication slows with the size of its group where no group of that size was measured:
+/// with the logarithm of the size (trees), in proportion (rings), or as the measured groups tell.
+enum class GrowthLaw : std::uint8_t { fitted, logarithmic, proportional };
+
+/// What is straight between the sizes of a curve: log time over log size, or time over size.
+enum class Straight : std::uint8_t { in_logs, in_bytes };
+
+/// Time against size of one kind of communication in groups of one shape.
+struct TimedCommunication {
+  program::OpKind kind = program::OpKind::all_reduce;
+  int members = 0, nodes = 0;
+  int sharing = 1;                     ///< groups on one node that ran at once, at most
+  std::vector<SizeSeconds> samples{};  ///< ascending in bytes
+  std::optional<double> latency{},
+      bandwidth{};   ///< seconds, bytes/s of algbw towards infinite size
+  double error = 0;  ///< relative, of a time between its sizes
+  Straight between = Straight::in_logs;
+  /// Of all groups of its kind and link, where they tell it by themselves; else fitted.
+  GrowthLaw law = GrowthLaw::fitted;
+};
+
+/// What was measured of a machine: it goes before what its sheet says.
+struct Measured {
+  std::vector<TimedGemm> gemms{};
+  std::vector<TimedLocal> locals{};
+  std::vector<TimedCommunication> communication{};
+  GrowthLaw growth = GrowthLaw::fitted;  ///< of all kinds, when not fitted
+  [[nodiscard]] bool empty() const {
+    return gemms.empty() && locals.empty() && communication.empty();
+  }
+};
+
+/// How much longer ops take while the other kind runs beside them; 1 = as long.
+struct Overlap {
+  double compute = 1, communication = 1;
+  bool operator==(const Overlap&) const = default;
+};
+
+/// How times differ from play to play and from rank to rank, relative to their mean.
+struct Noise {
+  double op = 0;    ///< standard deviation, each compute op by itself
+  double rank = 0;  ///< of a rank's compute in one step, over that of its node
+  double node = 0;  ///< of a node's, shared by its ranks
+  /// Measured deviations of a rank's compute in one step, ascending, about 0; empty = normal.
+  std::vector<double> draws{};
+  /// Standing factors of ranks about 1, as measured: the same in every step; empty = none.
+  std::vector<double> standing{};
+  double launch = 0;  ///< standard deviation of a step time from launch to launch
+  [[nodiscard]] bool any() const {
+    return op > 0 || rank > 0 || node > 0 || !draws.empty() || !standing.empty();
+  }
+};
+
+struct Machine {
+  std::string name, source;  ///< "H100 SXM, NDR"; where its numbers are from
+  /// Whether ranks play all streams as one, in program order: nothing overlaps.
+  bool folded = false;
+  std::optional<Processor> processor{};
+  std::optional<DeviceMemory> memory{};
+  std::optional<Network> network{};
+  std::optional<Link> host{};  ///< to host memory, for each rank
+  Measured measured{};
+  Overlap overlap{};
+  Noise noise{};
+};
+
+}  // namespace isoscale::simulate

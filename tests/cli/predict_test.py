@@ -1,0 +1,182 @@
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+"""Predictions from a run and from a data sheet: every format, and what is refused."""
+
+import csv
+import io
+import json
+import os
+
+import harness
+
+SYSTEMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "analysis", "systems")
+RUN = ["run", "--device", "host", "--workload", "dp,calibrate", "--model", "tiny", "--ranks", "1,2",
+       "--max-time", "1s", "--output", "run.h5"]
+
+
+class Predicting(harness.Case):
+    def predict(self, *arguments, code=0):
+        done = self.isoscale("predict", *arguments)
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done
+
+    def json(self, *arguments):
+        return json.loads(self.predict(*arguments, "--format", "json").stdout)
+
+    def check_point(self, point):
+        """What holds of every point, whatever its numbers are."""
+        step = point["step_time"]
+        self.assertLess(step["lower"], step["value"])
+        self.assertLess(step["value"], step["upper"])
+        parts = point["breakdown"]
+        self.assertAlmostEqual(
+            sum(parts[name] for name in ("compute", "copies", "transfer", "wait", "bubble", "gap",
+                                         "other")) / step["value"], 1, places=4)
+        if point["waterfall"] is not None:
+            fall = point["waterfall"]
+            self.assertAlmostEqual((fall["ideal"] + sum(fall["lost"].values())) / step["value"], 1,
+                                   places=4)
+
+
+class OfSheets(Predicting):
+    def sheet(self, name="a100-hdr.toml"):
+        return os.path.join(SYSTEMS, name)
+
+    def ask(self, *arguments):
+        return [self.sheet(), "--model", "gpt-1.3b", "--ranks", "8,64,512", "--set", "batch=2048",
+                *arguments]
+
+    def test_a_curve_with_its_causes(self):
+        document = self.json(*self.ask())
+        self.assertEqual(document["baseline"], 8)
+        self.assertEqual(document["measured"], [])
+        points = document["curve"]["points"]
+        self.assertEqual([point["ranks"] for point in points], [8, 64, 512])
+        for point in points:
+            self.check_point(point)
+            self.assertEqual(point["options"]["batch"], "2048")
+        self.assertEqual(points[0]["efficiency"]["value"], 1)
+        self.assertLess(points[2]["efficiency"]["value"], 1)
+        self.assertTrue(document["limits"])
+
+    def test_what_if_stands_beside_the_base(self):
+        document = self.json(*self.ask("--set", "link.inter=4x", "--set", "gemm=2x,memory=2x"))
+        self.assertEqual([curve["title"] for curve in document["what_if"]],
+                         ["link.inter=4x", "gemm=2x,memory=2x"])
+        for curve in document["what_if"]:
+            for base, changed in zip(document["curve"]["points"], curve["points"]):
+                self.assertLessEqual(changed["step_time"]["value"], base["step_time"]["value"])
+        text = self.predict(*self.ask("--set", "link.inter=4x")).stdout
+        for words in ("if link.inter=4x", "lost time, from ideal to predicted", "dp transfer",
+                      "90% of it", "limit"):
+            self.assertIn(words, text)
+
+    def test_a_page_holds_the_prediction_and_is_not_written_over(self):
+        done = self.isoscale("predict", *self.ask("--html", "page.html"))
+        if "this build has no page" in done.stderr:
+            self.assertEqual(done.returncode, 2)
+            self.assertFalse(os.path.exists(self.path("page.html")))
+            self.skipTest("this build has no page")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("wrote page.html", done.stderr)
+        with open(self.path("page.html"), encoding="utf-8") as file:
+            page = file.read()
+        self.assertLess(len(page), 8_000_000)
+        data = json.loads(page.split('<script id="data" type="application/json">')[1].split("</script>")[0])
+        self.assertEqual(data["kind"], "predict")
+        self.assertEqual(data["prediction"], self.json(*self.ask()))
+        self.assert_refused(self.isoscale("predict", *self.ask("--html", "page.html")), "page.html")
+        self.predict(*self.ask("--html", "page.html", "--force"))
+
+    def test_csv_has_a_row_for_each_rank_count_and_curve(self):
+        text = self.predict(*self.ask("--set", "gemm=2x", "--format", "csv")).stdout
+        rows = list(csv.DictReader(io.StringIO(text)))
+        self.assertEqual([(row["curve"], row["ranks"]) for row in rows],
+                         [(curve, ranks) for curve in (rows[0]["curve"], "gemm=2x")
+                          for ranks in ("8", "64", "512")])
+        self.assertLess(float(rows[3]["step_time"]), float(rows[0]["step_time"]))
+
+    def test_refusals(self):
+        refused = self.assert_refused
+        isoscale = self.isoscale
+        refused(isoscale("predict"), "run file")
+        refused(isoscale("predict", self.sheet()), "--ranks")
+        refused(isoscale("predict", self.sheet(), "--ranks", "8"), "--model")
+        refused(isoscale("predict", "absent.toml", "--ranks", "8", "--model", "tiny"), "absent.toml")
+        refused(isoscale("predict", *self.ask("--mesh", "tp=3")), "nearest mesh that works")
+        refused(isoscale("predict", *self.ask("--set", "link.intre=2x")), "did you mean")
+        refused(isoscale("predict", *self.ask("--set", "gemm=2")), "an x")
+        refused(isoscale("predict", *self.ask("--baseline", "3")), "--baseline 3", "8, 64, 512")
+        refused(isoscale("predict", *self.ask("--best", "--mesh", "tp=2,pp=2,dp=2")), "--best")
+        refused(isoscale("predict", *self.ask("--workload", "gemm")), "no step")
+        with open(self.sheet(), encoding="utf-8") as file:
+            text = file.read()
+        with open(self.path("broken.toml"), "w", encoding="utf-8") as file:
+            file.write(text + "\nnonsense = 1\n")
+        refused(isoscale("predict", "broken.toml", "--ranks", "8", "--model", "tiny"),
+                "broken.toml:", "nonsense")
+
+
+class OfRuns(Predicting):
+    measured = None  # what the run file holds: it is measured once for all tests
+
+    def setUp(self):
+        super().setUp()
+        if OfRuns.measured is None:
+            self.run_ok(*RUN, ranks=2)
+            with open(self.path("run.h5"), "rb") as file:
+                OfRuns.measured = file.read()
+        with open(self.path("run.h5"), "wb") as file:
+            file.write(OfRuns.measured)
+
+    def test_a_curve_beyond_what_was_measured(self):
+        document = self.json("run.h5", "--ranks", "2,4,8", "--nodes-of", "8")
+        self.assertEqual(document["baseline"], 1)
+        self.assertEqual([point["ranks"] for point in document["measured"]], [1, 2])
+        self.assertAlmostEqual(document["measured"][0]["efficiency"], 1)
+        points = document["curve"]["points"]
+        self.assertEqual([point["ranks"] for point in points], [2, 4, 8])
+        self.assertEqual([point["nodes"] for point in points], [1, 1, 1])
+        for point in points:
+            self.check_point(point)
+            self.assertFalse(point["extrapolated"])
+            self.assertAlmostEqual(
+                point["step_time"]["value"],
+                document["correction"] * (point["simulated"] + point["delay"]))
+            self.assertIn("beyond the model", point["waterfall"]["lost"])
+        # The measured point and its prediction are of one machine.
+        ratio = points[0]["step_time"]["value"] / document["measured"][1]["step_time"]
+        self.assertGreater(ratio, 0.5)
+        self.assertLess(ratio, 2)
+
+    def test_what_is_far_is_marked(self):
+        document = self.json("run.h5", "--ranks", "64,128", "--nodes-of", "128",
+                             "--set", "batch=1024")
+        self.assertEqual([point["extrapolated"] for point in document["curve"]["points"]],
+                         [False, True])
+        self.assertTrue(any("128 ranks" in warning for warning in document["warnings"]))
+        # Another batch is other work, so that the measured points are no baseline.
+        self.assertEqual(document["measured"], [])
+        self.assertEqual(document["baseline"], 64)
+        text = self.predict("run.h5", "--ranks", "128", "--nodes-of", "128", "--set",
+                            "batch=1024").stdout
+        self.assertIn("extrapolated", text)
+
+    def test_text_shows_the_measured_points_too(self):
+        text = self.predict("run.h5", "--ranks", "4", "--nodes-of", "4", "--set",
+                            "latency=0.5x").stdout
+        for words in ("measured", "noise", "launch", "model", "if latency=0.5x", "beyond the model"):
+            self.assertIn(words, text)
+
+    def test_refusals(self):
+        isoscale = self.isoscale
+        self.assert_refused(isoscale("predict", "run.h5", "--ranks", "1,4"), "--ranks 1",
+                            "up to 2 ranks")
+        # Nothing was measured between nodes, and nothing is made up.
+        self.assert_refused(isoscale("predict", "run.h5", "--ranks", "4"), "between nodes",
+                            "--nodes-of")
+        self.assert_refused(isoscale("predict", "run.h5", "--ranks", "4", "--workload", "tp"),
+                            "--workload tp")
+        self.run_ok("run", "--device", "host", "--workload", "dp", "--ranks", "1", "--max-time",
+                    "0.2s", "--output", "bare.h5")
+        self.assert_refused(isoscale("predict", "bare.h5", "--ranks", "4"), "calibrate")

@@ -1,0 +1,347 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// Images cut into tiles give what the whole image gives on one rank, and that is what direct loops
+// over pixels give.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "program/check.hpp"
+#include "runner/elements.hpp"
+#include "tests/mpi/twin_cases.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+using workloads::Options;
+using workloads::Request;
+
+const workloads::Workload& tiles() { return workloads::find_workload("tiles"); }
+
+Request request_of(const Options& options, workloads::Precision precision) {
+  return {.precision = precision, .options = options};
+}
+
+std::vector<mesh::Shape> grids_of(int ranks) {
+  std::vector<mesh::Shape> grids;
+  for (int tp = 1; tp <= ranks; ++tp) {
+    for (int cp = 1; tp * cp <= ranks; ++cp) {
+      if (ranks % (tp * cp) == 0) grids.push_back({.tp = tp, .cp = cp, .dp = ranks / (tp * cp)});
+    }
+  }
+  return grids;
+}
+
+struct Levels {
+  const char *boundary, *overlap, *kernel, *optimizer;
+  workloads::Scaling scaling;
+};
+
+std::vector<Levels> all_levels() {
+  using workloads::Scaling;
+  std::vector<Levels> all;
+  for (const char* boundary : {"periodic", "fixed"}) {
+    for (const char* overlap : {"on", "off"}) {
+      // The others turn with these: each pair of levels meets.
+      const bool odd = (boundary[0] == 'p') != (overlap[1] == 'n');
+      all.push_back(
+          {boundary, overlap, "3", odd ? "sgd" : "adam", odd ? Scaling::strong : Scaling::weak});
+      all.push_back(
+          {boundary, overlap, "5", odd ? "adam" : "sgd", odd ? Scaling::weak : Scaling::strong});
+    }
+  }
+  return all;
+}
+
+Options options_of(const Levels& levels) {
+  return {{"image", "48x96"},
+          {"channels", "3"},
+          {"layers", "3"},
+          {"batch", "16"},
+          {"boundary", levels.boundary},
+          {"overlap", levels.overlap},
+          {"kernel", levels.kernel},
+          {"optimizer", levels.optimizer}};
+}
+
+TEST(TilesTwin, OfEveryGridEqualsOneRank) {
+  const Ranks ranks;
+  std::size_t turn = 0;
+  for (const mesh::Shape& mesh : grids_of(ranks.world.size())) {
+    ++turn;
+    for (const Levels& levels : all_levels()) {
+      // Streams in turn: over two grids each set of levels is played both ways.
+      const auto streams =
+          ++turn % 2 == 0 ? executor::HostStreams::threads : executor::HostStreams::folded;
+      const Request point = tiles().scale(request_of(options_of(levels), workloads::Precision::f64),
+                                          mesh, levels.scaling);
+      const Verdict verdict = verify_twin(tiles(), point, ranks.executor(streams), ranks.world);
+      const std::string name = fmt::format(
+          "{} {} overlap={} kernel={} {} {}", mesh::to_string(mesh), levels.boundary,
+          levels.overlap, levels.kernel, levels.optimizer, workloads::name(levels.scaling));
+      EXPECT_TRUE(verdict.ok) << name << ": " << verdict.detail;
+      EXPECT_LT(verdict.difference.value_or(1), f64_difference) << name;
+    }
+  }
+}
+
+TEST(TilesTwin, OfOtherPrecisionsEqualsOneRankInF64) {
+  using workloads::Precision;
+  const Ranks ranks;
+  int turn = 0;
+  for (const mesh::Shape& mesh : grids_of(ranks.world.size())) {
+    ++turn;
+    for (const Precision precision :
+         {Precision::f32, Precision::tf32, Precision::f16, Precision::bf16}) {
+      const char* const kernel = ++turn % 2 == 0 ? "3" : "5";
+      const Request point = tiles().scale(
+          request_of({{"image", "48"}, {"batch", "8"}, {"kernel", kernel}}, precision), mesh,
+          workloads::Scaling::strong);
+      const Verdict verdict = verify_twin(tiles(), point, *ranks.emulating, ranks.world);
+      const std::string name =
+          fmt::format("{} {} kernel={}", mesh::to_string(mesh), workloads::name(precision), kernel);
+      EXPECT_TRUE(verdict.ok) << name << ": " << verdict.detail;
+      // Nothing is vacuous: these types do round.
+      EXPECT_GT(verdict.difference.value_or(0), tolerance(precision) / 1000) << name;
+    }
+  }
+}
+
+TEST(TilesTwin, TilesAsSmallAsTheHaloEqualOneRank) {
+  // Nothing is inside: every pixel needs a neighbour's, and every pixel is a neighbour's.
+  const Ranks ranks;
+  for (const mesh::Shape& mesh : grids_of(ranks.world.size())) {
+    for (const char* boundary : {"periodic", "fixed"}) {
+      const std::string image = fmt::format("{}x{}", 2 * mesh.cp, 2 * mesh.tp);
+      const Request point = tiles().scale(
+          request_of({{"image", image}, {"kernel", "5"}, {"boundary", boundary}, {"batch", "8"}},
+                     workloads::Precision::f64),
+          mesh, workloads::Scaling::strong);
+      const Verdict verdict = verify_twin(tiles(), point, *ranks.threads, ranks.world);
+      EXPECT_TRUE(verdict.ok) << mesh::to_string(mesh) << " " << boundary << verdict.detail;
+      EXPECT_LT(verdict.difference.value_or(1), f64_difference) << mesh::to_string(mesh);
+    }
+  }
+}
+
+TEST(TilesMessages, AboveTheEagerLimitArriveWhole) {
+  // Not the twin: 16 pixels of 128 samples and 4 channels in f64 are a row, or a column, of halo.
+  constexpr std::uint64_t least = std::uint64_t{64} * 1024;
+  const Ranks ranks;
+  for (const mesh::Shape& mesh : grids_of(ranks.world.size())) {
+    if (mesh.dp > 1) continue;
+    Request base = request_of({{"image", fmt::format("{}x{}", 16 * mesh.cp, 16 * mesh.tp)},
+                               {"channels", "4"},
+                               {"layers", "2"},
+                               {"batch", "128"}},
+                              workloads::Precision::f64);
+    base.keep = workloads::Keep::observables;
+    const Request point = tiles().scale(base, mesh, workloads::Scaling::strong);
+    const program::ProgramSet set = tiles().build(point);
+    program::check(set);
+    for (const program::Outline& outline : program::outline(set, program::Section::step).outlines) {
+      for (const program::OutlineOp& op : outline.ops) {
+        if (op.kind != program::OpKind::exchange) continue;
+        EXPECT_GE(op.bytes, least);
+      }
+    }
+    const Verdict verdict = verify_programs(set, tiles(), point, *ranks.threads, ranks.world);
+    EXPECT_TRUE(verdict.ok) << mesh::to_string(mesh) << verdict.detail;
+    EXPECT_LT(verdict.difference.value_or(1), 1e-12) << mesh::to_string(mesh);
+  }
+}
+
+/// What the program observes, and the images that setup draws.
+std::vector<program::Observable> observables_of(const program::RankProgram& program) {
+  std::vector<program::Observable> all = program.observables;
+  for (const program::Op& op : program.setup.ops) {
+    const auto* const fill = std::get_if<program::Fill>(&op.payload);
+    if (fill == nullptr || fill->source != program::FillSource::random) continue;
+    if (program.buffers[fill->dst.buffer].role != program::Role::input) continue;
+    all.push_back({.name = "input", .slice = fill->dst, .shard = fill->shard});
+  }
+  return all;
+}
+
+/// Tensors that a rank alone holds, by name, in their global order.
+Tensors tensors_of(executor::Session& session, const program::RankProgram& program) {
+  Tensors tensors;
+  for (const program::Observable& observable : observables_of(program)) {
+    std::vector<std::byte> raw(observable.slice.count * sizeof(double));
+    session.read(observable.slice, raw);
+    const std::vector<double> local = to_doubles(raw, program::DType::f64);
+    std::vector<double>& whole = tensors[observable.name];
+    for_each_element(observable.shard, {}, [&](std::uint64_t from, std::uint64_t to) {
+      if (to >= whole.size()) whole.resize(to + 1);
+      whole[to] = local[from];
+    });
+  }
+  return tensors;
+}
+
+/// The stack as its definition has it: for each pixel, a sum over the window around it. Images are
+/// [row][column][sample][channel], kernels [row][column][channel in][channel out].
+struct Direct {
+  int rows, columns, samples, channels, kernel, layers;
+  bool periodic;
+
+  using Values = std::vector<double>;
+
+  [[nodiscard]] Values layer(const Values& in, const Values& weights) const {
+    Values out = in;
+    const int p = kernel / 2;
+    for (int r = 0; r < rows; ++r) {
+      for (int c = 0; c < columns; ++c) {
+        for (int i = 0; i < kernel; ++i) {
+          for (int j = 0; j < kernel; ++j) {
+            int row = r + i - p, column = c + j - p;
+            if (periodic) {
+              row = (row + rows) % rows;
+              column = (column + columns) % columns;
+            } else if (row < 0 || row >= rows || column < 0 || column >= columns) {
+              continue;
+            }
+            add_tap(in, weights, pixel(row, column), pixel(r, c), i * kernel + j, out);
+          }
+        }
+      }
+    }
+    return out;
+  }
+
+  [[nodiscard]] Values output(const Values& input, const std::vector<Values>& weights) const {
+    Values values = input;
+    for (const Values& kernel_of_layer : weights) values = layer(values, kernel_of_layer);
+    return values;
+  }
+
+  [[nodiscard]] double loss(const Values& input, const std::vector<Values>& weights) const {
+    double sum = 0;
+    for (const double y : output(input, weights)) sum += y * y / 2;
+    return sum;
+  }
+
+ private:
+  [[nodiscard]] std::size_t pixel(int row, int column) const {
+    return static_cast<std::size_t>((row * columns + column) * samples * channels);
+  }
+  void add_tap(const Values& in, const Values& weights, std::size_t from, std::size_t to, int tap,
+               Values& out) const {
+    const auto c = static_cast<std::size_t>(channels);
+    const double* const w = weights.data() + static_cast<std::size_t>(tap) * c * c;
+    for (std::size_t s = 0; s < static_cast<std::size_t>(samples); ++s) {
+      for (std::size_t n = 0; n < c; ++n) {
+        double sum = 0;
+        for (std::size_t k = 0; k < c; ++k) sum += in[from + s * c + k] * w[k * c + n];
+        out[to + s * c + n] += 0.5 / layers * sum;
+      }
+    }
+  }
+};
+
+/// One step of a stack on this rank alone, in f64.
+struct Stepped {
+  Tensors before, after;
+  double update;  ///< what a gradient is multiplied with before it is taken from its weight
+};
+
+Stepped step_alone(const Options& options, const comm::Communicator& world) {
+  Request base = request_of(options, workloads::Precision::f64);
+  base.keep = workloads::Keep::observables;
+  const program::ProgramSet set =
+      tiles().build(tiles().scale(base, {}, workloads::Scaling::strong));
+  const comm::Communicator self = world.split(world.rank(), 0);
+  const auto host = executor::make_host_executor({.streams = executor::HostStreams::folded});
+  const auto session = host->prepare(set, self);
+  session->play(program::Section::setup, executor::Trace::off);
+  Stepped result;
+  result.before = tensors_of(*session, set.of(0));
+  session->play(program::Section::step, executor::Trace::off);
+  result.after = tensors_of(*session, set.of(0));
+  const auto& update = std::get<program::Update>(set.of(0).step().ops.back().payload);
+  result.update = update.rate * update.gradient_scale;
+  return result;
+}
+
+TEST(TilesDirect, LoopsOverPixelsGiveTheSameOutputsAndGradients) {
+  const Ranks ranks;
+  for (const char* boundary : {"periodic", "fixed"}) {
+    for (const int kernel : {3, 5}) {
+      const Direct direct{.rows = 5,
+                          .columns = 7,
+                          .samples = 2,
+                          .channels = 3,
+                          .kernel = kernel,
+                          .layers = 3,
+                          .periodic = boundary[0] == 'p'};
+      const Stepped step = step_alone({{"image", "5x7"},
+                                       {"channels", "3"},
+                                       {"layers", "3"},
+                                       {"batch", "2"},
+                                       {"boundary", boundary},
+                                       {"kernel", std::to_string(kernel)}},
+                                      ranks.world);
+      std::vector<std::vector<double>> weights;
+      for (const char* layer : {"layer0", "layer1", "layer2"}) {
+        weights.push_back(step.before.at(layer + std::string{".kernel.weight"}));
+      }
+      const std::vector<double>& input = step.before.at("input");
+      const std::vector<double> expected = direct.output(input, weights);
+      const std::vector<double>& output = step.after.at("output");
+      ASSERT_EQ(output.size(), expected.size());
+      for (std::size_t i = 0; i < output.size(); ++i) {
+        EXPECT_NEAR(output[i], expected[i], 1e-13) << boundary << " element " << i;
+      }
+      for (std::size_t layer = 0; layer < weights.size(); ++layer) {
+        const std::string name = fmt::format("layer{}.kernel", layer);
+        const std::vector<double>& gradient = step.after.at(name + ".gradient");
+        ASSERT_EQ(gradient.size(), weights[layer].size());
+        for (std::size_t i = 0; i < gradient.size(); i += 4) {  // 4 divides neither 3 nor 5
+          // The loss is a polynomial of degree 2 in one weight: differences have no error but
+          // rounding.
+          constexpr double h = 0.125;
+          auto varied = weights;
+          varied[layer][i] += h;
+          const double up = direct.loss(input, varied);
+          varied[layer][i] -= 2 * h;
+          const double down = direct.loss(input, varied);
+          EXPECT_NEAR(gradient[i], (up - down) / (2 * h), 1e-10) << name << " element " << i;
+          const double weight = step.after.at(name + ".weight")[i];
+          EXPECT_NEAR(weights[layer][i] - weight, step.update * gradient[i], 1e-14);
+        }
+      }
+    }
+  }
+}
+
+TEST(TilesDirect, ValuesStayWithinRangeInDeepStacks) {
+  const Ranks ranks;
+  for (const char* layers : {"2", "64"}) {
+    const Stepped step = step_alone(
+        {{"image", "12"}, {"channels", "8"}, {"layers", layers}, {"batch", "2"}}, ranks.world);
+    const auto rms = [](const std::vector<double>& values) {
+      double sum = 0;
+      for (const double value : values) sum += value * value;
+      return std::sqrt(sum / static_cast<double>(values.size()));
+    };
+    const double input = rms(step.before.at("input"));
+    EXPECT_GT(rms(step.after.at("output")), 0.5 * input) << layers;
+    EXPECT_LT(rms(step.after.at("output")), 4 * input) << layers;
+    const double pixels = 12 * 12 * 2;
+    for (const auto& [name, values] : step.after) {
+      if (!name.ends_with("kernel.gradient")) continue;
+      // Per pixel, before the residual gain of 0.5 / layers.
+      const double gradient = rms(values) / pixels * std::stod(layers) / 0.5;
+      EXPECT_GT(gradient, 0.01) << name << " of " << layers;
+      EXPECT_LT(gradient, 10) << name << " of " << layers;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace isoscale::runner

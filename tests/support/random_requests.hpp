@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "mesh/resolve.hpp"
+#include "workloads/workload.hpp"
+
+/// Random combinations of mesh, model and options of the hybrid workload, drawn from its table of
+/// options: what is added there is drawn too.
+namespace isoscale::workloads {
+
+class RandomRequests {
+ public:
+  /// Options in `left_out` keep their defaults.
+  explicit RandomRequests(std::uint64_t seed, std::set<std::string, std::less<>> left_out = {})
+      : random_(seed), left_out_(std::move(left_out)) {}
+
+  /// The next combination on `ranks` ranks that the workload does not refuse. Standard
+  /// distributions differ between libraries, so numbers are drawn by remainder.
+  Request next(int ranks) {
+    for (;;) {
+      const std::optional<Request> drawn = draw(ranks);
+      if (!drawn) continue;
+      for (const auto& [key, value] : drawn->options) seen_[key].insert(value);
+      return *drawn;
+    }
+  }
+
+  /// Draws that were refused, and the values of each option that were not.
+  [[nodiscard]] int refused() const { return refused_; }
+  [[nodiscard]] const std::map<std::string, std::set<std::string>>& seen() const { return seen_; }
+
+ private:
+  std::size_t below(std::size_t count) { return static_cast<std::size_t>(random_() % count); }
+  template <class T>
+  T one_of(const std::vector<T>& values) {
+    return values[below(values.size())];
+  }
+
+  /// Each prime of `ranks` goes to one of the axes.
+  mesh::Shape mesh_of(int ranks, mesh::AxisSet axes) {
+    std::map<mesh::Axis, int> extents;
+    std::vector<mesh::Axis> known;
+    for (const mesh::Axis axis : mesh::all_axes) {
+      if (axes.contains(axis)) known.push_back(axis);
+    }
+    for (const mesh::Axis axis : known) extents[axis] = 1;
+    for (int prime = 2; ranks > 1; ++prime) {
+      for (; ranks % prime == 0; ranks /= prime) extents[one_of(known)] *= prime;
+    }
+    const auto extent = [&](mesh::Axis axis) {
+      return extents.contains(axis) ? extents.at(axis) : 1;
+    };
+    return {.tp = extent(mesh::Axis::tp),
+            .cp = extent(mesh::Axis::cp),
+            .ep = extent(mesh::Axis::ep),
+            .dp = extent(mesh::Axis::dp),
+            .pp = extent(mesh::Axis::pp)};
+  }
+
+  /// Some values of options that are not choices; none: the option keeps its default.
+  static std::vector<std::string> values_of(const OptionSpec& spec) {
+    if (spec.type == OptionType::choice) return {spec.choices.begin(), spec.choices.end()};
+    static const std::map<std::string, std::vector<std::string>, std::less<>> known{
+        {"bucket", {"4kB", "64kB", "25MiB"}},
+        {"reduce_bucket", {"4kB", "64kB"}},
+        {"gather_bucket", {"4kB", "64kB"}},
+        {"prefetch", {"0", "1", "3"}},
+        {"v", {"1", "2", "3"}},
+        {"stage_layers", {"equal", "nearest"}},
+        {"chunks", {"1", "2", "4"}},
+        {"partition", {"equal", "skewed:2", "skewed:3"}},
+        {"topk", {"1", "2"}},
+        {"skew", {"0", "100"}},
+        {"capacity", {"none", "1.25"}},
+        {"compression_block", {"64", "1024"}},
+    };
+    const auto found = known.find(spec.key);
+    return found == known.end() ? std::vector<std::string>{} : found->second;
+  }
+
+  std::optional<Request> draw(int ranks) {
+    const Workload& hybrid = find_workload("hybrid");
+    const bool gated = below(2) == 0;
+    Request base{.model = {.name = gated ? "gated" : "plain",
+                           .source = "test",
+                           .hidden = 96,
+                           .ffn = 384,
+                           .heads = gated ? 32 : 16,
+                           .kv_heads = 16,
+                           .head_size = 8,
+                           .gated_mlp = gated,
+                           .layers = 24,
+                           .sequence = 64,
+                           .vocabulary = 384},
+                 .precision = below(4) == 0 ? Precision::f32 : Precision::f64,
+                 .options = {}};
+    for (const OptionSpec& spec : hybrid.options) {
+      const std::vector<std::string> values = values_of(spec);
+      if (values.empty() || left_out_.contains(spec.key) || below(3) == 0) continue;
+      base.options[std::string{spec.key}] = one_of(values);
+    }
+    // Experts exclude so much that they would seldom be drawn: every fourth has them, and only
+    // these have ranks along ep.
+    const bool has_experts = below(4) == 0;
+    mesh::AxisSet axes = hybrid.axes;
+    if (has_experts) {
+      base.options["experts"] = one_of<std::string>({"4", "8", "16"});
+      for (const char* key :
+           {"zero", "offload", "strategy", "compression", "partition", "elementwise", "recompute",
+            "tp_output", "sequence_parallel", "ring", "chunks"}) {
+        base.options.erase(key);
+      }
+    } else {
+      axes = {mesh::Axis::tp, mesh::Axis::cp, mesh::Axis::dp, mesh::Axis::pp};
+    }
+    const mesh::Shape mesh = mesh_of(ranks, axes);
+    base.options["microbatch"] = std::to_string(1 + below(2));
+    base.options["microbatches"] =
+        std::to_string(mesh.dp * mesh.ep * mesh.pp * static_cast<int>(1 + below(2)));
+    try {
+      if (mesh::violation(mesh, hybrid.limits(base, Scaling::strong))) return std::nullopt;
+      Request request = hybrid.scale(base, mesh, Scaling::strong);
+      static_cast<void>(hybrid.twin(request));
+      return request;
+    } catch (const base::UsageError&) {
+      ++refused_;
+      return std::nullopt;
+    }
+  }
+
+  std::mt19937_64 random_;
+  std::set<std::string, std::less<>> left_out_;
+  int refused_ = 0;
+  std::map<std::string, std::set<std::string>> seen_;
+};
+
+/// "tp=2,pp=4 f64 schedule=zb-h1 zero=2 ...".
+inline std::string describe(const Request& request) {
+  std::string text = mesh::to_string(request.mesh) + " " + std::string{name(request.precision)};
+  for (const auto& [key, value] : request.options) text += " " + key + "=" + value;
+  return text;
+}
+
+}  // namespace isoscale::workloads

@@ -1,0 +1,261 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "simulate/each_rank.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+#include <random>
+#include <string>
+
+#include "made_outlines.hpp"
+#include "simulate/deviations.hpp"
+#include "workloads/workload.hpp"
+
+namespace isoscale::simulate {
+namespace {
+
+using program::OpKind;
+
+constexpr auto tp = mesh::Axis::tp, dp = mesh::Axis::dp;
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+/// Twelve GEMMs of 1 ms, then a dp all-reduce of 1 ms.
+AllAlike data_parallel(int ranks) {
+  std::vector<MadeOp> ops(12, {.nanoseconds = 1'000'000});
+  ops.push_back({.kind = OpKind::all_reduce, .nanoseconds = 1'000'000, .axes = dp});
+  return all_alike({.dp = ranks}, ops);
+}
+
+/// Twelve times a GEMM of 1 ms and a tp all-reduce of 0.1 ms, then a dp all-reduce of 1 ms.
+AllAlike tensor_parallel(const mesh::Shape& mesh) {
+  std::vector<MadeOp> ops;
+  for (int i = 0; i < 12; ++i) {
+    ops.push_back({.nanoseconds = 1'000'000});
+    ops.push_back({.kind = OpKind::all_reduce, .nanoseconds = 100'000, .axes = tp});
+  }
+  ops.push_back({.kind = OpKind::all_reduce, .nanoseconds = 1'000'000, .axes = dp});
+  return all_alike(mesh, ops);
+}
+
+/// A pipeline of the hybrid workload, every FLOP a picosecond, other ops 100 ns and communication
+/// 10 us.
+struct Pipeline {
+  program::ProgramSet set;
+  Classes classes;
+  Costs costs;
+};
+
+Pipeline pipeline(const mesh::Shape& mesh, int microbatches) {
+  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
+  workloads::Request base{.model = {.name = "small",
+                                    .source = "test",
+                                    .hidden = 256,
+                                    .ffn = 1024,
+                                    .heads = 16,
+                                    .kv_heads = 16,
+                                    .head_size = 16,
+                                    .gated_mlp = false,
+                                    .layers = mesh.pp,
+                                    .sequence = 64,
+                                    .vocabulary = 0},
+                          .precision = workloads::Precision::f32,
+                          .options = {}};
+  base.options = {{"microbatch", "1"}, {"microbatches", std::to_string(microbatches * mesh.dp)}};
+  Pipeline result{.set = hybrid.build(hybrid.scale(base, mesh, workloads::Scaling::strong)),
+                  .classes = {},
+                  .costs = {}};
+  result.classes = classes_of(result.set, program::Section::step);
+  for (const program::Outline& outline : result.classes.outline.outlines) {
+    auto& table = result.costs.tables.emplace_back();
+    for (const program::OutlineOp& op : outline.ops) {
+      const std::int64_t other = program::communicates(op.kind) ? 10'000 : 100;
+      table.emplace_back(op.flop > 0 ? static_cast<std::int64_t>(op.flop / 1000) : other);
+    }
+  }
+  result.costs.table_of_rank = result.classes.program;
+  return result;
+}
+
+EachRankResult play(const auto& ranks, const Noise& noise, int node_ranks, int steps) {
+  return play_each_rank(ranks.set, program::Section::step, ranks.classes, ranks.costs, noise,
+                        packed(ranks.set.mesh.size(), node_ranks), {.steps = steps, .seed = 3});
+}
+
+double seconds(const auto& ranks) {
+  return play_classes(ranks.classes, ranks.costs, {}, Record::steps).seconds;
+}
+
+double expected(const auto& ranks, const Noise& noise, int node_ranks) {
+  return expected_delay(ranks.set, ranks.classes, ranks.costs,
+                        play_classes(ranks.classes, ranks.costs, {}, Record::steps), noise,
+                        packed(ranks.set.mesh.size(), node_ranks));
+}
+
+TEST(EachRank, WithoutNoiseIsTheStepOfTheClasses) {
+  const Pipeline ranks = pipeline({.tp = 2, .dp = 4, .pp = 4}, 8);
+  const EachRankResult result = play(ranks, {}, 8, 2);
+  for (const double step : result.step_seconds) EXPECT_NEAR(step, seconds(ranks), 1e-12);
+  EXPECT_NEAR(result.mean_wait, 0, 1e-12);
+}
+
+// 12 ms of compute by standing factors: all wait for the slowest of four, 12 x 1.25 + 1 ms; the
+// others wait 12 x (1.25 - own factor).
+TEST(EachRank, StandingFactorsMakeAllWaitForTheSlowest) {
+  const Noise noise{.standing = {1.0, 0.9, 1.25, 0.85}};
+  const EachRankResult result = play(data_parallel(4), noise, 4, 3);
+  ASSERT_EQ(result.step_seconds.size(), 3U);
+  for (const double step : result.step_seconds) EXPECT_NEAR(step, 16e-3, 1e-9);
+  EXPECT_NEAR(result.mean_wait, 12e-3 * 0.25, 1e-9);
+  EXPECT_NEAR(expected(data_parallel(4), noise, 4), 12e-3 * 0.25, 12e-3 * 0.002);
+  // Eight ranks have each of them twice.
+  for (const double step : play(data_parallel(8), noise, 4, 3).step_seconds) {
+    EXPECT_NEAR(step, 16e-3, 1e-9);
+  }
+}
+
+// The same plays op by op: every rank with a table of its own, each compute op with a draw of a
+// library's generator, by simulate().
+TEST(EachRank, AgreesWithDrawsOfEveryOp) {
+  const AllAlike ranks = tensor_parallel({.tp = 4, .dp = 8});
+  const Noise noise{.op = 0.05, .rank = 0.02, .node = 0.03};
+  std::mt19937_64 random{11};
+  std::normal_distribution<double> normal;
+  std::vector<double> steps;
+  program::OutlineSet whole{.mesh = ranks.set.mesh,
+                            .outlines = ranks.classes.outline.outlines,
+                            .outline_of_rank = ranks.set.program_of_rank};
+  for (int step = 0; step < 300; ++step) {
+    Costs costs;
+    double node = 0;
+    for (int rank = 0; rank < 32; ++rank) {
+      if (rank % 8 == 0) node = noise.node * normal(random);
+      const double factor = 1 + node + noise.rank * normal(random);
+      auto& table = costs.tables.emplace_back(ranks.costs.tables[0]);
+      for (std::size_t op = 0; op < table.size(); ++op) {
+        if (!program::computes(whole.outlines[0].ops[op].kind)) continue;
+        const double time =
+            static_cast<double>(table[op].value()) * (factor + noise.op * normal(random));
+        table[op] = units::Nanoseconds{std::llround(time)};
+      }
+      costs.table_of_rank.push_back(static_cast<std::uint32_t>(rank));
+    }
+    const auto played = simulate(whole, costs, {.record = Record::steps});
+    steps.push_back(static_cast<double>(played[0].ranks[0].end.value()) * 1e-9);
+  }
+  // Both means have a standard error of some 0.3 ms / sqrt 300.
+  const EachRankResult result = play(ranks, noise, 8, 300);
+  EXPECT_NEAR(mean(result.step_seconds), mean(steps), 0.1e-3);
+  EXPECT_GT(mean(steps), seconds(ranks) + 1e-3);
+}
+
+/// Both say how much longer a step is, within `share` of it.
+void expect_agreement(const auto& ranks, const Noise& noise, int node_ranks, double share,
+                      const std::string& what) {
+  const int steps = std::clamp(100'000 / ranks.set.mesh.size(), 400, 8'000);
+  const EachRankResult result = play(ranks, noise, node_ranks, steps);
+  const double played = mean(result.step_seconds) - seconds(ranks);
+  const double said = expected(ranks, noise, node_ranks);
+  EXPECT_NEAR(said, played, share * played) << what;
+  EXPECT_GT(said, 0) << what;
+  std::printf("%-40s expected %.4f ms, played %.4f ms: %+.1f%%\n", what.c_str(), said * 1e3,
+              played * 1e3, (said / played - 1) * 100);
+}
+
+const std::vector<double> skewed{-0.02,  -0.018, -0.015, -0.012, -0.01, -0.008, -0.005,
+                                 -0.003, 0.0,    0.002,  0.005,  0.01,  0.02,   0.055};
+
+TEST(ExpectedDelay, AgreesWithEveryRankAlongDp) {
+  for (const int ranks : {8, 64, 512}) {
+    const std::string at = " at " + std::to_string(ranks);
+    expect_agreement(data_parallel(ranks), {.rank = 0.03}, 8, 0.05, "rank" + at);
+    expect_agreement(data_parallel(ranks), {.node = 0.03}, 4, 0.08, "node" + at);
+    expect_agreement(data_parallel(ranks), {.rank = 0.02, .node = 0.02}, 8, 0.06, "both" + at);
+    expect_agreement(data_parallel(ranks), {.op = 0.05}, 8, 0.08, "op" + at);
+    expect_agreement(data_parallel(ranks), {.draws = skewed}, 8, 0.05, "draws" + at);
+    expect_agreement(data_parallel(ranks), {.rank = 0.01, .standing = {0.98, 1.0, 1.01, 1.03}}, 8,
+                     0.05, "standing" + at);
+  }
+}
+
+TEST(ExpectedDelay, AgreesWithEveryRankAlongTp) {
+  for (const mesh::Shape mesh : {mesh::Shape{.tp = 8}, {.tp = 8, .dp = 8}, {.tp = 8, .dp = 64}}) {
+    const std::string at = " on " + mesh::to_string(mesh);
+    expect_agreement(tensor_parallel(mesh), {.rank = 0.03}, 8, 0.06, "rank" + at);
+    expect_agreement(tensor_parallel(mesh), {.op = 0.05}, 8, 0.08, "op" + at);
+    expect_agreement(tensor_parallel(mesh), {.op = 0.05, .rank = 0.02, .node = 0.02}, 8, 0.08,
+                     "all" + at);
+  }
+}
+
+TEST(ExpectedDelay, AgreesWithEveryRankOfPipelines) {
+  for (const mesh::Shape mesh :
+       {mesh::Shape{.pp = 4}, {.dp = 16, .pp = 4}, {.tp = 2, .dp = 8, .pp = 8}}) {
+    for (const int microbatches : {8, 32}) {
+      const std::string at = " on " + mesh::to_string(mesh) + " " + std::to_string(microbatches);
+      const Pipeline ranks = pipeline(mesh, microbatches);
+      expect_agreement(ranks, {.rank = 0.03}, 8, 0.15, "rank" + at);
+      expect_agreement(ranks, {.op = 0.05}, 8, 0.25, "op" + at);
+      expect_agreement(ranks, {.rank = 0.02, .node = 0.02}, 8, 0.15, "both" + at);
+    }
+  }
+}
+
+TEST(ExpectedDelay, GrowsWithRanks) {
+  for (const Noise& noise :
+       {Noise{.rank = 0.03}, Noise{.node = 0.03}, Noise{.op = 0.03}, Noise{.draws = skewed}}) {
+    double before = 0;
+    for (const int ranks : {16, 64, 256, 1024, 4096}) {
+      const double delay = expected(data_parallel(ranks), noise, 8);
+      // Draws end at the largest that was measured.
+      EXPECT_GT(delay, before * (noise.draws.empty() ? 1 : 0.999)) << ranks;
+      before = delay;
+    }
+  }
+  EXPECT_EQ(expected(data_parallel(64), {}, 8), 0);
+}
+
+// One rank: on average nothing. Two: the larger of two draws, 3% x 12 ms / sqrt pi.
+TEST(ExpectedDelay, OfFewRanksIsThatOfTheLargestDraw) {
+  EXPECT_NEAR(expected(data_parallel(1), {.rank = 0.03}, 8), 0, 0.002e-3);
+  EXPECT_NEAR(expected(data_parallel(2), {.rank = 0.03}, 8), 0.36e-3 / std::sqrt(std::acos(-1.0)),
+              0.004e-3);
+  // On one node they deviate together, on two apart.
+  EXPECT_NEAR(expected(data_parallel(2), {.node = 0.03}, 2), 0, 0.002e-3);
+  EXPECT_NEAR(expected(data_parallel(2), {.node = 0.03}, 1), 0.36e-3 / std::sqrt(std::acos(-1.0)),
+              0.004e-3);
+}
+
+TEST(Deviations, MeasuredOnesAreDealtOutEvenly) {
+  const Noise noise{.standing = {0.9, 1.0, 1.1}};
+  const DeviationDraws draws{noise, 5};
+  EXPECT_DOUBLE_EQ(draws.standing(0), 0.9 - 1);
+  EXPECT_DOUBLE_EQ(draws.standing(2), 1.1 - 1);
+  for (int round = 1; round < 5; ++round) {
+    double sum = 0, most = -1;
+    for (int rank = 3 * round; rank < 3 * round + 3; ++rank) {
+      sum += draws.standing(rank);
+      most = std::max(most, draws.standing(rank));
+    }
+    EXPECT_NEAR(sum, 0, 1e-12);
+    EXPECT_NEAR(most, 0.1, 1e-12);
+  }
+}
+
+TEST(Deviations, QuantilesOfMeasuredDraws) {
+  const std::vector<double> draws{-0.3, 0, 0.1, 0.2};
+  EXPECT_DOUBLE_EQ(quantile(draws, 0.001), -0.3);
+  EXPECT_DOUBLE_EQ(quantile(draws, 0.125), -0.3);
+  EXPECT_DOUBLE_EQ(quantile(draws, 0.25), -0.15);
+  EXPECT_DOUBLE_EQ(quantile(draws, 0.5), 0.05);
+  EXPECT_DOUBLE_EQ(quantile(draws, 0.999), 0.2);
+}
+
+}  // namespace
+}  // namespace isoscale::simulate

@@ -1,0 +1,217 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/predict/forecast.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "analysis/predict/baseline.hpp"
+#include "analysis/predict/forecast_point.hpp"
+#include "analysis/predict/next_measurement.hpp"
+#include "analysis/predict/peak_rate.hpp"
+#include "base/error.hpp"
+#include "predict_samples.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+Prediction predicted(const config::PredictCommand& command) {
+  return predict(question_of(command, samples::plain_sheet()));
+}
+
+double all_lost(const Waterfall& waterfall) {
+  double sum = 0;
+  for (const LostTime& lost : waterfall.lost) sum += lost.seconds;
+  return sum;
+}
+
+TEST(Forecast, HasIntervalsOfAllCausesTogether) {
+  const Uncertainty uncertainty{.noise = 0.01, .launch = 0.02, .fit = 0.02};
+  EXPECT_DOUBLE_EQ(total(uncertainty), 0.03);
+  const Expected at = expected(10, uncertainty);
+  // ln 1.0505... = 1.645 x 0.03
+  EXPECT_NEAR(at.upper, 10.5059, 5e-4);
+  EXPECT_NEAR(at.lower, 9.5185, 5e-4);
+  EXPECT_DOUBLE_EQ(at.value, 10);
+}
+
+TEST(Forecast, PlacesRanksAsExpertsAreSpread) {
+  workloads::Request request{.mesh = {.ep = 2, .dp = 4}};
+  EXPECT_EQ(layout_of(request, 4).node_of_rank, (std::vector{0, 0, 0, 0, 1, 1, 1, 1}));
+  // Experts apart: their replicas are neighbours instead.
+  request.options = {{"expert_placement", "spread"}};
+  EXPECT_EQ(layout_of(request, 4).node_of_rank, (std::vector{0, 1, 0, 1, 0, 1, 0, 1}));
+}
+
+/// Of workload dp, where nothing is between GEMMs but dp's communication.
+config::PredictCommand dp_command() {
+  config::PredictCommand command = samples::plain_command();
+  command.workload = "dp";
+  return command;
+}
+
+/// A forecast whose costs are GEMMs and dp transfers, and nothing else.
+Forecast made(int ranks, double gemm, double transfer, double throughput) {
+  Forecast forecast{.ranks = ranks};
+  forecast.step_time.value = gemm + transfer;
+  forecast.throughput.value = throughput;
+  forecast.uncertainty = {.launch = 0.02};
+  forecast.costs.emplace();
+  forecast.costs->gemm = gemm;
+  forecast.costs->gemm_alone = gemm;
+  forecast.costs->gemm_overlap = 0.0;
+  forecast.costs->transfer[mesh::Axis::dp] = transfer;
+  forecast.costs->imbalance = forecast.costs->noise = 0.0;
+  return forecast;
+}
+
+TEST(Forecast, IsSetAgainstItsBaseline) {
+  // Strong scaling of 100 units of work from 2 ranks to 8.
+  const Forecast first = made(2, 1.0, 0.0, 100 / 1.0);
+  Forecast last = made(8, 0.25, 0.15, 100 / 0.4);
+  const ForecastBaseline baseline{
+      .ranks = 2, .throughput = first.throughput.value, .loss = *step_loss(first)};
+  set_against(baseline, last);
+  EXPECT_DOUBLE_EQ(last.speedup.value, 5);         // (1 / 0.4) x 2
+  EXPECT_DOUBLE_EQ(last.efficiency.value, 0.625);  // 0.25 / 0.4
+  EXPECT_NEAR(last.efficiency.upper, 0.625 * std::exp(1.645 * 0.02), 1e-5);
+  ASSERT_TRUE(last.waterfall.has_value());
+  EXPECT_DOUBLE_EQ(last.waterfall->ideal, 0.25);
+  EXPECT_NEAR(last.waterfall->ideal + all_lost(*last.waterfall), 0.4, 1e-12);
+  EXPECT_EQ(last.limit, "dp transfer");
+
+  Forecast itself = first;
+  set_against(baseline, itself);
+  EXPECT_DOUBLE_EQ(itself.efficiency.value, 1);
+  EXPECT_DOUBLE_EQ(itself.efficiency.lower, 1);
+  EXPECT_FALSE(itself.waterfall.has_value());
+  EXPECT_EQ(itself.limit, "");
+}
+
+TEST(Forecast, TellsWhatTheModelMissesOfAMeasuredBaseline) {
+  const Forecast first = made(2, 1.0, 0.0, 100 / 1.0);
+  Forecast last = made(8, 0.25, 0.15, 100 / 0.4);
+  ForecastBaseline baseline{
+      .ranks = 2, .throughput = 100 / 1.2, .loss = *step_loss(first), .measured = true};
+  baseline.loss.step = 1.2;
+  set_against(baseline, last);
+  EXPECT_DOUBLE_EQ(last.efficiency.value, 0.75);
+  EXPECT_DOUBLE_EQ(last.waterfall->ideal, 0.3);
+  EXPECT_NEAR(last.waterfall->ideal + all_lost(*last.waterfall), 0.4, 1e-12);
+  EXPECT_EQ(last.waterfall->lost.back().cause, "beyond the model");
+  EXPECT_NEAR(last.waterfall->lost.back().seconds, -0.05, 1e-12);
+}
+
+TEST(Forecast, SaysWhereTheLimitMoves) {
+  ForecastCurve curve;
+  const auto add = [&](int ranks, const std::string& limit, double lost) {
+    Forecast forecast{.ranks = ranks, .limit = limit};
+    forecast.waterfall.emplace();
+    forecast.waterfall->ideal = 1 - lost;
+    forecast.waterfall->measured = 1;
+    forecast.waterfall->lost = {{.cause = limit, .seconds = lost}};
+    curve.points.push_back(forecast);
+  };
+  curve.points.push_back({.ranks = 8});
+  add(16, "", 0);
+  add(64, "bubble", 0.1);
+  add(256, "bubble", 0.2);
+  add(1024, "dp transfer", 0.25);
+  add(4096, "dp transfer", 0.5);
+  EXPECT_EQ(limit_sentences(curve),
+            (std::vector<std::string>{
+                "up to 16 ranks: nothing costs a thousandth of the step",
+                "from 64 to 256 ranks: bubble costs most (20.0% of the step on 256)",
+                "from 1024 ranks on: dp transfer costs most (50.0% of the step on 4096)"}));
+  curve.points.resize(2);
+  add(32, "", 0);
+  EXPECT_EQ(limit_sentences(curve),
+            std::vector<std::string>{"all along: nothing costs a thousandth of the step"});
+}
+
+TEST(Forecast, KnowsThePeakThatMfuIsOf) {
+  simulate::Machine machine = samples::plain_sheet();
+  EXPECT_EQ(peak_rate(machine, workloads::Precision::f32), 1e12);
+  EXPECT_EQ(peak_rate(machine, workloads::Precision::bf16), std::nullopt);
+  machine.measured.gemms = {
+      {.type = program::DType::f32, .m = 100, .n = 100, .k = 100, .seconds = 4e-6},
+      {.type = program::DType::f32, .m = 10, .n = 10, .k = 10, .seconds = 1e-6},
+      {.type = program::DType::f64, .m = 100, .n = 100, .k = 100, .seconds = 1e-6}};
+  EXPECT_DOUBLE_EQ(*peak_rate(machine, workloads::Precision::f32), 2e6 / 4e-6);
+}
+
+TEST(Forecast, OfASheetIsAgainstItsSmallestPoint) {
+  const Prediction prediction = predicted(dp_command());
+  ASSERT_EQ(prediction.base.points.size(), 3U);
+  EXPECT_EQ(prediction.baseline, 8);
+  EXPECT_FALSE(prediction.correction.has_value());
+  const Forecast& first = prediction.base.points[0];
+  EXPECT_DOUBLE_EQ(first.efficiency.value, 1);
+  EXPECT_DOUBLE_EQ(first.speedup.value, 8);
+  for (const Forecast& at : prediction.base.points) {
+    EXPECT_DOUBLE_EQ(at.step_time.value, at.simulated + at.delay);
+    EXPECT_DOUBLE_EQ(at.efficiency.value,
+                     at.throughput.value / at.ranks / (first.throughput.value / 8));
+    ASSERT_TRUE(at.breakdown.has_value());
+    EXPECT_NEAR(at.breakdown->step, at.step_time.value, 2e-9);
+    EXPECT_EQ(at.fits, true);
+    EXPECT_FALSE(at.extrapolated);
+    EXPECT_EQ(at.nodes, at.ranks / 8);
+    if (&at == &first) continue;
+    EXPECT_LT(at.efficiency.value, 1);
+    EXPECT_LT(at.efficiency.lower, at.efficiency.value);
+    EXPECT_NEAR(at.waterfall->ideal + all_lost(*at.waterfall), at.step_time.value,
+                1e-6 * at.step_time.value);
+    EXPECT_EQ(at.limit, "dp transfer");
+    // GEMMs run at the peak, so what they take of the step is the MFU.
+    EXPECT_NEAR(*at.mfu, at.costs->gemm / at.step_time.value, 1e-3);
+  }
+}
+
+TEST(Forecast, OfAChangedMachineStandsBesideTheBase) {
+  config::PredictCommand command = dp_command();
+  command.settings.emplace_back("gemm", "2x");
+  command.settings.emplace_back("link.inter", "1000x,link.intra=1000x,latency=0.001x");
+  const Prediction prediction = predicted(command);
+  ASSERT_EQ(prediction.what_if.size(), 2U);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Forecast& now = prediction.base.points[i];
+    const Forecast& gemm = prediction.what_if[0].points[i];
+    const Forecast& link = prediction.what_if[1].points[i];
+    EXPECT_NEAR(gemm.costs->gemm, now.costs->gemm / 2, 1e-2 * now.costs->gemm);
+    EXPECT_LT(gemm.step_time.value, now.step_time.value);
+    // A network that takes next to no time leaves the GEMMs, and scales.
+    EXPECT_NEAR(link.step_time.value, now.costs->gemm, 2e-2 * now.costs->gemm);
+    EXPECT_NEAR(link.efficiency.value, 1, 2e-2);
+  }
+  // Faster GEMMs on the same network scale worse.
+  EXPECT_LT(prediction.what_if[0].points[2].efficiency.value,
+            prediction.base.points[2].efficiency.value);
+}
+
+TEST(Forecast, TakesTheBaselineThatIsNamed) {
+  config::PredictCommand command = dp_command();
+  command.baseline = 16;
+  const Prediction prediction = predicted(command);
+  EXPECT_EQ(prediction.baseline, 16);
+  EXPECT_DOUBLE_EQ(prediction.base.points[1].efficiency.value, 1);
+  EXPECT_GT(prediction.base.points[0].efficiency.value, 1);
+  command.baseline = 32;
+  EXPECT_THROW((void)predicted(command), base::UsageError);
+}
+
+TEST(Forecast, SaysWhereMemoryDoesNotSuffice) {
+  simulate::Machine small = samples::plain_sheet();
+  small.memory->capacity = 1;
+  const Prediction prediction = predict(question_of(dp_command(), small));
+  EXPECT_EQ(prediction.base.points[0].fits, false);
+  ASSERT_FALSE(prediction.warnings.empty());
+  EXPECT_NE(prediction.warnings.back().find("8, 16, 64 ranks"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace isoscale::analysis

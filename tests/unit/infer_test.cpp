@@ -1,0 +1,227 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// The programs of inference: their work, traffic, memory and time follow from formulas, and they
+// never deadlock.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "base/error.hpp"
+#include "program/check.hpp"
+#include "program/facts.hpp"
+#include "simulate/simulate.hpp"
+#include "workloads/infer/infer.hpp"
+#include "workloads/infer/setting.hpp"
+#include "workloads/stack/parameters.hpp"
+
+namespace isoscale::workloads::infer {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Request request_of(const char* model, const mesh::Shape& mesh, Options options = {}) {
+  const Request base{.model = load_model(model), .options = std::move(options)};
+  return scale(base, mesh, Scaling::strong);
+}
+
+Bench bench_of(const Request& request, int index = 0) { return hooks().build(request, index); }
+
+/// Multiplications of the layers for one token, 2 h (qkv + heads d) + 2 h ffn (2 or 3): arXiv
+/// 2005.14165, table D.1, but that of attention with what is cached.
+double flop_of_token(const Model& m) {
+  const double h = m.hidden, d = m.head_size;
+  const double qkv = (m.heads + 2.0 * m.kv_heads) * d, context = m.heads * d;
+  return m.layers * 2 * h * (qkv + context + (m.gated_mlp ? 3.0 : 2.0) * m.ffn);
+}
+/// Scores and context against `length` cached tokens.
+double flop_of_attention(const Model& m, double length) {
+  return m.layers * 4.0 * m.heads * m.head_size * length;
+}
+
+TEST(Infer, FlopFollowTheFormula) {
+  for (const char* name : {"tiny", "gpt-1.3b", "llama3-8b"}) {
+    for (const mesh::Shape mesh :
+         {mesh::Shape{}, mesh::Shape{.tp = 4, .dp = 2}, mesh::Shape{.tp = 2, .pp = 4}}) {
+      SCOPED_TRACE(std::string{name} + " " + mesh::to_string(mesh));
+      const double P = 48, output = 40, B = 6;
+      const Request request =
+          request_of(name, mesh, {{"prompt", "48"}, {"output", "40"}, {"batch", "6"}});
+      const Bench bench = bench_of(request);
+      const Model& m = request.model;
+      const double samples = B * mesh.dp;
+      const double logits = 2.0 * m.hidden * m.vocabulary;
+      const double prefill = samples * (P * (flop_of_token(m) + flop_of_attention(m, P)) + logits);
+      EXPECT_NEAR(bench.rows.at(0).number.at("flop"), prefill, 1e-9 * prefill);
+      // 16 tokens in the middle: the first has 60 before it, and attends to itself too.
+      double decode = 0;
+      const double first = P + (output - 16) / 2;
+      for (int t = 0; t < 16; ++t) {
+        decode += samples * (flop_of_token(m) + flop_of_attention(m, first + t + 1) + logits);
+      }
+      EXPECT_NEAR(bench.rows.at(1).number.at("flop"), decode, 1e-9 * decode);
+      EXPECT_EQ(bench.rows.at(1).number.at("position"), first);
+    }
+  }
+}
+
+TEST(Infer, TheCacheHasTheMemoryOfItsFormula) {
+  for (const mesh::Shape mesh : {mesh::Shape{}, mesh::Shape{.tp = 4}, mesh::Shape{.dp = 2, .pp = 4},
+                                 mesh::Shape{.tp = 2, .pp = 2}}) {
+    Request request =
+        request_of("llama3-8b", mesh, {{"prompt", "100"}, {"output", "28"}, {"batch", "4,8"}});
+    request.precision = Precision::bf16;
+    for (int index = 0; index < 2; ++index) {
+      const Bench bench = bench_of(request, index);
+      const Model& m = request.model;
+      const double batch = index == 0 ? 4 : 8, bf16 = 2;
+      const double cache =
+          2.0 * m.layers / mesh.pp * batch * m.kv_heads / mesh.tp * 128 * m.head_size * bf16;
+      EXPECT_EQ(bench.rows.at(0).number.at("cache_bytes"), cache);
+      for (const program::RankProgram& program : bench.set.programs) {
+        double kept = 0, weights = 0;
+        for (const program::Buffer& buffer : program.buffers) {
+          const auto bytes =
+              static_cast<double>(buffer.count * program::element_size(buffer.dtype));
+          if (buffer.role == program::Role::activation) kept += bytes;
+          if (buffer.role == program::Role::weight) weights += bytes;
+          EXPECT_NE(buffer.role, program::Role::gradient);
+          EXPECT_NE(buffer.role, program::Role::optimizer);
+        }
+        EXPECT_EQ(kept, cache);
+        const double layers = flop_of_token(m) / 2 / mesh.pp / mesh.tp;
+        const bool is_last = &program == &bench.set.programs.back();
+        const double head = is_last ? 1.0 * m.hidden * m.vocabulary / mesh.tp : 0;
+        EXPECT_EQ(weights, bf16 * (layers + head));
+      }
+    }
+  }
+}
+
+/// Two all-reduces a layer and token row; activations between stages, and a token for each sample
+/// back from the last to the first.
+TEST(Infer, TrafficFollowsTheFormula) {
+  const mesh::Shape mesh{.tp = 2, .pp = 4};
+  const Request request =
+      request_of("tiny", mesh, {{"prompt", "8"}, {"output", "16"}, {"batch", "8"}});
+  const Bench bench = bench_of(request);
+  const double h = 128, f32 = 4, B = 8, rows = B * 8 + B * 16;  // of prefill and decode
+  for (int stage = 0; stage < 4; ++stage) {
+    const program::RankProgram& program = bench.set.of(mesh::rank_at(mesh, {.tp = 1, .pp = stage}));
+    double reduced = 0, sent = 0;
+    for (const program::Traffic& traffic : program::facts(program, mesh).traffic) {
+      const bool is_reduction = traffic.kind == program::OpKind::all_reduce;
+      (is_reduction ? reduced : sent) +=
+          static_cast<double>((is_reduction ? traffic.bytes : traffic.sent).value());
+    }
+    EXPECT_EQ(reduced, 2 * (8 / 4) * rows * h * f32);
+    const double tokens = B + B * 16;
+    EXPECT_EQ(sent, stage < 3 ? rows * h * f32 : tokens * f32) << stage;
+  }
+}
+
+/// Of a step of a bench, in units of one group's layers on one stage.
+std::int64_t simulated(const Bench& bench, std::size_t step) {
+  const program::OutlineSet set = program::outline(bench.set, program::step_section(step));
+  const auto plays = simulate::simulate(set, simulate::unit_costs(set), {.plays = 1});
+  std::int64_t first = INT64_MAX, last = 0;
+  for (const auto& rank : plays.front().ranks) {
+    first = std::min(first, rank.begin.value());
+    last = std::max(last, rank.end.value());
+  }
+  return last - first;
+}
+
+TEST(Infer, StagesAreBusyAsTheirGroupsAllow) {
+  for (const int stages : {2, 4, 8}) {
+    for (const int batch : {1, 2, 3, 4, 8, 24}) {
+      SCOPED_TRACE(testing::Message() << stages << " stages, batch " << batch);
+      const mesh::Shape mesh{.pp = stages};
+      const Request request = request_of("tiny", mesh,
+                                         {{"prompt", "8"},
+                                          {"output", "4"},
+                                          {"batch", std::to_string(batch)},
+                                          {"vocabulary", "off"}});
+      const Bench bench = bench_of(request);
+      const auto n = static_cast<int>(
+          groups_of(static_cast<std::uint64_t>(batch), static_cast<std::uint64_t>(stages)));
+      const Model& m = request.model;
+      const int samples = batch / n;
+      const double prefill = samples * 8 * (flop_of_token(m) + flop_of_attention(m, 8)) / stages;
+      EXPECT_EQ(static_cast<double>(simulated(bench, 0)), (n + stages - 1) * prefill);
+      // A token visits all stages before the next begins; groups follow each other one stage apart.
+      double longest = 0, token_sum = 0;
+      for (int t = 0; t < 4; ++t) {
+        longest = samples * (flop_of_token(m) + flop_of_attention(m, 8 + t + 1)) / stages;
+        token_sum += stages * longest;
+      }
+      EXPECT_EQ(static_cast<double>(simulated(bench, 1)), token_sum + (n - 1) * longest);
+    }
+  }
+}
+
+TEST(Infer, ProgramsHoldTogetherOnAnyMesh) {
+  for (const int tp : {1, 2, 8, 16}) {
+    for (const int pp : {1, 2, 4, 8}) {
+      for (const int dp : {1, 2, 64 / (tp * pp)}) {
+        if (dp < 1) continue;
+        const mesh::Shape mesh{.tp = tp, .dp = dp, .pp = pp};
+        SCOPED_TRACE(mesh::to_string(mesh));
+        const Request request = request_of("tiny", mesh, {{"output", "5"}, {"batch", "1,3,8,20"}});
+        for (int index = 0; index < hooks().batches(request); ++index) {
+          EXPECT_NO_THROW(program::check(bench_of(request, index).set));
+        }
+        EXPECT_NO_THROW(program::check(build(twin(request))));
+      }
+    }
+  }
+}
+
+TEST(Infer, GroupsDivideTheBatch) {
+  EXPECT_EQ(groups_of(1, 8), 1U);
+  EXPECT_EQ(groups_of(8, 1), 1U);
+  EXPECT_EQ(groups_of(8, 4), 4U);
+  EXPECT_EQ(groups_of(6, 4), 3U);
+  EXPECT_EQ(groups_of(7, 4), 1U);
+  EXPECT_EQ(groups_of(3, 4), 3U);
+}
+
+TEST(Infer, OptionsHaveDefaultsAndRefusals) {
+  EXPECT_THAT(setting_of(request_of("tiny", {})).batches, ElementsAre(1, 2, 4, 8, 16, 32));
+  EXPECT_THAT(setting_of(request_of("tiny", {}, {{"batch", "8,1"}})).batches, ElementsAre(1, 8));
+  EXPECT_EQ(request_of("tiny", {}).options.at("prompt"), "16");  // the model's sequence
+  const auto refusal = [](const Options& options, Precision precision = Precision::f32) {
+    Request base{.model = load_model("tiny"), .precision = precision, .options = options};
+    try {
+      static_cast<void>(scale(base, {}, Scaling::strong));
+    } catch (const base::UsageError& error) {
+      return std::string{error.what()};
+    }
+    return std::string{"not refused"};
+  };
+  EXPECT_THAT(refusal({{"batch", "2,x"}}), HasSubstr("'x' is no whole number"));
+  EXPECT_THAT(refusal({{"batch", "0"}}), HasSubstr("from 1 to 65536"));
+  EXPECT_THAT(refusal({{"batch", "1,1"}}), HasSubstr("twice"));
+  EXPECT_THAT(refusal({{"batch", "65536"}, {"prompt", "100000"}}),
+              HasSubstr("a batch of at most 21474"));
+  EXPECT_THAT(refusal({}, Precision::fp8), HasSubstr("use --dtype bf16"));
+}
+
+TEST(Infer, ATwinIsSmallAndAnsweredByOneRank) {
+  const mesh::Shape mesh{.tp = 4, .dp = 2, .pp = 4};
+  const Request small = twin(request_of("llama3-70b", mesh, {{"batch", "1,8,64"}}));
+  EXPECT_THAT(setting_of(small).batches, ElementsAre(8));  // four groups of two
+  EXPECT_EQ(small.model.kv_heads % mesh.tp, 0);
+  EXPECT_EQ(small.model.layers, 8);
+  EXPECT_TRUE(small.model.gated_mlp);
+  const Request one = reference(small);
+  EXPECT_EQ(one.mesh, mesh::Shape{});
+  EXPECT_THAT(setting_of(one).batches, ElementsAre(16));
+  EXPECT_EQ(one.precision, Precision::f64);
+}
+
+}  // namespace
+}  // namespace isoscale::workloads::infer

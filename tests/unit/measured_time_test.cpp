@@ -1,0 +1,241 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "simulate/measured_time.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "simulate/measured_growth.hpp"
+
+namespace isoscale::simulate {
+namespace {
+
+using program::DType;
+using program::Gemm;
+using program::OpKind;
+
+constexpr double us = 1e-6, mib = 1 << 20;
+
+Measured with_gemms(std::vector<TimedGemm> gemms) { return {.gemms = std::move(gemms)}; }
+
+TimedGemm cube(double extent, double rate, DType type = DType::f32) {
+  return {.type = type,
+          .m = extent,
+          .n = extent,
+          .k = extent,
+          .seconds = 2 * extent * extent * extent / rate};
+}
+
+TEST(MeasuredGemm, IsExactForItsShape) {
+  const Measured measured = with_gemms({cube(64, 1e9), cube(128, 2e9)});
+  const auto time = measured_gemm(measured, {.m = 128, .n = 128, .k = 128}, DType::f32);
+  ASSERT_TRUE(time);
+  EXPECT_DOUBLE_EQ(time->seconds, 2 * 128.0 * 128 * 128 / 2e9);
+  EXPECT_EQ(time->basis, Basis::measured);
+}
+
+TEST(MeasuredGemm, TakesNoOtherTypeOrMode) {
+  const Measured measured = with_gemms({cube(64, 1e9)});
+  EXPECT_FALSE(measured_gemm_seconds(measured, {.m = 64, .n = 64, .k = 64}, DType::bf16));
+  EXPECT_FALSE(measured_gemm_seconds(
+      measured, {.m = 64, .n = 64, .k = 64, .mode = program::ComputeMode::tf32}, DType::f32));
+}
+
+/// Halfway between 64 and 256 in both logarithms both weigh the same: sqrt(1e9 * 4e9).
+TEST(MeasuredGemm, BlendsRatesOfNeighboursByDistance) {
+  const Measured measured = with_gemms({cube(64, 1e9), cube(256, 4e9)});
+  const auto time = measured_gemm(measured, {.m = 128, .n = 128, .k = 128}, DType::f32);
+  ASSERT_TRUE(time);
+  EXPECT_NEAR(time->seconds, 2 * 128.0 * 128 * 128 / 2e9, 1e-9 * time->seconds);
+  EXPECT_EQ(time->basis, Basis::interpolated);
+  // A third of the way has four times the weight of two thirds: (4 * log 1 + log 4) / 5.
+  const double third = 64 * std::exp2(2.0 / 3);
+  const auto at = static_cast<std::uint32_t>(std::lround(third));
+  const double flop = 2 * std::pow(static_cast<double>(at), 3);
+  const double rate =
+      flop / *measured_gemm_seconds(measured, {.m = at, .n = at, .k = at}, DType::f32);
+  EXPECT_NEAR(rate, 1e9 * std::pow(4, 0.2), 0.01 * rate);
+}
+
+TEST(MeasuredLocal, LiesBetweenItsSizesAndGoesOnInProportion) {
+  Measured measured;
+  measured.locals = {{.kind = OpKind::add, .bytes = 1000, .seconds = 2 * us},
+                     {.kind = OpKind::add, .bytes = 4000, .seconds = 8 * us},
+                     {.kind = OpKind::copy, .bytes = 500, .seconds = 5 * us}};
+  EXPECT_DOUBLE_EQ(*measured_local_seconds(measured, OpKind::add, 4000), 8 * us);
+  EXPECT_NEAR(*measured_local_seconds(measured, OpKind::add, 2000), 4 * us, 1e-12);
+  EXPECT_NEAR(*measured_local_seconds(measured, OpKind::add, 40000), 80 * us, 1e-12);
+  // Norms were not measured: the nearest size of any kind, byte for byte.
+  const auto norm = measured_local(measured, OpKind::norm, 600);
+  ASSERT_TRUE(norm);
+  EXPECT_NEAR(norm->seconds, 6 * us, 1e-12);
+  EXPECT_EQ(norm->basis, Basis::derived);
+  EXPECT_FALSE(measured_local_seconds({}, OpKind::add, 100));
+}
+
+/// Rings: all_reduce 2 (n-1) hops and 2 (n-1)/n of the bytes over the wire; parts half of it.
+double ring_seconds(OpKind kind, int members, double bytes, double hop, double wire) {
+  const double steps = kind == OpKind::all_reduce ? 2.0 * (members - 1) : members - 1.0;
+  return steps * hop + steps / members * bytes / wire;
+}
+
+double tree_seconds(OpKind, int members, double bytes, double hop, double wire) {
+  return 2 * std::log2(members) * hop + 2.0 * (members - 1) / members * bytes / wire;
+}
+
+using Law = double (*)(OpKind, int, double, double, double);
+
+TimedCommunication curve(Law law, OpKind kind, int members, int nodes, double hop, double wire) {
+  TimedCommunication result{.kind = kind, .members = members, .nodes = nodes};
+  for (double bytes = 8; bytes <= 64 * mib; bytes *= 4) {
+    result.samples.push_back({.bytes = bytes, .seconds = law(kind, members, bytes, hop, wire)});
+  }
+  result.between = Straight::in_bytes;
+  result.latency = law(kind, members, 0, hop, wire);
+  result.bandwidth = 1 / (law(kind, members, 1, hop, wire) - *result.latency);
+  return result;
+}
+
+Measured groups(Law law, OpKind kind, const std::vector<int>& sizes) {
+  Measured measured;
+  for (const int size : sizes) {
+    measured.communication.push_back(curve(law, kind, size, 1, 5 * us, 10e9));
+  }
+  settle_laws(measured);
+  return measured;
+}
+
+GroupPlace on_node(int members) {
+  return {.members = members, .nodes = 1, .node_members = members};
+}
+GroupPlace across(int members, int nodes, int sharing = 1) {
+  return {.members = members,
+          .nodes = nodes,
+          .node_members = (members + nodes - 1) / nodes,
+          .sharing = sharing};
+}
+
+TEST(MeasuredCollective, IsTheCurveOfItsGroup) {
+  const Measured measured = groups(ring_seconds, OpKind::all_reduce, {2, 4});
+  const auto at = measured_collective(measured, OpKind::all_reduce, 4096 * 8, on_node(4));
+  ASSERT_TRUE(at);
+  EXPECT_NEAR(at->seconds, ring_seconds(OpKind::all_reduce, 4, 4096 * 8, 5 * us, 10e9), 1e-12);
+  EXPECT_EQ(measured_collective(measured, OpKind::all_reduce, 512, on_node(4))->basis,
+            Basis::measured);
+  const auto large = measured_collective(measured, OpKind::all_reduce, 1e9, on_node(4));
+  EXPECT_NEAR(large->seconds, ring_seconds(OpKind::all_reduce, 4, 1e9, 5 * us, 10e9), 1e-6);
+  EXPECT_EQ(large->basis, Basis::extrapolated);
+  EXPECT_EQ(*measured_collective_seconds(measured, OpKind::all_reduce, 1e6, on_node(1)), 0);
+}
+
+/// Three groups tell rings from trees, for small messages and for large ones.
+TEST(MeasuredCollective, GrowsByTheLawThatThreeGroupsFollow) {
+  for (const Law law : {ring_seconds, tree_seconds}) {
+    const Measured measured = groups(law, OpKind::all_reduce, {2, 4, 8});
+    const GrowthLaw expected =
+        law == ring_seconds ? GrowthLaw::proportional : GrowthLaw::logarithmic;
+    EXPECT_EQ(measured.communication.front().law, expected);
+    for (const double bytes : {8.0, 65536.0, 32 * mib}) {
+      const double truth = law(OpKind::all_reduce, 64, bytes, 5 * us, 10e9);
+      const auto at = measured_collective(measured, OpKind::all_reduce, bytes, on_node(64));
+      ASSERT_TRUE(at);
+      EXPECT_NEAR(at->seconds, truth, 0.01 * truth) << bytes;
+      EXPECT_EQ(at->basis, Basis::extrapolated);
+    }
+  }
+}
+
+/// With two groups both laws fit: gathers go round rings, sums up trees, unless the caller says.
+TEST(MeasuredCollective, TakesTheUsualAlgorithmWhereTwoGroupsDoNotTell) {
+  const Measured gathers = groups(ring_seconds, OpKind::all_gather, {2, 4});
+  EXPECT_EQ(gathers.communication.front().law, GrowthLaw::fitted);
+  EXPECT_NEAR(*measured_collective_seconds(gathers, OpKind::all_gather, 8, on_node(16)),
+              15 * 5 * us, 0.01 * 75 * us);
+  Measured sums = groups(tree_seconds, OpKind::all_reduce, {2, 4});
+  EXPECT_NEAR(*measured_collective_seconds(sums, OpKind::all_reduce, 8, on_node(16)), 8 * 5 * us,
+              0.01 * 40 * us);
+  sums.growth = GrowthLaw::proportional;  // 10 us at 2, 20 us at 4: 5 us for each more
+  EXPECT_NEAR(*measured_collective_seconds(sums, OpKind::all_reduce, 8, on_node(16)), 80 * us,
+              0.01 * 80 * us);
+}
+
+TEST(MeasuredCollective, LiesBetweenMeasuredGroups) {
+  const Measured measured = groups(ring_seconds, OpKind::all_gather, {2, 8});
+  const double truth = ring_seconds(OpKind::all_gather, 5, 65536, 5 * us, 10e9);
+  const auto at = measured_collective(measured, OpKind::all_gather, 65536, on_node(5));
+  EXPECT_NEAR(at->seconds, truth, 0.01 * truth);
+  EXPECT_EQ(at->basis, Basis::interpolated);
+}
+
+TEST(MeasuredCollective, KnowsNothingOfLinksThatNoGroupHad) {
+  const Measured measured = groups(ring_seconds, OpKind::all_reduce, {2, 4});
+  EXPECT_FALSE(measured_collective_seconds(measured, OpKind::all_reduce, 1e6, across(16, 2)));
+  Measured other;
+  other.communication = {curve(ring_seconds, OpKind::all_reduce, 2, 2, 5 * us, 10e9)};
+  EXPECT_FALSE(measured_collective_seconds(other, OpKind::all_reduce, 1e6, on_node(2)));
+}
+
+/// One group across two nodes: nothing is known of the law but that one node costs what its
+/// members do, here nothing.
+TEST(MeasuredCollective, GoesFromOneNodeThroughTheOnlyGroup) {
+  Measured measured;
+  measured.communication = {curve(ring_seconds, OpKind::all_reduce, 2, 2, 5 * us, 10e9)};
+  const double log = *measured_collective_seconds(measured, OpKind::all_reduce, 8, across(8, 8));
+  EXPECT_NEAR(log, 30 * us, 0.01 * 30 * us);
+  measured.growth = GrowthLaw::proportional;
+  const double linear = *measured_collective_seconds(measured, OpKind::all_reduce, 8, across(8, 8));
+  EXPECT_NEAR(linear, 70 * us, 0.01 * 70 * us);
+}
+
+TEST(MeasuredCollective, SharesThePortsOfANode) {
+  Measured measured;
+  measured.communication = {curve(ring_seconds, OpKind::all_reduce, 4, 4, 5 * us, 10e9)};
+  const double truth = ring_seconds(OpKind::all_reduce, 4, 8 * 4 * mib, 5 * us, 10e9);
+  EXPECT_NEAR(*measured_collective_seconds(measured, OpKind::all_reduce, 4 * mib, across(4, 4, 8)),
+              truth, 1e-3 * truth);
+  measured.communication.front().sharing = 8;
+  EXPECT_NEAR(*measured_collective_seconds(measured, OpKind::all_reduce, 4 * mib, across(4, 4, 8)),
+              ring_seconds(OpKind::all_reduce, 4, 4 * mib, 5 * us, 10e9), 1e-3 * truth);
+}
+
+TEST(MeasuredCollective, StandsInForKindsThatWereNotMeasured) {
+  Measured measured = groups(ring_seconds, OpKind::all_gather, {4});
+  const double gather = *measured_collective_seconds(measured, OpKind::all_gather, mib, on_node(4));
+  const auto scatter = measured_collective(measured, OpKind::reduce_scatter, mib, on_node(4));
+  EXPECT_DOUBLE_EQ(scatter->seconds, gather);
+  EXPECT_EQ(scatter->basis, Basis::derived);
+  EXPECT_DOUBLE_EQ(*measured_collective_seconds(measured, OpKind::all_reduce, mib, on_node(4)),
+                   2 * gather);
+  const Measured sums = groups(ring_seconds, OpKind::all_reduce, {4});
+  const double sum = *measured_collective_seconds(sums, OpKind::all_reduce, mib, on_node(4));
+  EXPECT_DOUBLE_EQ(*measured_collective_seconds(sums, OpKind::all_gather, mib, on_node(4)),
+                   sum / 2);
+  EXPECT_FALSE(measured_collective_seconds({}, OpKind::all_gather, mib, on_node(4)));
+}
+
+TEST(MeasuredMessage, PrefersAPairOverARing) {
+  Measured measured;
+  const auto message = [](OpKind, int, double bytes, double hop, double wire) {
+    return hop + bytes / wire;
+  };
+  measured.communication = {curve(message, OpKind::exchange, 8, 1, 9 * us, 5e9),
+                            curve(message, OpKind::exchange, 2, 1, 3 * us, 10e9),
+                            curve(message, OpKind::exchange, 2, 2, 20 * us, 1e9)};
+  EXPECT_NEAR(*measured_message_seconds(measured, 8, {.members = 2, .nodes = 1}), 3 * us, 1e-8);
+  EXPECT_NEAR(*measured_message_seconds(measured, mib, {.members = 2, .nodes = 2}),
+              20 * us + mib / 1e9, 1e-8);
+  measured.communication.pop_back();
+  EXPECT_FALSE(measured_message_seconds(measured, 8, {.members = 2, .nodes = 2}));
+}
+
+TEST(Growth, BusFactorsAreThoseOfNcclTests) {
+  EXPECT_DOUBLE_EQ(wire_factor(OpKind::all_reduce, 8), 1.75);
+  EXPECT_DOUBLE_EQ(wire_factor(OpKind::all_gather, 8), 0.875);
+  EXPECT_DOUBLE_EQ(wire_factor(OpKind::broadcast, 8), 1);
+}
+
+}  // namespace
+}  // namespace isoscale::simulate

@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "analysis/predict/next_measurement.hpp"
+#include "analysis/predict/run_machine.hpp"
+#include "analysis/predict/step_estimate.hpp"
+#include "analysis/predict/traced_ops.hpp"
+#include "known_machine.hpp"
+
+/// From a run whose machine is known to the step on eight times its ranks.
+namespace isoscale::analysis {
+namespace {
+
+using samples::KnownMachine;
+
+constexpr int more_ranks = 64;
+
+struct Known {
+  KnownMachine truth{};
+  results::RunData run = samples::known_run(truth);
+  simulate::Machine machine = run_machine(run);
+  std::vector<const results::PointData*> points = stepped_points(run);
+  ModelFit fit = fit_model(run, points, machine);
+};
+
+/// Made once: it takes a second.
+const Known& known() {
+  static const Known made;
+  return made;
+}
+
+Forecast forecast_of(int ranks) {
+  Forecast forecast{.ranks = ranks, .nodes = ranks, .request = samples::known_request(ranks)};
+  forecast.efficiency.value = 0.8;
+  return forecast;
+}
+
+TEST(ModelFit, NeedsNoCorrectionOfItself) {
+  ASSERT_EQ(known().fit.points.size(), 4U);
+  for (const MeasuredPoint& at : known().fit.points) {
+    EXPECT_NEAR(at.simulated, at.step_time, 0.02 * at.step_time) << at.ranks;
+  }
+  EXPECT_NEAR(known().fit.correction, 1, 0.02);
+  EXPECT_LT(std::abs(known().fit.drift), 0.01);
+  EXPECT_EQ(known().fit.most_ranks, 8);
+  EXPECT_EQ(known().fit.most_nodes, 8);
+  EXPECT_EQ(known().fit.workload, "dp");
+  EXPECT_EQ(known().fit.known.launch, 0.02);
+  EXPECT_LT(known().fit.known.fit, 0.05);
+}
+
+TEST(ModelFit, PredictsEightTimesTheRanks) {
+  const auto& workload = workloads::find_workload("dp");
+  const StepEstimate estimate =
+      estimate_step(workload, samples::known_request(more_ranks), known().machine,
+                    simulate::packed(more_ranks, 1), Detail::time);
+  const double truth = samples::known_step(known().truth, more_ranks, 60);
+  const double predicted = (estimate.simulated + estimate.delay) * known().fit.correction;
+  RecordProperty("truth", std::to_string(truth));
+  RecordProperty("predicted", std::to_string(predicted));
+  EXPECT_NEAR(predicted, truth, 0.02 * truth);
+}
+
+TEST(ModelFit, CorrectsWhatItMissesOnLargePoints) {
+  results::RunData run = known().run;
+  for (results::PointData& point : run.points) {
+    for (auto& step : point.step_times) {
+      for (double& time : step) time *= 1.2;
+    }
+  }
+  const ModelFit fit = fit_model(run, stepped_points(run), known().machine);
+  EXPECT_NEAR(fit.correction, 1.2 * known().fit.correction, 1e-6);
+}
+
+/// The largest point took 1.5 times as long in the middle of steps from 0.5 to 2.5 times: the
+/// others, which are known well, say more.
+TEST(ModelFit, TrustsPointsThatAreKnownWell) {
+  results::RunData run = known().run;
+  int number = 0;
+  for (auto& step : run.points[3].step_times) {
+    const double factor = 0.5 + 0.5 * (number++ % 5);
+    for (double& time : step) time *= factor;
+  }
+  const ModelFit fit = fit_model(run, stepped_points(run), known().machine);
+  EXPECT_NEAR(fit.points[3].step_time, 1.5 * known().fit.points[3].step_time,
+              0.05 * fit.points[3].step_time);
+  EXPECT_LT(fit.correction, 1.15);
+}
+
+TEST(ModelFit, KnowsLessFurtherAway) {
+  double before = 0;
+  for (const int ranks : {8, 16, 64, 256}) {
+    const Uncertainty at = uncertainty_at(known().fit, known().machine, forecast_of(ranks));
+    EXPECT_GE(at.fit, before) << ranks;
+    EXPECT_EQ(at.launch, known().fit.known.launch);
+    before = at.fit;
+  }
+  const Uncertainty near = uncertainty_at(known().fit, known().machine, forecast_of(8));
+  EXPECT_NEAR(near.fit, known().fit.known.fit, 1e-12);
+}
+
+/// Of two sizes of groups both laws are possible, and the interval says so.
+TEST(ModelFit, IsLessSureWhereTwoLawsFit) {
+  simulate::Machine machine = known().machine;
+  std::erase_if(machine.measured.communication,
+                [](const simulate::TimedCommunication& at) { return at.members == 4; });
+  for (simulate::TimedCommunication& at : machine.measured.communication) {
+    at.law = simulate::GrowthLaw::fitted;
+  }
+  const FitParts open = fit_parts(known().fit, machine, forecast_of(more_ranks));
+  const FitParts settled = fit_parts(known().fit, known().machine, forecast_of(more_ranks));
+  EXPECT_EQ(settled.law, 0);
+  // Of 64 ranks, from 8 us among 2 and 56 us among 8, a sum takes 128 us by the one law and 504 us
+  // by the other; little of it is not hidden. The laws part further with every rank.
+  EXPECT_GT(open.law, 0.001);
+  EXPECT_GT(fit_parts(known().fit, machine, forecast_of(4 * more_ranks)).law, 3 * open.law);
+}
+
+TEST(NextMeasurement, NarrowsTheIntervalMostFirst) {
+  const auto found = next_measurements(known().run, known().points, known().fit, known().machine,
+                                       forecast_of(more_ranks));
+  ASSERT_EQ(found.size(), 4U);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    EXPECT_LE(found[i].width_then, found[i].width_now * (1 + 1e-12)) << found[i].what;
+    if (i > 0) {
+      EXPECT_GE(found[i].width_then, found[i - 1].width_then);
+    }
+  }
+  const auto larger = std::ranges::find(found, "the run on 16 ranks", &NextMeasurement::what);
+  ASSERT_NE(larger, found.end());
+  EXPECT_LT(larger->width_then, larger->width_now);
+  EXPECT_TRUE(larger->command.starts_with("mpirun -np 16 isoscale run --workload dp "));
+  for (const char* part :
+       {"--ranks 16", "--model tiny", "--scaling weak", "--device host", "--dtype f32"}) {
+    EXPECT_NE(larger->command.find(part), std::string::npos) << larger->command;
+  }
+}
+
+TEST(NextMeasurement, AsksForCollectivesWhereTheLawIsOpen) {
+  Known made = known();
+  std::erase_if(made.machine.measured.communication,
+                [](const simulate::TimedCommunication& at) { return at.members == 4; });
+  for (simulate::TimedCommunication& at : made.machine.measured.communication) {
+    at.law = simulate::GrowthLaw::fitted;
+    // Slow enough for the law to be what is least known.
+    for (simulate::SizeSeconds& size : at.samples) size.seconds *= 20;
+  }
+  made.fit.known.fit = 0.01;
+  const auto next =
+      next_measurement(made.run, made.points, made.fit, made.machine, forecast_of(more_ranks));
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->what, "collectives on 16 ranks");
+  EXPECT_LT(next->width_then, next->width_now);
+}
+
+TEST(IntervalWidth, IsOfTheLogarithm) {
+  const Uncertainty uncertainty{.noise = 0.03, .launch = 0, .fit = 0.04};
+  EXPECT_DOUBLE_EQ(total(uncertainty), 0.05);
+  const double half = 1.6448536269514722 * 0.05;
+  EXPECT_NEAR(interval_width(0.5, uncertainty), 0.5 * (std::exp(half) - std::exp(-half)), 1e-12);
+}
+
+}  // namespace
+}  // namespace isoscale::analysis

@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/predict/question.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+#include "predict_samples.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using config::PredictCommand;
+
+Question asked(const PredictCommand& command) {
+  return question_of(command, samples::plain_sheet());
+}
+
+std::string refusal(const PredictCommand& command) {
+  try {
+    const Question question = asked(command);
+    for (const int ranks : question.ranks) (void)request_at(question, ranks);
+  } catch (const base::UsageError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+/// Whether `text` has all of `needles`.
+bool says(const std::string& text, std::initializer_list<const char*> needles) {
+  for (const char* const needle : needles) {
+    if (text.find(needle) == std::string::npos) return false;
+  }
+  return true;
+}
+
+TEST(Question, OfASheetIsWhatTheCommandSays) {
+  PredictCommand command = samples::plain_command();
+  command.mesh = {{mesh::Axis::tp, 2}};
+  command.settings = {{"batch", "128"}, {"gemm", "2x,memory=3x"}, {"latency", "0.5x"}};
+  command.baseline = 16;
+  const Question question = asked(command);
+  EXPECT_EQ(question.workload->name, "hybrid");
+  EXPECT_EQ(question.base.options.at("batch"), "128");
+  EXPECT_EQ(question.fixed, std::vector<std::string>{"batch"});
+  ASSERT_EQ(question.what_if.size(), 2U);
+  EXPECT_EQ(question.what_if[0].title, "gemm=2x,memory=3x");
+  EXPECT_EQ(question.what_if[0].changes.size(), 2U);
+  EXPECT_EQ(question.what_if[1].title, "latency=0.5x");
+  EXPECT_EQ(question.node_ranks, 8);
+  EXPECT_EQ(question.baseline, 16);
+  EXPECT_FALSE(question.fit.has_value());
+  const workloads::Request request = request_at(question, 16);
+  EXPECT_EQ(request.mesh, (mesh::Shape{.tp = 2, .dp = 8}));
+  EXPECT_EQ(request.options.at("microbatch"), "4");
+  EXPECT_EQ(request.options.at("microbatches"), "4");
+}
+
+TEST(Question, TakesNodesAsTheCommandNamesThem) {
+  PredictCommand command = samples::plain_command();
+  command.node_ranks = 4;
+  const Question question = asked(command);
+  EXPECT_EQ(question.node_ranks, 4);
+  EXPECT_EQ(question.machine.network->node_ranks, 4);
+}
+
+TEST(Question, OfASheetNeedsAModelForWhatAModelShapes) {
+  PredictCommand command = samples::plain_command();
+  command.model.reset();
+  EXPECT_PRED2(says, refusal(command), (std::initializer_list<const char*>{"--model", "gpt-175b"}));
+  command.workload = "tiles";
+  command.settings.clear();
+  command.ranks = {4};
+  EXPECT_EQ(refusal(command), "accepted");
+}
+
+TEST(Question, RefusesWorkloadsWithoutSteps) {
+  PredictCommand command = samples::plain_command();
+  command.workload = "collectives";
+  EXPECT_PRED2(says, refusal(command),
+               (std::initializer_list<const char*>{"--workload collectives", "no step"}));
+}
+
+TEST(Question, RefusesSettingsThatNobodyKnows) {
+  const auto with = [](std::string key, std::string value) {
+    PredictCommand command = samples::plain_command();
+    command.settings.emplace_back(std::move(key), std::move(value));
+    return refusal(command);
+  };
+  EXPECT_PRED2(says, with("bucked", "1MiB"),
+               (std::initializer_list<const char*>{"'bucked'", "did you mean 'bucket'"}));
+  EXPECT_PRED2(says, with("link.intre", "2x"),
+               (std::initializer_list<const char*>{"did you mean 'link.int"}));
+  EXPECT_PRED2(says, with("bucket", "much"), (std::initializer_list<const char*>{"--set", "much"}));
+  EXPECT_PRED2(says, with("batch", "128"), (std::initializer_list<const char*>{"twice"}));
+  EXPECT_PRED2(says, with("gemm", "2"), (std::initializer_list<const char*>{"--set", "an x"}));
+}
+
+TEST(Question, RefusesMeshesThatDoNotDivideAndNamesTheNearest) {
+  PredictCommand command = samples::plain_command();
+  command.mesh = {{mesh::Axis::tp, 3}};
+  EXPECT_PRED2(says, refusal(command),
+               (std::initializer_list<const char*>{"hybrid on 8 ranks", "divided by 3",
+                                                   "nearest mesh that works"}));
+  command = samples::plain_command();
+  command.workload = "dp";
+  command.mesh = {{mesh::Axis::tp, 2}};
+  EXPECT_PRED2(says, refusal(command),
+               (std::initializer_list<const char*>{"--mesh tp=2", "has no axis tp"}));
+}
+
+TEST(Question, RefusesASearchWithNothingToSearchFor) {
+  PredictCommand command = samples::plain_command();
+  command.best = true;
+  EXPECT_EQ(asked(command).meshes, Meshes::searched);
+  command.mesh = {{mesh::Axis::tp, 2}, {mesh::Axis::pp, 2}};
+  EXPECT_EQ(asked(command).meshes, Meshes::searched);
+  command.mesh = {{mesh::Axis::tp, 2}, {mesh::Axis::pp, 2}, {mesh::Axis::dp, 2}};
+  EXPECT_PRED2(says, refusal(command), (std::initializer_list<const char*>{"--best", "--mesh"}));
+  command.mesh.clear();
+  command.scaling = workloads::Scaling::weak;
+  EXPECT_PRED2(says, refusal(command), (std::initializer_list<const char*>{"--best", "weak"}));
+}
+
+}  // namespace
+}  // namespace isoscale::analysis

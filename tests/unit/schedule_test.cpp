@@ -1,0 +1,249 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// Pipelines: each schedule's idle time, memory and hand-overs are those of its paper.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "base/error.hpp"
+#include "program/check.hpp"
+#include "program/facts.hpp"
+#include "simulate/simulate.hpp"
+#include "workloads/stack/stage_order.hpp"
+#include "workloads/workload.hpp"
+
+namespace isoscale::workloads {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Without attention all three passes of a layer would take alike; with these extents its GEMMs are
+/// a hundredth of a layer's.
+Request small(int layers, int microbatches, const Options& options = {}) {
+  Request request{.model = {.name = "small",
+                            .source = "test",
+                            .hidden = 64,
+                            .ffn = 256,
+                            .heads = 8,
+                            .kv_heads = 8,
+                            .head_size = 8,
+                            .gated_mlp = false,
+                            .layers = layers,
+                            .sequence = 4,
+                            .vocabulary = 64},
+                  .precision = Precision::f32,
+                  .options = options};
+  request.options.try_emplace("microbatch", "1");
+  request.options["microbatches"] = std::to_string(microbatches);
+  return request;
+}
+
+program::ProgramSet build(const Request& base, const mesh::Shape& mesh) {
+  const Workload& hybrid = find_workload("hybrid");
+  return hybrid.build(hybrid.scale(base, mesh, Scaling::strong));
+}
+
+/// Of one stage and microbatch, in FLOP, which take a nanosecond each when simulated.
+struct Times {
+  std::int64_t forward = 0, input_gradient = 0, weight_gradient = 0;
+};
+
+/// By the formulas of a layer of 12 h^2 weights: 2 b s per weight and pass, and attention's scores
+/// and context, 4 b s^2 h forward and twice that for the input gradient.
+Times times_of(const Model& model, int layers) {
+  const std::int64_t s = model.sequence, h = model.hidden;
+  const std::int64_t linear = 2 * s * 12 * h * h, attention = 4 * s * s * h;
+  return {.forward = layers * (linear + attention),
+          .input_gradient = layers * (linear + 2 * attention),
+          .weight_gradient = layers * linear};
+}
+
+/// Idle time of every rank in one period of repeated plays.
+std::vector<std::int64_t> idle_of(const program::ProgramSet& set, simulate::Streams streams) {
+  const program::OutlineSet outline = program::outline(set, program::Section::step);
+  const auto plays =
+      simulate::simulate(outline, simulate::unit_costs(outline), {.plays = 3, .streams = streams});
+  std::vector<std::int64_t> idle;
+  for (std::size_t rank = 0; rank < plays[2].ranks.size(); ++rank) {
+    std::int64_t busy = 0;
+    for (const timeline::Span& span : plays[2].ranks[rank].spans) {
+      if (outline.of(static_cast<int>(rank)).ops[span.op].kind == program::OpKind::gemm) {
+        busy += (span.end - span.start).value();
+      }
+    }
+    idle.push_back((plays[2].ranks[rank].end - plays[1].ranks[rank].end).value() - busy);
+  }
+  return idle;
+}
+
+/// Written out from the papers, not taken from the table.
+std::int64_t bubble_of(const std::string& schedule, int p, int v, const Times& t) {
+  if (schedule == "zb-h1") return (p - 1) * (t.forward + t.input_gradient - t.weight_gradient);
+  return (p - 1) * (t.forward + t.input_gradient + t.weight_gradient) / v;
+}
+
+TEST(ScheduleTest, BubbleIsExactlyTheFormula) {
+  for (const std::string schedule : {"gpipe", "1f1b", "interleaved", "zb-h1"}) {
+    for (const int p : {2, 3, 4, 8}) {
+      for (const int v : {1, 2, 4}) {
+        if (v > 1 && schedule != "interleaved") continue;
+        for (const int turns : {1, 2, 4}) {
+          const Request base =
+              small(p * v, turns * p, {{"schedule", schedule}, {"v", std::to_string(v)}});
+          const program::ProgramSet set = build(base, {.pp = p});
+          const std::int64_t expected = bubble_of(schedule, p, v, times_of(base.model, v));
+          EXPECT_THAT(idle_of(set, simulate::Streams::as_written), testing::Each(expected))
+              << schedule << " p=" << p << " v=" << v << " m=" << turns * p;
+          // With all streams in one a rank that computes cannot send: interleaved then waits more.
+          if (schedule == "interleaved") continue;
+          EXPECT_THAT(idle_of(set, simulate::Streams::folded), testing::Each(expected))
+              << schedule << " p=" << p << " m=" << turns * p << " folded";
+        }
+      }
+    }
+  }
+}
+
+TEST(ScheduleTest, ActivationsInFlightAreThoseOfThePapers) {
+  for (const int p : {2, 4, 8}) {
+    for (const int m : {p, 3 * p}) {
+      const program::ProgramSet late = build(small(p, m, {{"schedule", "zb-h1"}}), {.pp = p});
+      for (int stage = 0; stage < p; ++stage) {
+        EXPECT_EQ(program::facts(late.of(stage), late.mesh).peak_live_microbatches, p);
+      }
+      // Megatron's interleaved schedule holds p (1 + (p - 1) / (p v)) microbatches' worth on the
+      // first stage: v p + p - 1 chunks (Korthikanti et al., arXiv 2205.05198, section 4.2.3).
+      const int v = 2;
+      const stack::Pipeline pipeline{
+          .schedule = stack::Schedule::interleaved,
+          .stages = p,
+          .chunks = v,
+          .microbatches = m,
+          .layers = std::vector<int>(static_cast<std::size_t>(p * v), 1)};
+      EXPECT_EQ(stack::row_of(pipeline.schedule).in_flight(pipeline, 0),
+                std::min(v * p + p - 1, v * m));
+    }
+  }
+}
+
+/// Bytes of activations, at most, on a stage that is neither first nor last, by chunks in flight:
+/// what a layer keeps is X, QKV, scores, context, Y and the inner result.
+TEST(ScheduleTest, MemoryOfAStageEqualsItsFormula) {
+  const int p = 4, v = 2, m = 8;
+  const Request base = small(p * v, m, {{"schedule", "interleaved"}, {"v", "2"}});
+  const program::ProgramSet set = build(base, {.pp = p});
+  const std::uint64_t s = 4, h = 64, heads = 8;
+  const std::uint64_t kept = 4 * (s * h + s * 3 * h + heads * s * s + s * h + s * h + s * 4 * h);
+  for (const int stage : {1, 2}) {
+    const program::Facts facts = program::facts(set.of(stage), set.mesh);
+    const auto chunks = static_cast<std::uint64_t>(2 * (p - 1 - stage) + (v - 1) * p + 1);
+    EXPECT_EQ(facts.peak_of_role[static_cast<std::size_t>(program::Role::activation)].value(),
+              chunks * kept)
+        << stage;
+  }
+}
+
+TEST(ScheduleTest, EachPassOfEachChunkHappensOnceAndInMicrobatchOrder) {
+  for (const stack::ScheduleRow& row : stack::schedule_table()) {
+    for (const int p : {1, 2, 3, 5}) {
+      const int v = row.schedule == stack::Schedule::interleaved && p > 1 ? 3 : 1;
+      for (const int m : {p, 4 * p}) {
+        const stack::Pipeline pipeline{
+            .schedule = row.schedule,
+            .stages = p,
+            .chunks = v,
+            .microbatches = m,
+            .layers = std::vector<int>(static_cast<std::size_t>(p * v), 2)};
+        for (int stage = 0; stage < p; ++stage) {
+          std::map<std::pair<stack::Pass, int>, int> next;  // microbatch by pass and chunk
+          for (const stack::Action& action : row.actions(pipeline, stage)) {
+            EXPECT_EQ(action.microbatch, (next[{action.pass, action.chunk}]++));
+          }
+          const std::size_t passes = row.schedule == stack::Schedule::zb_h1 ? 3 : 2;
+          EXPECT_EQ(next.size(), passes * static_cast<std::size_t>(v));
+          for (const auto& [key, count] : next) EXPECT_EQ(count, m);
+        }
+      }
+    }
+  }
+}
+
+TEST(ScheduleTest, UnevenStagesAndEveryCountOfMicrobatchesAreFreeOfDeadlock) {
+  for (const std::string schedule : {"gpipe", "1f1b", "interleaved", "zb-h1"}) {
+    for (const std::string layers : {"nearest", "1,2,3,4", "4,1,1,4"}) {
+      for (const std::string handover : {"whole", "scattered"}) {
+        for (int m = 2; m <= 12; ++m) {
+          if (schedule == "interleaved" && m % 4 != 0) continue;
+          Options options{
+              {"schedule", schedule}, {"v", "1"}, {"stage_layers", layers}, {"handover", handover}};
+          const Request base = small(10, m, options);
+          EXPECT_NO_THROW(program::check(build(base, {.tp = 2, .pp = 4})))
+              << schedule << " " << layers << " m=" << m;
+        }
+      }
+    }
+  }
+}
+
+TEST(ScheduleTest, UnevenStagesHoldTheLayersTheyWereGiven) {
+  const program::ProgramSet set = build(small(10, 4, {{"stage_layers", "1,2,3,4"}}), {.pp = 4});
+  for (int stage = 0; stage < 4; ++stage) {
+    std::set<int> layers;
+    for (const program::Op& op : set.of(stage).step().ops) {
+      if (op.place.layer >= 0 && op.place.phase == program::Phase::forward)
+        layers.insert(op.place.layer);
+    }
+    EXPECT_EQ(static_cast<int>(layers.size()), stage + 1);
+    EXPECT_EQ(*layers.begin(), stage * (stage + 1) / 2);
+  }
+}
+
+/// Bytes that a rank sends to its neighbours along pp.
+std::uint64_t sent_to_neighbours(const program::ProgramSet& set, int rank) {
+  std::uint64_t sent = 0;
+  for (const program::Traffic& entry : program::facts(set.of(rank), set.mesh).traffic) {
+    if (entry.kind == program::OpKind::exchange) sent += entry.sent.value();
+  }
+  return sent;
+}
+
+TEST(ScheduleTest, HandOversMoveWhatTheFormulasSay) {
+  // b s h per boundary, microbatch and direction; v times as often interleaved; 1/t scattered
+  // (arXiv 2104.04473, sections 2.2.2 and 4.1).
+  const std::uint64_t activation = 4 * 64 * 4;  // s * h * f32
+  const int p = 4, m = 8;
+  const auto middle = [&](const Options& options) {
+    return sent_to_neighbours(build(small(8, m, options), {.tp = 2, .pp = p}), 2);
+  };
+  EXPECT_EQ(middle({{"schedule", "1f1b"}}), 2 * m * activation);
+  EXPECT_EQ(middle({{"schedule", "zb-h1"}}), 2 * m * activation);
+  EXPECT_EQ(middle({{"schedule", "interleaved"}, {"v", "2"}}), 2 * 2 * m * activation);
+  EXPECT_EQ(middle({{"handover", "scattered"}}), 2 * m * activation / 2);
+}
+
+void expect_refused(const Request& base, const mesh::Shape& mesh, const std::string& why) {
+  try {
+    static_cast<void>(build(base, mesh));
+    FAIL() << "not refused: " << why;
+  } catch (const base::UsageError& error) {
+    EXPECT_THAT(error.what(), HasSubstr(why));
+  }
+}
+
+TEST(ScheduleTest, RefusesWhatCannotBeWithTheNearestThatCan) {
+  expect_refused(small(8, 6, {{"schedule", "interleaved"}}), {.pp = 4}, "use 4 or 8");
+  expect_refused(small(8, 1, {{"schedule", "zb-h1"}}), {.pp = 4}, "microbatches=4");
+  expect_refused(small(8, 4, {{"schedule", "interleaved"}, {"v", "4"}}), {.pp = 4}, "use v=2");
+  expect_refused(small(8, 4, {{"stage_layers", "1,2,3"}}), {.pp = 4}, "stage_layers=2,2,2,2");
+  expect_refused(small(8, 6, {{"schedule", "interleaved"}}), {.pp = 3}, "use pp=2");
+  expect_refused(small(8, 4, {{"stage_layers", "even"}}), {.pp = 4}, "like 7,8,8,7");
+  expect_refused(small(8, 4, {{"stage_layers", "0,8"}}), {.pp = 2}, "at least 1");
+}
+
+}  // namespace
+}  // namespace isoscale::workloads

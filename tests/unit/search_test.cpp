@@ -1,0 +1,338 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/predict/search.hpp"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "analysis/predict/quick_estimate.hpp"
+#include "analysis/predict/search_space.hpp"
+#include "analysis/predict/side_by_side.hpp"
+#include "analysis/predict/step_estimate.hpp"
+#include "analysis/predict/whole_step.hpp"
+#include "analysis/predict/why_not.hpp"
+#include "base/error.hpp"
+#include "program/facts.hpp"
+#include "workloads/workload.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using workloads::Request;
+
+const workloads::Workload& hybrid() { return workloads::find_workload("hybrid"); }
+
+/// Of some large GPU; `speed` scales its arithmetic against all else.
+simulate::Machine machine_of(double capacity, double speed = 1, int node_ranks = 4) {
+  simulate::Machine machine{.name = "made up", .source = "test"};
+  machine.processor = simulate::Processor{.matrix = {{.type = program::DType::bf16,
+                                                      .peak = 300e12 * speed,
+                                                      .reached = {{1e6, 0.02}, {1e12, 0.7}}}},
+                                          .launch = 2e-6};
+  machine.memory = simulate::DeviceMemory{
+      .capacity = capacity, .bandwidth = 2e12, .reached = {{1e3, 0.1}, {1e8, 0.8}}};
+  machine.network =
+      simulate::Network{.node_ranks = node_ranks,
+                        .inside = {.bandwidth = 300e9, .reached = 0.8, .latency = 2e-6},
+                        .across = {.bandwidth = 25e9, .reached = 0.9, .latency = 5e-6},
+                        .ports_per_rank = 1};
+  return machine;
+}
+
+Request base_of(workloads::Options options, int layers = 8) {
+  options.try_emplace("optimizer", "adam");
+  options.try_emplace("elementwise", "on");
+  return {.model = {.name = "small",
+                    .source = "test",
+                    .hidden = 1024,
+                    .ffn = 4096,
+                    .heads = 16,
+                    .kv_heads = 16,
+                    .head_size = 64,
+                    .layers = layers,
+                    .sequence = 512,
+                    .vocabulary = 8192},
+          .precision = workloads::Precision::bf16,
+          .options = std::move(options)};
+}
+
+double device_bytes(const Request& request) {
+  const program::ProgramSet set = hybrid().build(request);
+  double most = 0;
+  for (const program::RankProgram& program : set.programs) {
+    const program::Facts facts = program::facts(program, set.mesh);
+    most =
+        std::max(most, static_cast<double>(
+                           facts.memory[static_cast<std::size_t>(program::Space::device)].value()));
+  }
+  return most;
+}
+
+std::string text_of(const Request& request) {
+  std::string text = mesh::to_string(request.mesh);
+  for (const char* const key :
+       {"microbatch", "microbatches", "schedule", "v", "zero", "recompute"}) {
+    const auto found = request.options.find(key);
+    if (found != request.options.end()) text += fmt::format(" {}={}", key, found->second);
+  }
+  return text;
+}
+
+TEST(SearchSpaceTest, KeepsRanksBatchAndNodes) {
+  const Request base = base_of({{"batch", "32"}});
+  const SearchSpace space = search_space(hybrid(), base, {}, 16, 4, {});
+  std::set<std::string> seen;
+  for (const Request& request : space.requests) {
+    EXPECT_EQ(request.mesh.size(), 16);
+    EXPECT_LE(request.mesh.tp, 4);
+    EXPECT_EQ(request.mesh.cp * request.mesh.ep, 1);
+    EXPECT_EQ(request.options.at("batch"), "32");
+    EXPECT_EQ(request.mesh.dp * std::stoi(request.options.at("microbatch")) *
+                  std::stoi(request.options.at("microbatches")),
+              32);
+    EXPECT_TRUE(seen.insert(text_of(request)).second) << text_of(request) << " twice";
+  }
+  // tp=2,dp=2,pp=4 on batch 32: each replica has 16 samples.
+  for (const char* const wanted :
+       {"dp=2,tp=2,pp=4 microbatch=1 microbatches=16 schedule=1f1b zero=0 recompute=none",
+        "dp=2,tp=2,pp=4 microbatch=4 microbatches=4 schedule=interleaved v=2 zero=3 recompute=full",
+        "dp=2,tp=2,pp=4 microbatch=2 microbatches=8 schedule=zb-h1 zero=1 recompute=selective",
+        "dp=16 microbatch=2 microbatches=1 schedule=1f1b zero=2 recompute=none"}) {
+    const bool found =
+        std::ranges::any_of(seen, [&](const std::string& text) { return text == wanted; });
+    EXPECT_TRUE(found) << wanted << "\nsome: " << *seen.begin();
+  }
+  // Interleaved stages of 8 layers over pp=4 have two layers each: v=2 alone divides them.
+  EXPECT_FALSE(std::ranges::any_of(seen, [](const std::string& text) {
+    return text.find("pp=4") != std::string::npos && text.find("v=4") != std::string::npos;
+  }));
+}
+
+TEST(SearchSpaceTest, KeepsWhatIsFixed) {
+  const Request base = base_of({{"batch", "32"},
+                                {"zero", "1"},
+                                {"schedule", "interleaved"},
+                                {"v", "2"},
+                                {"microbatch", "2"}});
+  const mesh::Request mesh{{mesh::Axis::tp, 8}};
+  const SearchSpace space =
+      search_space(hybrid(), base, mesh, 16, 4, {"zero", "schedule", "v", "microbatch"});
+  ASSERT_FALSE(space.requests.empty());
+  for (const Request& request : space.requests) {
+    EXPECT_EQ(request.mesh.tp, 8);  // beyond a node, for it was asked for
+    EXPECT_EQ(request.options.at("zero"), "1");
+    EXPECT_EQ(request.options.at("schedule"), "interleaved");
+    EXPECT_EQ(request.options.at("v"), "2");
+    EXPECT_EQ(request.options.at("microbatch"), "2");
+  }
+}
+
+/// The law of the literature: bubble of (p - 1)(f + b), divided by v where stages are interleaved.
+TEST(CoarsePipelineTest, HasTheBubbleOfItsSchedule) {
+  using workloads::stack::Schedule;
+  const double f = 2e-3, b = 4e-3, w = 2e-3;
+  const int p = 4, m = 8;
+  struct Case {
+    Schedule schedule;
+    int v;
+    double bubble;
+  };
+  for (const Case& one : {Case{Schedule::gpipe, 1, (p - 1) * (f + b)},
+                          Case{Schedule::one_f_one_b, 1, (p - 1) * (f + b)},
+                          Case{Schedule::interleaved, 2, (p - 1) * (f + b) / 2},
+                          Case{Schedule::zb_h1, 1, (p - 1) * (f + b - 2 * w)}}) {
+    CoarsePipeline coarse{
+        .pipeline = {.schedule = one.schedule,
+                     .stages = p,
+                     .chunks = one.v,
+                     .microbatches = m,
+                     .layers = std::vector<int>(static_cast<std::size_t>(p * one.v), 1)}};
+    coarse.chunks.assign(
+        static_cast<std::size_t>(p * one.v),
+        {.forward = f / one.v, .backward = b / one.v, .weight_gradient = w / one.v});
+    coarse.tail.assign(p, 0);
+    EXPECT_NEAR(play(coarse), m * (f + b) + one.bubble, 1e-7)
+        << "schedule " << static_cast<int>(one.schedule);
+    coarse.pipeline.microbatches = 40;
+    EXPECT_NEAR(play_extended(coarse), 40 * (f + b) + one.bubble, 1e-7);
+  }
+}
+
+TEST(QuickEstimateTest, ComesCloseToWholePrograms) {
+  const simulate::Machine machine = machine_of(80e9);
+  Request base = base_of({{"batch", "32"}, {"vocabulary", "on"}}, 16);
+  base.model.hidden = 4096;
+  base.model.ffn = 16384;
+  base.model.heads = base.model.kv_heads = 32;
+  base.model.head_size = 128;
+  base.model.sequence = 2048;
+  base.model.vocabulary = 51200;
+  const SearchSpace space = search_space(hybrid(), base, {}, 16, 4, {});
+  QuickEstimate quick{hybrid(), machine, 4};
+  quick.learn(space.requests);
+  std::mt19937_64 random{7};
+  double worst_time = 0, worst_bound = 0, most_bytes = 0;
+  for (int i = 0; i < 60; ++i) {
+    const Request& request = space.requests[random() % space.requests.size()];
+    const WholeStep whole = whole_step(hybrid(), request, machine, 4, Detail::time);
+    const double time = quick.seconds(request) / whole.seconds - 1;
+    const double bound = quick.bound(request) / whole.seconds - 1;
+    const double bytes = quick.bytes(request) / whole.device_bytes - 1;
+    worst_time = std::max(worst_time, std::abs(time));
+    worst_bound = std::max(worst_bound, bound);
+    most_bytes = std::max(most_bytes, bytes);
+    if (std::abs(time) > 0.05 || bound > 0.03 || std::abs(bytes) > 0.1) {
+      fmt::print("{}: time {:+.3f} bound {:+.3f} bytes {:+.3f}\n", text_of(request), time, bound,
+                 bytes);
+    }
+  }
+  fmt::print("coarse time off by {:.2f}% at most, bound above by {:.2f}%, bytes above by {:.1f}%\n",
+             worst_time * 100, worst_bound * 100, most_bytes * 100);
+  EXPECT_LT(worst_time, 0.15);
+  EXPECT_LT(worst_bound, 0.08);
+  // What is estimated too small is found out by whole programs; what is too large is dropped.
+  EXPECT_LT(most_bytes, search_memory_slack);
+}
+
+/// The best of all requests, each by its whole program, without any search.
+struct Exhaustive {
+  double seconds = 0;
+  std::string text;
+  int fitting = 0;
+};
+Exhaustive exhaustive(const std::vector<Request>& requests, const simulate::Machine& machine,
+                      int node_ranks) {
+  std::vector<double> seconds(requests.size()), bytes(requests.size());
+  side_by_side(requests.size(), [&](std::size_t i) {
+    const simulate::Layout layout = simulate::packed(requests[i].mesh.size(), node_ranks);
+    const StepEstimate estimate =
+        estimate_step(hybrid(), requests[i], machine, layout, Detail::time);
+    seconds[i] = estimate.simulated + estimate.delay;
+    bytes[i] = device_bytes(requests[i]);
+  });
+  Exhaustive result{.seconds = 1e9, .text = "", .fitting = 0};
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    if (bytes[i] > machine.memory->capacity) continue;
+    ++result.fitting;
+    if (seconds[i] < result.seconds) {
+      result.seconds = seconds[i];
+      result.text = text_of(requests[i]);
+    }
+  }
+  return result;
+}
+
+TEST(SearchTest, FindsTheBestThatThereIs) {
+  std::mt19937_64 random{11};
+  const auto one_of = [&](const std::vector<std::string>& values) {
+    return values[random() % values.size()];
+  };
+  for (int round = 0; round < 6; ++round) {
+    Request base = base_of({{"batch", one_of({"16", "32"})},
+                            {"vocabulary", one_of({"on", "off"})},
+                            {"zero", one_of({"0", "1", "3"})},
+                            {"recompute", one_of({"none", "selective", "full"})}},
+                           static_cast<int>(4 + 4 * (random() % 2)));
+    base.model.hidden = 512 * static_cast<int>(1 + random() % 3);
+    base.model.ffn = 4 * base.model.hidden;
+    base.model.head_size = base.model.hidden / base.model.heads;
+    // Which option is searched beside mesh, microbatch and schedule changes.
+    std::vector<std::string> fixed{"zero", "recompute"};
+    fixed.erase(fixed.begin() + static_cast<long>(random() % 2));
+    const SearchSpace space = search_space(hybrid(), base, {}, 8, 4, fixed);
+    // Of room for all, and of so little that half do not fit.
+    std::vector<double> bytes;
+    for (const Request& request : space.requests) bytes.push_back(device_bytes(request));
+    std::ranges::sort(bytes);
+    const double capacity = random() % 2 == 0 ? 80e9 : bytes[bytes.size() / 2];
+    const double speed = 0.25 * static_cast<double>(1 + random() % 8);
+    const simulate::Machine machine = machine_of(capacity, speed);
+    const Exhaustive truth = exhaustive(space.requests, machine, 4);
+    const SearchResult found = search(hybrid(), base, {}, 8, machine, 4, fixed);
+    ASSERT_FALSE(found.best.empty());
+    fmt::print("{} candidates, {} fit: {} in {:.4f} ms; found {} in {:.4f} ms\n",
+               space.requests.size(), truth.fitting, truth.text, truth.seconds * 1e3,
+               text_of(found.best.front().request), found.best.front().step_time * 1e3);
+    EXPECT_LE(found.best.front().step_time, truth.seconds * 1.0005);
+    EXPECT_EQ(found.looked_at, static_cast<int>(space.requests.size()) + space.impossible);
+    EXPECT_LE(found.best.size(), 10U);
+    for (std::size_t i = 0; i < found.best.size(); ++i) {
+      const Candidate& candidate = found.best[i];
+      EXPECT_LE(device_bytes(candidate.request), capacity) << text_of(candidate.request);
+      EXPECT_EQ(candidate.why_not.empty(), i == 0) << candidate.why_not;
+      if (i == 0) continue;
+      EXPECT_GE(candidate.step_time, found.best[i - 1].step_time * 0.999);
+    }
+  }
+}
+
+TEST(SearchTest, SaysWhenNothingFits) {
+  const Request base = base_of({{"batch", "16"}});
+  try {
+    static_cast<void>(search(hybrid(), base, {}, 4, machine_of(1e6), 4, {}));
+    FAIL() << "1 MB is enough for nothing";
+  } catch (const base::UsageError& error) {
+    EXPECT_NE(std::string{error.what()}.find("the smallest needs"), std::string::npos)
+        << error.what();
+  }
+}
+
+/// A step whose costs are made up; they sum to `seconds`.
+WholeStep step_with(double gemm, double tp, double bubble, double bytes) {
+  const double seconds = gemm + tp + bubble;
+  StepCosts costs;
+  costs.gemm = gemm;
+  costs.transfer[mesh::Axis::tp] = tp;
+  costs.bubble = bubble;
+  return {
+      .seconds = seconds,
+      .bytes = bytes,
+      .device_bytes = bytes,
+      .work = 1,
+      .breakdown = Breakdown{.compute = gemm, .transfer = tp, .bubble = bubble, .step = seconds},
+      .loss = StepLoss{.step = seconds,
+                       .traced = seconds,
+                       .slowest = seconds,
+                       .work = 1,
+                       .ranks = 8,
+                       .costs = costs}};
+}
+
+TEST(WhyNotTest, NamesWhatCostsMore) {
+  const WholeStep first = step_with(3.0, 0.5, 0.15, 1e9);
+  EXPECT_EQ(why_not(step_with(3.0, 0.81, 0.15, 1e9), first), "310 ms more tp transfer");
+  // 0.5 of 4.0 s against 0.15 of 3.65 s.
+  EXPECT_EQ(why_not(step_with(3.0, 0.5, 0.5, 1e9), first), "bubble 12% against 4%");
+  // What it spends less on is not why it loses.
+  EXPECT_EQ(why_not(step_with(3.9, 0.1, 0.15, 1e9), first), "900 ms more GEMMs");
+  // Both have to be said: neither is four fifths.
+  EXPECT_EQ(why_not(step_with(3.4, 0.8, 0.15, 1e9), first),
+            "400 ms more GEMMs, 300 ms more tp transfer");
+  EXPECT_EQ(why_not(step_with(3.0, 0.5, 0.15, 2e9), first),
+            "as fast, but needs 954 MiB more memory");
+}
+
+TEST(SideBySideTest, ThrowsWhatTheFirstThrew) {
+  std::vector<int> done(100, 0);
+  side_by_side(done.size(), [&](std::size_t i) { done[i] = 1; });
+  EXPECT_EQ(std::ranges::count(done, 1), 100);
+  try {
+    side_by_side(done.size(), [](std::size_t i) {
+      if (i % 10 == 7) throw std::runtime_error(std::to_string(i));
+    });
+    FAIL();
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "7");
+  }
+}
+
+}  // namespace
+}  // namespace isoscale::analysis

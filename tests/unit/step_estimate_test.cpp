@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/predict/step_estimate.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+
+#include "analysis/breakdown/breakdown.hpp"
+#include "analysis/breakdown/pipeline.hpp"
+#include "analysis/causes/step_costs.hpp"
+#include "base/error.hpp"
+#include "predict_samples.hpp"
+#include "program/facts.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+const workloads::Workload& hybrid() { return workloads::find_workload("hybrid"); }
+
+workloads::Request request(const mesh::Shape& mesh, workloads::Options options = {}) {
+  workloads::Request base{.model = workloads::load_model("tiny")};
+  options.try_emplace("batch", "64");
+  base.options = std::move(options);
+  return hybrid().scale(base, mesh, workloads::Scaling::strong);
+}
+
+StepEstimate estimate(const workloads::Request& of, const simulate::Machine& machine,
+                      Detail detail = Detail::trace) {
+  return estimate_step(hybrid(), of, machine, simulate::packed(of.mesh.size(), 8), detail);
+}
+
+TEST(StepEstimate, IsTheSumOfGemmsWhereNothingElseTakesTime) {
+  const workloads::Request one = request({});
+  const program::ProgramSet set = hybrid().build(one);
+  const double flop = program::facts(set.of(0), set.mesh).flop.value();
+  const StepEstimate found = estimate(one, samples::plain_sheet());
+  EXPECT_NEAR(found.simulated, flop / 1e12, 1e-3 * flop / 1e12);
+  EXPECT_DOUBLE_EQ(found.flop, flop);
+  EXPECT_DOUBLE_EQ(found.delay, 0);
+  EXPECT_DOUBLE_EQ(found.work, hybrid().work_per_step(one));
+  EXPECT_FALSE(estimate(one, samples::plain_sheet(), Detail::time).point.has_value());
+}
+
+TEST(StepEstimate, CountsMemoryAndFlopOfAllRanksAsTheirProgramsDo) {
+  const workloads::Request of = request({.tp = 2, .dp = 4, .pp = 2}, {{"zero", "1"}});
+  const program::ProgramSet set = hybrid().build(of);
+  double memory = 0, flop = 0;
+  for (const std::uint32_t program : set.program_of_rank) {
+    const program::Facts facts = program::facts(set.programs[program], set.mesh);
+    units::Bytes bytes{0};
+    for (const units::Bytes part : facts.memory) bytes += part;
+    memory = std::max(memory, static_cast<double>(bytes.value()));
+    flop += facts.flop.value();
+  }
+  const StepEstimate found = estimate(of, samples::plain_sheet());
+  EXPECT_DOUBLE_EQ(found.memory_per_rank, memory);
+  EXPECT_DOUBLE_EQ(found.device_memory_per_rank, memory);
+  EXPECT_NEAR(found.flop, flop, 1e-9 * flop);
+}
+
+TEST(StepEstimate, HandsOnAStepThatTheBreakdownReads) {
+  for (const mesh::Shape& mesh : {mesh::Shape{.dp = 16}, mesh::Shape{.tp = 2, .dp = 4},
+                                  mesh::Shape{.tp = 2, .dp = 4, .pp = 2}}) {
+    const StepEstimate found = estimate(request(mesh), samples::plain_sheet());
+    ASSERT_TRUE(found.point.has_value());
+    const BreakdownResult parts = breakdown(*found.point);
+    ASSERT_TRUE(parts.mean.has_value()) << parts.missing;
+    EXPECT_EQ(parts.missing, "");
+    EXPECT_NEAR(parts.mean->step, found.simulated, 2e-9) << mesh::to_string(mesh);
+    const Breakdown& at = *parts.mean;
+    EXPECT_NEAR(at.compute + at.copies + at.transfer + at.wait + at.bubble + at.gap + at.other,
+                at.step, 1e-12);
+    // The axes are gone from the mesh of the classes, and are still told by name.
+    EXPECT_GT(parts.by_axes.at(mesh::Axis::dp).transfer, 0);
+    EXPECT_EQ(parts.by_axes.contains(mesh::Axis::tp), mesh.tp > 1);
+    const auto costs = step_costs(*found.point, parts);
+    ASSERT_TRUE(costs.has_value());
+    EXPECT_TRUE(costs->gemm_alone.has_value());
+    EXPECT_NEAR(costs->gemm, found.flop / mesh.size() / 1e12, 1e-3 * costs->gemm);
+  }
+}
+
+TEST(StepEstimate, HasTheBubbleOfItsSchedule) {
+  // Equal stages, transfers that take next to no time: (p - 1) / (m + p - 1).
+  simulate::Machine machine = samples::plain_sheet();
+  machine.network->inside = {.bandwidth = 1e18, .reached = 1, .latency = 1e-15};
+  const StepEstimate found = estimate(
+      request({.pp = 2}, {{"vocabulary", "off"}, {"microbatch", "4"}, {"schedule", "1f1b"}}),
+      machine);
+  ASSERT_TRUE(found.point.has_value());
+  const auto formula = formula_bubble(*found.point);
+  ASSERT_TRUE(formula.has_value());
+  EXPECT_NEAR(*formula, 1.0 / 17, 1e-9);
+  const BreakdownResult parts = breakdown(*found.point);
+  EXPECT_NEAR(parts.mean->bubble / parts.mean->step, 1.0 / 17, 1e-3);
+}
+
+TEST(StepEstimate, RefusesWhatHasNoSteps) {
+  const workloads::Workload& gemm = workloads::find_workload("gemm");
+  EXPECT_THROW(
+      (void)estimate_step(gemm, {}, samples::plain_sheet(), simulate::packed(1, 1), Detail::time),
+      base::UsageError);
+  EXPECT_THROW((void)estimate_step(hybrid(), request({.dp = 2}), samples::plain_sheet(),
+                                   simulate::packed(1, 1), Detail::time),
+               std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace isoscale::analysis

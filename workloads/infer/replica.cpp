@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "workloads/infer/replica.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+#include "workloads/infer/setting.hpp"
+#include "workloads/stack/matrix.hpp"
+
+namespace isoscale::workloads::infer {
+namespace {
+
+using program::BufferId;
+using program::Direction;
+using program::Exchange;
+using program::Slice;
+using stack::dense;
+
+/// The request as training's geometry reads it: a microbatch is what a group holds.
+Request as_stack(const Request& request, const Room& room) {
+  Request result = request;
+  result.model.sequence = static_cast<int>(room.prompt);
+  result.options = {{"microbatch", std::to_string(room.samples)}, {"microbatches", "1"}};
+  const auto vocabulary = request.options.find("vocabulary");
+  result.options["vocabulary"] = vocabulary == request.options.end() ? "on" : vocabulary->second;
+  return result;
+}
+
+program::Transfer to_next(const Slice& slice) {
+  return {.direction = Direction::send, .axis = mesh::Axis::pp, .offset = +1, .slice = slice};
+}
+
+program::Transfer from_previous(const Slice& slice) {
+  return {.direction = Direction::receive, .axis = mesh::Axis::pp, .offset = -1, .slice = slice};
+}
+
+}  // namespace
+
+Replica::Replica(program::Builder& builder, const Request& request, const mesh::Coordinates& at,
+                 const Room& room)
+    : builder_(builder),
+      keep_(request.keep),
+      room_(room),
+      g_(as_stack(request, room), at),
+      types_(stack::types_of(request.precision)),
+      weights_(builder, g_, request),
+      cache_(builder, g_, request, room.samples, room.positions),
+      layers_(builder, g_, types_, weights_, cache_) {
+  if (g_.first_stage()) fill_inputs(request);
+}
+
+/// Prompts are [group][position][sample], as the groups of a full batch take them; tokens are
+/// [token][sample]. Values are those of the sample and position, on every mesh.
+void Replica::fill_inputs(const Request& request) {
+  prompts_ = builder_.allocate({.dtype = types_.compute,
+                                .role = program::Role::input,
+                                .count = room_.samples * room_.prompt * g_.hidden});
+  tokens_ = builder_.allocate({.dtype = types_.compute,
+                               .role = program::Role::input,
+                               .count = room_.samples * room_.decoded * g_.hidden});
+  const std::uint64_t groups = groups_of(room_.samples, stages());
+  const auto fill = [&](BufferId buffer, std::string_view name, std::uint64_t group,
+                        std::uint64_t samples, std::uint64_t positions) {
+    const std::uint64_t count = samples * positions * g_.hidden;
+    program::Shard shard{.extents = {positions, samples, g_.hidden},
+                         .local = {samples * g_.hidden, g_.hidden, 1},
+                         .global = {g_.hidden, positions * g_.hidden, 1},
+                         .base = group * count,
+                         .steps = {}};
+    shard.steps[static_cast<std::size_t>(mesh::Axis::dp)] = room_.samples * positions * g_.hidden;
+    builder_.emit(0,
+                  program::Fill{.dst = {.buffer = buffer, .offset = group * count, .count = count},
+                                .shard = shard,
+                                .key = stack::fill_key(request.seed, name),
+                                .exponent = stack::fill_exponent(1.0)});
+  };
+  builder_.at({.phase = program::Phase::setup});
+  for (std::uint64_t group = 0; group < groups; ++group) {
+    fill(prompts_, "prompt", group, room_.samples / groups, room_.prompt);
+  }
+  fill(tokens_, "token", 0, room_.samples, room_.decoded);
+}
+
+void Replica::require(std::uint64_t asked, std::uint64_t room, const char* what) const {
+  if (asked >= 1 && asked <= room) return;
+  throw base::Error(fmt::format("{} {} where a replica has room for 1 to {}", asked, what, room));
+}
+
+void Replica::prefill(std::uint64_t batch, std::uint64_t prompt) {
+  require(batch, room_.samples, "samples");
+  require(prompt, std::min(room_.prompt, room_.positions), "tokens of a prompt");
+  const std::uint64_t groups = groups_of(batch, stages());
+  for (std::uint64_t group = 0; group < groups; ++group) {
+    const std::uint64_t samples = batch / groups;
+    prefill_group(group, {.samples = samples, .positions = prompt, .first_sample = group * samples},
+                  batch);
+  }
+  if (g_.stages > 1) hand_back(batch);
+  for (const Product& one : answers_) drop(one);
+  answers_.clear();
+}
+
+void Replica::prefill_group(std::uint64_t group, const Pass& pass, std::uint64_t batch) {
+  builder_.at({.phase = program::Phase::forward, .microbatch = static_cast<std::int32_t>(group)});
+  const std::uint64_t count = pass.rows() * g_.hidden;
+  Slice input{.buffer = prompts_, .offset = group * count, .count = count};
+  BufferId received = program::no_buffer;
+  if (!g_.first_stage()) {
+    received = layers_.new_buffer(count);
+    input = builder_.whole(received);
+    builder_.emit(builder_.stream("pp_prev"), Exchange{.transfers = {from_previous(input)}});
+  }
+  const BufferId output = layers_.forward(pass, dense(input, pass.rows(), g_.hidden));
+  if (received != program::no_buffer) builder_.release(received);
+  if (g_.last_stage()) {
+    answers_.push_back(answer(output, pass, {.name = "prefill", .batch = batch}));
+    return;
+  }
+  builder_.emit(builder_.stream("pp_next"),
+                Exchange{.transfers = {to_next(builder_.whole(output))}});
+  builder_.release(output);
+}
+
+void Replica::hand_back(std::uint64_t batch) {
+  builder_.at({.phase = program::Phase::forward});
+  Exchange exchange;
+  if (g_.last_stage()) {
+    for (const Product& one : answers_) exchange.transfers.push_back(to_next(one.sent));
+    builder_.emit(builder_.stream("pp_next"), std::move(exchange));
+  } else if (g_.first_stage()) {
+    const BufferId tokens = layers_.new_buffer(batch);
+    const std::uint64_t groups = groups_of(batch, stages()), samples = batch / groups;
+    for (std::uint64_t group = 0; group < groups; ++group) {
+      exchange.transfers.push_back(
+          from_previous({.buffer = tokens, .offset = group * samples, .count = samples}));
+    }
+    builder_.emit(builder_.stream("pp_prev"), std::move(exchange));
+    builder_.release(tokens);
+  }
+}
+
+Replica::Product Replica::answer(BufferId output, const Pass& pass, const Step& step) {
+  // The last position's rows; of a single position, all.
+  const Slice last{.buffer = output,
+                   .offset = (pass.rows() - pass.samples) * g_.hidden,
+                   .count = pass.samples * g_.hidden};
+  Product result{.buffer = output, .sent = last};
+  if (g_.vocabulary > 0) {
+    result.buffer = layers_.logits(dense(last, pass.samples, g_.hidden), pass.samples);
+    result.sent = builder_.whole(result.buffer);
+    builder_.release(output);
+  }
+  result.sent.count = pass.samples;
+  observe(result.buffer, pass, step, g_.vocabulary > 0 ? 1 : pass.positions);
+  return result;
+}
+
+void Replica::observe(BufferId answer, const Pass& pass, const Step& step,
+                      std::uint64_t rows_of_sample) {
+  if (keep_ == Keep::nothing) return;
+  // Global element (sample, token, row, column).
+  const auto tp = static_cast<std::uint64_t>(g_.tp);
+  const bool is_split = g_.vocabulary > 0;
+  const std::uint64_t columns = is_split ? g_.vocabulary : g_.hidden;
+  const std::uint64_t whole = is_split ? columns * tp : columns;
+  const std::uint64_t of_sample = step.tokens * rows_of_sample * whole;
+  program::Shard shard{.extents = {rows_of_sample, pass.samples, columns},
+                       .local = {pass.samples * columns, columns, 1},
+                       .global = {whole, of_sample, 1},
+                       .base = pass.first_sample * of_sample + step.token * rows_of_sample * whole,
+                       .steps = {}};
+  shard.steps[static_cast<std::size_t>(mesh::Axis::dp)] = step.batch * of_sample;
+  if (is_split) shard.steps[static_cast<std::size_t>(mesh::Axis::tp)] = columns;
+  builder_.observe(fmt::format("{}.{}", step.name, is_split ? "logits" : "output"),
+                   builder_.whole(answer), shard);
+}
+
+void Replica::drop(const Product& product) {
+  if (keep_ == Keep::nothing || !g_.last_stage()) builder_.release(product.buffer);
+}
+
+}  // namespace isoscale::workloads::infer

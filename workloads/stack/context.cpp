@@ -1,0 +1,238 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "workloads/stack/context.hpp"
+
+#include "workloads/stack/matrix.hpp"
+
+namespace isoscale::workloads::stack {
+
+using program::BufferId;
+using program::Direction;
+using program::Matrix;
+using program::Transpose;
+
+namespace {
+
+std::uint32_t extent(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
+
+}  // namespace
+
+std::uint64_t ContextRing::score_count() const {
+  return batch() * g_.grouped * g_.sequence * g_.whole_sequence;
+}
+
+BufferId ContextRing::new_block() {
+  return builder_.allocate({.dtype = types_.compute,
+                            .role = program::Role::workspace,
+                            .microbatch = -1,
+                            .count = g_.sequence * batch() * g_.head_size});
+}
+
+BufferId ContextRing::pack(BufferId qkv, Part part) {
+  const BufferId block = new_block();
+  // (position, sample, head) has one stride in QKV: a row of d columns for each.
+  const std::uint64_t rows = g_.sequence * batch();
+  const std::uint64_t index = g_.grouped + (part == Part::key ? 0 : 1);
+  builder_.emit(builder_.stream("cp"),
+                program::Copy{.rows = extent(rows),
+                              .columns = extent(g_.head_size),
+                              .src = matrix(builder_.whole(qkv),
+                                            {.rows = rows,
+                                             .columns = g_.head_size,
+                                             .row_stride = (g_.grouped + 2) * g_.head_size,
+                                             .offset = index * g_.head_size}),
+                              .dst = dense(builder_.whole(block), rows, g_.head_size)});
+  return block;
+}
+
+BufferId ContextRing::pass_on(BufferId block) {
+  const BufferId arriving = new_block();
+  const auto transfer = [&](Direction direction, std::int32_t offset, BufferId buffer) {
+    return program::Transfer{.direction = direction,
+                             .axis = mesh::Axis::cp,
+                             .offset = offset,
+                             .slice = builder_.whole(buffer)};
+  };
+  builder_.emit(builder_.stream("cp"),
+                program::Exchange{.transfers = {transfer(Direction::send, +1, block),
+                                                transfer(Direction::receive, -1, arriving)}});
+  return arriving;
+}
+
+BufferId ContextRing::next(BufferId block, int step) {
+  return step + 1 < g_.cp ? pass_on(block) : program::no_buffer;
+}
+
+Matrix ContextRing::block_of(BufferId packed) const {
+  return matrix(builder_.whole(packed), {.rows = g_.sequence,
+                                         .columns = g_.head_size,
+                                         .row_stride = batch() * g_.head_size,
+                                         .batch = batch(),
+                                         .batch_stride = g_.head_size});
+}
+
+Matrix ContextRing::column(BufferId qkv, std::uint64_t index) const {
+  return matrix(builder_.whole(qkv), {.rows = g_.sequence,
+                                      .columns = g_.head_size,
+                                      .row_stride = g_.microbatch * g_.qkv,
+                                      .offset = index * g_.head_size,
+                                      .batch = batch(),
+                                      .batch_stride = (g_.grouped + 2) * g_.head_size});
+}
+
+Matrix ContextRing::query(BufferId qkv, std::uint64_t j) const { return column(qkv, j); }
+
+Matrix ContextRing::own(BufferId qkv, Part part) const {
+  return column(qkv, g_.grouped + (part == Part::key ? 0 : 1));
+}
+
+Matrix ContextRing::scores_of(BufferId scores, int block, std::uint64_t j) const {
+  const std::uint64_t head = g_.sequence * g_.whole_sequence;
+  return matrix(builder_.whole(scores),
+                {.rows = g_.sequence,
+                 .columns = g_.sequence,
+                 .row_stride = g_.whole_sequence,
+                 .offset = j * head + static_cast<std::uint64_t>(block) * g_.sequence,
+                 .batch = batch(),
+                 .batch_stride = g_.grouped * head});
+}
+
+Matrix ContextRing::context_of(BufferId context, std::uint64_t j) const {
+  return matrix(builder_.whole(context), {.rows = g_.sequence,
+                                          .columns = g_.head_size,
+                                          .row_stride = g_.microbatch * g_.context,
+                                          .offset = j * g_.head_size,
+                                          .batch = batch(),
+                                          .batch_stride = g_.grouped * g_.head_size});
+}
+
+void ContextRing::emit(program::Gemm gemm) {
+  gemm.batch = extent(batch());
+  gemm.mode = types_.mode;
+  builder_.emit(0, gemm);
+}
+
+template <class RowsOf>
+void ContextRing::block_gradient(BufferId scores, int block, const RowsOf& rows, double scale,
+                                 BufferId arrived, const Matrix& gradient) {
+  for (std::uint64_t j = 0; j < g_.grouped; ++j) {  // they share keys and values
+    const bool starts = j == 0 && arrived == program::no_buffer;
+    emit({.m = extent(g_.sequence),
+          .n = extent(g_.head_size),
+          .k = extent(g_.sequence),
+          .transpose_a = Transpose::yes,
+          .alpha = scale,
+          .beta = starts ? 0.0 : 1.0,
+          .a = scores_of(scores, block, j),
+          .b = rows(j),
+          .c = j == 0 && !starts ? block_of(arrived) : gradient,
+          .d = gradient});
+  }
+}
+
+void ContextRing::scores(BufferId qkv, BufferId scores, double scale) {
+  BufferId block = pack(qkv, Part::key);
+  for (int i = 0; i < g_.cp; ++i) {
+    const BufferId following = next(block, i);
+    for (std::uint64_t j = 0; j < g_.grouped; ++j) {
+      emit({.m = extent(g_.sequence),
+            .n = extent(g_.sequence),
+            .k = extent(g_.head_size),
+            .transpose_b = Transpose::yes,
+            .alpha = scale,
+            .a = query(qkv, j),
+            .b = i == 0 ? own(qkv, Part::key) : block_of(block),
+            .d = scores_of(scores, i, j)});
+    }
+    builder_.release(block);
+    block = following;
+  }
+}
+
+void ContextRing::context(BufferId qkv, BufferId scores, BufferId context, double scale) {
+  BufferId block = pack(qkv, Part::value);
+  for (int i = 0; i < g_.cp; ++i) {
+    const BufferId following = next(block, i);
+    for (std::uint64_t j = 0; j < g_.grouped; ++j) {
+      emit({.m = extent(g_.sequence),
+            .n = extent(g_.head_size),
+            .k = extent(g_.sequence),
+            .alpha = scale,
+            .beta = i == 0 ? 0.0 : 1.0,
+            .a = scores_of(scores, i, j),
+            .b = i == 0 ? own(qkv, Part::value) : block_of(block),
+            .c = context_of(context, j),
+            .d = context_of(context, j)});
+    }
+    builder_.release(block);
+    block = following;
+  }
+}
+
+BufferId ContextRing::score_gradients(BufferId qkv, BufferId scores, BufferId d_context,
+                                      BufferId d_scores, double scale) {
+  BufferId block = pack(qkv, Part::value), arrived = program::no_buffer;
+  for (int i = 0; i < g_.cp; ++i) {
+    const BufferId following = next(block, i);
+    if (i > 0) {  // one's own comes last: its sum ends here
+      const BufferId sum = new_block();
+      block_gradient(
+          scores, i, [&](std::uint64_t j) { return context_of(d_context, j); }, scale, arrived,
+          block_of(sum));
+      if (arrived != program::no_buffer) builder_.release(arrived);
+      arrived = pass_on(sum);
+      builder_.release(sum);
+    }
+    for (std::uint64_t j = 0; j < g_.grouped; ++j) {  // while the sum travels
+      emit({.m = extent(g_.sequence),
+            .n = extent(g_.sequence),
+            .k = extent(g_.head_size),
+            .transpose_b = Transpose::yes,
+            .alpha = scale,
+            .a = context_of(d_context, j),
+            .b = i == 0 ? own(qkv, Part::value) : block_of(block),
+            .d = scores_of(d_scores, i, j)});
+    }
+    builder_.release(block);
+    block = following;
+  }
+  return arrived;
+}
+
+void ContextRing::gradients(const Backward& of) {
+  BufferId block = pack(of.qkv, Part::key), arrived = program::no_buffer;
+  const auto queries = [&](std::uint64_t j) { return query(of.qkv, j); };
+  for (int i = 0; i < g_.cp; ++i) {
+    const BufferId following = next(block, i);
+    if (i > 0) {
+      const BufferId sum = new_block();
+      block_gradient(of.d_scores, i, queries, of.score_scale, arrived, block_of(sum));
+      if (arrived != program::no_buffer) builder_.release(arrived);
+      arrived = pass_on(sum);
+      builder_.release(sum);
+    }
+    for (std::uint64_t j = 0; j < g_.grouped; ++j) {
+      emit({.m = extent(g_.sequence),
+            .n = extent(g_.head_size),
+            .k = extent(g_.sequence),
+            .alpha = of.score_scale,
+            .beta = i == 0 ? 0.0 : 1.0,
+            .a = scores_of(of.d_scores, i, j),
+            .b = i == 0 ? own(of.qkv, Part::key) : block_of(block),
+            .c = query(of.d_qkv, j),
+            .d = query(of.d_qkv, j)});
+    }
+    if (i == 0) {  // the sum of the values' gradient has arrived under the products above
+      block_gradient(
+          of.scores, 0, [&](std::uint64_t j) { return context_of(of.d_context, j); },
+          of.context_scale, of.arrived_values, own(of.d_qkv, Part::value));
+      builder_.release(of.arrived_values);
+    }
+    builder_.release(block);
+    block = following;
+  }
+  block_gradient(of.d_scores, 0, queries, of.score_scale, arrived, own(of.d_qkv, Part::key));
+  builder_.release(arrived);
+}
+
+}  // namespace isoscale::workloads::stack

@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "workloads/stack/option_groups.hpp"
+
+namespace isoscale::workloads::stack {
+
+std::vector<OptionSpec> layer_options() {
+  return {
+      OptionSpec{.key = "elementwise",
+                 .default_value = "off",
+                 .choices = {"on", "off"},
+                 .help =
+                     "norms before attention and MLP, softmax of the scores, and gelu or swiglu, "
+                     "as ops bound by memory"},
+      OptionSpec{.key = "recompute",
+                 .default_value = "none",
+                 .choices = {"none", "selective", "full"},
+                 .help = "what a layer computes again for backward instead of keeping it: nothing, "
+                         "scores and what elementwise ops make of them, or all but its input"},
+  };
+}
+
+}  // namespace isoscale::workloads::stack

@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "workloads/stack/pipeline.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "workloads/stack/options.hpp"
+
+namespace isoscale::workloads::stack {
+namespace {
+
+constexpr int most_stages_named = 4096;
+
+Schedule schedule_of(const OptionReader& options) {
+  const std::string name = options.text("schedule");
+  const auto table = schedule_table();
+  return std::ranges::find(table, std::string_view{name}, &ScheduleRow::name)->schedule;
+}
+
+/// "7,8,8,7".
+std::vector<int> named_layers(const std::string& text) {
+  std::vector<int> layers;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string part = text.substr(begin, end - begin);
+    const bool is_number = !part.empty() && part.size() < 7 &&
+                           part.find_first_not_of("0123456789") == std::string::npos;
+    if (!is_number || std::stoi(part) < 1 || layers.size() == most_stages_named) {
+      throw base::UsageError(fmt::format(
+          "stage_layers={}: equal, nearest, or the layers of each stage, at least 1, like 7,8,8,7",
+          base::quoted(text)));
+    }
+    layers.push_back(std::stoi(part));
+    begin = end + 1;
+  }
+  return layers;
+}
+
+/// As even as can be, the first ones larger.
+std::vector<int> nearest_layers(int layers, int stages) {
+  std::vector<int> result(static_cast<std::size_t>(stages), layers / stages);
+  for (int s = 0; s < layers % stages; ++s) ++result[static_cast<std::size_t>(s)];
+  return result;
+}
+
+bool names_layers(const OptionReader& options) {
+  return !options.is("stage_layers", "equal") && !options.is("stage_layers", "nearest");
+}
+
+void require_layers(const Request& request, const Pipeline& pipeline, const OptionReader& options) {
+  const int stages = pipeline.virtual_stages(), layers = request.model.layers;
+  const std::string what = pipeline.chunks > 1
+                               ? fmt::format("pp={} x v={}", pipeline.stages, pipeline.chunks)
+                               : fmt::format("pp={}", pipeline.stages);
+  const int sum = std::accumulate(pipeline.layers.begin(), pipeline.layers.end(), 0);
+  if (names_layers(options) && pipeline.stages > 1) {
+    if (static_cast<int>(pipeline.layers.size()) == stages && sum == layers) return;
+    throw base::UsageError(
+        fmt::format("stage_layers={} names {} stages with {} layers; {} has {} stages, the model "
+                    "{} layers; use "
+                    "stage_layers={}",
+                    options.text("stage_layers"), pipeline.layers.size(), sum, what, stages, layers,
+                    fmt::join(nearest_layers(layers, stages), ",")));
+  }
+  if (layers < stages) {
+    throw base::UsageError(
+        fmt::format("{} makes {} stages of {} layers; use {} or fewer", what, stages, layers,
+                    pipeline.chunks > 1 ? fmt::format("v={}", std::max(1, layers / pipeline.stages))
+                                        : fmt::format("pp={}", layers)));
+  }
+  if (layers % stages == 0 || options.is("stage_layers", "nearest")) return;
+  if (layers % pipeline.stages != 0) {
+    int fits = pipeline.stages;
+    while (layers % fits != 0) --fits;
+    throw base::UsageError(
+        fmt::format("pp={} does not divide the {} layers; use pp={}, or stage_layers=nearest",
+                    pipeline.stages, layers, fits));
+  }
+  int v = pipeline.chunks;
+  while (layers % (pipeline.stages * v) != 0) --v;  // pp alone divides them: limits say so
+  throw base::UsageError(fmt::format(
+      "v={} does not divide the {} layers of a stage; use v={}, or stage_layers=nearest",
+      pipeline.chunks, layers / pipeline.stages, v));
+}
+
+std::vector<int> small_stages(const Request& request) {
+  std::vector<int> stages = pipeline_of(request).layers;
+  const int least = std::ranges::min(stages), most = std::ranges::max(stages);
+  for (int& layers : stages) layers = layers == least && least < most ? 1 : std::min(2, most);
+  return stages;
+}
+
+}  // namespace
+
+Pipeline pipeline_of(const Request& request) {
+  const OptionReader options{option_table(), request.options};
+  Pipeline pipeline{.schedule = schedule_of(options),
+                    .stages = request.mesh.pp,
+                    .chunks = 1,
+                    .microbatches = static_cast<int>(options.integer("microbatches"))};
+  if (pipeline.schedule == Schedule::interleaved && pipeline.stages > 1) {
+    pipeline.chunks = static_cast<int>(options.integer("v"));
+  }
+  const bool is_named = names_layers(options) && pipeline.stages > 1;
+  pipeline.layers = is_named ? named_layers(options.text("stage_layers"))
+                             : nearest_layers(request.model.layers, pipeline.virtual_stages());
+  return pipeline;
+}
+
+std::vector<mesh::Constraint> pipeline_limits(const Request& base) {
+  const OptionReader options{option_table(), base.options};
+  if (!options.is("stage_layers", "equal")) return {};
+  return {{mesh::Axis::pp, base.model.layers, "layers"}};
+}
+
+void require_pipeline(const Request& scaled) {
+  const OptionReader options{option_table(), scaled.options};
+  if (names_layers(options)) static_cast<void>(named_layers(options.text("stage_layers")));
+  if (scaled.mesh.pp == 1) return;
+  const Pipeline pipeline = pipeline_of(scaled);
+  const int p = pipeline.stages, m = pipeline.microbatches;
+  if (pipeline.schedule == Schedule::interleaved && m % p != 0) {
+    throw base::UsageError(fmt::format(
+        "schedule=interleaved takes microbatches in turns of pp={}; microbatches={} does not "
+        "divide "
+        "by it: use {}",
+        p, m, m < p ? fmt::format("{}", p) : fmt::format("{} or {}", m / p * p, (m / p + 1) * p)));
+  }
+  if (pipeline.schedule == Schedule::zb_h1 && m == 1) {
+    throw base::UsageError(
+        fmt::format("schedule=zb-h1 with one microbatch has nothing to fill the bubble with; use "
+                    "microbatches={} or more, or schedule=1f1b",
+                    p));
+  }
+  require_layers(scaled, pipeline, options);
+  if (options.is("handover", "scattered")) {
+    const long long rows = options.integer("microbatch") * (scaled.model.sequence / scaled.mesh.cp);
+    if (rows % scaled.mesh.tp != 0) {
+      throw base::UsageError(fmt::format(
+          "handover=scattered gives each of tp={} ranks a part of sequence x microbatch = {} rows, "
+          "which it does not divide; use microbatch={}, or handover=whole",
+          scaled.mesh.tp, rows, scaled.mesh.tp));
+    }
+  }
+}
+
+std::string small_stage_layers(const Request& request) {
+  const OptionReader options{option_table(), request.options};
+  if (!names_layers(options) || request.mesh.pp == 1) return options.text("stage_layers");
+  return fmt::format("{}", fmt::join(small_stages(request), ","));
+}
+
+int small_layers(const Request& request) {
+  const std::vector<int> stages = small_stages(request);
+  return std::accumulate(stages.begin(), stages.end(), 0);
+}
+
+}  // namespace isoscale::workloads::stack

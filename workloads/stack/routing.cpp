@@ -1,0 +1,217 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "workloads/stack/routing.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "program/fill.hpp"
+#include "workloads/options.hpp"
+#include "workloads/stack/options.hpp"
+#include "workloads/stack/parameters.hpp"
+
+namespace isoscale::workloads::stack {
+namespace {
+
+/// A sequence of draws of its own for each key.
+class Draws {
+ public:
+  explicit Draws(std::uint64_t key) : word_(program::fill_origin(key)) {}
+
+  std::uint64_t word() { return program::scatter_bits(word_ += 0x9e3779b97f4a7c15ULL); }
+  /// Uniform in 0 ... 1, 1 excluded.
+  double fraction() { return static_cast<double>(word() >> 11U) * 0x1p-53; }
+  /// Uniform in 0 ... count - 1, to within count / 2^32.
+  std::uint64_t below(std::uint64_t count) { return ((word() >> 32U) * count) >> 32U; }
+
+ private:
+  std::uint64_t word_;
+};
+
+std::uint64_t key_of(const Routing& routing, int layer, std::uint64_t sample) {
+  const std::uint64_t of_layer = program::scatter_bits(fill_key(routing.seed, "routing") +
+                                                       static_cast<std::uint64_t>(layer) + 1);
+  return program::scatter_bits(of_layer + sample + 1);
+}
+
+std::vector<std::uint32_t> shuffled(std::uint64_t count, Draws& draws) {
+  std::vector<std::uint32_t> order(count);
+  std::iota(order.begin(), order.end(), 0U);
+  for (std::uint64_t i = count; i > 1; --i) std::swap(order[i - 1], order[draws.below(i)]);
+  return order;
+}
+
+/// Places in a random order of the positions take the experts in turn.
+std::vector<std::uint32_t> deal(const Routing& routing, Draws draws) {
+  std::vector<std::uint32_t> experts(routing.sequence * routing.topk);
+  const std::vector<std::uint32_t> order = shuffled(routing.sequence, draws);
+  const std::uint64_t first = draws.below(routing.experts);
+  for (std::uint64_t position = 0; position < routing.sequence; ++position) {
+    for (std::uint32_t k = 0; k < routing.topk; ++k) {
+      const std::uint64_t turn = first + std::uint64_t{order[position]} * routing.topk + k;
+      experts[position * routing.topk + k] = static_cast<std::uint32_t>(turn % routing.experts);
+    }
+  }
+  return experts;
+}
+
+/// Draws experts by popularity, each token's without repetition.
+class Popularity {
+ public:
+  Popularity(const Routing& routing, int layer) {
+    Draws draws{key_of(routing, layer, ~std::uint64_t{0})};
+    expert_of_rank_ = shuffled(routing.experts, draws);  // each layer has popular ones of its own
+    double sum = 0;
+    for (std::uint32_t r = 0; r < routing.experts; ++r) {
+      sum += std::pow(r + 1.0, -routing.exponent);
+      sums_.push_back(sum);
+    }
+  }
+
+  void draw(Draws& draws, std::uint32_t* experts, std::uint32_t count) const {
+    std::vector<std::uint32_t> ranks;
+    while (ranks.size() < count) {
+      std::uint32_t rank = any(draws);
+      for (int again = 0; again < most_tries && std::ranges::count(ranks, rank) > 0; ++again) {
+        rank = any(draws);
+      }
+      if (std::ranges::count(ranks, rank) > 0) rank = other_than(ranks, draws);
+      experts[ranks.size()] = expert_of_rank_[rank];
+      ranks.push_back(rank);
+    }
+  }
+
+ private:
+  static constexpr int most_tries = 8;
+
+  [[nodiscard]] std::uint32_t any(Draws& draws) const {
+    const auto found = std::ranges::upper_bound(sums_, draws.fraction() * sums_.back());
+    const auto rank = static_cast<std::uint32_t>(found - sums_.begin());
+    return std::min(rank, static_cast<std::uint32_t>(sums_.size() - 1));
+  }
+  [[nodiscard]] double weight(std::uint32_t rank) const {
+    return rank == 0 ? sums_[0] : sums_[rank] - sums_[rank - 1];
+  }
+  /// What drawing until the rank is a new one would give, at once.
+  [[nodiscard]] std::uint32_t other_than(const std::vector<std::uint32_t>& taken,
+                                         Draws& draws) const {
+    const auto is_free = [&](std::uint32_t rank) { return std::ranges::count(taken, rank) == 0; };
+    const auto count = static_cast<std::uint32_t>(sums_.size());
+    double left = 0;
+    for (std::uint32_t rank = 0; rank < count; ++rank) left += is_free(rank) ? weight(rank) : 0;
+    left *= draws.fraction();
+    std::uint32_t last = 0;
+    for (std::uint32_t rank = 0; rank < count; ++rank) {
+      if (!is_free(rank)) continue;
+      last = rank;
+      left -= weight(rank);
+      if (left < 0) break;
+    }
+    return last;
+  }
+
+  std::vector<std::uint32_t> expert_of_rank_;
+  std::vector<double> sums_;
+};
+
+}  // namespace
+
+double capacity_factor(std::string_view text) {
+  if (text == "none" || text == "0") return 0;
+  double value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  const std::string_view unit{rest, static_cast<std::size_t>(end - rest)};
+  if (unit == "%") value /= 100;
+  constexpr double most = 1e6;
+  if (error == std::errc{} && (unit.empty() || unit == "%") && value > 0 && value <= most) {
+    return value;
+  }
+  throw base::UsageError(fmt::format(
+      "capacity={}: none, or how many times the even share an expert takes, like 1.25 or 125%",
+      base::quoted(text)));
+}
+
+Routing routing_of(const Request& request) {
+  const OptionReader options{option_table(), request.options};
+  Routing routing{.experts = static_cast<std::uint32_t>(options.integer("experts")),
+                  .topk = static_cast<std::uint32_t>(options.integer("topk")),
+                  .sequence = static_cast<std::uint64_t>(request.model.sequence),
+                  .exponent = static_cast<double>(options.integer("skew")) / 100,
+                  .seed = request.seed};
+  const double factor = capacity_factor(options.text("capacity"));
+  if (factor > 0 && routing.has_experts()) {
+    const double share = static_cast<double>(routing.sequence) * routing.topk / routing.experts;
+    routing.capacity = static_cast<std::uint64_t>(std::max(1.0, std::ceil(factor * share - 1e-9)));
+  }
+  return routing;
+}
+
+std::vector<std::uint32_t> route(const Routing& routing, int layer, std::uint64_t sample) {
+  Draws draws{key_of(routing, layer, sample)};
+  std::vector<std::uint32_t> experts;
+  if (routing.exponent == 0) {
+    experts = deal(routing, draws);
+  } else {
+    experts.resize(routing.sequence * routing.topk);
+    const Popularity popularity{routing, layer};
+    for (std::uint64_t position = 0; position < routing.sequence; ++position) {
+      popularity.draw(draws, experts.data() + position * routing.topk, routing.topk);
+    }
+  }
+  if (routing.capacity == 0) return experts;
+  std::vector<std::uint64_t> taken(routing.experts);
+  for (std::uint32_t& expert : experts) {
+    if (taken[expert]++ >= routing.capacity) expert = no_expert;
+  }
+  return experts;
+}
+
+RouteStats route_stats(const Request& request) {
+  const Routing routing = routing_of(request);
+  RouteStats stats;
+  if (!routing.has_experts()) return stats;
+  const OptionReader options{option_table(), request.options};
+  const auto samples = static_cast<std::uint64_t>(options.integer("batch"));
+  const auto ep = static_cast<std::uint64_t>(request.mesh.ep);
+  const std::uint64_t microbatch = static_cast<std::uint64_t>(options.integer("microbatch"));
+  const std::uint64_t of_rank =
+      microbatch * static_cast<std::uint64_t>(options.integer("microbatches"));
+  const std::uint64_t local = routing.experts / ep;
+  std::uint64_t multiplied = 0, most = 0;
+  for (int layer = 0; layer < request.model.layers; ++layer) {
+    // Samples are numbered [dp][ep][microbatch]; an expert's rank has those of its dp coordinate.
+    std::vector<std::uint64_t> rows(ep);
+    for (std::uint64_t sample = 0; sample < samples; ++sample) {
+      if (sample % (of_rank * ep) == 0) std::ranges::fill(rows, 0);
+      for (const std::uint32_t expert : route(routing, layer, sample)) {
+        ++stats.routed;
+        if (expert == no_expert) {
+          ++stats.dropped;
+        } else {
+          most = std::max(most, ++rows[expert / local]);
+          ++multiplied;
+        }
+      }
+    }
+  }
+  const std::uint64_t groups = samples / of_rank * static_cast<std::uint64_t>(request.model.layers);
+  if (multiplied > 0) {
+    stats.imbalance =
+        static_cast<double>(most) * static_cast<double>(groups) / static_cast<double>(multiplied);
+  }
+  if (options.is("expert_batch", "padded")) {
+    const std::uint64_t room = routing.capacity * routing.experts * samples *
+                               static_cast<std::uint64_t>(request.model.layers * request.mesh.cp);
+    stats.padded = room - multiplied;
+  }
+  return stats;
+}
+
+}  // namespace isoscale::workloads::stack

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "program/builder.hpp"
+#include "workloads/stack/geometry.hpp"
+#include "workloads/stack/parameters.hpp"
+#include "workloads/stack/slots.hpp"
+
+namespace isoscale::workloads::stack {
+
+/// One pass of a microbatch through a layer that reads its weights.
+struct WeightUse {
+  int layer = 0;  ///< of the stage; Weights::vocabulary = the output projection
+  program::Place place{};
+  std::size_t action = 0;  ///< of the schedule: passes of one follow each other at once
+};
+
+/// All uses of a stage's weights in one step, in the order of its schedule.
+[[nodiscard]] std::vector<WeightUse> weight_uses(const Geometry& geometry);
+
+/// Makes the weights of a layer ready before each of its passes and lets them go after it: resident
+/// ones always are, sharded ones (zero=3) are gathered over dp, bucket by bucket, those in host
+/// memory (offload=weights) are copied to the device, or where it is managed told to move there,
+/// layer by layer; `prefetch` buckets or layers ahead, on a stream of their own.
+class Weights {
+ public:
+  static constexpr int vocabulary = -1;
+
+  Weights(program::Builder& builder, const Geometry& geometry, const Parameters& parameters);
+
+  /// The next use is this layer's: fetches what is not there yet, and what comes after it.
+  void before(int layer);
+  /// That use has been written.
+  void after();
+  /// Where the weights of the layer in use are.
+  [[nodiscard]] program::Slice of(int layer, Tensor tensor) const;
+  [[nodiscard]] program::Slice of_vocabulary() const;
+
+ private:
+  /// One stay of a unit on the device, over consecutive uses of one action.
+  struct Stay {
+    std::size_t unit = 0, first_use = 0, last_use = 0;
+    program::BufferId slot = program::no_buffer;
+  };
+  void cut_units(const Geometry& geometry);
+  void plan_stays();
+  [[nodiscard]] std::vector<std::size_t> units_of(int layer) const;
+  void fetch(Stay& stay);
+  [[nodiscard]] program::Slice held(const program::Slice& weight) const;
+
+  program::Builder& builder_;
+  const Parameters& parameters_;
+  bool resident_;
+  std::vector<WeightUse> uses_;
+  std::vector<Range> units_;       ///< what is fetched at once
+  std::vector<Stay> stays_;        ///< in the order in which they begin
+  std::vector<std::size_t> here_;  ///< stays that have begun and not ended
+  Slots slots_;
+  program::StreamId stream_ = 0;
+  std::size_t use_ = 0;                   ///< the present one, or the next
+  std::size_t needed_ = 0, fetched_ = 0;  ///< stays that have to have begun, and that have
+};
+
+}  // namespace isoscale::workloads::stack
