@@ -7,13 +7,12 @@
 #include <string>
 
 #include "analysis/render/cells.hpp"
+#include "analysis/render/json_values.hpp"
 
 namespace isoscale::analysis {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json number_or_null(const std::optional<double>& number) { return number ? Json(*number) : Json{}; }
 
 Json located_json(const std::optional<Located>& at) {
   if (!at) return {};

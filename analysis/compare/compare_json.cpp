@@ -15,6 +15,7 @@
 #include "analysis/compare/sentences.hpp"
 #include "analysis/compare/unlike_lines.hpp"
 #include "analysis/index/index.hpp"
+#include "analysis/render/json_values.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -23,13 +24,6 @@ using Json = nlohmann::ordered_json;
 
 /// Of this format. Keys are only ever added; a change of meaning raises the major.
 constexpr std::string_view schema_version = "1.0";
-
-template <class Number>
-Json number_or_null(const std::optional<Number>& number) {
-  return number ? Json(*number) : Json{};
-}
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json{} : Json(text); }
 
 Json normalised_json(const Normalised& at) {
   return {{"value", number_or_null(at.value)},

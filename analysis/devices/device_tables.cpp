@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "analysis/render/json_values.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "units/text.hpp"
 
@@ -43,8 +44,6 @@ std::string title_of(const Curve& curve) {
   }
   return "";
 }
-
-Json number_or_null(const std::optional<double>& number) { return number ? Json(*number) : Json{}; }
 
 }  // namespace
 

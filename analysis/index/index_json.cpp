@@ -7,13 +7,12 @@
 #include <string>
 #include <vector>
 
+#include "analysis/render/json_values.hpp"
+
 namespace isoscale::analysis {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json number_or_null(const auto& number) { return number ? Json(*number) : Json{}; }
-Json text_or_null(const std::string& text) { return text.empty() ? Json{} : Json(text); }
 
 Json experiment_json(const IndexExperiment& of) {
   const Experiment& experiment = of.experiment;

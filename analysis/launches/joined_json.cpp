@@ -9,13 +9,12 @@
 #include <string>
 
 #include "analysis/causes/causes_json.hpp"
+#include "analysis/render/json_values.hpp"
 
 namespace isoscale::analysis {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json number_or_null(const auto& number) { return number ? Json(*number) : Json{}; }
 
 /// Of steps inside a launch, or of launches: `samples` is how many.
 Json time_json(const std::optional<Estimate>& time, const char* samples) {

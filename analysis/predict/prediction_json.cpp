@@ -7,6 +7,7 @@
 
 #include "analysis/predict/prediction_render.hpp"
 #include "analysis/render/cells.hpp"
+#include "analysis/render/json_values.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -20,8 +21,6 @@ template <class Value>
 Json or_null(const std::optional<Value>& value) {
   return value ? Json(*value) : Json{};
 }
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json{} : Json(text); }
 
 Json mesh_json(const mesh::Shape& mesh) {
   return {{"dp", mesh.dp}, {"tp", mesh.tp}, {"pp", mesh.pp}, {"cp", mesh.cp}, {"ep", mesh.ep}};

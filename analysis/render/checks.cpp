@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/render/json_values.hpp"
 #include "analysis/render/text_escape.hpp"
 
 namespace isoscale::analysis {
@@ -21,8 +22,6 @@ using system::CheckResult;
 using system::Verdict;
 
 constexpr std::string_view schema_version = "1.0";
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json{} : Json(text); }
 
 /// "c1, GPU 3: what", without what there is not.
 std::string subject(const CheckResult& result) {

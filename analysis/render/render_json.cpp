@@ -16,6 +16,7 @@
 #include "analysis/launches/joined_json.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/checks.hpp"
+#include "analysis/render/json_values.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/rows/infer.hpp"
 #include "analysis/rows/rows_json.hpp"
@@ -28,13 +29,6 @@ using Json = nlohmann::ordered_json;
 /// Of this format, not of run files. Keys are only ever added; a change of meaning raises the
 /// major.
 constexpr std::string_view schema_version = "1.2";
-
-Json text_or_null(const std::string& text) { return text.empty() ? Json{} : Json(text); }
-
-template <class Number>
-Json number_or_null(const std::optional<Number>& number) {
-  return number ? Json(*number) : Json{};
-}
 
 Json step_time_json(const PointReport& point) {
   const auto& time = point.step_time;

@@ -3,11 +3,10 @@
 
 // Inference in the reports for programs: JSON and CSV.
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "analysis/render/json_values.hpp"
 #include "analysis/rows/infer.hpp"
 
 namespace isoscale::analysis {
@@ -15,27 +14,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number(std::optional<double> value) {
-  return value && std::isfinite(*value) ? Json(*value) : Json{};
-}
-
-/// What counts things is a whole number.
-Json count(std::optional<double> value) {
-  constexpr double most = 9e15;
-  if (!value || !std::isfinite(*value) || std::abs(*value) > most) return {};
-  if (*value != std::floor(*value)) return *value;
-  return static_cast<std::int64_t>(*value);
-}
-
-Json text(const std::string& value) { return value.empty() ? Json{} : Json(value); }
-
 Json time_json(const std::optional<Estimate>& time) {
   const auto of = [&](double Estimate::*member) {
-    return number(time ? std::optional{*time.*member} : std::nullopt);
+    return number_or_null(time ? std::optional{*time.*member} : std::nullopt);
   };
   return {{"median", of(&Estimate::median)},
-          {"lower", number(time ? time->lower : std::nullopt)},
-          {"upper", number(time ? time->upper : std::nullopt)},
+          {"lower", number_or_null(time ? time->lower : std::nullopt)},
+          {"upper", number_or_null(time ? time->upper : std::nullopt)},
           {"min", of(&Estimate::minimum)},
           {"max", of(&Estimate::maximum)},
           {"plays", time ? time->samples : 0}};
@@ -53,27 +38,27 @@ std::string status_of(const Inference& at) {
 
 Json inference_json(const Inference& at) {
   const auto of = [&](const results::RowData* row, const char* key) {
-    return count(row == nullptr ? std::nullopt : number_of(*row, key));
+    return count_or_null(row == nullptr ? std::nullopt : number_of(*row, key));
   };
   return {{"op", "infer"},
-          {"dtype", text(at.dtype)},
-          {"batch", count(at.batch)},
-          {"prompt", count(at.prompt)},
-          {"output", count(at.output)},
-          {"replicas", count(at.replicas)},
+          {"dtype", text_or_null(at.dtype)},
+          {"batch", count_or_null(at.batch)},
+          {"prompt", count_or_null(at.prompt)},
+          {"output", count_or_null(at.output)},
+          {"replicas", count_or_null(at.replicas)},
           {"groups", of(at.decode, "groups")},
           {"ttft", time_json(at.ttft)},
           {"tpot", time_json(at.tpot)},
-          {"tokens_per_second", number(at.tokens_per_second)},
-          {"tokens_per_second_per_rank", number(at.tokens_per_second_per_rank)},
-          {"cache_bytes", count(at.cache_bytes)},
+          {"tokens_per_second", number_or_null(at.tokens_per_second)},
+          {"tokens_per_second_per_rank", number_or_null(at.tokens_per_second_per_rank)},
+          {"cache_bytes", count_or_null(at.cache_bytes)},
           {"prefill_flop", of(at.prefill, "flop")},
           {"decode_flop", of(at.decode, "flop")},
           {"decode_position", of(at.decode, "position")},
           {"decode_tokens", of(at.decode, "tokens")},
           {"on_frontier", at.on_frontier},
           {"status", status_of(at)},
-          {"reason", text(at.failure)}};
+          {"reason", text_or_null(at.failure)}};
 }
 
 }  // namespace

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/rows/rows_json.hpp"
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "analysis/render/json_values.hpp"
 #include "analysis/rows/serve.hpp"
 
 namespace isoscale::analysis {
@@ -15,31 +15,17 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number(std::optional<double> value) {
-  return value && std::isfinite(*value) ? Json(*value) : Json{};
-}
-
-/// What counts things is a whole number.
-Json count(std::optional<double> value) {
-  constexpr double most = 9e15;
-  if (!value || !std::isfinite(*value) || std::abs(*value) > most) return {};
-  if (*value != std::floor(*value)) return *value;
-  return static_cast<std::int64_t>(*value);
-}
-
-Json text(const std::string& value) { return value.empty() ? Json{} : Json(value); }
-
 Json time_json(const RowReport& row) {
   const auto& time = row.time;
   const auto& p99 = row.p99;
-  return {{"median", number(time ? std::optional{time->median} : std::nullopt)},
-          {"lower", number(time ? time->lower : std::nullopt)},
-          {"upper", number(time ? time->upper : std::nullopt)},
-          {"min", number(time ? std::optional{time->minimum} : std::nullopt)},
-          {"max", number(time ? std::optional{time->maximum} : std::nullopt)},
-          {"p99", number(p99 ? std::optional{p99->value} : std::nullopt)},
-          {"p99_lower", number(p99 ? p99->lower : std::nullopt)},
-          {"p99_upper", number(p99 ? p99->upper : std::nullopt)},
+  return {{"median", number_or_null(time ? std::optional{time->median} : std::nullopt)},
+          {"lower", number_or_null(time ? time->lower : std::nullopt)},
+          {"upper", number_or_null(time ? time->upper : std::nullopt)},
+          {"min", number_or_null(time ? std::optional{time->minimum} : std::nullopt)},
+          {"max", number_or_null(time ? std::optional{time->maximum} : std::nullopt)},
+          {"p99", number_or_null(p99 ? std::optional{p99->value} : std::nullopt)},
+          {"p99_lower", number_or_null(p99 ? p99->lower : std::nullopt)},
+          {"p99_upper", number_or_null(p99 ? p99->upper : std::nullopt)},
           {"plays", time ? time->samples : 0},
           {"calls", row.data->calls},
           {"single_calls", row.data->call_times.size()}};
@@ -47,49 +33,51 @@ Json time_json(const RowReport& row) {
 
 Json collective_json(const RowReport& row) {
   const results::RowData& data = *row.data;
-  Json object{{"op", text_of(data, "op")}, {"dtype", text(text_of(data, "dtype"))}};
+  Json object{{"op", text_of(data, "op")}, {"dtype", text_or_null(text_of(data, "dtype"))}};
   const std::string in_place = text_of(data, "in_place");
   object["in_place"] = in_place.empty() ? Json{} : Json(in_place == "yes");
-  for (const char* key : {"bytes", "count"}) object[key] = count(number_of(data, key));
+  for (const char* key : {"bytes", "count"}) object[key] = count_or_null(number_of(data, key));
   object["time"] = time_json(row);
-  object["algbw"] = number(row.algbw);
-  object["busbw"] = number(row.busbw);
+  object["algbw"] = number_or_null(row.algbw);
+  object["busbw"] = number_or_null(row.busbw);
   object["wrong"] = data.wrong ? Json(*data.wrong) : Json{};
   for (const char* key : {"reduction", "implementation", "axis", "groups", "algorithm", "protocol",
                           "registration", "class"}) {
-    object[key] = text(text_of(data, key));
+    object[key] = text_or_null(text_of(data, key));
   }
-  for (const char* key : {"root", "members"}) object[key] = count(number_of(data, key));
-  object["estimate"] = number(number_of(data, "estimate"));
+  for (const char* key : {"root", "members"}) object[key] = count_or_null(number_of(data, key));
+  object["estimate"] = number_or_null(number_of(data, "estimate"));
   return object;
 }
 
 Json gemm_json(const RowReport& row) {
   const results::RowData& data = *row.data;
   Json object{{"op", "gemm"}};
-  for (const char* key : {"m", "n", "k", "batch"}) object[key] = count(number_of(data, key));
+  for (const char* key : {"m", "n", "k", "batch"})
+    object[key] = count_or_null(number_of(data, key));
   object["time"] = time_json(row);
-  object["flops"] = number(row.flops);
-  for (const char* key : {"dtype", "cache", "origin"}) object[key] = text(text_of(data, key));
-  object["flop"] = number(number_of(data, "flop"));
-  object["of_ceiling"] = number(row.of_ceiling);
-  object["of_peak"] = number(row.of_peak);
+  object["flops"] = number_or_null(row.flops);
+  for (const char* key : {"dtype", "cache", "origin"})
+    object[key] = text_or_null(text_of(data, key));
+  object["flop"] = number_or_null(number_of(data, "flop"));
+  object["of_ceiling"] = number_or_null(row.of_ceiling);
+  object["of_peak"] = number_or_null(row.of_peak);
   return object;
 }
 
 Json moved_json(const RowReport& row) {
   const results::RowData& data = *row.data;
-  Json object{{"op", text_of(data, "op")}, {"kind", text(text_of(data, "kind"))}};
-  object["bytes"] = count(number_of(data, "bytes"));
-  object["bandwidth"] = number(row.bandwidth);
+  Json object{{"op", text_of(data, "op")}, {"kind", text_or_null(text_of(data, "kind"))}};
+  object["bytes"] = count_or_null(number_of(data, "bytes"));
+  object["bandwidth"] = number_or_null(row.bandwidth);
   object["time"] = time_json(row);
   if (text_of(data, "op") == "memory") {
-    object["together"] = text(text_of(data, "together"));
+    object["together"] = text_or_null(text_of(data, "together"));
     const auto node = number_of(data, "numa");
-    object["numa"] = node && *node >= 0 ? count(node) : Json{};
-    object["of_peak"] = number(row.of_memory_peak);
+    object["numa"] = node && *node >= 0 ? count_or_null(node) : Json{};
+    object["of_peak"] = number_or_null(row.of_memory_peak);
   } else {
-    object["class"] = text(text_of(data, "class"));
+    object["class"] = text_or_null(text_of(data, "class"));
   }
   return object;
 }
@@ -98,7 +86,7 @@ Json moved_json(const RowReport& row) {
 Json other_json(const RowReport& row) {
   Json object = Json::object();
   for (const auto& [key, value] : row.data->text) object[key] = value;
-  for (const auto& [key, value] : row.data->number) object[key] = number(value);
+  for (const auto& [key, value] : row.data->number) object[key] = number_or_null(value);
   object["time"] = time_json(row);
   return object;
 }
@@ -107,30 +95,30 @@ Json pair_json(const PairReport& pair) {
   return {{"op", "p2p"},
           {"src", pair.src},
           {"dst", pair.dst},
-          {"class", text(pair.link_class)},
-          {"latency", number(pair.latency)},
-          {"bandwidth", number(pair.bandwidth)},
-          {"bidirectional", number(pair.bidirectional)},
+          {"class", text_or_null(pair.link_class)},
+          {"latency", number_or_null(pair.latency)},
+          {"bandwidth", number_or_null(pair.bandwidth)},
+          {"bidirectional", number_or_null(pair.bidirectional)},
           {"status", pair.failure.empty() ? "ok" : "failed"},
-          {"reason", text(pair.failure)}};
+          {"reason", text_or_null(pair.failure)}};
 }
 
 Json overlap_json(const OverlapReport& at) {
   return {{"op", "overlap"},
-          {"collective", text(at.collective)},
-          {"dtype", text(at.dtype)},
-          {"bytes", count(at.bytes)},
-          {"m", count(at.m)},
-          {"n", count(at.n)},
-          {"k", count(at.k)},
-          {"gemm_alone", number(at.gemm)},
-          {"collective_alone", number(at.communication)},
-          {"together", number(at.together)},
-          {"gemm_slowdown", number(at.gemm_slowdown)},
-          {"collective_slowdown", number(at.communication_slowdown)},
-          {"hidden", number(at.hidden)},
+          {"collective", text_or_null(at.collective)},
+          {"dtype", text_or_null(at.dtype)},
+          {"bytes", count_or_null(at.bytes)},
+          {"m", count_or_null(at.m)},
+          {"n", count_or_null(at.n)},
+          {"k", count_or_null(at.k)},
+          {"gemm_alone", number_or_null(at.gemm)},
+          {"collective_alone", number_or_null(at.communication)},
+          {"together", number_or_null(at.together)},
+          {"gemm_slowdown", number_or_null(at.gemm_slowdown)},
+          {"collective_slowdown", number_or_null(at.communication_slowdown)},
+          {"hidden", number_or_null(at.hidden)},
           {"status", at.failure.empty() ? "ok" : "failed"},
-          {"reason", text(at.failure)}};
+          {"reason", text_or_null(at.failure)}};
 }
 
 bool is_merged(const results::RowData& row) {
@@ -152,7 +140,7 @@ Json rows_json(const BenchReport& bench) {
                   : op == "serve"                 ? serve_json(*row.data)
                                                   : other_json(row);
     object["status"] = results::name(row.data->status);
-    object["reason"] = text(row.data->reason);
+    object["reason"] = text_or_null(row.data->reason);
     rows.push_back(std::move(object));
   }
   for (const PairReport& pair : bench.pairs) rows.push_back(pair_json(pair));
@@ -167,10 +155,10 @@ Json slow_pairs_json(const BenchReport& bench) {
                      {"dst", at.dst},
                      {"from", at.from},
                      {"to", at.to},
-                     {"class", text(at.link_class)},
+                     {"class", text_or_null(at.link_class)},
                      {"quantity", at.quantity},
-                     {"value", number(at.value)},
-                     {"typical", number(at.typical)}});
+                     {"value", number_or_null(at.value)},
+                     {"typical", number_or_null(at.typical)}});
   }
   return pairs;
 }
@@ -180,10 +168,10 @@ Json link_shares_json(const PointReport& point) {
   for (const LinkShare& at : point.link_shares) {
     shares.push_back({{"op", at.op},
                       {"axes", at.axes},
-                      {"class", text(at.link_class)},
-                      {"alone", number(at.alone)},
-                      {"measured", number(at.measured)},
-                      {"share", number(at.share)}});
+                      {"class", text_or_null(at.link_class)},
+                      {"alone", number_or_null(at.alone)},
+                      {"measured", number_or_null(at.measured)},
+                      {"share", number_or_null(at.share)}});
   }
   return shares;
 }

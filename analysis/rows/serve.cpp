@@ -7,13 +7,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "analysis/render/cells.hpp"
+#include "analysis/render/json_values.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "analysis/rows/bench_tables.hpp"
 
@@ -29,22 +29,12 @@ constexpr std::array<const char*, 4> quantiles{"median", "p90", "p99", "max"};
 bool is_serve(const RowData& row) { return text_of(row, "op") == "serve"; }
 bool is_rate(const RowData& row) { return text_of(row, "part") == "rate"; }
 
-Json number(std::optional<double> value) {
-  return value && std::isfinite(*value) ? Json(*value) : Json{};
-}
-
 /// What counts things is a whole number.
 bool is_count(std::string_view key) {
   constexpr std::array<std::string_view, 13> counts{
       "prompt", "output",  "max_batch", "burst",   "replicas", "requests", "backlog",
       "tokens", "batches", "replica",   "request", "batch",    "filled"};
   return std::ranges::find(counts, key) != counts.end();
-}
-
-Json count(double value) {
-  constexpr double most = 9e15;
-  const bool is_whole = std::abs(value) < most && value == std::floor(value);
-  return is_whole ? Json(static_cast<std::int64_t>(value)) : number(value);
 }
 
 /// Numbers of seconds are stored under names that say so.
@@ -185,13 +175,14 @@ Json serve_json(const RowData& row) {
     if (key != "saturated" && key != "highest") object[key] = value;
   }
   for (const auto& [key, value] : row.number) {
-    if (!is_quantile(key)) object[name_of(key)] = is_count(key) ? count(value) : number(value);
+    if (!is_quantile(key))
+      object[name_of(key)] = is_count(key) ? count_or_null(value) : number_or_null(value);
   }
   if (!is_rate(row)) return object;
   for (const char* const time : times) {
     Json of_time = Json::object();
     for (const char* const quantile : quantiles) {
-      of_time[quantile] = number(seconds_of(row, fmt::format("{}_{}", time, quantile)));
+      of_time[quantile] = number_or_null(seconds_of(row, fmt::format("{}_{}", time, quantile)));
     }
     object[time] = std::move(of_time);
   }

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "executor/host/host.hpp"
@@ -62,14 +63,44 @@ inline std::vector<mesh::Shape> meshes_of(int ranks) {
   return meshes;
 }
 
+/// Chooses between the two levels of one factor after the other.
+class Levels {
+ public:
+  Levels(unsigned bits) : bits_(bits) {}
+  template <class Value>
+  Value operator()(Value zero, Value one) {
+    const bool is_one = (bits_ & 1U) != 0;
+    bits_ >>= 1U;
+    return is_one ? one : zero;
+  }
+
+ private:
+  unsigned bits_;  ///< of the factors that are left, next one lowest
+};
+
+/// The case of a request for `hybrid` on a mesh, with levels for what all cases have; none when the
+/// mesh does not divide the model.
+inline std::vector<TwinCase> twin_of(workloads::Request base, const mesh::Shape& mesh,
+                                     Levels& level) {
+  base.precision = level(workloads::Precision::f64, workloads::Precision::f32);
+  const auto streams = level(executor::HostStreams::threads, executor::HostStreams::folded);
+  const auto scaling = level(workloads::Scaling::strong, workloads::Scaling::weak);
+  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
+  if (mesh::violation(mesh, hybrid.limits(base, scaling))) return {};
+  TwinCase result{
+      .name = fmt::format("{} on {}, {}, {}, {}", base.model.name, mesh::to_string(mesh),
+                          workloads::name(base.precision), workloads::name(scaling),
+                          streams == executor::HostStreams::folded ? "folded" : "threads"),
+      .request = hybrid.scale(base, mesh, scaling),
+      .streams = streams};
+  for (const auto& [key, value] : base.options) result.name += fmt::format(" {}={}", key, value);
+  return {result};
+}
+
 /// The points of one mesh and model with these levels: none when the mesh does not divide the
 /// model.
 inline std::vector<TwinCase> twin_case(const mesh::Shape& mesh, const workloads::Model& model,
-                                       unsigned levels) {
-  unsigned next = 0;
-  const auto level = [&](const auto& zero, const auto& one) {
-    return ((levels >> next++) & 1U) == 0 ? zero : one;
-  };
+                                       Levels level) {
   workloads::Request base{.model = model};
   base.options = {{"microbatch", "2"},
                   {"microbatches", "24"},
@@ -79,20 +110,7 @@ inline std::vector<TwinCase> twin_case(const mesh::Shape& mesh, const workloads:
                   {"vocabulary", level("off", "on")},
                   {"optimizer", level("sgd", "adam")},
                   {"input", level("resident", "pinned")}};
-  base.precision = level(workloads::Precision::f64, workloads::Precision::f32);
-  const auto streams = level(executor::HostStreams::threads, executor::HostStreams::folded);
-  const auto scaling = level(workloads::Scaling::strong, workloads::Scaling::weak);
-
-  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
-  if (mesh::violation(mesh, hybrid.limits(base, scaling))) return {};
-  TwinCase result{
-      .name = fmt::format("{} on {}, {}, {}, {}", model.name, mesh::to_string(mesh),
-                          workloads::name(base.precision), workloads::name(scaling),
-                          streams == executor::HostStreams::folded ? "folded" : "threads"),
-      .request = hybrid.scale(base, mesh, scaling),
-      .streams = streams};
-  for (const auto& [key, value] : base.options) result.name += fmt::format(" {}={}", key, value);
-  return {result};
+  return twin_of(std::move(base), mesh, level);
 }
 
 /// A design in twelve runs (Plackett & Burman, Biometrika 33 (1946) 305) for up to eleven factors:

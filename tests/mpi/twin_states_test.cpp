@@ -59,11 +59,7 @@ std::vector<Options> options_of_both() {
 /// One of the covering levels of what `given` leaves open; none when the mesh does not divide the
 /// model.
 std::vector<TwinCase> states_case(const mesh::Shape& mesh, const workloads::Model& model,
-                                  const Options& given, unsigned levels) {
-  unsigned next = 0;
-  const auto level = [&](const auto& zero, const auto& one) {
-    return ((levels >> next++) & 1U) == 0 ? zero : one;
-  };
+                                  const Options& given, Levels level) {
   workloads::Request base{.model = model, .options = given};
   base.options.insert({{"microbatch", "2"},
                        {"microbatches", "24"},
@@ -73,19 +69,7 @@ std::vector<TwinCase> states_case(const mesh::Shape& mesh, const workloads::Mode
                        {"vocabulary", level("off", "on")},
                        {"optimizer", level("adam", "sgd")},
                        {"input", level("resident", "pinned")}});
-  base.precision = level(workloads::Precision::f64, workloads::Precision::f32);
-  const auto streams = level(executor::HostStreams::threads, executor::HostStreams::folded);
-  const auto scaling = level(workloads::Scaling::strong, workloads::Scaling::weak);
-  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
-  if (mesh::violation(mesh, hybrid.limits(base, scaling))) return {};
-  TwinCase result{
-      .name = fmt::format("{} on {}, {}, {}, {}", model.name, mesh::to_string(mesh),
-                          workloads::name(base.precision), workloads::name(scaling),
-                          streams == executor::HostStreams::folded ? "folded" : "threads"),
-      .request = hybrid.scale(base, mesh, scaling),
-      .streams = streams};
-  for (const auto& [key, value] : base.options) result.name += fmt::format(" {}={}", key, value);
-  return {result};
+  return twin_of(std::move(base), mesh, level);
 }
 
 /// Each mesh with each of these options takes `runs` of the covering levels, and the models in

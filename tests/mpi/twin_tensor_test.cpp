@@ -36,12 +36,7 @@ std::vector<workloads::Options> row_options() {
 
 /// One of the covering levels of all else; none when the mesh does not divide the model.
 std::vector<TwinCase> row_case(const mesh::Shape& mesh, const workloads::Model& model,
-                               const workloads::Options& rows, const char* schedule,
-                               unsigned levels) {
-  unsigned next = 0;
-  const auto level = [&](const auto& zero, const auto& one) {
-    return ((levels >> next++) & 1U) == 0 ? zero : one;
-  };
+                               const workloads::Options& rows, const char* schedule, Levels level) {
   workloads::Request base{.model = model, .options = rows};
   base.model.sequence = 128;  // every mesh and chunk divides it
   base.options.insert({{"microbatch", "2"},
@@ -53,19 +48,7 @@ std::vector<TwinCase> row_case(const mesh::Shape& mesh, const workloads::Model& 
                        {"vocabulary", level("on", "off")},
                        {"optimizer", level("sgd", "adam")},
                        {"input", level("resident", "pinned")}});
-  base.precision = level(workloads::Precision::f64, workloads::Precision::f32);
-  const auto streams = level(executor::HostStreams::threads, executor::HostStreams::folded);
-  const auto scaling = level(workloads::Scaling::strong, workloads::Scaling::weak);
-  const workloads::Workload& hybrid = workloads::find_workload("hybrid");
-  if (mesh::violation(mesh, hybrid.limits(base, scaling))) return {};
-  TwinCase result{
-      .name = fmt::format("{} on {}, {}, {}, {}", model.name, mesh::to_string(mesh),
-                          workloads::name(base.precision), workloads::name(scaling),
-                          streams == executor::HostStreams::folded ? "folded" : "threads"),
-      .request = hybrid.scale(base, mesh, scaling),
-      .streams = streams};
-  for (const auto& [key, value] : base.options) result.name += fmt::format(" {}={}", key, value);
-  return {result};
+  return twin_of(std::move(base), mesh, level);
 }
 
 /// Each mesh with each way to share rows takes `runs` of the covering levels, and the models in

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/error.hpp"
@@ -138,15 +139,22 @@ TEST(Calibrate, HasMultiplicationsAndWhatTrainingCommunicates) {
   const BenchHooks hooks = calibrate::hooks();
   EXPECT_EQ(hooks.batches(request_on(1, {})), 1);
   const Request request = request_on(4, {});
-  ASSERT_EQ(hooks.batches(request), 2);
-  std::set<std::string> operations;
-  for (int batch = 0; batch < 2; ++batch) {
+  ASSERT_EQ(hooks.batches(request), 3);
+  std::map<std::string, std::set<std::string>> places;  // in place or not, of each operation
+  for (int batch = 0; batch < 3; ++batch) {
     const Bench bench = hooks.build(request, batch);
     EXPECT_NO_THROW(program::check(bench.set));
-    for (const RowSpec& row : bench.rows) operations.insert(row.text.at("op"));
+    for (const RowSpec& row : bench.rows) {
+      const auto place = row.text.find("in_place");
+      places[row.text.at("op")].insert(place == row.text.end() ? "" : place->second);
+    }
   }
-  EXPECT_THAT(operations, testing::ElementsAre("all_gather", "all_reduce", "gemm", "reduce_scatter",
-                                               "sendrecv"));
+  using testing::ElementsAre, testing::Pair;
+  EXPECT_THAT(places, ElementsAre(Pair("all_gather", ElementsAre("no")),
+                                  Pair("all_reduce", ElementsAre("yes")),
+                                  Pair("gemm", ElementsAre("")),
+                                  Pair("reduce_scatter", ElementsAre("no")),
+                                  Pair("sendrecv", ElementsAre("no"))));
 }
 
 }  // namespace

@@ -131,7 +131,7 @@ TEST(Calibrate, FitsEveryKindOfRow) {
   EXPECT_EQ(reduce->link_class, "same node");
   EXPECT_EQ(reduce->implementation, "library");
   EXPECT_EQ(reduce->nodes, 1);
-  EXPECT_EQ(reduce->samples.size(), 8U);
+  EXPECT_EQ(reduce->samples.size(), 7U);  // in place, one of which came out wrong
   EXPECT_NEAR(reduce->latency->value, 2e-6, 2e-8);
   EXPECT_NEAR(reduce->bandwidth->value, 4e9, 4e7);
   EXPECT_TRUE(reduce->error);

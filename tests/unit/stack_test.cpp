@@ -11,6 +11,7 @@
 #include "program/check.hpp"
 #include "program/facts.hpp"
 #include "simulate/simulate.hpp"
+#include "tests/unit/small_model.hpp"
 #include "workloads/stack/parameters.hpp"
 #include "workloads/workload.hpp"
 
@@ -18,26 +19,6 @@ namespace isoscale::workloads {
 namespace {
 
 using ::testing::HasSubstr;
-
-/// s = 4, b = 2: small enough that thousands of programs are built in seconds.
-Request small(int layers, int microbatches, const Options& options = {}) {
-  Request request{.model = {.name = "small",
-                            .source = "test",
-                            .hidden = 16,
-                            .ffn = 64,
-                            .heads = 8,
-                            .kv_heads = 8,
-                            .head_size = 2,
-                            .gated_mlp = false,
-                            .layers = layers,
-                            .sequence = 4,
-                            .vocabulary = 32},
-                  .precision = Precision::f32,
-                  .options = options};
-  request.options["microbatch"] = "2";
-  request.options["microbatches"] = std::to_string(microbatches);
-  return request;
-}
 
 program::ProgramSet build(const Request& base, const mesh::Shape& mesh,
                           Scaling scaling = Scaling::weak) {

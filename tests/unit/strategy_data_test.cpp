@@ -14,6 +14,7 @@
 #include "base/error.hpp"
 #include "program/check.hpp"
 #include "program/facts.hpp"
+#include "tests/unit/small_model.hpp"
 #include "workloads/stack/deal.hpp"
 #include "workloads/workload.hpp"
 
@@ -28,25 +29,6 @@ constexpr double sequence = 4, samples = 2, hidden = 16, f32 = 4;
 /// Of a layer: 4 h^2 of attention and 8 h^2 of the MLP.
 constexpr double layer_parameters = 12 * hidden * hidden;
 constexpr double activation_bytes = sequence * samples * hidden * f32;
-
-Request small(int layers, int microbatches, const Options& options) {
-  Request request{.model = {.name = "small",
-                            .source = "test",
-                            .hidden = 16,
-                            .ffn = 64,
-                            .heads = 8,
-                            .kv_heads = 8,
-                            .head_size = 2,
-                            .gated_mlp = false,
-                            .layers = layers,
-                            .sequence = 4,
-                            .vocabulary = 32},
-                  .precision = Precision::f32,
-                  .options = options};
-  request.options["microbatch"] = "2";
-  request.options["microbatches"] = std::to_string(microbatches);
-  return request;
-}
 
 /// Weak scaling: `microbatches` are those of a replica.
 Request scaled(const Request& base, const mesh::Shape& mesh) {
