@@ -109,7 +109,8 @@ std::string title_of(const workloads::RowSpec& row) {
   std::string text;
   for (const char* const key : {"op", "kind", "part", "dtype"}) {
     const auto found = row.text.find(key);
-    if (found != row.text.end()) text += (text.empty() ? "" : " ") + found->second;
+    if (found != row.text.end())
+      text += fmt::format("{}{}", text.empty() ? "" : " ", found->second);
   }
   const auto bytes = row.number.find("bytes");
   if (bytes != row.number.end() && bytes->second > 0) {

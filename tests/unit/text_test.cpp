@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "base/text.hpp"
 
+#include <fmt/format.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +35,7 @@ TEST(Printable, CutsBetweenCharacters) {
   EXPECT_EQ(printable("abcd", 4), "abcd");
   EXPECT_EQ(printable("abcde", 4), "abcd...");
   EXPECT_EQ(printable("\u00fc\u00fc\u00fc", 2), "\u00fc\u00fc...");
-  EXPECT_EQ(printable(std::string(1'000'000, 'x')), std::string(80, 'x') + "...");
+  EXPECT_EQ(printable(std::string(1'000'000, 'x')), fmt::format("{}...", std::string(80, 'x')));
   EXPECT_EQ(quoted("x"), "'x'");
 }
 

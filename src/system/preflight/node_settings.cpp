@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "system/preflight/node_settings.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <system_error>
@@ -62,7 +64,7 @@ std::vector<std::string> group_types(const fs::path& root, const std::vector<fs:
 
 /// Whether the kernel was told to leave addresses as they are.
 bool passthrough_asked(const fs::path& root) {
-  const std::string line = " " + line_in(root / "proc/cmdline").value_or("") + " ";
+  const std::string line = fmt::format(" {} ", line_in(root / "proc/cmdline").value_or(""));
   return line.find(" iommu=pt ") != std::string::npos ||
          line.find(" iommu.passthrough=1 ") != std::string::npos;
 }
