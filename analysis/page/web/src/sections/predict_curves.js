@@ -123,7 +123,7 @@ function curveChart(name, curves, prediction, numbers) {
     height: isShare ? 360 : 300,
     option: (colours, state) => ({
       xAxis: axisOfRanks(axisOf, ranks, state.x),
-      yAxis: valueAxis(curves, points, view, state.y ?? "value"),
+      yAxis: valueAxis(curves, points, view, state.y === "log" ? "log" : "value"),
       tooltip: tooltip(view),
       dataZoom: [{ type: "inside", xAxisIndex: 0, zoomOnMouseWheel: "ctrl", filterMode: "none" }],
       series: [
