@@ -12,7 +12,7 @@ namespace isoscale::analysis {
 namespace {
 
 /// RFC 4180: quoted when it must be, quotes doubled.
-std::string quoted(const std::string& cell) {
+std::string in_quotes(const std::string& cell) {
   if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
   std::string result = "\"";
   for (const char c : cell) result += c == '"' ? std::string{"\"\""} : std::string{c};
@@ -36,7 +36,7 @@ std::string text_cell(std::string_view text) {
   if (!cell.empty() && std::string_view{"=+-@"}.find(cell.front()) != std::string_view::npos) {
     cell.insert(cell.begin(), '\'');
   }
-  return quoted(cell);
+  return in_quotes(cell);
 }
 
 std::string number_cell(std::optional<double> number) {
