@@ -33,18 +33,10 @@ double arena_bytes(const program::RankProgram& program, program::Space space) {
   return static_cast<double>(program.arena_bytes[static_cast<std::size_t>(space)]);
 }
 
-/// Storage of a rank that plays the program, all spaces together, as the dry run of a measurement
-/// counts it.
 double total_bytes(const program::RankProgram& program) {
   double sum = 0;
   for (const std::uint64_t bytes : program.arena_bytes) sum += static_cast<double>(bytes);
   return sum;
-}
-
-/// What of it is not in the host's memory.
-double device_bytes(const program::RankProgram& program) {
-  return total_bytes(program) - arena_bytes(program, program::Space::pinned) -
-         arena_bytes(program, program::Space::pageable);
 }
 
 double flop_of(const program::Outline& outline) {
@@ -170,27 +162,43 @@ StepEstimate estimate_step(const workloads::Workload& workload, const workloads:
                            const simulate::Machine& machine, const simulate::Layout& layout,
                            Detail detail, Ranks ranks) {
   require_steps(workload, request, layout);
-  const program::ProgramSet set = workload.build(request);
+  return estimate_step(workload, request, workload.build(request), machine, layout, detail, ranks);
+}
+
+StepEstimate estimate_step(const workloads::Workload& workload, const workloads::Request& request,
+                           const program::ProgramSet& set, const simulate::Machine& machine,
+                           const simulate::Layout& layout, Detail detail, Ranks ranks) {
+  require_steps(workload, request, layout);
   const Classes classes = simulate::classes_of(set, step_section);
   const simulate::Costs costs = simulate::class_costs(classes, set, step_section, machine, layout);
   const auto record = detail == Detail::trace ? simulate::Record::spans : simulate::Record::steps;
   Classes played = classes;
   if (machine.folded) played.outline = simulate::folded(std::move(played.outline));
   const simulate::ClassStep step = simulate::play_classes(played, costs, machine.overlap, record);
+  const StepMemory memory = step_memory(set);
   StepEstimate estimate{.simulated = step.seconds,
                         .delay = delay_of(set, played, costs, step, machine, layout, ranks),
+                        .memory_per_rank = memory.all,
+                        .device_memory_per_rank = memory.device,
                         .flop = flop_of_step(classes, request.mesh),
                         .work = workload.work_per_step(request)};
-  for (const program::RankProgram& program : set.programs) {
-    estimate.memory_per_rank = std::max(estimate.memory_per_rank, total_bytes(program));
-    estimate.device_memory_per_rank =
-        std::max(estimate.device_memory_per_rank, device_bytes(program));
-  }
   if (detail == Detail::trace) {
     estimate.point = make_point(workload, request, set, classes, costs, step);
     estimate.point->folded = machine.folded;
   }
   return estimate;
+}
+
+StepMemory step_memory(const program::ProgramSet& set) {
+  StepMemory largest;
+  for (const program::RankProgram& program : set.programs) {
+    const double all = total_bytes(program);
+    const double host = arena_bytes(program, program::Space::pinned) +
+                        arena_bytes(program, program::Space::pageable);
+    largest.all = std::max(largest.all, all);
+    largest.device = std::max(largest.device, all - host);
+  }
+  return largest;
 }
 
 }  // namespace isoscale::analysis

@@ -38,4 +38,19 @@ struct StepEstimate {
                                          const simulate::Layout& layout, Detail detail,
                                          Ranks ranks = Ranks::by_class);
 
+/// As above, of programs that the workload has built for the request.
+[[nodiscard]] StepEstimate estimate_step(const workloads::Workload& workload,
+                                         const workloads::Request& request,
+                                         const program::ProgramSet& set,
+                                         const simulate::Machine& machine,
+                                         const simulate::Layout& layout, Detail detail,
+                                         Ranks ranks = Ranks::by_class);
+
+/// Storage of a rank that plays one of the programs, largest rank.
+struct StepMemory {
+  double all = 0;     ///< bytes, all spaces together, as the dry run of a measurement counts it
+  double device = 0;  ///< bytes, without what the host holds for it
+};
+[[nodiscard]] StepMemory step_memory(const program::ProgramSet& set);
+
 }  // namespace isoscale::analysis

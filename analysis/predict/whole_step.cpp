@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/predict/whole_step.hpp"
 
+#include <limits>
 #include <string>
 
 #include "analysis/causes/step_costs.hpp"
@@ -28,13 +29,18 @@ void add_costs(const results::PointData& point, int ranks, WholeStep& result) {
 }  // namespace
 
 WholeStep whole_step(const Workload& workload, const Request& request,
-                     const simulate::Machine& machine, int node_ranks, Detail detail) {
+                     const simulate::Machine& machine, int node_ranks, Detail detail,
+                     double most_bytes) {
+  const program::ProgramSet set = workload.build(request);
+  const StepMemory memory = step_memory(set);
+  WholeStep result{.seconds = std::numeric_limits<double>::infinity(),
+                   .bytes = memory.all,
+                   .device_bytes = memory.device};
+  if (memory.device > most_bytes) return result;
   const simulate::Layout layout = simulate::packed(request.mesh.size(), node_ranks);
-  const StepEstimate estimate = estimate_step(workload, request, machine, layout, detail);
-  WholeStep result{.seconds = estimate.simulated + estimate.delay,
-                   .bytes = estimate.memory_per_rank,
-                   .device_bytes = estimate.device_memory_per_rank,
-                   .work = estimate.work};
+  const StepEstimate estimate = estimate_step(workload, request, set, machine, layout, detail);
+  result.seconds = estimate.simulated + estimate.delay;
+  result.work = estimate.work;
   if (estimate.point) add_costs(*estimate.point, request.mesh.size(), result);
   return result;
 }

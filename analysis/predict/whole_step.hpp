@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <limits>
 #include <optional>
 
 #include "analysis/breakdown/breakdown.hpp"
@@ -23,10 +24,12 @@ struct WholeStep {
   std::optional<StepLoss> loss{};
 };
 
-/// By estimate_step, on nodes of `node_ranks`. Throws as that does.
+/// By estimate_step, on nodes of `node_ranks`. Throws as that does. A step that needs more than
+/// `most_bytes` on the device is not played: its `seconds` are infinite, its memory is known.
 [[nodiscard]] WholeStep whole_step(const workloads::Workload& workload,
                                    const workloads::Request& request,
-                                   const simulate::Machine& machine, int node_ranks, Detail detail);
+                                   const simulate::Machine& machine, int node_ranks, Detail detail,
+                                   double most_bytes = std::numeric_limits<double>::infinity());
 
 /// Layers times microbatches of its programs, of all stages together: what the time of whole_step
 /// is about proportional to.
