@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <map>
 #include <utility>
@@ -20,9 +21,41 @@ double law_of(GrowthLaw law, double size) {
   return law == GrowthLaw::proportional ? size : std::log2(size);
 }
 
-/// Bytes/s of busbw that the wire gives, as the largest group has it.
-double bus_bandwidth(const TimedCommunication& curve) {
-  const double factor = wire_factor(curve.kind, curve.members);
+/// What goes over a wire as a group grows: parts of a message, as in rings and halvings, or whole
+/// messages from level to level of a tree, as in binomial trees without segments (Thakur,
+/// Rabenseifner and Gropp, IJHPCA 19 (2005) 49).
+enum class Moved : std::uint8_t { parts, whole };
+
+double moved_factor(Moved moved, OpKind kind, double size, double members) {
+  return moved == Moved::whole ? std::log2(size) : wire_factor(kind, members);
+}
+
+/// By which of the two the largest group takes longer than the smallest, of messages so large that
+/// their bytes take the time. Where that cannot be told: parts, as libraries do it for speed.
+Moved moved_in(const GroupFamily& family) {
+  constexpr double by_bytes = 4;  // of the smallest message's time
+  const GroupFamily::Group& small = family.groups.front();
+  const GroupFamily::Group& large = family.groups.back();
+  const OpKind kind = large.curve->kind;
+  const bool may_be_whole =
+      kind == OpKind::all_reduce || kind == OpKind::broadcast || kind == OpKind::reduce;
+  if (!may_be_whole || family.groups.size() < 2 || small.size < 2) return Moved::parts;
+  const double bytes =
+      std::min(small.curve->samples.back().bytes, large.curve->samples.back().bytes);
+  const double seconds = curve_seconds(*small.curve, bytes);
+  if (seconds < by_bytes * small.curve->samples.front().seconds) return Moved::parts;
+  const auto off = [&](Moved moved) {
+    const double expected = moved_factor(moved, kind, large.size, large.curve->members) /
+                            moved_factor(moved, kind, small.size, small.curve->members);
+    return std::abs(std::log(curve_seconds(*large.curve, bytes) / seconds / expected));
+  };
+  return off(Moved::whole) < off(Moved::parts) ? Moved::whole : Moved::parts;
+}
+
+/// Bytes/s of each wire, as the largest group has it.
+double wire_bandwidth(const GroupFamily& family, Moved moved) {
+  const TimedCommunication& curve = *family.groups.back().curve;
+  const double factor = moved_factor(moved, curve.kind, family.groups.back().size, curve.members);
   double best = curve.bandwidth.value_or(0);
   for (const SizeSeconds& at : curve.samples) best = std::max(best, at.bytes / at.seconds);
   return factor * best;
@@ -34,11 +67,12 @@ struct Excess {
 };
 
 struct Excesses {
-  double bandwidth = 0;  ///< busbw of the wire; 0 = nothing is moved
+  Moved moved = Moved::parts;
+  double bandwidth = 0;  ///< of a wire; 0 = nothing is moved
   std::vector<Excess> of_group;
 
-  [[nodiscard]] double wire(OpKind kind, double members, double bytes) const {
-    return bandwidth > 0 ? wire_factor(kind, members) * bytes / bandwidth : 0;
+  [[nodiscard]] double wire(OpKind kind, double size, double members, double bytes) const {
+    return bandwidth > 0 ? moved_factor(moved, kind, size, members) * bytes / bandwidth : 0;
   }
 };
 
@@ -51,12 +85,13 @@ double excess_of_one(const GroupFamily& family, double first) {
 
 Excesses excesses_of(const GroupFamily& family, GrowthLaw law, double bytes) {
   Excesses result;
+  result.moved = moved_in(family);
   const TimedCommunication& largest = *family.groups.back().curve;
-  result.bandwidth = bus_bandwidth(largest);
+  result.bandwidth = wire_bandwidth(family, result.moved);
   for (const GroupFamily::Group& group : family.groups) {
     const double seconds = curve_seconds(*group.curve, bytes);
-    const double over =
-        std::max(0.0, seconds - result.wire(largest.kind, group.curve->members, bytes));
+    const double wire = result.wire(largest.kind, group.size, group.curve->members, bytes);
+    const double over = std::max(0.0, seconds - wire);
     result.of_group.push_back(
         {.law = law_of(law, group.size), .seconds = over, .weight = 1 / (seconds * seconds)});
   }
@@ -174,7 +209,7 @@ GroupFamily family_of(const Measured& measured, OpKind kind, const GroupPlace& p
 double grown_seconds(const GroupFamily& family, GrowthLaw law, double size, double members,
                      double bytes) {
   const Excesses excesses = excesses_of(family, law, bytes);
-  return excesses.wire(family.groups.back().curve->kind, members, bytes) +
+  return excesses.wire(family.groups.back().curve->kind, size, members, bytes) +
          excess_at(excesses.of_group, law_of(law, size));
 }
 

@@ -32,8 +32,9 @@ struct GroupFamily {
 /// else 1.
 [[nodiscard]] double wire_factor(program::OpKind kind, double members);
 
-/// Seconds among `members` on a group of `size` as the family counts it, by the law: logarithmic or
-/// proportional.
+/// Seconds among `members` on a group of `size` as the family counts it. Bytes take as much longer
+/// as parts of a message (wire_factor) or whole ones (the logarithm of the size) do, whichever the
+/// family's groups show; what is over that grows by the law: logarithmic or proportional.
 [[nodiscard]] double grown_seconds(const GroupFamily& family, GrowthLaw law, double size,
                                    double members, double bytes);
 

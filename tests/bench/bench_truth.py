@@ -49,8 +49,9 @@ class Hosts:
             # Any core for each rank, so that a stream of its own runs beside the delays, and before
             # whatever else runs on the machine. No real-time class: it starves what starts ranks.
             self.made.script("pin", 'exec nice -n -20 "$@"\n')
-        # A burst as small as one message: what is sent after a pause takes as long as any.
-        self.made.set_port_rate(port, burst="20kb")
+        # A burst as small as one message: what is sent after a pause takes as long as any. Queues that
+        # drop nothing, as networks of clusters do: else it is TCP's timeouts that are measured.
+        self.made.set_port_rate(port, burst="20kb", longest="10s")
         return self.made
 
     def stop(self):
@@ -71,7 +72,10 @@ def measure(hosts, program, curve, path, ranks, max_time):
     if is_small:
         settings += (*CALIBRATION, f"op={curve.operations}",
                      # As steps do; Open MPI 4.1 reduces by another algorithm in place.
-                     "in_place=" + ("yes" if curve.operations == "all_reduce" else "no"))
+                     "in_place=" + {"all_reduce": "yes"}.get(
+                         curve.operations, "both" if "all_reduce" in curve.operations else "no"))
+        if curve.mesh:
+            settings += ("axis=" + curve.mesh.split("=", maxsplit=1)[0],)
     command = [program, "run", "--force", "--output", path, "--device", "host",
                "--workload", ("collectives," if is_small else "") + curve.workload, "--model", model,
                "--scaling", curve.scaling, "--ranks", ",".join(map(str, ranks)), "--max-time",

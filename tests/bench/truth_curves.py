@@ -24,8 +24,10 @@ class Curve:
     def operations(self):
         """What its ranks do together."""
         names = {"all_reduce"}
-        if self.workload in ("pp", "cp"):
+        if self.workload == "pp":
             names = {"sendrecv"}
+        elif self.workload == "cp":
+            names.add("sendrecv")
         elif "pp" in self.mesh or self.name == "balanced":
             names.add("sendrecv")
         if any(text in setting for setting in self.settings

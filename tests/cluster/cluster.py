@@ -110,15 +110,16 @@ class Cluster:
                f"ip -n host{host} link set own up")
         self.set_port_rate(rate)
 
-    def set_port_rate(self, rate, hosts=None, burst="256kb"):
+    def set_port_rate(self, rate, hosts=None, burst="256kb", longest="50ms"):
         """Of hosts at the switch (all): what each sends, and what it is sent.
 
-        burst: kilobytes that a port which was idle passes at once.
+        burst: kilobytes that a port which was idle passes at once. longest: how long a packet may
+        wait for its turn before it is dropped.
         """
         for host in hosts or self.hosts:
             for place, device in ((f"host{host}", "own"), ("switch", f"port{host}")):
                 sh(f"tc -n {place} qdisc replace dev {device} root tbf rate {rate} burst {burst} "
-                   "latency 50ms")
+                   f"latency {longest}")
 
     def join(self, low, high, rate):
         for here, there in ((low, high), (high, low)):

@@ -86,6 +86,11 @@ double tree_seconds(OpKind, int members, double bytes, double hop, double wire) 
   return 2 * std::log2(members) * hop + 2.0 * (members - 1) / members * bytes / wire;
 }
 
+/// Whole messages up a binomial tree and down again.
+double binomial_seconds(OpKind, int members, double bytes, double hop, double wire) {
+  return 2 * std::log2(members) * (hop + bytes / wire);
+}
+
 using Law = double (*)(OpKind, int, double, double, double);
 
 TimedCommunication curve(Law law, OpKind kind, int members, int nodes, double hop, double wire) {
@@ -160,6 +165,31 @@ TEST(MeasuredCollective, TakesTheUsualAlgorithmWhereTwoGroupsDoNotTell) {
   sums.growth = GrowthLaw::proportional;  // 10 us at 2, 20 us at 4: 5 us for each more
   EXPECT_NEAR(*measured_collective_seconds(sums, OpKind::all_reduce, 8, on_node(16)), 80 * us,
               0.01 * 80 * us);
+}
+
+/// Two groups tell whether bytes are moved in parts or whole, as Open MPI's non-blocking all-reduce
+/// in place does.
+TEST(MeasuredCollective, MovesWholeMessagesWhereTwoGroupsDo) {
+  const Measured sums = groups(binomial_seconds, OpKind::all_reduce, {2, 4});
+  const Measured rings = groups(ring_seconds, OpKind::all_reduce, {2, 4});
+  for (const double bytes : {8.0, 65536.0, 32 * mib}) {
+    const double truth = binomial_seconds(OpKind::all_reduce, 8, bytes, 5 * us, 10e9);
+    EXPECT_NEAR(*measured_collective_seconds(sums, OpKind::all_reduce, bytes, on_node(8)), truth,
+                0.01 * truth)
+        << bytes;
+  }
+  const double parts = 2.0 * 7 / 8 * 32 * mib / 10e9;
+  EXPECT_NEAR(*measured_collective_seconds(rings, OpKind::all_reduce, 32 * mib, on_node(8)), parts,
+              0.02 * parts);
+  // Small messages tell nothing of bytes.
+  Measured small = sums;
+  for (TimedCommunication& at : small.communication) at.samples.resize(2);
+  settle_laws(small);
+  const double small_parts = 2.0 * 7 / 8 / (2.0 * 3 / 4);
+  const auto at_four = measured_collective_seconds(small, OpKind::all_reduce, 32 * mib, on_node(4));
+  const auto at_eight =
+      measured_collective_seconds(small, OpKind::all_reduce, 32 * mib, on_node(8));
+  EXPECT_NEAR(*at_eight / *at_four, small_parts, 0.01 * small_parts);
 }
 
 TEST(MeasuredCollective, LiesBetweenMeasuredGroups) {
