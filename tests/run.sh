@@ -94,10 +94,7 @@ groups=(build test)
 # Tests of the page are skipped without it; all others can still tell something.
 "$isoscale_root/launch/install-packages.sh" page || say "Going on without: the page is not tested."
 "$isoscale_root/launch/install-packages.sh" browser || say "Going on without a browser: no page is opened."
-# clang-tidy reads no headers that GCC precompiled; without them a missing include shows.
-precompile=ON
-[[ $lint == yes ]] && precompile=OFF
-configure release -DISOSCALE_TESTS=ON -DISOSCALE_PRECOMPILE=$precompile
+configure release -DISOSCALE_TESTS=ON
 
 if [[ $run_tests == yes ]]; then
   start=$SECONDS
@@ -106,7 +103,7 @@ if [[ $run_tests == yes ]]; then
   if [[ $all == yes ]]; then
     run_ctest release "all tests"
     for preset in asan tsan; do
-      configure "$preset" -DISOSCALE_TESTS=ON -DISOSCALE_PRECOMPILE=ON
+      configure "$preset" -DISOSCALE_TESTS=ON
       start=$SECONDS
       build "$preset"
       note 0 "build for $preset" $(( SECONDS - start ))
@@ -116,7 +113,7 @@ if [[ $run_tests == yes ]]; then
     run_ctest tsan "MPI and executor tests under TSan" -L '^(executor|mpi)$' -LE '^long$'
     # Another MPI, beside the one that everything else is built on.
     "$isoscale_root/launch/install-packages.sh" mpich
-    configure mpich -DISOSCALE_TESTS=ON -DISOSCALE_PRECOMPILE=ON -DISOSCALE_CUDA=OFF
+    configure mpich -DISOSCALE_TESTS=ON -DISOSCALE_CUDA=OFF
     start=$SECONDS
     build mpich isoscale_mpi_tests
     note 0 "build for mpich" $(( SECONDS - start ))

@@ -6,12 +6,8 @@ add_library(isoscale_flags INTERFACE)
 target_compile_options(isoscale_flags INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wconversion;-Wshadow;$<$<BOOL:${ISOSCALE_WERROR}>:-Werror>>")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # GCC 12 sees an overlap in "literal" + string that is not there (GCC bug 105651), and in
-  # precompiled headers an overflow.
+  # GCC 12 sees an overlap in "literal" + string that is not there (GCC bug 105651).
   target_compile_options(isoscale_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
-  if(ISOSCALE_PRECOMPILE)
-    target_compile_options(isoscale_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-stringop-overflow>)
-  endif()
 endif()
 if(ISOSCALE_NATIVE)
   target_compile_options(isoscale_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=native>)
@@ -33,7 +29,6 @@ function(isoscale_component NAME)
   add_library(isoscale_${NAME} STATIC ${ARG_SOURCES})
   list(TRANSFORM ARG_DEPENDS PREPEND isoscale_)
   target_link_libraries(isoscale_${NAME} PUBLIC isoscale_flags ${ARG_DEPENDS} ${ARG_EXTERNAL})
-  isoscale_precompile(isoscale_${NAME} LIBRARY)
   set_property(GLOBAL APPEND PROPERTY ISOSCALE_COMPONENTS isoscale_${NAME})
   set_property(GLOBAL APPEND PROPERTY ISOSCALE_EXTERNALS ${ARG_EXTERNAL})
 endfunction()
