@@ -138,8 +138,8 @@ class Search {
       const std::size_t count = std::min(simulated_at_once, entries.size() - done);
       side_by_side(count, [&](std::size_t i) {
         Entry& entry = entries[done + i];
-        entry.whole = whole_step(workload_, *entry.request, machine_, node_ranks_, Detail::time,
-                                 capacity_);
+        entry.whole =
+            whole_step(workload_, *entry.request, machine_, node_ranks_, Detail::time, capacity_);
         entry.seconds = entry.whole->seconds;
       });
       for (std::size_t i = done; i < done + count; ++i) {

@@ -220,10 +220,10 @@ std::string fish_command(const CompletedCommand& command) {
   const std::string in_command = fmt::format("__fish_seen_subcommand_from {}", command.name);
   std::string text;
   for (const CompletedOption& option : command.options) {
-    text += fmt::format(
-        "complete -c isoscale -n '{}' -l {}{}{} -d {}\n", in_command, option.flag.substr(2),
-        option.placeholder.empty() ? "" : " ",
-        option.placeholder.empty() ? "" : fish_value(option.value), quoted(option.help));
+    text += fmt::format("complete -c isoscale -n '{}' -l {}{}{} -d {}\n", in_command,
+                        option.flag.substr(2), option.placeholder.empty() ? "" : " ",
+                        option.placeholder.empty() ? "" : fish_value(option.value),
+                        quoted(option.help));
   }
   for (std::size_t i = 0; i < command.arguments.size(); ++i) {
     const bool last = i + 1 == command.arguments.size();

@@ -150,11 +150,11 @@ TEST(Calibrate, HasMultiplicationsAndWhatTrainingCommunicates) {
     }
   }
   using testing::ElementsAre, testing::Pair;
-  EXPECT_THAT(places, ElementsAre(Pair("all_gather", ElementsAre("no")),
-                                  Pair("all_reduce", ElementsAre("yes")),
-                                  Pair("gemm", ElementsAre("")),
-                                  Pair("reduce_scatter", ElementsAre("no")),
-                                  Pair("sendrecv", ElementsAre("no"))));
+  EXPECT_THAT(
+      places,
+      ElementsAre(Pair("all_gather", ElementsAre("no")), Pair("all_reduce", ElementsAre("yes")),
+                  Pair("gemm", ElementsAre("")), Pair("reduce_scatter", ElementsAre("no")),
+                  Pair("sendrecv", ElementsAre("no"))));
 }
 
 }  // namespace
