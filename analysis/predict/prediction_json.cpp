@@ -17,11 +17,6 @@ using Json = nlohmann::ordered_json;
 /// Of this format. Keys are only ever added; a change of meaning raises the major.
 constexpr std::string_view schema_version = "1.0";
 
-template <class Value>
-Json or_null(const std::optional<Value>& value) {
-  return value ? Json(*value) : Json{};
-}
-
 Json mesh_json(const mesh::Shape& mesh) {
   return {{"dp", mesh.dp}, {"tp", mesh.tp}, {"pp", mesh.pp}, {"cp", mesh.cp}, {"ep", mesh.ep}};
 }
@@ -70,8 +65,8 @@ Json point_json(const Forecast& at) {
           {"simulated", at.simulated},
           {"delay", at.delay},
           {"memory_per_rank", at.memory_per_rank},
-          {"fits", or_null(at.fits)},
-          {"mfu", or_null(at.mfu)},
+          {"fits", at.fits ? Json(*at.fits) : Json{}},
+          {"mfu", number_or_null(at.mfu)},
           {"breakdown", breakdown_json(at.breakdown)},
           {"waterfall", waterfall_json(at.waterfall)},
           {"limit", text_or_null(at.limit)}};
@@ -86,7 +81,7 @@ Json curve_json(const ForecastCurve& curve) {
 Json measured_json(const MeasuredPoint& at) {
   return {{"ranks", at.ranks},           {"nodes", at.nodes},
           {"mesh", mesh_json(at.mesh)},  {"step_time", at.step_time},
-          {"throughput", at.throughput}, {"efficiency", or_null(at.efficiency)},
+          {"throughput", at.throughput}, {"efficiency", number_or_null(at.efficiency)},
           {"simulated", at.simulated}};
 }
 
@@ -125,8 +120,8 @@ Json prediction_json(const Prediction& prediction) {
           {"title", prediction.title},
           {"throughput_unit", prediction.throughput_unit},
           {"node_ranks", prediction.node_ranks},
-          {"baseline", or_null(prediction.baseline)},
-          {"correction", or_null(prediction.correction)},
+          {"baseline", number_or_null(prediction.baseline)},
+          {"correction", number_or_null(prediction.correction)},
           {"measured", array_of(prediction.measured, measured_json)},
           {"curve", curve_json(prediction.base)},
           {"what_if", array_of(prediction.what_if, curve_json)},

@@ -14,23 +14,17 @@
 namespace isoscale::analysis {
 namespace {
 
-/// Fills in what is not known yet: one row may lack what the other has.
-template <class T>
-void keep(T& known, T told) {
-  if (known == T{}) known = std::move(told);
-}
-
 void add_row(Inference& at, const RowReport& row) {
   const results::RowData& data = *row.data;
-  keep(at.dtype, text_of(data, "dtype"));
-  keep(at.prompt, number_of(data, "prompt"));
-  keep(at.output, number_of(data, "output"));
-  keep(at.replicas, number_of(data, "replicas"));
-  keep(at.cache_bytes, number_of(data, "cache_bytes"));
+  fill_in(at.dtype, text_of(data, "dtype"));
+  fill_in(at.prompt, number_of(data, "prompt"));
+  fill_in(at.output, number_of(data, "output"));
+  fill_in(at.replicas, number_of(data, "replicas"));
+  fill_in(at.cache_bytes, number_of(data, "cache_bytes"));
   const std::string part = text_of(data, "part");
   const bool is_ok = data.status == results::PointStatus::ok;
   if (!is_ok) {
-    keep(at.failure, fmt::format("{} {}: {}", part, results::name(data.status), data.reason));
+    fill_in(at.failure, fmt::format("{} {}: {}", part, results::name(data.status), data.reason));
   }
   if (part == "prefill") {
     at.prefill = &data;

@@ -16,23 +16,18 @@ std::optional<double> time_of(const RowReport& row) {
   return row.time->median;
 }
 
-/// Fills in what is not known yet: a part may leave out what another part says.
-template <class T>
-void keep(T& known, T told) {
-  if (known == T{}) known = std::move(told);
-}
-
 void add_part(OverlapReport& report, const RowReport& row) {
   const results::RowData& data = *row.data;
-  keep(report.collective, text_of(data, "collective"));
-  keep(report.dtype, text_of(data, "dtype"));
-  keep(report.bytes, number_of(data, "bytes"));
-  keep(report.m, number_of(data, "m"));
-  keep(report.n, number_of(data, "n"));
-  keep(report.k, number_of(data, "k"));
+  fill_in(report.collective, text_of(data, "collective"));
+  fill_in(report.dtype, text_of(data, "dtype"));
+  fill_in(report.bytes, number_of(data, "bytes"));
+  fill_in(report.m, number_of(data, "m"));
+  fill_in(report.n, number_of(data, "n"));
+  fill_in(report.k, number_of(data, "k"));
   const std::string part = text_of(data, "part");
   if (data.status != results::PointStatus::ok) {
-    keep(report.failure, fmt::format("{} {}: {}", part, results::name(data.status), data.reason));
+    fill_in(report.failure,
+            fmt::format("{} {}: {}", part, results::name(data.status), data.reason));
   }
   const auto time = time_of(row);
   if (part == "gemm") report.gemm = time;

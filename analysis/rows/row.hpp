@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "analysis/rows/datasheets.hpp"
@@ -47,6 +48,13 @@ struct RowReference {
 /// Whether a row has times that stand for what it names. It may have failed all the same: for wrong
 /// elements, which then stand beside, or for being slower than was expected.
 [[nodiscard]] bool has_rates(const results::RowData& row);
+
+/// Fills in what is not known yet of something that several rows are about: one may lack what
+/// another says.
+template <class T>
+void fill_in(T& known, T told) {
+  if (known == T{}) known = std::move(told);
+}
 
 /// Rates are of rows that have them by has_rates.
 [[nodiscard]] RowReport report_row(const results::RowData& row, const RowReference& reference);

@@ -48,6 +48,13 @@ struct CoarseMessage {
   bool sends = false;
   std::uint32_t box = 0;                   ///< number of its kind, as the receiver sees it
   int stride = 1, extent = 1, offset = 0;  ///< of the partner
+
+  /// The rank at the offset, wrapping around.
+  [[nodiscard]] int partner_of(int rank) const {
+    const int coordinate = rank / stride % extent;
+    const int other = ((coordinate + offset % extent) % extent + extent) % extent;
+    return rank + (other - coordinate) * stride;
+  }
 };
 
 struct CoarseProgram {

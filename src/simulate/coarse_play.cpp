@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <stdexcept>
 
 #include "base/error.hpp"
@@ -15,24 +14,6 @@ namespace isoscale::simulate {
 namespace {
 
 std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
-
-/// A normal draw of 64 random bits, quickly: the quantile of one of 65536 equal parts of the
-/// distribution, scaled to variance 1.
-double quick_normal(std::uint64_t bits) {
-  static const std::vector<float> table = [] {
-    constexpr std::size_t size = 65536;
-    std::vector<float> values;
-    double squares = 0;
-    for (std::size_t i = 0; i < size; ++i) {
-      const double x = normal_quantile((static_cast<double>(i) + 0.5) / size);
-      values.push_back(static_cast<float>(x));
-      squares += x * x / size;
-    }
-    for (float& value : values) value = static_cast<float>(value / std::sqrt(squares));
-    return values;
-  }();
-  return table[bits >> 48U];
-}
 
 /// The same loop as program::Matcher, on coarse programs: what it does op by op for one rank is
 /// done here chain by chain for a whole group.
@@ -295,7 +276,7 @@ class Play {
     const CoarseProgram& program = set_.of(who.rank);
     for (std::uint32_t m = op.first; m < op.first + op.count; ++m) {
       const CoarseMessage& message = program.messages[m];
-      Box& box = boxes_[at(message.sends ? partner(who.rank, message) : who.rank) * set_.boxes +
+      Box& box = boxes_[at(message.sends ? message.partner_of(who.rank) : who.rank) * set_.boxes +
                         message.box];
       auto& others = message.sends ? box.receives : box.sends;
       auto& taken = message.sends ? box.receives_taken : box.sends_taken;
@@ -320,15 +301,6 @@ class Play {
     if (state.unmatched > 0) return false;
     complete(who, state.latest + op.cost);
     return true;
-  }
-
-  /// The rank at the message's offset, wrapping around.
-  static int partner(int rank, const CoarseMessage& message) {
-    const int coordinate = rank / message.stride % message.extent;
-    const int other =
-        ((coordinate + message.offset % message.extent) % message.extent + message.extent) %
-        message.extent;
-    return rank + (other - coordinate) * message.stride;
   }
 
   /// Joins the lanes of a rank that has played everything, and begins its next play.

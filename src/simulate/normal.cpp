@@ -4,7 +4,9 @@
 
 #include <array>
 #include <cmath>
+#include <cstddef>
 #include <numbers>
+#include <vector>
 
 namespace isoscale::simulate {
 namespace {
@@ -46,6 +48,22 @@ double normal_quantile(double p) {
   const double x = lower_quantile(p);
   const double error = (normal_cdf(x) - p) / density(x);
   return x - error / (1 + x * error / 2);
+}
+
+double quick_normal(std::uint64_t bits) {
+  static const std::vector<float> table = [] {
+    constexpr std::size_t size = 65536;
+    std::vector<float> values;
+    double squares = 0;
+    for (std::size_t i = 0; i < size; ++i) {
+      const double x = normal_quantile((static_cast<double>(i) + 0.5) / size);
+      values.push_back(static_cast<float>(x));
+      squares += x * x / size;
+    }
+    for (float& value : values) value = static_cast<float>(value / std::sqrt(squares));
+    return values;
+  }();
+  return table[bits >> 48U];
 }
 
 Largest largest_normal(double count) {

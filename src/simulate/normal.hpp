@@ -13,6 +13,10 @@ namespace isoscale::simulate {
 /// one step of Halley's method.
 [[nodiscard]] double normal_quantile(double p);
 
+/// A standard normal draw of 64 random bits, quickly: the quantile of one of 65536 equal parts of
+/// the distribution, scaled to variance 1.
+[[nodiscard]] double quick_normal(std::uint64_t bits);
+
 /// Mean and variance of the largest of `count` independent standard normal draws; count may be a
 /// fraction, of at least 1: the distribution's power. By numeric integration, within 1e-6.
 struct Largest {

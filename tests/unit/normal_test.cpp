@@ -34,6 +34,20 @@ TEST(Normal, LargestOfManyDraws) {
   EXPECT_NEAR(largest_normal(1000).mean, 3.24144, 1e-5);
 }
 
+TEST(Normal, QuickDrawsHaveTheDistributionsMoments) {
+  double sum = 0, squares = 0, within = 0;
+  constexpr int count = 100000;
+  for (std::uint64_t key = 0; key < count; ++key) {
+    const double draw = quick_normal(mixed(key));
+    sum += draw;
+    squares += draw * draw;
+    within += std::abs(draw) < 1.96 ? 1 : 0;
+  }
+  EXPECT_NEAR(sum / count, 0, 0.01);
+  EXPECT_NEAR(squares / count, 1, 0.01);
+  EXPECT_NEAR(within / count, 0.95, 0.003);
+}
+
 TEST(Normal, KeysGiveEvenDraws) {
   double sum = 0, squares = 0;
   constexpr int count = 100000;

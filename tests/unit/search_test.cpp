@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <random>
 #include <set>
@@ -200,6 +201,19 @@ TEST(QuickEstimateTest, ComesCloseToWholePrograms) {
   EXPECT_LT(worst_bound, 0.08);
   // What is estimated too small is found out by whole programs; what is too large is dropped.
   EXPECT_LT(most_bytes, search_memory_slack);
+}
+
+TEST(WholeStepTest, IsNotPlayedWhereItDoesNotFit) {
+  const simulate::Machine machine = machine_of(80e9);
+  const Request base = base_of({{"batch", "32"}}, 16);
+  const Request request = search_space(hybrid(), base, {}, 16, 4, {}).requests.front();
+  const WholeStep played = whole_step(hybrid(), request, machine, 4, Detail::time);
+  const double bytes = played.device_bytes;
+  const WholeStep fits = whole_step(hybrid(), request, machine, 4, Detail::time, bytes);
+  EXPECT_EQ(fits.seconds, played.seconds);
+  const WholeStep too_large = whole_step(hybrid(), request, machine, 4, Detail::time, bytes - 1);
+  EXPECT_TRUE(std::isinf(too_large.seconds));
+  EXPECT_EQ(too_large.device_bytes, bytes);
 }
 
 /// The best of all requests, each by its whole program, without any search.
