@@ -42,16 +42,44 @@ timeline::IntervalSet compute_of(const timeline::StepTrace& trace,
   return timeline::normalise(std::move(spans));
 }
 
+/// When the rank communicates on any stream but this one.
+timeline::IntervalSet communication_beside(const timeline::StepTrace& trace,
+                                           const program::Outline& outline,
+                                           program::StreamId stream) {
+  std::vector<timeline::Interval> spans;
+  for (const timeline::Span& span : trace.spans) {
+    const program::OutlineOp& op = outline.ops[span.op];
+    if (program::communicates(op.kind) && op.stream != stream)
+      spans.push_back({span.start, span.end});
+  }
+  return timeline::normalise(std::move(spans));
+}
+
+/// By instance, when the last member was done: a root of a tree may leave long before.
+std::vector<units::Nanoseconds> ends_of(const TracedStep& step) {
+  std::vector<units::Nanoseconds> ends(step.instances);
+  for (std::size_t rank = 0; rank < step.traces.size(); ++rank) {
+    if (step.traces[rank] == nullptr) continue;
+    for (const timeline::Span& span : step.traces[rank]->spans) {
+      const std::uint32_t instance = step.instance[rank][span.op];
+      if (instance != no_instance) ends[instance] = std::max(ends[instance], span.end);
+    }
+  }
+  return ends;
+}
+
 /// Of one rank's step: a transfer counts as beside compute when most of it is, as apart when hardly
-/// any is.
-void add_rank(const PointData& point, const TracedStep& step, int rank,
-              const simulate::Layout& layout, const simulate::Measured& measured, Sums& sums) {
+/// any is. One beside other communication shares its wire with it, and tells nothing.
+void add_rank(const PointData& point, const TracedStep& step,
+              const std::vector<units::Nanoseconds>& ends, int rank, const simulate::Layout& layout,
+              const simulate::Measured& measured, Sums& sums) {
   constexpr double mostly = 0.8, hardly = 0.1;
   const timeline::StepTrace& trace = *step.traces[static_cast<std::size_t>(rank)];
   const std::vector<units::Nanoseconds>& waits = step.waits[static_cast<std::size_t>(rank)];
   const program::Outline& outline = point.outline.of(rank);
   const timeline::IntervalSet compute = compute_of(trace, outline);
   std::map<mesh::AxisSet, simulate::GroupPlace> places;
+  std::map<program::StreamId, timeline::IntervalSet> others_of;
   for (const timeline::Span& span : trace.spans) {
     const program::OutlineOp& op = outline.ops[span.op];
     if (!is_collective(op.kind) || mesh::group_size(point.mesh, op.axes) < 2) continue;
@@ -62,11 +90,20 @@ void add_rank(const PointData& point, const TracedStep& step, int rank,
     const auto alone = simulate::measured_collective_seconds(
         measured, op.kind, static_cast<double>(op.bytes), place->second);
     if (!alone || !(*alone > 0)) continue;
-    const double share =
-        timeline::total(timeline::intersect(compute, {{span.end - transfer, span.end}})) / transfer;
+    const auto [others, is_new] = others_of.try_emplace(op.stream);
+    if (is_new) others->second = communication_beside(trace, outline, op.stream);
+    const auto share_beside = [&](const timeline::IntervalSet& set) {
+      return timeline::total(timeline::intersect(set, {{span.end - transfer, span.end}})) /
+             transfer;
+    };
+    const double share = share_beside(compute);
     if (share > hardly && share < mostly) continue;
+    if (share_beside(others->second) > hardly) continue;
     Times& times = (share >= mostly ? sums.beside : sums.apart)[op.kind];
-    times.taken += units::to_seconds(transfer).value();
+    const std::uint32_t instance = step.instance[static_cast<std::size_t>(rank)][span.op];
+    const units::Nanoseconds later =
+        instance == no_instance ? units::Nanoseconds{0} : ends[instance] - span.end;
+    times.taken += units::to_seconds(transfer + later).value();
     times.alone += *alone;
   }
 }
@@ -104,9 +141,10 @@ CommunicationInSteps communication_in_steps(const results::RunData& run,
     const TracedSteps traced = traced_steps(*point);
     if (!traced.knows_waits()) continue;
     for (const TracedStep& step : traced.steps) {
+      const std::vector<units::Nanoseconds> ends = ends_of(step);
       for (std::size_t rank = 0; rank < step.traces.size(); ++rank) {
         if (step.traces[rank] == nullptr || step.waits[rank].empty()) continue;
-        add_rank(*point, step, static_cast<int>(rank), layout, measured, sums);
+        add_rank(*point, step, ends, static_cast<int>(rank), layout, measured, sums);
       }
     }
   }

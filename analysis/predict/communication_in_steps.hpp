@@ -22,7 +22,8 @@ struct CommunicationInSteps {
 };
 
 /// From the traced steps of `points`, those of at least half the most ranks whose waits are known:
-/// a call's time is what it took from its last member's arrival. Alone is what `measured` has.
+/// a call's time is from its last member's arrival to its last member's end, which is what the next
+/// call waits for. Alone is what `measured` has.
 [[nodiscard]] CommunicationInSteps communication_in_steps(
     const results::RunData& run, const std::vector<const results::PointData*>& points,
     const simulate::Measured& measured);

@@ -133,23 +133,38 @@ simulate::Machine with_law(const simulate::Machine& machine, simulate::GrowthLaw
   return result;
 }
 
-/// Half of the logarithm of the step under one law over that under the other.
+/// The machine in which messages whose groups do not tell how they are moved are moved so.
+simulate::Machine with_moved(const simulate::Machine& machine, simulate::Moved untold) {
+  simulate::Machine result = machine;
+  result.measured.untold = untold;
+  return result;
+}
+
+/// Half of the logarithm of the step under one law over that under the other: of latency, and of
+/// what is moved, where the run does not tell them.
 double law_spread(const ModelFit& fit, const simulate::Machine& machine, const Forecast& forecast) {
   const auto& curves = machine.measured.communication;
-  const bool is_open = std::ranges::any_of(
-      curves, [](const auto& curve) { return curve.law == simulate::GrowthLaw::fitted; });
-  if (!is_open || fit.workload.empty() || forecast.ranks <= fit.most_ranks) return 0;
+  if (curves.empty() || fit.workload.empty() || forecast.ranks <= fit.most_ranks) return 0;
   const int nodes = std::max(1, forecast.nodes);
   const simulate::Layout layout =
       simulate::packed(forecast.ranks, (forecast.ranks + nodes - 1) / nodes);
-  const auto seconds = [&](simulate::GrowthLaw law) {
-    return estimate_step(workloads::find_workload(fit.workload), forecast.request,
-                         with_law(machine, law), layout, Detail::time)
-        .simulated;
+  const auto apart = [&](const simulate::Machine& a, const simulate::Machine& b) {
+    const auto seconds = [&](const simulate::Machine& at) {
+      return estimate_step(workloads::find_workload(fit.workload), forecast.request, at, layout,
+                           Detail::time)
+          .simulated;
+    };
+    const double few = seconds(a), many = seconds(b);
+    return few > 0 && many > 0 ? std::abs(std::log(many / few)) / 2 : 0;
   };
-  const double few = seconds(simulate::GrowthLaw::logarithmic);
-  const double many = seconds(simulate::GrowthLaw::proportional);
-  return few > 0 && many > 0 ? std::abs(std::log(many / few)) / 2 : 0;
+  const bool is_open = std::ranges::any_of(
+      curves, [](const auto& curve) { return curve.law == simulate::GrowthLaw::fitted; });
+  const double latency = is_open ? apart(with_law(machine, simulate::GrowthLaw::logarithmic),
+                                         with_law(machine, simulate::GrowthLaw::proportional))
+                                 : 0;
+  if (machine.measured.untold == simulate::Moved::parts) return latency;
+  return std::hypot(latency, apart(with_moved(machine, simulate::Moved::parts),
+                                   with_moved(machine, simulate::Moved::whole_at_once)));
 }
 
 }  // namespace

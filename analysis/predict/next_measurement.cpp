@@ -38,7 +38,7 @@ TimedCommunication doubled(const simulate::GroupFamily& family) {
   const double members = 2.0 * curve.members;
   for (simulate::SizeSeconds& at : curve.samples) {
     const auto by = [&](GrowthLaw law) {
-      return simulate::grown_seconds(family, law, size, members, at.bytes);
+      return simulate::grown_seconds(family, {.law = law}, size, members, at.bytes);
     };
     at.seconds = std::sqrt(by(GrowthLaw::logarithmic) * by(GrowthLaw::proportional));
   }

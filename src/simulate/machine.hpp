@@ -24,7 +24,7 @@ struct ReachedShare {
 struct MatrixRate {
   program::DType type = program::DType::bf16;
   program::ComputeMode mode = program::ComputeMode::native;
-  double peak = 0;                    ///< FLOP/s
+  double peak = 0;                      ///< FLOP/s
   std::vector<ReachedShare> reached{};  ///< by FLOP of one GEMM
   bool operator==(const MatrixRate&) const = default;
 };
@@ -52,10 +52,10 @@ struct Traffic {
 };
 
 struct DeviceMemory {
-  double capacity = 0;                ///< bytes that a program may use
-  double bandwidth = 0;               ///< bytes/s, read + written
+  double capacity = 0;                  ///< bytes that a program may use
+  double bandwidth = 0;                 ///< bytes/s, read + written
   std::vector<ReachedShare> reached{};  ///< by bytes of one op
-  std::vector<Traffic> traffic{};     ///< kinds that are not named move their operands
+  std::vector<Traffic> traffic{};       ///< kinds that are not named move their operands
   /// Of the bytes that a GEMM reads and writes of a sum it adds to in place, what the software
   /// moves after it in an op of its own; 0 = the GEMM does all.
   double accumulate = 0;
@@ -137,6 +137,12 @@ struct SizeSeconds {
 /// with the logarithm of the size (trees), in proportion (rings), or as the measured groups tell.
 enum class GrowthLaw : std::uint8_t { fitted, logarithmic, proportional };
 
+/// What goes over a wire as a group grows: parts of a message, as in rings and halvings; whole
+/// messages from level to level of a tree (Thakur, Rabenseifner and Gropp, IJHPCA 19 (2005) 49); or
+/// the same, and whoever hands a message down does so to all below at once: their shares of its
+/// wire are the smaller the more there are.
+enum class Moved : std::uint8_t { parts, whole, whole_at_once };
+
 /// What is straight between the sizes of a curve: log time over log size, or time over size.
 enum class Straight : std::uint8_t { in_logs, in_bytes };
 
@@ -160,6 +166,8 @@ struct Measured {
   std::vector<TimedLocal> locals{};
   std::vector<TimedCommunication> communication{};
   GrowthLaw growth = GrowthLaw::fitted;  ///< of all kinds, when not fitted
+  /// Of families whose groups do not show it; other than parts where the library may do either.
+  Moved untold = Moved::parts;
   [[nodiscard]] bool empty() const {
     return gemms.empty() && locals.empty() && communication.empty();
   }

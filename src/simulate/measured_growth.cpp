@@ -3,11 +3,13 @@
 #include "simulate/measured_growth.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "simulate/measured_time.hpp"
@@ -21,35 +23,53 @@ double law_of(GrowthLaw law, double size) {
   return law == GrowthLaw::proportional ? size : std::log2(size);
 }
 
-/// What goes over a wire as a group grows: parts of a message, as in rings and halvings, or whole
-/// messages from level to level of a tree, as in binomial trees without segments (Thakur,
-/// Rabenseifner and Gropp, IJHPCA 19 (2005) 49).
-enum class Moved : std::uint8_t { parts, whole };
-
+/// Wires' times that a collective takes for each of its bytes, but for a constant: in a tree the
+/// levels; where all are handed their message at once, at each level as many as there are below.
+/// What is scattered at last is deals of a whole message.
 double moved_factor(Moved moved, OpKind kind, double size, double members) {
-  return moved == Moved::whole ? std::log2(size) : wire_factor(kind, members);
+  const double levels = std::log2(size), at_once = levels * (levels + 1) / 2;
+  if (moved == Moved::parts) return wire_factor(kind, members);
+  if (kind == OpKind::reduce_scatter) return levels + wire_factor(kind, members);
+  if (moved == Moved::whole) return levels;
+  return kind == OpKind::all_reduce ? levels + at_once : at_once;
 }
 
-/// By which of the two the largest group takes longer than the smallest, of messages so large that
-/// their bytes take the time. Where that cannot be told: parts, as libraries do it for speed.
-Moved moved_in(const GroupFamily& family) {
+/// What libraries have been seen to do.
+std::span<const Moved> candidates(OpKind kind) {
+  static constexpr std::array all{Moved::parts, Moved::whole, Moved::whole_at_once};
+  switch (kind) {
+    case OpKind::all_reduce:
+    case OpKind::broadcast:
+      return all;
+    case OpKind::reduce:
+    case OpKind::reduce_scatter:
+      return std::span{all}.first(2);
+    default:
+      return std::span{all}.first(1);
+  }
+}
+
+/// The one by which the largest group takes longer than the smallest, of messages so large that
+/// their bytes take the time. Where that cannot be told, `untold`.
+Moved moved_in(const GroupFamily& family, Moved untold) {
   constexpr double by_bytes = 4;  // of the smallest message's time
   const GroupFamily::Group& small = family.groups.front();
   const GroupFamily::Group& large = family.groups.back();
   const OpKind kind = large.curve->kind;
-  const bool may_be_whole =
-      kind == OpKind::all_reduce || kind == OpKind::broadcast || kind == OpKind::reduce;
-  if (!may_be_whole || family.groups.size() < 2 || small.size < 2) return Moved::parts;
+  const std::span<const Moved> possible = candidates(kind);
+  const Moved otherwise = std::ranges::count(possible, untold) > 0 ? untold : possible.back();
+  if (possible.size() == 1) return Moved::parts;
+  if (family.groups.size() < 2 || small.size < 2) return otherwise;
   const double bytes =
       std::min(small.curve->samples.back().bytes, large.curve->samples.back().bytes);
   const double seconds = curve_seconds(*small.curve, bytes);
-  if (seconds < by_bytes * small.curve->samples.front().seconds) return Moved::parts;
+  if (seconds < by_bytes * small.curve->samples.front().seconds) return otherwise;
   const auto off = [&](Moved moved) {
     const double expected = moved_factor(moved, kind, large.size, large.curve->members) /
                             moved_factor(moved, kind, small.size, small.curve->members);
     return std::abs(std::log(curve_seconds(*large.curve, bytes) / seconds / expected));
   };
-  return off(Moved::whole) < off(Moved::parts) ? Moved::whole : Moved::parts;
+  return *std::ranges::min_element(possible, {}, off);
 }
 
 /// Bytes/s of each wire, as the largest group has it.
@@ -83,9 +103,9 @@ double excess_of_one(const GroupFamily& family, double first) {
   return std::min(first, family.on_one_node->samples.front().seconds);
 }
 
-Excesses excesses_of(const GroupFamily& family, GrowthLaw law, double bytes) {
+Excesses excesses_of(const GroupFamily& family, GrowthLaw law, Moved moved, double bytes) {
   Excesses result;
-  result.moved = moved_in(family);
+  result.moved = moved;
   const TimedCommunication& largest = *family.groups.back().curve;
   result.bandwidth = wire_bandwidth(family, result.moved);
   for (const GroupFamily::Group& group : family.groups) {
@@ -141,10 +161,10 @@ double excess_at(const std::vector<Excess>& excesses, double law) {
 }
 
 /// Sum over sizes and groups of squared misses of the fitted line, relative to the time.
-double misses(const GroupFamily& family, GrowthLaw law) {
+double misses(const GroupFamily& family, GrowthLaw law, Moved moved) {
   double sum = 0;
   for (const SizeSeconds& size : family.groups.back().curve->samples) {
-    const Excesses excesses = excesses_of(family, law, size.bytes);
+    const Excesses excesses = excesses_of(family, law, moved, size.bytes);
     const double slope = slope_of(excesses.of_group);
     double weights = 0, x_mean = 0, y_mean = 0;
     for (const Excess& at : excesses.of_group) {
@@ -206,11 +226,11 @@ GroupFamily family_of(const Measured& measured, OpKind kind, const GroupPlace& p
   return family;
 }
 
-double grown_seconds(const GroupFamily& family, GrowthLaw law, double size, double members,
+double grown_seconds(const GroupFamily& family, const Growth& growth, double size, double members,
                      double bytes) {
-  const Excesses excesses = excesses_of(family, law, bytes);
+  const Excesses excesses = excesses_of(family, growth.law, moved_in(family, growth.untold), bytes);
   return excesses.wire(family.groups.back().curve->kind, size, members, bytes) +
-         excess_at(excesses.of_group, law_of(law, size));
+         excess_at(excesses.of_group, law_of(growth.law, size));
 }
 
 void settle_laws(Measured& measured) {
@@ -222,8 +242,9 @@ void settle_laws(Measured& measured) {
     const GroupFamily family = family_of(
         measured, at.kind, {.members = at.members, .nodes = at.nodes, .node_members = on_node});
     if (family.groups.size() < least_groups) continue;
-    const double logarithmic = misses(family, GrowthLaw::logarithmic);
-    const double proportional = misses(family, GrowthLaw::proportional);
+    const Moved moved = moved_in(family, measured.untold);
+    const double logarithmic = misses(family, GrowthLaw::logarithmic, moved);
+    const double proportional = misses(family, GrowthLaw::proportional, moved);
     if (logarithmic <= clearly * proportional) laws[&at] = GrowthLaw::logarithmic;
     if (proportional <= clearly * logarithmic) laws[&at] = GrowthLaw::proportional;
   }

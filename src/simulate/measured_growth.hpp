@@ -32,10 +32,15 @@ struct GroupFamily {
 /// else 1.
 [[nodiscard]] double wire_factor(program::OpKind kind, double members);
 
-/// Seconds among `members` on a group of `size` as the family counts it. Bytes take as much longer
-/// as parts of a message (wire_factor) or whole ones (the logarithm of the size) do, whichever the
-/// family's groups show; what is over that grows by the law: logarithmic or proportional.
-[[nodiscard]] double grown_seconds(const GroupFamily& family, GrowthLaw law, double size,
+/// How a family's time grows: what is over the bytes by `law`, logarithmic or proportional; bytes
+/// as the family's groups show, or as `untold` where they do not.
+struct Growth {
+  GrowthLaw law = GrowthLaw::logarithmic;
+  Moved untold = Moved::parts;
+};
+
+/// Seconds among `members` on a group of `size` as the family counts it.
+[[nodiscard]] double grown_seconds(const GroupFamily& family, const Growth& growth, double size,
                                    double members, double bytes);
 
 }  // namespace isoscale::simulate

@@ -114,9 +114,10 @@ std::optional<MeasuredTime> of_kind(const Measured& measured, OpKind kind, doubl
   if (family.groups.empty()) return std::nullopt;
   const TimedCommunication& largest = *family.groups.back().curve;
   const double size = place.nodes > 1 ? place.nodes : place.members;
+  const Growth growth{.law = law_for(measured, largest), .untold = measured.untold};
   const bool inside = size >= family.groups.front().size && size <= family.groups.back().size;
-  return MeasuredTime{.seconds = grown_seconds(family, law_for(measured, largest), size,
-                                               place.members, contended(largest, place, bytes)),
+  return MeasuredTime{.seconds = grown_seconds(family, growth, size, place.members,
+                                               contended(largest, place, bytes)),
                       .basis = inside ? Basis::interpolated : Basis::extrapolated};
 }
 

@@ -31,7 +31,7 @@ import truth_curves  # noqa: E402
 
 NEAR = 0.10
 # Of groups of up to 4 ranks. What `calibrate` measures, but only what the curve communicates with.
-CALIBRATION = ("sizes=16KiB..1MiB*8", "rotate=1MiB")
+CALIBRATION = ("sizes=4KiB..256KiB*8", "rotate=1MiB")
 
 
 class Hosts:
@@ -60,31 +60,42 @@ class Hosts:
         self.made = None
 
 
+def experiments(curve, model, is_small):
+    """The experiment file: the collectives on all ranks, unless of the largest, and the curve."""
+    tables = []
+    if is_small:
+        # As steps do; Open MPI 4.1 reduces by another algorithm in place.
+        in_place = {"all_reduce": "yes"}.get(
+            curve.operations, "both" if "all_reduce" in curve.operations else "no")
+        tables.append({"workload": "collectives",
+                       "set": (*CALIBRATION, f"op={curve.operations}", f"in_place={in_place}")})
+    tables.append({"workload": curve.workload, "model": model, "scaling": curve.scaling,
+                   **({"mesh": curve.mesh} if curve.mesh else {}), "set": curve.settings})
+    lines = []
+    for table in tables:
+        lines.append("[[experiment]]")
+        for key, value in table.items():
+            if key == "set":
+                pairs = (setting.split("=", maxsplit=1) for setting in value)
+                lines += [f"set.{name} = {json.dumps(text)}" for name, text in pairs]
+            else:
+                lines.append(f"{key} = {json.dumps(value)}")
+    return "\n".join(lines) + "\n"
+
+
 def measure(hosts, program, curve, path, ranks, max_time):
     """Runs the curve on these rank counts; with calibration unless it is the largest."""
     made = hosts.of(truth_curves.LARGE // curve.ranks_per_host, curve.port)
     model = made.path(f"{curve.model}.toml")
     with open(model, "w", encoding="utf-8") as file:
         file.write(truth_curves.model_text(curve.model))
+    wanted = made.path("experiment.toml")
+    with open(wanted, "w", encoding="utf-8") as file:
+        file.write(experiments(curve, model, max(ranks) < truth_curves.LARGE))
     used = max(ranks) // curve.ranks_per_host
-    is_small = max(ranks) < truth_curves.LARGE
-    settings = curve.settings
-    if is_small:
-        settings += (*CALIBRATION, f"op={curve.operations}",
-                     # As steps do; Open MPI 4.1 reduces by another algorithm in place.
-                     "in_place=" + {"all_reduce": "yes"}.get(
-                         curve.operations, "both" if "all_reduce" in curve.operations else "no"))
-        if curve.mesh:
-            settings += ("axis=" + curve.mesh.split("=", maxsplit=1)[0],)
-    command = [program, "run", "--force", "--output", path, "--device", "host",
-               "--workload", ("collectives," if is_small else "") + curve.workload, "--model", model,
-               "--scaling", curve.scaling, "--ranks", ",".join(map(str, ranks)), "--max-time",
-               max_time, "--precision", "2%", "--trace-steps", "2", "--inject",
-               f"delay={curve.delay}"]
-    for setting in settings:
-        command += ["--set", setting]
-    if curve.mesh:
-        command += ["--mesh", curve.mesh]
+    command = [program, "run", wanted, "--force", "--output", path, "--device", "host",
+               "--ranks", ",".join(map(str, ranks)), "--max-time", max_time, "--precision", "2%",
+               "--trace-steps", "2", "--inject", f"delay={curve.delay}"]
     ranks_of = {host: curve.ranks_per_host for host in made.hosts[:max(used, 1)]}
     done = made.mpirun(ranks_of, *command)
     with open(path + ".log", "w", encoding="utf-8") as file:

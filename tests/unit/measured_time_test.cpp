@@ -91,6 +91,18 @@ double binomial_seconds(OpKind, int members, double bytes, double hop, double wi
   return 2 * std::log2(members) * (hop + bytes / wire);
 }
 
+/// The same, but each hands its message to all below at once, over one wire.
+double at_once_seconds(OpKind, int members, double bytes, double hop, double wire) {
+  const double levels = std::log2(members);
+  return 2 * levels * hop + (levels + levels * (levels + 1) / 2) * bytes / wire;
+}
+
+/// Whole messages up a binomial tree, then each its part of the sum from the root.
+double reduced_and_dealt_seconds(OpKind, int members, double bytes, double hop, double wire) {
+  const double levels = std::log2(members);
+  return 2 * levels * hop + (levels + (members - 1.0) / members) * bytes / wire;
+}
+
 using Law = double (*)(OpKind, int, double, double, double);
 
 TimedCommunication curve(Law law, OpKind kind, int members, int nodes, double hop, double wire) {
@@ -172,12 +184,17 @@ TEST(MeasuredCollective, TakesTheUsualAlgorithmWhereTwoGroupsDoNotTell) {
 TEST(MeasuredCollective, MovesWholeMessagesWhereTwoGroupsDo) {
   const Measured sums = groups(binomial_seconds, OpKind::all_reduce, {2, 4});
   const Measured rings = groups(ring_seconds, OpKind::all_reduce, {2, 4});
-  for (const double bytes : {8.0, 65536.0, 32 * mib}) {
-    const double truth = binomial_seconds(OpKind::all_reduce, 8, bytes, 5 * us, 10e9);
-    EXPECT_NEAR(*measured_collective_seconds(sums, OpKind::all_reduce, bytes, on_node(8)), truth,
-                0.01 * truth)
-        << bytes;
-  }
+  const auto expect_foreseen = [](Law law, OpKind kind) {
+    const Measured measured = groups(law, kind, {2, 4});
+    for (const double bytes : {8.0, 65536.0, 32 * mib}) {
+      const double truth = law(kind, 8, bytes, 5 * us, 10e9);
+      EXPECT_NEAR(*measured_collective_seconds(measured, kind, bytes, on_node(8)), truth,
+                  0.01 * truth)
+          << bytes;
+    }
+  };
+  expect_foreseen(binomial_seconds, OpKind::all_reduce);
+  expect_foreseen(at_once_seconds, OpKind::all_reduce);
   const double parts = 2.0 * 7 / 8 * 32 * mib / 10e9;
   EXPECT_NEAR(*measured_collective_seconds(rings, OpKind::all_reduce, 32 * mib, on_node(8)), parts,
               0.02 * parts);
@@ -190,6 +207,25 @@ TEST(MeasuredCollective, MovesWholeMessagesWhereTwoGroupsDo) {
   const auto at_eight =
       measured_collective_seconds(small, OpKind::all_reduce, 32 * mib, on_node(8));
   EXPECT_NEAR(*at_eight / *at_four, small_parts, 0.01 * small_parts);
+}
+
+TEST(MeasuredCollective, ScattersWholeSumsWhereTwoGroupsDo) {
+  const Measured measured = groups(reduced_and_dealt_seconds, OpKind::reduce_scatter, {2, 4});
+  const double truth = reduced_and_dealt_seconds(OpKind::reduce_scatter, 8, 32 * mib, 5 * us, 10e9);
+  EXPECT_NEAR(*measured_collective_seconds(measured, OpKind::reduce_scatter, 32 * mib, on_node(8)),
+              truth, 0.01 * truth);
+}
+
+/// One group tells nothing: the assumption counts.
+TEST(MeasuredCollective, IsMovedAsAssumedWhereOneGroupWasMeasured) {
+  Measured measured = groups(at_once_seconds, OpKind::all_reduce, {4});
+  const auto at = [&](Moved untold) {
+    measured.untold = untold;
+    return *measured_collective_seconds(measured, OpKind::all_reduce, 32 * mib, on_node(8));
+  };
+  const double truth = at_once_seconds(OpKind::all_reduce, 8, 32 * mib, 5 * us, 10e9);
+  EXPECT_NEAR(at(Moved::whole_at_once), truth, 0.01 * truth);
+  EXPECT_NEAR(at(Moved::parts) / at(Moved::whole), (7.0 / 8) / (3.0 / 4) / (3.0 / 2), 0.01);
 }
 
 TEST(MeasuredCollective, LiesBetweenMeasuredGroups) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -23,30 +24,40 @@ class Stopped : public base::Error {
   using Error::Error;
 };
 
+/// How long to sleep between two looks after having waited for so long: asleep, the longer the
+/// wait, the longer the sleep, so that what is measured is late by a small part of it, and many
+/// ranks on a core leave it to what there is to do.
+[[nodiscard]] inline std::chrono::nanoseconds nap_after(Waiting waiting,
+                                                        std::chrono::nanoseconds waited) {
+  constexpr std::chrono::microseconds ladder_nap{20}, shortest{100}, longest{1000};
+  constexpr int share = 16;
+  if (waiting != Waiting::asleep) return ladder_nap;
+  return std::clamp<std::chrono::nanoseconds>(waited / share, shortest, longest);
+}
+
 /// Returns once done() is true. Looks a few times at once, then gives the core away between looks,
 /// and, on the ladder, sleeps between them after about a millisecond: short sleeps from the start
 /// would cost more than most waits last. Throws Stopped once `stopped` is set.
 template <class Done>
 void climb(Waiting waiting, const std::atomic<bool>& stopped, const Done& done) {
+  using Clock = std::chrono::steady_clock;
   constexpr int eager_looks = 32;
   constexpr int yields_between_clock_readings = 16;
   constexpr std::chrono::milliseconds patience{1};
-  constexpr std::chrono::microseconds short_nap{20}, long_nap{100};
   for (int look = 0; look < eager_looks; ++look) {
     if (done()) return;
   }
-  const auto tired = std::chrono::steady_clock::now() + patience;
-  const auto nap = waiting == Waiting::asleep ? long_nap : short_nap;
+  const auto begin = Clock::now();
   bool napping = waiting == Waiting::asleep;
   for (int look = 1; !done(); ++look) {
     if (stopped.load(std::memory_order_acquire)) throw Stopped("another stream has failed");
     if (napping) {
-      std::this_thread::sleep_for(nap);
+      std::this_thread::sleep_for(nap_after(waiting, Clock::now() - begin));
       continue;
     }
     std::this_thread::yield();
     if (waiting == Waiting::ladder && look % yields_between_clock_readings == 0) {
-      napping = std::chrono::steady_clock::now() > tired;
+      napping = Clock::now() - begin > patience;
     }
   }
 }
