@@ -19,6 +19,8 @@
 #include "run_command.hpp"
 #include "runner/preflight.hpp"
 #include "runner/run.hpp"
+#include "runner/watch/start_limit.hpp"
+#include "runner/watch/supervisor.hpp"
 #include "system/facts.hpp"
 
 namespace isoscale {
@@ -53,15 +55,21 @@ void require_one_command(const std::string& command, const comm::Communicator& w
 /// MPI, and how errors leave it: what all ranks have in hand is said by one of them; a rank that
 /// fails alone ends the job. `work` takes the environment and the world.
 template <class Work>
-base::ExitCode under_mpi(int argc, char** argv, const Work& work) {
+base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Work& work) {
   // Without the program, which nodes may have in different places.
   const std::string arguments =
       config::shell_quoted(std::vector<std::string>(argv + 1, argv + argc));
   // Looked at before MPI starts: an MPI that finds itself alone sets a launcher's variables itself.
   const bool speaks = system::speaks_for_launch(system::process_environment());
   const auto alone = system::singleton_problem(1, system::process_environment());
+  const runner::HeldSignals signals;  // before MPI starts threads
+  runner::StartLimit start{timeout};
   const comm::Environment environment{&argc, &argv};
-  const comm::Communicator world = comm::Communicator::world();
+  comm::Communicator world = comm::Communicator::world();
+  runner::Supervisor supervisor{{.world = world, .signals = signals}};
+  start.is_over();
+  supervisor.set_timeout(timeout);
+  world.count_calls(supervisor.board().calls());
   // Every rank has the same refusal in hand: one speaks, all leave in order.
   const auto leave_together = [&](const base::Error& error) {
     if (world.rank() == 0 && speaks) base::warn(fmt::format("isoscale: {}", error.what()));
@@ -69,8 +77,12 @@ base::ExitCode under_mpi(int argc, char** argv, const Work& work) {
   };
   try {
     if (world.size() == 1 && alone) throw base::UsageError(*alone);
-    require_one_command(arguments, world);
-    return work(environment, world);
+    const base::ExitCode code = supervisor.watch([&] {
+      require_one_command(arguments, world);
+      return work(environment, world, supervisor);
+    });
+    if (supervisor.gave_up()) comm::Environment::leave(static_cast<int>(code));
+    return code;
   } catch (const base::UsageError& error) {
     return leave_together(error);
   } catch (const base::AgreedError& error) {
@@ -85,38 +97,36 @@ base::ExitCode under_mpi(int argc, char** argv, const Work& work) {
 }  // namespace
 
 base::ExitCode run_command(const config::RunConfig& config, int argc, char** argv) {
-  return under_mpi(argc, argv, [&](const auto& environment, const auto& world) {
-    const runner::Outcome outcome =
-        runner::run(config, environment, world,
-                    {.half_width = half_width,
-                     .nominal_confidence = analysis::nominal_confidence,
-                     .last_change = analysis::last_change,
-                     .calibrate = analysis::calibrate,
-                     .print = [](const std::string& text) { print(text); }});
-    if (world.rank() == 0 && !outcome.file.empty() &&
-        config.verbosity == config::Verbosity::normal) {
-      const std::string file = outcome.file.string();
-      print(fmt::format("wrote {}\nread it with: isoscale report {}\n", file,
-                        config::shell_quoted({&file, 1})));
-    }
-    return outcome.exit_code;
-  });
+  return under_mpi(argc, argv, config.timeout,
+                   [&](const auto& environment, const auto& world, auto& supervisor) {
+                     const runner::Outcome outcome =
+                         runner::run(config, environment, world,
+                                     {.half_width = half_width,
+                                      .nominal_confidence = analysis::nominal_confidence,
+                                      .last_change = analysis::last_change,
+                                      .calibrate = analysis::calibrate,
+                                      .print = [](const std::string& text) { print(text); },
+                                      .supervisor = &supervisor});
+                     return outcome.exit_code;
+                   });
 }
 
 base::ExitCode check_command(const config::CheckCommand& command, int argc, char** argv) {
-  return under_mpi(argc, argv, [&](const auto& environment, const auto& world) {
-    const results::PreflightData found = runner::check(command.config, environment, world);
-    bool is_told = true;
-    if (world.rank() == 0) {
-      is_told = print(command.format == config::CheckCommand::Format::json
-                          ? analysis::render_checks_json(found)
-                          : analysis::render_checks_text(found));
-    }
-    const base::ExitCode code = system::stops(found.results) ? base::ExitCode::usage
-                                : is_told                    ? base::ExitCode::done
-                                                             : base::ExitCode::failed;
-    return static_cast<base::ExitCode>(world.broadcast(static_cast<std::int64_t>(code)));
-  });
+  return under_mpi(
+      argc, argv, command.config.timeout,
+      [&](const auto& environment, const auto& world, auto& /*watch*/) {
+        const results::PreflightData found = runner::check(command.config, environment, world);
+        bool is_told = true;
+        if (world.rank() == 0) {
+          is_told = print(command.format == config::CheckCommand::Format::json
+                              ? analysis::render_checks_json(found)
+                              : analysis::render_checks_text(found));
+        }
+        const base::ExitCode code = system::stops(found.results) ? base::ExitCode::usage
+                                    : is_told                    ? base::ExitCode::done
+                                                                 : base::ExitCode::failed;
+        return static_cast<base::ExitCode>(world.broadcast(static_cast<std::int64_t>(code)));
+      });
 }
 
 }  // namespace isoscale

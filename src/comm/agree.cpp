@@ -11,8 +11,8 @@ namespace isoscale::comm {
 
 Vote all_ok(const Communicator& communicator, std::string_view problem) {
   // The lowest rank with a problem speaks; `size` stands for none.
-  int speaker = problem.empty() ? communicator.size() : communicator.rank();
-  check(MPI_Allreduce(MPI_IN_PLACE, &speaker, 1, MPI_INT, MPI_MIN, communicator.get()));
+  const int own = problem.empty() ? communicator.size() : communicator.rank();
+  const int speaker = static_cast<int>(communicator.all_min(own));
   if (speaker == communicator.size()) return {};
   const std::string reason = communicator.broadcast(std::string{problem}, speaker);
   return {.ok = false, .why = fmt::format("rank {}: {}", speaker, reason)};

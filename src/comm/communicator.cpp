@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <numeric>
 #include <thread>
 
 #include "comm/blocks.hpp"
+#include "comm/calling.hpp"
 #include "comm/world.hpp"
 
 namespace isoscale::comm {
@@ -26,7 +28,8 @@ void CommunicatorTraits::free(type communicator) noexcept {
   MPI_Comm_free(&communicator);
 }
 
-Communicator::Communicator(MPI_Comm owned) : handle_(owned) {
+Communicator::Communicator(MPI_Comm owned, std::shared_ptr<CallCount> calls)
+    : handle_(owned), calls_(std::move(calls)) {
   if (!handle_) return;
   check(MPI_Comm_set_errhandler(owned, MPI_ERRORS_RETURN));
   check(MPI_Comm_rank(owned, &rank_));
@@ -40,28 +43,47 @@ Communicator Communicator::world() {
 }
 
 Communicator Communicator::split(int colour, int key) const {
+  const Calling calling{calls_.get()};
   MPI_Comm made = MPI_COMM_NULL;
   check(MPI_Comm_split(get(), colour < 0 ? MPI_UNDEFINED : colour, key, &made));
-  return Communicator{made};
+  return Communicator{made, calls_};
 }
 
 Communicator Communicator::duplicate() const {
+  const Calling calling{calls_.get()};
   MPI_Comm made = MPI_COMM_NULL;
   check(MPI_Comm_dup(get(), &made));
-  return Communicator{made};
+  return Communicator{made, calls_};
 }
 
 Communicator Communicator::split_node() const {
+  const Calling calling{calls_.get()};
   MPI_Comm made = MPI_COMM_NULL;
   check(MPI_Comm_split_type(get(), MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &made));
-  return Communicator{made};
+  return Communicator{made, calls_};
+}
+
+std::vector<int> Communicator::ranks_in(const Communicator& other) const {
+  MPI_Group own = MPI_GROUP_NULL, theirs = MPI_GROUP_NULL;
+  check(MPI_Comm_group(get(), &own));
+  check(MPI_Comm_group(other.get(), &theirs));
+  std::vector<int> ours(static_cast<std::size_t>(size_)), result(ours.size());
+  std::iota(ours.begin(), ours.end(), 0);
+  check(MPI_Group_translate_ranks(own, size_, ours.data(), theirs, result.data()));
+  check(MPI_Group_free(&own));
+  check(MPI_Group_free(&theirs));
+  return result;
 }
 
 void Communicator::abandon() noexcept { static_cast<void>(handle_.release()); }
 
-void Communicator::barrier() const { check(MPI_Barrier(get())); }
+void Communicator::barrier() const {
+  const Calling calling{calls_.get()};
+  check(MPI_Barrier(get()));
+}
 
 void Communicator::quiet_barrier(units::Seconds pause) const {
+  const Calling calling{calls_.get()};
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Ibarrier(get(), &request));
   while (true) {
@@ -73,6 +95,7 @@ void Communicator::quiet_barrier(units::Seconds pause) const {
 }
 
 void Communicator::broadcast(std::span<std::byte> data, int root) const {
+  const Calling calling{calls_.get()};
   for (const auto block : blocks(data)) {
     check(MPI_Bcast(block.data(), static_cast<int>(block.size()), MPI_BYTE, root, get()));
   }
@@ -85,15 +108,26 @@ std::string Communicator::broadcast(std::string text, int root) const {
 }
 
 std::int64_t Communicator::broadcast(std::int64_t value, int root) const {
+  const Calling calling{calls_.get()};
   check(MPI_Bcast(&value, 1, MPI_INT64_T, root, get()));
   return value;
 }
 
-double Communicator::all_max(double value) const { return all_reduce(get(), value, MPI_MAX); }
-double Communicator::all_min(double value) const { return all_reduce(get(), value, MPI_MIN); }
-double Communicator::all_sum(double value) const { return all_reduce(get(), value, MPI_SUM); }
+double Communicator::all_max(double value) const {
+  const Calling calling{calls_.get()};
+  return all_reduce(get(), value, MPI_MAX);
+}
+double Communicator::all_min(double value) const {
+  const Calling calling{calls_.get()};
+  return all_reduce(get(), value, MPI_MIN);
+}
+double Communicator::all_sum(double value) const {
+  const Calling calling{calls_.get()};
+  return all_reduce(get(), value, MPI_SUM);
+}
 
 void Communicator::all_max(std::span<double> values) const {
+  const Calling calling{calls_.get()};
   for (const auto block : blocks(values)) {
     check(MPI_Allreduce(MPI_IN_PLACE, block.data(), static_cast<int>(block.size()), MPI_DOUBLE,
                         MPI_MAX, get()));
@@ -101,6 +135,7 @@ void Communicator::all_max(std::span<double> values) const {
 }
 
 std::vector<std::int64_t> Communicator::all_gather(std::int64_t value) const {
+  const Calling calling{calls_.get()};
   std::vector<std::int64_t> values(static_cast<std::size_t>(size_));
   check(MPI_Allgather(&value, 1, MPI_INT64_T, values.data(), 1, MPI_INT64_T, get()));
   return values;

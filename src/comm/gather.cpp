@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "comm/blocks.hpp"
+#include "comm/calling.hpp"
 #include "comm/world.hpp"
 
 namespace isoscale::comm {
@@ -73,6 +74,7 @@ std::vector<std::byte> receive_all(MPI_Comm communicator, int from) {
 
 std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::byte> part,
                                                          int root) const {
+  const Calling calling{calls_.get()};
   const auto mine = static_cast<std::uint64_t>(part.size());
   std::vector<std::uint64_t> sizes(rank_ == root ? static_cast<std::size_t>(size_) : 0);
   check(MPI_Gather(&mine, 1, MPI_UINT64_T, sizes.data(), 1, MPI_UINT64_T, root, get()));
@@ -94,6 +96,7 @@ std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::by
 }
 
 std::vector<std::string> Communicator::gather(std::string_view text, int root) const {
+  const Calling calling{calls_.get()};
   // A binomial tree: in round k, what is at a distance of 2^k from the root, counted in ranks,
   // hands on all that it holds.
   const int place = (rank_ - root + size_) % size_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -32,13 +33,22 @@ class Mail {
   /// enough for. A rank may write to itself. Throws base::Error when the letter has not gone after
   /// `patience`; it is still under way then, and the communicator must be abandoned.
   void send(int to, int box, std::span<const std::byte> letter, units::Seconds patience) const;
+  /// Sends without ever waiting, for receivers that may be gone: the letter is kept until it has
+  /// been taken. From one thread.
+  void post(int to, int box, std::span<const std::byte> letter);
   /// The oldest letter in the box, if there is one; does not wait.
   [[nodiscard]] std::optional<Envelope> take(int box) const;
   /// Forgets the communicator: peers may still be at it.
-  void abandon() noexcept { own_.abandon(); }
+  void abandon() noexcept;
 
  private:
+  struct Posted {
+    std::unique_ptr<std::vector<std::byte>> letter;
+    MPI_Request request = MPI_REQUEST_NULL;
+  };
+
   Communicator own_;
+  std::vector<Posted> posted_;  ///< perhaps not yet taken
 };
 
 }  // namespace isoscale::comm

@@ -4,12 +4,15 @@
 
 #include <mpi.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -43,6 +46,9 @@ class Environment {
   [[nodiscard]] int thread_level() const { return thread_level_; }
   /// Ends every process of the job: for a rank that has failed while its peers wait for it.
   [[noreturn]] static void abort_job(int exit_code) noexcept;
+  /// Ends this process alone, at once and without MPI's end: where threads are stuck in MPI. All
+  /// ranks must do so.
+  [[noreturn]] static void leave(int exit_code) noexcept;
   [[nodiscard]] static std::string library_version();  ///< first line, "Open MPI v4.1.4, ..."
 
  private:
@@ -53,6 +59,11 @@ struct CommunicatorTraits {
   using type = MPI_Comm;
   static type null() { return MPI_COMM_NULL; }
   static void free(type communicator) noexcept;
+};
+
+/// What another thread may know of the collective calls that communicators make.
+struct CallCount {
+  std::atomic<std::uint64_t> begun{0}, ended{0};
 };
 
 /// A communicator of ours, MPI_ERRORS_RETURN set; move-only. Collective calls must be made by all
@@ -73,6 +84,10 @@ class Communicator {
   [[nodiscard]] Communicator duplicate() const;
   /// Ranks that share memory (one node).
   [[nodiscard]] Communicator split_node() const;
+  /// Counts collective calls from now on, those of communicators made from this one too.
+  void count_calls(std::shared_ptr<CallCount> calls) { calls_ = std::move(calls); }
+  /// The ranks of this communicator as another one numbers them.
+  [[nodiscard]] std::vector<int> ranks_in(const Communicator& other) const;
   /// Forgets the communicator without freeing it: for one that peers may still be stuck in.
   void abandon() noexcept;
 
@@ -97,9 +112,10 @@ class Communicator {
   [[nodiscard]] std::vector<std::int64_t> all_gather(std::int64_t value) const;
 
  private:
-  explicit Communicator(MPI_Comm owned);
+  explicit Communicator(MPI_Comm owned, std::shared_ptr<CallCount> calls = nullptr);
 
   base::Handle<CommunicatorTraits> handle_;
+  std::shared_ptr<CallCount> calls_;  ///< none: calls are not counted
   int rank_ = 0;
   int size_ = 1;
 };

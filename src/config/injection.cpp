@@ -118,6 +118,16 @@ Delay parse_delay(std::string_view text) {
   return {.rate = rate};
 }
 
+StuckRank parse_stuck(std::string_view text) {
+  const auto parts = split(text, ':');
+  const bool spins = parts.size() == 2 && parts[1] == "spin";
+  if (!spins && (parts.size() != 2 || parts[1] != "throw")) {
+    refuse(text, "is not RANK:spin or RANK:throw: write for example stuck=2:spin");
+  }
+  return {.rank = parse_rank(parts[0]),
+          .how = spins ? program::Stuck::spins : program::Stuck::fails};
+}
+
 Injection parse_injection(std::string_view text) {
   const auto equals = text.find('=');
   const std::string_view kind = text.substr(0, equals);
@@ -136,9 +146,11 @@ Injection parse_injection(std::string_view text) {
     result.what = parse_clock(value);
   } else if (kind == "delay") {
     result.what = parse_delay(value);
+  } else if (kind == "stuck") {
+    result.what = parse_stuck(value);
   } else {
-    constexpr std::array<std::string_view, 5> kinds{"slow-rank", "slow-link", "jitter", "clock",
-                                                    "delay"};
+    constexpr std::array<std::string_view, 6> kinds{"slow-rank", "slow-link", "jitter",
+                                                    "clock",     "delay",     "stuck"};
     refuse(kind, fmt::format("is not one of {}{}", fmt::join(kinds, ", "),
                              base::did_you_mean(kind, {kinds.begin(), kinds.end()})));
   }
@@ -154,6 +166,7 @@ std::vector<int> ranks_of(const Injection& injection) {
     std::vector<int> operator()(const Jitter& /*all*/) const { return {}; }
     std::vector<int> operator()(const ClockError& clock) const { return {clock.rank}; }
     std::vector<int> operator()(const Delay& /*all*/) const { return {}; }
+    std::vector<int> operator()(const StuckRank& stuck) const { return {stuck.rank}; }
   };
   return std::visit(Visitor{}, injection.what);
 }

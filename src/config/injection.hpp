@@ -38,12 +38,19 @@ struct ClockError {
   double drift = 0;  ///< seconds per second
   bool operator==(const ClockError&) const = default;
 };
+/// "stuck=2:spin", "stuck=2:throw": that rank computes for ever in the middle of its third step, or
+/// fails there, while the others wait for it.
+struct StuckRank {
+  int rank = 0;
+  program::Stuck how = program::Stuck::spins;
+  bool operator==(const StuckRank&) const = default;
+};
 /// "slow-link=0-1:2": what these two ranks do together takes twice as long, on both.
 using program::SlowLink;
 
 struct Injection {
   std::string text;  ///< as given
-  std::variant<SlowRank, SlowLink, Jitter, ClockError, Delay> what;
+  std::variant<SlowRank, SlowLink, Jitter, ClockError, Delay, StuckRank> what;
 
   bool operator==(const Injection&) const = default;
 };

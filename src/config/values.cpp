@@ -105,6 +105,11 @@ units::Seconds parse_time_limit(std::string_view text) {
   return time;
 }
 
+units::Seconds parse_timeout(std::string_view text) {
+  const units::Seconds time = units::parse_seconds(text);
+  return time.value() == 0 ? time : parse_time_limit(text);
+}
+
 mesh::Request parse_mesh(std::string_view text) {
   constexpr std::size_t longest = 80;  // five axes of ten digits are shorter
   if (text.size() > longest) refuse(text, "is too long for a mesh: write for example dp=2,tp=2");

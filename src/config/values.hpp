@@ -36,6 +36,7 @@ void require_sane(std::string_view text);
 [[nodiscard]] double parse_share(std::string_view text);
 /// Above 0, at most 1000 hours.
 [[nodiscard]] units::Seconds parse_time_limit(std::string_view text);
+[[nodiscard]] units::Seconds parse_timeout(std::string_view text);  ///< the same, or 0
 [[nodiscard]] mesh::Request parse_mesh(std::string_view text);
 /// "KEY=VALUE".
 [[nodiscard]] std::pair<std::string, std::string> parse_assignment(std::string_view text);

@@ -97,6 +97,23 @@ struct SessionFacts {
   std::vector<CommunicatorFacts> communicators = {};
 };
 
+/// Where a session is, as another thread sees it while it plays.
+struct Whereabouts {
+  program::Section section = program::Section::step;
+  std::uint64_t plays = 0;  ///< begun so far
+  bool playing = false;
+  std::vector<std::uint32_t> begun{};  ///< by lane: the op of the section begun last, or no_op
+
+  static constexpr std::uint32_t no_op = UINT32_MAX;
+  bool operator==(const Whereabouts&) const = default;
+};
+
+/// Another stream of the session has failed, or another thread wants the play to end.
+class Stopped : public base::Error {
+ public:
+  using Error::Error;
+};
+
 /// One rank's program, ready to play: storage allocated, communicators made.
 class Session {
  public:
@@ -122,6 +139,12 @@ class Session {
   /// For a session that others may be stuck in: it cannot play again, and what messages under way
   /// may touch, its communicators and memory, is forgotten with it and not given back.
   virtual void abandon() noexcept = 0;
+
+  /// From any thread: where it is; nullopt when the executor does not say.
+  [[nodiscard]] virtual std::optional<Whereabouts> whereabouts() const { return std::nullopt; }
+  /// From any thread: the play under way throws Stopped as soon as it waits for something that can
+  /// be left. Inside of a library's blocking call it stays there.
+  virtual void interrupt() noexcept {}
 };
 
 /// Who takes from the memory that a rank sees as free.

@@ -17,6 +17,9 @@ struct SlowLink {
   bool operator==(const SlowLink&) const = default;
 };
 
+/// What a rank does in the middle of its third step instead of going on.
+enum class Stuck : std::uint8_t { no, spins, fails };
+
 /// Of one rank.
 struct Faults {
   double gemm_factor = 1;  ///< every GEMM takes so many times as long
@@ -25,9 +28,11 @@ struct Faults {
   /// Mean share by which compute ops are lengthened, each by an exponentially distributed one.
   double jitter = 0;
   std::uint64_t seed = 0;  ///< of the jitter
+  Stuck stuck = Stuck::no;
 
   [[nodiscard]] bool any() const {
-    return gemm_factor != 1 || gemm_rate != 0 || !slow_links.empty() || jitter != 0;
+    return gemm_factor != 1 || gemm_rate != 0 || !slow_links.empty() || jitter != 0 ||
+           stuck != Stuck::no;
   }
   bool operator==(const Faults&) const = default;
 };

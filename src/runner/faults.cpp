@@ -73,6 +73,7 @@ bool touches(const config::Injection& injection, const PlannedPoint& point,
       });
     }
     bool operator()(const config::ClockError&) const { return !point.workload->is_bench(); }
+    bool operator()(const config::StuckRank&) const { return any_op(set.of(ranks[0]), is_gemm); }
     bool operator()(const config::Delay&) const {
       return std::ranges::any_of(set.programs, [](const program::RankProgram& program) {
         return any_op(program, is_gemm);
@@ -113,6 +114,8 @@ program::Faults faults_of(std::span<const config::Injection> injections,
       faults.jitter = jitter->mean;
     } else if (const auto* const delay = std::get_if<config::Delay>(&injection.what)) {
       faults.gemm_rate = delay->rate.value();
+    } else if (const auto* const stuck = std::get_if<config::StuckRank>(&injection.what)) {
+      if (stuck->rank == world_rank) faults.stuck = stuck->how;
     }
   }
   return faults;

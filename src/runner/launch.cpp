@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "config/arguments.hpp"
 #include "results/output.hpp"
 #include "runner/estimate.hpp"
 #include "runner/faults.hpp"
@@ -39,11 +40,15 @@ std::string outcome_text(const results::PointData& data) {
   return fmt::format("{}: {}", results::name(data.status), data.reason);
 }
 
+std::filesystem::path fallback_of(const config::RunConfig& config) {
+  return config.fallback_dir.empty() ? default_fallback() : config.fallback_dir;
+}
+
 /// A point for which there was no time.
-results::PointData left_out(const PlannedPoint& point) {
+results::PointData left_out(const PlannedPoint& point, std::string_view reason) {
   results::PointData data = describe_point(point);  // as planned: its mesh is known
   data.status = results::PointStatus::skipped;
-  data.reason = budget_reason;
+  data.reason = reason;
   return data;
 }
 
@@ -51,7 +56,7 @@ results::PointData left_out(const PlannedPoint& point) {
 
 Launch::Launch(const Setting& setting, std::optional<results::RunData> earlier)
     : setting_(setting),
-      site_(make_site(setting.world, setting.executor.describe(), setting.facts)),
+      site_(make_site(*setting.world, setting.executor.describe(), setting.facts)),
       plan_(make_plan(setting.config, site_)),
       path_(output_path(setting.config, setting.facts.front().host)),
       earlier_(std::move(earlier)) {
@@ -59,26 +64,84 @@ Launch::Launch(const Setting& setting, std::optional<results::RunData> earlier)
 }
 
 Outcome Launch::measure() {
+  Supervisor* const supervisor = setting_.services.supervisor;
+  if (supervisor != nullptr) {
+    supervisor->set_file(path_);
+    supervisor->set_last_words(
+        [self = shared_from_this()](const std::string& why) { self->last_words(why); });
+  }
   if (!opened()) return {};
   const config::RunConfig& config = setting_.config;
-  const bool speaks = setting_.world.rank() == 0 && config.verbosity == config::Verbosity::normal;
-  Progress progress{speaks ? Progress::detect() : Progress::Style::silent,
+  const bool speaks = setting_.world->rank() == 0 && config.verbosity == config::Verbosity::normal;
+  progress_.emplace(speaks ? Progress::detect() : Progress::Style::silent,
                     static_cast<int>(plan_.points.size()), static_cast<int>(wanted_.size()),
-                    deadline()};
-  Turns turns{plan_, config, site_.device, wanted_};
-  bool all_ok = true;
-  for (auto turn = agreed_next(turns); turn; turn = agreed_next(turns)) {
+                    deadline());
+  if (supervisor != nullptr) progress_->tell(&supervisor->board());
+  turns_.emplace(plan_, config, site_.device, wanted_);
+  return measure_points();
+}
+
+Outcome Launch::measure_points() {
+  for (current_ = agreed_next(); current_; current_ = agreed_next()) {
     const units::Seconds began = elapsed();
-    results::PointData data = measure_point(*turn, progress);
+    results::PointData data = measure_point(*current_);
     const bool failed = data.status == results::PointStatus::failed;
-    turns.done(*turn, failed ? std::nullopt : std::optional{elapsed() - began});
-    all_ok = all_ok && !failed;
+    turns_->done(*current_, failed ? std::nullopt : std::optional{elapsed() - began});
+    all_ok_ = all_ok_ && !failed;
     if (!data.rows.empty()) measured_.points.push_back(std::move(data));
   }
-  leave_out(turns, progress);
-  progress.finish();
-  on_root(setting_.world, [&] { finish(turns); });
-  return {.exit_code = all_ok ? base::ExitCode::done : base::ExitCode::failed, .file = path_};
+  leave_out();
+  progress_->finish();
+  on_root(*setting_.world, [&] { finish(); });
+  const bool is_moved = file_ && !file_->moved().empty();  // known on rank 0
+  const bool is_there = setting_.world->broadcast(std::int64_t{is_moved ? 0 : 1}) == 1;
+  return {.exit_code = all_ok_ && is_there ? base::ExitCode::done : base::ExitCode::failed};
+}
+
+Outcome Launch::go_on(const std::string& why, comm::Communicator world) {
+  setting_.world =
+      worlds_.emplace_back(std::make_unique<comm::Communicator>(std::move(world))).get();
+  const results::PointData data = given_up(why);
+  on_root(*setting_.world, [&] { commit(data); });
+  progress_->end_point(outcome_text(data));
+  turns_->done(*current_, std::nullopt);
+  all_ok_ = false;
+  return measure_points();
+}
+
+void Launch::last_words(const std::string& why) {
+  if (current_ && file_) file_->commit(given_up(why));
+}
+
+results::PointData Launch::given_up(const std::string& why) const {
+  const PlannedPoint& point = plan_.points[static_cast<std::size_t>(current_->index)];
+  results::PointData data = describe_point(point);
+  data.status = results::PointStatus::failed;
+  data.reason = why;
+  data.injections = point.injections;
+  if (!data.injections.empty()) data.labels.emplace_back("injected");
+  data.ended = utc_now();
+  return data;
+}
+
+/// Nobody ends the process while the file changes.
+void Launch::commit(const results::PointData& data) {
+  std::unique_lock<std::timed_mutex> lock;
+  if (Supervisor* const supervisor = setting_.services.supervisor) {
+    lock = std::unique_lock{supervisor->file_mutex()};
+  }
+  file_->commit(data);
+}
+
+/// A rank stuck on a GPU, or with one thread for MPI, cannot leave what it is at.
+void Launch::may_be_given_up(bool may) {
+  Supervisor* const supervisor = setting_.services.supervisor;
+  if (supervisor == nullptr) return;
+  if (!may || site_.device != "host") return supervisor->set_go_on(nullptr);
+  supervisor->set_go_on(
+      [self = shared_from_this()](const std::string& why, comm::Communicator world) {
+        return self->go_on(why, std::move(world)).exit_code;
+      });
 }
 
 units::Seconds Launch::elapsed() const { return units::to_seconds(comm::now() - setting_.begin); }
@@ -90,19 +153,19 @@ std::optional<units::Nanoseconds> Launch::deadline() const {
 
 bool Launch::opened() {
   const bool is_new = setting_.config.resume.empty();
-  on_root(setting_.world, [&] {
+  on_root(*setting_.world, [&] {
     results::check_output(path_, is_new ? setting_.config.if_exists : config::IfExists::overwrite);
   });
   results::PreflightData looked = preflight({.config = setting_.config,
                                              .executor = &setting_.executor,
                                              .device_reason = setting_.device_reason,
                                              .facts = setting_.facts},
-                                            setting_.world);
-  require_no_stop(looked, setting_.world);
+                                            *setting_.world);
+  require_no_stop(looked, *setting_.world);
   const std::vector<RankSoftware> software =
-      gather_software(setting_.world, setting_.executor.describe());
+      gather_software(*setting_.world, setting_.executor.describe());
   bool is_open = true;
-  on_root(setting_.world, [&] {
+  on_root(*setting_.world, [&] {
     header_ =
         make_header(setting_.config, site_, setting_.executor.describe(), setting_.facts, software);
     header_.preflight = std::move(looked);
@@ -114,13 +177,14 @@ bool Launch::opened() {
     }
     if (is_open) warn_of_time_limit();
   });
-  return setting_.world.broadcast(std::int64_t{is_open ? 1 : 0}) == 1;
+  return setting_.world->broadcast(std::int64_t{is_open ? 1 : 0}) == 1;
 }
 
 void Launch::create() {
   add_idle_injections();
   measured_ = header_;
-  writer_ = std::make_unique<results::RunWriter>(path_, header_, setting_.config.if_exists);
+  file_.emplace(results::RunWriter{path_, header_, setting_.config.if_exists}, path_, header_,
+                fallback_of(setting_.config));
 }
 
 /// Whether the run that is gone on with lacks anything. Its header takes the place of this
@@ -145,8 +209,8 @@ bool Launch::reopen() {
       if (result.allowed) earlier_->warnings.push_back("resumed with " + to_sentence(result));
     }
   }
-  writer_ =
-      std::make_unique<results::RunWriter>(results::RunWriter::resume(path_, *earlier_, wanted_));
+  file_.emplace(results::RunWriter::resume(path_, *earlier_, wanted_), path_, *earlier_,
+                fallback_of(setting_.config));
   header_ = *std::exchange(earlier_, std::nullopt);
   std::vector<results::PointData> points = std::move(header_.points);
   header_.points.clear();
@@ -159,10 +223,14 @@ bool Launch::reopen() {
 }
 
 /// The same on every rank; rank 0 has the clock and knows what is wanted.
-std::optional<Turn> Launch::agreed_next(const Turns& turns) const {
-  const comm::Communicator& world = setting_.world;
+std::optional<Turn> Launch::agreed_next() {
+  const comm::Communicator& world = *setting_.world;
   constexpr std::int64_t none = -1;
-  const std::optional<Turn> next = world.rank() == 0 ? turns.next(elapsed()) : std::nullopt;
+  const Supervisor* const supervisor = setting_.services.supervisor;
+  const bool shall_end = supervisor != nullptr && supervisor->shall_end_soon();
+  ends_soon_ = world.all_max(shall_end ? 1.0 : 0.0) > 0;
+  const bool chooses = world.rank() == 0 && !ends_soon_;
+  const std::optional<Turn> next = chooses ? turns_->next(elapsed()) : std::nullopt;
   const std::int64_t index = world.broadcast(next ? std::int64_t{next->index} : none);
   if (index == none) return std::nullopt;
   const units::Nanoseconds loop{
@@ -170,13 +238,13 @@ std::optional<Turn> Launch::agreed_next(const Turns& turns) const {
   return Turn{.index = static_cast<int>(index), .loop = units::to_seconds(loop)};
 }
 
-PointContext Launch::context(const Turn& turn, Progress& progress) const {
+PointContext Launch::context(const Turn& turn) {
   const config::RunConfig& config = setting_.config;
   const Services& services = setting_.services;
   return {.config = config,
           .site = site_,
           .facts = setting_.facts,
-          .world = setting_.world,
+          .world = *setting_.world,
           .executor = setting_.executor,
           .effort = {.precision = config.precision,
                      .max_time = turn.loop,
@@ -184,43 +252,52 @@ PointContext Launch::context(const Turn& turn, Progress& progress) const {
                      .half_width = services.half_width,
                      .nominal_confidence = services.nominal_confidence,
                      .last_change = services.last_change},
-          .progress = progress,
+          .progress = *progress_,
           .rank_facts = rank_facts_};
 }
 
 /// When it returns, the point is in the file.
-results::PointData Launch::measure_point(const Turn& turn, Progress& progress) {
+results::PointData Launch::measure_point(const Turn& turn) {
   const PlannedPoint& point = plan_.points[static_cast<std::size_t>(turn.index)];
-  progress.begin_point(point.index, point_title(point));
-  results::PointData data = run_point(point, context(turn, progress));
-  on_root(setting_.world, [&] { writer_->commit(data); });
-  progress.end_point(outcome_text(data));
+  progress_->begin_point(point.index, point_title(point));
+  may_be_given_up(true);
+  results::PointData data = run_point(point, context(turn));
+  may_be_given_up(false);
+  if (Board* const board = progress_->board()) board->doing("writing the run file");
+  on_root(*setting_.world, [&] { commit(data); });
+  progress_->end_point(outcome_text(data));
   return data;
 }
 
 /// Puts down the points for which there was no time.
-void Launch::leave_out(const Turns& turns, Progress& progress) {
-  on_root(setting_.world, [&] {
-    for (const int index : turns.waiting()) {
+void Launch::leave_out() {
+  on_root(*setting_.world, [&] {
+    if (ends_soon_ && !turns_->waiting().empty()) {
+      header_.warnings.push_back(fmt::format(
+          "told to end soon (SIGUSR1) with {} of {} points left; isoscale run --resume {} goes on",
+          turns_->waiting().size(), plan_.points.size(), path_.string()));
+      base::warn(header_.warnings.back());
+    }
+    for (const int index : turns_->waiting()) {
       const PlannedPoint& point = plan_.points[static_cast<std::size_t>(index)];
-      progress.begin_point(index, point_title(point));
-      const results::PointData data = left_out(point);
-      writer_->commit(data);
-      progress.end_point(outcome_text(data));
+      progress_->begin_point(index, point_title(point));
+      const results::PointData data = left_out(point, ends_soon_ ? signal_reason : budget_reason);
+      commit(data);
+      progress_->end_point(outcome_text(data));
     }
   });
 }
 
-void Launch::finish(const Turns& turns) {
-  if (const auto shortest = turns.shortest()) {
+void Launch::finish() {
+  if (const auto shortest = turns_->shortest()) {
     header_.warnings.push_back(
         fmt::format("--budget {} gave {} point{} less time than --max-time {}, down to {}",
-                    units::format(*setting_.config.budget), turns.shortened(),
-                    turns.shortened() == 1 ? "" : "s", units::format(setting_.config.max_time),
+                    units::format(*setting_.config.budget), turns_->shortened(),
+                    turns_->shortened() == 1 ? "" : "s", units::format(setting_.config.max_time),
                     units::format(*shortest)));
   }
   if (setting_.config.budget) {
-    if (const auto warning = no_curve_warning(plan_, turns.waiting(), *setting_.config.budget)) {
+    if (const auto warning = no_curve_warning(plan_, turns_->waiting(), *setting_.config.budget)) {
       header_.warnings.push_back(*warning);
       base::warn(*warning);
     }
@@ -231,7 +308,11 @@ void Launch::finish(const Turns& turns) {
   }
   header_.ended = utc_now();
   header_.complete = true;
-  writer_->finish(header_);
+  file_->finish(header_);
+  if (setting_.config.verbosity != config::Verbosity::normal) return;
+  const std::string file = file_->path().string();
+  setting_.services.print(fmt::format("wrote {}\nread it with: isoscale report {}\n", file,
+                                      config::shell_quoted({&file, 1})));
 }
 
 void Launch::warn_of_time_limit() const {

@@ -7,17 +7,18 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "comm/world.hpp"
 #include "config/run_config.hpp"
 #include "executor/executor.hpp"
-#include "results/writer.hpp"
 #include "runner/budget.hpp"
 #include "runner/plan.hpp"
 #include "runner/point.hpp"
 #include "runner/progress.hpp"
 #include "runner/run.hpp"
+#include "runner/run_file.hpp"
 #include "runner/site.hpp"
 #include "system/facts.hpp"
 
@@ -25,12 +26,12 @@ namespace isoscale::runner {
 
 /// One launch once it is known what is to be done: makes the plan, opens the file, measures point
 /// after point.
-class Launch {
+class Launch : public std::enable_shared_from_this<Launch> {
  public:
   struct Setting {
     const config::RunConfig& config;
     const Services& services;
-    const comm::Communicator& world;
+    const comm::Communicator* world;
     executor::Executor& executor;
     std::span<const system::MachineFacts> facts;  ///< by rank
     units::Nanoseconds begin;                     ///< of the run, as --budget counts
@@ -43,6 +44,11 @@ class Launch {
 
   /// Collective; once.
   [[nodiscard]] Outcome measure();
+  /// Collective, after what measure() was at was given up by all ranks: puts it down as failed, and
+  /// measures what is left with a new world.
+  [[nodiscard]] Outcome go_on(const std::string& why, comm::Communicator world);
+  /// On rank 0, when the job ends early: puts the point under way down as failed.
+  void last_words(const std::string& why);
 
  private:
   [[nodiscard]] units::Seconds elapsed() const;
@@ -53,11 +59,16 @@ class Launch {
   bool opened();
   void create();
   bool reopen();
-  [[nodiscard]] std::optional<Turn> agreed_next(const Turns& turns) const;
-  [[nodiscard]] PointContext context(const Turn& turn, Progress& progress) const;
-  results::PointData measure_point(const Turn& turn, Progress& progress);
-  void leave_out(const Turns& turns, Progress& progress);
-  void finish(const Turns& turns);
+  [[nodiscard]] Outcome measure_points();
+  [[nodiscard]] std::optional<Turn> agreed_next();
+  [[nodiscard]] PointContext context(const Turn& turn);
+  results::PointData measure_point(const Turn& turn);
+  [[nodiscard]] results::PointData given_up(const std::string& why) const;
+  void commit(const results::PointData& data);
+  /// Whether the supervisor may have the point under way given up.
+  void may_be_given_up(bool may);
+  void leave_out();
+  void finish();
   void warn_of_time_limit() const;
   void add_idle_injections();
 
@@ -66,12 +77,17 @@ class Launch {
   Plan plan_;
   std::filesystem::path path_;
   std::set<int> wanted_;  ///< points to measure; right on rank 0
+  std::optional<Progress> progress_;
+  std::optional<Turns> turns_;
+  std::optional<Turn> current_;  ///< the point under way
+  bool all_ok_ = true, ends_soon_ = false;
+  std::vector<std::unique_ptr<comm::Communicator>> worlds_;  ///< after the first was given up
   // On rank 0:
   std::optional<results::RunData> earlier_;
   results::RunData header_;
   std::vector<results::RankFacts> rank_facts_;  ///< of this launch
   results::RunData measured_;                   ///< the points that calibrate
-  std::unique_ptr<results::RunWriter> writer_;
+  std::optional<RunFile> file_;
 };
 
 }  // namespace isoscale::runner

@@ -30,7 +30,7 @@ struct Site {
   std::vector<std::optional<units::Bytes>> memory_free;
   executor::MemoryPool memory_pool = executor::MemoryPool::node;
   std::string symmetric_problem{};  ///< executor::Description's, "" where nobody knows of one
-  int numa_nodes = 1;  ///< of the node that has the fewest
+  int numa_nodes = 1;               ///< of the node that has the fewest
   /// Ranks of this world that share cores with another rank.
   bool oversubscribed = false;
   Nodes nodes = Nodes::known;

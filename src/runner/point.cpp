@@ -310,6 +310,7 @@ PointData run_point(const PlannedPoint& point, const PointContext& context) {
   {
     PointRun run{point, context, players[static_cast<std::size_t>(context.world.rank())]};
     if (run.plays()) run.run(data);
+    const Board::Rest rest{context.progress.board()};
     context.world.quiet_barrier();
   }
   data.ended = utc_now();

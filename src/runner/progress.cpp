@@ -36,10 +36,15 @@ Progress::Style Progress::detect() {
 void Progress::begin_point(int index, std::string_view what) {
   index_ = index;
   what_ = what;
+  if (board_ != nullptr) {
+    board_->at_point(fmt::format("point {} of {}, {}", index + 1, points_, what));
+    board_->doing("beginning");
+  }
   if (style_ == Style::live) show("");
 }
 
 void Progress::doing(std::string_view what) {
+  if (board_ != nullptr) board_->doing(what);
   if (style_ == Style::live) show(what);
   if (style_ != Style::lines) return;
   constexpr double pause = 10;  // seconds between two lines of a log

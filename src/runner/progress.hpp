@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "runner/watch/board.hpp"
 #include "units/quantity.hpp"
 
 namespace isoscale::runner {
@@ -24,6 +25,10 @@ class Progress {
   /// Live when standard error is a terminal, else lines.
   [[nodiscard]] static Style detect();
 
+  /// Tells the board from now on, whether or not it speaks.
+  void tell(Board* board) { board_ = board; }
+  [[nodiscard]] Board* board() const { return board_; }
+
   void begin_point(int index, std::string_view what);
   /// What the point is doing; on a log every ten seconds at most.
   void doing(std::string_view what);
@@ -35,6 +40,7 @@ class Progress {
   [[nodiscard]] std::string time_text() const;
 
   Style style_;
+  Board* board_ = nullptr;
   int points_;
   int to_measure_;
   int index_ = 0;  ///< of the point under way

@@ -131,7 +131,8 @@ std::string ranges_text(const std::set<int>& indices) {
 
 bool lacks_result(const PointData& point) {
   return point.status == PointStatus::failed ||
-         (point.status == PointStatus::skipped && point.reason == budget_reason);
+         (point.status == PointStatus::skipped &&
+          (point.reason == budget_reason || point.reason == signal_reason));
 }
 
 std::set<int> missing_points(const RunData& earlier, const Plan& plan) {

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "runner/plan.hpp"
 #include "runner/resume.hpp"
 #include "runner/site.hpp"
+#include "runner/watch/watched_executor.hpp"
 #include "system/facts.hpp"
 
 namespace isoscale::runner {
@@ -37,6 +39,15 @@ Outcome dry_run(const config::RunConfig& config, const comm::Environment& enviro
   }
   return {};
 }
+
+/// What a launch is made of. It lives for as long as anything goes on.
+struct Going {
+  config::RunConfig config;
+  Services services;
+  std::unique_ptr<executor::Executor> executor;
+  std::optional<WatchedExecutor> watched;
+  std::vector<system::MachineFacts> facts;
+};
 
 /// The run that --resume goes on with, on rank 0; its settings as the file keeps them, everywhere.
 struct Resumed {
@@ -66,21 +77,35 @@ Outcome run(const config::RunConfig& asked, const comm::Environment& environment
   const bool is_new = asked.resume.empty();
   auto [earlier, config] =
       is_new ? Resumed{.run = {}, .config = asked} : read_resumed(asked, world);
-  const auto [executor, reason] = choose_executor(config, environment, world);
-  const std::vector<system::MachineFacts> facts = gather_facts(world);
-  Launch launch{{.config = config,
-                 .services = services,
-                 .world = world,
-                 .executor = *executor,
-                 .facts = facts,
-                 .begin = begin,
-                 .device_reason = reason.empty() ? std::nullopt : std::optional{reason}},
-                std::move(earlier)};
-  if (world.rank() == 0 && !reason.empty() && config.verbosity == config::Verbosity::normal) {
-    services.print(fmt::format("device: {} ({}); {}\n", executor->describe().name,
-                               executor->describe().detail, reason));
+  const auto going = std::make_shared<Going>();
+  going->config = std::move(config);
+  auto [executor, reason] = choose_executor(going->config, environment, world);
+  going->executor = std::move(executor);
+  going->facts = gather_facts(world);
+  going->services = services;
+  if (Supervisor* const supervisor = services.supervisor) {
+    supervisor->set_timeout(going->config.timeout);
+    going->watched.emplace(*going->executor, supervisor->board(), world);
   }
-  return launch.measure();
+  executor::Executor& used =
+      going->watched ? static_cast<executor::Executor&>(*going->watched) : *going->executor;
+  auto* const launch =
+      new Launch{{.config = going->config,
+                  .services = going->services,
+                  .world = &world,
+                  .executor = used,
+                  .facts = going->facts,
+                  .begin = begin,
+                  .device_reason = reason.empty() ? std::nullopt : std::optional{reason}},
+                 std::move(earlier)};
+  // It may go on after this returned: it keeps what it is made of.
+  const std::shared_ptr<Launch> kept{launch, [going](Launch* made) { delete made; }};
+  if (world.rank() == 0 && !reason.empty() &&
+      going->config.verbosity == config::Verbosity::normal) {
+    services.print(
+        fmt::format("device: {} ({}); {}\n", used.describe().name, used.describe().detail, reason));
+  }
+  return kept->measure();
 }
 
 }  // namespace isoscale::runner

@@ -12,6 +12,7 @@
 #include "results/run_data.hpp"
 #include "runner/stop_rule.hpp"
 #include "runner/warm_up.hpp"
+#include "runner/watch/supervisor.hpp"
 
 /// One launch, from plan to file.
 namespace isoscale::runner {
@@ -25,11 +26,11 @@ struct Services {
   std::function<results::CalibrationData(const results::RunData&)> calibrate;
   /// Shows text to the user; called on world rank 0 only.
   std::function<void(const std::string&)> print;
+  Supervisor* supervisor = nullptr;  ///< of the launch; without one nothing is watched
 };
 
 struct Outcome {
   base::ExitCode exit_code = base::ExitCode::done;
-  std::filesystem::path file;  ///< what was written; empty when nothing was
 };
 
 /// Collective over the world. Throws base::UsageError, on every rank alike, for what is refused

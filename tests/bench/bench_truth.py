@@ -49,9 +49,9 @@ class Hosts:
             # Any core for each rank, so that a stream of its own runs beside the delays, and before
             # whatever else runs on the machine. No real-time class: it starves what starts ranks.
             self.made.script("pin", 'exec nice -n -20 "$@"\n')
-        # A burst as small as one message: what is sent after a pause takes as long as any. Queues that
+        # A burst of a few packets: what is sent after a pause takes as long as any. Queues that
         # drop nothing, as networks of clusters do: else it is TCP's timeouts that are measured.
-        self.made.set_port_rate(port, burst="20kb", longest="10s")
+        self.made.set_port_rate(port, burst="4kb", longest="10s")
         return self.made
 
     def stop(self):

@@ -30,8 +30,9 @@ namespace isoscale::executor::host {
 struct Player {
   Waiting waiting = Waiting::blocking;
   const std::atomic<bool>* stopped = nullptr;  ///< set when another thread of the session failed
-  units::Nanoseconds patience{};               ///< with one exchange; 0 = without end
-  std::vector<MPI_Request> requests;           ///< of the exchange under way
+  std::atomic<std::uint32_t> begun{Whereabouts::no_op};  ///< op begun last, for others to look at
+  units::Nanoseconds patience{};                         ///< with one exchange; 0 = without end
+  std::vector<MPI_Request> requests;                     ///< of the exchange under way
   std::vector<MPI_Status> statuses;
 };
 
@@ -180,12 +181,14 @@ void run(const ClearCall& call);
 struct NoCall {};
 
 struct SlowedCall;
+struct StuckCall;
 
-using Call = std::variant<GemmCall, CollectiveCall, ExchangeCall, CopyCall, AddCall, CastCall,
-                          FillCall, UpdateCall, EmulatedGemmCall, EmulatedAddCall,
-                          EmulatedUpdateCall, NormCall, NormGradientCall, ActivationCall,
-                          ActivationGradientCall, SoftmaxCall, SoftmaxGradientCall, SelectCall,
-                          SpreadCall, RowsCall, ClearCall, NoCall, std::unique_ptr<SlowedCall>>;
+using Call =
+    std::variant<GemmCall, CollectiveCall, ExchangeCall, CopyCall, AddCall, CastCall, FillCall,
+                 UpdateCall, EmulatedGemmCall, EmulatedAddCall, EmulatedUpdateCall, NormCall,
+                 NormGradientCall, ActivationCall, ActivationGradientCall, SoftmaxCall,
+                 SoftmaxGradientCall, SelectCall, SpreadCall, RowsCall, ClearCall, NoCall,
+                 std::unique_ptr<SlowedCall>, std::unique_ptr<StuckCall>>;
 
 /// An op that lasts longer than it has to, on purpose. A call of its own: where nothing is slowed,
 /// nothing looks whether it is.
@@ -193,5 +196,14 @@ struct SlowedCall {
   Call call;
   Slowing slowing;
 };
+
+/// An op that never ends, or throws, when it is played for the third time.
+struct StuckCall {
+  Call call;
+  program::Stuck how = program::Stuck::no;
+  std::uint32_t plays = 0;
+};
+/// Whether the op is to be played; does not return in the play that it is stuck in.
+[[nodiscard]] bool may_play(StuckCall& call);
 
 }  // namespace isoscale::executor::host

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -108,7 +110,28 @@ class SectionPreparer {
   std::set<const std::byte*> advanced_;  ///< powers that an earlier update of the section advances
 };
 
+/// The GEMM that a rank is to be stuck in: the first of the section's second half, or its last.
+std::optional<std::uint32_t> middle_gemm(const program::Program& section) {
+  std::optional<std::uint32_t> found;
+  for (std::uint32_t i = 0; i < section.ops.size(); ++i) {
+    if (program::kind_of(section.ops[i].payload) != program::OpKind::gemm) continue;
+    found = i;
+    if (2 * std::size_t{i} >= section.ops.size()) break;
+  }
+  return found;
+}
+
 }  // namespace
+
+bool may_play(StuckCall& call) {
+  constexpr std::uint32_t stuck_at = 3;
+  if (++call.plays != stuck_at) return true;
+  if (call.how == program::Stuck::fails) throw base::Error("stuck=...:throw was injected");
+  while (true) {
+    const volatile bool always = true;  // computes, and asks nobody
+    if (!always) return true;
+  }
+}
 
 PreparedSection prepare(const Resolver& resolver, const program::Program& section,
                         const Communicators& communicators, const PrepareOptions& options) {
@@ -116,6 +139,8 @@ PreparedSection prepare(const Resolver& resolver, const program::Program& sectio
   PreparedSection result;
   SectionPreparer preparer{resolver, communicators, options, result.reductions};
   OpSlower slower{options.faults, resolver.mesh(), resolver.rank(), result.least_times};
+  const auto stuck_at =
+      options.faults.stuck == program::Stuck::no ? std::nullopt : middle_gemm(section);
   result.lanes.resize(1);
   result.op_count = static_cast<std::uint32_t>(section.ops.size());
   if (!folds) result.waits = section.waits;
@@ -125,6 +150,10 @@ PreparedSection prepare(const Resolver& resolver, const program::Program& sectio
     if (lane >= result.lanes.size()) result.lanes.resize(lane + 1);
     Call call = naming(op, i, [&] { return preparer.prepare(op); });
     if (options.faults.any()) call = slower.slowed(std::move(call), op, i, lane);
+    if (i == stuck_at) {
+      call = std::make_unique<StuckCall>(
+          StuckCall{.call = std::move(call), .how = options.faults.stuck});
+    }
     result.lanes[lane].push_back({.call = std::move(call),
                                   .index = i,
                                   .awaited = !folds && op.awaited,
@@ -135,6 +164,9 @@ PreparedSection prepare(const Resolver& resolver, const program::Program& sectio
 }
 
 const Call& plain(const Call& call) {
+  if (const auto* const stuck = std::get_if<std::unique_ptr<StuckCall>>(&call)) {
+    return plain((*stuck)->call);
+  }
   const auto* const slowed = std::get_if<std::unique_ptr<SlowedCall>>(&call);
   return slowed == nullptr ? call : (*slowed)->call;
 }

@@ -42,7 +42,7 @@ HostSession::HostSession(const program::ProgramSet& set, int rank, SessionParts 
     parts_.facts.memory += units::Bytes{scratch_bytes(section)};
   }
   player_.waiting = parts_.waiting;
-  player_.stopped = &never_stopped_;
+  player_.stopped = &interrupted_;
   if (lanes > 1) threads_ = std::make_unique<StreamThreads>(lanes, parts_.waiting);
 }
 
@@ -64,14 +64,20 @@ PlayTime HostSession::play(const Play& what) {
   }
   player_.patience = units::to_nanoseconds(what.timeout);
   if (threads_) threads_->set_patience(player_.patience);
+  section_.store(what.section, std::memory_order_relaxed);
+  plays_.fetch_add(1, std::memory_order_relaxed);
+  playing_.store(true, std::memory_order_relaxed);
   const units::Nanoseconds begin = comm::now();
   try {
     play_section(prepared, what.trace == Trace::on ? 1 : what.times, spans);
   } catch (...) {
     failed_ = true;
+    playing_.store(false, std::memory_order_relaxed);
     throw;
   }
-  return {.begin = begin, .end = comm::now()};
+  const units::Nanoseconds end = comm::now();
+  playing_.store(false, std::memory_order_relaxed);
+  return {.begin = begin, .end = end};
 }
 
 void HostSession::play_section(const PreparedSection& section, std::uint32_t times, Spans spans) {
@@ -82,6 +88,23 @@ void HostSession::play_section(const PreparedSection& section, std::uint32_t tim
       play_inline(section, player_, spans);
     }
   }
+}
+
+std::optional<Whereabouts> HostSession::whereabouts() const {
+  Whereabouts result{.section = section_.load(std::memory_order_relaxed),
+                     .plays = plays_.load(std::memory_order_relaxed),
+                     .playing = playing_.load(std::memory_order_relaxed)};
+  if (threads_) {
+    result.begun = threads_->begun();
+  } else {
+    result.begun = {player_.begun.load(std::memory_order_relaxed)};
+  }
+  return result;
+}
+
+void HostSession::interrupt() noexcept {
+  interrupted_.store(true, std::memory_order_release);
+  if (threads_) threads_->interrupt();
 }
 
 void HostSession::read(const program::Slice& slice, std::span<std::byte> into) {

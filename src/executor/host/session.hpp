@@ -3,8 +3,10 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -40,6 +42,8 @@ class HostSession final : public Session {
   void write(const program::Slice& slice, std::span<const std::byte> from) override;
   [[nodiscard]] const SessionFacts& facts() const override { return parts_.facts; }
   void abandon() noexcept override { failed_ = true; }
+  [[nodiscard]] std::optional<Whereabouts> whereabouts() const override;
+  void interrupt() noexcept override;
 
  private:
   [[nodiscard]] std::byte* address(const program::Slice& slice, std::size_t bytes) const;
@@ -50,8 +54,11 @@ class HostSession final : public Session {
   Resolver resolver_;
   std::vector<PreparedSection> sections_;  ///< by program::Section
   std::vector<timeline::Span> spans_;
-  Player player_;                           ///< of inline play
-  std::atomic<bool> never_stopped_{false};  ///< inline play has no other threads
+  Player player_;                                                  ///< of inline play
+  std::atomic<bool> interrupted_{false};                           ///< of inline play
+  std::atomic<program::Section> section_{program::Section::step};  ///< played last
+  std::atomic<std::uint64_t> plays_{0};
+  std::atomic<bool> playing_{false};
   std::unique_ptr<StreamThreads> threads_;  ///< absent for inline play
   bool failed_ = false;
 };

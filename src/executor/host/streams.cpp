@@ -38,6 +38,9 @@ void play_call(const Call& call, Player& player) {
     void operator()(const RowsCall& c) const { run(c); }
     void operator()(const ClearCall& c) const { run(c); }
     void operator()(const NoCall& /*c*/) const {}
+    void operator()(const std::unique_ptr<StuckCall>& c) const {
+      if (may_play(*c)) play_call(c->call, p);
+    }
     void operator()(const std::unique_ptr<SlowedCall>& c) const {
       const units::Nanoseconds begin = comm::now();
       play_call(c->call, p);
@@ -61,10 +64,16 @@ void play_traced(const PreparedOp& op, Player& player, Spans spans) {
 void play_inline(const PreparedSection& section, Player& player, Spans spans) {
   const std::vector<PreparedOp>& ops = section.lanes.front();
   if (spans.empty()) {
-    for (const PreparedOp& op : ops) play_call(op.call, player);
+    for (const PreparedOp& op : ops) {
+      player.begun.store(op.index, std::memory_order_relaxed);
+      play_call(op.call, player);
+    }
     return;
   }
-  for (const PreparedOp& op : ops) play_traced(op, player, spans);
+  for (const PreparedOp& op : ops) {
+    player.begun.store(op.index, std::memory_order_relaxed);
+    play_traced(op, player, spans);
+  }
 }
 
 StreamThreads::StreamThreads(std::size_t lanes, Waiting waiting)
@@ -115,6 +124,14 @@ void StreamThreads::play(const PreparedSection& section, Spans spans) {
   if (stopped_.load(std::memory_order_acquire)) rethrow_failure();
 }
 
+std::vector<std::uint32_t> StreamThreads::begun() const {
+  std::vector<std::uint32_t> result;
+  for (const Worker& worker : workers_) {
+    result.push_back(worker.player.begun.load(std::memory_order_relaxed));
+  }
+  return result;
+}
+
 void StreamThreads::serve(std::size_t lane) {
   for (std::uint32_t epoch = 0; wait_for_play(epoch);) {
     ++epoch;
@@ -158,6 +175,7 @@ void StreamThreads::play_lane(std::size_t lane) {
   std::uint32_t done = 0;
   for (const PreparedOp& op : ops) {
     if (op.wait_count > 0) wait_for(section_->waits_of(op));
+    player.begun.store(op.index, std::memory_order_relaxed);
     if (is_traced) {
       play_traced(op, player, spans_);
     } else {
@@ -180,6 +198,7 @@ void StreamThreads::rethrow_failure() {
   for (const Worker& worker : workers_) {
     if (worker.failure) std::rethrow_exception(worker.failure);
   }
+  throw Stopped("interrupted");
 }
 
 }  // namespace isoscale::executor::host

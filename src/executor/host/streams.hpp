@@ -44,6 +44,12 @@ class StreamThreads {
     for (Worker& worker : workers_) worker.player.patience = patience;
   }
 
+  /// From any thread, by lane: the op that was begun last.
+  [[nodiscard]] std::vector<std::uint32_t> begun() const;
+  /// From any thread: ends the play under way, which throws Stopped, as soon as its lanes wait for
+  /// something outside of MPI's blocking calls.
+  void interrupt() noexcept { stopped_.store(true, std::memory_order_release); }
+
  private:
   /// Ops done of a lane; alone on its cache lines, since other threads look at it all the time.
   struct alignas(128) Progress {

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <thread>
 
-#include "base/error.hpp"
+#include "executor/executor.hpp"
 
 namespace isoscale::executor::host {
 
@@ -17,12 +17,6 @@ namespace isoscale::executor::host {
 /// often, which lets other threads of the core run; or asleep but for a look now and then, which
 /// takes next to nothing of a core that more ranks share than it could serve otherwise.
 enum class Waiting : std::uint8_t { blocking, ladder, asleep };
-
-/// Another stream of the session has failed; its error is the one to report.
-class Stopped : public base::Error {
- public:
-  using Error::Error;
-};
 
 /// How long to sleep between two looks after having waited for so long: asleep, the longer the
 /// wait, the longer the sleep, so that what is measured is late by a small part of it, and many
@@ -50,7 +44,7 @@ void climb(Waiting waiting, const std::atomic<bool>& stopped, const Done& done) 
   const auto begin = Clock::now();
   bool napping = waiting == Waiting::asleep;
   for (int look = 1; !done(); ++look) {
-    if (stopped.load(std::memory_order_acquire)) throw Stopped("another stream has failed");
+    if (stopped.load(std::memory_order_acquire)) throw Stopped("stopped while it waited");
     if (napping) {
       std::this_thread::sleep_for(nap_after(waiting, Clock::now() - begin));
       continue;

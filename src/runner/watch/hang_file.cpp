@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/watch/hang_file.hpp"
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "base/error.hpp"
+#include "results/files.hpp"
+#include "results/output.hpp"
+#include "runner/point.hpp"
+
+namespace isoscale::runner {
+
+std::filesystem::path write_hang_file(const std::filesystem::path& run_file,
+                                      const RollCall::Result& found, units::Seconds timeout) {
+  using nlohmann::json;
+  json culprits = json::array(), ranks = json::array();
+  for (const Culprit& culprit : found.hang.culprits) {
+    culprits.push_back({{"rank", culprit.rank}, {"what", culprit.what}});
+  }
+  for (const RankState& state : found.states) ranks.push_back(json::parse(to_json(state)));
+  const json whole{{"created", utc_now()},
+                   {"timeout", timeout.value()},
+                   {"sentence", found.sentence},
+                   {"first_op", found.hang.first_op},
+                   {"waiting", found.hang.waiting},
+                   {"absent", found.hang.absent},
+                   {"silent", found.hang.silent},
+                   {"culprits", culprits},
+                   {"ranks", ranks}};
+  std::filesystem::path path = results::resolved_output(run_file);
+  path += ".hang.json";
+  results::TemporaryFile temporary{path.parent_path()};
+  std::ofstream out{temporary.path()};
+  out << whole.dump(2, ' ', false, json::error_handler_t::replace) << '\n';
+  out.close();
+  if (!out) throw base::Error("cannot write " + path.string());
+  static_cast<void>(temporary.publish(path, results::Publish::replace));
+  return path;
+}
+
+}  // namespace isoscale::runner

@@ -1,0 +1,272 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/watch/supervisor.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/log.hpp"
+#include "comm/mail.hpp"
+#include "runner/watch/hang_file.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+using base::ExitCode;
+
+/// How often it looks: signals within the first, other ranks and standing still within the second.
+constexpr timespec signal_pause{.tv_sec = 0, .tv_nsec = 20'000'000};
+constexpr units::Nanoseconds look_pause{100'000'000};
+/// Until the process ends itself whatever MPI does.
+constexpr std::chrono::seconds last_resort{5};
+/// As long as a file may be changed once the process has been told to end: launchers kill a second
+/// after they told it.
+constexpr std::chrono::milliseconds to_finish_file{400};
+
+void kill_self_later() {
+  std::thread{[] {
+    std::this_thread::sleep_for(last_resort);
+    kill(getpid(), SIGKILL);
+  }}.detach();
+}
+
+bool is_agreed(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const base::UsageError&) {
+    return true;
+  } catch (const base::AgreedError&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+std::string text_of(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& known) {
+    return known.what();
+  } catch (...) {
+    return "an exception of no known kind";
+  }
+}
+
+}  // namespace
+
+HeldSignals::HeldSignals() {
+  sigemptyset(&set_);
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) sigaddset(&set_, signal);
+  pthread_sigmask(SIG_BLOCK, &set_, &before_);
+}
+
+HeldSignals::~HeldSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+/// What a thread does, and what came of it.
+struct Supervisor::Task {
+  std::thread thread;
+  std::atomic<bool> done{false};
+  ExitCode code = ExitCode::done;
+  std::exception_ptr error;
+};
+
+Supervisor::Supervisor(const Setting& setting)
+    : world_(setting.world),
+      signals_(setting.signals),
+      board_(std::make_shared<Board>(setting.world.rank())) {
+  if (world_.size() == 1 || !comm::threads_may_talk()) return;
+  roll_call_.emplace(world_);
+  spare_ = world_.duplicate();
+}
+
+void Supervisor::set_timeout(units::Seconds timeout) {
+  const std::scoped_lock lock{mutex_};
+  timeout_ = timeout;
+}
+
+void Supervisor::set_file(std::filesystem::path file) {
+  const std::scoped_lock lock{mutex_};
+  file_ = std::move(file);
+}
+
+void Supervisor::set_go_on(GoOn go_on) {
+  const std::scoped_lock lock{mutex_};
+  go_on_ = std::move(go_on);
+}
+
+void Supervisor::set_last_words(std::function<void(const std::string&)> last_words) {
+  const std::scoped_lock lock{mutex_};
+  last_words_ = std::move(last_words);
+}
+
+std::shared_ptr<Supervisor::Task> Supervisor::start(std::function<ExitCode()> work) const {
+  auto task = std::make_shared<Task>();
+  try {
+    task->thread = std::thread{[task = task.get(), keep = task, work = std::move(work)]() mutable {
+      try {
+        task->code = work();
+      } catch (...) {
+        task->error = std::current_exception();
+      }
+      work = nullptr;  // before anybody may think that all is over
+      task->done.store(true, std::memory_order_release);
+    }};
+  } catch (const std::system_error& error) {
+    throw base::Error(fmt::format(
+        "cannot start the thread that works ({}): raise the limit on processes of this user or "
+        "container",
+        error.what()));
+  }
+  return task;
+}
+
+ExitCode Supervisor::watch(const std::function<ExitCode()>& work) {
+  moved_ = comm::now();
+  std::shared_ptr<Task> task = start(work);
+  units::Nanoseconds looked = moved_;
+  while (true) {
+    if (task->done.load(std::memory_order_acquire)) {
+      if (!must_call(*task)) return result_of(*task);
+      board_->failed(text_of(task->error));
+      task = hold_roll_call(std::move(task));
+    }
+    take_signal();
+    if (comm::now() - looked < look_pause) continue;
+    looked = comm::now();
+    const bool still = stands_still();
+    if ((roll_call_ && roll_call_->is_called()) || still) task = hold_roll_call(std::move(task));
+  }
+}
+
+/// Whether it failed alone, in something that the others cannot leave by themselves.
+bool Supervisor::must_call(const Task& task) {
+  if (!task.error || !roll_call_ || is_agreed(task.error)) return false;
+  const std::scoped_lock lock{mutex_};
+  return static_cast<bool>(go_on_);
+}
+
+ExitCode Supervisor::result_of(Task& task) const {
+  task.thread.join();
+  if (task.error) std::rethrow_exception(task.error);
+  return gave_up_ ? ExitCode::hang : task.code;
+}
+
+bool Supervisor::stands_still() {
+  Board::Motion motion = board_->motion();
+  const units::Nanoseconds now = comm::now();
+  if (motion != motion_) {
+    motion_ = std::move(motion);
+    moved_ = now;
+  }
+  const std::scoped_lock lock{mutex_};
+  return timeout_.value() > 0 && units::to_seconds(now - moved_) > timeout_;
+}
+
+void Supervisor::take_signal() {
+  const int signal = sigtimedwait(&signals_.set(), nullptr, &signal_pause);
+  if (signal == SIGTERM || signal == SIGINT) end_by_signal(signal);
+  if (signal != SIGUSR1 || ends_soon_.exchange(true)) return;
+  if (world_.rank() == 0) {
+    base::warn("isoscale: told to end soon (SIGUSR1): the point under way is finished first");
+  }
+}
+
+void Supervisor::end_by_signal(int signal) {
+  if (world_.rank() == 0) {
+    const std::scoped_lock lock{mutex_};
+    std::string text =
+        fmt::format("isoscale: ended by {}", signal == SIGINT ? "SIGINT" : "SIGTERM");
+    if (!file_.empty()) {
+      text += fmt::format(
+          "; the points that were finished are in {}; go on with: isoscale run "
+          "--resume {}",
+          file_.string(), file_.string());
+    }
+    base::warn(text);
+  }
+  static_cast<void>(file_mutex_.try_lock_for(to_finish_file));
+  constexpr int by_signal = 128;
+  std::_Exit(by_signal + signal);
+}
+
+std::shared_ptr<Supervisor::Task> Supervisor::hold_roll_call(std::shared_ptr<Task> task) {
+  RankState own = board_->state();
+  own.still = units::to_seconds(comm::now() - moved_).value();
+  GoOn go_on;
+  units::Seconds timeout;
+  {
+    const std::scoped_lock lock{mutex_};
+    go_on = go_on_;
+    timeout = timeout_;
+  }
+  own.can_leave = static_cast<bool>(go_on);
+  if (!roll_call_) end_job({.states = {own}, .hang = find_hang({own}, 1), .leader = own.rank});
+  const RollCall::Result found = roll_call_->hold(own, timeout);
+  moved_ = comm::now();
+  if (found.calm) return task;
+  if (!found.goes_on) end_job(found);
+  if (found.leader == world_.rank()) tell(found);
+  gave_up_ = true;
+  board_->interrupt();
+  task->thread.detach();  // it may be stuck for ever
+  board_->start_anew();
+  set_go_on(nullptr);
+  return start([this, go_on, why = found.sentence] {
+    comm::Communicator world = spare_.duplicate();
+    world.count_calls(board_->calls());
+    return go_on("hang: " + why, std::move(world));
+  });
+}
+
+/// Says what was found, on standard error and beside the run file.
+void Supervisor::tell(const RollCall::Result& found) const {
+  const std::scoped_lock lock{mutex_};
+  std::string doing;
+  for (const RankState& state : found.states) {
+    if (state.rank == found.leader) doing = state.doing;
+  }
+  base::warn(fmt::format("isoscale: hang: nothing moves ({}): {}", doing, found.sentence));
+  if (file_.empty()) return;
+  try {
+    const std::filesystem::path file = write_hang_file(file_, found, timeout_);
+    base::warn(fmt::format("isoscale: what each rank was at is in {}", file.string()));
+  } catch (const std::exception& error) {
+    base::warn(
+        fmt::format("isoscale: what each rank was at could not be written: {}", error.what()));
+  }
+}
+
+void Supervisor::end_job(RollCall::Result found) {
+  kill_self_later();
+  if (found.sentence.empty()) found.sentence = found.hang.sentence();
+  const bool leads = found.leader == world_.rank();
+  if (leads || found.leader < 0) tell(found);
+  if (leads && world_.rank() == 0) {
+    std::function<void(const std::string&)> last_words;
+    {
+      const std::scoped_lock lock{mutex_};
+      last_words = last_words_;
+    }
+    constexpr std::chrono::seconds to_lock{1};
+    if (last_words && file_mutex_.try_lock_for(to_lock)) {
+      try {
+        last_words("hang: " + found.sentence);
+      } catch (const std::exception& error) {
+        base::warn(fmt::format("isoscale: the run file could not be told: {}", error.what()));
+      }
+    }
+  }
+  // The leader ends the job for all; the others only if it does not.
+  constexpr std::chrono::seconds for_leader{3};
+  if (!leads && found.leader >= 0) std::this_thread::sleep_for(for_leader);
+  comm::Environment::abort_job(static_cast<int>(ExitCode::hang));
+}
+
+}  // namespace isoscale::runner

@@ -1,0 +1,211 @@
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+"""Runs that stand still, fail on one rank or are told to end: who is named, and what is kept.
+
+ISOSCALE_HANGS: how many random hangs are made (default 100). ISOSCALE_SEED: of them.
+"""
+
+import glob
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+import unittest
+
+import harness
+
+TIMEOUT = 4  # seconds without progress
+TO_SAY_SO = 5  # seconds that the program may take to tell, after them
+POINTS = ["run", "--model", "tiny", "--scaling", "weak", "--set", "microbatch=1", "--set",
+          "microbatches=2", "--precision", "0.01%", "--timeout", f"{TIMEOUT}s", "--workload"]
+
+
+def is_running(process):
+    """Whether it has not ended, waited for by its parent or not yet."""
+    try:
+        with open(f"/proc/{process}/stat", encoding="utf-8") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def ranks_of(output):
+    """{rank: process} of the programs whose command line holds `output`."""
+    found = {}
+    for entry in glob.glob("/proc/[0-9]*/cmdline"):
+        folder = os.path.dirname(entry)
+        try:
+            with open(entry, "rb") as file:
+                words = file.read().split(b"\0")
+            if output.encode() not in words or not words[0].endswith(b"isoscale"):
+                continue
+            with open(os.path.join(folder, "environ"), "rb") as file:
+                settings = dict(line.split(b"=", 1) for line in file.read().split(b"\0") if b"=" in line)
+            rank = settings.get(b"OMPI_COMM_WORLD_RANK", settings.get(b"PMI_RANK"))
+            found[int(rank)] = int(folder.rsplit("/", 1)[1])
+        except (OSError, TypeError):  # it has just ended, or is none of the ranks
+            pass
+    return found
+
+
+class Case(harness.Case):
+    def launch(self, ranks, *arguments):
+        self.output = self.path("run.h5")
+        launcher = subprocess.Popen(
+            [*harness.MPIEXEC, str(ranks), harness.PROGRAM, *POINTS, "dp", "--output",
+             self.output, *arguments], cwd=self.dir, env=harness.clean_environment(), stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.end_all, launcher)
+        return launcher
+
+    def end_all(self, launcher):
+        for process in ranks_of(self.output).values():
+            os.kill(process, signal.SIGKILL)
+        launcher.kill()
+        launcher.wait()
+        launcher.stdout.close()
+        launcher.stderr.close()
+
+    def wait_for(self, launcher, text):
+        """What was said on standard error up to this text."""
+        said = ""
+        for line in launcher.stderr:
+            said += line
+            if text in line:
+                return said
+        self.fail(f"the run ended before it said '{text}':\n{said}")
+
+    def wait_until_measuring(self, ranks):
+        """Until all ranks play steps, which takes them processor time."""
+        deadline = time.monotonic() + 60 * harness.PATIENCE
+        while len(ranks_of(self.output)) < ranks:
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+        time.sleep(2.5 * harness.PATIENCE)
+
+    def run_of(self):
+        return json.loads(self.run_ok("report", "run.h5", "--format", "json").stdout)["runs"][0]
+
+    def hang_of(self):
+        with open(self.output + ".hang.json", encoding="utf-8") as file:
+            return json.load(file)
+
+
+class Hangs(Case):
+    def test_the_sweep_goes_on_after_a_rank_that_spins(self):
+        done = self.isoscale(*POINTS, "dp", "--max-time", "0.3s", "--ranks", "2,3", "--inject",
+                             "stuck=2:spin", "--output", self.path("run.h5"), ranks=3)
+        self.output = self.path("run.h5")
+        self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
+        run = self.run_of()
+        self.assertEqual([point["status"] for point in run["points"]], ["ok", "failed"])
+        self.assertRegex(run["points"][1]["reason"], r"^hang: rank 2 is in gemm")
+        self.assertIn("rank 2", done.stderr)
+        self.assertEqual([one["rank"] for one in self.hang_of()["culprits"]], [2])
+        self.assertEqual(run["status"], "complete")
+
+    def test_a_rank_that_throws_is_named_and_later_points_are_measured(self):
+        done = self.isoscale(*POINTS, "dp,tp", "--max-time", "0.3s", "--ranks", "2", "--inject",
+                             "stuck=1:throw", "--output", self.path("run.h5"), ranks=3)
+        self.output = self.path("run.h5")
+        self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
+        reasons = [point["reason"] for point in self.run_of()["points"]]
+        self.assertEqual(len(reasons), 2)
+        for reason in reasons:
+            self.assertRegex(reason, "^hang: rank 1 failed: .*injected")
+
+    def test_a_stopped_rank_ends_the_job_and_is_named(self):
+        launcher = self.launch(3, "--max-time", "60s", "--ranks", "1,3")
+        self.wait_until_measuring(3)
+        os.kill(ranks_of(self.output)[1], signal.SIGSTOP)
+        self.wait_for(launcher, "never answered")
+        launcher.communicate(timeout=30 * harness.PATIENCE)
+        self.assertEqual(launcher.returncode, 4)
+        self.assertEqual(self.hang_of()["silent"], [1])
+        self.assertEqual(self.run_of()["points"][-1]["status"], "failed")
+
+    def test_without_a_timeout_it_waits(self):
+        launcher = self.launch(2, "--max-time", "12s", "--ranks", "2", "--timeout", "0s")
+        self.wait_until_measuring(2)
+        stopped = ranks_of(self.output).get(1)
+        if stopped is None:
+            self.skipTest("the run had ended before it could be stopped")
+        os.kill(stopped, signal.SIGSTOP)
+        time.sleep(TIMEOUT + TO_SAY_SO)
+        os.kill(stopped, signal.SIGCONT)
+        launcher.communicate(timeout=60 * harness.PATIENCE)
+        self.assertEqual(launcher.returncode, 0)
+
+
+class Random(Case):
+    def test_the_right_rank_is_named_in_time(self):
+        seed = int(os.environ.get("ISOSCALE_SEED", time.time_ns() % 1_000_000))
+        count = int(os.environ.get("ISOSCALE_HANGS", "100"))
+        print(f"seed {seed}, {count} hangs", flush=True)
+        draw = random.Random(seed)
+        for number in range(count):
+            how = draw.choice(["stop", "spin", "throw"])
+            ranks = draw.choice([2, 3, 4])
+            victim = draw.randrange(ranks)
+            with self.subTest(number=number, how=how, ranks=ranks, victim=victim):
+                self.one(how, ranks, victim, draw)
+            for name in self.files():
+                os.remove(self.path(name))
+
+    def one(self, how, ranks, victim, draw):
+        inject = [] if how == "stop" else ["--inject", f"stuck={victim}:{how}"]
+        launcher = self.launch(ranks, "--max-time", "60s", "--ranks", str(ranks), *inject)
+        if how == "stop":
+            self.wait_until_measuring(ranks)
+            time.sleep(draw.uniform(0, 1))
+            os.kill(ranks_of(self.output)[victim], signal.SIGSTOP)
+            begin = time.monotonic()
+        self.wait_for(launcher, "isoscale: hang:")
+        if how == "stop":
+            self.assertLess(time.monotonic() - begin, TIMEOUT + TO_SAY_SO)
+        launcher.communicate(timeout=30 * harness.PATIENCE)
+        self.assertEqual(launcher.returncode, 4)
+        self.assertEqual([one["rank"] for one in self.hang_of()["culprits"]], [victim])
+
+
+class Signals(Case):
+    def end_by(self, number):
+        launcher = self.launch(2, "--max-time", "30s", "--ranks", "2")
+        self.wait_until_measuring(2)
+        processes = list(ranks_of(self.output).values())
+        begin = time.monotonic()
+        for process in processes:
+            os.kill(process, number)
+        while any(map(is_running, processes)):
+            self.assertLess(time.monotonic() - begin, 5)
+            time.sleep(0.01)
+        took = time.monotonic() - begin
+        _, said = launcher.communicate(timeout=30 * harness.PATIENCE)
+        self.assertLess(took, 0.5 * harness.PATIENCE)
+        self.assertEqual(launcher.returncode, 128 + number, said)
+        self.assertIn("--resume", said)
+
+    def test_sigterm_ends_it_at_once(self):
+        self.end_by(signal.SIGTERM)
+
+    def test_sigint_ends_it_at_once(self):
+        self.end_by(signal.SIGINT)
+
+    def test_sigusr1_finishes_the_point(self):
+        launcher = self.launch(2, "--max-time", "5s", "--ranks", "1,2")
+        self.wait_until_measuring(2)
+        os.kill(ranks_of(self.output)[0], signal.SIGUSR1)
+        _, said = launcher.communicate(timeout=120 * harness.PATIENCE)
+        self.assertEqual(launcher.returncode, 0, said)
+        self.assertIn("1 of 2 points left", said)
+        points = self.run_of()["points"]
+        self.assertEqual(sorted((p["status"], p["reason"] or "") for p in points)[1],
+                         ("skipped", "signal"))
+        self.run_ok("run", "--resume", "run.h5", ranks=2)
+        self.assertEqual({p["status"] for p in self.run_of()["points"]}, {"ok"})
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/watch/hang.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "program/op.hpp"
+#include "runner/watch/calls_made.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Group group_of(std::vector<int> ranks) {
+  return {.name = "dp on comm, ranks " + ranks_text(ranks), .ranks = std::move(ranks)};
+}
+
+/// Waits in the call `number` of `group`, the last that it made there.
+RankState waiting(int rank, const Group& group, std::uint32_t number) {
+  const Arrival at{.group = group, .call = {.play = 2, .number = number}};
+  return {.rank = rank, .at = {{.op = "all_reduce", .meets = {at}}}, .arrivals = {at}};
+}
+
+/// Computes, having made so many calls.
+RankState computing(int rank, const Group& group, std::uint32_t made) {
+  return {.rank = rank,
+          .at = {{.op = "gemm, forward, layer 1"}},
+          .arrivals = {{.group = group, .call = {.play = 2, .number = made}}}};
+}
+
+TEST(Hang, NamesTheRankThatNeverAnswers) {
+  const Group all = group_of({0, 1, 2, 3});
+  const Hang hang = find_hang({waiting(0, all, 7), waiting(1, all, 7), waiting(3, all, 7)}, 4);
+  EXPECT_THAT(hang.silent, ElementsAre(2));
+  ASSERT_EQ(hang.culprits.size(), 1);
+  EXPECT_EQ(hang.culprits[0].rank, 2);
+  EXPECT_THAT(hang.waiting, ElementsAre(0, 1, 3));
+  EXPECT_THAT(hang.sentence(), HasSubstr("rank 2 never answered"));
+  EXPECT_THAT(hang.sentence(), HasSubstr("did not arrive at all_reduce (play 2, call 7)"));
+}
+
+TEST(Hang, NamesTheRankThatComputes) {
+  const Group all = group_of({0, 1, 2});
+  const Hang hang = find_hang({waiting(0, all, 7), computing(1, all, 6), waiting(2, all, 7)}, 3);
+  EXPECT_THAT(hang.silent, IsEmpty());
+  ASSERT_EQ(hang.culprits.size(), 1);
+  EXPECT_EQ(hang.culprits[0].rank, 1);
+  EXPECT_THAT(hang.culprits[0].what, HasSubstr("gemm, forward, layer 1"));
+}
+
+TEST(Hang, FollowsAChainOfWaitingRanksToItsEnd) {
+  const Group near = group_of({0, 1}), far = group_of({1, 2});
+  RankState between = waiting(1, far, 4);
+  between.arrivals.push_back({.group = near, .call = {.play = 2, .number = 2}});
+  const Hang hang = find_hang({waiting(0, near, 3), between, computing(2, far, 3)}, 3);
+  ASSERT_EQ(hang.culprits.size(), 1);
+  EXPECT_EQ(hang.culprits[0].rank, 2);
+  EXPECT_THAT(hang.absent, ElementsAre(1));  // from the first call that somebody is absent from
+}
+
+TEST(Hang, NamesTheRankThatFailed) {
+  const Group all = group_of({0, 1});
+  RankState failed = computing(1, all, 6);
+  failed.failure = "no memory";
+  const Hang hang = find_hang({waiting(0, all, 7), failed}, 2);
+  ASSERT_EQ(hang.culprits.size(), 1);
+  EXPECT_EQ(hang.culprits[0].what, "failed: no memory");
+}
+
+TEST(Hang, NamesTheRankThatIsInNoCallOfTheRunner) {
+  const auto collective = [](int rank) {
+    return RankState{.rank = rank, .doing = "preparing", .in_collective = true};
+  };
+  const Hang hang = find_hang({collective(0), {.rank = 1, .doing = "preparing"}, collective(2)}, 3);
+  ASSERT_EQ(hang.culprits.size(), 1);
+  EXPECT_EQ(hang.culprits[0].rank, 1);
+  EXPECT_THAT(hang.sentence(), HasSubstr("rank 1 is at: preparing"));
+}
+
+TEST(Hang, BlamesNobodyWhenAllHaveArrived) {
+  const Group all = group_of({0, 1});
+  const Hang hang = find_hang({waiting(0, all, 7), waiting(1, all, 7)}, 2);
+  EXPECT_THAT(hang.culprits, IsEmpty());
+  EXPECT_THAT(hang.sentence(), HasSubstr("network"));
+}
+
+TEST(Hang, ListsRanksBriefly) { EXPECT_EQ(ranks_text({0, 1, 2, 5, 7, 8}), "0-2, 5, 7-8"); }
+
+TEST(RankState, GoesThroughALetter) {
+  RankState state = waiting(3, group_of({1, 3}), 9);
+  state.failure = "a \"quoted\" line\n\xff";
+  state.can_leave = true;
+  state.still = 1.5;
+  const auto read = state_from_json(to_json(state));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->rank, 3);
+  EXPECT_TRUE(read->can_leave);
+  EXPECT_EQ(read->still, 1.5);
+  ASSERT_EQ(read->at.size(), 1);
+  EXPECT_EQ(read->at[0].meets[0].call, (CallNumber{.play = 2, .number = 9}));
+  EXPECT_THAT(read->at[0].meets[0].group.ranks, ElementsAre(1, 3));
+  EXPECT_FALSE(state_from_json("{}"));
+  EXPECT_FALSE(state_from_json("nonsense"));
+  EXPECT_FALSE(state_from_json(R"({"rank": "x"})"));
+}
+
+/// dp=2 tp=2: rank 1 of the mesh has tp partner 0 and dp partner 3.
+class CallsMade : public testing::Test {
+ protected:
+  CallsMade() {
+    outline_.streams = {"compute", "dp"};
+    outline_.ops = {op(program::OpKind::gemm, 0, {}),
+                    op(program::OpKind::all_reduce, 0, mesh::Axis::tp),
+                    op(program::OpKind::all_reduce, 1, mesh::Axis::dp),
+                    op(program::OpKind::all_reduce, 0, mesh::Axis::tp)};
+  }
+
+  static program::OutlineOp op(program::OpKind kind, program::StreamId stream, mesh::AxisSet axes) {
+    program::OutlineOp result;
+    result.kind = kind;
+    result.stream = stream;
+    result.axes = axes;
+    result.bytes = 4096;
+    return result;
+  }
+
+  [[nodiscard]] RankState described(const executor::Whereabouts& at) const {
+    RankState state;
+    describe_calls({.outline = outline_, .mesh = mesh_, .rank = 1, .world_ranks = world_}, at,
+                   state);
+    return state;
+  }
+
+  static std::uint32_t calls_on(const RankState& state, std::string_view group) {
+    for (const Arrival& arrival : state.arrivals) {
+      if (arrival.group.name == group) return arrival.call.number;
+    }
+    return 0;
+  }
+
+  program::Outline outline_;
+  mesh::Shape mesh_{.tp = 2, .dp = 2};
+  std::vector<int> world_{4, 5, 6, 7};
+};
+
+TEST_F(CallsMade, AreCountedByCommunicator) {
+  const RankState state = described({.plays = 3, .playing = true, .begun = {3, 2}});
+  EXPECT_EQ(calls_on(state, "tp on compute, ranks 4-5"), 2);
+  EXPECT_EQ(calls_on(state, "dp on dp, ranks 5, 7"), 1);
+  ASSERT_EQ(state.at.size(), 2);
+  EXPECT_THAT(state.at[0].op, HasSubstr("all_reduce of 4.00 KiB along dp"));
+}
+
+TEST_F(CallsMade, AreAllMadeBetweenPlays) {
+  const RankState state = described({.plays = 3, .playing = false, .begun = {0, 2}});
+  EXPECT_EQ(calls_on(state, "tp on compute, ranks 4-5"), 2);
+  EXPECT_THAT(state.at, IsEmpty());
+}
+
+TEST_F(CallsMade, AreNoneBeforeTheFirstPlay) { EXPECT_THAT(described({}).arrivals, IsEmpty()); }
+
+TEST_F(CallsMade, AreThoseInProgramOrderOnOneLane) {
+  const RankState state = described({.plays = 1, .playing = true, .begun = {1}});
+  EXPECT_EQ(calls_on(state, "tp on compute, ranks 4-5"), 1);
+  EXPECT_EQ(calls_on(state, "dp on dp, ranks 5, 7"), 0);
+}
+
+}  // namespace
+}  // namespace isoscale::runner
