@@ -21,14 +21,14 @@ def may_mount():
 
 @unittest.skipUnless(shutil.which("unshare") and may_mount(), "it takes the right to mount")
 class Full(harness.Case):
-    def run_on(self, size, *arguments):
+    def run_on(self, size, fallback):
         """Runs it with its file on a file system of this size, and the fallback beside that."""
         os.mkdir(self.path("small"))
-        os.mkdir(self.path("fallback"))
+        os.makedirs(self.path("fallback"))
         script = (f"mount -t tmpfs -o size={size} none small && cd small && "
                   'status=0; "$@" || status=$?; cp -a . ../kept; exit $status')
         command = ["unshare", "--mount", "sh", "-c", script, "sh", self.program, *POINTS, "--output",
-                   "run.h5", "--fallback-dir", self.path("fallback"), *arguments]
+                   "run.h5", "--fallback-dir", self.path(fallback)]
         return subprocess.run(command, cwd=self.dir, env=harness.clean_environment(),
                               capture_output=True, text=True, timeout=200 * harness.PATIENCE,
                               check=False)
@@ -44,7 +44,7 @@ class Full(harness.Case):
 
     def test_the_run_goes_on_in_the_fallback(self):
         whole = self.smallest_that_holds_a_header()
-        done = self.run_on(f"{max(whole, 64)}k")
+        done = self.run_on(f"{max(whole, 64)}k", "fallback")
         if done.returncode == 2:  # refused before anything was measured
             self.assertIn("run.h5", done.stderr)
             return
@@ -59,7 +59,7 @@ class Full(harness.Case):
 
     def test_without_a_fallback_it_says_so(self):
         whole = self.smallest_that_holds_a_header()
-        done = self.run_on(f"{max(whole, 64)}k", "--fallback-dir", self.path("nowhere"))
+        done = self.run_on(f"{max(whole, 64)}k", "nowhere")
         self.assertIn(done.returncode, (1, 2), done.stderr)
         self.assertIn("run.h5", done.stderr)
 

@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// What it costs a step to be watched for hangs: steps in alternating blocks, once played plainly,
+// once by a session on a board while another thread looks as a supervisor does.
+// Usage: mpirun -np 2 bench_watch [PAIRS]
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "bench.hpp"
+#include "comm/world.hpp"
+#include "executor/host/host.hpp"
+#include "runner/watch/board.hpp"
+#include "runner/watch/roll_call.hpp"
+#include "runner/watch/watched_executor.hpp"
+#include "workloads/workload.hpp"
+
+namespace isoscale {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int steps_of_block = 10;
+
+/// Looks as a supervisor does, while it is on.
+class Looker {
+ public:
+  Looker(const runner::Board& board, const comm::Communicator& world)
+      : thread_([this, &board, &world](const std::stop_token& stop) {
+          runner::RollCall roll_call{world};
+          runner::Board::Motion last;
+          for (int round = 0; !stop.stop_requested(); ++round) {
+            std::this_thread::sleep_for(std::chrono::milliseconds{20});
+            if (!on || round % 5 != 0) continue;
+            if (roll_call.is_called()) return;
+            last = board.motion();
+          }
+        }) {}
+  std::atomic<bool> on{false};
+
+ private:
+  std::jthread thread_;
+};
+
+double block(executor::Session& session, const comm::Communicator& world) {
+  world.barrier();
+  const auto begin = Clock::now();
+  for (int i = 0; i < steps_of_block; ++i) {
+    session.play(program::Section::step, executor::Trace::off);
+  }
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  return world.all_max(seconds) / steps_of_block;
+}
+
+int run(int argc, char** argv) {
+  const comm::Environment environment{&argc, &argv};
+  const comm::Communicator world = comm::Communicator::world();
+  const int pairs = bench::argument(argc, argv, 1, 60);
+  const workloads::Workload& workload = workloads::find_workload("dp");
+  const workloads::Request request = workload.scale(
+      {.model = workloads::load_model("tiny"), .options = {{"batch", "1"}, {"microbatch", "1"}}},
+      {.dp = world.size()}, workloads::Scaling::weak);
+  const program::ProgramSet set = workload.build(request);
+  const auto executor = executor::make_host_executor({});
+  runner::Board board{world.rank()};
+  runner::WatchedExecutor watching{*executor, board, world};
+  const auto plain = executor->prepare(set, world);
+  const auto watched = watching.prepare(set, world);
+  Looker looker{board, world};
+  for (executor::Session* const session : {plain.get(), watched.get()}) {
+    session->play(program::Section::setup, executor::Trace::off);
+    block(*session, world);
+  }
+  std::vector<double> ratios;
+  double step = 0;
+  for (int pair = 0; pair < pairs; ++pair) {
+    const auto watched_block = [&] {
+      looker.on = true;
+      const double seconds = block(*watched, world);
+      looker.on = false;
+      return seconds;
+    };
+    const bool first = pair % 2 == 0;
+    const double a = first ? watched_block() : 0, b = block(*plain, world);
+    const double c = first ? a : watched_block();
+    ratios.push_back(c / b - 1);
+    step = b;
+  }
+  std::ranges::sort(ratios);
+  // 95% interval of the median by order statistics.
+  const auto n = static_cast<double>(ratios.size());
+  const auto at = [&](double rank) {
+    return ratios[static_cast<std::size_t>(std::clamp(rank, 0.0, n - 1))];
+  };
+  const double half = 0.98 * std::sqrt(n);
+  if (world.rank() == 0) {
+    fmt::print(
+        "a step of {:.1f} ms takes {:+.2f}% more when it is watched, {:+.2f}% to {:+.2f}% "
+        "({} pairs of blocks of {} steps; goal at most 0.5%)\n",
+        step * 1e3, at(n / 2) * 100, at(n / 2 - half) * 100, at(n / 2 + half) * 100, pairs,
+        steps_of_block);
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace isoscale
+
+int main(int argc, char** argv) { return isoscale::run(argc, argv); }
