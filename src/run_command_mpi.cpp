@@ -62,7 +62,7 @@ base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Wo
   // Looked at before MPI starts: an MPI that finds itself alone sets a launcher's variables itself.
   const bool speaks = system::speaks_for_launch(system::process_environment());
   const auto alone = system::singleton_problem(1, system::process_environment());
-  const runner::HeldSignals signals;  // before MPI starts threads
+  runner::HeldSignals signals;  // before MPI starts threads
   runner::StartLimit start{timeout};
   const comm::Environment environment{&argc, &argv};
   comm::Communicator world = comm::Communicator::world();

@@ -98,32 +98,6 @@ Outcome Launch::measure_points() {
   return {.exit_code = all_ok_ && is_there ? base::ExitCode::done : base::ExitCode::failed};
 }
 
-Outcome Launch::go_on(const std::string& why, comm::Communicator world) {
-  setting_.world =
-      worlds_.emplace_back(std::make_unique<comm::Communicator>(std::move(world))).get();
-  const results::PointData data = given_up(why);
-  on_root(*setting_.world, [&] { commit(data); });
-  progress_->end_point(outcome_text(data));
-  turns_->done(*current_, std::nullopt);
-  all_ok_ = false;
-  return measure_points();
-}
-
-void Launch::last_words(const std::string& why) {
-  if (current_ && file_) file_->commit(given_up(why));
-}
-
-results::PointData Launch::given_up(const std::string& why) const {
-  const PlannedPoint& point = plan_.points[static_cast<std::size_t>(current_->index)];
-  results::PointData data = describe_point(point);
-  data.status = results::PointStatus::failed;
-  data.reason = why;
-  data.injections = point.injections;
-  if (!data.injections.empty()) data.labels.emplace_back("injected");
-  data.ended = utc_now();
-  return data;
-}
-
 /// Nobody ends the process while the file changes.
 void Launch::commit(const results::PointData& data) {
   std::unique_lock<std::timed_mutex> lock;
@@ -131,17 +105,6 @@ void Launch::commit(const results::PointData& data) {
     lock = std::unique_lock{supervisor->file_mutex()};
   }
   file_->commit(data);
-}
-
-/// A rank stuck on a GPU, or with one thread for MPI, cannot leave what it is at.
-void Launch::may_be_given_up(bool may) {
-  Supervisor* const supervisor = setting_.services.supervisor;
-  if (supervisor == nullptr) return;
-  if (!may || site_.device != "host") return supervisor->set_go_on(nullptr);
-  supervisor->set_go_on(
-      [self = shared_from_this()](const std::string& why, comm::Communicator world) {
-        return self->go_on(why, std::move(world)).exit_code;
-      });
 }
 
 units::Seconds Launch::elapsed() const { return units::to_seconds(comm::now() - setting_.begin); }
@@ -263,10 +226,15 @@ results::PointData Launch::measure_point(const Turn& turn) {
   may_be_given_up(true);
   results::PointData data = run_point(point, context(turn));
   may_be_given_up(false);
+  put_down(data);
+  return data;
+}
+
+/// Collective.
+void Launch::put_down(const results::PointData& data) {
   if (Board* const board = progress_->board()) board->doing("writing the run file");
   on_root(*setting_.world, [&] { commit(data); });
   progress_->end_point(outcome_text(data));
-  return data;
 }
 
 /// Puts down the points for which there was no time.

@@ -64,6 +64,7 @@ class Launch : public std::enable_shared_from_this<Launch> {
   [[nodiscard]] PointContext context(const Turn& turn);
   results::PointData measure_point(const Turn& turn);
   [[nodiscard]] results::PointData given_up(const std::string& why) const;
+  void put_down(const results::PointData& data);
   void commit(const results::PointData& data);
   /// Whether the supervisor may have the point under way given up.
   void may_be_given_up(bool may);

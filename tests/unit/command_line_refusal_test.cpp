@@ -152,6 +152,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{{"run", "--precision", "-1%"}, "negative"},
         Refusal{{"run", "--max-time", "0"}, "not a time above 0"},
         Refusal{{"run", "--max-time", "1001h"}, "up to 1000h"},
+        Refusal{{"run", "--timeout", "1001h"}, "up to 1000h"},
+        Refusal{{"run", "--timeout", "-1s"}, "-1s"},
         Refusal{{"run", "--max-time", "3x"}, "unknown unit 'x'"},
         Refusal{{"run", "--max-time", "inf"}, "--max-time: 'inf'"},
         Refusal{{"run", "--trace-steps", "1001"}, "from 0 to 1000"},

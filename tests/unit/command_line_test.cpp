@@ -104,6 +104,7 @@ TEST(CommandLine, AGivenDefaultChangesNothing) {
                                       {"--gpu-bind", "auto"},
                                       {"--precision", "1%"},
                                       {"--max-time", "30s"},
+                                      {"--timeout", "120s"},
                                       {"--trace-steps", "4"},
                                       {"--trace-ranks", "64"}}) {
     RunConfig given = parse_run({"--workload", "dp", option, value});
@@ -145,6 +146,10 @@ TEST(CommandLine, ReadsEveryOption) {
                                    "0.5%",
                                    "--max-time",
                                    "1500ms",
+                                   "--timeout",
+                                   "0s",
+                                   "--fallback-dir",
+                                   "/var/tmp",
                                    "--trace-steps",
                                    "0",
                                    "--trace-ranks",
@@ -171,6 +176,8 @@ TEST(CommandLine, ReadsEveryOption) {
   EXPECT_EQ(run.host_streams, HostStreams::threads);
   EXPECT_EQ(run.precision, 0.005);
   EXPECT_EQ(run.max_time.value(), 1.5);
+  EXPECT_EQ(run.timeout.value(), 0.0);
+  EXPECT_EQ(run.fallback_dir, "/var/tmp");
   EXPECT_EQ(run.trace_steps, 0);
   EXPECT_EQ(run.trace_ranks, 7);
   EXPECT_EQ(run.output, "a b.h5");
@@ -310,7 +317,8 @@ TEST(CommandLine, Predict) {
   EXPECT_FALSE(plain.best || plain.each_rank);
   EXPECT_EQ(plain.format, PredictFormat::text);
   EXPECT_TRUE(plain.launches.empty());
-  const auto joined = std::get<PredictCommand>(parse({"predict", "a.h5,b.h5,c.h5", "--ranks", "8"}));
+  const auto joined =
+      std::get<PredictCommand>(parse({"predict", "a.h5,b.h5,c.h5", "--ranks", "8"}));
   EXPECT_EQ(joined.source, "a.h5");
   EXPECT_EQ(joined.launches, (std::vector<std::filesystem::path>{"b.h5", "c.h5"}));
 }

@@ -33,8 +33,8 @@ RunConfig parse_run(std::vector<std::string> arguments) {
 TEST(Injection, EveryKindIsRead) {
   const auto all = parse_injections(
       "slow-rank=3:1.2,slow-link=5-1:2,jitter=5%,clock=2:5ms,clock=4:-2us:-20ppm,"
-      "delay=20GFLOP/s");
-  ASSERT_EQ(all.size(), 6U);
+      "delay=20GFLOP/s,stuck=2:spin,stuck=1:throw");
+  ASSERT_EQ(all.size(), 8U);
   EXPECT_EQ(std::get<SlowRank>(all[0].what), (SlowRank{.rank = 3, .factor = 1.2}));
   EXPECT_EQ(std::get<SlowLink>(all[1].what), (SlowLink{.low = 1, .high = 5, .factor = 2}));
   EXPECT_EQ(std::get<Jitter>(all[2].what), Jitter{.mean = 0.05});
@@ -46,6 +46,8 @@ TEST(Injection, EveryKindIsRead) {
   EXPECT_DOUBLE_EQ(last.drift, -20e-6);
   EXPECT_EQ(all[4].text, "clock=4:-2us:-20ppm");
   EXPECT_EQ(std::get<Delay>(all[5].what), Delay{.rate = units::FlopsPerSecond{2e10}});
+  EXPECT_EQ(std::get<StuckRank>(all[6].what), (StuckRank{.rank = 2, .how = program::Stuck::spins}));
+  EXPECT_EQ(std::get<StuckRank>(all[7].what), (StuckRank{.rank = 1, .how = program::Stuck::fails}));
 }
 
 TEST(Injection, RanksAreThoseThatItNames) {
@@ -74,6 +76,8 @@ TEST(Injection, WhatMeansNothingIsRefused) {
   EXPECT_THAT(refusal("slow-link=3-3:2"), HasSubstr("a link has two ends"));
   EXPECT_THAT(refusal("jitter=0%"), HasSubstr("is not a share above 0%"));
   EXPECT_THAT(refusal("jitter=101%"), HasSubstr("is not a share above 0%"));
+  EXPECT_THAT(refusal("stuck=1:sleep"), HasSubstr("is not RANK:spin or RANK:throw"));
+  EXPECT_THAT(refusal("stuck=spin"), HasSubstr("is not RANK:spin or RANK:throw"));
   EXPECT_THAT(refusal("clock=2"), HasSubstr("RANK:OFFSET"));
   EXPECT_THAT(refusal("clock=2:2h"), HasSubstr("more than an hour"));
   EXPECT_THAT(refusal("clock=2:5ms:20"), HasSubstr("20ppm"));

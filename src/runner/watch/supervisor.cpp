@@ -67,7 +67,9 @@ HeldSignals::HeldSignals() {
   pthread_sigmask(SIG_BLOCK, &set_, &before_);
 }
 
-HeldSignals::~HeldSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+HeldSignals::~HeldSignals() { release(); }
+
+void HeldSignals::release() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
 /// What a thread does, and what came of it.
 struct Supervisor::Task {
@@ -81,7 +83,7 @@ Supervisor::Supervisor(const Setting& setting)
     : world_(setting.world),
       signals_(setting.signals),
       board_(std::make_shared<Board>(setting.world.rank())) {
-  if (world_.size() == 1 || !comm::threads_may_talk()) return;
+  if (!comm::threads_may_talk()) return;
   roll_call_.emplace(world_);
   spare_ = world_.duplicate();
 }
@@ -128,6 +130,10 @@ std::shared_ptr<Supervisor::Task> Supervisor::start(std::function<ExitCode()> wo
 }
 
 ExitCode Supervisor::watch(const std::function<ExitCode()>& work) {
+  if (!roll_call_) {
+    signals_.release();
+    return work();
+  }
   moved_ = comm::now();
   std::shared_ptr<Task> task = start(work);
   units::Nanoseconds looked = moved_;
@@ -141,19 +147,20 @@ ExitCode Supervisor::watch(const std::function<ExitCode()>& work) {
     if (comm::now() - looked < look_pause) continue;
     looked = comm::now();
     const bool still = stands_still();
-    if ((roll_call_ && roll_call_->is_called()) || still) task = hold_roll_call(std::move(task));
+    if (roll_call_->is_called() || still) task = hold_roll_call(std::move(task));
   }
 }
 
 /// Whether it failed alone, in something that the others cannot leave by themselves.
 bool Supervisor::must_call(const Task& task) {
-  if (!task.error || !roll_call_ || is_agreed(task.error)) return false;
+  if (!task.error || world_.size() == 1 || is_agreed(task.error)) return false;
   const std::scoped_lock lock{mutex_};
   return static_cast<bool>(go_on_);
 }
 
 ExitCode Supervisor::result_of(Task& task) const {
   task.thread.join();
+  signals_.release();
   if (task.error) std::rethrow_exception(task.error);
   return gave_up_ ? ExitCode::hang : task.code;
 }
@@ -207,7 +214,6 @@ std::shared_ptr<Supervisor::Task> Supervisor::hold_roll_call(std::shared_ptr<Tas
     timeout = timeout_;
   }
   own.can_leave = static_cast<bool>(go_on);
-  if (!roll_call_) end_job({.states = {own}, .hang = find_hang({own}, 1), .leader = own.rank});
   const RollCall::Result found = roll_call_->hold(own, timeout);
   moved_ = comm::now();
   if (found.calm) return task;

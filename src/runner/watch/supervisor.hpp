@@ -29,6 +29,8 @@ class HeldSignals {
   HeldSignals(const HeldSignals&) = delete;
   HeldSignals& operator=(const HeldSignals&) = delete;
   [[nodiscard]] const sigset_t& set() const { return set_; }
+  /// They end the process again, as they do by default.
+  void release();
 
  private:
   sigset_t set_{}, before_{};
@@ -40,7 +42,7 @@ class Supervisor {
  public:
   struct Setting {
     const comm::Communicator& world;
-    const HeldSignals& signals;
+    HeldSignals& signals;
   };
   /// Collective. One for a launch, made and used by the main thread.
   explicit Supervisor(const Setting& setting);
@@ -63,7 +65,8 @@ class Supervisor {
   /// Whether a signal asks for an end after the point under way (SIGUSR1).
   [[nodiscard]] bool shall_end_soon() const { return ends_soon_.load(); }
 
-  /// Runs `work` to its end and returns its exit code, hang when anything had to be given up;
+  /// Runs `work` to its end (on this thread, and nothing is watched, where MPI lets only one in) and
+  /// returns its exit code, hang when anything had to be given up;
   /// throws what it threw when all ranks have that in hand, or there is only one. Does not return
   /// when the job must end.
   [[nodiscard]] base::ExitCode watch(const std::function<base::ExitCode()>& work);
@@ -82,9 +85,9 @@ class Supervisor {
   [[noreturn]] void end_job(RollCall::Result found);
 
   const comm::Communicator& world_;
-  const HeldSignals& signals_;
+  HeldSignals& signals_;
   std::shared_ptr<Board> board_;
-  std::optional<RollCall> roll_call_;  ///< absent where threads may not talk to MPI at once
+  std::optional<RollCall> roll_call_;  ///< absent where MPI lets only one thread in
   comm::Communicator spare_;           ///< nobody but a run that goes on uses it
 
   mutable std::mutex mutex_;  ///< of what follows
