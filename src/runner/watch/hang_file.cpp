@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "runner/watch/hang_file.hpp"
 
+#include <fmt/format.h>
+
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -13,7 +15,8 @@
 namespace isoscale::runner {
 
 std::filesystem::path write_hang_file(const std::filesystem::path& run_file,
-                                      const RollCall::Result& found, units::Seconds timeout) {
+                                      const RollCall::Result& found, int ranks_of_launch,
+                                      units::Seconds timeout) {
   using nlohmann::json;
   json culprits = json::array(), ranks = json::array();
   for (const Culprit& culprit : found.hang.culprits) {
@@ -30,7 +33,8 @@ std::filesystem::path write_hang_file(const std::filesystem::path& run_file,
                    {"culprits", culprits},
                    {"ranks", ranks}};
   std::filesystem::path path = results::resolved_output(run_file);
-  path += ".hang.json";
+  const bool is_most = 2 * found.states.size() >= static_cast<std::size_t>(ranks_of_launch);
+  path += is_most ? ".hang.json" : fmt::format(".hang-rank{}.json", found.leader);
   results::TemporaryFile temporary{path.parent_path()};
   std::ofstream out{temporary.path()};
   out << whole.dump(2, ' ', false, json::error_handler_t::replace) << '\n';

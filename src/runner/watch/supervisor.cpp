@@ -241,7 +241,7 @@ void Supervisor::tell(const RollCall::Result& found) const {
   base::warn(fmt::format("isoscale: hang: nothing moves ({}): {}", doing, found.sentence));
   if (file_.empty()) return;
   try {
-    const std::filesystem::path file = write_hang_file(file_, found, timeout_);
+    const std::filesystem::path file = write_hang_file(file_, found, world_.size(), timeout_);
     base::warn(fmt::format("isoscale: what each rank was at is in {}", file.string()));
   } catch (const std::exception& error) {
     base::warn(
