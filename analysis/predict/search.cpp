@@ -24,6 +24,7 @@
 #include "base/error.hpp"
 #include "units/quantity.hpp"
 #include "units/text.hpp"
+#include "workloads/stack/pipeline.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -36,7 +37,8 @@ struct Entry {
   const Request* request = nullptr;
   double seconds = 0;       ///< by what was last asked
   double estimate = 0;      ///< by a play with one op a pass
-  int largest_stage = 0;    ///< that needs most memory, by estimate
+  workloads::stack::Schedule schedule{};
+  int largest_stage = 0;     ///< that needs most memory, by estimate
   bool is_needless = false;  ///< it was not simulated: it cannot be among the best
   std::optional<WholeStep> whole{};
 };
@@ -100,16 +102,20 @@ class Search {
 
   /// Bounds replaced by coarse plays, sorted again; without those that need not be played.
   [[nodiscard]] std::vector<Entry> played(std::vector<Entry> entries,
-                                          const QuickEstimate& quick) const {
+                                          const QuickEstimate& quick) {
     std::size_t done = 0;
     while (done < entries.size()) {
       // Whatever comes next has no smaller bound.
       const bool enough = done >= keep_;
-      if (enough && entries[done].seconds > nth(entries, done, keep_) * (1 + bound_slack)) break;
+      if (enough && entries[done].seconds > nth(entries, done, keep_) * (1 + bound_slack)) {
+        not_played_from_ = entries[done].seconds;
+        break;
+      }
       const std::size_t count = std::min(played_at_once, entries.size() - done);
       side_by_side(count, [&](std::size_t i) {
         Entry& entry = entries[done + i];
         entry.seconds = entry.estimate = quick.seconds(*entry.request);
+        entry.schedule = workloads::stack::pipeline_of(*entry.request).schedule;
         entry.largest_stage = quick.largest_stage(*entry.request);
       });
       done += count;
@@ -142,6 +148,10 @@ class Search {
           keep_traceable(entry);
         });
     entries.resize(count);
+    const double last = last_of_best(entries).value_or(std::numeric_limits<double>::infinity());
+    double slack = search_margin;
+    for (const double error : errors_of(entries)) slack = std::max(slack, error + search_margin);
+    complete_ = complete_ && not_played_from_ >= last * (1 + slack);
     std::erase_if(entries, [](const Entry& entry) { return entry.is_needless; });
     for (const Entry& entry : entries) {
       smallest_ = std::min(smallest_, entry.whole->device_bytes);
@@ -169,21 +179,23 @@ class Search {
     return complete_;
   }
 
-  /// What is allowed for in the estimate of `entry`: no more than estimates of the same schedule were
-  /// too high by so far, and a margin; search_slack while they are too few to tell.
+  /// What is allowed for in the estimate of `entry`: no more than estimates of the same schedule
+  /// were too high by so far, and a margin; search_slack while they are too few to tell.
   [[nodiscard]] static double slack_of(const Entry& entry, std::span<const Entry> known) {
-    constexpr int enough = 3;
-    int count = 0;
-    double most = 0;
-    for (const Entry& other : known) {
-      if (!is_played(other) || schedule_of(other) != schedule_of(entry)) continue;
-      ++count;
-      most = std::max(most, other.estimate / other.seconds - 1);
-    }
-    return count < enough ? search_slack : std::min(search_slack, most + search_margin);
+    constexpr std::size_t enough = 3;
+    const std::vector<double> errors = errors_of(known, entry.schedule);
+    if (errors.size() < enough) return search_slack;
+    return std::min(search_slack, std::max(0.0, std::ranges::max(errors)) + search_margin);
   }
-  [[nodiscard]] static std::string schedule_of(const Entry& entry) {
-    return entry.request->options.at("schedule");
+  /// Relative, of those played, of one schedule or of all; an estimate that is too high is above 0.
+  [[nodiscard]] static std::vector<double> errors_of(
+      std::span<const Entry> known, std::optional<workloads::stack::Schedule> schedule = {}) {
+    std::vector<double> errors;
+    for (const Entry& entry : known) {
+      if (!is_played(entry) || (schedule && entry.schedule != *schedule)) continue;
+      errors.push_back(entry.estimate / entry.seconds - 1);
+    }
+    return errors;
   }
   [[nodiscard]] static bool is_played(const Entry& entry) {
     return entry.whole && std::isfinite(entry.whole->seconds);
@@ -283,6 +295,7 @@ class Search {
   std::size_t keep_;
   double capacity_ = std::numeric_limits<double>::infinity();
   double smallest_ = std::numeric_limits<double>::infinity();
+  double not_played_from_ = std::numeric_limits<double>::infinity();  ///< the least bound of them
   int too_large_ = 0, simulated_ = 0;
   bool complete_ = true;
   std::vector<Entry*> traceable_;
