@@ -141,11 +141,11 @@ StageNumbers QuickEstimate::stage(const Request& request, int stage) const {
   return numbers;
 }
 
-double QuickEstimate::bytes(const Request& request) const {
+std::vector<double> QuickEstimate::bytes_of_stages(const Request& request) const {
   const Pipeline pipeline = workloads::stack::pipeline_of(request);
   const StageLaw& law = laws_.at(stage_key(request));
   const auto& row = workloads::stack::row_of(pipeline.schedule);
-  double most = 0;
+  std::vector<double> bytes;
   for (int s = 0; s < pipeline.stages; ++s) {
     const double layers = layers_of(pipeline, s);
     // Counted by the chunks that they are in.
@@ -158,9 +158,18 @@ double QuickEstimate::bytes(const Request& request) const {
                                pipeline.schedule == workloads::stack::Schedule::zb_h1;
       need += heads_.at(head_key(request)).activation * (others_wait ? whole : 1);
     }
-    most = std::max(most, need);
+    bytes.push_back(need);
   }
-  return most;
+  return bytes;
+}
+
+double QuickEstimate::bytes(const Request& request) const {
+  return std::ranges::max(bytes_of_stages(request));
+}
+
+int QuickEstimate::largest_stage(const Request& request) const {
+  const std::vector<double> bytes = bytes_of_stages(request);
+  return static_cast<int>(std::ranges::max_element(bytes) - bytes.begin());
 }
 
 double QuickEstimate::bound(const Request& request) const {

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "analysis/predict/coarse_pipeline.hpp"
 #include "analysis/predict/stage_law.hpp"
@@ -31,6 +32,7 @@ class QuickEstimate {
 
   /// Device memory of a rank of the stage that needs most.
   [[nodiscard]] double bytes(const workloads::Request& request) const;
+  [[nodiscard]] int largest_stage(const workloads::Request& request) const;  ///< which one that is
   /// Passes of the slowest stage and the bubble of the schedule's formula: messages take no time.
   /// What no request goes below but for what overlaps otherwise.
   [[nodiscard]] double bound(const workloads::Request& request) const;
@@ -47,6 +49,7 @@ class QuickEstimate {
   [[nodiscard]] static Rows rows_of(const workloads::Request& request);
   [[nodiscard]] HandOverNumbers hand_over(const workloads::Request& request) const;
   [[nodiscard]] CoarsePipeline coarse(const workloads::Request& request) const;
+  [[nodiscard]] std::vector<double> bytes_of_stages(const workloads::Request& request) const;
   [[nodiscard]] StageNumbers stage(const workloads::Request& request, int stage) const;
 
   const workloads::Workload& workload_;

@@ -5,10 +5,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <mutex>
 #include <optional>
+#include <span>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -20,6 +24,7 @@
 #include "base/error.hpp"
 #include "units/quantity.hpp"
 #include "units/text.hpp"
+#include "workloads/stack/pipeline.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -30,7 +35,11 @@ using workloads::Workload;
 /// A request on its way through the search.
 struct Entry {
   const Request* request = nullptr;
-  double seconds = 0;  ///< by what was last asked
+  double seconds = 0;       ///< by what was last asked
+  double estimate = 0;      ///< by a play with one op a pass
+  workloads::stack::Schedule schedule{};
+  int largest_stage = 0;     ///< that needs most memory, by estimate
+  bool is_needless = false;  ///< it was not simulated: it cannot be among the best
   std::optional<WholeStep> whole{};
 };
 
@@ -53,7 +62,7 @@ class Search {
 
   [[nodiscard]] SearchResult among(const SearchSpace& space) {
     std::vector<Entry> entries = ranked(space.requests);
-    const std::vector<Entry> best = simulated(std::move(entries));
+    std::vector<Entry> best = simulated(std::move(entries));
     if (best.empty()) refuse(space);
     SearchResult result{.best = {},
                         .looked_at = static_cast<int>(space.requests.size()) + space.impossible,
@@ -93,16 +102,21 @@ class Search {
 
   /// Bounds replaced by coarse plays, sorted again; without those that need not be played.
   [[nodiscard]] std::vector<Entry> played(std::vector<Entry> entries,
-                                          const QuickEstimate& quick) const {
+                                          const QuickEstimate& quick) {
     std::size_t done = 0;
     while (done < entries.size()) {
       // Whatever comes next has no smaller bound.
       const bool enough = done >= keep_;
-      if (enough && entries[done].seconds > nth(entries, done, keep_) * (1 + bound_slack)) break;
+      if (enough && entries[done].seconds > nth(entries, done, keep_) * (1 + bound_slack)) {
+        not_played_from_ = entries[done].seconds;
+        break;
+      }
       const std::size_t count = std::min(played_at_once, entries.size() - done);
       side_by_side(count, [&](std::size_t i) {
         Entry& entry = entries[done + i];
-        entry.seconds = quick.seconds(*entry.request);
+        entry.seconds = entry.estimate = quick.seconds(*entry.request);
+        entry.schedule = workloads::stack::pipeline_of(*entry.request).schedule;
+        entry.largest_stage = quick.largest_stage(*entry.request);
       });
       done += count;
     }
@@ -122,57 +136,132 @@ class Search {
 
   /// The best of them by whole programs, best first.
   [[nodiscard]] std::vector<Entry> simulated(std::vector<Entry> entries) {
-    const bool is_ranked = QuickEstimate::knows(workload_);
-    std::vector<Entry> best;
-    double passes = 0;
-    for (std::size_t done = 0; done < entries.size();) {
-      const bool enough = best.size() >= keep_;
-      if (enough && is_ranked) {
-        const double to_beat = best[keep_ - 1].seconds * (1 + search_slack);
-        if (entries[done].seconds > to_beat) break;
-        if (passes > most_passes) {
-          complete_ = false;
-          break;
-        }
-      }
-      const std::size_t count = std::min(simulated_at_once, entries.size() - done);
-      side_by_side(count, [&](std::size_t i) {
-        Entry& entry = entries[done + i];
-        entry.whole =
-            whole_step(workload_, *entry.request, machine_, node_ranks_, Detail::time, capacity_);
-        entry.seconds = entry.whole->seconds;
-      });
-      for (std::size_t i = done; i < done + count; ++i) {
-        passes += layer_passes(*entries[i].request);
-        smallest_ = std::min(smallest_, entries[i].whole->device_bytes);
-        if (entries[i].whole->device_bytes > capacity_) {
-          ++too_large_;
-        } else {
-          best.push_back(std::move(entries[i]));
-        }
-      }
-      std::ranges::stable_sort(best, better);
-      done += count;
-      simulated_ += static_cast<int>(count);
+    std::mutex keeping;
+    const std::size_t count = in_order(
+        entries.size(), simulated_at_once,
+        [&](std::size_t i, std::size_t ended) { return begins(entries, i, ended); },
+        [&](std::size_t i) {
+          Entry& entry = entries[i];
+          if (entry.is_needless) return;
+          simulate_whole(entry);
+          const std::lock_guard lock{keeping};
+          keep_traceable(entry);
+        });
+    entries.resize(count);
+    const double last = last_of_best(entries).value_or(std::numeric_limits<double>::infinity());
+    double slack = search_margin;
+    for (const double error : errors_of(entries)) slack = std::max(slack, error + search_margin);
+    complete_ = complete_ && not_played_from_ >= last * (1 + slack);
+    std::erase_if(entries, [](const Entry& entry) { return entry.is_needless; });
+    for (const Entry& entry : entries) {
+      smallest_ = std::min(smallest_, entry.whole->device_bytes);
+      ++(fits(entry) ? simulated_ : too_large_);
     }
-    if (best.size() > keep_) best.resize(keep_);
-    return best;
+    std::erase_if(entries, [&](const Entry& entry) { return !fits(entry); });
+    std::ranges::stable_sort(entries, better);
+    if (entries.size() > keep_) entries.resize(keep_);
+    return entries;
+  }
+
+  /// Whether to go on with number `i`, by what came of the first `ended`. Marks it where it is
+  /// needless but others after it may not be.
+  [[nodiscard]] bool begins(std::vector<Entry>& entries, std::size_t i, std::size_t ended) {
+    if (!QuickEstimate::knows(workload_)) return true;
+    const std::span<const Entry> known{entries.data(), ended};
+    const std::optional<double> last = last_of_best(known);
+    if (!last) return true;
+    Entry& entry = entries[i];
+    if (entry.estimate > *last * (1 + search_slack)) return false;
+    entry.is_needless = entry.estimate > *last * (1 + slack_of(entry, known));
+    double passes = 0;
+    for (const Entry& other : known) passes += is_played(other) ? layer_passes(*other.request) : 0;
+    complete_ = entry.is_needless || passes <= most_passes;
+    return complete_;
+  }
+
+  /// What is allowed for in the estimate of `entry`: no more than estimates of the same schedule
+  /// were too high by so far, and a margin; search_slack while they are too few to tell.
+  [[nodiscard]] static double slack_of(const Entry& entry, std::span<const Entry> known) {
+    constexpr std::size_t enough = 3;
+    const std::vector<double> errors = errors_of(known, entry.schedule);
+    if (errors.size() < enough) return search_slack;
+    return std::min(search_slack, std::max(0.0, std::ranges::max(errors)) + search_margin);
+  }
+  /// Relative, of those played, of one schedule or of all; an estimate that is too high is above 0.
+  [[nodiscard]] static std::vector<double> errors_of(
+      std::span<const Entry> known, std::optional<workloads::stack::Schedule> schedule = {}) {
+    std::vector<double> errors;
+    for (const Entry& entry : known) {
+      if (!is_played(entry) || (schedule && entry.schedule != *schedule)) continue;
+      errors.push_back(entry.estimate / entry.seconds - 1);
+    }
+    return errors;
+  }
+  [[nodiscard]] static bool is_played(const Entry& entry) {
+    return entry.whole && std::isfinite(entry.whole->seconds);
+  }
+
+  /// By its whole programs; of one that does not fit only the memory. Most of those that do not
+  /// are found out by the program of one stage.
+  void simulate_whole(Entry& entry) const {
+    const Request& request = *entry.request;
+    entry.whole = WholeStep{.seconds = std::numeric_limits<double>::infinity()};
+    if (std::isfinite(capacity_) && QuickEstimate::knows(workload_)) {
+      entry.whole->device_bytes = stage_device_bytes(request, entry.largest_stage);
+    }
+    if (entry.whole->device_bytes <= capacity_) {
+      entry.whole =
+          whole_step(workload_, request, machine_, node_ranks_, Detail::play, capacity_);
+    }
+    entry.seconds = entry.whole->seconds;
+  }
+
+  [[nodiscard]] bool fits(const Entry& entry) const {
+    return entry.whole->device_bytes <= capacity_;
+  }
+
+  /// The time of the last of the best among those simulated; absent while they are too few.
+  [[nodiscard]] std::optional<double> last_of_best(std::span<const Entry> simulated) const {
+    std::vector<double> seconds;
+    for (const Entry& entry : simulated) {
+      if (is_played(entry)) seconds.push_back(entry.seconds);
+    }
+    if (seconds.size() < keep_) return std::nullopt;
+    const auto at = seconds.begin() + static_cast<std::ptrdiff_t>(keep_ - 1);
+    std::ranges::nth_element(seconds, at);
+    return *at;
+  }
+
+  /// Of those simulated so far, only the best can be traced without building their programs again:
+  /// as many as there is room for.
+  void keep_traceable(Entry& entry) {
+    if (entry.whole->played) traceable_.push_back(&entry);
+    std::ranges::stable_sort(traceable_, {}, &Entry::seconds);
+    std::size_t ops = 0;
+    for (std::size_t i = 0; i < traceable_.size(); ++i) {
+      ops += op_count(*traceable_[i]->whole->played);
+      if (i < keep_ && ops <= most_kept_ops) continue;
+      for (std::size_t j = i; j < traceable_.size(); ++j) traceable_[j]->whole->played.reset();
+      traceable_.resize(i);
+    }
   }
 
   /// Traces the best and says why each but the first loses.
-  void describe(const std::vector<Entry>& best, SearchResult& result) const {
-    std::vector<WholeStep> traced(best.size());
+  void describe(std::vector<Entry>& best, SearchResult& result) const {
     side_by_side(best.size(), [&](std::size_t i) {
-      traced[i] = whole_step(workload_, *best[i].request, machine_, node_ranks_, Detail::trace);
+      const Request& request = *best[i].request;
+      WholeStep& step = *best[i].whole;
+      if (!step.played) step = whole_step(workload_, request, machine_, node_ranks_, Detail::play);
+      trace(workload_, request, step);
     });
     for (std::size_t i = 0; i < best.size(); ++i) {
-      const WholeStep& step = traced[i];
+      const WholeStep& step = *best[i].whole;
       result.best.push_back({.request = *best[i].request,
                              .step_time = step.seconds,
                              .throughput = step.seconds > 0 ? step.work / step.seconds : 0,
                              .memory_per_rank = step.bytes,
                              .breakdown = step.breakdown,
-                             .why_not = i == 0 ? "" : why_not(step, traced.front())});
+                             .why_not = i == 0 ? "" : why_not(step, *best.front().whole)});
     }
   }
 
@@ -194,9 +283,11 @@ class Search {
 
   /// How far below its bound a whole play may come.
   static constexpr double bound_slack = search_slack + 0.02;
-  static constexpr std::size_t played_at_once = 64, simulated_at_once = 8;
+  static constexpr std::size_t played_at_once = 64, simulated_at_once = 4;
   /// Of whole plays, what fits in the time that a search may take.
   static constexpr double most_passes = 200'000;
+  /// Of steps that wait to be traced; about 100 bytes each.
+  static constexpr std::size_t most_kept_ops = 6'000'000;
 
   const Workload& workload_;
   const simulate::Machine& machine_;
@@ -204,8 +295,10 @@ class Search {
   std::size_t keep_;
   double capacity_ = std::numeric_limits<double>::infinity();
   double smallest_ = std::numeric_limits<double>::infinity();
+  double not_played_from_ = std::numeric_limits<double>::infinity();  ///< the least bound of them
   int too_large_ = 0, simulated_ = 0;
   bool complete_ = true;
+  std::vector<Entry*> traceable_;
 };
 
 }  // namespace

@@ -12,12 +12,13 @@
 
 namespace isoscale::analysis {
 
-inline constexpr double search_slack = 0.06, search_memory_slack = 0.25;
+inline constexpr double search_slack = 0.06, search_margin = 0.01;
+inline constexpr double search_memory_slack = 0.25;
 
 struct SearchResult {
   std::vector<Candidate> best;  ///< at most `keep`, best first
   int looked_at = 0, too_large = 0, impossible = 0;
-  int simulated = 0;  ///< by their whole programs
+  int simulated = 0;  ///< by their whole programs, of those that fit
   /// Whether all were simulated that could be among the best by the rule below, not only as many as
   /// there was time for.
   bool complete = true;
@@ -31,8 +32,10 @@ struct SearchResult {
 /// All candidates get a lower bound and an estimate of memory from programs of a few layers; those
 /// of small bounds are played with one op a pass; the best of these are simulated by their whole
 /// programs, in that order, until the next one's estimate is more than `search_slack` above the
-/// last of the best. Estimates that are off by less drop nothing that is among the best. Memory is
-/// that of whole programs; only estimates that are `search_memory_slack` too large are believed.
+/// last of the best. Once three of a schedule have been simulated, no more is allowed for than the
+/// most that their estimates were too high by, and `search_margin`: estimates that are off by less
+/// drop nothing that is among the best. Memory is that of whole programs, or of one of them where
+/// that alone is too large; only estimates that are `search_memory_slack` too large are believed.
 [[nodiscard]] SearchResult search(const workloads::Workload& workload,
                                   const workloads::Request& base, const mesh::Request& mesh,
                                   int ranks, const simulate::Machine& machine, int node_ranks,

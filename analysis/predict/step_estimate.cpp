@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,7 +16,6 @@
 #include "base/error.hpp"
 #include "simulate/classes.hpp"
 #include "simulate/each_rank.hpp"
-#include "simulate/fold.hpp"
 #include "units/quantity.hpp"
 
 namespace isoscale::analysis {
@@ -25,9 +25,6 @@ using simulate::Classes;
 using units::Nanoseconds;
 
 constexpr program::Section step_section = program::Section::step;
-
-/// The causes of waiting are told apart from two traced steps on.
-constexpr std::uint32_t traced_steps = 2;
 
 double arena_bytes(const program::RankProgram& program, program::Space space) {
   return static_cast<double>(program.arena_bytes[static_cast<std::size_t>(space)]);
@@ -43,88 +40,6 @@ double flop_of(const program::Outline& outline) {
   double sum = 0;
   for (const program::OutlineOp& op : outline.ops) sum += op.flop;
   return sum;
-}
-
-/// Each rank of the classes stands for as many.
-double flop_of_step(const Classes& classes, const mesh::Shape& mesh) {
-  double sum = 0;
-  for (const std::uint32_t outline : classes.outline.outline_of_rank) {
-    sum += flop_of(classes.outline.outlines[outline]);
-  }
-  return sum * mesh.size() / classes.outline.mesh.size();
-}
-
-/// The played step as number `number` of a run.
-timeline::Timeline as_step(const simulate::ClassStep& step, std::uint32_t number) {
-  timeline::Timeline timeline = step.timeline;
-  const Nanoseconds shift =
-      units::to_nanoseconds(units::Seconds{step.seconds}) * static_cast<std::int64_t>(number);
-  for (timeline::StepTrace& trace : timeline.ranks) {
-    trace.step = number;
-    trace.begin += shift;
-    trace.end += shift;
-    for (timeline::Span& span : trace.spans) {
-      span.start += shift;
-      span.end += shift;
-    }
-  }
-  return timeline;
-}
-
-/// What ops take with nothing beside them is what they cost before overlap stretched them.
-std::vector<results::SoloTimes> solo_times(const Classes& classes, const simulate::Costs& costs) {
-  std::vector<results::SoloTimes> result;
-  for (int rank = 0; rank < classes.outline.mesh.size(); ++rank) {
-    const program::Outline& outline = classes.outline.of(rank);
-    results::SoloTimes solo{
-        .rank = rank, .op = costs.tables[costs.table_of_rank[static_cast<std::size_t>(rank)]]};
-    for (std::size_t op = 0; op < solo.op.size(); ++op) {
-      if (program::communicates(outline.ops[op].kind)) solo.op[op] = Nanoseconds{0};
-    }
-    result.push_back(std::move(solo));
-  }
-  return result;
-}
-
-/// All that the point of a run file has of options, complete.
-void describe(const workloads::Workload& workload, const workloads::Request& request,
-              results::PointData& point) {
-  point.workload = workload.name;
-  point.model = request.model.name;
-  point.dtype = workloads::name(request.precision);
-  const workloads::OptionReader options{workload.options, request.options};
-  for (const workloads::OptionSpec& spec : workload.options) {
-    if (options.has(spec.key)) point.options[std::string{spec.key}] = options.text(spec.key);
-  }
-  point.seed = request.seed;
-  point.throughput_unit = workload.throughput_unit;
-}
-
-results::PointData make_point(const workloads::Workload& workload,
-                              const workloads::Request& request, const program::ProgramSet& set,
-                              const Classes& classes, const simulate::Costs& costs,
-                              const simulate::ClassStep& step) {
-  results::PointData point;
-  describe(workload, request, point);
-  point.mesh = request.mesh;
-  point.ranks = classes.outline.mesh.size();
-  point.work_per_step = workload.work_per_step(request);
-  point.outline = classes.outline;
-  const auto ranks = static_cast<std::size_t>(point.ranks);
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
-    point.flop_of_rank.push_back(flop_of(point.outline.of(static_cast<int>(rank))));
-    point.memory_of_rank.push_back(total_bytes(set.programs[classes.program[rank]]));
-  }
-  point.clock_offset.assign(ranks, 0);
-  point.clock_error.assign(ranks, 0);
-  for (std::uint32_t number = 0; number < traced_steps; ++number) {
-    point.traces.push_back(as_step(step, number));
-    point.step_times.emplace_back(ranks, step.seconds);
-  }
-  point.traced.assign(traced_steps, 1);
-  point.dropped.assign(traced_steps, 0);
-  point.solo_times = solo_times(classes, costs);
-  return point;
 }
 
 double delay_of(const program::ProgramSet& set, const Classes& classes,
@@ -169,23 +84,30 @@ StepEstimate estimate_step(const workloads::Workload& workload, const workloads:
                            const program::ProgramSet& set, const simulate::Machine& machine,
                            const simulate::Layout& layout, Detail detail, Ranks ranks) {
   require_steps(workload, request, layout);
-  const Classes classes = simulate::classes_of(set, step_section);
-  const simulate::Costs costs = simulate::class_costs(classes, set, step_section, machine, layout);
-  const auto record = detail == Detail::trace ? simulate::Record::spans : simulate::Record::steps;
-  Classes played = classes;
-  if (machine.folded) played.outline = simulate::folded(std::move(played.outline));
-  const simulate::ClassStep step = simulate::play_classes(played, costs, machine.overlap, record);
-  const StepMemory memory = step_memory(set);
-  StepEstimate estimate{.simulated = step.seconds,
-                        .delay = delay_of(set, played, costs, step, machine, layout, ranks),
-                        .memory_per_rank = memory.all,
-                        .device_memory_per_rank = memory.device,
-                        .flop = flop_of_step(classes, request.mesh),
-                        .work = workload.work_per_step(request)};
-  if (detail == Detail::trace) {
-    estimate.point = make_point(workload, request, set, classes, costs, step);
-    estimate.point->folded = machine.folded;
+  PlayedStep played{.classes = simulate::classes_of(set, step_section)};
+  const Classes& classes = played.classes;
+  played.costs = simulate::class_costs(classes, set, step_section, machine, layout);
+  const std::optional<Classes> folded =
+      machine.folded ? std::optional{as_folded(classes)} : std::nullopt;
+  const Classes& as_played = folded ? *folded : classes;
+  played.folded = machine.folded;
+  played.step = simulate::play_classes(as_played, played.costs, machine.overlap,
+                                       simulate::Record::steps);
+  for (const std::uint32_t program : classes.program) {
+    played.flop_of_rank.push_back(flop_of(classes.outline.outlines[program]));
+    played.memory_of_rank.push_back(total_bytes(set.programs[program]));
   }
+  const double flop = std::reduce(played.flop_of_rank.begin(), played.flop_of_rank.end());
+  const StepMemory memory = step_memory(set);
+  StepEstimate estimate{
+      .simulated = played.step.seconds,
+      .delay = delay_of(set, as_played, played.costs, played.step, machine, layout, ranks),
+      .memory_per_rank = memory.all,
+      .device_memory_per_rank = memory.device,
+      .flop = flop * request.mesh.size() / classes.outline.mesh.size(),  // as many for each
+      .work = workload.work_per_step(request)};
+  if (detail == Detail::trace) estimate.point = trace(workload, request, std::move(played));
+  if (detail == Detail::play) estimate.played = std::move(played);
   return estimate;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "analysis/predict/played_step.hpp"
 #include "results/run_data.hpp"
 #include "simulate/layout.hpp"
 #include "simulate/machine.hpp"
@@ -12,9 +13,9 @@
 
 namespace isoscale::analysis {
 
-/// How much is wanted of an estimate: the time, or also the traced step that breakdown reads; and
-/// whether every rank is played by itself.
-enum class Detail : std::uint8_t { time, trace };
+/// How much is wanted of an estimate: the time, or also what it takes to trace the step later, or
+/// the traced step that breakdown reads; and whether every rank is played by itself.
+enum class Detail : std::uint8_t { time, play, trace };
 enum class Ranks : std::uint8_t { by_class, each };
 
 struct StepEstimate {
@@ -24,10 +25,8 @@ struct StepEstimate {
   double device_memory_per_rank = 0;  ///< bytes, largest rank; without what the host holds for it
   double flop = 0;                    ///< of a step, over all ranks
   double work = 0;                    ///< of a step, as the workload counts it
-  /// The step as a point of a run file, with Detail::trace: two traced steps, both as in the steady
-  /// state, of one rank a class. `ranks` and `outline` are of the classes; `mesh` is of the
-  /// request, so that communication along axes that all ranks of a class share keeps its name.
-  std::optional<results::PointData> point{};
+  std::optional<PlayedStep> played{};          ///< with Detail::play
+  std::optional<results::PointData> point{};  ///< with Detail::trace, as trace() gives it
 };
 
 /// What one step of `request` takes. Throws base::UsageError where the request is impossible or the

@@ -3,7 +3,7 @@
 #include "program/storage.hpp"
 
 #include <algorithm>
-#include <iterator>
+#include <utility>
 
 namespace isoscale::program {
 namespace {
@@ -21,42 +21,37 @@ Arena::Block Arena::take(std::uint64_t bytes, const Clock& known) {
   return stretch.bytes >= need ? cut(stretch, need) : append(need, known);
 }
 
-Arena::Stretch Arena::tightest(std::uint64_t bytes, const Clock& known) {
+Arena::Stretch Arena::tightest(std::uint64_t bytes, const Clock& known) const {
   Stretch best;
-  for (auto block = free_.begin(); block != free_.end();) {
-    if (!known.covers(block->second.last_users)) {
-      ++block;
+  for (std::size_t i = 0; i < free_.size();) {
+    if (!known.covers(free_[i].last_users)) {
+      ++i;
       continue;
     }
-    Stretch stretch{.first = block, .past = block, .bytes = 0};
-    std::uint64_t next = block->first;
-    while (block != free_.end() && block->first == next && known.covers(block->second.last_users)) {
-      stretch.bytes += block->second.bytes;
-      next = block->first + block->second.bytes;
-      stretch.past = ++block;
-    }
+    Stretch stretch{.first = i, .bytes = 0};
+    do {
+      stretch.bytes += free_[i].bytes;
+      ++i;
+    } while (i < free_.size() && free_[i].offset == free_[i - 1].end() &&
+             known.covers(free_[i].last_users));
     if (stretch.bytes >= bytes && (best.bytes == 0 || stretch.bytes < best.bytes)) best = stretch;
   }
   return best;
 }
 
-Arena::Block Arena::cut(Stretch stretch, std::uint64_t bytes) {
-  Block block{.offset = stretch.first->first, .birth = {}};
-  std::uint64_t taken = 0;
-  for (auto part = stretch.first; taken < bytes;) {
-    block.birth.join(part->second.last_users);
-    const std::uint64_t wanted = bytes - taken;
-    if (part->second.bytes > wanted) {
-      Free rest = part->second;
-      rest.bytes -= wanted;
-      const std::uint64_t rest_offset = part->first + wanted;
-      free_.erase(part);
-      free_.emplace(rest_offset, rest);
-      break;
-    }
-    taken += part->second.bytes;
-    part = free_.erase(part);
+Arena::Block Arena::cut(const Stretch& stretch, std::uint64_t bytes) {
+  Block block{.offset = free_[stretch.first].offset, .birth = {}};
+  const std::uint64_t end = block.offset + bytes;
+  std::size_t part = stretch.first;
+  for (; part < free_.size() && free_[part].offset < end; ++part) {
+    block.birth.join(free_[part].last_users);
+    if (free_[part].end() <= end) continue;
+    free_[part].bytes = free_[part].end() - end;
+    free_[part].offset = end;
+    break;
   }
+  free_.erase(free_.begin() + static_cast<std::ptrdiff_t>(stretch.first),
+              free_.begin() + static_cast<std::ptrdiff_t>(part));
   return block;
 }
 
@@ -64,11 +59,10 @@ Arena::Block Arena::append(std::uint64_t bytes, const Clock& known) {
   Block block{.offset = end_, .birth = {}};
   // A free block at the very end is grown rather than left behind.
   if (!free_.empty()) {
-    const auto last = std::prev(free_.end());
-    if (last->first + last->second.bytes == end_ && last->second.bytes < bytes &&
-        known.covers(last->second.last_users)) {
-      block = {.offset = last->first, .birth = last->second.last_users};
-      free_.erase(last);
+    const Free& last = free_.back();
+    if (last.end() == end_ && last.bytes < bytes && known.covers(last.last_users)) {
+      block = {.offset = last.offset, .birth = last.last_users};
+      free_.pop_back();
     }
   }
   end_ = block.offset + bytes;
@@ -76,33 +70,36 @@ Arena::Block Arena::append(std::uint64_t bytes, const Clock& known) {
 }
 
 void Arena::give_back(std::uint64_t offset, std::uint64_t bytes, const Clock& last_users) {
-  auto block =
-      free_.emplace(offset, Free{.bytes = round_up(bytes), .last_users = last_users}).first;
-  // Neighbours merge when one was freed after the other on every stream; else each stays as easy to
-  // get as it is.
-  const auto merge = [this](FreeList::iterator left, FreeList::iterator right) {
-    const Clock& a = left->second.last_users;
-    const Clock& b = right->second.last_users;
-    if (left->first + left->second.bytes != right->first || !(a.covers(b) || b.covers(a))) {
-      return right;
-    }
-    left->second.bytes += right->second.bytes;
-    left->second.last_users.join(right->second.last_users);
-    free_.erase(right);
-    return left;
-  };
-  if (block != free_.begin()) block = merge(std::prev(block), block);
-  if (const auto next = std::next(block); next != free_.end()) merge(block, next);
+  const auto at = std::ranges::lower_bound(free_, offset, {}, &Free::offset) - free_.begin();
+  free_.insert(free_.begin() + at,
+               {.offset = offset, .bytes = round_up(bytes), .last_users = last_users});
+  auto i = static_cast<std::size_t>(at);
+  if (i > 0) {
+    const std::size_t before = free_.size();
+    merge(i - 1);
+    if (free_.size() < before) --i;
+  }
+  if (i + 1 < free_.size()) merge(i);
+}
+
+void Arena::merge(std::size_t i) {
+  Free& left = free_[i];
+  const Free& right = free_[i + 1];
+  const bool comparable =
+      left.last_users.covers(right.last_users) || right.last_users.covers(left.last_users);
+  if (left.end() != right.offset || !comparable) return;
+  left.bytes += right.bytes;
+  left.last_users.join(right.last_users);
+  free_.erase(free_.begin() + static_cast<std::ptrdiff_t>(i + 1));
 }
 
 void Arena::drain() {
-  FreeList merged;
-  for (const auto& [offset, block] : free_) {
-    const auto last = merged.empty() ? merged.end() : std::prev(merged.end());
-    if (last != merged.end() && last->first + last->second.bytes == offset) {
-      last->second.bytes += block.bytes;
+  std::vector<Free> merged;
+  for (const Free& block : free_) {
+    if (!merged.empty() && merged.back().end() == block.offset) {
+      merged.back().bytes += block.bytes;
     } else {
-      merged.emplace_hint(merged.end(), offset, Free{.bytes = block.bytes, .last_users = {}});
+      merged.push_back({.offset = block.offset, .bytes = block.bytes, .last_users = {}});
     }
   }
   free_ = std::move(merged);

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <map>
+#include <vector>
 
 #include "program/clock.hpp"
 
@@ -33,20 +34,23 @@ class Arena {
 
  private:
   struct Free {
-    std::uint64_t bytes = 0;
+    std::uint64_t offset = 0, bytes = 0;
     Clock last_users;
+    [[nodiscard]] std::uint64_t end() const { return offset + bytes; }
   };
-  using FreeList = std::map<std::uint64_t, Free>;
 
   struct Stretch {  ///< neighbouring free blocks
-    FreeList::iterator first, past;
+    std::size_t first = 0;
     std::uint64_t bytes = 0;
   };
-  [[nodiscard]] Stretch tightest(std::uint64_t bytes, const Clock& known);
-  [[nodiscard]] Block cut(Stretch stretch, std::uint64_t bytes);
+  [[nodiscard]] Stretch tightest(std::uint64_t bytes, const Clock& known) const;
+  [[nodiscard]] Block cut(const Stretch& stretch, std::uint64_t bytes);
   [[nodiscard]] Block append(std::uint64_t bytes, const Clock& known);
+  /// Joins number i + 1 to number i where they are neighbours and one was freed after the other on
+  /// every stream; else each stays as easy to get as it is.
+  void merge(std::size_t i);
 
-  FreeList free_;
+  std::vector<Free> free_;  ///< by offset
   std::uint64_t end_ = 0;
 };
 

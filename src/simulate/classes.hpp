@@ -47,5 +47,7 @@ struct ClassStep {
 };
 [[nodiscard]] ClassStep play_classes(const Classes& classes, const Costs& costs,
                                      const Overlap& overlap, Record record);
+/// Adds the spans to a step that `classes` played without.
+void record_spans(const Classes& classes, ClassStep& step);
 
 }  // namespace isoscale::simulate

@@ -141,4 +141,11 @@ ClassStep play_classes(const Classes& classes, const Costs& costs, const Overlap
   return step;
 }
 
+void record_spans(const Classes& classes, ClassStep& step) {
+  std::vector<Nanoseconds> begin;
+  for (const timeline::StepTrace& rank : step.timeline.ranks) begin.push_back(rank.begin);
+  step.timeline =
+      std::move(simulate(classes.outline, step.costs, {.begin = std::move(begin)}).front());
+}
+
 }  // namespace isoscale::simulate

@@ -334,19 +334,5 @@ TEST(WhyNotTest, NamesWhatCostsMore) {
             "as fast, but needs 954 MiB more memory");
 }
 
-TEST(SideBySideTest, ThrowsWhatTheFirstThrew) {
-  std::vector<int> done(100, 0);
-  side_by_side(done.size(), [&](std::size_t i) { done[i] = 1; });
-  EXPECT_EQ(std::ranges::count(done, 1), 100);
-  try {
-    side_by_side(done.size(), [](std::size_t i) {
-      if (i % 10 == 7) throw std::runtime_error(std::to_string(i));
-    });
-    FAIL();
-  } catch (const std::runtime_error& error) {
-    EXPECT_STREQ(error.what(), "7");
-  }
-}
-
 }  // namespace
 }  // namespace isoscale::analysis

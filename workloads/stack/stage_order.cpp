@@ -20,11 +20,16 @@ struct Timed {
   std::optional<Action> source{};  ///< made by the stage before (forward) or the next one
 };
 
-/// Plays all stages' actions on one clock.
+/// Plays all stages' actions on one clock; remembers those of one stage and its neighbours.
 class Clock {
  public:
-  explicit Clock(const Pipeline& pipeline)
+  Clock(const Pipeline& pipeline, int stage)
       : pipeline_(pipeline), ends_(2 * passes(), unknown), stages_(count(pipeline.stages)) {
+    const int p = pipeline.stages;
+    is_kept_.resize(stages_.size());
+    for (const int other : {stage, (stage + 1) % p, (stage + p - 1) % p}) {
+      is_kept_[count(other)] = true;
+    }
     std::vector<std::vector<Action>> actions;
     for (int s = 0; s < pipeline.stages; ++s) {
       actions.push_back(row_of(pipeline.schedule).actions(pipeline, s));
@@ -79,13 +84,14 @@ class Clock {
     const Time layers = pipeline_.layers[count(here)];
     free = timed.start + (action.pass == Pass::backward ? 2 : 1) * layers;
     if (action.pass != Pass::weight_gradient) end_of(forward, here, action.microbatch) = free;
-    stages_[stage].push_back(timed);
+    if (is_kept_[stage]) stages_[stage].push_back(timed);
     return true;
   }
 
   const Pipeline& pipeline_;
   std::vector<Time> ends_;  ///< forward, then backward, by virtual stage and microbatch
   std::vector<std::vector<Timed>> stages_;
+  std::vector<bool> is_kept_;
 };
 
 /// A step of a stage with its moment. At one moment messages come before actions, and those of one
@@ -104,7 +110,7 @@ void merge(HandOver& into, const HandOver& other) {
 }  // namespace
 
 std::vector<StageStep> steps_of(const Pipeline& pipeline, int stage) {
-  const Clock clock{pipeline};
+  const Clock clock{pipeline, stage};
   const int p = pipeline.stages;
   std::vector<Moment> moments;
   for (const Timed& timed : clock.of(stage)) {
