@@ -15,10 +15,10 @@ namespace isoscale::analysis {
 /// than its programs.
 struct PlayedStep {
   simulate::Classes classes;
-  simulate::Costs costs{};     ///< before overlap stretched them
-  simulate::ClassStep step{};  ///< without spans
+  simulate::Costs costs{};                               ///< before overlap stretched them
+  simulate::ClassStep step{};                            ///< without spans
   std::vector<double> flop_of_rank{}, memory_of_rank{};  ///< of the classes; bytes
-  bool folded = false;  ///< all streams were played as one
+  bool folded = false;                                   ///< all streams were played as one
 };
 
 /// How many ops it holds; classes that play one program share them.

@@ -35,8 +35,8 @@ using workloads::Workload;
 /// A request on its way through the search.
 struct Entry {
   const Request* request = nullptr;
-  double seconds = 0;       ///< by what was last asked
-  double estimate = 0;      ///< by a play with one op a pass
+  double seconds = 0;   ///< by what was last asked
+  double estimate = 0;  ///< by a play with one op a pass
   workloads::stack::Schedule schedule{};
   int largest_stage = 0;     ///< that needs most memory, by estimate
   bool is_needless = false;  ///< it was not simulated: it cannot be among the best
@@ -101,8 +101,7 @@ class Search {
   }
 
   /// Bounds replaced by coarse plays, sorted again; without those that need not be played.
-  [[nodiscard]] std::vector<Entry> played(std::vector<Entry> entries,
-                                          const QuickEstimate& quick) {
+  [[nodiscard]] std::vector<Entry> played(std::vector<Entry> entries, const QuickEstimate& quick) {
     std::size_t done = 0;
     while (done < entries.size()) {
       // Whatever comes next has no smaller bound.
@@ -210,8 +209,7 @@ class Search {
       entry.whole->device_bytes = stage_device_bytes(request, entry.largest_stage);
     }
     if (entry.whole->device_bytes <= capacity_) {
-      entry.whole =
-          whole_step(workload_, request, machine_, node_ranks_, Detail::play, capacity_);
+      entry.whole = whole_step(workload_, request, machine_, node_ranks_, Detail::play, capacity_);
     }
     entry.seconds = entry.whole->seconds;
   }

@@ -15,10 +15,10 @@ namespace isoscale::analysis {
 
 /// What a search wants to know of a step.
 struct WholeStep {
-  double seconds = 0;       ///< noise and slow ranks included
-  double bytes = 0;         ///< memory of a rank, largest rank, all spaces
-  double device_bytes = 0;  ///< without what the host holds for it
-  double work = 0;          ///< as the workload counts it
+  double seconds = 0;                  ///< noise and slow ranks included
+  double bytes = 0;                    ///< memory of a rank, largest rank, all spaces
+  double device_bytes = 0;             ///< without what the host holds for it
+  double work = 0;                     ///< as the workload counts it
   std::optional<PlayedStep> played{};  ///< with Detail::play
   /// With Detail::trace.
   std::optional<Breakdown> breakdown{};

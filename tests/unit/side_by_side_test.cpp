@@ -42,7 +42,9 @@ TEST(InOrderTest, BeginsTheSameItemsOnAnyNumberOfThreads) {
     EXPECT_EQ(begun, std::min(value.size(), 19 + ahead));
     EXPECT_EQ(std::ranges::count(value, 1), static_cast<long>(begun));
   }
-  EXPECT_EQ(in_order(0, 2, [](auto, auto) { return true; }, [](auto) {}), 0U);
+  EXPECT_EQ(in_order(
+                0, 2, [](auto, auto) { return true; }, [](auto) {}),
+            0U);
   EXPECT_THROW(in_order(
                    5, 2, [](auto, auto) { return true; },
                    [](std::size_t item) {
