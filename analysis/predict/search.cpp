@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "analysis/predict/quick_estimate.hpp"
+#include "analysis/predict/search_entry.hpp"
 #include "analysis/predict/search_space.hpp"
 #include "analysis/predict/side_by_side.hpp"
 #include "analysis/predict/whole_step.hpp"
@@ -31,17 +32,7 @@ namespace {
 
 using workloads::Request;
 using workloads::Workload;
-
-/// A request on its way through the search.
-struct Entry {
-  const Request* request = nullptr;
-  double seconds = 0;   ///< by what was last asked
-  double estimate = 0;  ///< by a play with one op a pass
-  workloads::stack::Schedule schedule{};
-  int largest_stage = 0;     ///< that needs most memory, by estimate
-  bool is_needless = false;  ///< it was not simulated: it cannot be among the best
-  std::optional<WholeStep> whole{};
-};
+using Entry = SearchEntry;
 
 bool faster(const Entry& a, const Entry& b) { return a.seconds < b.seconds; }
 
@@ -176,28 +167,6 @@ class Search {
     for (const Entry& other : known) passes += is_played(other) ? layer_passes(*other.request) : 0;
     complete_ = entry.is_needless || passes <= most_passes;
     return complete_;
-  }
-
-  /// What is allowed for in the estimate of `entry`: no more than estimates of the same schedule
-  /// were too high by so far, and a margin; search_slack while they are too few to tell.
-  [[nodiscard]] static double slack_of(const Entry& entry, std::span<const Entry> known) {
-    constexpr std::size_t enough = 3;
-    const std::vector<double> errors = errors_of(known, entry.schedule);
-    if (errors.size() < enough) return search_slack;
-    return std::min(search_slack, std::max(0.0, std::ranges::max(errors)) + search_margin);
-  }
-  /// Relative, of those played, of one schedule or of all; an estimate that is too high is above 0.
-  [[nodiscard]] static std::vector<double> errors_of(
-      std::span<const Entry> known, std::optional<workloads::stack::Schedule> schedule = {}) {
-    std::vector<double> errors;
-    for (const Entry& entry : known) {
-      if (!is_played(entry) || (schedule && entry.schedule != *schedule)) continue;
-      errors.push_back(entry.estimate / entry.seconds - 1);
-    }
-    return errors;
-  }
-  [[nodiscard]] static bool is_played(const Entry& entry) {
-    return entry.whole && std::isfinite(entry.whole->seconds);
   }
 
   /// By its whole programs; of one that does not fit only the memory. Most of those that do not
