@@ -89,12 +89,14 @@ line_of() {
   [[ ! -r $2 ]] || read -r "${1?}" <"$2" || true
 }
 
-# expand ARRAY LIST: 0-2,8 becomes (0 1 2 8).
+# expand ARRAY LIST: 0-2,8 becomes (0 1 2 8). What is no number or range is left out: arithmetic
+# would run it.
 expand() {
   local -n expanded=$1
   local part cpu
   expanded=()
   for part in ${2//,/ }; do
+    [[ $part =~ ^[0-9]{1,6}(-[0-9]{1,6})?$ ]] || continue
     for (( cpu = ${part%-*}; cpu <= ${part#*-}; ++cpu )); do expanded+=("$cpu"); done
   done
 }

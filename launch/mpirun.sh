@@ -77,6 +77,15 @@ named_hosts() {
   fi
 }
 
+# refuse_strange_hosts: what is no host's name would be taken by ssh or mpirun for an option of theirs.
+refuse_strange_hosts() {
+  local host
+  while read -r host; do
+    [[ $host =~ ^[A-Za-z0-9_]([A-Za-z0-9_.-]*)$ ]] ||
+      fail "$(printf '%q' "$host") is no name of a host (--hosts, --hostfile)"
+  done < <(named_hosts)
+}
+
 is_this_host() {
   [[ $1 == localhost || $1 == "$(hostname)" || $1 == "$(hostname -s)" ]]
 }
@@ -302,6 +311,7 @@ of_program=$(mpi_of_program "$program")
   fail "'$program' does not find the MPI library that it was linked to: load that MPI's module" \
     "(ldd '$program' shows what is missing)"
 
+refuse_strange_hosts
 threads_per_core=$(threads_of_core)
 resolve_ranks
 resolve_cores

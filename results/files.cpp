@@ -126,7 +126,7 @@ TemporaryFile::~TemporaryFile() {
 
 std::uint64_t TemporaryFile::bytes() const { return size_of(descriptor_); }
 
-void TemporaryFile::copy_from(const Descriptor& source) {
+void TemporaryFile::copy_from(const Descriptor& source, std::uint64_t shift) {
   std::vector<char> block(std::size_t{1} << 20);
   off_t at = 0;
   while (true) {
@@ -136,7 +136,8 @@ void TemporaryFile::copy_from(const Descriptor& source) {
     if (got == 0) return;
     for (ssize_t done = 0; done < got;) {
       const ssize_t put = pwrite(descriptor_.get(), block.data() + done,
-                                 static_cast<std::size_t>(got - done), at + done);
+                                 static_cast<std::size_t>(got - done),
+                                 at + done + static_cast<off_t>(shift));
       if (put < 0 && errno == EINTR) continue;
       if (put < 0) fail("write", path_, errno);
       done += put;

@@ -33,10 +33,11 @@ class TemporaryFile {
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
 
+  [[nodiscard]] const Descriptor& descriptor() const { return descriptor_; }
   [[nodiscard]] std::uint64_t bytes() const;
 
-  /// Takes over the content of an open file.
-  void copy_from(const Descriptor& source);
+  /// Takes over the content of an open file, to stand from `shift` bytes on; zeros before.
+  void copy_from(const Descriptor& source, std::uint64_t shift = 0);
   /// Makes sure that the file system has room for the file at this size; it may be longer
   /// afterwards. Throws base::Error when it has not; does nothing where that cannot be asked for.
   void reserve(std::uint64_t bytes);

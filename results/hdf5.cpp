@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "results/digest.hpp"
 
 namespace isoscale::results::hdf5 {
 namespace {
@@ -142,6 +143,7 @@ File File::create(const std::filesystem::path& path) {
   const PropertyId access = file_access();
   const PropertyId create{check(H5Pcreate(H5P_FILE_CREATE))};
   keep_in_header(create);
+  check(H5Pset_userblock(create.get(), digest_block_bytes));
   return File{FileId{check(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, create.get(), access.get()))}};
 }
 
@@ -162,10 +164,14 @@ File File::open_to_read(const std::filesystem::path& path) {
 
 bool File::has_signature(const std::filesystem::path& path) {
   static constexpr std::string_view signature{"\211HDF\r\n\032\n", 8};
-  std::array<char, signature.size()> begin{};
   std::ifstream file(path, std::ios::binary);
-  file.read(begin.data(), begin.size());
-  return file.good() && std::string_view{begin.data(), begin.size()} == signature;
+  for (const std::size_t at : {std::size_t{0}, digest_block_bytes}) {
+    std::array<char, signature.size()> found{};
+    file.seekg(static_cast<std::streamoff>(at));
+    file.read(found.data(), found.size());
+    if (file.good() && std::string_view{found.data(), found.size()} == signature) return true;
+  }
+  return has_digest_mark(path);  // what is cut off there is a run file's beginning all the same
 }
 
 Group File::root() const { return Group{GroupId{check(H5Gopen2(id_.get(), "/", H5P_DEFAULT))}}; }

@@ -129,11 +129,11 @@ class Group {
 /// ever changed under its final name. Opening or creating one also silences HDF5's own printing.
 class File {
  public:
-  /// Replaces what is at `path`.
+  /// Replaces what is at `path`. Room for the digest (digest.hpp) stands before what HDF5 writes.
   [[nodiscard]] static File create(const std::filesystem::path& path);
   [[nodiscard]] static File open_to_change(const std::filesystem::path& path);
   [[nodiscard]] static File open_to_read(const std::filesystem::path& path);
-  /// Whether the file begins as an HDF5 file does.
+  /// Whether the file begins as an HDF5 file does, or as one with a digest.
   [[nodiscard]] static bool has_signature(const std::filesystem::path& path);
 
   [[nodiscard]] Group root() const;

@@ -9,9 +9,11 @@
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
-#include "results/heap_check.hpp"
+#include "results/digest.hpp"
 #include "results/layout.hpp"
 #include "results/output.hpp"
+#include "results/read_apart.hpp"
+#include "results/read_here.hpp"
 
 namespace isoscale::results {
 namespace fs = std::filesystem;
@@ -35,13 +37,9 @@ void warn_of_foreign(const fs::path& run_file, const fs::path& file) {
 
 std::optional<std::string> run_id_of(const fs::path& path, std::string_view format) {
   try {
-    if (!is_plain_file(path) || !hdf5::File::has_signature(path) || !heaps_are_whole(path)) {
-      return std::nullopt;
-    }
-    const hdf5::File file = hdf5::File::open_to_read(path);
-    const hdf5::Group root = file.root();
-    if (!root.has_attribute("format") || root.text("format") != format) return std::nullopt;
-    return root.text("id");
+    if (!is_plain_file(path) || !hdf5::File::has_signature(path)) return std::nullopt;
+    return digest_state(path) == DigestState::right ? id_here(path, format)
+                                                    : id_apart(path, format);
   } catch (const base::Error&) {
     return std::nullopt;
   }

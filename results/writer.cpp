@@ -12,6 +12,7 @@
 
 #include "base/error.hpp"
 #include "results/calibration_table.hpp"
+#include "results/digest.hpp"
 #include "results/layout.hpp"
 #include "results/output.hpp"
 #include "results/parts.hpp"
@@ -25,7 +26,8 @@ namespace {
 /// Bytes that a reference to a part, or a run's end, needs at most; warnings by a generous guess.
 constexpr std::uint64_t room_for_reference = std::uint64_t{64} * 1024;
 
-/// Opens a temporary file that holds a whole run file, applies `change` to its root, closes it.
+/// Opens a temporary file that holds a whole run file, applies `change` to its root, closes it. Its
+/// digest is that of the old content until it is put anew.
 template <class Change>
 void change_file(const TemporaryFile& file, Change&& change) {
   hdf5::File open = hdf5::File::open_to_change(file.path());
@@ -58,6 +60,16 @@ Descriptor open_published(const fs::path& path) {
                         "write it (chmod u+w), or resume a copy",
                         path.string())
           : fmt::format("cannot go on with {}: there is no such file", path.string()));
+}
+
+/// A damaged file is read for what is left of it, and not written any further. Those from before
+/// there were digests have been read apart by now.
+void require_undamaged(const fs::path& path, const Descriptor& file) {
+  if (digest_state(file) != DigestState::wrong) return;
+  throw base::UsageError(fmt::format(
+      "{} is not as Isoscale wrote it (its digest differs) and is not gone on with; copy it again "
+      "from where it was written, or begin anew",
+      path.string()));
 }
 
 /// What another launch did with the file after it was read and before it was locked.
@@ -114,6 +126,7 @@ RunWriter::RunWriter(Existing, const fs::path& path, RunData earlier, const std:
       part_limit_(part_limit.value()),
       published_(open_published(path_)),
       owned_(identity_of(published_)) {
+  require_undamaged(path_, published_);
   require_unchanged(path_, hdf5::File::open_to_read(path_).root(), header_);
   std::vector<int> removed;
   for (const PointData& point : header_.points) {
@@ -165,6 +178,7 @@ Publish RunWriter::way_to_publish() const {
 
 void RunWriter::publish(TemporaryFile& file) {
   const bool first = !published_;
+  put_digest(file.descriptor());
   published_ = file.publish(path_, way_to_publish());
   owned_ = identity_of(published_);
   replaced_.reset();
@@ -178,7 +192,8 @@ template <class Change>
 void RunWriter::commit_change(std::uint64_t room, Change&& change) {
   TemporaryFile next{path_.parent_path()};
   if (published_) {
-    next.copy_from(published_);
+    // HDF5 finds its content behind room for a digest wherever that content was before.
+    next.copy_from(published_, has_digest(published_) ? 0 : digest_block_bytes);
   } else {
     write_header(next);
   }
@@ -227,6 +242,7 @@ void RunWriter::commit_as_part(const PointData& point, const PointTables& tables
     hdf5::Group points = root.open_group("points");
     put_point(points, point, tables);
   });
+  put_digest(part.descriptor());
   const Descriptor written = part.publish(path, Publish::only_new);
   UnnamedPart unnamed{path};
   commit_change(room_for_reference, [&](hdf5::Group& root) {

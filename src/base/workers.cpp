@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sched.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,20 +17,13 @@
 #include <system_error>
 #include <utility>
 
+#include "base/child.hpp"
 #include "base/error.hpp"
-#include "base/handle.hpp"
 
 namespace isoscale::base {
 namespace {
 
 using Work = std::function<std::string(std::size_t)>;
-
-struct PipeEndTraits {
-  using type = int;
-  static constexpr int null() { return -1; }
-  static void free(int end) noexcept { (void)close(end); }
-};
-using PipeEnd = Handle<PipeEndTraits>;
 
 /// A copy of this process, and what it has sent so far: a length and a text for each of its items,
 /// in their order.
@@ -46,16 +38,6 @@ struct Worker {
   throw Error(fmt::format("{}: {}", what, std::generic_category().message(errno)));
 }
 
-bool send(int pipe, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(pipe, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
-}
-
 /// The life of a copy. It leaves without the exit handlers and buffers that it has inherited.
 [[noreturn]] void live(int pipe, std::span<const std::size_t> items, const Work& answer) noexcept {
   for (const std::size_t item : items) {
@@ -63,17 +45,15 @@ bool send(int pipe, std::string_view bytes) {
     const std::uint64_t length = text.size();
     std::array<char, sizeof length> head{};
     std::memcpy(head.data(), &length, sizeof length);
-    if (!send(pipe, {head.data(), head.size()}) || !send(pipe, text)) _exit(1);
+    if (!send_all(pipe, {head.data(), head.size()}) || !send_all(pipe, text)) _exit(1);
   }
   _exit(0);
 }
 
 /// False where the system has no process or pipe to give.
 bool start(Worker& worker, std::span<const Worker> before, const Work& answer) {
-  std::array<int, 2> ends{};
-  if (pipe(ends.data()) != 0) return false;
-  PipeEnd from{ends[0]};
-  const PipeEnd into{ends[1]};
+  auto [from, into] = make_pipe();
+  if (!from) return false;
   const pid_t process = fork();
   if (process < 0) return false;
   if (process == 0) {
@@ -114,15 +94,6 @@ void receive_all(std::span<Worker> workers) {
     }
     open = std::move(still);
   }
-}
-
-std::string end_of(pid_t process) {
-  int status = 0;
-  while (waitpid(process, &status, 0) < 0) {
-    if (errno != EINTR) return "unknown end";
-  }
-  return WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status))
-                             : fmt::format("exit status {}", WEXITSTATUS(status));
 }
 
 /// Takes the worker's answers, and gives back the items that it did not come to.

@@ -203,6 +203,18 @@ class Refusals(Case):
         self.assertEqual(self.refused(*options).returncode, 0)
         self.assertTrue(os.path.exists(started))
 
+    def test_hosts_that_are_no_names(self):
+        """ssh and mpirun would take them for options, and a shell for words of its own."""
+        self.stand_in("mpirun", OPEN_MPI)
+        self.stand_in("ssh", f"touch {self.path('touched')}")
+        for host in (f"-oProxyCommand=touch {self.path('touched')}", "a,--prefix", "$(touch touched)",
+                     "a;b", "*", "a,,b", "\x1b[31mred"):
+            done = self.script("mpirun.sh", "--program", self.program, "--hosts", host, "-n", "2",
+                               "--cores-per-rank", "1", "run")
+            self.assert_script_refused(done, "is no name of a host")
+            self.assertNotIn("\x1b", done.stderr)
+        self.assertFalse(os.path.exists(self.path("touched")))
+
     def test_cores_of_hosts_that_are_not_known(self):
         """Those of this node are not theirs, nor are they where salloc was typed."""
         self.stand_in("mpirun", OPEN_MPI)

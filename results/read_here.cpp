@@ -1,0 +1,254 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "results/read_here.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <fstream>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "results/digest.hpp"
+#include "results/get_run.hpp"
+#include "results/hdf5.hpp"
+#include "results/heap_check.hpp"
+#include "results/layout.hpp"
+#include "results/output.hpp"
+
+namespace isoscale::results {
+namespace fs = std::filesystem;
+namespace {
+
+/// Files as they are opened: how they are, and what those that are damaged make the run say.
+class Opener {
+ public:
+  explicit Opener(Accept accept) : accept_(accept) {}
+
+  [[nodiscard]] hdf5::File open(const fs::path& path);
+  [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
+
+ private:
+  Accept accept_;
+  std::vector<std::string> warnings_;
+};
+
+hdf5::File Opener::open(const fs::path& path) {
+  check_kind(path);
+  const DigestState state = digest_state(path);
+  if (accept_ == Accept::digest_right && state != DigestState::right) throw DigestNotRight{};
+  if (state == DigestState::wrong) {
+    warnings_.push_back(
+        fmt::format("{} is not as Isoscale wrote it: its digest differs, so it has been damaged, "
+                    "or changed by another program",
+                    path.filename().string()));
+  }
+  if (!heaps_are_whole(path)) {
+    refuse(path, "is truncated or damaged; copy it again from where it was written");
+  }
+  try {
+    return hdf5::File::open_to_read(path);
+  } catch (const hdf5::Hdf5Error& error) {
+    refuse(path, fmt::format("is truncated or damaged and cannot be opened ({}); copy it again "
+                             "from where it was written",
+                             error.what()));
+  }
+}
+
+struct Version {
+  int major = 0, minor = 0;
+};
+
+/// Plain decimal digits, as the writer makes them: from_chars alone takes "-1" and "03" too.
+std::optional<int> parse_number(std::string_view text) {
+  const bool plain = !text.empty() && text.find_first_not_of("0123456789") == text.npos &&
+                     (text.front() != '0' || text.size() == 1);
+  int number = 0;
+  if (!plain || std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc{}) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+std::optional<Version> parse_version(std::string_view text) {
+  const std::size_t dot = text.find('.');
+  if (dot == text.npos) return std::nullopt;
+  const std::optional<int> major = parse_number(text.substr(0, dot));
+  const std::optional<int> minor = parse_number(text.substr(dot + 1));
+  if (!major || !minor) return std::nullopt;
+  return Version{.major = *major, .minor = *minor};
+}
+
+/// The minor schema version.
+int check_version(const fs::path& path, const hdf5::Group& root) {
+  if (!root.has_attribute("schema_version")) {
+    refuse(path,
+           "has no schema_version, so it cannot be read safely; copy it again from where it "
+           "was written");
+  }
+  const std::string text = root.text("schema_version");
+  const std::optional<Version> version = parse_version(text);
+  if (!version)
+    refuse(path, fmt::format("has the meaningless schema_version '{}'; copy it again from where it "
+                             "was written",
+                             text));
+  const std::string writer = root.has_attribute("isoscale_version")
+                                 ? fmt::format(" by Isoscale {}", root.text("isoscale_version"))
+                                 : std::string{};
+  if (version->major > schema_major) {
+    refuse(path, fmt::format("was written{} with schema version {}, and this program reads {}.x; "
+                             "use a newer Isoscale",
+                             writer, text, schema_major));
+  }
+  if (version->major < schema_major) {
+    refuse(path, fmt::format("was written{} with schema version {}, and this program reads {}.x; "
+                             "use the Isoscale that wrote it",
+                             writer, text, schema_major));
+  }
+  return version->minor;
+}
+
+/// Refuses HDF5 files that are not of the format asked for. Returns the minor schema version.
+int check_marks(const fs::path& path, const hdf5::Group& root, std::string_view wanted) {
+  const std::string format = root.has_attribute("format") ? root.text("format") : "";
+  if (format == part_format_name && wanted == format_name) {
+    refuse(path,
+           fmt::format("is only a part of the run {}; give that file instead",
+                       root.has_attribute("part_of") ? root.text("part_of") : "it lies beside"));
+  }
+  if (format != wanted) {
+    refuse(path,
+           "is an HDF5 file, but Isoscale did not write it; give the .h5 file that isoscale "
+           "run wrote");
+  }
+  return check_version(path, root);
+}
+
+/// A part lies beside its run file and nowhere else, whatever the file says; beside the file itself
+/// where `run_file` is a link to it.
+fs::path part_beside(const fs::path& run_file, const std::string& name) {
+  if (name.empty() || name.find('/') != std::string::npos || name.find('\\') != std::string::npos) {
+    throw base::Error(fmt::format("names the impossible part file '{}'", name));
+  }
+  return resolved_output(run_file).parent_path() / name;
+}
+
+/// By its name a point is found again, to be taken out or to be read from its part.
+void check_index(const hdf5::Group& group, const std::string& name) {
+  const std::int64_t index = group.integer("index");
+  if (name != fmt::format("{:04}", index)) {
+    throw base::Error(fmt::format("the index {} contradicts the name", index));
+  }
+}
+
+PointData point_in(const hdf5::Group& group, int minor, Depth depth) {
+  return depth == Depth::whole ? get_point(group, minor) : get_point_summary(group, minor);
+}
+
+PointData read_part(Opener& opener, const fs::path& path, const std::string& run_id,
+                    const std::string& group, Depth depth) {
+  const hdf5::File file = opener.open(path);
+  const hdf5::Group root = file.root();
+  const int minor = check_marks(path, root, part_format_name);
+  if (root.text("id") != run_id) {
+    refuse(path,
+           "belongs to another run than the file that names it; copy both again from where "
+           "they were written");
+  }
+  const hdf5::Group point = root.open_group("points").open_group(group);
+  check_index(point, group);
+  return point_in(point, minor, depth);
+}
+
+std::vector<PointData> read_points(Opener& opener, const fs::path& path, const hdf5::Group& root,
+                                   const std::string& run_id, int minor, Depth depth) {
+  std::vector<PointData> result;
+  const hdf5::Group points = root.open_group("points");
+  for (const std::string& name : points.names()) {
+    try {
+      const hdf5::Group group = points.open_group(name);
+      check_index(group, name);
+      result.push_back(
+          group.has_attribute("part_file")
+              ? read_part(opener, part_beside(path, group.text("part_file")), run_id, name, depth)
+              : point_in(group, minor, depth));
+    } catch (const base::UsageError&) {
+      throw;
+    } catch (const base::Error& error) {
+      throw base::Error(fmt::format("points/{}: {}", name, error.what()));
+    }
+  }
+  std::stable_sort(result.begin(), result.end(),
+                   [](const PointData& a, const PointData& b) { return a.index < b.index; });
+  return result;
+}
+
+RunData read_run_file(Opener& opener, const hdf5::File& file, const fs::path& path, Depth depth) {
+  const hdf5::Group root = file.root();
+  const int minor = check_marks(path, root, format_name);
+  RunData run = depth == Depth::whole ? get_header(root, minor) : get_header_summary(root, minor);
+  run.points = read_points(opener, path, root, run.id, minor, depth);
+  for (const std::string& warning : opener.warnings()) run.warnings.push_back(warning);
+  return run;
+}
+
+}  // namespace
+
+void refuse(const fs::path& path, std::string_view problem) {
+  constexpr std::size_t longest = 1000;  // what a file says of itself may be hostile
+  throw base::UsageError(base::printable(fmt::format("{}: {}", path.string(), problem), longest));
+}
+
+void check_kind(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) {
+    refuse(path, error && error != std::errc::no_such_file_or_directory
+                     ? fmt::format("cannot be read ({}); check the path", error.message())
+                     : "there is no such file; check the path");
+  }
+  if (!fs::is_regular_file(status)) {
+    refuse(path, "is not a file; give the .h5 file that isoscale run wrote");
+  }
+  if (!std::ifstream{path, std::ios::binary}) {
+    refuse(path, fmt::format("cannot be opened ({}); check its permissions",
+                             std::generic_category().message(errno)));
+  }
+  if (!hdf5::File::has_signature(path)) {
+    refuse(path, "is not an HDF5 file; give the .h5 file that isoscale run wrote");
+  }
+}
+
+RunData read_here(const fs::path& path, Depth depth, Accept accept) {
+  try {
+    Opener opener{accept};
+    const hdf5::File file = opener.open(path);
+    return read_run_file(opener, file, path, depth);
+  } catch (const base::UsageError&) {
+    throw;
+  } catch (const base::Error& error) {
+    refuse(path, fmt::format("is damaged or incomplete ({}); copy it again from where it was "
+                             "written",
+                             error.what()));
+  } catch (const std::bad_alloc&) {
+    refuse(path, "does not fit in memory; report it on a machine with more");
+  }
+}
+
+std::optional<std::string> id_here(const fs::path& path, std::string_view format) {
+  if (!heaps_are_whole(path)) return std::nullopt;
+  const hdf5::File file = hdf5::File::open_to_read(path);
+  const hdf5::Group root = file.root();
+  if (!root.has_attribute("format") || root.text("format") != format) return std::nullopt;
+  return root.text("id");
+}
+
+}  // namespace isoscale::results

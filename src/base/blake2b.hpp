@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace isoscale::base {
+
+/// The hash BLAKE2b with 32 bytes of result and no key (RFC 7693), in pieces: as strong as SHA-256,
+/// and without instructions of its own some four times as fast. `b2sum -l 256` gives the same.
+class Blake2b {
+ public:
+  Blake2b();
+  void add(std::string_view bytes);
+  /// 64 hexadecimal digits of all that was added. To be called once, as the last.
+  [[nodiscard]] std::string finish();
+
+ private:
+  static constexpr std::size_t block_bytes = 128;
+  enum class Block : std::uint8_t { inner, last };
+  void compress(const char* block, Block which);
+
+  std::array<std::uint64_t, 8> state_{};
+  std::array<char, block_bytes> waiting_{};  ///< the last block may only go in by finish()
+  std::size_t filled_ = 0;
+  std::uint64_t added_ = 0;  ///< bytes that have gone in
+};
+
+}  // namespace isoscale::base

@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "results/digest.hpp"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <string>
+
+#include "base/blake2b.hpp"
+#include "base/error.hpp"
+#include "results/hdf5.hpp"
+#include "results/reader.hpp"
+#include "results/writer.hpp"
+#include "tests/unit/results_samples.hpp"
+
+namespace isoscale::results {
+namespace {
+
+using config::IfExists;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+class Digest : public testing::Test {
+ protected:
+  Digest() {
+    RunWriter writer{file(), samples::header(), IfExists::refuse};
+    writer.commit(samples::point(0));
+    writer.commit(samples::point(1));
+    writer.finish(samples::header());
+  }
+
+  [[nodiscard]] std::filesystem::path file() const { return directory_.path() / "run.h5"; }
+  [[nodiscard]] std::string content() const {
+    std::ifstream in{file(), std::ios::binary};
+    return {std::istreambuf_iterator<char>{in}, {}};
+  }
+  void put(std::string_view bytes) const {
+    std::ofstream{file(), std::ios::binary | std::ios::trunc} << bytes;
+  }
+  /// As files were before they had digests.
+  void strip() const { put(std::string_view{content()}.substr(digest_block_bytes)); }
+
+  samples::Directory directory_;
+};
+
+TEST_F(Digest, StandsBeforeTheRestThatItIsOf) {
+  const std::string bytes = content();
+  base::Blake2b digest;
+  digest.add(std::string_view{bytes}.substr(digest_block_bytes));
+  EXPECT_THAT(bytes, testing::StartsWith("isoscale file, digest version 1\ndigest blake2b-256 " +
+                                         digest.finish() + "\nbytes " +
+                                         std::to_string(bytes.size() - 512) + "\n"));
+  EXPECT_EQ(bytes[511], '\n');
+  EXPECT_EQ(bytes.substr(513, 3), "HDF");
+  EXPECT_EQ(digest_state(file()), DigestState::right);
+}
+
+TEST_F(Digest, FindsEveryChange) {
+  const std::string whole = content();
+  for (std::size_t at = 0; at < whole.size(); at += at < 512 ? 1 : 977) {
+    std::string changed = whole;
+    changed[at] = static_cast<char>(changed[at] ^ 1);
+    put(changed);
+    ASSERT_NE(digest_state(file()), DigestState::right) << at;
+  }
+  put(whole + '\0');
+  EXPECT_EQ(digest_state(file()), DigestState::wrong);
+  put(std::string_view{whole}.substr(0, whole.size() - 1));
+  EXPECT_EQ(digest_state(file()), DigestState::wrong);
+  put(std::string_view{whole}.substr(0, 100));
+  EXPECT_EQ(digest_state(file()), DigestState::wrong);
+  put("");
+  EXPECT_EQ(digest_state(file()), DigestState::none);
+  EXPECT_EQ(digest_state(directory_.path() / "absent"), DigestState::none);
+}
+
+TEST_F(Digest, WhenWrongIsWarnedOfAndTheRestIsRead) {
+  hdf5::File open = hdf5::File::open_to_change(file());
+  open.root().set("later", 1.5);
+  open.close();
+  const RunData run = read_run(file());
+  EXPECT_EQ(run.points.size(), 2U);
+  EXPECT_EQ(run.points[1].rows, samples::rows());
+  ASSERT_FALSE(run.warnings.empty());
+  EXPECT_THAT(run.warnings.back(), AllOf(HasSubstr("run.h5"), HasSubstr("digest differs")));
+  EXPECT_THAT([&] { (void)RunWriter::resume(file(), run, {}); },
+              ThrowsMessage<base::UsageError>(AllOf(HasSubstr("digest differs"),
+                                                    HasSubstr("not gone on with"))));
+}
+
+TEST_F(Digest, IsMissedByNobodyInOlderFilesAndComesWithTheNextPoint) {
+  strip();
+  EXPECT_EQ(digest_state(file()), DigestState::none);
+  const RunData run = read_run(file());
+  EXPECT_EQ(run.warnings, samples::header().warnings);
+  EXPECT_EQ(run.points.size(), 2U);
+  RunWriter::resume(file(), run, {}).commit(samples::point(2));
+  EXPECT_EQ(digest_state(file()), DigestState::right);
+  EXPECT_EQ(read_run(file()).points.size(), 3U);
+}
+
+TEST_F(Digest, OfPartsIsLookedAtToo) {
+  const RunData one_file = read_run(file());
+  RunWriter::resume(file(), one_file, {}, units::Bytes{1}).commit(samples::point(2));
+  const auto part = directory_.path() / "run.part0002.h5";
+  EXPECT_EQ(digest_state(part), DigestState::right);
+  EXPECT_EQ(read_run(file()).warnings, one_file.warnings);
+  std::ofstream{part, std::ios::binary | std::ios::app} << 'x';
+  const RunData damaged = read_run(file());
+  EXPECT_EQ(damaged.points.size(), 3U);
+  EXPECT_THAT(damaged.warnings.back(), HasSubstr("run.part0002.h5 is not as Isoscale wrote it"));
+}
+
+/// What a process of its own gives back is all that there is, however deep one looks.
+TEST_F(Digest, ChangesNothingInWhatIsRead) {
+  for (const Depth depth : {Depth::whole, Depth::summary}) {
+    const RunData here = read_run(file(), depth);
+    const std::string whole = content();
+    strip();
+    const RunData apart = read_run(file(), depth);
+    put(whole);
+    EXPECT_EQ(apart.id, here.id);
+    EXPECT_EQ(apart.config_toml, here.config_toml);
+    EXPECT_EQ(apart.environment, here.environment);
+    EXPECT_EQ(apart.preflight, here.preflight);
+    EXPECT_EQ(apart.calibration, here.calibration);
+    ASSERT_EQ(apart.rank_facts.size(), here.rank_facts.size());
+    EXPECT_EQ(apart.rank_facts[0].text, here.rank_facts[0].text);
+    EXPECT_EQ(apart.rank_facts[0].number, here.rank_facts[0].number);
+    ASSERT_EQ(apart.points.size(), here.points.size());
+    const PointData &a = apart.points[1], &b = here.points[1];
+    EXPECT_EQ(a.step_times, b.step_times);
+    EXPECT_EQ(a.options, b.options);
+    EXPECT_EQ(a.looks, b.looks);
+    EXPECT_EQ(a.rows, b.rows);
+    EXPECT_EQ(a.op_sums, b.op_sums);
+    EXPECT_EQ(a.device_series, b.device_series);
+    EXPECT_EQ(a.solo_times, b.solo_times);
+    EXPECT_EQ(a.traces.size(), b.traces.size());
+    EXPECT_EQ(a.seed, b.seed);
+  }
+}
+
+}  // namespace
+}  // namespace isoscale::results
