@@ -81,8 +81,8 @@ DigestState digest_state(const std::filesystem::path& path) {
 void put_digest(const Descriptor& file) {
   const std::string block = block_of(file);
   for (std::size_t done = 0; done < block.size();) {
-    const ssize_t put = pwrite(file.get(), block.data() + done, block.size() - done,
-                               static_cast<off_t>(done));
+    const ssize_t put =
+        pwrite(file.get(), block.data() + done, block.size() - done, static_cast<off_t>(done));
     if (put < 0 && errno == EINTR) continue;
     if (put < 0) fail("write the digest of");
     done += static_cast<std::size_t>(put);

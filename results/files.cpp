@@ -135,9 +135,9 @@ void TemporaryFile::copy_from(const Descriptor& source, std::uint64_t shift) {
     if (got < 0) fail("read what is to go into", path_, errno);
     if (got == 0) return;
     for (ssize_t done = 0; done < got;) {
-      const ssize_t put = pwrite(descriptor_.get(), block.data() + done,
-                                 static_cast<std::size_t>(got - done),
-                                 at + done + static_cast<off_t>(shift));
+      const ssize_t put =
+          pwrite(descriptor_.get(), block.data() + done, static_cast<std::size_t>(got - done),
+                 at + done + static_cast<off_t>(shift));
       if (put < 0 && errno == EINTR) continue;
       if (put < 0) fail("write", path_, errno);
       done += put;

@@ -25,7 +25,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr units::Bytes least_memory{std::uint64_t{1} << 30U};
-constexpr std::uint64_t memory_per_byte = 8;  ///< of files: columns unpacked, and what is made of them
+constexpr std::uint64_t memory_per_byte =
+    8;  ///< of files: columns unpacked, and what is made of them
 constexpr std::uint64_t bytes_per_second = std::uint64_t{8} << 20U;  ///< read and written, slowly
 /// What a first letter of the answer means; a sentence follows it.
 constexpr char read_well = 'r', refused = 'n';
@@ -42,9 +43,7 @@ base::Limits limits_for(const fs::path& path) {
   const std::chrono::seconds cpu_time{1 + bytes / bytes_per_second};
   constexpr std::chrono::seconds slow_disk{60};
   const units::Bytes memory = least_memory + units::Bytes{memory_per_byte * bytes};
-  return {.memory = memory,
-          .cpu_time = cpu_time,
-          .wall_time = slow_disk + 10 * cpu_time};
+  return {.memory = memory, .cpu_time = cpu_time, .wall_time = slow_disk + 10 * cpu_time};
 }
 
 /// Everything of a run into one new file.
@@ -75,9 +74,8 @@ std::string read_and_copy(const fs::path& path, Depth depth, const TemporaryFile
   } catch (const base::UsageError& error) {
     return refused + std::string{error.what()};
   } catch (const std::exception& error) {
-    return refused +
-           fmt::format("{}: cannot be read ({}); copy it again from where it was written",
-                       path.string(), error.what());
+    return refused + fmt::format("{}: cannot be read ({}); copy it again from where it was written",
+                                 path.string(), error.what());
   }
 }
 

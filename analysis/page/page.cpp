@@ -8,6 +8,7 @@
 
 #include "analysis/output_file.hpp"
 #include "analysis/page/asset.hpp"
+#include "analysis/page/inert.hpp"
 #include "analysis/page/page_data.hpp"
 #include "base/error.hpp"
 
@@ -16,21 +17,6 @@ namespace {
 
 /// Where the data goes; the page's own text has this once.
 constexpr std::string_view place = "{\"isoscale\":\"data\"}";
-
-/// JSON that ends no element of HTML, whatever text is in it.
-std::string inert(const nlohmann::ordered_json& data) {
-  const std::string json = data.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-  std::string text;
-  text.reserve(json.size());
-  for (const char c : json) {
-    if (c == '<') {
-      text += "\\u003c";
-    } else {
-      text += c;
-    }
-  }
-  return text;
-}
 
 }  // namespace
 

@@ -30,8 +30,8 @@ std::uint64_t addresses_in_use() {
   return pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
-/// Lowers a limit; one that is lower already stays. The hard limit stands one above the other: where
-/// both are equal, a process that uses up its time is killed and cannot be told from others.
+/// Lowers a limit; one that is lower already stays. The hard limit stands one above the other:
+/// where both are equal, a process that uses up its time is killed and cannot be told from others.
 void limit(__rlimit_resource resource, std::uint64_t value) {
   struct rlimit now {};
   if (getrlimit(resource, &now) != 0) return;
@@ -52,8 +52,8 @@ void take_limits(const Limits& limits) {
 /// The life of the copy. A handler that it has inherited would act for the whole program.
 [[noreturn]] void live(int pipe, const Limits& limits,
                        const std::function<std::string()>& answer) noexcept {
-  for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGXCPU, SIGXFSZ, SIGTERM,
-                           SIGINT, SIGHUP}) {
+  for (const int signal :
+       {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGXCPU, SIGXFSZ, SIGTERM, SIGINT, SIGHUP}) {
     static_cast<void>(std::signal(signal, SIG_DFL));
   }
   take_limits(limits);

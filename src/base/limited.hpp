@@ -25,6 +25,7 @@ struct Limits {
 /// says so in words: "signal 11", "more than 2 s of CPU time".
 /// `answer` must not throw and may take no lock that another thread may hold. Throws base::Error
 /// where the system gives no process: then the work is not done here instead.
-[[nodiscard]] Answer answer_within(const Limits& limits, const std::function<std::string()>& answer);
+[[nodiscard]] Answer answer_within(const Limits& limits,
+                                   const std::function<std::string()>& answer);
 
 }  // namespace isoscale::base

@@ -61,8 +61,6 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{{"run", "-x"}, "unknown option '-x'"},
         Refusal{{"run", "--inject", "x"}, "--inject: 'x' is not KIND=VALUE"},
         Refusal{{"run", "--soak", "1m"}, "unknown option '--soak'"},
-        Refusal{{"run", "--fallback-dir", "x"}, "unknown option '--fallback-dir'"},
-        Refusal{{"run", "--timeout", "1m"}, "unknown option '--timeout'"},
         Refusal{{"report", "a.h5", "--pdf", "x"}, "unknown option '--pdf'"},
         Refusal{{"compare", "a.h5", "b.h5", "--gate", "nan"}, "--gate: 'nan'"},
         Refusal{{"compare", "a.h5", "b.h5", "--strict"}, "--strict is about the gate"},

@@ -377,9 +377,7 @@ TEST(CommandLine, HelpHasALineForEachOptionUnderItsHeading) {
 
 TEST(CommandLine, HelpNamesNothingThatIsNotDone) {
   const std::string help = text_of({"run", "--help"}) + text_of({"report", "--help"}) + text_of({});
-  for (const char* const later : {"--soak", "--fallback-dir", "--timeout"}) {
-    EXPECT_THAT(help, Not(HasSubstr(later)));
-  }
+  EXPECT_THAT(help, Not(HasSubstr("--soak")));
 }
 
 TEST(CommandLine, CheckTakesWhatDecidesWhereARunPlays) {

@@ -188,6 +188,7 @@ blas_threads = 1
 host_streams = "auto"
 precision = "0.01"
 max_time = "30s"
+timeout = "120s"
 trace_steps = 4
 trace_ranks = 64
 

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "tests/fuzz/mutation.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace isoscale::fuzz {
+namespace {
+
+/// Where comparisons and additions turn around.
+constexpr std::array<std::uint64_t, 10> edges{0,
+                                              1,
+                                              0x7f,
+                                              0xff,
+                                              0x7fff,
+                                              0xffff,
+                                              0x7fffffff,
+                                              0xffffffff,
+                                              0x7fffffffffffffff,
+                                              ~std::uint64_t{0}};
+
+}  // namespace
+
+Mutator::Mutator(std::uint64_t seed, std::uint64_t item)
+    : random_(seed * 0x9e3779b97f4a7c15U + item) {
+  random_.discard(8);
+}
+
+std::size_t Mutator::below(std::size_t end) { return end == 0 ? 0 : random_() % end; }
+
+std::uint64_t Mutator::number() { return random_() >> below(64); }
+
+void Mutator::overwrite(std::string& bytes, std::size_t at, std::size_t size) {
+  const std::size_t from = below(bytes.size() - size + 1);
+  const std::size_t how = below(4);
+  const std::string copied = bytes.substr(from, size);
+  for (std::size_t i = 0; i < size; ++i) {
+    bytes[at + i] = how == 0   ? '\0'
+                    : how == 1 ? '\xff'
+                    : how == 2 ? static_cast<char>(random_())
+                               : copied[i];
+  }
+}
+
+void Mutator::put_number(std::string& bytes, std::size_t at) {
+  const std::uint64_t value = below(2) == 0 ? edges[below(edges.size())] + below(3) - 1 : number();
+  const std::size_t width = std::min(std::size_t{1} << below(4), bytes.size() - at);
+  std::memcpy(bytes.data() + at, &value, width);
+}
+
+void Mutator::damage_once(std::string& bytes, std::size_t from) {
+  if (bytes.size() <= from) {
+    bytes.push_back(static_cast<char>(random_()));
+    return;
+  }
+  const std::size_t at = from + below(bytes.size() - from);
+  const std::size_t most = std::min<std::size_t>(bytes.size() - at, std::size_t{1} << below(13));
+  const std::size_t size = 1 + below(most);
+  switch (below(10)) {
+    case 0:
+    case 1:
+    case 2:
+      bytes[at] = static_cast<char>(bytes[at] ^ (1U << below(8)));
+      break;
+    case 3:
+      bytes[at] = static_cast<char>(random_());
+      break;
+    case 4:
+      overwrite(bytes, at, size);
+      break;
+    case 5:
+    case 6:
+      put_number(bytes, at);
+      break;
+    case 7:
+      bytes.erase(at, size);
+      break;
+    case 8:
+      bytes.insert(at, bytes.substr(from + below(bytes.size() - from), size));
+      break;
+    default:
+      bytes.resize(at);
+  }
+}
+
+void Mutator::damage(std::string& bytes, std::size_t from) {
+  for (std::size_t times = 1 + below(4); times > 0; --times) damage_once(bytes, from);
+}
+
+}  // namespace isoscale::fuzz

@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string>
+
+/// Damage by chance: the same for the same seed and number, on every machine.
+namespace isoscale::fuzz {
+
+class Mutator {
+ public:
+  /// Of the mutant number `item` of all that the seed gives.
+  Mutator(std::uint64_t seed, std::uint64_t item);
+
+  /// At most `end`, each as likely: the distributions of the standard library differ by library.
+  [[nodiscard]] std::size_t below(std::size_t end);
+  /// A number from 0 up whose size in bits is as likely to be small as large.
+  [[nodiscard]] std::uint64_t number();
+
+  /// One to four of: bits flipped, a byte replaced, a range overwritten (by zeros, ones, chance, or
+  /// what stands elsewhere), a number put in, a piece left out, doubled or put in, the end cut off.
+  /// Nothing changes before `from`.
+  void damage(std::string& bytes, std::size_t from = 0);
+
+ private:
+  void damage_once(std::string& bytes, std::size_t from);
+  void overwrite(std::string& bytes, std::size_t at, std::size_t size);
+  void put_number(std::string& bytes, std::size_t at);
+
+  std::mt19937_64 random_;
+};
+
+}  // namespace isoscale::fuzz

@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "tests/fuzz/run_mutants.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <chrono>
+#include <exception>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "analysis/index/index.hpp"
+#include "analysis/page/page_data.hpp"
+#include "analysis/render/render.hpp"
+#include "analysis/report.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "results/digest.hpp"
+#include "results/reader.hpp"
+#include "results/writer.hpp"
+#include "tests/fuzz/mutation.hpp"
+#include "tests/unit/bench_samples.hpp"
+#include "tests/unit/results_samples.hpp"
+
+namespace isoscale::fuzz {
+namespace fs = std::filesystem;
+namespace {
+
+std::string content_of(const fs::path& file) {
+  std::ifstream in{file, std::ios::binary};
+  return {std::istreambuf_iterator<char>{in}, {}};
+}
+
+void put_content(const fs::path& file, std::string_view bytes) {
+  std::ofstream{file, std::ios::binary | std::ios::trunc} << bytes;
+}
+
+void write_run(const fs::path& file, units::Bytes part_limit) {
+  results::RunData run = results::samples::header();
+  run.preflight = results::samples::preflight();
+  results::RunWriter writer{file, run, config::IfExists::refuse, part_limit};
+  constexpr int few_steps = 6;
+  writer.commit(results::samples::point(0, few_steps));
+  writer.commit(results::samples::skipped_point(1));
+  writer.commit(samples::collectives(2));
+  writer.commit(samples::gemms(3));
+  writer.commit(samples::pairs(4));
+  writer.commit(samples::memory(5));
+  writer.commit(samples::overlaps(6));
+  constexpr int chunked_steps = 2500;  // as many as are stored compressed
+  writer.commit(results::samples::point(7, chunked_steps));
+  run.ended = "2026-01-02T03:05:00Z";
+  run.complete = true;
+  run.calibration = results::samples::calibration();
+  writer.finish(run);
+}
+
+/// 80 KB of HDF5 with a point or two: most of it is structure, which is what damage is to find.
+void write_small_run(const fs::path& file) {
+  results::RunWriter writer{file, results::samples::header(), config::IfExists::refuse};
+  writer.commit(results::samples::point(0));
+  writer.finish(results::samples::header());
+}
+
+std::string_view name(DigestFate fate) {
+  constexpr std::array<std::string_view, 3> names{"digest left", "digest removed",
+                                                  "digest put anew"};
+  return names.at(static_cast<std::size_t>(fate));
+}
+
+/// The outcome without its time.
+Outcome try_report(const fs::path& file, Formats formats) {
+  try {
+    const results::RunData run = results::read_run(file);
+    std::vector<analysis::RunReport> reports{analysis::make_report(run, file.string(), {})};
+    std::vector<analysis::IndexRun> rows{analysis::index_run(reports.front())};
+    const analysis::Report report{.runs = reports,
+                                  .joined = analysis::join(reports, {}),
+                                  .warnings = {},
+                                  .index = analysis::make_index(std::move(rows))};
+    std::size_t written = analysis::render_text(report).size();
+    if (formats == Formats::all) {
+      written += analysis::render_json(report).size() + analysis::render_csv(report).size() +
+                 analysis::render_markdown(report).size() +
+                 analysis::render_nccl_tests(report).size() +
+                 analysis::page_data(report).dump(-1, ' ', true).size();
+    }
+    return {.kind = Outcome::Kind::reported, .said = fmt::format("{} bytes", written)};
+  } catch (const base::UsageError& error) {
+    const std::string_view reason = error.what();
+    const bool is_line = !reason.empty() && base::is_plain(reason);
+    return {.kind = is_line ? Outcome::Kind::refused : Outcome::Kind::wrong,
+            .said = std::string{reason}};
+  } catch (const std::exception& error) {
+    return {.kind = Outcome::Kind::wrong, .said = fmt::format("threw {}", error.what())};
+  }
+}
+
+}  // namespace
+
+Originals::Originals(const fs::path& folder) {
+  write_small_run(folder / "small.h5");
+  write_run(folder / "run.h5", results::default_part_limit);
+  write_run(folder / "parts.h5", units::Bytes{1});
+  for (const char* const file : {"small.h5", "run.h5"}) {
+    runs_.push_back({{.name = file, .bytes = content_of(folder / file)}});
+  }
+  std::vector<Part> in_parts;
+  for (const auto& entry : fs::directory_iterator{folder}) {
+    const std::string file = entry.path().filename().string();
+    if (file.starts_with("parts.")) {
+      in_parts.push_back({.name = file, .bytes = content_of(entry.path())});
+    }
+  }
+  runs_.push_back(in_parts);
+}
+
+Mutant write_mutant(const Originals& originals, std::uint64_t seed, std::size_t item,
+                    const fs::path& folder) {
+  Mutator mutator{seed, item};
+  const auto& run = originals.runs()[mutator.below(4) < 2 ? 0 : 1 + mutator.below(2)];
+  const std::size_t damaged = mutator.below(run.size());
+  Mutant mutant{
+      .run_file = {}, .description = {}, .digest = static_cast<DigestFate>(mutator.below(3))};
+  for (std::size_t i = 0; i < run.size(); ++i) {
+    const fs::path file = folder / run[i].name;
+    if (run[i].name.find(".part") == std::string::npos) mutant.run_file = file;
+    std::string bytes = run[i].bytes;
+    if (i != damaged) {
+      put_content(file, bytes);
+      continue;
+    }
+    // A digest that is to be right stands in a block of which nothing is damaged.
+    const bool anew = mutant.digest == DigestFate::put_anew;
+    mutator.damage(bytes, anew ? results::digest_block_bytes : 0);
+    if (mutant.digest == DigestFate::removed) {
+      bytes.erase(0, std::min(bytes.size(), results::digest_block_bytes));
+    }
+    put_content(file, bytes);
+    if (anew && bytes.size() >= results::digest_block_bytes) {
+      results::put_digest(results::Descriptor{open(file.c_str(), O_RDWR | O_CLOEXEC)});
+    }
+    mutant.description = fmt::format("{}, {}", run[i].name, name(mutant.digest));
+  }
+  return mutant;
+}
+
+Outcome report_file(const fs::path& file, Formats formats) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  Outcome outcome = try_report(file, formats);
+  constexpr std::chrono::duration<double> most{2};
+  const std::chrono::duration<double> taken = Clock::now() - begin;
+  if (taken > most && outcome.kind != Outcome::Kind::wrong) {
+    return {.kind = Outcome::Kind::wrong,
+            .said = fmt::format("took {:.1f} s: {}", taken.count(), outcome.said)};
+  }
+  return outcome;
+}
+
+}  // namespace isoscale::fuzz
