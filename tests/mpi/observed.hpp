@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "executor/forwarding.hpp"
 #include "executor/host/host.hpp"
 
 namespace isoscale::runner {
@@ -17,28 +18,18 @@ struct Observed {
   int steps = 0;
 };
 
-class ObservedSession final : public executor::Session {
+class ObservedSession final : public executor::ForwardingSession {
  public:
   ObservedSession(std::unique_ptr<executor::Session> inner, Observed& observed)
-      : inner_(std::move(inner)), observed_(observed) {}
+      : ForwardingSession(std::move(inner)), observed_(observed) {}
 
   using Session::play;
   executor::PlayTime play(const executor::Play& what) override {
     if (what.section == program::Section::step) ++observed_.steps;
-    return inner_->play(what);
+    return ForwardingSession::play(what);
   }
-  [[nodiscard]] std::span<const timeline::Span> spans() const override { return inner_->spans(); }
-  void read(const program::Slice& slice, std::span<std::byte> into) override {
-    inner_->read(slice, into);
-  }
-  void write(const program::Slice& slice, std::span<const std::byte> from) override {
-    inner_->write(slice, from);
-  }
-  [[nodiscard]] const executor::SessionFacts& facts() const override { return inner_->facts(); }
-  void abandon() noexcept override { inner_->abandon(); }
 
  private:
-  std::unique_ptr<executor::Session> inner_;
   Observed& observed_;
 };
 

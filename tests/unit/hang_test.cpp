@@ -5,8 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "program/op.hpp"
 #include "runner/watch/calls_made.hpp"
+#include "runner/watch/rank_runs.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -88,7 +91,23 @@ TEST(Hang, BlamesNobodyWhenAllHaveArrived) {
   EXPECT_THAT(hang.sentence(), HasSubstr("network"));
 }
 
-TEST(Hang, ListsRanksBriefly) { EXPECT_EQ(ranks_text({0, 1, 2, 5, 7, 8}), "0-2, 5, 7-8"); }
+TEST(Hang, ListsRanksBriefly) {
+  EXPECT_EQ(ranks_text(std::vector{0, 1, 2, 5, 7, 8}), "0-2, 5, 7-8");
+  EXPECT_EQ(ranks_text(std::vector{3, 11, 19, 27, 28}), "3-27 by 8, 28");
+  EXPECT_EQ(ranks_text(std::vector{0, 8, 9, 10}), "0, 8-10");
+  EXPECT_EQ(ranks_text(std::vector<int>{}), "");
+}
+
+TEST(Hang, RunsOfRanksHoldAllOfThem) {
+  std::mt19937 draw{7};
+  for (int round = 0; round < 200; ++round) {
+    std::vector<int> ranks;
+    for (int rank = 0; rank < 64; ++rank) {
+      if (draw() % 3 != 0) ranks.push_back(rank);
+    }
+    EXPECT_EQ(ranks_of(runs_of(ranks)), ranks);
+  }
+}
 
 TEST(RankState, GoesThroughALetter) {
   RankState state = waiting(3, group_of({1, 3}), 9);

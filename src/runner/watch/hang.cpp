@@ -11,6 +11,8 @@
 #include <set>
 #include <utility>
 
+#include "runner/watch/rank_runs.hpp"
+
 namespace isoscale::runner {
 namespace {
 
@@ -73,18 +75,6 @@ std::string what_of(const RankState& state) {
 std::vector<int> list(const std::set<int>& ranks) { return {ranks.begin(), ranks.end()}; }
 
 }  // namespace
-
-std::string ranks_text(const std::vector<int>& ranks) {
-  std::vector<std::string> parts;
-  for (std::size_t i = 0; i < ranks.size();) {
-    std::size_t end = i + 1;
-    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
-    parts.push_back(end - i == 1 ? std::to_string(ranks[i])
-                                 : fmt::format("{}-{}", ranks[i], ranks[end - 1]));
-    i = end;
-  }
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
 
 Hang find_hang(const std::vector<RankState>& states, int ranks) {
   StateOfRank known;

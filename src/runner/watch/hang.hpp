@@ -30,7 +30,4 @@ struct Hang {
 /// that wait for each other only its end is a culprit.
 [[nodiscard]] Hang find_hang(const std::vector<RankState>& states, int ranks);
 
-/// "0-3, 8".
-[[nodiscard]] std::string ranks_text(const std::vector<int>& ranks);
-
 }  // namespace isoscale::runner

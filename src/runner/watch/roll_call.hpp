@@ -21,6 +21,12 @@ class RollCall {
   /// Collective over `world`.
   explicit RollCall(const comm::Communicator& world)
       : mail_(world), rank_(world.rank()), size_(world.size()) {}
+  /// After a roll call the letters to ranks that did not look in are still under way.
+  ~RollCall() {
+    if (number_ > 0) abandon();
+  }
+  RollCall(const RollCall&) = delete;
+  RollCall& operator=(const RollCall&) = delete;
 
   /// Whether another rank has called.
   [[nodiscard]] bool is_called();

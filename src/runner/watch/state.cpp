@@ -7,14 +7,35 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "runner/watch/rank_runs.hpp"
+
 namespace isoscale::runner {
 namespace {
 
 using nlohmann::json;
 
+/// [[first, count, distance], ...]: thousands of ranks send this to one.
+json json_of(const std::vector<int>& ranks) {
+  json list = json::array();
+  for (const RankRun& run : runs_of(ranks)) {
+    list.push_back(json::array({run.first, run.count, run.distance}));
+  }
+  return list;
+}
+
+std::vector<int> ranks_from(const json& list) {
+  std::vector<RankRun> runs;
+  for (const json& run : list) {
+    runs.push_back({.first = run.at(0).get<int>(),
+                    .count = run.at(1).get<int>(),
+                    .distance = run.at(2).get<int>()});
+  }
+  return ranks_of(runs);
+}
+
 json json_of(const Arrival& arrival) {
   return {{"group", arrival.group.name},
-          {"ranks", arrival.group.ranks},
+          {"ranks", json_of(arrival.group.ranks)},
           {"play", arrival.call.play},
           {"number", arrival.call.number}};
 }
@@ -29,7 +50,7 @@ std::vector<Arrival> arrivals_from(const json& list) {
   std::vector<Arrival> result;
   for (const json& at : list) {
     result.push_back({.group = {.name = at.at("group").get<std::string>(),
-                                .ranks = at.at("ranks").get<std::vector<int>>()},
+                                .ranks = ranks_from(at.at("ranks"))},
                       .call = {.play = at.at("play").get<std::uint64_t>(),
                                .number = at.at("number").get<std::uint32_t>()}});
   }

@@ -65,8 +65,8 @@ class Supervisor {
   /// Whether a signal asks for an end after the point under way (SIGUSR1).
   [[nodiscard]] bool shall_end_soon() const { return ends_soon_.load(); }
 
-  /// Runs `work` to its end (on this thread, and nothing is watched, where MPI lets only one in) and
-  /// returns its exit code, hang when anything had to be given up;
+  /// Runs `work` to its end (on this thread, and nothing is watched, where MPI lets only one in)
+  /// and returns its exit code, hang when anything had to be given up;
   /// throws what it threw when all ranks have that in hand, or there is only one. Does not return
   /// when the job must end.
   [[nodiscard]] base::ExitCode watch(const std::function<base::ExitCode()>& work);

@@ -5,10 +5,10 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <utility>
 #include <vector>
 
+#include "executor/forwarding.hpp"
 #include "program/outline.hpp"
 #include "runner/watch/calls_made.hpp"
 
@@ -26,11 +26,11 @@ std::vector<program::Outline> outlines_of(const program::ProgramSet& set, int ra
   return result;
 }
 
-class WatchedSession final : public Session, public Watched {
+class WatchedSession final : public executor::ForwardingSession, public Watched {
  public:
   WatchedSession(std::unique_ptr<Session> inner, Board& board, const program::ProgramSet& set,
                  int rank, std::vector<int> world_ranks)
-      : inner_(std::move(inner)),
+      : ForwardingSession(std::move(inner)),
         board_(board),
         mesh_(set.mesh),
         rank_(rank),
@@ -47,25 +47,13 @@ class WatchedSession final : public Session, public Watched {
     section_.store(what.section, std::memory_order_relaxed);
     plays_.fetch_add(1, std::memory_order_relaxed);
     playing_.store(true, std::memory_order_relaxed);
-    const executor::PlayTime time = inner_->play(what);
+    const executor::PlayTime time = ForwardingSession::play(what);
     playing_.store(false, std::memory_order_relaxed);
     return time;
   }
-  [[nodiscard]] std::span<const timeline::Span> spans() const override { return inner_->spans(); }
-  [[nodiscard]] std::optional<units::Seconds> estimate(program::Section section) override {
-    return inner_->estimate(section);
-  }
-  void read(const program::Slice& slice, std::span<std::byte> into) override {
-    inner_->read(slice, into);
-  }
-  void write(const program::Slice& slice, std::span<const std::byte> from) override {
-    inner_->write(slice, from);
-  }
-  [[nodiscard]] const executor::SessionFacts& facts() const override { return inner_->facts(); }
-  void abandon() noexcept override { inner_->abandon(); }
 
   [[nodiscard]] executor::Whereabouts where() const override {
-    if (const auto at = inner_->whereabouts()) return *at;
+    if (const auto at = whereabouts()) return *at;
     return {.section = section_.load(std::memory_order_relaxed),
             .plays = plays_.load(std::memory_order_relaxed),
             .playing = playing_.load(std::memory_order_relaxed)};
@@ -78,10 +66,9 @@ class WatchedSession final : public Session, public Watched {
         {.outline = outlines_[section], .mesh = mesh_, .rank = rank_, .world_ranks = world_ranks_},
         at, state);
   }
-  void interrupt() noexcept override { inner_->interrupt(); }
+  void interrupt() noexcept override { ForwardingSession::interrupt(); }
 
  private:
-  std::unique_ptr<Session> inner_;
   Board& board_;
   mesh::Shape mesh_;
   int rank_;  ///< of the point
