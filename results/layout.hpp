@@ -142,6 +142,11 @@ void visit_point(Visitor& visit, Point& point) {
                {"1",
                 "seconds a second by which each rank's clock runs ahead of that of rank 0; "
                 "already applied to the traces"});
+  if (!visit.has_since(5)) return;
+  visit.attribute("soak_replays", point.soak.replays);
+  visit.attribute("soak_seconds", point.soak.seconds);
+  visit.column("soak_differing", point.soak.differing,
+               {"text", "of each replay that differed, which rank did so first, and in what"});
 }
 
 template <class Visitor, class Sums>

@@ -22,7 +22,7 @@
 namespace isoscale::results {
 
 inline constexpr int schema_major = 1;
-inline constexpr int schema_minor = 4;
+inline constexpr int schema_minor = 5;
 
 enum class PointStatus : std::uint8_t { ok, failed, skipped };
 [[nodiscard]] std::string_view name(PointStatus status);
@@ -113,6 +113,15 @@ struct Looks {
   bool operator==(const Looks&) const = default;
 };
 
+/// One step replayed from saved state, every bit of it compared.
+struct Soak {
+  std::uint64_t replays = 0;
+  double seconds = 0;
+  std::vector<std::string> differing{};  ///< of each replay that differed, who was first in what
+
+  bool operator==(const Soak&) const = default;
+};
+
 /// One measured configuration.
 struct PointData {
   int index = 0;
@@ -165,6 +174,7 @@ struct PointData {
   std::vector<DeviceSeries> device_series{};
   /// Seconds from the begin of the point's first step to the end of its last; absent: not known.
   std::optional<double> measured_seconds{};
+  Soak soak{};                  ///< no replays: the point was not soaked
   std::vector<RowData> rows{};  ///< of a micro-benchmark, in the order measured
   std::string started, ended;   ///< UTC, ISO 8601
 };

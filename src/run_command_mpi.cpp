@@ -18,6 +18,7 @@
 #include "config/arguments.hpp"
 #include "run_command.hpp"
 #include "runner/preflight.hpp"
+#include "runner/problem.hpp"
 #include "runner/run.hpp"
 #include "runner/watch/start_limit.hpp"
 #include "runner/watch/supervisor.hpp"
@@ -89,7 +90,8 @@ base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Wo
     return leave_together(error);
   } catch (const std::exception& error) {
     if (world.size() == 1) throw;
-    base::warn(fmt::format("isoscale: rank {}: {}; ending the job", world.rank(), error.what()));
+    base::warn(fmt::format("isoscale: rank {}: {}; ending the job", world.rank(),
+                           runner::problem_of(error)));
     comm::Environment::abort_job(static_cast<int>(base::ExitCode::failed));
   }
 }

@@ -169,6 +169,16 @@ Facts all_skipped(const Curve& curve) {
   return facts;
 }
 
+/// "" where nothing was replayed.
+std::string soak_text(const results::Soak& soak) {
+  if (soak.replays == 0) return "";
+  const std::string found = soak.differing.empty()
+                                ? "all left the same bits"
+                                : fmt::format("{} differ, see WRONG", soak.differing.size());
+  return fmt::format("{} replays of one step in {}: {}", soak.replays,
+                     units::format(units::Seconds{soak.seconds}), found);
+}
+
 Facts remarks(const Curve& curve) {
   Sentences verification;
   Sentences intervals;
@@ -182,12 +192,14 @@ Facts remarks(const Curve& curve) {
   Sentences mfu;
   Sentences links;
   Sentences axes;
+  Sentences soaks;
   std::vector<int> verified;
   for (const PointReport& point : curve.points) {
     if (point.data->verified == true) verified.push_back(point.data->ranks);
     if (point.data->verified == false) {
       verification.add(point, "the results do not verify: " + escape(point.data->verification));
     }
+    soaks.add(point, soak_text(point.data->soak));
     if (has_label(point.labels, "shared-gpu")) {
       labels.add(point, "shared-gpu: ranks share a GPU, so only correctness was looked at");
     }
@@ -226,6 +238,7 @@ Facts remarks(const Curve& curve) {
   axes.append_to(facts, "axes");
   if (!verified.empty()) facts.emplace_back("verified", ranks_text(verified));
   verification.append_to(facts, "WRONG");
+  soaks.append_to(facts, "soak");
   intervals.append_to(facts, "±95%");
   samples.append_to(facts, "steps");
   tracing.append_to(facts, "tracing");

@@ -58,6 +58,13 @@ Json interval_json(const std::optional<Located>& located) {
   return Json::array({*located->lower, *located->upper});
 }
 
+/// null where nothing was replayed.
+Json soak_json(const results::Soak& soak) {
+  if (soak.replays == 0) return nullptr;
+  return {
+      {"replays", soak.replays}, {"seconds", soak.seconds}, {"differing", Json(soak.differing)}};
+}
+
 Json point_json(const PointReport& point) {
   const results::PointData& data = *point.data;
   return {
@@ -101,6 +108,7 @@ Json point_json(const PointReport& point) {
       {"flags", Json(point.flags.sentences)},
       {"device_state", device_state_json(point.devices)},
       {"graph", data.graph},
+      {"soak", soak_json(data.soak)},
       {"communicators", communicators_json(data)},
       {"link_share", link_shares_json(point)},
       {"rows", point.bench ? rows_json(*point.bench) : Json::array()},

@@ -190,6 +190,16 @@ void refuse_host_options_on_gpu(const RunConfig& run) {
       given));
 }
 
+/// Bits are flipped only where they are looked for.
+void refuse_flips_without_soak(const RunConfig& run) {
+  if (run.soak) return;
+  for (const Injection& injection : run.injections) {
+    if (!std::holds_alternative<FlippedBits>(injection.what)) continue;
+    throw base::UsageError(fmt::format(
+        "--inject {}: bits are flipped in the replays of --soak; give that too", injection.text));
+  }
+}
+
 /// The nodes of a run are those that it was started on.
 void refuse_planned_nodes_of_a_run(const RunConfig& run) {
   if (!run.ranks_per_node || run.mode == Mode::dry_run) return;
@@ -249,6 +259,7 @@ RunConfig assemble(const Layer& file, const Layer& command_line, Known known) {
   }
   refuse_gpu_options_on_host(run);
   refuse_host_options_on_gpu(run);
+  refuse_flips_without_soak(run);
   refuse_planned_nodes_of_a_run(run);
   run.suite = plan.suite;
   run.command_line = file.recorded_command_line;

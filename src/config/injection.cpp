@@ -148,9 +148,11 @@ Injection parse_injection(std::string_view text) {
     result.what = parse_delay(value);
   } else if (kind == "stuck") {
     result.what = parse_stuck(value);
+  } else if (kind == "flip") {
+    result.what = FlippedBits{.rank = parse_rank(value)};
   } else {
-    constexpr std::array<std::string_view, 6> kinds{"slow-rank", "slow-link", "jitter",
-                                                    "clock",     "delay",     "stuck"};
+    constexpr std::array<std::string_view, 7> kinds{"slow-rank", "slow-link", "jitter", "clock",
+                                                    "delay",     "stuck",     "flip"};
     refuse(kind, fmt::format("is not one of {}{}", fmt::join(kinds, ", "),
                              base::did_you_mean(kind, {kinds.begin(), kinds.end()})));
   }
@@ -167,6 +169,7 @@ std::vector<int> ranks_of(const Injection& injection) {
     std::vector<int> operator()(const ClockError& clock) const { return {clock.rank}; }
     std::vector<int> operator()(const Delay& /*all*/) const { return {}; }
     std::vector<int> operator()(const StuckRank& stuck) const { return {stuck.rank}; }
+    std::vector<int> operator()(const FlippedBits& flipped) const { return {flipped.rank}; }
   };
   return std::visit(Visitor{}, injection.what);
 }
@@ -195,7 +198,9 @@ std::string write_injections(const std::vector<Injection>& injections) {
 std::string slowing_injections(const std::vector<Injection>& injections) {
   std::vector<std::string_view> texts;
   for (const Injection& injection : injections) {
-    if (!std::holds_alternative<ClockError>(injection.what)) texts.emplace_back(injection.text);
+    const bool slows = !std::holds_alternative<ClockError>(injection.what) &&
+                       !std::holds_alternative<FlippedBits>(injection.what);
+    if (slows) texts.emplace_back(injection.text);
   }
   return fmt::format("{}", fmt::join(texts, ", "));
 }

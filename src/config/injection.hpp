@@ -45,12 +45,17 @@ struct StuckRank {
   program::Stuck how = program::Stuck::spins;
   bool operator==(const StuckRank&) const = default;
 };
+/// "flip=2": in every second replay of --soak a bit of what that rank computed is flipped.
+struct FlippedBits {
+  int rank = 0;
+  bool operator==(const FlippedBits&) const = default;
+};
 /// "slow-link=0-1:2": what these two ranks do together takes twice as long, on both.
 using program::SlowLink;
 
 struct Injection {
   std::string text;  ///< as given
-  std::variant<SlowRank, SlowLink, Jitter, ClockError, Delay, StuckRank> what;
+  std::variant<SlowRank, SlowLink, Jitter, ClockError, Delay, StuckRank, FlippedBits> what;
 
   bool operator==(const Injection&) const = default;
 };

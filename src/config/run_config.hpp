@@ -73,6 +73,7 @@ struct RunConfig {
 
   double precision = 0.01;               ///< relative half-width of the interval to stop at
   units::Seconds max_time{30};           ///< per point
+  std::optional<units::Seconds> soak{};  ///< that each point's step is replayed for; absent: not
   units::Seconds timeout{120};           ///< without progress, until a hang is told of; 0 = never
   std::optional<units::Seconds> budget;  ///< of the whole run; absent = as long as it takes
   int trace_steps = 4;                   ///< traced steps kept per point
@@ -85,7 +86,7 @@ struct RunConfig {
   std::filesystem::path output;  ///< empty = isoscale-<workloads>-<host>-<UTC time>.h5 here
   IfExists if_exists = IfExists::refuse;
   std::filesystem::path fallback_dir;  ///< where the run file goes on; empty = TMPDIR, else /tmp
-  std::vector<std::string> allowed;  ///< checks of preflight whose stop lets the run go on
+  std::vector<std::string> allowed;    ///< checks of preflight whose stop lets the run go on
   /// Run file whose missing points are measured; then nothing else here but `budget`, `allowed`
   /// and `verbosity` is meant, and there are no experiments (see resumption.hpp). Empty = a new
   /// run.

@@ -133,6 +133,12 @@ void for_each_slice(const Payload& payload, const Visit& visit) {
       r(op.src.slice);
       w(op.dst.slice);
     }
+    void operator()(const Checksum& op) const {
+      r(op.src.slice);
+      r(op.flip);
+      if (op.flip.buffer != no_buffer) w(op.src.slice);
+      w(op.sum);
+    }
     void operator()(const Advise& op) const { r(op.slice); }
     void operator()(const Update& op) const {
       r(op.gradient);

@@ -238,14 +238,15 @@ class Matcher {
   }
 
   void report_stuck() {
-    std::vector<Stuck> stuck;
+    std::vector<StuckOp> stuck;
     for (int rank = 0; rank < table_.ranks(); ++rank) {
       if (ranks_[index(rank)].finished) continue;
       for (std::uint32_t l = 0; l < table_.lanes(); ++l) {
         const auto ops = table_.lane_ops(rank, l);
         const Lane& state = lane(rank, l);
         if (state.position == ops.size()) continue;
-        Stuck entry{.rank = rank, .op = ops[state.position], .posted = state.posted, .present = {}};
+        StuckOp entry{
+            .rank = rank, .op = ops[state.position], .posted = state.posted, .present = {}};
         if (state.posted && table_.rendezvous(rank, entry.op) == Rendezvous::group) {
           for (const Arrival& member : groups_[table_.group(rank, entry.op)].arrived) {
             entry.present.push_back(member.rank);

@@ -133,7 +133,7 @@ void MatchTable::throw_unlike_message(int rank_a, std::uint32_t op_a, std::uint6
                   describe(op_of(rank_b, op_b))));
 }
 
-std::string MatchTable::explain(const Stuck& stuck) const {
+std::string MatchTable::explain(const StuckOp& stuck) const {
   const OutlineOp& op = op_of(stuck.rank, stuck.op);
   std::string text = fmt::format("rank {} at op {}, {}, ", stuck.rank, stuck.op, describe(op));
   if (!stuck.posted) return text + "waits for its own other streams";
@@ -151,7 +151,7 @@ std::string MatchTable::explain(const Stuck& stuck) const {
   return text + fmt::format("which must {}", fmt::join(peers, " and "));
 }
 
-void MatchTable::throw_deadlock(std::span<const Stuck> stuck) const {
+void MatchTable::throw_deadlock(std::span<const StuckOp> stuck) const {
   constexpr std::size_t shown = 6;
   std::string text = fmt::format(
       "the programs deadlock{}: ",

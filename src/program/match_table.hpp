@@ -18,7 +18,7 @@ enum class Folding : std::uint8_t { as_streamed, folded };
 enum class Rendezvous : std::uint8_t { none, group, peers };
 
 /// A rank that could not go on, for the message of a deadlock.
-struct Stuck {
+struct StuckOp {
   int rank = 0;
   std::uint32_t op = 0;
   bool posted = false;       ///< it waits for partners; else for its own other streams
@@ -72,7 +72,7 @@ class MatchTable {
   [[noreturn]] void throw_unlike_message(int rank_a, std::uint32_t op_a, std::uint64_t bytes_a,
                                          int rank_b, std::uint32_t op_b,
                                          std::uint64_t bytes_b) const;
-  [[noreturn]] void throw_deadlock(std::span<const Stuck> stuck) const;
+  [[noreturn]] void throw_deadlock(std::span<const StuckOp> stuck) const;
 
  private:
   struct Compiled {
@@ -101,7 +101,7 @@ class MatchTable {
   void add_links(const Outline& outline);
   void compile(const Outline& outline);
   void number_groups();
-  [[nodiscard]] std::string explain(const Stuck& stuck) const;
+  [[nodiscard]] std::string explain(const StuckOp& stuck) const;
 
   const OutlineSet& set_;
   Folding folding_;

@@ -61,6 +61,7 @@ void for_each_matrix(const Payload& payload, const Visit& visit) {
     void operator()(const SoftmaxGradient& op) const {
       all({op.rows, op.columns, op.batch}, {&op.y, &op.dy, &op.dx});
     }
+    void operator()(const Checksum& op) const { all({op.rows, op.columns, op.batch}, {&op.src}); }
     void operator()(const Collective& /*op*/) const {}
     void operator()(const Exchange& /*op*/) const {}
     void operator()(const Fill& /*op*/) const {}

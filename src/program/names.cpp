@@ -69,7 +69,8 @@ std::string_view name(OpKind kind) {
                                                                      "softmax_gradient",
                                                                      "select",
                                                                      "spread",
-                                                                     "rows"};
+                                                                     "rows",
+                                                                     "checksum"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -108,6 +109,7 @@ OpKind kind_of(const Payload& payload) {
     OpKind operator()(const Select&) const { return OpKind::select; }
     OpKind operator()(const Spread&) const { return OpKind::spread; }
     OpKind operator()(const Rows&) const { return OpKind::rows; }
+    OpKind operator()(const Checksum&) const { return OpKind::checksum; }
   };
   return std::visit(Visitor{}, payload);
 }

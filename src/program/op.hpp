@@ -247,9 +247,19 @@ struct Rows {
   std::vector<std::uint32_t> from{};
 };
 
+/// Of src (batch x rows x columns elements of any type): sum gets the checksum of their bits
+/// (program/checksum.hpp), and how many of them are infinite or not a number; two i64 elements.
+/// `flip`, where it has a buffer, holds two i64 elements as well: the index of an element of src,
+/// in row-major order, and the bits of it that are flipped before the sum is taken.
+struct Checksum {
+  std::uint32_t rows = 0, columns = 0, batch = 1;
+  Matrix src{};
+  Slice sum{}, flip{};
+};
+
 using Payload = std::variant<Gemm, Collective, Exchange, Copy, Add, Cast, Fill, Update, Advise,
                              Norm, NormGradient, Activation, ActivationGradient, Softmax,
-                             SoftmaxGradient, Select, Spread, Rows>;
+                             SoftmaxGradient, Select, Spread, Rows, Checksum>;
 
 /// What an op is, for tables and cost models: collectives one by one, the rest by payload.
 enum class OpKind : std::uint8_t {
@@ -279,8 +289,9 @@ enum class OpKind : std::uint8_t {
   select,
   spread,
   rows,
+  checksum,
 };
-inline constexpr std::size_t op_kind_count = 26;
+inline constexpr std::size_t op_kind_count = 27;
 [[nodiscard]] std::string_view name(OpKind kind);
 [[nodiscard]] OpKind kind_of(const Payload& payload);
 [[nodiscard]] constexpr bool communicates(OpKind kind) {

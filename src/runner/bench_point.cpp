@@ -15,6 +15,7 @@
 #include "runner/expectations.hpp"
 #include "runner/link_class.hpp"
 #include "runner/pairs.hpp"
+#include "runner/problem.hpp"
 #include "units/text.hpp"
 #include "workloads/bench/bench.hpp"
 
@@ -140,7 +141,7 @@ class BenchRun {
       bench_ = hooks_.build(request_, batch_);
       if (place_.sub_world.rank() == 0) program::check(bench_.set);
     } catch (const std::exception& error) {
-      problem = error.what();
+      problem = problem_of(error);
     }
     return agreed(problem);
   }
@@ -154,7 +155,7 @@ class BenchRun {
     } catch (const executor::Unsupported& error) {
       unsupported = error.what();
     } catch (const std::exception& error) {
-      problem = error.what();
+      problem = problem_of(error);
     }
     if (!agreed(problem)) return std::nullopt;
     const comm::Vote vote = comm::all_ok(place_.active, unsupported);

@@ -74,6 +74,9 @@ PointTime estimate(const PlannedPoint& point, const config::RunConfig& config,
   if (point.workload->twin != nullptr) {
     time.verification = units::Seconds{rates.twin + for_ranks};
   }
+  if (config.soak && !point.workload->is_bench()) {
+    time.verification = time.verification + *config.soak;
+  }
   if (point.workload->is_bench()) {
     time.least = units::Seconds{case_seconds * load.cases};
     time.stretch = 1 + traced_share;

@@ -73,6 +73,7 @@ bool touches(const config::Injection& injection, const PlannedPoint& point,
       });
     }
     bool operator()(const config::ClockError&) const { return !point.workload->is_bench(); }
+    bool operator()(const config::FlippedBits&) const { return !point.workload->is_bench(); }
     bool operator()(const config::StuckRank&) const { return any_op(set.of(ranks[0]), is_gemm); }
     bool operator()(const config::Delay&) const {
       return std::ranges::any_of(set.programs, [](const program::RankProgram& program) {
@@ -119,6 +120,16 @@ program::Faults faults_of(std::span<const config::Injection> injections,
     }
   }
   return faults;
+}
+
+std::optional<int> flipping_rank(std::span<const config::Injection> injections,
+                                 std::span<const int> world_ranks) {
+  for (const config::Injection& injection : injections) {
+    const auto* const flipped = std::get_if<config::FlippedBits>(&injection.what);
+    if (flipped == nullptr) continue;
+    if (const auto rank = place_of(world_ranks, flipped->rank)) return rank;
+  }
+  return std::nullopt;
 }
 
 std::optional<comm::ClockFault> clock_fault_of(std::span<const config::Injection> injections,

@@ -37,6 +37,10 @@ void require_ranks(std::span<const config::Injection> injections, int ranks);
                                         std::span<const int> world_ranks, int world_rank,
                                         std::uint64_t seed);
 
+/// The rank of the point whose bits are flipped while it soaks; absent: none.
+[[nodiscard]] std::optional<int> flipping_rank(std::span<const config::Injection> injections,
+                                               std::span<const int> world_ranks);
+
 /// How the clock of a rank of the launch is wrong; absent: it is right.
 [[nodiscard]] std::optional<comm::ClockFault> clock_fault_of(
     std::span<const config::Injection> injections, int world_rank);

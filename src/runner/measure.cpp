@@ -75,6 +75,7 @@ class Loop {
   [[nodiscard]] units::Seconds elapsed() const { return units::Seconds{elapsed_}; }
   [[nodiscard]] Standing standing() const {
     return {.steps = record_.step_times.size(),
+            .traced = static_cast<std::size_t>(std::ranges::count(record_.traced, 1)),
             .elapsed = elapsed(),
             .half_width = rule_->half_width()};
   }

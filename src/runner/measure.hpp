@@ -34,6 +34,7 @@ struct Effort {
 /// Where the loop is.
 struct Standing {
   std::size_t steps = 0;
+  std::size_t traced = 0;  ///< of these
   units::Seconds elapsed;
   std::optional<double> half_width;  ///< relative, as the last look found it
 };

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "program/check.hpp"
 #include "program/solo.hpp"
@@ -19,10 +20,13 @@
 #include "runner/faults.hpp"
 #include "runner/needs.hpp"
 #include "runner/players.hpp"
+#include "runner/problem.hpp"
 #include "runner/serve/point.hpp"
 #include "runner/site.hpp"
+#include "runner/soak.hpp"
 #include "runner/solo.hpp"
 #include "runner/speeds.hpp"
+#include "runner/step_check.hpp"
 #include "runner/trace_choice.hpp"
 #include "runner/verify.hpp"
 #include "units/text.hpp"
@@ -34,6 +38,8 @@ namespace {
 
 using results::PointData;
 using results::PointStatus;
+
+constexpr std::size_t most_soak_findings = 1000;  // that a run file keeps
 
 void fail(PointData& data, std::string reason) {
   data.status = PointStatus::failed;
@@ -72,25 +78,27 @@ class PointRun {
     if (!prepared(data)) return;
     context_.progress.doing("measuring");
     session_->play(program::Section::setup, executor::Trace::off);
+    check_->step(*session_, sub_world_);
     const comm::ClockSync clocks{
         sub_world_, in_point() ? clock_fault_of(context_.config.injections, context_.world.rank())
                                : std::nullopt};
     PointSampler sampler{duty()};
-    Record record =
-        measure(*session_, set_.of(sub_world_.rank()).step(), active_,
-                in_point() ? Share::in_point : Share::replica, context_.effort,
-                [this](const Standing& at) { context_.progress.doing(standing_text(at)); });
+    Record record = measure(*session_, set_.of(sub_world_.rank()).step(), active_,
+                            in_point() ? Share::in_point : Share::replica, context_.effort,
+                            [this](const Standing& at) { look_at(at); });
     const std::vector<system::SampledSeries> sampled = sampler.stop();
     const comm::ClockFit clock = clocks.fit();
     misread(clocks, record);
-    const Verdict weights = verify_weights(*session_, set_, sub_world_);
-    data.verified = weights.ok;
-    data.verification += "; " + weights.detail;
-    static_cast<void>(agreed(data, weights));
+    check_->step(*session_, sub_world_);
+    const Verdict steps = check_->verdict();
+    data.verified = steps.ok;
+    data.verification += "; " + steps.detail;
+    static_cast<void>(agreed(data, steps));
     if (in_point()) {
       collect(sub_world_, record, clock, session_->facts(), traced(), data);
       collect_device_series(sub_world_, record, sampled, data);
     }
+    if (soak_) soak(data);
     // Side by side on shared cores, ops would take longer than they do in turn.
     const bool shares_cores = std::ranges::find(data.labels, "oversubscribed") != data.labels.end();
     if (context_.effort.trace_steps > 0 && !shares_cores) play_solo(record, data);
@@ -102,6 +110,35 @@ class PointRun {
   /// The ranks of the point whose spans are kept.
   [[nodiscard]] std::vector<int> traced() const {
     return traced_ranks(set_.mesh, context_.config.trace_ranks);
+  }
+
+  /// Replays a step, and says what differed.
+  void soak(PointData& data) {
+    const auto tell = [&](const SoakResult& so_far) {
+      context_.progress.doing(
+          fmt::format("soaking: {} replays, {} differ", so_far.replays, so_far.differing.size()));
+    };
+    const SoakResult result =
+        soak_->run(*session_, sub_world_, {.time = *context_.config.soak}, tell);
+    data.soak.replays = result.replays;
+    data.soak.seconds = result.time.value();
+    for (const Differing& differing : result.differing) {
+      if (data.soak.differing.size() == most_soak_findings) break;
+      data.soak.differing.push_back(
+          fmt::format("replay {}: {}", differing.replay, differing.sentence));
+    }
+    const Verdict verdict{.ok = result.differing.empty(), .detail = "soak: " + soak_text(result)};
+    data.verified = data.verified.value_or(true) && verdict.ok;
+    data.verification += "; " + verdict.detail;
+    if (data.status == PointStatus::ok) static_cast<void>(agreed(data, verdict));
+  }
+
+  /// Between blocks: what was traced since the last look is checked.
+  void look_at(const Standing& at) {
+    context_.progress.doing(standing_text(at));
+    if (at.traced == checked_traces_) return;
+    checked_traces_ = at.traced;
+    check_->weights(*session_, sub_world_);
   }
 
   /// Last, since a step without its communication leaves nothing that is right.
@@ -163,13 +200,13 @@ class PointRun {
     try {
       set = largest_multiplication(point_.workload->build(request_));
     } catch (const std::exception& error) {
-      problem = error.what();
+      problem = problem_of(error);
     }
     if (!agreed(data, problem)) return false;
     try {
       request_.speed_of_rank = measure_speeds(set, context_.executor, sub_world_, faults());
     } catch (const std::exception& error) {
-      problem = error.what();
+      problem = problem_of(error);
     }
     return agreed(data, problem);
   }
@@ -207,8 +244,9 @@ class PointRun {
       if (context_.world.rank() == 0) describe_programs(data);
       if (context_.effort.trace_steps > 0) program::add_solo_step(set_);
       if (sub_world_.rank() == 0) program::check(set_);
+      add_checks();
     } catch (const std::exception& error) {
-      problem = error.what();
+      problem = problem_of(error);
     }
     if (!agreed(data, problem)) return false;
     std::string unsupported;
@@ -217,9 +255,19 @@ class PointRun {
     } catch (const executor::Unsupported& error) {
       unsupported = error.what();
     } catch (const std::exception& error) {
-      problem = error.what();
+      problem = problem_of(error);
     }
     return agreed(data, problem) && supported(data, unsupported);
+  }
+
+  /// Sections by which steps are found to be right.
+  void add_checks() {
+    std::optional<int> flipping;
+    if (context_.config.soak && in_point()) {
+      flipping = flipping_rank(context_.config.injections, point_.world_ranks);
+    }
+    check_.emplace(set_, flipping);
+    if (context_.config.soak) soak_.emplace(set_, *check_, point_.request.seed);
   }
 
   void describe_programs(PointData& data) const {
@@ -238,6 +286,9 @@ class PointRun {
   comm::Communicator sub_world_;  ///< the point or replica that this rank plays in
   comm::Communicator active_;     ///< all that play
   program::ProgramSet set_;
+  std::optional<StepCheck> check_;
+  std::optional<Soak> soak_;
+  std::size_t checked_traces_ = 0;
   std::unique_ptr<executor::Session> session_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "runner/speeds.hpp"
+#include "runner/problem.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -106,7 +107,7 @@ std::vector<double> measure_speeds(const program::ProgramSet& set, executor::Exe
   try {
     session = executor.prepare(set, point, {.faults = faults});
   } catch (const std::exception& error) {
-    problem = error.what();
+    problem = problem_of(error);
   }
   if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) throw base::Error(vote.why);
   const auto play = [&] {

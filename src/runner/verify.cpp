@@ -11,6 +11,7 @@
 #include "base/error.hpp"
 #include "program/check.hpp"
 #include "runner/elements.hpp"
+#include "runner/problem.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -29,17 +30,6 @@ void broadcast(Tensors& tensors, const comm::Communicator& point) {
     }
   }
   for (auto& [name, values] : tensors) point.broadcast(std::as_writable_bytes(std::span{values}));
-}
-
-/// Runs `work` and turns what it throws into a sentence, "" when all is well.
-template <class Work>
-std::string problem_of(const Work& work) {
-  try {
-    work();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
 }
 
 /// Collective: names a tensor with an element that no rank holds, "" when there is none.
@@ -108,14 +98,14 @@ Verdict verify_programs(const program::ProgramSet& set, const workloads::Workloa
   const comm::Communicator self = point.split(point.rank(), 0);
   std::string problem;
   if (point.rank() == 0) {
-    problem = problem_of([&] { reference = reference_tensors(workload, twin, self); });
+    problem = problem_in([&] { reference = reference_tensors(workload, twin, self); });
   }
   if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) return {false, vote.why};
   broadcast(reference, point);
 
   std::unique_ptr<executor::Session> session;
   bool is_supported = true;
-  problem = problem_of([&] {
+  problem = problem_in([&] {
     try {
       session = executor.prepare(set, point);
     } catch (const executor::Unsupported&) {
@@ -134,7 +124,7 @@ Verdict verify_programs(const program::ProgramSet& set, const workloads::Workloa
   Difference mine;
   const mesh::Coordinates at = mesh::coordinates(set.mesh, point.rank());
   const double allowed = tolerance(twin);
-  problem = problem_of([&] { mine = compare(*session, program, at, initial, reference); });
+  problem = problem_in([&] { mine = compare(*session, program, at, initial, reference); });
   if (problem.empty() && mine.relative > allowed) {
     problem =
         fmt::format("{} differs from one rank's by {:.2e} of its largest element, {:.0e} allowed",
@@ -162,77 +152,13 @@ Verdict verify_twin(const workloads::Workload& workload, const workloads::Reques
                     executor::Executor& executor, const comm::Communicator& point) {
   program::ProgramSet set;
   workloads::Request twin;
-  const std::string problem = problem_of([&] {
+  const std::string problem = problem_in([&] {
     twin = workload.twin(request);
     set = workload.build(twin);
     if (point.rank() == 0) program::check(set);
   });
   if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) return {false, vote.why};
   return verify_programs(set, workload, twin, executor, point);
-}
-
-namespace {
-
-/// The axes along which ranks keep the same weights: not dp where a step gathers them from parts.
-mesh::AxisSet replica_axes(const program::RankProgram& program) {
-  const bool gathers_parts = std::ranges::any_of(program.step().ops, [&](const program::Op& op) {
-    const auto* gather = std::get_if<program::Collective>(&op.payload);
-    return gather != nullptr && gather->kind == program::CollectiveKind::all_gather &&
-           gather->axes.contains(mesh::Axis::dp) && gather->send.buffer != gather->receive.buffer &&
-           program.buffers[gather->send.buffer].role == program::Role::weight;
-  });
-  return gathers_parts ? mesh::AxisSet{mesh::Axis::cp}
-                       : mesh::AxisSet{mesh::Axis::cp, mesh::Axis::dp};
-}
-
-}  // namespace
-
-Verdict verify_weights(executor::Session& session, const program::ProgramSet& set,
-                       const comm::Communicator& point) {
-  constexpr std::uint64_t block = std::uint64_t{1} << 22U;  // elements read at a time
-  const program::RankProgram& program = set.of(point.rank());
-  std::uint64_t checksum = 0xCBF29CE484222325ULL;
-  const std::string problem = problem_of([&] {
-    for (program::BufferId id = 0; id < program.buffers.size(); ++id) {
-      const program::Buffer& buffer = program.buffers[id];
-      if (buffer.role != program::Role::weight) continue;
-      const std::uint64_t size = program::element_size(buffer.dtype);
-      std::vector<std::byte> raw;
-      for (std::uint64_t first = 0; first < buffer.count; first += block) {
-        const std::uint64_t count = std::min(block, buffer.count - first);
-        raw.resize(count * size);
-        session.read({.buffer = id, .offset = first, .count = count}, raw);
-        if (!all_finite(raw, buffer.dtype)) {
-          throw base::Error("a weight is not finite after the timed steps");
-        }
-        for (std::size_t i = 0; i + 8 <= raw.size(); i += 8) {
-          std::uint64_t word = 0;
-          std::memcpy(&word, raw.data() + i, sizeof word);
-          checksum = (checksum ^ word) * 0x100000001B3ULL;
-        }
-        for (std::size_t i = raw.size() / 8 * 8; i < raw.size(); ++i) {
-          checksum = (checksum ^ static_cast<std::uint64_t>(raw[i])) * 0x100000001B3ULL;
-        }
-      }
-    }
-  });
-  if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) return {false, vote.why};
-
-  const mesh::AxisSet axes = replica_axes(program);
-  const auto sums = point.all_gather(static_cast<std::int64_t>(checksum));
-  for (int rank = 0; rank < point.size(); ++rank) {
-    const auto replicas = mesh::group_members(set.mesh, rank, axes);
-    for (const int replica : replicas) {
-      if (sums[static_cast<std::size_t>(replica)] != sums[static_cast<std::size_t>(replicas[0])]) {
-        return {false, fmt::format("after the timed steps the weights of replicas differ: ranks {} "
-                                   "and {} of the point",
-                                   replicas[0], replica)};
-      }
-    }
-  }
-  return {true, axes.contains(mesh::Axis::dp)
-                    ? "weights finite and dp replicas bit-identical after the timed steps"
-                    : "weights finite after the timed steps; each dp rank has its own part"};
 }
 
 }  // namespace isoscale::runner

@@ -77,9 +77,4 @@ struct Difference {
                                       const workloads::Request& twin, executor::Executor& executor,
                                       const comm::Communicator& point);
 
-/// Collective: after timing, every weight is finite and replicas, along dp and cp, are bit for bit
-/// the same.
-[[nodiscard]] Verdict verify_weights(executor::Session& session, const program::ProgramSet& set,
-                                     const comm::Communicator& point);
-
 }  // namespace isoscale::runner

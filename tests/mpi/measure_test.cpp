@@ -12,7 +12,7 @@
 
 #include "executor/host/host.hpp"
 #include "runner/measure.hpp"
-#include "runner/verify.hpp"
+#include "runner/step_check.hpp"
 #include "tests/mpi/small_points.hpp"
 
 namespace isoscale::runner {
@@ -29,9 +29,16 @@ struct Ready {
     session->play(program::Section::setup, executor::Trace::off);
   }
 
+  /// What a check of the weights says now.
+  [[nodiscard]] Verdict weights(const comm::Communicator& point) const {
+    StepCheck now = check;
+    now.weights(*session, point);
+    return now.verdict();
+  }
   [[nodiscard]] const program::Program& step() const { return set.programs.front().step(); }
 
   program::ProgramSet set;
+  StepCheck check{set};
   std::unique_ptr<executor::Executor> executor;
   std::unique_ptr<executor::Session> session;
 };
@@ -222,13 +229,30 @@ program::BufferId weights_of(const program::RankProgram& program) {
   return id;
 }
 
+TEST(Steps, OfAllMeshesHoldTheSameBitsOnAllMembers) {
+  const auto world = comm::Communicator::world();
+  for (const mesh::Shape& mesh : {mesh::Shape{.dp = world.size()}, mesh::Shape{.tp = world.size()},
+                                  mesh::Shape{.dp = world.size() / 2, .pp = 2}}) {
+    program::ProgramSet set = small_request_on("hybrid", mesh).second;
+    StepCheck check{set};
+    const auto executor = executor::make_host_executor({.streams = executor::HostStreams::folded});
+    const auto session = executor->prepare(set, world);
+    session->play(program::Section::setup, executor::Trace::off);
+    for (int i = 0; i < 3; ++i) check.step(*session, world);
+    EXPECT_TRUE(check.verdict().ok) << check.verdict().detail;
+    if (mesh.pp == 1) {
+      EXPECT_THAT(check.verdict().detail, HasSubstr("held the same bits"));
+    }
+  }
+}
+
 TEST(Weights, AreFineAfterSteps) {
   const auto world = comm::Communicator::world();
   const Ready ready{world};
   for (int step = 0; step < 3; ++step) {
     ready.session->play(program::Section::step, executor::Trace::off);
   }
-  const Verdict verdict = verify_weights(*ready.session, ready.set, world);
+  const Verdict verdict = ready.weights(world);
   EXPECT_TRUE(verdict.ok) << verdict.detail;
 }
 
@@ -243,14 +267,14 @@ Verdict verdict_after(const comm::Communicator& world, const Change& change, Whe
   const std::uint64_t last = program.buffers[weights].count - 1;
   const program::Slice element{
       .buffer = weights, .offset = where == Where::at_the_end ? last : last / 3, .count = 1};
-  EXPECT_TRUE(verify_weights(*ready.session, ready.set, world).ok);
+  EXPECT_TRUE(ready.weights(world).ok);
   if (world.rank() == world.size() - 1) {
     float value = 0;
     ready.session->read(element, std::as_writable_bytes(std::span{&value, 1}));
     value = change(value);
     ready.session->write(element, std::as_bytes(std::span{&value, 1}));
   }
-  return verify_weights(*ready.session, ready.set, world);
+  return ready.weights(world);
 }
 
 TEST(Weights, ThatAreNotFiniteAreFound) {

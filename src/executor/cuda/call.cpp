@@ -42,6 +42,7 @@ void launch(const SelectCall& call, cudaStream_t stream) { check(start(call, str
 void launch(const SpreadCall& call, cudaStream_t stream) { check(start(call, stream)); }
 void launch(const RowsCall& call, cudaStream_t stream) { check(start(call, stream)); }
 void launch(const PutCall& call, cudaStream_t stream) { check(start(call, stream)); }
+void launch(const ChecksumCall& call, cudaStream_t stream) { check(start(call, stream)); }
 
 void launch(const HostFillCall& call, cudaStream_t stream) {
   FillCall fill = call.fill;

@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "executor/cuda/gemm_plan.hpp"
+#include "executor/cuda/kernels/checksum.hpp"
 #include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/kernels/lists.hpp"
 #include "executor/cuda/kernels/put.hpp"
@@ -30,6 +31,7 @@ void launch(const SelectCall& call, cudaStream_t stream);
 void launch(const SpreadCall& call, cudaStream_t stream);
 void launch(const RowsCall& call, cudaStream_t stream);
 void launch(const PutCall& call, cudaStream_t stream);
+void launch(const ChecksumCall& call, cudaStream_t stream);
 
 /// A fill of host memory: by the same kernel into GPU memory, then copied, so that every element is
 /// what it would be there.
@@ -44,6 +46,6 @@ void launch(const HostFillCall& call, cudaStream_t stream);
 using Call = std::variant<GemmCall, CollectiveCall, ExchangeCall, StridedCopy, AddCall, CastCall,
                           FillCall, HostFillCall, UpdateCall, NormCall, NormGradientCall,
                           ActivationCall, ActivationGradientCall, SoftmaxCall, SoftmaxGradientCall,
-                          SelectCall, SpreadCall, RowsCall, PutCall, AdviseCall>;
+                          SelectCall, SpreadCall, RowsCall, PutCall, ChecksumCall, AdviseCall>;
 
 }  // namespace isoscale::executor::cuda

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "executor/checksum.hpp"
 #include "executor/cuda/device_slice.hpp"
 #include "executor/cuda/nccl_versions.hpp"
 #include "executor/elementwise.hpp"
@@ -212,6 +213,24 @@ Call prepare_op(const Resolver& resolver, const program::Update& op, Powers powe
   if (op.optimizer == program::Optimizer::adam) set_adam(resolver, op, call);
   require_kernel(call, "update", {call.state, call.gradient_type, call.weight_type});
   return call;
+}
+
+Call prepare_op(const Resolver& resolver, const program::Checksum& op) {
+  require_sum(resolver, op);
+  // Pinned memory is slow to reach, and nobody takes the time of this.
+  if (resolver.space(op.src.slice) != program::Space::pinned) {
+    require_on_device(resolver, op.src.slice, "what is summed up");
+  }
+  require_on_device(resolver, op.sum, "the checksum");
+  return ChecksumCall{.type = resolver.dtype(op.src.slice),
+                      .rows = op.rows,
+                      .columns = op.columns,
+                      .batch = op.batch,
+                      .src = resolver.address(op.src, op.rows, op.columns, op.batch),
+                      .row_stride = op.src.row_stride,
+                      .batch_stride = op.src.batch_stride,
+                      .sum = resolver.address(op.sum),
+                      .flip = resolver.address_or_null(op.flip)};
 }
 
 }  // namespace isoscale::executor::cuda

@@ -25,5 +25,6 @@ namespace isoscale::executor::cuda {
 /// Device memory that a fill of host memory goes through; 0 for others.
 [[nodiscard]] units::Bytes host_fill_bytes(const Resolver& resolver, const program::Fill& op);
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Update& op, Powers powers);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Checksum& op);
 
 }  // namespace isoscale::executor::cuda

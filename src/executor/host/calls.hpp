@@ -177,6 +177,14 @@ struct ClearCall {
 };
 void run(const ClearCall& call);
 
+/// Two 64-bit words go to `sum`; see program/checksum.hpp. `flip` is null or has two as well.
+struct ChecksumCall {
+  StoredMatrix src;
+  std::byte* sum = nullptr;
+  const std::byte* flip = nullptr;
+};
+void run(const ChecksumCall& call);
+
 /// An op that means nothing here.
 struct NoCall {};
 
@@ -187,7 +195,7 @@ using Call =
     std::variant<GemmCall, CollectiveCall, ExchangeCall, CopyCall, AddCall, CastCall, FillCall,
                  UpdateCall, EmulatedGemmCall, EmulatedAddCall, EmulatedUpdateCall, NormCall,
                  NormGradientCall, ActivationCall, ActivationGradientCall, SoftmaxCall,
-                 SoftmaxGradientCall, SelectCall, SpreadCall, RowsCall, ClearCall, NoCall,
+                 SoftmaxGradientCall, SelectCall, SpreadCall, RowsCall, ClearCall, ChecksumCall, NoCall,
                  std::unique_ptr<SlowedCall>, std::unique_ptr<StuckCall>>;
 
 /// An op that lasts longer than it has to, on purpose. A call of its own: where nothing is slowed,

@@ -58,6 +58,10 @@ class SectionPreparer {
     return prepare_op(resolver_, payload);
   }
 
+  Call call(const program::Op& /*op*/, const program::Checksum& payload) {
+    return prepare_op(resolver_, payload);
+  }
+
   /// The host has one kind of memory; the slice must lie within its buffer all the same.
   Call call(const program::Op& /*op*/, const program::Advise& payload) {
     static_cast<void>(resolver_.address(payload.slice));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
+#include "executor/checksum.hpp"
 #include "executor/host/prepare_ops.hpp"
 #include "program/access.hpp"
 #include "program/narrow.hpp"
@@ -46,6 +47,13 @@ void require_narrow_or_f32(const StoredMatrix& matrix, const char* role) {
 }
 
 }  // namespace
+
+Call prepare_op(const Resolver& resolver, const program::Checksum& op) {
+  require_sum(resolver, op);
+  return ChecksumCall{.src = stored(resolver, op.src, op.rows, op.columns, op.batch),
+                      .sum = resolver.address(op.sum),
+                      .flip = resolver.address_or_null(op.flip)};
+}
 
 CastCall prepare_cast(const Resolver& resolver, const program::Cast& op) {
   if (!exists(op.dst) && !exists(op.transposed)) throw base::Error("a cast without destination");

@@ -23,6 +23,9 @@ namespace isoscale::executor::host {
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Update& op,
                               Powers powers_mode);
 
+/// Of any types.
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Checksum& op);
+
 /// A cast between any floating types.
 [[nodiscard]] CastCall prepare_cast(const Resolver& resolver, const program::Cast& op);
 

@@ -37,6 +37,7 @@ void play_call(const Call& call, Player& player) {
     void operator()(const SpreadCall& c) const { run(c); }
     void operator()(const RowsCall& c) const { run(c); }
     void operator()(const ClearCall& c) const { run(c); }
+    void operator()(const ChecksumCall& c) const { run(c); }
     void operator()(const NoCall& /*c*/) const {}
     void operator()(const std::unique_ptr<StuckCall>& c) const {
       if (may_play(*c)) play_call(c->call, p);

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <thread>
 
+#include "runner/problem.hpp"
 #include "runner/serve/letters.hpp"
 #include "units/text.hpp"
 #include "workloads/serve/ledger.hpp"
@@ -34,13 +35,13 @@ class Dispatcher {
       serve();
       ledger_.close();
     } catch (const std::exception& error) {
-      served_.problem = error.what();
+      served_.problem = problem_of(error);
     }
     for (const int leader : trial_.leader_of_replica) {
       try {
         send(mail_, leader, leader_box, {.kind = Kind::end}, trial_.patience);
       } catch (const std::exception& error) {
-        if (served_.problem.empty()) served_.problem = error.what();
+        if (served_.problem.empty()) served_.problem = problem_of(error);
       }
     }
     return std::move(served_);

@@ -16,6 +16,7 @@
 #include "comm/mail.hpp"
 #include "program/check.hpp"
 #include "runner/collect.hpp"
+#include "runner/problem.hpp"
 #include "runner/serve/dispatcher.hpp"
 #include "runner/serve/replica.hpp"
 #include "runner/serve/rows.hpp"
@@ -104,13 +105,13 @@ class ServeRun {
       set = workloads::serve::replica_programs(point_.request);
       if (place_.sub_world.rank() == 0) program::check(set);
     } catch (const std::exception& error) {
-      problem = error.what();
+      problem = problem_of(error);
     }
     if (!agreed(problem)) return false;
     try {
       session_ = context_.executor.prepare(set, replica_, {.faults = place_.faults});
     } catch (const std::exception& error) {
-      problem = error.what();
+      problem = problem_of(error);
     }
     return agreed(problem);
   }

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/error.hpp"
+#include "runner/problem.hpp"
 #include "runner/serve/letters.hpp"
 #include "units/text.hpp"
 #include "workloads/serve/serve.hpp"
@@ -49,7 +50,7 @@ class Leader {
     } catch (const std::exception& error) {
       // Others of the replica may be stuck in the play that failed: there is no way on from here.
       if (is_playing_ && part_.ranks > 1) throw;
-      problem = error.what();
+      problem = problem_of(error);
     }
     if (!problem.empty()) problem += give_up();
     for (int rank = 1; rank < part_.ranks; ++rank) {
@@ -122,7 +123,7 @@ class Leader {
       send(part_.point, 0, dispatcher_box, {.kind = Kind::failed}, patience_);
       while (!ended_) note(wait_for(part_.point, leader_box, patience_));
     } catch (const std::exception& error) {
-      return fmt::format("; then: {}", error.what());
+      return fmt::format("; then: {}", problem_of(error));
     }
     return "";
   }

@@ -49,10 +49,10 @@ json json_of(const std::vector<Arrival>& arrivals) {
 std::vector<Arrival> arrivals_from(const json& list) {
   std::vector<Arrival> result;
   for (const json& at : list) {
-    result.push_back({.group = {.name = at.at("group").get<std::string>(),
-                                .ranks = ranks_from(at.at("ranks"))},
-                      .call = {.play = at.at("play").get<std::uint64_t>(),
-                               .number = at.at("number").get<std::uint32_t>()}});
+    result.push_back(
+        {.group = {.name = at.at("group").get<std::string>(), .ranks = ranks_from(at.at("ranks"))},
+         .call = {.play = at.at("play").get<std::uint64_t>(),
+                  .number = at.at("number").get<std::uint32_t>()}});
   }
   return result;
 }

@@ -13,6 +13,7 @@
 
 #include "base/log.hpp"
 #include "comm/mail.hpp"
+#include "runner/problem.hpp"
 #include "runner/watch/hang_file.hpp"
 #include "units/text.hpp"
 
@@ -53,7 +54,7 @@ std::string text_of(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const std::exception& known) {
-    return known.what();
+    return problem_of(known);
   } catch (...) {
     return "an exception of no known kind";
   }

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "executor/cuda/kernels/checksum.hpp"
+
+#include "executor/cuda/kernels/elements.cuh"
+#include "program/checksum.hpp"
+
+namespace isoscale::executor::cuda {
+namespace {
+
+using Word64 = unsigned long long;  // what atomicAdd takes
+
+__device__ Word64 sum_over_warp(Word64 value) {
+  for (int lane = 16; lane > 0; lane /= 2) value += __shfl_down_sync(~0U, value, lane);
+  return value;
+}
+
+/// `Word` is an unsigned integer of the size of an element. Sums of integers do not depend on the
+/// order that warps add in.
+template <class Word>
+__global__ void checksum(const Word* src, std::uint64_t rows, std::uint64_t columns,
+                         std::uint64_t batch, std::uint64_t row_stride, std::uint64_t batch_stride,
+                         std::uint64_t mask, Word64* sum) {
+  Word64 mine = 0, not_finite = 0;
+  const std::uint64_t elements = batch * rows * columns;
+  for (std::uint64_t i = first_element(); i < elements; i += element_step()) {
+    const std::uint64_t row = i / columns;
+    const Word bits =
+        src[row / rows * batch_stride + row % rows * row_stride + (i - row * columns)];
+    mine += program::checksum_term(bits, i);
+    not_finite += program::is_finite(bits, mask) ? 0 : 1;
+  }
+  mine = sum_over_warp(mine);
+  not_finite = sum_over_warp(not_finite);
+  if (threadIdx.x % warpSize != 0) return;
+  atomicAdd(sum, mine);
+  if (not_finite != 0) atomicAdd(sum + 1, not_finite);
+}
+
+template <class Word>
+__global__ void flip_bits(Word* src, std::uint64_t rows, std::uint64_t columns, std::uint64_t batch,
+                          std::uint64_t row_stride, std::uint64_t batch_stride,
+                          const Word64* flip) {
+  const std::uint64_t element = flip[0];
+  if (flip[1] == 0 || element >= batch * rows * columns) return;
+  const std::uint64_t row = element / columns;
+  src[row / rows * batch_stride + row % rows * row_stride + element % columns] ^=
+      static_cast<Word>(flip[1]);
+}
+
+template <class Word>
+void start_as(const ChecksumCall& call, cudaStream_t stream) {
+  if (call.flip != nullptr) {
+    flip_bits<Word><<<1, 1, 0, stream>>>(static_cast<Word*>(call.src), call.rows, call.columns,
+                                         call.batch, call.row_stride, call.batch_stride,
+                                         static_cast<const Word64*>(call.flip));
+  }
+  checksum<Word><<<blocks_for(call.batch * call.rows * call.columns), block_threads, 0, stream>>>(
+      static_cast<const Word*>(call.src), call.rows, call.columns, call.batch, call.row_stride,
+      call.batch_stride, program::exponent_mask(call.type), static_cast<Word64*>(call.sum));
+}
+
+}  // namespace
+
+cudaError_t start(const ChecksumCall& call, cudaStream_t stream) {
+  const cudaError_t cleared = cudaMemsetAsync(call.sum, 0, 2 * sizeof(Word64), stream);
+  if (cleared != cudaSuccess || call.batch * call.rows * call.columns == 0) return cleared;
+  switch (call.type) {
+    case program::DType::f64:
+    case program::DType::i64:
+      start_as<std::uint64_t>(call, stream);
+      break;
+    case program::DType::f32:
+    case program::DType::i32:
+      start_as<std::uint32_t>(call, stream);
+      break;
+    case program::DType::f16:
+    case program::DType::bf16:
+      start_as<std::uint16_t>(call, stream);
+      break;
+    default:
+      start_as<std::uint8_t>(call, stream);
+  }
+  return outcome(true);
+}
+
+}  // namespace isoscale::executor::cuda

@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "program/outputs.hpp"
+#include "program/program.hpp"
+
+/// Further sections of a program, by which its steps are found to be right: all communicate as the
+/// step does, or not at all.
+namespace isoscale::program {
+
+/// The checksums that a section leaves on the ranks of one program.
+struct Sums {
+  BufferId buffer = no_buffer;      ///< two i64 per checksum: that, and elements not finite
+  std::vector<std::uint32_t> of{};  ///< whose each is, in program order: an op, or a buffer
+  /// Two i64 per checksum: which element of what it is taken of has bits flipped first, and which.
+  BufferId flips = no_buffer;
+};
+
+struct CheckedSection {
+  Section section = Section::step;
+  std::vector<Sums> sums{};  ///< by program of the set
+};
+
+/// Whether checksums are taken of a buffer: not of pageable memory, which kernels do not reach.
+[[nodiscard]] bool has_checksum(const Buffer& buffer);
+
+/// Appends the step once more, with a checksum of each output right after its op, before anybody
+/// may write over it. Bits may be flipped on the rank `flipping`, if there is one: who plays the
+/// section writes to its `flips` before, zeros for none. That rank has a program of its own then.
+[[nodiscard]] CheckedSection add_checked_step(ProgramSet& set,
+                                              std::optional<int> flipping = std::nullopt);
+
+/// Appends a section that takes the checksum of each buffer of weights.
+[[nodiscard]] CheckedSection add_weight_check(ProgramSet& set);
+
+/// Sections that keep, and bring back, what a step changes and the next one reads.
+struct Replay {
+  Section save = Section::step, restore = Section::step;
+};
+/// Appends them. Takes as much memory again as the state has.
+[[nodiscard]] Replay add_replay(ProgramSet& set);
+
+}  // namespace isoscale::program

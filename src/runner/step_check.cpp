@@ -1,0 +1,238 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/step_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+
+#include "base/error.hpp"
+#include "program/checksum.hpp"
+#include "runner/watch/calls_made.hpp"
+#include "runner/watch/rank_runs.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+using program::Collective;
+using program::CollectiveKind;
+
+/// The axes of a collective whose members all get the same; nothing for all else.
+std::optional<mesh::AxisSet> shared_axes(const program::Op& op) {
+  const auto* collective = std::get_if<Collective>(&op.payload);
+  if (collective == nullptr) return std::nullopt;
+  switch (collective->kind) {
+    case CollectiveKind::all_reduce:
+    case CollectiveKind::all_gather:
+    case CollectiveKind::broadcast:
+      return collective->axes;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::vector<mesh::AxisSet> all_shared_axes(const program::ProgramSet& set) {
+  std::set<mesh::AxisSet> found;
+  for (const program::RankProgram& program : set.programs) {
+    for (const program::Op& op : program.step().ops) {
+      if (const auto axes = shared_axes(op)) found.insert(*axes);
+    }
+  }
+  return {found.begin(), found.end()};
+}
+
+/// One number of all sums before `end`.
+std::int64_t digest_of(std::span<const Sum> sums) {
+  std::uint64_t digest = 0;
+  for (const Sum& sum : sums) digest = program::checksum_term(sum.bits, digest + sum.not_finite);
+  return static_cast<std::int64_t>(digest);
+}
+
+bool all_equal(const std::vector<std::int64_t>& values) {
+  return std::ranges::all_of(values, [&](std::int64_t value) { return value == values[0]; });
+}
+
+/// Collective over the members: how many of the first sums are alike on all; all of them when
+/// nothing is returned.
+std::optional<std::size_t> first_unlike(const std::vector<Sum>& sums,
+                                        const comm::Communicator& members) {
+  const auto alike = [&](std::size_t count) {
+    return all_equal(members.all_gather(digest_of(std::span{sums}.first(count))));
+  };
+  if (alike(sums.size())) return std::nullopt;
+  std::size_t low = 0, high = sums.size();  // the first `low` are alike, the first `high` are not
+  while (high - low > 1) {
+    const std::size_t middle = (low + high) / 2;
+    (alike(middle) ? low : high) = middle;
+  }
+  return low;
+}
+
+/// Who holds other bits than most, where three or more can tell; else all of them. Ranks are those
+/// of the point.
+std::string holders_text(const std::vector<std::int64_t>& values, const std::vector<int>& ranks) {
+  std::map<std::int64_t, std::vector<int>> holders;
+  for (std::size_t i = 0; i < values.size(); ++i) holders[values[i]].push_back(ranks[i]);
+  const auto most =
+      std::ranges::max_element(holders, {}, [](const auto& entry) { return entry.second.size(); });
+  if (2 * most->second.size() <= ranks.size()) {
+    return fmt::format("ranks {} hold different bits", ranks_text(ranks));
+  }
+  std::vector<int> others;
+  for (const auto& [value, held_by] : holders) {
+    if (value != most->first) others.insert(others.end(), held_by.begin(), held_by.end());
+  }
+  std::ranges::sort(others);
+  return fmt::format("{} {} other bits than ranks {}", others.size() == 1 ? "rank" : "ranks",
+                     ranks_text(others) + (others.size() == 1 ? " holds" : " hold"),
+                     ranks_text(most->second));
+}
+
+/// The axes along which ranks keep the same weights: not dp where a step gathers them from parts.
+mesh::AxisSet replica_axes(const program::RankProgram& program) {
+  const bool gathers_parts = std::ranges::any_of(program.step().ops, [&](const program::Op& op) {
+    const auto* gather = std::get_if<Collective>(&op.payload);
+    return gather != nullptr && gather->kind == CollectiveKind::all_gather &&
+           gather->axes.contains(mesh::Axis::dp) && gather->send.buffer != gather->receive.buffer &&
+           program.buffers[gather->send.buffer].role == program::Role::weight;
+  });
+  return gathers_parts ? mesh::AxisSet{mesh::Axis::cp}
+                       : mesh::AxisSet{mesh::Axis::cp, mesh::Axis::dp};
+}
+
+/// As a Checksum op would leave it, of memory that none reaches.
+Sum sum_on_host(executor::Session& session, program::BufferId id, const program::Buffer& buffer) {
+  constexpr std::uint64_t block = std::uint64_t{1} << 20U;  // elements read at a time
+  const std::uint64_t size = program::element_size(buffer.dtype);
+  const std::uint64_t mask = program::exponent_mask(buffer.dtype);
+  std::vector<std::byte> raw;
+  Sum sum;
+  for (std::uint64_t first = 0; first < buffer.count; first += block) {
+    const std::uint64_t count = std::min(block, buffer.count - first);
+    raw.resize(count * size);
+    session.read({.buffer = id, .offset = first, .count = count}, raw);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      std::uint64_t bits = 0;
+      std::memcpy(&bits, raw.data() + i * size, size);
+      sum.bits += program::checksum_term(bits, first + i);
+      sum.not_finite += program::is_finite(bits, mask) ? 0 : 1;
+    }
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::vector<Sum> read_sums(executor::Session& session, const program::Sums& sums) {
+  std::vector<Sum> result(sums.of.size());
+  static_assert(sizeof(Sum) == 2 * sizeof(std::uint64_t));
+  if (result.empty()) return result;
+  session.read({.buffer = sums.buffer, .count = 2 * result.size()},
+               std::as_writable_bytes(std::span{result}));
+  return result;
+}
+
+StepCheck::StepCheck(program::ProgramSet& set, std::optional<int> flipping) : set_(set) {
+  shared_axes_ = all_shared_axes(set);
+  checked_ = program::add_checked_step(set, flipping);
+  weights_ = program::add_weight_check(set);
+}
+
+void StepCheck::found(const comm::Communicator& point, const std::string& problem) {
+  const comm::Vote vote = comm::all_ok(point, problem);
+  if (problem_.empty()) problem_ = vote.why;
+}
+
+std::string StepCheck::unlike_members(const std::vector<Sum>& sums,
+                                      const comm::Communicator& point) const {
+  const program::RankProgram& program = set_.of(point.rank());
+  const program::Sums& places =
+      checked_.sums[set_.program_of_rank[static_cast<std::size_t>(point.rank())]];
+  std::string problem;
+  for (const mesh::AxisSet axes : shared_axes_) {
+    const std::vector<int> ranks = mesh::group_members(set_.mesh, point.rank(), axes);
+    const comm::Communicator members = point.split(ranks.front(), point.rank());
+    if (members.size() < 2) continue;
+    // Members make the same calls in the same order on each stream, though not across streams.
+    std::vector<std::size_t> shared;
+    for (std::size_t i = 0; i < places.of.size(); ++i) {
+      if (shared_axes(program.step().ops[places.of[i]]) == axes) shared.push_back(i);
+    }
+    std::ranges::stable_sort(
+        shared, {}, [&](std::size_t i) { return program.step().ops[places.of[i]].stream; });
+    std::vector<Sum> mine;
+    for (const std::size_t i : shared) mine.push_back(sums[i]);
+    const std::optional<std::size_t> unlike = first_unlike(mine, members);
+    if (!unlike) continue;
+    const auto held = members.all_gather(static_cast<std::int64_t>(mine[*unlike].bits));
+    const program::Outline outline = program::outline(program, program::Section::step, set_.mesh);
+    if (!problem.empty()) continue;
+    problem = fmt::format("of {}, {}", op_text(outline.ops[places.of[shared[*unlike]]], set_.mesh),
+                          holders_text(held, ranks));
+  }
+  return problem;
+}
+
+std::vector<Sum> StepCheck::play(executor::Session& session, int rank,
+                                 const std::optional<Flip>& flip) const {
+  const program::Sums& places = checked_.sums[set_.program_of_rank[static_cast<std::size_t>(rank)]];
+  if (places.flips != program::no_buffer && !places.of.empty()) {
+    std::vector<std::uint64_t> words(2 * places.of.size());
+    if (flip) {
+      words[2 * flip->checksum] = flip->element;
+      words[2 * flip->checksum + 1] = flip->mask;
+    }
+    session.write({.buffer = places.flips, .count = words.size()}, std::as_bytes(std::span{words}));
+  }
+  session.play(checked_.section, executor::Trace::off);
+  return read_sums(session, places);
+}
+
+void StepCheck::step(executor::Session& session, const comm::Communicator& point) {
+  const std::vector<Sum> sums = play(session, point.rank());
+  ++steps_;
+  found(point, unlike_members(sums, point));
+  weights(session, point);
+}
+
+void StepCheck::weights(executor::Session& session, const comm::Communicator& point) {
+  session.play(weights_.section, executor::Trace::off);
+  const std::size_t mine = set_.program_of_rank[static_cast<std::size_t>(point.rank())];
+  std::vector<Sum> sums = read_sums(session, weights_.sums[mine]);
+  const program::RankProgram& program = set_.programs[mine];
+  for (program::BufferId id = 0; id < program.buffers.size(); ++id) {
+    const program::Buffer& buffer = program.buffers[id];
+    if (buffer.role != program::Role::weight || program::has_checksum(buffer)) continue;
+    sums.push_back(sum_on_host(session, id, buffer));
+  }
+  const bool all_finite = std::ranges::all_of(sums, [](const Sum& s) { return s.not_finite == 0; });
+  found(point, all_finite ? "" : "a weight is not finite after a step");
+  const std::vector<std::int64_t> of_rank = point.all_gather(digest_of(sums));
+  const mesh::AxisSet axes = replica_axes(set_.of(point.rank()));
+  const std::vector<int> replicas = mesh::group_members(set_.mesh, point.rank(), axes);
+  std::vector<std::int64_t> held;
+  for (const int replica : replicas) held.push_back(of_rank[static_cast<std::size_t>(replica)]);
+  found(point, all_equal(held) ? ""
+                               : fmt::format("after a step the weights of replicas differ: {}",
+                                             holders_text(held, replicas)));
+}
+
+Verdict StepCheck::verdict() const {
+  if (!problem_.empty()) return {false, problem_};
+  const bool whole = replica_axes(set_.programs.front()).contains(mesh::Axis::dp);
+  std::string detail = whole
+                           ? "weights finite and dp replicas bit-identical after the timed steps"
+                           : "weights finite after the timed steps; each dp rank has its own part";
+  if (steps_ > 0 && !shared_axes_.empty()) {
+    detail += "; in the first and the last step all members of a collective held the same bits";
+  }
+  return {true, std::move(detail)};
+}
+
+}  // namespace isoscale::runner
