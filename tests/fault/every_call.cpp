@@ -24,7 +24,7 @@ std::vector<int> spread(int count, int most) {
   std::vector<int> chosen;
   const int tried = std::min(count, most);
   for (int i = 0; i < tried; ++i) {
-    chosen.push_back(tried == 1 ? 1 : 1 + static_cast<int>((count - 1LL) * i / (tried - 1)));
+    chosen.push_back(tried == 1 ? count : 1 + static_cast<int>((count - 1LL) * i / (tried - 1)));
   }
   return chosen;
 }

@@ -21,7 +21,7 @@ struct Work {
   std::function<std::string()> check;
 };
 
-/// The calls to fail, of all that the work makes: of each function `most`, first and last among
+/// The calls to fail, of all that the work makes: of each function `most`, the last always among
 /// them, or all where there are no more. ISOSCALE_FAULTS sets another number.
 [[nodiscard]] std::vector<Failing> plan(const Work& work, int most);
 
@@ -29,7 +29,6 @@ struct Work {
 /// What is wrong with what came of it, "" when all is well.
 [[nodiscard]] std::string done_with(const Failing& failing, const Work& work);
 
-/// Prints how many calls failed, by function, and what came of it.
-std::string to_text(const Failing& failing);
+[[nodiscard]] std::string to_text(const Failing& failing);
 
 }  // namespace isoscale::fault

@@ -2,14 +2,16 @@
 // SPDX-License-Identifier: MIT
 #include "tests/fault/failing_calls.hpp"
 
-#include <sys/auxv.h>
+#include <link.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <new>
 #include <string_view>
+#include <vector>
 
 #include "tests/fault/interposed.hpp"
 
@@ -61,6 +63,33 @@ Entry& entry_named(std::string_view name) {
   return all.entry[at];
 }
 
+/// Where the code of a caller lies.
+struct Code {
+  std::uintptr_t begin = 0, end = 0;
+  Caller caller = Caller::product;
+};
+
+std::optional<Caller> caller_named(std::string_view file) {
+  const std::string_view name = file.substr(file.rfind('/') + 1);
+  if (name.empty()) return Caller::product;  // the program itself
+  if (name.starts_with("libisoscale")) return Caller::product;
+  if (name.starts_with("libhdf5")) return Caller::hdf5;
+  if (name.starts_with("libstdc++")) return Caller::standard_library;
+  return std::nullopt;
+}
+
+/// Called for each object that is loaded. (dladdr would look for symbols, at every call.)
+int add_code(dl_phdr_info* object, std::size_t /*bytes*/, void* codes) {
+  const std::optional<Caller> caller = caller_named(object->dlpi_name);
+  for (int i = 0; caller && i < object->dlpi_phnum; ++i) {
+    const auto& part = object->dlpi_phdr[i];
+    if (part.p_type != PT_LOAD) continue;
+    const std::uintptr_t begin = object->dlpi_addr + part.p_vaddr;
+    static_cast<std::vector<Code>*>(codes)->push_back({begin, begin + part.p_memsz, *caller});
+  }
+  return 0;
+}
+
 void begin(Entry* failing, int nth, int error, Times times) {
   State& all = state();
   all.counts = false;
@@ -76,20 +105,16 @@ void begin(Entry* failing, int nth, int error, Times times) {
 }  // namespace
 
 std::optional<Caller> caller_at(const void* address) {
-  static const void* const program = [] {
-    Dl_info info{};
-    dladdr(reinterpret_cast<const void*>(getauxval(AT_ENTRY)), &info);
-    return info.dli_fbase;
+  if (!state().counts) return std::nullopt;
+  static const std::vector<Code> all = [] {
+    std::vector<Code> found;
+    dl_iterate_phdr(add_code, &found);
+    return found;
   }();
-  Dl_info info{};
-  if (!state().counts || dladdr(address, &info) == 0) return std::nullopt;
-  if (info.dli_fbase == program) return Caller::product;
-  const std::string_view file = info.dli_fname;
-  const std::string_view name = file.substr(file.rfind('/') + 1);
-  if (name.starts_with("libisoscale")) return Caller::product;
-  if (name.starts_with("libhdf5")) return Caller::hdf5;
-  if (name.starts_with("libstdc++")) return Caller::standard_library;
-  return std::nullopt;
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  const auto code = std::ranges::find_if(
+      all, [&](const Code& part) { return at >= part.begin && at < part.end; });
+  return code == all.end() ? std::nullopt : std::optional{code->caller};
 }
 
 Entry& entry_of(const char* function, Caller caller) {

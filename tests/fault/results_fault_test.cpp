@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -40,7 +41,7 @@ fs::path quick_place() {
 }
 
 /// Point 1 is large enough for chunks.
-PointData sample(int index) { return samples::point(index, index == 1 ? 3000 : 3); }
+PointData sample(int index) { return samples::point(index, index == 1 ? 2100 : 3); }
 
 RunData last_words() {
   RunData last = samples::header();
@@ -75,11 +76,15 @@ class Round {
     done_ = {};
   }
   void begin_with_run(units::Bytes part_limit) {
+    if (!whole_run_) {
+      begin();
+      RunWriter writer{file(), first_words(), IfExists::refuse, part_limit};
+      for (const int index : {0, 1}) writer.commit(sample(index));
+      writer.finish(last_words());
+      whole_run_ = std::move(directory_);
+    }
     begin();
-    RunWriter writer{file(), first_words(), IfExists::refuse, part_limit};
-    for (const int index : {0, 1}) writer.commit(sample(index));
-    writer.finish(last_words());
-    handles_ = fault::open_handles();
+    fs::copy(whole_run_->path(), directory_->path());
   }
   /// Only errors of ours may come out of it.
   template <class Work>
@@ -99,6 +104,7 @@ class Round {
     writer.finish(last_words());
     done_.finished = true;
   }
+  void clear() { directory_.reset(); }
   void remember_handles() { handles_ = fault::open_handles(); }
 
   [[nodiscard]] const Done& done() const { return done_; }
@@ -130,6 +136,7 @@ class Round {
 
  private:
   std::unique_ptr<samples::Directory> directory_;
+  std::unique_ptr<samples::Directory> whole_run_;  ///< made once
   Done done_;
   std::string handles_;
 };
@@ -165,10 +172,11 @@ class Faults : public testing::TestWithParam<Scenario> {
               if (!said.empty() && said.find(round_.file().parent_path()) == said.npos) {
                 problems += "no file is named. ";
               }
+              round_.clear();
               if (!problems.empty()) problems += fmt::format("Said: '{}'", said);
               return problems;
             }};
-    constexpr int most = 3;
+    constexpr int most = 1;
     prepare();
     round_.act(act);  // HDF5 opens some things once and for all
     const std::vector<Failing> plan = fault::plan(work, most);
@@ -176,7 +184,8 @@ class Faults : public testing::TestWithParam<Scenario> {
     ASSERT_GT(plan.size(), 50U);
     for (const Failing& failing : plan) {
       current = failing;
-      EXPECT_EQ(fault::done_with(failing, work), "") << fault::to_text(failing);
+      const std::string problems = fault::done_with(failing, work);
+      EXPECT_TRUE(problems.empty()) << fault::to_text(failing) << ": " << problems;
     }
     std::printf("%zu calls failed in turn\n", plan.size());
   }
@@ -259,6 +268,7 @@ TEST_P(ReadingFaults, Apart) {
   fail_each(
       [&] {
         round_.begin_with_run(GetParam().part_limit);
+        setenv("TMPDIR", round_.file().parent_path().c_str(), 1);
         std::ifstream in{round_.file(), std::ios::binary};
         const std::string bytes{std::istreambuf_iterator<char>{in}, {}};
         std::ofstream{round_.file(), std::ios::binary | std::ios::trunc}
