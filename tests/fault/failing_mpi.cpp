@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// The part of the seam for MPI, by its profiling interface: a call that fails returns what an error
-// handler that returns would let through.
+// The part of the seam for MPI: a call that fails does nothing and returns a code, as it does where
+// the error handler is MPI_ERRORS_RETURN, which all communicators of the product have.
 #include <mpi.h>
 
 #include "tests/fault/interposed.hpp"
