@@ -3,7 +3,7 @@
 """Whole runs in which one call of MPI, HDF5 or files fails on one rank (tests/fault): each ends by
 itself, with a documented exit code and a sentence, and keeps what it said was finished.
 
-ISOSCALE_FAULTS: how many (default 12 in Few, 400 in Many). ISOSCALE_SEED: of them.
+ISOSCALE_FAULTS: how many (default 8 in Few, 400 in Many). ISOSCALE_SEED: of them.
 """
 
 import errno
@@ -18,7 +18,7 @@ import unittest
 import harness
 
 LIBRARY = os.environ.get("ISOSCALE_FAILING_CALLS", "")
-RUN = ["run", "--workload", "dp,tp", "--model", "tiny", "--ranks", "2", "--max-time", "0.1s",
+RUN = ["run", "--workload", "dp,tp", "--model", "tiny", "--ranks", "2", "--max-time", "0.05s",
        "--precision", "50%", "--timeout", "5s", "--output", "run.h5", "--fallback-dir", "fallback"]
 POINTS = 2
 RANKS = 2
@@ -77,7 +77,7 @@ class Case(harness.Case):
         done = self.started(rank, ISOSCALE_FAIL=fault)
         self.assertIn(done.returncode, DOCUMENTED, done.stderr)
         if done.returncode != 0:
-            self.assertRegex(done.stderr, "(?m)^isoscale: .{20}")
+            self.assertRegex(done.stderr, "(?m)^isoscale: .{20}|^point .*: failed: .{20}")
         finished = {int(number) - 1 for number in
                     re.findall(r"point (\d+) of \d+: .*stopped by", done.stderr)}
         moved = re.search(r"the run goes on in (\S+),", done.stderr)
@@ -98,7 +98,7 @@ class Case(harness.Case):
 
 class Few(Case):
     def test_faults(self):
-        self.fail_many(12)
+        self.fail_many(8)
 
 
 class Many(Case):

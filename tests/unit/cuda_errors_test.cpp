@@ -100,13 +100,5 @@ TEST(Errors, WhatCannotBeGivenBackIsToldByLibrary) {
   EXPECT_THAT(logged_for<ncclResult_t>(ncclInvalidArgument), HasSubstr("(code 4)"));
 }
 
-/// Else the next call would be blamed for it.
-TEST(Errors, AnErrorThatIsToldIsForgottenByTheRuntime) {
-  const cudaError_t status = cudaSetDevice(-1);
-  ASSERT_NE(status, cudaSuccess);
-  EXPECT_THROW(check(status), CudaError);
-  EXPECT_EQ(cudaPeekAtLastError(), cudaSuccess);
-}
-
 }  // namespace
 }  // namespace isoscale::executor::cuda
