@@ -20,9 +20,9 @@
 namespace isoscale::results {
 namespace {
 
-[[noreturn]] void fail(std::string_view what) {
+[[noreturn]] void fail(std::string_view what, const Descriptor& file, int code) {
   throw base::Error(
-      fmt::format("cannot {} a run file: {}", what, std::generic_category().message(errno)));
+      fmt::format("cannot {} {}: {}", what, name_of(file), std::generic_category().message(code)));
 }
 
 /// What the file has from `at` on, at most `room` bytes; empty at its end.
@@ -30,7 +30,7 @@ std::string_view read_at(const Descriptor& file, std::uint64_t at, std::vector<c
   while (true) {
     const ssize_t got = pread(file.get(), room.data(), room.size(), static_cast<off_t>(at));
     if (got >= 0) return {room.data(), static_cast<std::size_t>(got)};
-    if (errno != EINTR) fail("read");
+    if (errno != EINTR) fail("read", file, errno);
   }
 }
 
@@ -84,7 +84,7 @@ void put_digest(const Descriptor& file) {
     const ssize_t put =
         pwrite(file.get(), block.data() + done, block.size() - done, static_cast<off_t>(done));
     if (put < 0 && errno == EINTR) continue;
-    if (put < 0) fail("write the digest of");
+    if (put < 0) fail("write the digest of", file, errno);
     done += static_cast<std::size_t>(put);
   }
 }

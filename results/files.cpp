@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/log.hpp"
 
 namespace isoscale::results {
 namespace fs = std::filesystem;
@@ -53,17 +54,26 @@ std::string temporary_name() {
                      std::random_device{}(), temporary_suffix);
 }
 
-void sync(const Descriptor& descriptor, const fs::path& path) {
+/// Returns 0 or errno.
+int sync(const Descriptor& descriptor) {
   // EINVAL: the file system has nothing to sync, as some have for directories.
-  if (fsync(descriptor.get()) != 0 && errno != EINVAL) fail("write out", path, errno);
+  return fsync(descriptor.get()) == 0 || errno == EINVAL ? 0 : errno;
 }
 
-void sync_directory(const fs::path& directory) {
+/// Returns 0 or errno.
+int sync_directory(const fs::path& directory) {
   const Descriptor descriptor{open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (descriptor) return sync(descriptor);
   // A directory may be writable and not readable; its names then reach the disk a little later.
-  if (!descriptor && errno == EACCES) return;
-  if (!descriptor) fail("open", directory, errno);
-  sync(descriptor, directory);
+  return errno == EACCES ? 0 : errno;
+}
+
+/// Nothing is to be undone: everybody sees the file.
+void warn_not_synced(const fs::path& path, int code) {
+  base::warn(
+      fmt::format("isoscale: warning: {} is written, but its name may not be on disk yet "
+                  "({}): should the machine stop now, look whether it is there",
+                  path.string(), std::generic_category().message(code)));
 }
 
 /// Renames where nothing has the new name. Returns 0 or errno.
@@ -92,7 +102,7 @@ pid_t owner_of(std::string_view name, std::string_view machine_prefix) {
 struct stat facts_of(const Descriptor& file) {
   struct stat facts {};
   if (fstat(file.get(), &facts) != 0) {
-    throw base::Error("cannot look at the run file: " + std::generic_category().message(errno));
+    fail("look at", name_of(file), errno);
   }
   return facts;
 }
@@ -157,7 +167,7 @@ Descriptor TemporaryFile::publish(const fs::path& final_path, Publish how) {
   // Whoever finds the final name finds it locked. Nobody knows the present one, so none is waiting.
   static_cast<void>(lock(descriptor_));
   if (how == Publish::replace) take_permissions(descriptor_, final_path);
-  sync(descriptor_, path_);
+  if (const int code = sync(descriptor_); code != 0) fail("write out", path_, code);
   const int code = how == Publish::only_new ? rename_to_new(path_, final_path)
                    : std::rename(path_.c_str(), final_path.c_str()) == 0 ? 0
                                                                          : errno;
@@ -169,8 +179,15 @@ Descriptor TemporaryFile::publish(const fs::path& final_path, Publish how) {
   }
   if (code != 0) fail("rename a file to", final_path, code);
   path_.clear();  // nothing to remove any more
-  sync_directory(final_path.parent_path());
+  const int left = sync_directory(final_path.parent_path());
+  if (left != 0) warn_not_synced(final_path, left);
   return std::move(descriptor_);
+}
+
+std::string name_of(const Descriptor& file) {
+  std::error_code error;
+  const fs::path name = fs::read_symlink(fmt::format("/proc/self/fd/{}", file.get()), error);
+  return error ? "a run file" : name.string();
 }
 
 std::uint64_t size_of(const Descriptor& file) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 
 #include "base/handle.hpp"
 
@@ -44,8 +45,8 @@ class TemporaryFile {
   /// Gives the file its final name, all of it on disk before and the name after: whoever looks, and
   /// whenever the machine stops, finds the old content or the new, and the permissions of a
   /// file that is replaced. The descriptor stays valid whatever becomes of the name, and holds the
-  /// file's lock. Throws base::Error, with the old
-  /// content in place.
+  /// file's lock. Throws base::Error, with the old content in place; warns where only the name
+  /// could not be brought to disk.
   [[nodiscard]] Descriptor publish(const std::filesystem::path& final_path, Publish how);
 
  private:
@@ -54,6 +55,9 @@ class TemporaryFile {
 };
 
 [[nodiscard]] std::uint64_t size_of(const Descriptor& file);
+
+/// The file's present name, for a sentence about it.
+[[nodiscard]] std::string name_of(const Descriptor& file);
 
 /// What tells a file from every other one that exists at the same time, whichever names they have.
 struct FileIdentity {

@@ -43,6 +43,9 @@ PropertyId file_access() {
   // The format of 1.8: check-summed metadata, readable everywhere, and no flag in the file that a
   // killed writer could leave behind.
   check(H5Pset_libver_bounds(access.get(), H5F_LIBVER_V18, H5F_LIBVER_LATEST));
+  // A handle that could not be closed must not keep the file open, and what it has not written
+  // back.
+  check(H5Pset_fclose_degree(access.get(), H5F_CLOSE_STRONG));
   return access;
 }
 
@@ -95,6 +98,12 @@ hid_t check(hid_t code, std::source_location where) {
 int check(herr_t code, std::source_location where) {
   if (code < 0) throw Hdf5Error(error_stack(), where);
   return code;
+}
+
+std::size_t size_of_type(hid_t type, std::source_location where) {
+  const std::size_t bytes = H5Tget_size(type);
+  if (bytes == 0) throw Hdf5Error(error_stack(), where);
+  return bytes;
 }
 
 void warn_close_failed() noexcept {

@@ -31,6 +31,10 @@ class Hdf5Error : public base::Error {
 hid_t check(hid_t code, std::source_location where = std::source_location::current());
 int check(herr_t code, std::source_location where = std::source_location::current());
 
+/// Bytes of an element; throws where HDF5 does not tell.
+[[nodiscard]] std::size_t size_of_type(
+    hid_t type, std::source_location where = std::source_location::current());
+
 /// Reports a handle that could not be closed.
 void warn_close_failed() noexcept;
 

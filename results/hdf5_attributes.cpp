@@ -141,7 +141,7 @@ std::string Group::text(const std::string& name) const {
     const std::unique_ptr<char, HeapTextFree> owned{pointer};
     return valid_utf8(owned == nullptr ? "" : owned.get());
   }
-  const std::size_t length = H5Tget_size(attribute.type.get());
+  const std::size_t length = size_of_type(attribute.type.get());
   if (length > max_text || length > H5Aget_storage_size(attribute.id.get())) {
     throw Hdf5Error("attribute '" + name + "' claims more text than there is");
   }

@@ -39,7 +39,7 @@ void check_size(const OpenDataset& dataset, const std::string& name, hsize_t ele
   }
   const hsize_t stored = H5Dget_storage_size(dataset.id.get());
   const hsize_t factor = layout == H5D_CHUNKED ? most_unpacked : 1;
-  const hsize_t claimed = H5Tget_size(dataset.type.get());
+  const hsize_t claimed = size_of_type(dataset.type.get());
   // A claim this small wastes no memory; HDF5 says itself where the file ends before.
   constexpr hsize_t small = hsize_t{64} * 1024;
   const hsize_t width = std::max({claimed, element_size, hsize_t{1}});
@@ -58,8 +58,7 @@ OpenDataset open_dataset(const Group& group, hid_t id, const std::string& name, 
   dataset.type = TypeId{check(H5Dget_type(dataset.id.get()))};
   const SpaceId space{check(H5Dget_space(dataset.id.get()))};
   const int dimensions = check(H5Sget_simple_extent_ndims(space.get()));
-  if (H5Tget_class(dataset.type.get()) != kind || H5Tget_size(dataset.type.get()) == 0 ||
-      static_cast<std::size_t>(dimensions) != rank ||
+  if (H5Tget_class(dataset.type.get()) != kind || static_cast<std::size_t>(dimensions) != rank ||
       H5Sget_simple_extent_type(space.get()) == H5S_NULL) {
     throw Hdf5Error("dataset '" + name + "' has another type or shape than it should");
   }
@@ -81,7 +80,7 @@ std::vector<std::string> texts_in(const Group& group, hid_t id, const std::strin
   if (check(H5Tis_variable_str(dataset.type.get())) > 0) {
     throw Hdf5Error("dataset '" + name + "' has text of variable length where it should be fixed");
   }
-  const std::size_t length = H5Tget_size(dataset.type.get());
+  const std::size_t length = size_of_type(dataset.type.get());
   std::string bytes(length * dataset.elements, '\0');
   if (!bytes.empty()) {
     check(

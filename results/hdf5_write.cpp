@@ -74,13 +74,16 @@ void write_about(hid_t dataset, const About& about) {
   }
 }
 
+/// Writes what HDF5 still holds of it. Where that fails the file would lack it without a word.
+void close(DatasetId dataset) { check(H5Dclose(dataset.release())); }
+
 /// No dimension = one value.
 DatasetId write_raw(hid_t group, const std::string& name, hid_t file_type, hid_t memory_type,
                     std::span<const hsize_t> dims, const void* values, const About& about) {
   const SpaceId space{
       dims.empty() ? check(H5Screate(H5S_SCALAR))
                    : check(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr))};
-  const PropertyId create = storage(dims, H5Tget_size(file_type));
+  const PropertyId create = storage(dims, size_of_type(file_type));
   DatasetId dataset{check(H5Dcreate2(group, name.c_str(), file_type, space.get(), H5P_DEFAULT,
                                      create.get(), H5P_DEFAULT))};
   if (std::find(dims.begin(), dims.end(), 0U) == dims.end()) {
@@ -103,7 +106,7 @@ void write_texts_as(hid_t group, const std::string& name, std::span<const std::s
     clean[index].copy(bytes.data() + index * length, length);
   }
   const TypeId type = text_type(length);
-  write_raw(group, name, type.get(), type.get(), dims, bytes.data(), about);
+  close(write_raw(group, name, type.get(), type.get(), dims, bytes.data(), about));
 }
 
 }  // namespace
@@ -112,14 +115,14 @@ template <Number T>
 void Group::write(const std::string& name, std::span<const T> values, const About& about) {
   const NumberTypes types = types_of(T{});
   const std::array<hsize_t, 1> dims{values.size()};
-  write_raw(id_.get(), name, types.file, types.memory, dims, values.data(), about);
+  close(write_raw(id_.get(), name, types.file, types.memory, dims, values.data(), about));
 }
 
 template <Number T>
 void Group::write_table(const std::string& name, const Table<T>& table, const About& about) {
   const NumberTypes types = types_of(T{});
   const std::array<hsize_t, 2> dims{table.rows, table.columns};
-  write_raw(id_.get(), name, types.file, types.memory, dims, table.values.data(), about);
+  close(write_raw(id_.get(), name, types.file, types.memory, dims, table.values.data(), about));
 }
 
 void Group::write_texts(const std::string& name, std::span<const std::string> texts,
@@ -136,9 +139,10 @@ void Group::write_codes(const std::string& name, std::span<const std::uint8_t> c
                         std::span<const std::string> values, const About& about) {
   const NumberTypes types = types_of(std::uint8_t{});
   const std::array<hsize_t, 1> dims{codes.size()};
-  const DatasetId dataset =
+  DatasetId dataset =
       write_raw(id_.get(), name, types.file, types.memory, dims, codes.data(), about);
   write_attribute(dataset.get(), "values", values);
+  close(std::move(dataset));
 }
 
 template void Group::write(const std::string&, std::span<const double>, const About&);

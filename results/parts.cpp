@@ -10,6 +10,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "results/digest.hpp"
+#include "results/files.hpp"
 #include "results/layout.hpp"
 #include "results/output.hpp"
 #include "results/read_apart.hpp"
@@ -71,7 +72,7 @@ void remove_unnamed_parts(const fs::path& run_file, const std::optional<std::str
 
 fs::path new_part_path(const fs::path& run_file, int index) {
   fs::path path = part_path(run_file, index);
-  for (int number = 2; fs::exists(fs::symlink_status(path)); ++number) {
+  for (int number = 2; identity_of(path); ++number) {
     path = part_path(run_file, index);
     path.replace_filename(fmt::format("{}-{}{}", path.stem().string(), number,  //
                                       path.extension().string()));

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <exception>
+#include <functional>
 #include <system_error>
 
 #include "base/error.hpp"
@@ -85,6 +86,17 @@ std::string read_and_copy(const fs::path& path, Depth depth, const TemporaryFile
                            ended));
 }
 
+/// As base::answer_within(), with the file named where there is no other process.
+base::Answer answer_apart(const fs::path& path, const base::Limits& limits,
+                          const std::function<std::string()>& answer) {
+  try {
+    return base::answer_within(limits, answer);
+  } catch (const base::Error& error) {
+    throw base::Error(fmt::format("{} cannot be read: {}", path.string(), error.what()),
+                      error.where());
+  }
+}
+
 /// What the other process has left.
 RunData read_copy(const fs::path& path, Depth depth, const TemporaryFile& copy) {
   try {
@@ -111,7 +123,7 @@ RunData read_apart(const fs::path& path, Depth depth) {
   constexpr mode_t own = 0600;
   static_cast<void>(fchmod(copy.descriptor().get(), own));
   const base::Answer answer =
-      base::answer_within(limits_for(path), [&] { return read_and_copy(path, depth, copy); });
+      answer_apart(path, limits_for(path), [&] { return read_and_copy(path, depth, copy); });
   if (!answer.text || answer.text->empty()) {
     refuse_after(path, answer.text ? "silence" : answer.ended);
   }

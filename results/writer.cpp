@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -26,28 +27,43 @@ namespace {
 /// Bytes that a reference to a part, or a run's end, needs at most; warnings by a generous guess.
 constexpr std::uint64_t room_for_reference = std::uint64_t{64} * 1024;
 
+/// HDF5 does not always say which file it could not read or write.
+template <class Work>
+void naming(std::string_view what, const fs::path& path, Work&& work) {
+  try {
+    work();
+  } catch (const hdf5::Hdf5Error& error) {
+    throw base::Error(fmt::format("cannot {} {}: {}", what, path.string(), error.what()),
+                      error.where());
+  }
+}
+
 /// Opens a temporary file that holds a whole run file, applies `change` to its root, closes it. Its
 /// digest is that of the old content until it is put anew.
 template <class Change>
 void change_file(const TemporaryFile& file, Change&& change) {
-  hdf5::File open = hdf5::File::open_to_change(file.path());
-  {
-    hdf5::Group root = open.root();
-    change(root);
-  }
-  open.close();
+  naming("write", file.path(), [&] {
+    hdf5::File open = hdf5::File::open_to_change(file.path());
+    {
+      hdf5::Group root = open.root();
+      change(root);
+    }
+    open.close();
+  });
 }
 
 /// Writes a new file into a temporary one: its marks, then what `fill` adds.
 template <class Fill>
 void create_file(const TemporaryFile& file, std::string_view format, Fill&& fill) {
-  hdf5::File created = hdf5::File::create(file.path());
-  {
-    hdf5::Group root = created.root();
-    put_marks(root, format);
-    fill(root);
-  }
-  created.close();
+  naming("write", file.path(), [&] {
+    hdf5::File created = hdf5::File::create(file.path());
+    {
+      hdf5::Group root = created.root();
+      put_marks(root, format);
+      fill(root);
+    }
+    created.close();
+  });
 }
 
 /// The run file that an earlier launch published, this process its only writer from now on.
@@ -72,8 +88,8 @@ void require_undamaged(const fs::path& path, const Descriptor& file) {
       path.string()));
 }
 
-/// What another launch did with the file after it was read and before it was locked.
-void require_unchanged(const fs::path& path, const hdf5::Group& root, const RunData& read) {
+/// Whether a file that another launch may have written is still what was read of it.
+bool is_unchanged(const hdf5::Group& root, const RunData& read) {
   const hdf5::Group points = root.open_group("points");
   const auto is_there = [&](const PointData& point) {
     const std::string name = point_group_name(point.index);
@@ -81,10 +97,18 @@ void require_unchanged(const fs::path& path, const hdf5::Group& root, const RunD
     const hdf5::Group group = points.open_group(name);
     return !group.has_attribute("status") || group.text("status") == results::name(point.status);
   };
-  if (root.text("id") == read.id && root.text("ended") == read.ended &&
-      points.names().size() == read.points.size() && std::ranges::all_of(read.points, is_there)) {
-    return;
-  }
+  return root.text("id") == read.id && root.text("ended") == read.ended &&
+         points.names().size() == read.points.size() && std::ranges::all_of(read.points, is_there);
+}
+
+/// What another launch did with the file after it was read and before it was locked.
+void require_unchanged(const fs::path& path, const RunData& read) {
+  bool is_same = false;
+  naming("read", path, [&] {
+    const hdf5::File file = hdf5::File::open_to_read(path);
+    is_same = is_unchanged(file.root(), read);
+  });
+  if (is_same) return;
   throw base::UsageError(fmt::format(
       "{} has been changed by another launch since it was read; resume it again", path.string()));
 }
@@ -127,7 +151,7 @@ RunWriter::RunWriter(Existing, const fs::path& path, RunData earlier, const std:
       published_(open_published(path_)),
       owned_(identity_of(published_)) {
   require_undamaged(path_, published_);
-  require_unchanged(path_, hdf5::File::open_to_read(path_).root(), header_);
+  require_unchanged(path_, header_);
   std::vector<int> removed;
   for (const PointData& point : header_.points) {
     if (again.contains(point.index)) {

@@ -8,6 +8,7 @@
 
 #include "comm/blocks.hpp"
 #include "comm/calling.hpp"
+#include "comm/check.hpp"
 #include "comm/world.hpp"
 
 namespace isoscale::comm {
@@ -22,10 +23,10 @@ double all_reduce(MPI_Comm communicator, double value, MPI_Op operation) {
 
 void CommunicatorTraits::free(type communicator) noexcept {
   int finalized = 0;
-  MPI_Finalized(&finalized);
+  warn_unless_ok(MPI_Finalized(&finalized));
   // Freeing is collective. With an exception in flight peers may be elsewhere: leave it be.
   if (finalized != 0 || std::uncaught_exceptions() > 0) return;
-  MPI_Comm_free(&communicator);
+  warn_unless_ok(MPI_Comm_free(&communicator));
 }
 
 Communicator::Communicator(MPI_Comm owned, std::shared_ptr<CallCount> calls)

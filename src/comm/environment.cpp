@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "comm/check.hpp"
 #include "comm/world.hpp"
 
 namespace isoscale::comm {
@@ -30,7 +31,7 @@ Environment::Environment(int* argc, char*** argv) {
 }
 
 Environment::~Environment() {
-  if (std::uncaught_exceptions() == 0) MPI_Finalize();
+  if (std::uncaught_exceptions() == 0) warn_unless_ok(MPI_Finalize());
 }
 
 void Environment::abort_job(int exit_code) noexcept {

@@ -37,7 +37,8 @@ struct Settings {
   int fastest_algorithm = 1;             ///< of the three that cuBLASLt offers
   int broken_algorithm = -1;             ///< one that is offered, but refuses to run
   MPI_Comm nccl_world = MPI_COMM_WORLD;  ///< the ranks that make a communicator by unique id
-  std::string failing_communicator;      ///< by name: does nothing more, and tells ncclRemoteError
+  std::string failing_communicator;      ///< by name: does nothing more, and tells failing_result
+  ncclResult_t failing_result = ncclRemoteError;
   std::uint64_t failing_after = 0;       ///< kernels that it does first
   std::string endless_communicator;      ///< by name: its creation never ends
   std::string refused_algorithm;         ///< communicators made under an NCCL_ALGO with this text

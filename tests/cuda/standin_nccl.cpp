@@ -197,7 +197,7 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* state)
     --ring.looks_until_ready;
     *state = ncclInProgress;
   } else if (ring.is_stuck(ring.finished)) {
-    *state = ncclRemoteError;
+    *state = machine().settings.failing_result;
   }
   return ncclSuccess;
 }

@@ -12,14 +12,15 @@ namespace isoscale::executor::cuda {
 void check(cudaError_t status, std::source_location where) {
   if (status == cudaSuccess) return;
   static_cast<void>(cudaGetLastError());
-  throw CudaError(
-      fmt::format("CUDA: {} ({})", cudaGetErrorString(status), cudaGetErrorName(status)), where);
+  throw CudaError(fmt::format("CUDA: {} ({}, code {})", cudaGetErrorString(status),
+                              cudaGetErrorName(status), static_cast<int>(status)),
+                  where);
 }
 
 void check(cublasStatus_t status, std::source_location where) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw CublasError(fmt::format("cuBLAS: {} ({})", cublasLtGetStatusString(status),
-                                cublasLtGetStatusName(status)),
+  throw CublasError(fmt::format("cuBLAS: {} ({}, code {})", cublasLtGetStatusString(status),
+                                cublasLtGetStatusName(status), static_cast<int>(status)),
                     where);
 }
 
@@ -32,7 +33,8 @@ void check(ncclResult_t result, std::source_location where) {
   const char* const last = ncclGetLastError(nullptr);
   const std::string_view detail = last == nullptr ? "" : last;
   const std::string text =
-      fmt::format("NCCL: {}{}{}", ncclGetErrorString(result), detail.empty() ? "" : ": ", detail);
+      fmt::format("NCCL: {} (code {}){}{}", ncclGetErrorString(result), static_cast<int>(result),
+                  detail.empty() ? "" : ": ", detail);
   if (is_refusal(result)) throw NcclRefusal(text, where);
   throw NcclError(text, where);
 }

@@ -9,13 +9,29 @@
 
 namespace isoscale::executor::cuda {
 
-void log_release(const char* what, int status) noexcept {
-  if (status == 0 || status == static_cast<int>(cudaErrorCudartUnloading)) return;
+namespace {
+
+/// As check() would say it.
+template <class Status>
+void log_failure(const char* what, Status status) noexcept {
   try {
-    base::warn(fmt::format("giving back {} failed with status {}", what, status));
-  } catch (...) {  // out of memory: nobody can be told
+    check(status);
+  } catch (const base::Error& error) {
+    try {
+      base::warn(fmt::format("isoscale: warning: giving back {} failed: {}", what, error.what()));
+    } catch (...) {  // out of memory: nobody can be told
+    }
+  } catch (...) {  // as well
   }
 }
+
+}  // namespace
+
+void log_release(const char* what, cudaError_t status) noexcept {
+  if (status != cudaErrorCudartUnloading) log_failure(what, status);
+}
+void log_release(const char* what, cublasStatus_t status) noexcept { log_failure(what, status); }
+void log_release(const char* what, ncclResult_t result) noexcept { log_failure(what, result); }
 
 Stream make_stream(Priority priority) {
   int least = 0, greatest = 0;

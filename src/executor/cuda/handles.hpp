@@ -4,6 +4,7 @@
 
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
+#include <nccl.h>
 
 #include <cstdint>
 #include <source_location>
@@ -13,8 +14,11 @@
 /// Owners of what the CUDA libraries give out.
 namespace isoscale::executor::cuda {
 
-/// `release` returns a status whose zero is success; a failure is logged.
-void log_release(const char* what, int status) noexcept;
+/// For what gives something back: a failure is logged. CUDA gives nothing back any more when the
+/// process ends; NCCL may go on in the background.
+void log_release(const char* what, cudaError_t status) noexcept;
+void log_release(const char* what, cublasStatus_t status) noexcept;
+void log_release(const char* what, ncclResult_t result) noexcept;
 
 template <class Pointer, auto release>
 struct ReleasedBy {
@@ -22,7 +26,7 @@ struct ReleasedBy {
   static type null() { return nullptr; }
   static void free(type handle) noexcept {
     const char* const what = std::source_location::current().function_name();
-    log_release(what, static_cast<int>(release(handle)));
+    log_release(what, release(handle));
   }
 };
 

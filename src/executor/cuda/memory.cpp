@@ -130,7 +130,7 @@ void Arenas::abandon() noexcept {
 void Arenas::FreeTraits::free(type pointer) noexcept { std::free(pointer); }
 
 void Arenas::NcclTraits::free(type memory) noexcept {
-  log_release("memory of NCCL", static_cast<int>(give_memory_back(memory)));
+  log_release("memory of NCCL", give_memory_back(memory));
 }
 
 namespace {

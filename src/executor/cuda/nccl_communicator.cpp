@@ -125,7 +125,7 @@ void NcclCommunicator::abort() noexcept { handle_.reset(); }
 NcclGroup::NcclGroup() { check(ncclGroupStart()); }
 
 NcclGroup::~NcclGroup() {
-  if (state_ == State::open) log_release("a group", static_cast<int>(ncclGroupEnd()));
+  if (state_ == State::open) log_release("a group", ncclGroupEnd());
 }
 
 void NcclGroup::end() {
@@ -143,7 +143,7 @@ std::optional<units::Seconds> NcclGroup::end_estimated() {
 
 void NcclCommunicator::AbortTraits::free(type communicator) noexcept {
   // Destroying may wait for peers that will never answer; aborting does not.
-  log_release("a communicator", static_cast<int>(ncclCommAbort(communicator)));
+  log_release("a communicator", ncclCommAbort(communicator));
 }
 
 }  // namespace isoscale::executor::cuda

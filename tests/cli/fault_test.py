@@ -1,0 +1,110 @@
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+"""Whole runs in which one call of MPI, HDF5 or files fails on one rank (tests/fault): each ends by
+itself, with a documented exit code and a sentence, and keeps what it said was finished.
+
+ISOSCALE_FAULTS: how many (default 8 in Few, 400 in Many). ISOSCALE_SEED: of them.
+"""
+
+import errno
+import json
+import os
+import random
+import re
+import subprocess
+import time
+import unittest
+
+import harness
+
+LIBRARY = os.environ.get("ISOSCALE_FAILING_CALLS", "")
+RUN = ["run", "--workload", "dp,tp", "--model", "tiny", "--ranks", "2", "--max-time", "0.05s",
+       "--precision", "50%", "--timeout", "5s", "--output", "run.h5", "--fallback-dir", "fallback"]
+POINTS = 2
+RANKS = 2
+ERRORS = [errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EROFS, errno.EACCES]
+# 0: the fault was of no weight; 134 and the like, a crash, are none of them.
+DOCUMENTED = {0, 1, 2, 4}
+
+
+@unittest.skipUnless(LIBRARY, "a build with sanitizers has nothing to preload")
+class Case(harness.Case):
+    def fail_many(self, default):
+        seed = int(os.environ.get("ISOSCALE_SEED", time.time_ns() % 1_000_000))
+        count = int(os.environ.get("ISOSCALE_FAULTS", default))
+        print(f"seed {seed}, {count} faults", flush=True)
+        draw = random.Random(seed)
+        known = [self.calls_of(rank) for rank in range(RANKS)]
+        ends = {}
+        for _ in range(count):
+            rank = draw.randrange(RANKS)
+            call = draw.choice(sorted(known[rank]))
+            fault = f"{call},{draw.randint(1, known[rank][call])},{draw.choice(ERRORS)}"
+            with self.subTest(rank=rank, fault=fault):
+                code = self.end_with(rank, fault)
+                ends[code] = ends.get(code, 0) + 1
+            self.clear()
+        print("exit codes:", ends)
+
+    def clear(self):
+        for folder in (self.dir, self.path("fallback")):
+            for name in os.listdir(folder):
+                if os.path.isfile(os.path.join(folder, name)):
+                    os.remove(os.path.join(folder, name))
+
+    def started(self, rank, **variables):
+        os.makedirs(self.path("fallback"), exist_ok=True)
+        told = {"LD_PRELOAD": LIBRARY, "ISOSCALE_FAIL_RANK": str(rank),
+                "ISOSCALE_FAIL_COUNTS": self.path("counts"), **variables}
+        # The launcher itself is left alone.
+        command = [*harness.MPIEXEC, str(RANKS), "env",
+                   *(f"{name}={value}" for name, value in told.items()), harness.PROGRAM, *RUN]
+        return subprocess.run(command, cwd=self.dir, env=harness.clean_environment(),
+                              capture_output=True, text=True, timeout=90 * harness.PATIENCE,
+                              check=False)
+
+    def calls_of(self, rank):
+        """How often a rank calls what, in a run in which nothing fails."""
+        done = self.started(rank)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(self.path("counts"), encoding="utf-8") as file:
+            calls = dict(line.split() for line in file)
+        self.clear()
+        return {call: int(times) for call, times in calls.items() if call != "failed"}
+
+    def end_with(self, rank, fault):
+        """The exit code of a run with this fault, after a look at what it left."""
+        done = self.started(rank, ISOSCALE_FAIL=fault)
+        self.assertIn(done.returncode, DOCUMENTED, done.stderr)
+        if done.returncode != 0:
+            self.assertRegex(done.stderr, "(?m)^isoscale: .{20}|^point .*: failed: .{20}")
+        finished = {int(number) - 1 for number in
+                    re.findall(r"point (\d+) of \d+: .*stopped by", done.stderr)}
+        moved = re.search(r"the run goes on in (\S+),", done.stderr)
+        kept = self.points_of(moved[1] if moved else "run.h5")
+        self.assertLessEqual(finished, kept, done.stderr)
+        if done.returncode == 0:
+            self.assertEqual(kept, set(range(POINTS)), done.stderr)
+        return done.returncode
+
+    def points_of(self, name):
+        """Indices of the points that are ok."""
+        if not os.path.exists(self.path(name)):
+            return set()
+        done = self.run_ok("report", name, "--format", "json")
+        [run] = json.loads(done.stdout)["runs"]
+        return {point["index"] for point in run["points"] if point["status"] == "ok"}
+
+
+class Few(Case):
+    def test_faults(self):
+        self.fail_many(8)
+
+
+class Many(Case):
+    def test_faults(self):
+        self.fail_many(400)
+
+
+if __name__ == "__main__":
+    unittest.main()

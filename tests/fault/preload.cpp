@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// What tells the seam what to do where it is preloaded into the whole program:
+//   ISOSCALE_FAIL=call,nth,errno[,ever]  this call fails, in the process of rank ISOSCALE_FAIL_RANK
+//                                        (0), which says so in a line on standard error at its end
+//   ISOSCALE_FAIL_COUNTS=FILE            where that process says at its end what it called how
+//   often
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string_view>
+
+#include "tests/fault/failing_calls.hpp"
+
+namespace isoscale::fault {
+namespace {
+
+std::string variable(const char* name, std::string otherwise) {
+  const char* const value = std::getenv(name);
+  return value != nullptr ? value : std::move(otherwise);
+}
+
+/// As Open MPI, MPICH and Slurm tell it; 0 for a rank alone.
+std::string own_rank() {
+  return variable("OMPI_COMM_WORLD_RANK", variable("PMI_RANK", variable("SLURM_PROCID", "0")));
+}
+
+Failing asked_for(std::istringstream text) {
+  Failing failing;
+  std::string nth, error, times;
+  std::getline(text, failing.call, ',');
+  std::getline(text, nth, ',');
+  std::getline(text, error, ',');
+  std::getline(text, times, ',');
+  failing.nth = std::atoi(nth.c_str());
+  failing.error = std::atoi(error.c_str());
+  if (times == "ever") failing.times = Times::ever;
+  return failing;
+}
+
+/// From the program's start to its end.
+class Preloaded {
+ public:
+  Preloaded() {
+    if (own_rank() != variable("ISOSCALE_FAIL_RANK", "0")) return;
+    counts_ = variable("ISOSCALE_FAIL_COUNTS", "");
+    const std::string asked = variable("ISOSCALE_FAIL", "");
+    if (!asked.empty()) {
+      fail(asked_for(std::istringstream{asked}));
+    } else if (!counts_.empty()) {
+      count();
+    }
+  }
+  ~Preloaded() {
+    stop();
+    if (counts_.empty()) return;
+    std::ofstream file{counts_};
+    for (const auto& [call, times] : calls()) file << call << ' ' << times << '\n';
+    file << "failed " << failed() << '\n';
+  }
+  Preloaded(const Preloaded&) = delete;
+  Preloaded& operator=(const Preloaded&) = delete;
+
+ private:
+  std::string counts_;
+};
+
+const Preloaded preloaded;
+
+}  // namespace
+}  // namespace isoscale::fault
