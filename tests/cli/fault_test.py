@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
-"""Whole runs in which one call of MPI, HDF5 or files fails on one rank (tests/fault): each ends by
-itself, with a documented exit code and a sentence, and keeps what it said was finished.
+"""Whole runs in which one call of MPI, HDF5 or files fails on one rank, or one allocation of memory
+(tests/fault): each ends by itself, with a documented exit code and a sentence, and keeps what it said
+was finished.
 
 ISOSCALE_FAULTS: how many (default 8 in Few, 400 in Many). ISOSCALE_SEED: of them.
 """
@@ -29,7 +30,7 @@ DOCUMENTED = {0, 1, 2, 4}
 
 @unittest.skipUnless(LIBRARY, "a build with sanitizers has nothing to preload")
 class Case(harness.Case):
-    def fail_many(self, default):
+    def fail_many(self, default, only=None):
         seed = int(os.environ.get("ISOSCALE_SEED", time.time_ns() % 1_000_000))
         count = int(os.environ.get("ISOSCALE_FAULTS", default))
         print(f"seed {seed}, {count} faults", flush=True)
@@ -38,7 +39,7 @@ class Case(harness.Case):
         ends = {}
         for _ in range(count):
             rank = draw.randrange(RANKS)
-            call = draw.choice(sorted(known[rank]))
+            call = only or draw.choice(sorted(known[rank]))
             fault = f"{call},{draw.randint(1, known[rank][call])},{draw.choice(ERRORS)}"
             with self.subTest(rank=rank, fault=fault):
                 code = self.end_with(rank, fault)
@@ -100,10 +101,16 @@ class Few(Case):
     def test_faults(self):
         self.fail_many(8)
 
+    def test_out_of_memory(self):
+        self.fail_many(6, only="operator_new")
+
 
 class Many(Case):
     def test_faults(self):
         self.fail_many(400)
+
+    def test_out_of_memory(self):
+        self.fail_many(400, only="operator_new")
 
 
 if __name__ == "__main__":
