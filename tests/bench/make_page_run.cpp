@@ -3,9 +3,11 @@
 
 // Writes a run file for looking at pages: ten curves up to 64 ranks on nodes of eight GPUs with
 // traces and samples of devices, micro-benchmarks, a rank that gets too hot, a slow link, a warning
-// of preflight. All of it is simulated. Usage: make_page_run FILE [RANKS] [SEED]
+// of preflight. All of it is simulated. Usage: make_page_run FILE [RANKS] [SEED] [EVERY]
+// EVERY = 4: only each fourth curve, for a page that is drawn fast.
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -254,15 +256,16 @@ results::PointData memory(int index, int ranks) {
   return point;
 }
 
-void write(const char* file, int ranks, std::uint64_t seed) {
+void write(const char* file, int ranks, std::uint64_t seed, std::size_t every) {
   std::mt19937_64 random{seed};
   results::RunData run = header(ranks, seed);
   run.preflight = preflight();
   results::RunWriter writer{file, run, config::IfExists::overwrite};
   int index = 0;
-  for (const Wanted& wanted : curves()) {
+  const std::vector<Wanted> wanted = curves();
+  for (std::size_t curve = 0; curve < wanted.size(); curve += every) {
     for (int count = 1; count <= ranks; count *= 2) {
-      writer.commit(measured(index++, wanted, count, random));
+      writer.commit(measured(index++, wanted[curve], count, random));
     }
   }
   for (int count = 2; count <= ranks; count *= 4) writer.commit(collectives(index++, count));
@@ -279,12 +282,13 @@ void write(const char* file, int ranks, std::uint64_t seed) {
 
 int main(int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') {
-    std::fputs("usage: make_page_run FILE [RANKS] [SEED]\n", stderr);
+    std::fputs("usage: make_page_run FILE [RANKS] [SEED] [EVERY]\n", stderr);
     return 2;
   }
   try {
     isoscale::write(argv[1], isoscale::bench::argument(argc, argv, 2, 64),
-                    static_cast<std::uint64_t>(isoscale::bench::argument(argc, argv, 3, 1)));
+                    static_cast<std::uint64_t>(isoscale::bench::argument(argc, argv, 3, 1)),
+                    static_cast<std::size_t>(isoscale::bench::argument(argc, argv, 4, 1)));
   } catch (const std::exception& error) {
     std::fprintf(stderr, "make_page_run: %s\n", error.what());
     return 1;

@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { checkerOf, registry } from "./charts.mjs";
-import { close, drawAll, kindOf, named, open, optionOf, rawOf, reportOf } from "./pages.mjs";
+import { close, drawAll, kindOf, named, open, optionOf, rawOf, reportOf, shared } from "./pages.mjs";
 
 after(close);
 
@@ -12,7 +12,7 @@ const seen = new Set();
 
 for (const name of named("sample", "run", "launches", "index", "rich", "compare", "predict")) {
   test(`charts of ${name} show the file's numbers`, async (context) => {
-    const { page, close: leave } = await open(name);
+    const { page } = await shared(name);
     const ids = await drawAll(page);
     const from = {
       name,
@@ -27,7 +27,6 @@ for (const name of named("sample", "run", "launches", "index", "rich", "compare"
         seen.add(id);
       });
     }
-    await leave();
   });
 }
 
@@ -51,7 +50,7 @@ test("a checker sees a number that is not the file's", async () => {
 
 for (const name of named("sample", "run", "launches", "index", "rich", "compare", "predict")) {
   test(`tables of ${name} have the numbers of their charts`, async () => {
-    const { page, close: leave } = await open(name);
+    const { page } = await shared(name);
     const tables = await page.evaluate(() => Object.entries(window.isoscale.charts).map(([id, made]) => ({
       id, columns: made.spec.table?.columns?.length ?? 0, rows: made.spec.table?.rows ?? null,
     })));
@@ -59,6 +58,5 @@ for (const name of named("sample", "run", "launches", "index", "rich", "compare"
       assert.ok(columns > 0 && Array.isArray(rows) && rows.length > 0, `${id} has no table`);
       for (const row of rows) assert.equal(row.length, columns, `${id}: cells of a row`);
     }
-    await leave();
   });
 }

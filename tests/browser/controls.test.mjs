@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, test } from "node:test";
 import { checkerOf } from "./charts.mjs";
-import { close, drawAll, named, open, optionOf, rawOf, reportOf } from "./pages.mjs";
+import { close, drawAll, named, open, optionOf, rawOf, reportOf, shared } from "./pages.mjs";
 
 after(close);
 
@@ -23,7 +23,7 @@ const shown = (page, id) => page.evaluate((of) => {
 
 for (const name of pages) {
   test(`legends of ${name} hide and show series`, async () => {
-    const { page, close: leave } = await open(name);
+    const { page } = await shared(name);
     let tried = 0;
     for (const id of await drawAll(page)) {
       const button = figure(page, id).locator(".legend button").first();
@@ -40,11 +40,10 @@ for (const name of pages) {
       assert.deepEqual(await shown(page, id), before, id);
     }
     assert.ok(name === "sample" || tried > 0, "no chart has a legend");
-    await leave();
   });
 
   test(`switches of ${name} keep to the numbers`, async () => {
-    const { page, said, close: leave } = await open(name);
+    const { page, said } = await shared(name);
     const from = {
       name, report: reportOf(name), raw: rawOf(name),
       details: await page.evaluate(() => window.isoscale.data.details ?? []),
@@ -66,7 +65,6 @@ for (const name of pages) {
     }
     assert.ok(name === "sample" || tried > 0, "no chart has a switch");
     assert.deepEqual(said, []);
-    await leave();
   });
 }
 
@@ -89,17 +87,18 @@ test("log and linear change the axes' types", async () => {
   await leave();
 });
 
-const zoomOf = async (page, id) => {
-  const { dataZoom } = await optionOf(page, id);
+// Without the series, which are long, and are asked for often.
+const zoomOf = (page, id) => page.evaluate((of) => {
+  const { dataZoom } = window.isoscale.charts[of].instance.getOption();
   return dataZoom?.length ? [dataZoom[0].start, dataZoom[0].end] : null;
-};
+}, id);
 
 const close2 = (actual, wanted, what) =>
   actual.forEach((at, i) => assert.ok(Math.abs(at - wanted[i]) < 0.01, `${what}: ${actual}, wanted ${wanted}`));
 
 for (const name of pages) {
   test(`charts of ${name} zoom by key and wheel`, async () => {
-    const { page, close: leave } = await open(name);
+    const { page } = await shared(name);
     let tried = 0;
     for (const id of await drawAll(page)) {
       const before = await zoomOf(page, id);
@@ -135,11 +134,10 @@ for (const name of pages) {
       close2(await zoomOf(page, id), [0, 100], `${id} after the wheel`);
     }
     assert.ok(name === "sample" || tried > 0, "no chart zooms");
-    await leave();
   });
 
   test(`charts of ${name} are saved as SVG and PNG`, async () => {
-    const { page, said, close: leave } = await open(name);
+    const { page, said } = await shared(name);
     const saved = async (id, format) => {
       // Of many downloads in a row a busy browser drops one now and then: that one is asked for again.
       const ask = async (tries) => {
@@ -172,6 +170,5 @@ for (const name of pages) {
       assert.ok(png.length > 5000, `${id}: ${png.length} B`);
     }
     assert.deepEqual(said, []);
-    await leave();
   });
 }

@@ -1,12 +1,14 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
-"""make_pages.py FOLDER: run files of all kinds, and of each the page and the JSON report.
+"""make_pages.py FOLDER [--large]: run files of all kinds, and of each the page and the JSON report.
 
 FOLDER/NAME.html, NAME.json and NAME.raw.json (what dump_run.py reads of the files), and pages.json,
-which lists them by kind. Environment: ISOSCALE, ISOSCALE_SAMPLE = make_sample_run, ISOSCALE_RICH =
-make_page_run or empty, ISOSCALE_MPIEXEC = mpiexec with its flags up to the rank count.
+which lists them by kind; --large: with a rich run as large as pages get. Environment: ISOSCALE,
+ISOSCALE_SAMPLE = make_sample_run, ISOSCALE_RICH = make_page_run or empty, ISOSCALE_MPIEXEC = mpiexec
+with its flags up to the rank count.
 """
 
+import concurrent.futures
 import json
 import os
 import re
@@ -24,8 +26,11 @@ PROGRAM = os.environ["ISOSCALE"]
 MPIEXEC = shlex.split(os.environ["ISOSCALE_MPIEXEC"])
 SHEET = os.path.join(HERE, "..", "..", "analysis", "systems", "a100-hdr.toml")
 #: Each in a second or two: what is tested is what the page makes of the numbers.
-SHORT = ["--max-time", "0.8s", "--quiet"]
+SHORT = ["--max-time", "0.4s", "--quiet"]
 LITTLE = ["--set", "batch=8"]
+#: Ranks, seed and curves of the rich run: links of every kind, and the rank that gets hot (21); more
+#: makes a page that is slow to draw. LARGE: all of its curves, on 64 ranks.
+FEW, LARGE = ["32", "1", "4"], []
 
 
 class Pages:
@@ -74,18 +79,39 @@ class Pages:
                 out.write(self.call(PROGRAM, "predict", *arguments, "--format", "json"))
         self.listed.append({"name": name, "kind": kind})
 
-    def predictions(self):
-        """Of a run, of a data sheet, of a search, and of data sheets with hostile names."""
+    def hostile(self, source, every):
+        """Of a run that is there already; `every`: see write_all."""
+        made = hostile_run.write_all(self.path(f"{source}.h5"), self.path(f"of_{source}"), every)
+        for file in made:
+            name = f"{source}-{os.path.splitext(os.path.basename(file))[0]}"
+            self.report(name, "hostile", os.path.relpath(file, self.folder))
+
+    def measured(self):
+        """What this machine is measured for, and predictions of it."""
+        # Four ranks, which share cores where there are fewer.
+        self.measure("run.h5", 4, "--workload", "dp,pp,collectives,gemm,memory", "--ranks", "1,2,4", *LITTLE,
+                     "--set", "sizes=8KiB..2MiB*16", "--set", "largest=256", "--set", "cache=warm", "--set", "rotate=1MiB")
+        self.report("run", "run", "run.h5")
+        self.hostile("run", 2)  # it has curves
+        for launch in ("launch_a", "launch_b", "launch_c"):
+            self.measure(f"{launch}.h5", 2, "--workload", "dp", "--ranks", "1,2", *LITTLE)
+        self.report("launches", "launches", "launch_a.h5", "launch_b.h5", "launch_c.h5")
+        self.index("index", "launch_a.h5", "launch_b.h5", "launch_c.h5", "sample.h5")
+        self.compare("compare", "launch_a.h5,launch_b.h5", "launch_c.h5")
         self.measure("calibrated.h5", 2, "--device", "host", "--workload", "dp,calibrate", "--model", "tiny",
-                     "--ranks", "1,2", *LITTLE)
+                     "--ranks", "1,2", *LITTLE, "--set", "sizes=8..4MiB*8", "--set", "rotate=1MiB",
+                     "--set", "shapes=64x64x64,256x256x256")
         self.predict("predict_far", "predict", "calibrated.h5", "--ranks", "64,128",
                      "--nodes-of", "128", "--set", "batch=1024")
         self.predict("predict_measured", "predict", "calibrated.h5", "--ranks", "2,4,8",
                      "--nodes-of", "8", "--set", "latency=0.5x")
-        asked = ["--model", "gpt-1.3b", "--set", "batch=2048"]
-        self.predict("predict_sheet", "predict", SHEET, *asked, "--ranks", "8,64,512",
+
+    def of_sheets(self):
+        """Predictions of a data sheet, of a search, and of data sheets with hostile names."""
+        asked = ["--model", "gpt-1.3b", "--set", "batch=256"]
+        self.predict("predict_sheet", "predict", SHEET, *asked, "--ranks", "8,32,128",
                      "--set", "link.inter=4x", "--set", "gemm=2x,memory=2x")
-        self.predict("predict_best", "predict", SHEET, *asked, "--ranks", "64", "--best")
+        self.predict("predict_best", "predict", SHEET, *asked, "--ranks", "16", "--best")
         with open(SHEET, encoding="utf-8") as file:
             sheet = file.read()
         several = 3  # texts of a name
@@ -96,48 +122,37 @@ class Pages:
             with open(self.path(f"sheet-{first:02}.toml"), "w", encoding="utf-8") as file:
                 file.write(re.sub(r"^name = .*$", lambda _: f"name = {quoted}", sheet, count=1, flags=re.MULTILINE))
             self.predict(f"predict-hostile-{first:02}", "hostile", f"sheet-{first:02}.toml", *asked,
-                         "--ranks", "8,64", "--set", "gemm=2x")
+                         "--ranks", "8,16", "--set", "gemm=2x")
+
+    def made(self, rich):
+        """What takes no launcher: runs that were simulated, and data sheets."""
+        self.of_sheets()
+        self.hostile("sample", 1)  # it has every field
+        if not os.environ.get("ISOSCALE_RICH"):
+            return
+        self.call(os.environ["ISOSCALE_RICH"], "rich.h5", *rich)
+        self.report("rich", "rich", "rich.h5")
+        sides = []
+        for side in range(2):
+            launches = [f"side_{side}_{launch}.h5" for launch in range(3)]
+            for launch, file in enumerate(launches):
+                self.call(os.environ["ISOSCALE_RICH"], file, "8", str(1 + 3 * side + launch), "4")
+            sides.append(",".join(launches))
+        self.compare("compare_rich", *sides)
 
 
-def main(folder):
+def main(folder, rich):
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     pages = Pages(folder)
     pages.call(os.environ["ISOSCALE_SAMPLE"], "sample.h5")
     pages.report("sample", "sample", "sample.h5")
-
-    # Four ranks, which share cores where there are fewer.
-    pages.measure("run.h5", 4, "--workload", "dp,pp,collectives,gemm,memory", "--ranks", "1,2,4", *LITTLE,
-                  "--set", "sizes=8KiB..2MiB*16", "--set", "largest=256", "--set", "cache=warm")
-    pages.report("run", "run", "run.h5")
-    for launch in ("launch_a", "launch_b", "launch_c"):
-        pages.measure(f"{launch}.h5", 2, "--workload", "dp", "--ranks", "1,2", *LITTLE)
-    pages.report("launches", "launches", "launch_a.h5", "launch_b.h5", "launch_c.h5")
-
-    pages.index("index", "launch_a.h5", "launch_b.h5", "launch_c.h5", "sample.h5")
-
-    pages.compare("compare", "launch_a.h5,launch_b.h5", "launch_c.h5")
-    pages.predictions()
-    if os.environ.get("ISOSCALE_RICH"):
-        pages.call(os.environ["ISOSCALE_RICH"], "rich.h5")
-        pages.report("rich", "rich", "rich.h5")
-        sides = []
-        for side in range(2):
-            launches = [f"side_{side}_{launch}.h5" for launch in range(3)]
-            for launch, file in enumerate(launches):
-                pages.call(os.environ["ISOSCALE_RICH"], file, "8", str(1 + 3 * side + launch))
-            sides.append(",".join(launches))
-        pages.compare("compare_rich", *sides)
-
-    # One has every field, the other has curves.
-    for source, every in (("sample", 1), ("run", 2)):
-        made = hostile_run.write_all(pages.path(f"{source}.h5"), pages.path(f"of_{source}"), every)
-        for file in made:
-            name = f"{source}-{os.path.splitext(os.path.basename(file))[0]}"
-            pages.report(name, "hostile", os.path.relpath(file, folder))
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        for done in [pool.submit(pages.measured), pool.submit(pages.made, rich)]:
+            done.result()
     with open(pages.path("pages.json"), "w", encoding="ascii") as out:
-        json.dump(pages.listed, out)
+        json.dump(sorted(pages.listed, key=lambda page: page["name"]), out)
 
 
 if __name__ == "__main__":
-    main(os.path.abspath(sys.argv[1]))
+    main(os.path.abspath(sys.argv[1]), LARGE if "--large" in sys.argv[2:] else FEW)

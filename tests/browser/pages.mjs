@@ -4,6 +4,7 @@
 //
 // Environment: ISOSCALE_PAGES = their folder, ISOSCALE_CHROMIUM = the browser,
 // ISOSCALE_BROWSER_PACKAGES = a folder with node_modules.
+import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
@@ -44,6 +45,7 @@ async function launched() {
 export async function close() {
   await browser?.close();
   browser = null;
+  opened.clear();
 }
 
 /**
@@ -81,12 +83,38 @@ export async function open(name, { before = null, ...how } = {}) {
   return { context, page, said, asked, close: () => context.close() };
 }
 
+const opened = new Map();
+
+/**
+ * The same page for all tests of a file that ask for it: for those that change nothing on it, or
+ * nothing that another one looks at.
+ */
+export async function shared(name) {
+  if (!opened.has(name)) opened.set(name, await open(name));
+  return opened.get(name);
+}
+
 /** Draws every chart and gives their ids. */
 export async function drawAll(page) {
   return page.evaluate(() => {
     window.isoscale.drawAll();
     return Object.keys(window.isoscale.charts);
   });
+}
+
+/** Every chart was drawn: it has series and stands on the page. */
+export async function assertDrawn(page) {
+  const drawn = await page.evaluate(() => Object.entries(window.isoscale.charts).map(([id, made]) => ({
+    id,
+    drawn: made.drawn,
+    series: made.instance?.getOption().series.length ?? 0,
+    width: made.canvas.querySelector("canvas, svg")?.clientWidth ?? 0,
+    height: made.canvas.querySelector("canvas, svg")?.clientHeight ?? 0,
+  })));
+  for (const at of drawn) {
+    assert.ok(at.drawn && at.series > 0, `${at.id} is not drawn`);
+    assert.ok(at.width > 100 && at.height > 100, `${at.id} is ${at.width} x ${at.height}`);
+  }
 }
 
 /**

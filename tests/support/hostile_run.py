@@ -73,18 +73,18 @@ class Rewriter:
         self.fields = set()
 
     def attributes(self, item, path):
+        is_dataset = isinstance(item, h5py.Dataset)
         for name in list(item.attrs):
+            if name in ("unit", "description") and is_dataset:
+                continue  # for other tools; Isoscale reads none of them
             at = f"{path}@{name}"
             value = item.attrs[name]
             if not isinstance(value, str) or not value or is_kept(at, self.kept):
                 continue
-            if name in ("unit", "description") and isinstance(item, h5py.Dataset):
-                continue  # for other tools; Isoscale reads none of them
             self.fields.add(re.sub(r"\d{4}", "#", at))
             set_text(item, name, self.replace(at, value.encode(errors="surrogateescape")))
 
-    def dataset(self, parent, name, path):
-        old = parent[name]
+    def dataset(self, parent, name, old, path):
         if h5py.check_string_dtype(old.dtype) is None or old.dtype.kind == "O" or not old.size:
             return
         texts = [bytes(text) for text in numpy.atleast_1d(old[()])]
@@ -106,11 +106,12 @@ class Rewriter:
         self.attributes(group, path)
         for name in list(group):
             at = f"{path}/{name}"
-            if isinstance(group[name], h5py.Group):
-                self.group(group[name], at)
+            item = group[name]  # once: opening is most of the time
+            if isinstance(item, h5py.Group):
+                self.group(item, at)
             else:
-                self.attributes(group[name], at)
-                self.dataset(group, name, at)
+                self.attributes(item, at)
+                self.dataset(group, name, item, at)
 
 
 def set_text(item, name, value):
