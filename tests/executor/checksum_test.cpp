@@ -117,6 +117,36 @@ TEST_P(Checksums, CountWhatIsNotFinite) {
   }
 }
 
+TEST_P(Checksums, FlipTheBitsThatTheyAreToldToBeforeTheySumUp) {
+  const Checksum shape{.rows = 3, .columns = 4, .src = {.row_stride = 6}};
+  for (const DType type : all_types) {
+    const std::size_t size = program::element_size(type);
+    const std::vector<std::byte> raw = random_bytes(16 * size);
+    Sketch sketch;
+    const Slice src = sketch.buffer(type, 16), sum = sketch.buffer<std::int64_t>(2);
+    const Slice flip = sketch.buffer<std::int64_t>(2);
+    Checksum op = shape;
+    op.src.slice = src;
+    op.sum = sum;
+    op.flip = flip;
+    sketch.emit(op);
+    const auto session = prepare(sketch);
+    session->write(src, raw);
+    const auto bit = static_cast<std::int64_t>(8 * size - 2);
+    put<std::int64_t>(*session, flip, {6, std::int64_t{1} << bit});  // row 1, column 2
+    session->play(program::Section::step, Trace::off);
+    std::vector<std::byte> expected = raw, left(raw.size());
+    expected[8 * size + size - 1] ^= std::byte{64};
+    session->read(src, left);
+    EXPECT_EQ(left, expected) << program::name(type);
+    EXPECT_EQ(get<std::int64_t>(*session, sum)[0], sum_of(type, expected, shape));
+    put<std::int64_t>(*session, flip, {6, 0});
+    session->play(program::Section::step, Trace::off);
+    session->read(src, left);
+    EXPECT_EQ(left, expected) << program::name(type);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Every, Checksums, each_backend(), name_of);
 
 }  // namespace
