@@ -19,6 +19,7 @@
 namespace isoscale::runner {
 namespace {
 
+constexpr std::uint64_t least_replays = 3;  // two that differ need a third
 constexpr std::int64_t alike = -1;
 constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
 
@@ -176,8 +177,8 @@ SoakResult Soak::run(executor::Session& session, const comm::Communicator& point
     }
     result.time = units::to_seconds(comm::now() - begin);
     on_replay(result);
-    goes_on = point.broadcast(std::int64_t{result.time < end.time ? 1 : 0}) != 0 &&
-              result.replays < end.replays;
+    const bool is_early = result.replays < least_replays || result.time < end.time;
+    goes_on = point.broadcast(std::int64_t{is_early ? 1 : 0}) != 0 && result.replays < end.replays;
   }
   session.play(replay_.restore, executor::Trace::off);
   return result;
