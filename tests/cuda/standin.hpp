@@ -39,9 +39,9 @@ struct Settings {
   MPI_Comm nccl_world = MPI_COMM_WORLD;  ///< the ranks that make a communicator by unique id
   std::string failing_communicator;      ///< by name: does nothing more, and tells failing_result
   ncclResult_t failing_result = ncclRemoteError;
-  std::uint64_t failing_after = 0;       ///< kernels that it does first
-  std::string endless_communicator;      ///< by name: its creation never ends
-  std::string refused_algorithm;         ///< communicators made under an NCCL_ALGO with this text
+  std::uint64_t failing_after = 0;   ///< kernels that it does first
+  std::string endless_communicator;  ///< by name: its creation never ends
+  std::string refused_algorithm;     ///< communicators made under an NCCL_ALGO with this text
   std::optional<program::DType> refused_type;  ///< then of this type alone; absent: of all
   bool makes_windows = true;                   ///< NCCL has symmetric windows here
   int mapped_ranks = 0;                        ///< of a communicator, in turn; 0: all
