@@ -28,7 +28,7 @@ using Json = nlohmann::ordered_json;
 
 /// Of this format, not of run files. Keys are only ever added; a change of meaning raises the
 /// major.
-constexpr std::string_view schema_version = "1.2";
+constexpr std::string_view schema_version = "1.3";
 
 Json step_time_json(const PointReport& point) {
   const auto& time = point.step_time;

@@ -60,7 +60,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{{"run", "--dry-run", "--ranks-per-node", "0"}, "--ranks-per-node: '0'"},
         Refusal{{"run", "-x"}, "unknown option '-x'"},
         Refusal{{"run", "--inject", "x"}, "--inject: 'x' is not KIND=VALUE"},
-        Refusal{{"run", "--soak", "1m"}, "unknown option '--soak'"},
+        Refusal{{"run", "--frobnicate", "1m"}, "unknown option '--frobnicate'"},
         Refusal{{"report", "a.h5", "--pdf", "x"}, "unknown option '--pdf'"},
         Refusal{{"compare", "a.h5", "b.h5", "--gate", "nan"}, "--gate: 'nan'"},
         Refusal{{"compare", "a.h5", "b.h5", "--strict"}, "--strict is about the gate"},

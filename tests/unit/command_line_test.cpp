@@ -375,11 +375,6 @@ TEST(CommandLine, HelpHasALineForEachOptionUnderItsHeading) {
   EXPECT_TRUE(std::ranges::is_sorted(places));
 }
 
-TEST(CommandLine, HelpNamesNothingThatIsNotDone) {
-  const std::string help = text_of({"run", "--help"}) + text_of({"report", "--help"}) + text_of({});
-  EXPECT_THAT(help, Not(HasSubstr("--soak")));
-}
-
 TEST(CommandLine, CheckTakesWhatDecidesWhereARunPlays) {
   const auto parsed = [](const Arguments& arguments) {
     return std::get<CheckCommand>(parse(arguments));

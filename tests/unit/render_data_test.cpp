@@ -76,6 +76,7 @@ TEST(RenderJson, HasEveryKeyOfTheContract) {
                                  "flags",
                                  "device_state",
                                  "graph",
+                                 "soak",
                                  "communicators",
                                  "link_share",
                                  "rows",

@@ -40,6 +40,7 @@ TEST_F(ObservedFile, KeepsWhatWasSeenBesideTheTraces) {
   EXPECT_THAT(point.injections, ElementsAre("slow-rank=3:1.2", "clock=1:5ms"));
   EXPECT_THAT(point.clock_drift, ElementsAre(0, 1e-6, -2e-6, 0));
   EXPECT_EQ(point.measured_seconds, std::optional{0.25});
+  EXPECT_EQ(point.soak, wanted.soak);
   EXPECT_EQ(point.op_sums, wanted.op_sums);
   EXPECT_EQ(point.solo_times, wanted.solo_times);
   EXPECT_EQ(point.device_series, wanted.device_series);
@@ -67,6 +68,7 @@ TEST_F(ObservedFile, OfSchema12HasNoneOfIt) {
   open.close();
   const RunData run = read_run(file());
   EXPECT_EQ(run.points.at(0).looks, Looks{});
+  EXPECT_EQ(run.points.at(0).soak, Soak{});
   EXPECT_EQ(run.points.at(0).measured_seconds, std::nullopt);
   EXPECT_TRUE(run.points.at(0).clock_drift.empty());
   EXPECT_EQ(run.points.at(0).stopped_because, "precision");

@@ -151,6 +151,7 @@ inline PointData point(int index, int steps = 3) {
                                      .value = {100, 500, 700}},
                                     {.rank = 0, .device = "cpu", .quantity = "größe"}},
                   .measured_seconds = 0.25,
+                  .soak = {.replays = 9, .seconds = 1.5, .differing = {"replay 3: rank 1 ..."}},
                   .rows = rows(),
                   .started = "2026-01-02T03:04:05Z",
                   .ended = "2026-01-02T03:04:06Z"};
