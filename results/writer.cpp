@@ -203,8 +203,10 @@ Publish RunWriter::way_to_publish() const {
 void RunWriter::publish(TemporaryFile& file) {
   const bool first = !published_;
   put_digest(file.descriptor());
+  // Looked at before: once the name is given nothing may fail any more.
+  const FileIdentity next = identity_of(file.descriptor());
   published_ = file.publish(path_, way_to_publish());
-  owned_ = identity_of(published_);
+  owned_ = next;
   replaced_.reset();
   if (first && if_exists_ == config::IfExists::overwrite) {
     // Parts of the run that has just been replaced; ours come later.
