@@ -25,7 +25,7 @@ class Soaked(harness.Case):
         self.assertGreaterEqual(soak["seconds"], 1)
         self.assertEqual(soak["differing"], [])
         self.assertRegex(self.run_ok("report", "run.h5").stdout,
-                         r"soak +\d+ replays of one step in .*: all left the same bits")
+                         r"soak +3 ranks: \d+ replays of one step in .*: all left the same bits")
 
     def test_flipped_bits_fail_the_point_and_name_the_rank(self):
         done = self.isoscale(*POINT, "--soak", "2s", "--inject", "flip=2", "--output",
