@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
+#include <new>
 #include <string_view>
 #include <variant>
 
@@ -66,6 +67,9 @@ int run(int argc, char** argv) {
     base::warn(fmt::format("isoscale: {} [{}:{}]", error.what(), error.where().file_name(),
                            error.where().line()));
     return static_cast<int>(error.exit_code());
+  } catch (const std::bad_alloc&) {
+    base::warn("isoscale: out of memory before anything was measured, or after all was");
+    return static_cast<int>(base::ExitCode::failed);
   } catch (const std::exception& error) {
     base::warn(fmt::format("isoscale: {}", error.what()));
     return static_cast<int>(base::ExitCode::failed);
