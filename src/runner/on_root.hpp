@@ -7,6 +7,7 @@
 
 #include "base/error.hpp"
 #include "comm/world.hpp"
+#include "runner/problem.hpp"
 
 namespace isoscale::runner {
 
@@ -22,7 +23,7 @@ void on_root(const comm::Communicator& world, const Work& work) {
       problem = error.what();
       code = static_cast<std::int64_t>(error.exit_code());
     } catch (const std::exception& error) {
-      problem = error.what();
+      problem = problem_of(error);
       code = static_cast<std::int64_t>(base::ExitCode::failed);
     }
   }
