@@ -14,6 +14,10 @@ import unittest
 PROGRAM = os.environ["ISOSCALE"]
 MPIEXEC = shlex.split(os.environ["ISOSCALE_MPIEXEC"])
 PATIENCE = float(os.environ.get("ISOSCALE_PATIENCE", "1"))
+#: Small steps: of most runs it matters that they were measured, not what.
+LITTLE = ["--set", "batch=8"]
+#: Of a calibration.
+FEW_CASES = ["--set", "sizes=8..4MiB*8", "--set", "rotate=1MiB", "--set", "shapes=64x64x64,256x256x256"]
 LAUNCHER_NAMES = ("OMPI_", "PMI", "SLURM_")
 
 
