@@ -109,8 +109,14 @@ RunData read_copy(const fs::path& path, Depth depth, const TemporaryFile& copy) 
 }
 
 /// Where temporary files go, without those of processes that were killed.
-fs::path folder_for_copies() {
-  fs::path folder = fs::temp_directory_path();
+fs::path folder_for_copies(const fs::path& path) {
+  std::error_code error;
+  fs::path folder = fs::temp_directory_path(error);
+  if (error) {
+    refuse(path, fmt::format("cannot be read without a folder for temporary files ({}); let TMPDIR "
+                             "name one",
+                             error.message()));
+  }
   sweep_temporary_files(folder);
   return folder;
 }
@@ -118,7 +124,7 @@ fs::path folder_for_copies() {
 }  // namespace
 
 RunData read_apart(const fs::path& path, Depth depth) {
-  const TemporaryFile copy{folder_for_copies()};
+  const TemporaryFile copy{folder_for_copies(path)};
   // For this user alone while it is empty: a run may be nobody else's business.
   constexpr mode_t own = 0600;
   static_cast<void>(fchmod(copy.descriptor().get(), own));

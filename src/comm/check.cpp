@@ -15,9 +15,10 @@ namespace {
 
 std::string sentence(int code, const std::source_location& where) {
   std::array<char, MPI_MAX_ERROR_STRING> text{};
-  int length = 0, initialized = 0;
-  // Open MPI ends a process that asks before MPI has started.
-  const bool may_ask = MPI_Initialized(&initialized) == MPI_SUCCESS && initialized != 0;
+  int length = 0, initialized = 0, finalized = 0;
+  // Open MPI ends a process that asks before MPI has started or after it has ended.
+  const bool may_ask = MPI_Initialized(&initialized) == MPI_SUCCESS && initialized != 0 &&
+                       MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0;
   if (!may_ask || MPI_Error_string(code, text.data(), &length) != MPI_SUCCESS) length = 0;
   const std::string_view reason{text.data(), static_cast<std::size_t>(length)};
   return fmt::format("MPI call failed in {}: {} (code {})", where.function_name(),

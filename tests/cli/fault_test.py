@@ -20,7 +20,7 @@ import harness
 
 LIBRARY = os.environ.get("ISOSCALE_FAILING_CALLS", "")
 RUN = ["run", "--workload", "dp,tp", "--model", "tiny", "--ranks", "2", "--max-time", "0.05s",
-       "--precision", "50%", "--timeout", "5s", "--output", "run.h5", "--fallback-dir", "fallback"]
+       "--precision", "50%", "--timeout", "10s", "--output", "run.h5", "--fallback-dir", "fallback"]
 POINTS = 2
 RANKS = 2
 ERRORS = [errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EROFS, errno.EACCES]
@@ -63,7 +63,7 @@ class Case(harness.Case):
         command = [*harness.MPIEXEC, str(RANKS), "env",
                    *(f"{name}={value}" for name, value in told.items()), harness.PROGRAM, *RUN]
         return subprocess.run(command, cwd=self.dir, env=harness.clean_environment(),
-                              capture_output=True, text=True, timeout=90 * harness.PATIENCE,
+                              capture_output=True, text=True, timeout=200 * harness.PATIENCE,
                               check=False)
 
     def calls_of(self, rank):
