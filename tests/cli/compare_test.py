@@ -14,7 +14,7 @@ import h5py
 
 import harness
 
-RUN = ["run", "--ranks", "1,2", "--max-time", "0.3s", *harness.LITTLE, "--workload"]
+RUN = ["run", "--ranks", "1,2", "--max-time", "0.3s", "--workload"]
 SLOW = ["--inject", "slow-rank=0:3"]
 A = ["a1.h5", "a2.h5", "a3.h5"]
 SLOWED = ["slow1.h5", "slow2.h5"]
