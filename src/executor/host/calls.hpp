@@ -195,8 +195,8 @@ using Call =
     std::variant<GemmCall, CollectiveCall, ExchangeCall, CopyCall, AddCall, CastCall, FillCall,
                  UpdateCall, EmulatedGemmCall, EmulatedAddCall, EmulatedUpdateCall, NormCall,
                  NormGradientCall, ActivationCall, ActivationGradientCall, SoftmaxCall,
-                 SoftmaxGradientCall, SelectCall, SpreadCall, RowsCall, ClearCall, ChecksumCall, NoCall,
-                 std::unique_ptr<SlowedCall>, std::unique_ptr<StuckCall>>;
+                 SoftmaxGradientCall, SelectCall, SpreadCall, RowsCall, ClearCall, ChecksumCall,
+                 NoCall, std::unique_ptr<SlowedCall>, std::unique_ptr<StuckCall>>;
 
 /// An op that lasts longer than it has to, on purpose. A call of its own: where nothing is slowed,
 /// nothing looks whether it is.
