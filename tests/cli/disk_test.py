@@ -64,5 +64,86 @@ class Full(harness.Case):
         self.assertRegex(done.stderr, "nor can the fallback .*nowhere|run.h5")
 
 
+class Changed(harness.Case):
+    """What happens to the file or its file system between two points."""
+
+    def launch(self, *prefix, output="run.h5"):
+        os.makedirs(self.path("fallback"))
+        launcher = subprocess.Popen(
+            [*prefix, self.program, *POINTS, "--output", output, "--fallback-dir",
+             self.path("fallback")],
+            cwd=self.dir, env=harness.clean_environment(), stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True)
+        self.addCleanup(launcher.stderr.close)
+        self.addCleanup(launcher.wait)
+        self.addCleanup(launcher.kill)
+        return launcher
+
+    def first_point_of(self, launcher):
+        """What was said until the first point was written."""
+        said = ""
+        for line in launcher.stderr:
+            said += line
+            if "stopped by" in line:
+                return said
+        self.fail(said)
+
+    def end_of(self, launcher):
+        said = launcher.stderr.read()
+        launcher.wait(timeout=60 * harness.PATIENCE)
+        return said
+
+    def points_of(self, name):
+        [run] = json.loads(self.run_ok("report", name, "--format", "json").stdout)["runs"]
+        return [point["index"] for point in run["points"] if point["status"] == "ok"], run["warnings"]
+
+    def assert_gone_on(self, launcher, points, why):
+        """In the fallback, with these points; the original's absence or content is the caller's."""
+        said = self.end_of(launcher)
+        self.assertEqual(launcher.returncode, 1, said)
+        self.assertRegex(said, f"cannot be written any more .*{why}.*the run goes on in")
+        kept, warnings = self.points_of("fallback/run.h5")
+        self.assertEqual(kept, points)
+        self.assertTrue(any("cannot be written any more" in text for text in warnings), warnings)
+
+    def test_a_file_that_is_replaced_is_left_alone(self):
+        launcher = self.launch()
+        self.first_point_of(launcher)
+        with open(self.path("other"), "w", encoding="utf-8") as file:
+            file.write("somebody else's")
+        os.replace(self.path("other"), self.path("run.h5"))
+        self.assert_gone_on(launcher, [1], "replaced|another")
+        with open(self.path("run.h5"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "somebody else's")
+
+    def test_a_directory_that_is_removed(self):
+        os.mkdir(self.path("there"))
+        launcher = self.launch(output="there/run.h5")
+        self.first_point_of(launcher)
+        shutil.rmtree(self.path("there"))
+        self.assert_gone_on(launcher, [1], "No such file|gone|not there")
+        self.assertFalse(os.path.exists(self.path("there")))
+
+    @unittest.skipUnless(shutil.which("nsenter") and may_mount(), "it takes the right to mount")
+    def changed_mount(self, *change):
+        os.mkdir(self.path("there"))
+        launcher = self.launch("unshare", "--mount", "sh", "-c",
+                               'mount -t tmpfs none there && exec "$@"', "sh",
+                               output="there/run.h5")
+        self.first_point_of(launcher)
+        subprocess.run(["nsenter", "--target", str(launcher.pid), "--mount", *change,
+                        self.path("there")], check=True, capture_output=True)
+        return launcher
+
+    def test_a_file_system_that_vanishes(self):
+        launcher = self.changed_mount("umount", "--lazy")
+        self.assert_gone_on(launcher, [1], "")
+        self.assertEqual(os.listdir(self.path("there")), [])
+
+    def test_a_file_system_that_becomes_read_only(self):
+        launcher = self.changed_mount("mount", "-o", "remount,bind,ro")
+        self.assert_gone_on(launcher, [0, 1], "[Rr]ead-only")
+
+
 if __name__ == "__main__":
     unittest.main()

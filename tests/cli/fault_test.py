@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Whole runs in which one call of MPI, HDF5 or files fails on one rank, or one allocation of memory
 (tests/fault): each ends by itself, with a documented exit code and a sentence, and keeps what it said
-was finished.
+was finished. And runs that are killed instead of such a call, so in the middle of writing.
 
-ISOSCALE_FAULTS: how many (default 8 and 3 in Few, 400 in Many). ISOSCALE_SEED: of them.
+ISOSCALE_FAULTS: how many (default 8, 3 and 6 in Few, 400 in Many). ISOSCALE_SEED: of them.
 """
 
 import errno
@@ -81,14 +81,49 @@ class Case(harness.Case):
         self.assertIn(done.returncode, DOCUMENTED, done.stderr)
         if done.returncode != 0:
             self.assertRegex(done.stderr, "(?m)^isoscale: .{20}|^point .*: failed: .{20}")
-        finished = {int(number) - 1 for number in
-                    re.findall(r"point (\d+) of \d+: .*stopped by", done.stderr)}
         moved = re.search(r"the run goes on in (\S+),", done.stderr)
         kept = self.points_of(moved[1] if moved else "run.h5")
-        self.assertLessEqual(finished, kept, done.stderr)
+        self.assertLessEqual(self.finished_of(done), kept, done.stderr)
         if done.returncode == 0:
             self.assertEqual(kept, set(range(POINTS)), done.stderr)
         return done.returncode
+
+    def kill_many(self, default):
+        """Kills rank 0, which writes, in the middle of what it does with files."""
+        seed = int(os.environ.get("ISOSCALE_SEED", self.seed))
+        count = int(os.environ.get("ISOSCALE_FAULTS", default))
+        print(f"seed {seed}, {count} kills", flush=True)
+        draw = random.Random(seed)
+        known = {call: times for call, times in self.calls_of(0).items()
+                 if not call.startswith("MPI_") and call != "operator_new"}
+        left = 0
+        for _ in range(count):
+            call = draw.choice(sorted(known))
+            fault = f"{call},{draw.randint(1, known[call])},kill"
+            with self.subTest(fault=fault):
+                left += self.complete_after(fault)
+            self.clear()
+        print(f"{count} kills: {left} left a file, all were completed")
+
+    def complete_after(self, fault):
+        """Whether the killed run left a file, which can be read and is completed by --resume."""
+        done = self.started(0, ISOSCALE_FAIL=fault)
+        kept = self.points_of("run.h5")
+        self.assertLessEqual(self.finished_of(done), kept, done.stderr)
+        if done.returncode == 0:  # this run had no need of as many calls
+            self.assertEqual(kept, set(range(POINTS)))
+        is_there = os.path.exists(self.path("run.h5"))
+        again = ["run", "--resume", "run.h5"] if is_there else RUN
+        self.run_ok(*again, ranks=RANKS)
+        self.assertEqual(self.points_of("run.h5"), set(range(POINTS)))
+        self.assertLessEqual(set(self.files()), {"run.h5", "counts", "fallback"})
+        return is_there
+
+    @staticmethod
+    def finished_of(done):
+        """Indices of the points that it said it had finished."""
+        return {int(number) - 1 for number in
+                re.findall(r"point (\d+) of \d+: .*stopped by", done.stderr)}
 
     def points_of(self, name):
         """Indices of the points that are ok."""
@@ -108,6 +143,9 @@ class Few(Case):
     def test_out_of_memory(self):
         self.fail_many(3, only="operator_new")
 
+    def test_kills(self):
+        self.kill_many(6)
+
 
 class Many(Case):
     seed = time.time_ns() % 1_000_000
@@ -117,6 +155,9 @@ class Many(Case):
 
     def test_out_of_memory(self):
         self.fail_many(400, only="operator_new")
+
+    def test_kills(self):
+        self.kill_many(400)
 
 
 if __name__ == "__main__":

@@ -4,9 +4,11 @@
 
 #include <link.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <new>
@@ -129,6 +131,7 @@ std::optional<int> failing_now(Entry& entry) {
   if (all.failing != &entry) return std::nullopt;
   if (call != all.nth && (all.times == Times::once || call < all.nth)) return std::nullopt;
   ++all.failed;
+  if (all.error == killed) kill(getpid(), SIGKILL);
   return all.error;
 }
 

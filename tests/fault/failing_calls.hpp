@@ -21,6 +21,9 @@ namespace isoscale::fault {
 
 enum class Times { once, ever };
 
+/// As an error: the process ends instead of the call, as by kill -9.
+inline constexpr int killed = -1;
+
 struct Failing {
   std::string call;
   int nth = 1;  ///< from 1; counted from fail() on

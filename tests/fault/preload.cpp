@@ -3,7 +3,7 @@
 
 // What tells the seam what to do where it is preloaded into the whole program:
 //   ISOSCALE_FAIL=call,nth,errno[,ever]  this call fails, in the process of rank ISOSCALE_FAIL_RANK
-//                                        (0), which says so in a line on standard error at its end
+//                                        (0); for errno: a number, or kill, which ends the process
 //   ISOSCALE_FAIL_COUNTS=FILE            where that process says at its end what it called how
 //   often
 #include <unistd.h>
@@ -37,7 +37,7 @@ Failing asked_for(std::istringstream text) {
   std::getline(text, error, ',');
   std::getline(text, times, ',');
   failing.nth = std::atoi(nth.c_str());
-  failing.error = std::atoi(error.c_str());
+  failing.error = error == "kill" ? killed : std::atoi(error.c_str());
   if (times == "ever") failing.times = Times::ever;
   return failing;
 }
