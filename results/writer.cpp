@@ -284,4 +284,11 @@ void RunWriter::finish(const RunData& last) {
   for (const auto& [index, part] : std::exchange(outdated_parts_, {})) remove_file(part);
 }
 
+std::unique_ptr<TemporaryFile> RunWriter::copy_published(const fs::path& directory) const {
+  if (!published_) return nullptr;
+  auto copy = std::make_unique<TemporaryFile>(directory);
+  copy->copy_from(published_);
+  return copy;
+}
+
 }  // namespace isoscale::results

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -51,6 +52,11 @@ class RunWriter {
   /// Writes the end time, completeness, warnings and calibration of `last`, and the file itself if
   /// it has no points. May be called when a run ends early, with `complete` false.
   void finish(const RunData& last);
+
+  /// A copy in `directory` of what was published last, whatever has become of its name; parts do not
+  /// lie beside it. Null before the first commit. Throws base::Error when there is no room for it.
+  [[nodiscard]] std::unique_ptr<TemporaryFile> copy_published(
+      const std::filesystem::path& directory) const;
 
  private:
   struct Existing {};  ///< a run file is there, to be gone on with

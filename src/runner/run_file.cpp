@@ -28,7 +28,7 @@ fs::path free_name(const fs::path& directory, const fs::path& name) {
   return path;
 }
 
-/// The points of the run that are still to be read where it was.
+/// The points of the run that can be read there.
 std::vector<results::PointData> points_of(const fs::path& path, const std::string& id) {
   try {
     results::RunData run = results::read_run(path);
@@ -81,9 +81,17 @@ void RunFile::change(const std::function<void()>& work) {
   }
 }
 
+std::vector<results::PointData> RunFile::points_left() const {
+  std::vector<results::PointData> points = points_of(path_, header_.id);
+  if (!points.empty()) return points;
+  // The name is gone or somebody else's, and the file itself is open.
+  const auto copy = writer_.copy_published(fallback_);
+  return copy ? points_of(copy->path(), header_.id) : points;
+}
+
 void RunFile::move_to_fallback(const std::string& why) {
   const fs::path next = free_name(fallback_, path_.filename());
-  const std::vector<results::PointData> points = points_of(path_, header_.id);
+  const std::vector<results::PointData> points = points_left();
   results::RunWriter writer{next, header_, config::IfExists::refuse};
   for (const results::PointData& point : points) writer.commit(point);
   moved_ = fmt::format(

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "results/run_data.hpp"
 #include "results/writer.hpp"
@@ -31,6 +32,7 @@ class RunFile {
 
  private:
   void change(const std::function<void()>& work);
+  [[nodiscard]] std::vector<results::PointData> points_left() const;
   void move_to_fallback(const std::string& why);
 
   results::RunWriter writer_;

@@ -64,7 +64,7 @@ class Full(harness.Case):
         self.assertRegex(done.stderr, "nor can the fallback .*nowhere|run.h5")
 
 
-class Changed(harness.Case):
+class ChangedCase(harness.Case):
     """What happens to the file or its file system between two points."""
 
     def launch(self, *prefix, output="run.h5"):
@@ -97,22 +97,24 @@ class Changed(harness.Case):
         [run] = json.loads(self.run_ok("report", name, "--format", "json").stdout)["runs"]
         return [point["index"] for point in run["points"] if point["status"] == "ok"], run["warnings"]
 
-    def assert_gone_on(self, launcher, points, why):
-        """In the fallback, with these points; the original's absence or content is the caller's."""
+    def assert_gone_on(self, launcher, why):
+        """In the fallback, with all points. What became of the original is the caller's."""
         said = self.end_of(launcher)
         self.assertEqual(launcher.returncode, 1, said)
         self.assertRegex(said, f"cannot be written any more .*{why}.*the run goes on in")
         kept, warnings = self.points_of("fallback/run.h5")
-        self.assertEqual(kept, points)
+        self.assertEqual(kept, [0, 1])
         self.assertTrue(any("cannot be written any more" in text for text in warnings), warnings)
 
+
+class Changed(ChangedCase):
     def test_a_file_that_is_replaced_is_left_alone(self):
         launcher = self.launch()
         self.first_point_of(launcher)
         with open(self.path("other"), "w", encoding="utf-8") as file:
             file.write("somebody else's")
         os.replace(self.path("other"), self.path("run.h5"))
-        self.assert_gone_on(launcher, [1], "replaced|another")
+        self.assert_gone_on(launcher, "another")
         with open(self.path("run.h5"), encoding="utf-8") as file:
             self.assertEqual(file.read(), "somebody else's")
 
@@ -121,28 +123,42 @@ class Changed(harness.Case):
         launcher = self.launch(output="there/run.h5")
         self.first_point_of(launcher)
         shutil.rmtree(self.path("there"))
-        self.assert_gone_on(launcher, [1], "No such file|gone|not there")
+        self.assert_gone_on(launcher, "No such file")
         self.assertFalse(os.path.exists(self.path("there")))
 
-    @unittest.skipUnless(shutil.which("nsenter") and may_mount(), "it takes the right to mount")
-    def changed_mount(self, *change):
+    def test_a_file_that_is_removed_is_written_again(self):
+        launcher = self.launch()
+        self.first_point_of(launcher)
+        os.remove(self.path("run.h5"))
+        said = self.end_of(launcher)
+        self.assertEqual(launcher.returncode, 0, said)
+        self.assertEqual(self.points_of("run.h5"), ([0, 1], []))
+
+
+@unittest.skipUnless(shutil.which("nsenter") and may_mount(), "it takes the right to mount")
+class ChangedMount(ChangedCase):
+    def launch_on_mount(self, change):
+        """Runs it on a file system of its own, and this command on that after the first point."""
         os.mkdir(self.path("there"))
         launcher = self.launch("unshare", "--mount", "sh", "-c",
-                               'mount -t tmpfs none there && exec "$@"', "sh",
+                               'mount -t tmpfs -o size=8m none there && exec "$@"', "sh",
                                output="there/run.h5")
         self.first_point_of(launcher)
-        subprocess.run(["nsenter", "--target", str(launcher.pid), "--mount", *change,
+        subprocess.run(["nsenter", "--target", str(launcher.pid), "--mount", "sh", "-c", change,
                         self.path("there")], check=True, capture_output=True)
         return launcher
 
     def test_a_file_system_that_vanishes(self):
-        launcher = self.changed_mount("umount", "--lazy")
-        self.assert_gone_on(launcher, [1], "")
-        self.assertEqual(os.listdir(self.path("there")), [])
+        launcher = self.launch_on_mount("umount --lazy $0 && rmdir $0")
+        self.assert_gone_on(launcher, "No such file")
 
     def test_a_file_system_that_becomes_read_only(self):
-        launcher = self.changed_mount("mount", "-o", "remount,bind,ro")
-        self.assert_gone_on(launcher, [0, 1], "[Rr]ead-only")
+        launcher = self.launch_on_mount("mount --bind $0 $0 && mount -o remount,bind,ro $0")
+        self.assert_gone_on(launcher, "[Rr]ead-only")
+
+    def test_a_file_system_that_fills_up(self):
+        launcher = self.launch_on_mount("head -c 16M /dev/zero > $0/more 2> /dev/null || true")
+        self.assert_gone_on(launcher, "No space left")
 
 
 if __name__ == "__main__":
