@@ -18,9 +18,6 @@ namespace {
 double stored(const std::optional<double>& value) {
   return value.value_or(std::numeric_limits<double>::quiet_NaN());
 }
-std::optional<double> known(double value) {
-  return std::isnan(value) ? std::nullopt : std::optional{value};
-}
 
 template <class Table, class Row>
 void put_kind(Table& table, const Row& row) {

@@ -21,10 +21,6 @@ namespace {
 /// What a column holds where there is nothing to tell.
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
-std::optional<double> known(double value) {
-  return std::isnan(value) ? std::nullopt : std::optional{value};
-}
-
 }  // namespace
 
 GemmTable to_table(const std::vector<GemmChoice>& choices) {

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <vector>
 
 #include "base/error.hpp"
@@ -27,6 +29,11 @@ inline void require_offsets(const std::vector<std::uint64_t>& offsets, std::size
   require(!offsets.empty() && offsets.front() == 0 && offsets.back() == total &&
               std::is_sorted(offsets.begin(), offsets.end()),
           what);
+}
+
+/// What a column of numbers says that may hold NaN, for what is not known.
+inline std::optional<double> known(double value) {
+  return std::isnan(value) ? std::nullopt : std::optional{value};
 }
 
 }  // namespace isoscale::results

@@ -12,9 +12,9 @@ namespace {
 /// Far over any text of ours; attributes are for short things.
 constexpr std::size_t max_text = std::size_t{1} << 24;
 
-TypeId text_type(std::size_t length) {
+TypeId any_text_type() {
   TypeId type{check(H5Tcopy(H5T_C_S1))};
-  check(H5Tset_size(type.get(), length));
+  check(H5Tset_size(type.get(), H5T_VARIABLE));
   check(H5Tset_cset(type.get(), H5T_CSET_UTF8));
   return type;
 }
@@ -111,7 +111,7 @@ std::vector<std::string> Group::attribute_names() const {
 void Group::set(const std::string& name, std::string_view text) {
   const std::string value = valid_utf8(text);
   const char* pointer = value.c_str();
-  const TypeId type = text_type(H5T_VARIABLE);
+  const TypeId type = any_text_type();
   write_scalar(id_.get(), name, type.get(), type.get(), &pointer);
 }
 

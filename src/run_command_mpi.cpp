@@ -33,7 +33,7 @@ std::optional<double> half_width(std::span<const double> samples, double confide
 }
 
 /// Whether all of it was written; says so where it was not.
-bool print(const std::string& text) {
+bool print_or_warn(const std::string& text) {
   const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
   if (written && std::fflush(stdout) == 0) return true;
   base::warn("standard output cannot be written");
@@ -107,7 +107,7 @@ base::ExitCode run_command(const config::RunConfig& config, int argc, char** arg
                                       .nominal_confidence = analysis::nominal_confidence,
                                       .last_change = analysis::last_change,
                                       .calibrate = analysis::calibrate,
-                                      .print = [](const std::string& text) { print(text); },
+                                      .print = [](const std::string& text) { print_or_warn(text); },
                                       .supervisor = &supervisor});
                      return outcome.exit_code;
                    });
@@ -120,9 +120,9 @@ base::ExitCode check_command(const config::CheckCommand& command, int argc, char
         const results::PreflightData found = runner::check(command.config, environment, world);
         bool is_told = true;
         if (world.rank() == 0) {
-          is_told = print(command.format == config::CheckCommand::Format::json
-                              ? analysis::render_checks_json(found)
-                              : analysis::render_checks_text(found));
+          is_told = print_or_warn(command.format == config::CheckCommand::Format::json
+                                      ? analysis::render_checks_json(found)
+                                      : analysis::render_checks_text(found));
         }
         const base::ExitCode code = system::stops(found.results) ? base::ExitCode::usage
                                     : is_told                    ? base::ExitCode::done

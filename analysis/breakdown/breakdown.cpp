@@ -14,6 +14,7 @@
 #include "analysis/breakdown/parallel.hpp"
 #include "analysis/breakdown/place_sums.hpp"
 #include "analysis/breakdown/replay.hpp"
+#include "analysis/breakdown/seconds.hpp"
 #include "analysis/breakdown/step_split.hpp"
 #include "analysis/breakdown/trace_check.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
@@ -24,8 +25,6 @@ namespace isoscale::analysis {
 namespace {
 
 using units::Nanoseconds;
-
-double seconds(Nanoseconds time) { return units::to_seconds(time).value(); }
 
 constexpr std::array fields{
     &Breakdown::compute,      &Breakdown::copies, &Breakdown::transfer,

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/breakdown/place_sums.hpp"
 
+#include "analysis/breakdown/seconds.hpp"
+
 namespace isoscale::analysis {
 namespace {
 
 using program::OpKind;
-
-double seconds(units::Nanoseconds time) { return units::to_seconds(time).value(); }
 
 /// What one op adds to the place that it stands at.
 Breakdown of_op(const program::OutlineOp& op, const OpShare& share, double bubble_share) {

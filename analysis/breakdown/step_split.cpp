@@ -8,14 +8,13 @@
 #include <utility>
 
 #include "analysis/breakdown/replay.hpp"
+#include "analysis/breakdown/seconds.hpp"
 #include "base/error.hpp"
 
 namespace isoscale::analysis {
 namespace {
 
 using units::Nanoseconds;
-
-double seconds(Nanoseconds time) { return units::to_seconds(time).value(); }
 
 Breakdown to_breakdown(const RankStep& times, Nanoseconds bubble) {
   Breakdown result{.compute = seconds(times.compute),

@@ -15,7 +15,7 @@
 namespace isoscale::analysis {
 namespace {
 
-constexpr std::size_t fewest_steps = 3;  ///< traced; fewer may all have been disturbed
+constexpr std::size_t fewest_traced = 3;  ///< traced; fewer may all have been disturbed
 
 using program::OpKind;
 
@@ -125,7 +125,7 @@ std::map<Members, double> factors_of(const std::map<Members, Moved>& groups,
 
 std::vector<SlowLink> slow_links(const results::PointData& point, const TracedSteps& steps) {
   std::vector<SlowLink> slow;
-  if (steps.steps.size() < fewest_steps) return slow;
+  if (steps.steps.size() < fewest_traced) return slow;
   for (const auto& [kind, groups] : transfers_of(point, steps)) {
     const double least = groups.size() == 2 ? 1.5 : 1.25;
     const double typical = groups.size() == 2 ? 1.25 : 1.15;

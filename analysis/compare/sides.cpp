@@ -18,7 +18,7 @@
 namespace isoscale::analysis {
 namespace {
 
-constexpr std::size_t most_of_name = 100;
+constexpr std::size_t most_shown = 100;
 
 void require_other_runs(const std::vector<std::span<const RunReport>>& sides) {
   for (std::size_t s = 0; s < sides.size(); ++s) {
@@ -30,8 +30,8 @@ void require_other_runs(const std::vector<std::span<const RunReport>>& sides) {
           throw base::UsageError(fmt::format(
               "{} (side {}) and {} (side {}) hold the same run, {}: comparing a run with itself "
               "claims nothing; give each launch to one side only",
-              escape_up_to(a.file, most_of_name), side_name(s), escape_up_to(b.file, most_of_name),
-              side_name(t), escape_up_to(a.data->id, most_of_name)));
+              escape_up_to(a.file, most_shown), side_name(s), escape_up_to(b.file, most_shown),
+              side_name(t), escape_up_to(a.data->id, most_shown)));
         }
       }
     }
@@ -147,9 +147,9 @@ void require_common(const Comparison& comparison) {
         std::string which = fmt::format("ranks {}", fmt::join(ranks, ", "));
         if (ranks.empty()) which = "no point that counts";
         if (ranks.empty() && !at.left_out.empty()) {
-          which += ": " + escape_up_to(at.left_out.front().reason, most_of_name);
+          which += ": " + escape_up_to(at.left_out.front().reason, most_shown);
         }
-        all.insert(fmt::format("{} ({})", escape_up_to(at.curve.title, most_of_name), which));
+        all.insert(fmt::format("{} ({})", escape_up_to(at.curve.title, most_shown), which));
       }
       return all.empty() ? std::string{"no curve"} : fmt::format("{}", fmt::join(all, "; "));
     };

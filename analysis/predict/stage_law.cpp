@@ -7,6 +7,7 @@
 #include <string_view>
 #include <variant>
 
+#include "analysis/breakdown/seconds.hpp"
 #include "program/facts.hpp"
 #include "simulate/classes.hpp"
 
@@ -49,8 +50,6 @@ Request probe(const Workload& workload, const Request& request, int layers, Head
   shape.pp = 1;
   return workload.scale(result, shape, Scaling::strong);
 }
-
-double seconds(units::Nanoseconds time) { return static_cast<double>(time.value()) * 1e-9; }
 
 /// Reads the passes of one rank off its spans: a pass lasts until the next one begins to compute.
 class Passes {
@@ -146,7 +145,7 @@ StageNumbers play(const Workload& workload, const Request& request,
 
 }  // namespace
 
-Line Line::through(double x1, double y1, double x2, double y2) {
+LayerTime LayerTime::through(double x1, double y1, double x2, double y2) {
   if (x1 == x2) return {.fixed = 0, .each = y1 / x1};
   const double each = (y2 - y1) / (x2 - x1);
   return {.fixed = y1 - each * x1, .each = each};
@@ -184,7 +183,7 @@ StageLaw stage_law(const Workload& workload, const Request& request,
           ? one
           : play(workload, probe(workload, request, most, Head::without), machine, node_ranks);
   const auto line = [&](double StageNumbers::*number) {
-    return Line::through(few, one.*number, most, two.*number);
+    return LayerTime::through(few, one.*number, most, two.*number);
   };
   return {.forward = line(&StageNumbers::forward),
           .backward = line(&StageNumbers::backward),

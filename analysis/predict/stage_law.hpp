@@ -13,11 +13,11 @@
 namespace isoscale::analysis {
 
 /// fixed + each * layers.
-struct Line {
+struct LayerTime {
   double fixed = 0, each = 0;
   [[nodiscard]] double at(double layers) const { return fixed + each * layers; }
   /// Through (x1, y1) and (x2, y2); through the origin of y = y1 at all x where x1 = x2.
-  [[nodiscard]] static Line through(double x1, double y1, double x2, double y2);
+  [[nodiscard]] static LayerTime through(double x1, double y1, double x2, double y2);
 };
 
 /// Seconds and bytes of a stage, of one rank of it. All but the last stage, which also has the
@@ -32,7 +32,8 @@ struct StageNumbers {
   double activation = 0;             ///< bytes of one microbatch in flight
 };
 struct StageLaw {
-  Line forward, backward, first_forward, last_backward, weight_gradient, tail, states, activation;
+  LayerTime forward, backward, first_forward, last_backward, weight_gradient, tail, states,
+      activation;
   [[nodiscard]] StageNumbers at(double layers) const;
 };
 

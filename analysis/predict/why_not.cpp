@@ -20,15 +20,15 @@ constexpr double alike = 0.001;
 constexpr double said_enough = 0.8;
 constexpr std::size_t most_causes = 3;
 
-std::string share(double part, double whole) {
+std::string share_text(double part, double whole) {
   return units::format_percent(whole > 0 ? part / whole : 0, 0);
 }
 
 /// "0.31 s more tp transfer"; of a bubble the shares, which are what a schedule is judged by.
 std::string said(const LostTime& lost, const StepLoss& loser, const StepLoss& first) {
   if (lost.cause == "bubble") {
-    const std::string here = share(loser.costs.bubble, loser.traced);
-    const std::string there = share(first.costs.bubble, first.traced);
+    const std::string here = share_text(loser.costs.bubble, loser.traced);
+    const std::string there = share_text(first.costs.bubble, first.traced);
     if (here != there) return fmt::format("bubble {} against {}", here, there);
   }
   return fmt::format("{} more {}", units::format(units::Seconds{lost.seconds}), lost.cause);

@@ -25,7 +25,7 @@
 namespace isoscale::analysis {
 namespace {
 
-std::string scaling_table(const Curve& curve) {
+std::string scaling_markdown(const Curve& curve) {
   const bool with_nodes = spans_nodes(curve);
   MarkdownCells names{"ranks",    "mesh",       "step time",   "±95%", throughput_unit(curve),
                       "speed-up", "efficiency", "FLOP/s/rank", "notes"};
@@ -48,7 +48,7 @@ std::string scaling_table(const Curve& curve) {
   return text;
 }
 
-std::string breakdown_table(const Curve& curve) {
+std::string breakdown_markdown(const Curve& curve) {
   MarkdownCells names{"ranks"};
   for (const Category& category : categories()) names.emplace_back(category.name);
   names.insert(names.end(), {"hidden", "tracing"});
@@ -65,30 +65,30 @@ std::string breakdown_table(const Curve& curve) {
 }
 
 /// Nothing, where nothing was traced.
-std::string shares_text(const Curve& curve) {
+std::string shares_markdown(const Curve& curve) {
   const Points traced = traced_points(curve);
   if (traced.empty()) return "";
   return fmt::format("\nShares of a traced step, mean over ranks{}:\n\n", of_launches(traced)) +
-         breakdown_table(curve);
+         breakdown_markdown(curve);
 }
 
-std::string curve_text(const Curve& curve) {
+std::string curve_markdown(const Curve& curve) {
   std::string text = fmt::format("\n### {}\n\n", literal(escape(curve.title)));
   if (const Facts why = all_skipped(curve); !why.empty()) return text + markdown_list(why);
-  text += scaling_table(curve);
-  text += shares_text(curve) + markdown_tables(cause_tables(curve));
+  text += scaling_markdown(curve);
+  text += shares_markdown(curve) + markdown_tables(cause_tables(curve));
   const Facts facts = remarks(curve);
   if (!facts.empty()) text += "\n" + markdown_list(facts);
   return text;
 }
 
 /// Nothing, where no device was looked at.
-std::string devices_text(const Curve& curve) {
+std::string devices_markdown(const Curve& curve) {
   const Facts facts = device_remarks(curve);
   return markdown_tables(device_tables(curve)) + (facts.empty() ? "" : "\n" + markdown_list(facts));
 }
 
-std::string bench_text(const PointReport& point) {
+std::string bench_markdown(const PointReport& point) {
   std::string text = fmt::format("\n### {}\n", literal(bench_title(point)));
   if (const std::string why = excuse(point); !why.empty()) text += "\n" + literal(why) + "\n";
   text += markdown_tables(bench_tables(point));
@@ -97,7 +97,7 @@ std::string bench_text(const PointReport& point) {
   return text;
 }
 
-std::string warnings_text(const Report& report) {
+std::string warnings_markdown(const Report& report) {
   Facts facts;
   for (const std::string& warning : report.warnings) {
     facts.emplace_back("WARNING", escape(warning));
@@ -117,7 +117,7 @@ std::string findings_list(const std::vector<Finding>& findings) {
   return text + "\n" + literal(findings_footer(findings.size())) + "\n";
 }
 
-std::string index_text(const Index& index, Numbered numbered) {
+std::string index_markdown(const Index& index, Numbered numbered) {
   std::string text = fmt::format("## {}\n", literal(index_headline(index, numbered)));
   for (const IndexMachine& machine : index.machines) {
     text += markdown_tables(index_tables(index, machine, numbered));
@@ -127,14 +127,14 @@ std::string index_text(const Index& index, Numbered numbered) {
   return text;
 }
 
-std::string joined_text(const Report& report) {
-  std::string text = index_text(report.index, Numbered::as_launches);
-  if (!report.warnings.empty()) text += "\n" + warnings_text(report);
+std::string joined_markdown(const Report& report) {
+  std::string text = index_markdown(report.index, Numbered::as_launches);
+  if (!report.warnings.empty()) text += "\n" + warnings_markdown(report);
   text += findings_list(findings_of(report));
   text += "\n## One curve over all launches\n";
   for (const JoinedCurve& joined : report.joined.curves) {
     text += fmt::format("\n### {}\n", literal(escape(joined.curve.title)));
-    text += markdown_tables(joined_tables(joined, report.runs)) + shares_text(joined.curve) +
+    text += markdown_tables(joined_tables(joined, report.runs)) + shares_markdown(joined.curve) +
             markdown_tables(cause_tables(joined.curve)) + "\n" +
             markdown_list(joined_remarks(joined, report.runs));
   }
@@ -147,7 +147,7 @@ std::string joined_text(const Report& report) {
 }  // namespace
 
 std::string render_index_markdown(const IndexReport& report) {
-  std::string text = index_text(report.index, Numbered::no);
+  std::string text = index_markdown(report.index, Numbered::no);
   Facts facts;
   for (const std::string& warning : report.warnings) facts.emplace_back("WARNING", escape(warning));
   if (!facts.empty()) text += "\n" + markdown_list(facts);
@@ -157,18 +157,19 @@ std::string render_index_markdown(const IndexReport& report) {
 }
 
 std::string render_markdown(const Report& whole) {
-  std::string text = whole.runs.size() > 1 ? joined_text(whole) : "";
+  std::string text = whole.runs.size() > 1 ? joined_markdown(whole) : "";
   for (const RunReport& report : whole.runs) {
     if (!text.empty()) text += "\n";
     const bool several = whole.runs.size() > 1;
     text += several ? fmt::format("## Launch {}: ", &report - whole.runs.data() + 1) : "## ";
     text += literal(headline(report)) + "\n\n" + markdown_list(header(report));
     if (several) continue;
-    text += warnings_text(whole) + markdown_list(index_warnings(whole.index));
+    text += warnings_markdown(whole) + markdown_list(index_warnings(whole.index));
     text += findings_list(findings_of(report));
     if (report.curves.empty() && report.benches.empty()) text += "\nNo point was measured.\n";
-    for (const Curve& curve : report.curves) text += curve_text(curve) + devices_text(curve);
-    for (const PointReport& point : report.benches) text += bench_text(point);
+    for (const Curve& curve : report.curves)
+      text += curve_markdown(curve) + devices_markdown(curve);
+    for (const PointReport& point : report.benches) text += bench_markdown(point);
     const std::vector<TitledTable> inference = inference_tables(report);
     if (!inference.empty()) text += "\n### inference\n" + markdown_tables(inference);
     const std::vector<TitledTable> calibration = calibration_tables(report);

@@ -76,7 +76,7 @@ std::string without_blanks(std::string line) {
   return line + "\n";
 }
 
-std::string heading() {
+std::string columns_heading() {
   const auto line = [](const std::array<std::string_view, 5>& what, std::string_view time,
                        std::string_view algbw, std::string_view busbw, std::string_view wrong) {
     const std::string half = fmt::format("  {:>7}  {:>6}  {:>6}  {:>5}", time, algbw, busbw, wrong);
@@ -90,7 +90,7 @@ std::string heading() {
 
 std::string group_text(const PointReport& point, const CollectiveGroup& group) {
   std::string text =
-      fmt::format("#\n# {}: {}\n", bench_title(point), group_title(group)) + heading();
+      fmt::format("#\n# {}: {}\n", bench_title(point), group_title(group)) + columns_heading();
   std::int64_t failed_checks = 0;
   for (const PlacePair& pair : group.sizes) {
     text += size_line(pair);

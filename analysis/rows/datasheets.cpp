@@ -17,7 +17,7 @@ constexpr double tera = 1e12, giga = 1e9;
 
 /// Longer names stand before those that they contain. A name without figures is one whose model is
 /// known to differ from the entry that it would else meet.
-constexpr std::array<Datasheet, 13> table{{
+constexpr std::array<Datasheet, 13> all_datasheets{{
     {.gpu = "GB200",
      .peak_16bit = 2500 * tera,
      .peak_8bit = 5000 * tera,
@@ -80,12 +80,12 @@ std::optional<double> Datasheet::peak(std::string_view dtype) const {
   return std::nullopt;
 }
 
-std::span<const Datasheet> datasheets() { return table; }
+std::span<const Datasheet> datasheets() { return all_datasheets; }
 
 const Datasheet* datasheet_of(std::string_view gpu_name) {
   const auto found = std::ranges::find_if(
-      table, [&](const Datasheet& at) { return gpu_name.find(at.gpu) != gpu_name.npos; });
-  return found == table.end() ? nullptr : &*found;
+      all_datasheets, [&](const Datasheet& at) { return gpu_name.find(at.gpu) != gpu_name.npos; });
+  return found == all_datasheets.end() ? nullptr : &*found;
 }
 
 const Datasheet* datasheet_of(const results::RankFacts& facts) {

@@ -25,7 +25,6 @@ namespace {
 using system::CheckedRank;
 using system::CheckResult;
 using system::JobFacts;
-using system::Verdict;
 
 /// What the rank is made of.
 std::map<std::string, std::string> versions_of(const executor::Executor* executor) {
@@ -147,10 +146,10 @@ void require_no_stop(const results::PreflightData& preflight, const comm::Commun
   on_root(world, [&] {
     std::string stops;
     for (const CheckResult& result : preflight.results) {
-      const bool is_stop = result.verdict == Verdict::stop && !result.allowed;
+      const bool is_stop = result.verdict == system::Verdict::stop && !result.allowed;
       if (is_stop) {
         stops += fmt::format("\n  {}", system::to_sentence(result));
-      } else if (result.verdict >= Verdict::warning) {
+      } else if (result.verdict >= system::Verdict::warning) {
         base::warn(fmt::format("preflight: {}", system::to_sentence(result)));
       }
     }

@@ -19,7 +19,7 @@ namespace isoscale::runner {
 namespace {
 
 constexpr double measuring_time = 0.3;  // seconds that the plays take together, about
-constexpr int fewest_plays = 5, most_plays = 50;
+constexpr int fewest_timed = 5, most_timed = 50;
 
 double flop_of(const program::Gemm& gemm) { return 2.0 * gemm.m * gemm.n * gemm.k * gemm.batch; }
 
@@ -118,7 +118,7 @@ std::vector<double> measure_speeds(const program::ProgramSet& set, executor::Exe
   static_cast<void>(play());
   const double once = point.all_max(units::to_seconds(play()).value());
   const int plays = static_cast<int>(
-      std::clamp(measuring_time / std::max(once, 1e-9), double{fewest_plays}, double{most_plays}));
+      std::clamp(measuring_time / std::max(once, 1e-9), double{fewest_timed}, double{most_timed}));
   std::vector<units::Nanoseconds> times;
   point.barrier();
   for (int i = 0; i < plays; ++i) times.push_back(play());

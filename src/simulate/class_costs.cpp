@@ -5,13 +5,12 @@
 #include <set>
 #include <utility>
 
+#include "simulate/at.hpp"
 #include "simulate/classes.hpp"
 #include "simulate/op_time.hpp"
 
 namespace isoscale::simulate {
 namespace {
-
-std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
 
 /// How one rank communicates: the distinct groups and messages of its program.
 struct Ways {

@@ -7,10 +7,10 @@
 #include <stdexcept>
 #include <utility>
 
+#include "simulate/at.hpp"
+
 namespace isoscale::simulate {
 namespace {
-
-std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
 
 mesh::Shape with_extent(mesh::Shape shape, mesh::Axis axis, int extent) {
   const std::array extents{&shape.tp, &shape.cp, &shape.ep, &shape.dp, &shape.pp};

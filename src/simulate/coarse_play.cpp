@@ -8,12 +8,11 @@
 #include <stdexcept>
 
 #include "base/error.hpp"
+#include "simulate/at.hpp"
 #include "simulate/normal.hpp"
 
 namespace isoscale::simulate {
 namespace {
-
-std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
 
 /// The same loop as program::Matcher, on coarse programs: what it does op by op for one rank is
 /// done here chain by chain for a whole group.

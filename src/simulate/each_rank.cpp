@@ -5,13 +5,12 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "simulate/at.hpp"
 #include "simulate/coarse_play.hpp"
 #include "simulate/deviations.hpp"
 
 namespace isoscale::simulate {
 namespace {
-
-std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
 
 CoarseSet whole_mesh(const program::ProgramSet& set, const Classes& classes,
                      const Costs& class_costs) {

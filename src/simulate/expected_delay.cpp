@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "simulate/at.hpp"
 #include "simulate/coarse_play.hpp"
 #include "simulate/delay_kinds.hpp"
 #include "simulate/deviations.hpp"
@@ -17,8 +18,6 @@
 
 namespace isoscale::simulate {
 namespace {
-
-std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
 
 mesh::AxisSet without(mesh::AxisSet axes, mesh::AxisSet other) {
   return mesh::AxisSet::from_bits(static_cast<std::uint8_t>(axes.bits() & ~other.bits()));

@@ -9,10 +9,10 @@
 #include <optional>
 #include <stdexcept>
 
+#include "simulate/at.hpp"
+
 namespace isoscale::simulate {
 namespace {
-
-std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
 
 void require_nodes(const mesh::Shape& shape, const Layout& layout) {
   if (layout.node_of_rank.size() == at(shape.size())) return;

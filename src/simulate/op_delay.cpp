@@ -8,14 +8,13 @@
 #include <cstdint>
 #include <vector>
 
+#include "simulate/at.hpp"
 #include "simulate/coarse_play.hpp"
 #include "simulate/deviations.hpp"
 #include "simulate/normal.hpp"
 
 namespace isoscale::simulate {
 namespace {
-
-std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
 
 /// E[largest of `large`] / E[largest of `small`].
 double growth(double small, double large) {

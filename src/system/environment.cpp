@@ -199,7 +199,7 @@ constexpr std::array launcher_names = std::to_array<std::string_view>({
 });
 
 /// A count or rank that a launcher set; nullopt when unset or not a number.
-std::optional<long> number_in(const Lookup& environment, std::string_view name) {
+std::optional<long> number_of(const Lookup& environment, std::string_view name) {
   const std::optional<std::string> text = environment(name);
   if (!text) return std::nullopt;
   long value = 0;
@@ -251,7 +251,7 @@ std::vector<std::pair<std::string, std::string>> recorded_settings(const Lookup&
 std::map<std::string, std::int64_t> launcher_numbers(const Lookup& environment) {
   std::map<std::string, std::int64_t> numbers;
   for (const std::string_view name : launcher_names) {
-    if (const auto value = number_in(environment, name)) numbers.emplace(name, *value);
+    if (const auto value = number_of(environment, name)) numbers.emplace(name, *value);
   }
   return numbers;
 }
@@ -265,7 +265,7 @@ std::optional<std::string> singleton_problem(int world, const Lookup& environmen
   bool launcher_known = false;
   for (const std::string_view name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
     launcher_known = launcher_known || environment(name).has_value();
-    const std::optional<long> size = number_in(environment, name);
+    const std::optional<long> size = number_of(environment, name);
     if (size && *size > 1) {
       return sentence(fmt::format("{} says that there are {}", name, *size), match_launcher);
     }
@@ -273,10 +273,10 @@ std::optional<std::string> singleton_problem(int world, const Lookup& environmen
   if (launcher_known) return std::nullopt;
   constexpr std::string_view srun_fix =
       "use srun --mpi=pmix (srun --mpi=list shows what there is), or mpirun inside the allocation";
-  if (const auto tasks = number_in(environment, "SLURM_STEP_NUM_TASKS"); tasks && *tasks > 1) {
+  if (const auto tasks = number_of(environment, "SLURM_STEP_NUM_TASKS"); tasks && *tasks > 1) {
     return sentence(fmt::format("SLURM_STEP_NUM_TASKS says that there are {}", *tasks), srun_fix);
   }
-  if (const auto task = number_in(environment, "SLURM_PROCID"); task && *task > 0) {
+  if (const auto task = number_of(environment, "SLURM_PROCID"); task && *task > 0) {
     return sentence(fmt::format("SLURM_PROCID says that it is number {}", *task), srun_fix);
   }
   return std::nullopt;

@@ -13,6 +13,8 @@ import unittest
 import harness
 from hang_test import is_running, ranks_of
 
+LIBRARY = os.environ.get("ISOSCALE_FAILING_CALLS", "")
+
 
 def held_by(process):
     """What a process holds: resident KiB, threads, file descriptors."""
@@ -22,14 +24,43 @@ def held_by(process):
             "descriptors": len(os.listdir(f"/proc/{process}/fd"))}
 
 
-class Many(harness.Case):
-    def test_nothing_grows(self):
-        count = int(os.environ.get("ISOSCALE_POINTS", "1000"))
+class Case(harness.Case):
+    def write_experiments(self, count):
         with open(self.path("many.toml"), "w", encoding="utf-8") as file:
             file.write('max_time = "1ms"\nprecision = "50%"\nranks = [2]\ntrace_steps = 0\n')
             for number in range(count):
                 file.write(f'[[experiment]]\nworkload = "tp"\nmodel = "tiny"\nseed = {number}\n'
                            'set = { microbatch = 1, microbatches = 1 }\n')
+
+
+@unittest.skipUnless(LIBRARY, "a build with sanitizers has nothing to preload")
+class Communicators(Case):
+    def left_over(self, points):
+        """How many communicators a launch of so many points made and did not free."""
+        self.write_experiments(points)
+        told = {"LD_PRELOAD": LIBRARY, "ISOSCALE_FAIL_RANK": "1",
+                "ISOSCALE_FAIL_COUNTS": self.path("counts")}
+        done = subprocess.run(
+            [*harness.MPIEXEC, "2", "env", *(f"{name}={value}" for name, value in told.items()),
+             harness.PROGRAM, "run", "many.toml", "--output", "run.h5", "--force"], cwd=self.dir,
+            env=harness.clean_environment(), capture_output=True, text=True,
+            timeout=200 * harness.PATIENCE, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(self.path("counts"), encoding="utf-8") as file:
+            calls = {call: int(times) for call, times in map(str.split, file)}
+        made = sum(calls.get(call, 0) for call in
+                   ("MPI_Comm_dup", "MPI_Comm_split", "MPI_Comm_split_type", "MPI_Comm_create_group"))
+        self.assertGreater(made, points)
+        return made - calls["MPI_Comm_free"]
+
+    def test_points_leave_none(self):
+        self.assertEqual(self.left_over(2), self.left_over(12))
+
+
+class Many(Case):
+    def test_nothing_grows(self):
+        count = int(os.environ.get("ISOSCALE_POINTS", "1000"))
+        self.write_experiments(count)
         output = self.path("run.h5")
         log = self.path("log")
         with open(log, "wb") as errors:

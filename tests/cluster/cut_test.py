@@ -33,10 +33,11 @@ class Cut(unittest.TestCase):
         path = made.path("run.h5")
         log = made.path("log")
         # What it says goes to a file: of a host that is cut off nothing reaches the launcher.
-        command = ["sh", "-c", 'exec "$@" 2>> "$0".$OMPI_COMM_WORLD_RANK', log, PROGRAM, "run",
-                   "--device", "host", "--output", path, "--workload", "dp", "--model", "tiny",
-                   "--scaling", "weak", "--set", "microbatch=1", "--ranks", "3", "--max-time",
-                   "60s", "--precision", "0.01%", "--timeout", f"{TIMEOUT}s"]
+        made.script("logged", f'exec "$@" 2>> {log}.$OMPI_COMM_WORLD_RANK\n')
+        command = [made.path("logged"), PROGRAM, "run", "--device", "host", "--output", path,
+                   "--workload", "dp", "--model", "tiny", "--scaling", "weak", "--set",
+                   "microbatch=1", "--ranks", "3", "--max-time", "60s", "--precision", "0.01%",
+                   "--timeout", f"{TIMEOUT}s"]
 
         def launch():
             try:

@@ -11,11 +11,11 @@ namespace {
 using program::Direction;
 using program::Slice;
 
-constexpr program::StreamId stream = 0;
+constexpr program::StreamId on_stream = 0;
 
-class Writer {
+class TextbookWriter {
  public:
-  Writer(program::Builder& builder, const TextbookCall& call)
+  TextbookWriter(program::Builder& builder, const TextbookCall& call)
       : builder_(builder),
         call_(call),
         parts_(call.operation == Operation::reduce_scatter ? call.send : call.receive),
@@ -67,24 +67,24 @@ class Writer {
     return {.slice = slice, .row_stride = slice.count};
   }
   void copy(const Slice& from, const Slice& to) {
-    builder_.emit(stream, program::Copy{.rows = 1,
-                                        .columns = static_cast<std::uint32_t>(from.count),
-                                        .src = row(from),
-                                        .dst = row(to)});
+    builder_.emit(on_stream, program::Copy{.rows = 1,
+                                           .columns = static_cast<std::uint32_t>(from.count),
+                                           .src = row(from),
+                                           .dst = row(to)});
   }
   void add(const Slice& a, const Slice& b, const Slice& to) {
-    builder_.emit(stream, program::Add{.rows = 1,
-                                       .columns = static_cast<std::uint32_t>(a.count),
-                                       .a = row(a),
-                                       .b = row(b),
-                                       .dst = row(to)});
+    builder_.emit(on_stream, program::Add{.rows = 1,
+                                          .columns = static_cast<std::uint32_t>(a.count),
+                                          .a = row(a),
+                                          .b = row(b),
+                                          .dst = row(to)});
   }
   [[nodiscard]] program::Transfer transfer(Direction direction, int offset,
                                            const Slice& slice) const {
     return {.direction = direction, .axis = call_.axis, .offset = offset, .slice = slice};
   }
   void exchange(std::vector<program::Transfer> transfers) {
-    builder_.emit(stream, program::Exchange{std::move(transfers)});
+    builder_.emit(on_stream, program::Exchange{std::move(transfers)});
   }
   void send_and_receive(int to, const Slice& out, int from, const Slice& in) {
     exchange({transfer(Direction::send, to, out), transfer(Direction::receive, from, in)});
@@ -200,7 +200,7 @@ class Writer {
 }  // namespace
 
 void emit_textbook(program::Builder& builder, const TextbookCall& call) {
-  Writer{builder, call}.write();
+  TextbookWriter{builder, call}.write();
 }
 
 }  // namespace isoscale::workloads::collectives

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "workloads/stack/context.hpp"
 
+#include "workloads/stack/extent.hpp"
 #include "workloads/stack/matrix.hpp"
 
 namespace isoscale::workloads::stack {
@@ -10,12 +11,6 @@ using program::BufferId;
 using program::Direction;
 using program::Matrix;
 using program::Transpose;
-
-namespace {
-
-std::uint32_t extent(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
-
-}  // namespace
 
 std::uint64_t ContextRing::score_count() const {
   return batch() * g_.grouped * g_.sequence * g_.whole_sequence;

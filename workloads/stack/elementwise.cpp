@@ -3,6 +3,7 @@
 
 // What of a layer is bound by memory: each op reads and writes its operands once, in place where it
 // can. The residual is added by the GEMM before it, and its gradient by the norm's.
+#include "workloads/stack/extent.hpp"
 #include "workloads/stack/layer.hpp"
 #include "workloads/stack/matrix.hpp"
 
@@ -12,8 +13,6 @@ using program::BufferId;
 using program::Role;
 
 namespace {
-
-std::uint32_t extent(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
 
 program::ActivationKind kind_of(const Geometry& g) {
   return g.up_parts > 1 ? program::ActivationKind::swiglu : program::ActivationKind::gelu;

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "workloads/stack/experts.hpp"
+#include "workloads/stack/extent.hpp"
 #include "workloads/stack/matrix.hpp"
 
 namespace isoscale::workloads::stack {
@@ -16,8 +17,6 @@ using program::Slice;
 using program::Transpose;
 
 namespace {
-
-std::uint32_t extent(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
 
 /// Slices that follow each other, as one batch of matrices.
 program::Matrix batched(const std::vector<Slice>& slices, std::uint64_t columns) {

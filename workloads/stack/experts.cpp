@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "workloads/options.hpp"
+#include "workloads/stack/extent.hpp"
 #include "workloads/stack/matrix.hpp"
 #include "workloads/stack/options.hpp"
 
@@ -15,12 +16,6 @@ using program::no_buffer;
 using program::Role;
 using program::Slice;
 using program::Transpose;
-
-namespace {
-
-std::uint32_t extent(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
-
-}  // namespace
 
 ExpertWriter::ExpertWriter(program::Builder& builder, const Geometry& geometry, const Types& types,
                            const Parameters& parameters, const Request& request,

@@ -9,6 +9,7 @@
 
 #include "base/error.hpp"
 #include "program/narrow.hpp"
+#include "workloads/stack/extent.hpp"
 #include "workloads/stack/matrix.hpp"
 
 namespace isoscale::workloads::stack {
@@ -21,8 +22,6 @@ using program::Role;
 using program::Transpose;
 
 namespace {
-
-std::uint32_t extent(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
 
 /// A cast has one scale for a whole tensor, so a layer that casts cannot begin with some rows.
 void require_stored(const Linear& linear) {

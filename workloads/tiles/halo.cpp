@@ -16,7 +16,7 @@ using program::Matrix;
 using program::Slice;
 using program::Transfer;
 
-constexpr program::StreamId compute = 0;
+constexpr program::StreamId on_compute = 0;
 
 }  // namespace
 
@@ -24,7 +24,7 @@ void Halo::begin(BufferId tile, Columns columns) {
   const bool wraps = g_.boundary == Boundary::periodic;
   if (wraps && g_.tiles_across == 1 && columns == Columns::early) {
     // Before the messages: these read the rows that the columns lie beside.
-    wrap_columns(tile, compute, g_.halo, g_.tile.rows, 1, 0);
+    wrap_columns(tile, on_compute, g_.halo, g_.tile.rows, 1, 0);
   }
   if (g_.tiles_down > 1) exchange_rows(tile);
   if (wraps && g_.tiles_down == 1) wrap_rows(tile);
@@ -34,7 +34,7 @@ void Halo::begin(BufferId tile, Columns columns) {
 void Halo::end(BufferId tile, Columns columns) {
   if (g_.tiles_across > 1) return unpack(tile);
   if (g_.boundary == Boundary::fixed) return;
-  const program::StreamId stream = g_.tiles_down > 1 ? stream_ : compute;
+  const program::StreamId stream = g_.tiles_down > 1 ? stream_ : on_compute;
   if (columns == Columns::early) {
     wrap_columns(tile, stream, 0, g_.halo, 2, g_.halo + g_.tile.rows);
   } else {
@@ -109,10 +109,11 @@ void Halo::wrap_rows(BufferId tile) {
                                                 .offset = g_.place(row, g_.halo)});
   };
   const auto copy = [&](std::uint64_t from, std::uint64_t to) {
-    builder_.emit(compute, Copy{.rows = static_cast<std::uint32_t>(g_.halo),
-                                .columns = static_cast<std::uint32_t>(g_.tile.columns * g_.pixel()),
-                                .src = rows_at(from),
-                                .dst = rows_at(to)});
+    builder_.emit(on_compute,
+                  Copy{.rows = static_cast<std::uint32_t>(g_.halo),
+                       .columns = static_cast<std::uint32_t>(g_.tile.columns * g_.pixel()),
+                       .src = rows_at(from),
+                       .dst = rows_at(to)});
   };
   copy(g_.tile.rows, 0);
   copy(g_.halo, g_.halo + g_.tile.rows);

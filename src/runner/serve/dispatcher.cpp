@@ -16,7 +16,7 @@
 namespace isoscale::runner::serve {
 namespace {
 
-constexpr units::Seconds nap{50e-6}, lead{1e-3};
+constexpr units::Seconds first_nap{50e-6}, head_start{1e-3};
 
 class Dispatcher {
  public:
@@ -49,7 +49,7 @@ class Dispatcher {
 
  private:
   void serve() {
-    served_.begin = comm::now() + units::to_nanoseconds(lead);
+    served_.begin = comm::now() + units::to_nanoseconds(head_start);
     last_progress_ = served_.begin;
     while (!ledger_.all_answered()) {
       const bool has_sent = send_arrived();
@@ -122,7 +122,7 @@ class Dispatcher {
   }
 
   void pause() const {
-    double seconds = nap.value();
+    double seconds = first_nap.value();
     if (next_ < trial_.arrivals.size()) {
       seconds = std::clamp(trial_.arrivals[next_] - elapsed(), 0.0, seconds);
     }

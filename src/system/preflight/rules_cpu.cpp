@@ -200,7 +200,7 @@ Results judge_quota(const JobFacts& job) {
                                       .how = "mount /sys/fs/cgroup"});
 }
 
-constexpr std::array checks{
+constexpr std::array cpu_table{
     Check{"shared-cores", "whether every rank can have a core of its own", judge_shared_cores},
     Check{"single-core", "ranks that may run on one core alone", judge_single_core},
     Check{"numa-mask", "ranks that may run on several NUMA nodes", judge_mask},
@@ -210,6 +210,6 @@ constexpr std::array checks{
 
 }  // namespace
 
-std::span<const Check> cpu_checks() { return checks; }
+std::span<const Check> cpu_checks() { return cpu_table; }
 
 }  // namespace isoscale::system

@@ -129,7 +129,7 @@ Results judge_gpu_cores(const JobFacts& job) {
        .how = "mount /sys"});
 }
 
-constexpr std::array checks{
+constexpr std::array distance_table{
     Check{"gpu-nic", "whether the nearest adapter of a GPU is on its NUMA node", judge_gpu_nic},
     Check{"rail-map", "which adapter is nearest to which GPU, alike on all nodes", judge_rail_map},
     Check{"gpu-cores", "whether ranks run on the NUMA node of their GPU", judge_gpu_cores},
@@ -137,6 +137,6 @@ constexpr std::array checks{
 
 }  // namespace
 
-std::span<const Check> distance_checks() { return checks; }
+std::span<const Check> distance_checks() { return distance_table; }
 
 }  // namespace isoscale::system

@@ -135,7 +135,7 @@ Results judge_equal(const JobFacts& job) {
       {.fine = "recorded variables are alike on all ranks", .unknown = "no rank is known"});
 }
 
-constexpr std::array checks{
+constexpr std::array environment_table{
     Check{"cuda-settings", "variables that order the work of CUDA", judge_cuda},
     Check{"ucx-transports", "whether UCX may use InfiniBand where there is some", judge_ucx},
     Check{"thread-settings", "OMP_NUM_THREADS against --blas-threads", judge_threads},
@@ -144,6 +144,6 @@ constexpr std::array checks{
 
 }  // namespace
 
-std::span<const Check> environment_checks() { return checks; }
+std::span<const Check> environment_checks() { return environment_table; }
 
 }  // namespace isoscale::system

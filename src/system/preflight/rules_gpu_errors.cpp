@@ -126,7 +126,7 @@ Results judge_xid(const JobFacts& job) {
        .how = "let users read the kernel's log (kernel.dmesg_restrict=0)"});
 }
 
-constexpr std::array checks{
+constexpr std::array gpu_error_table{
     Check{"ecc", "whether data-centre GPUs correct memory errors", judge_ecc},
     Check{"ecc-errors", "uncorrected memory errors", judge_uncorrected},
     Check{"row-remap", "memory rows that wait for remapping or cannot be, and retired pages",
@@ -136,6 +136,6 @@ constexpr std::array checks{
 
 }  // namespace
 
-std::span<const Check> gpu_error_checks() { return checks; }
+std::span<const Check> gpu_error_checks() { return gpu_error_table; }
 
 }  // namespace isoscale::system

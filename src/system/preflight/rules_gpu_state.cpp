@@ -131,7 +131,7 @@ Results judge_processes(const JobFacts& job) {
   return of_gpus(job, std::move(findings), "no process but the job's ranks");
 }
 
-constexpr std::array checks{
+constexpr std::array gpu_state_table{
     Check{"mig", "whether GPUs are partitioned (MIG)", judge_mig},
     Check{"compute-mode", "whether ranks may compute on their GPU", judge_compute_mode},
     Check{"throttle", "what holds clocks down before there is any load", judge_throttle},
@@ -141,6 +141,6 @@ constexpr std::array checks{
 
 }  // namespace
 
-std::span<const Check> gpu_state_checks() { return checks; }
+std::span<const Check> gpu_state_checks() { return gpu_state_table; }
 
 }  // namespace isoscale::system

@@ -246,7 +246,7 @@ Results judge_lost_gpu(const JobFacts& job) {
                                       .how = "run with --device cuda where NVML answers"});
 }
 
-constexpr std::array checks{
+constexpr std::array launch_table{
     Check{"device", "whether the device that the job plays on can be had", judge_device},
     Check{"world-size", "ranks that MPI counts against processes that the launcher started",
           judge_world_size},
@@ -259,6 +259,6 @@ constexpr std::array checks{
 
 }  // namespace
 
-std::span<const Check> launch_checks() { return checks; }
+std::span<const Check> launch_checks() { return launch_table; }
 
 }  // namespace isoscale::system

@@ -203,7 +203,7 @@ Results judge_os(const JobFacts& job) {
                        [](const CheckedNode& node) { return node.os; });
 }
 
-constexpr std::array checks{
+constexpr std::array likeness_table{
     Check{"gpu-model", "the model of all GPUs", judge_model},
     Check{"gpu-memory", "memory of GPUs of one model", judge_memory},
     Check{"gpu-clocks", "highest clocks of GPUs of one model", judge_clocks},
@@ -218,6 +218,6 @@ constexpr std::array checks{
 
 }  // namespace
 
-std::span<const Check> likeness_checks() { return checks; }
+std::span<const Check> likeness_checks() { return likeness_table; }
 
 }  // namespace isoscale::system

@@ -211,7 +211,7 @@ Results judge_domain(const JobFacts& job) {
        .how = "needs a driver that knows NVLink fabrics"});
 }
 
-constexpr std::array checks{
+constexpr std::array link_table{
     Check{"peer-access", "whether GPUs of a node read each other's memory", judge_peer_access},
     Check{"nvlinks", "inactive NVLinks", judge_nvlinks},
     Check{"nvlink-pairs", "pairs of GPUs without NVLink where others have it", judge_pairs},
@@ -222,6 +222,6 @@ constexpr std::array checks{
 
 }  // namespace
 
-std::span<const Check> link_checks() { return checks; }
+std::span<const Check> link_checks() { return link_table; }
 
 }  // namespace isoscale::system

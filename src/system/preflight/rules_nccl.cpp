@@ -231,7 +231,7 @@ Results judge_plugins(const JobFacts& job) {
       {.fine = fine, .unknown = "the library paths of the nodes are not known"});
 }
 
-constexpr std::array checks{
+constexpr std::array nccl_table{
     Check{"nccl-transports", "variables that turn transports of NCCL off", judge_transports},
     Check{"nccl-files", "files that variables of NCCL name", judge_files},
     Check{"nccl-debug", "how much NCCL prints", judge_debug},
@@ -243,6 +243,6 @@ constexpr std::array checks{
 
 }  // namespace
 
-std::span<const Check> nccl_checks() { return checks; }
+std::span<const Check> nccl_checks() { return nccl_table; }
 
 }  // namespace isoscale::system

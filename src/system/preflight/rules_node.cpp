@@ -117,7 +117,7 @@ Results judge_governor(const JobFacts& job) {
                                                  "machines"});
 }
 
-constexpr std::array checks{
+constexpr std::array node_table{
     Check{"locked-memory", "the limit on locked memory on nodes with InfiniBand or RoCE",
           judge_locked_memory},
     Check{"shared-memory", "free space of /dev/shm against ranks of the node", judge_shared_memory},
@@ -126,6 +126,6 @@ constexpr std::array checks{
 
 }  // namespace
 
-std::span<const Check> node_checks() { return checks; }
+std::span<const Check> node_checks() { return node_table; }
 
 }  // namespace isoscale::system

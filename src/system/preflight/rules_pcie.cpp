@@ -149,7 +149,7 @@ Results judge_acs(const JobFacts& job) {
        .how = "root sees ACSCtl in lspci -vvv"});
 }
 
-constexpr std::array checks{
+constexpr std::array pcie_table{
     Check{"gpu-pcie", "lanes and generation of the GPUs' PCIe links", judge_gpu_pcie},
     Check{"nic-pcie", "PCIe links of adapters against what their ports need", judge_nic_pcie},
     Check{"iommu", "whether an IOMMU translates addresses of devices", judge_iommu},
@@ -158,6 +158,6 @@ constexpr std::array checks{
 
 }  // namespace
 
-std::span<const Check> pcie_checks() { return checks; }
+std::span<const Check> pcie_checks() { return pcie_table; }
 
 }  // namespace isoscale::system

@@ -255,7 +255,7 @@ Results judge_gpudirect(const JobFacts& job) {
        .how = ""});
 }
 
-constexpr std::array checks{
+constexpr std::array port_table{
     Check{"port-state", "whether InfiniBand and RoCE ports that the job needs are up", judge_state},
     Check{"port-rate", "rates of ports against the same ports of other nodes", judge_rate},
     Check{"port-errors", "losses of the link and symbol errors of ports", judge_errors},
@@ -264,6 +264,6 @@ constexpr std::array checks{
 
 }  // namespace
 
-std::span<const Check> port_checks() { return checks; }
+std::span<const Check> port_checks() { return port_table; }
 
 }  // namespace isoscale::system

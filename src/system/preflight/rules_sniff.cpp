@@ -214,7 +214,7 @@ Results judge_bandwidth(const JobFacts& job) {
       {.fine = "every pair of neighbours is as fast as its like", .unknown = why_not(job)});
 }
 
-constexpr std::array checks{
+constexpr std::array sniff_table{
     Check{"gemm-rate", "each rank's GEMM rate against that of its like", judge_gemm},
     Check{"neighbour-bandwidth", "bandwidth of pairs of ranks against that of their like",
           judge_bandwidth},
@@ -222,6 +222,6 @@ constexpr std::array checks{
 
 }  // namespace
 
-std::span<const Check> sniff_checks() { return checks; }
+std::span<const Check> sniff_checks() { return sniff_table; }
 
 }  // namespace isoscale::system

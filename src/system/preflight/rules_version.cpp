@@ -147,7 +147,7 @@ Results judge_build(const JobFacts& job) {
                                       .unknown = "no rank says how it was built"});
 }
 
-constexpr std::array checks{
+constexpr std::array version_table{
     Check{"isoscale-version", "isoscale and its commit on all ranks", judge_isoscale},
     Check{"nccl-version", "NCCL on all ranks", judge_nccl},
     Check{"mpi-version", "the MPI library on all ranks", judge_mpi},
@@ -158,6 +158,6 @@ constexpr std::array checks{
 
 }  // namespace
 
-std::span<const Check> version_checks() { return checks; }
+std::span<const Check> version_checks() { return version_table; }
 
 }  // namespace isoscale::system
