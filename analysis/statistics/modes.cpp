@@ -13,14 +13,14 @@
 namespace isoscale::analysis {
 namespace {
 
-constexpr std::size_t fewest = 4;
+constexpr std::size_t fewest_in_modes = 4;
 constexpr double deviations_per_mad = 1.4826;
 
 /// Sorted; empty where there is nothing to tell.
 std::vector<double> sorted_finite(std::span<const double> samples) {
   const bool known =
       std::ranges::all_of(samples, [](double sample) { return std::isfinite(sample); });
-  if (samples.size() < fewest || !known) return {};
+  if (samples.size() < fewest_in_modes || !known) return {};
   std::vector<double> sorted{samples.begin(), samples.end()};
   std::ranges::sort(sorted);
   return sorted;

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "analysis/statistics/all_finite.hpp"
 #include "analysis/statistics/statistics.hpp"
 
 namespace isoscale::analysis {
@@ -60,10 +61,6 @@ std::size_t signed_rank_bound(std::size_t n) {
 double binomial_term(double n, double k, double q) {
   return std::exp(std::lgamma(n + 1) - std::lgamma(k + 1) - std::lgamma(n - k + 1) +
                   k * std::log(q) + (n - k) * std::log1p(-q));
-}
-
-bool all_finite(std::span<const double> samples) {
-  return std::ranges::all_of(samples, [](double sample) { return std::isfinite(sample); });
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace isoscale::analysis {
 namespace {
 
-constexpr std::size_t fewest = 8;
+constexpr std::size_t fewest_flagged = 8;
 constexpr double by_chance = 0.005;        // probability below which a trend is none of chance
 constexpr double worth_a_word = 0.01;      // relative
 constexpr double one_mode_at_most = 0.65;  // sqrt(n) dip: 99.5% of uniform samples, 20,000 draws
@@ -82,7 +82,7 @@ std::vector<std::string> sentences_of(const SampleFlags& flags, std::size_t samp
 SampleFlags sample_flags(std::span<const double> samples) {
   SampleFlags flags;
   const auto middle = median(samples);
-  if (samples.size() < fewest || !middle || !(std::ranges::min(samples) > 0)) return flags;
+  if (samples.size() < fewest_flagged || !middle || !(std::ranges::min(samples) > 0)) return flags;
   flags.trend = trend(samples);
   if (flags.trend && flags.trend->probability < by_chance &&
       std::abs(flags.trend->change) > worth_a_word) {

@@ -8,15 +8,13 @@
 #include <numeric>
 #include <vector>
 
+#include "analysis/statistics/all_finite.hpp"
+
 namespace isoscale::analysis {
 namespace {
 
 constexpr std::size_t fewest_for_interval = 6;
 constexpr std::size_t fewest_for_correlation = 8;
-
-bool all_finite(std::span<const double> samples) {
-  return std::ranges::all_of(samples, [](double sample) { return std::isfinite(sample); });
-}
 
 double median_of_sorted(std::span<const double> sorted) {
   const std::size_t half = sorted.size() / 2;

@@ -50,7 +50,7 @@ struct Outcome {
 enum class Formats : std::uint8_t { text, all };
 
 /// Reads the file and reports it as `isoscale report` does. Wrong is every exception but a refusal
-/// (exit code 2), a reason of more than a line, and more than 2 s.
+/// (exit code 2), a reason of more than a line, and more than 2 s of a processor.
 [[nodiscard]] Outcome report_file(const std::filesystem::path& file, Formats formats);
 
 }  // namespace isoscale::fuzz

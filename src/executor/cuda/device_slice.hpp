@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include "base/error.hpp"
@@ -22,6 +24,19 @@ inline void require_on_device(const Resolver& resolver, const program::Slice& sl
   }
   throw base::Error(fmt::format("{} lies in {} memory; only copies and fills may use that", role,
                                 program::name(space)));
+}
+
+/// Where it lies; throws as require_on_device.
+inline std::byte* on_device(const Resolver& resolver, const program::Slice& slice,
+                            std::string_view role) {
+  require_on_device(resolver, slice, role);
+  return resolver.address(slice);
+}
+
+inline std::byte* on_device(const Resolver& resolver, const program::Matrix& matrix,
+                            std::uint64_t rows, std::uint64_t columns, std::string_view role) {
+  require_on_device(resolver, matrix.slice, role);
+  return resolver.address(matrix, rows, columns, 1);
 }
 
 }  // namespace isoscale::executor::cuda

@@ -13,11 +13,6 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-std::byte* on_device(const Resolver& resolver, const program::Slice& slice, const char* role) {
-  require_on_device(resolver, slice, role);
-  return resolver.address(slice);
-}
-
 std::int32_t* places_at(const Resolver& resolver, const program::Slice& places) {
   return reinterpret_cast<std::int32_t*>(on_device(resolver, places, "the places"));
 }

@@ -18,19 +18,6 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-std::byte* on_device(const Resolver& resolver, const program::Slice& slice, const char* role) {
-  require_on_device(resolver, slice, role);
-  return resolver.address(slice);
-}
-
-std::byte* on_device(const Resolver& resolver, const program::Matrix& matrix, std::uint64_t rows,
-                     std::uint64_t columns, const char* role) {
-  require_on_device(resolver, matrix.slice, role);
-  return resolver.address(matrix, rows, columns, 1);
-}
-
-bool exists(const program::Matrix& matrix) { return matrix.slice.buffer != program::no_buffer; }
-
 /// `types` are what the message names.
 template <class KernelCall>
 void require_kernel(const KernelCall& call, const char* op,

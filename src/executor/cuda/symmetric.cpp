@@ -87,7 +87,8 @@ std::string symmetric_problem(int nccl, const ChosenGpu& chosen) {
         "transport=symmetric needs NCCL 2.28 or newer, built with and run with: this is {}.{}",
         nccl / 10000, nccl % 10000 / 100);
   }
-  if (chosen.is_shared) return "transport=symmetric needs a GPU for every rank, and ranks share one";
+  if (chosen.is_shared)
+    return "transport=symmetric needs a GPU for every rank, and ranks share one";
   return {};
 }
 

@@ -6,14 +6,13 @@
 #include "executor/checksum.hpp"
 #include "executor/host/prepare_ops.hpp"
 #include "program/access.hpp"
+#include "program/matrices.hpp"
 #include "program/narrow.hpp"
 
 namespace isoscale::executor::host {
 namespace {
 
 using program::DType;
-
-bool exists(const program::Matrix& matrix) { return matrix.slice.buffer != program::no_buffer; }
 
 StoredMatrix stored(const Resolver& resolver, const program::Matrix& matrix, std::uint64_t rows,
                     std::uint64_t columns, std::uint64_t batch = 1) {
