@@ -159,6 +159,8 @@ Question question_of(const PredictCommand& command, std::span<const results::Run
   if (same_work) {
     question.measured = question.fit->points;
     add_efficiency(*chosen.curve, question.measured);
+    // Not always the first: one of few steps is none.
+    if (chosen.curve->baseline) question.baseline = chosen.curve->baseline;
   }
   question.title = title_of(question);
   return question;

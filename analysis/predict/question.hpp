@@ -38,7 +38,7 @@ struct Question {
   std::vector<int> ranks{};  ///< ascending
   Ranks each = Ranks::by_class;
   std::vector<WhatIf> what_if{};
-  std::optional<int> baseline{};  ///< as named; absent = first measured, else first predicted
+  std::optional<int> baseline{};  ///< absent = first predicted
   std::optional<ModelFit> fit{};  ///< of a run
   const results::RunData* run = nullptr;            ///< not owned; null of a data sheet
   std::vector<const results::PointData*> points{};  ///< of the run, that `fit` is of

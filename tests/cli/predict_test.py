@@ -131,9 +131,10 @@ class OfRuns(Predicting):
 
     def test_a_curve_beyond_what_was_measured(self):
         document = self.json("run.h5", "--ranks", "2,4,8", "--nodes-of", "8")
-        self.assertEqual(document["baseline"], 1)
-        self.assertEqual([point["ranks"] for point in document["measured"]], [1, 2])
-        self.assertAlmostEqual(document["measured"][0]["efficiency"], 1)
+        # On a busy machine the first point may have too few steps for a baseline.
+        measured = {point["ranks"]: point for point in document["measured"]}
+        self.assertEqual(list(measured), [1, 2])
+        self.assertAlmostEqual(measured[document["baseline"]]["efficiency"], 1)
         points = document["curve"]["points"]
         self.assertEqual([point["ranks"] for point in points], [2, 4, 8])
         self.assertEqual([point["nodes"] for point in points], [1, 1, 1])

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "analysis/predict/next_measurement.hpp"
+#include "analysis/predict/question.hpp"
 #include "analysis/predict/run_machine.hpp"
 #include "analysis/predict/step_estimate.hpp"
 #include "analysis/predict/traced_ops.hpp"
@@ -52,6 +53,23 @@ TEST(ModelFit, NeedsNoCorrectionOfItself) {
   EXPECT_EQ(known().fit.workload, "dp");
   EXPECT_EQ(known().fit.known.launch, 0.02);
   EXPECT_LT(known().fit.known.fit, 0.05);
+}
+
+/// As the report of the run: efficiency is told against the same point.
+TEST(ModelFit, IsToldAgainstThePointThatTheReportTakes) {
+  results::RunData run = known().run;
+  run.config_toml =
+      "[[experiment]]\nworkload = 'dp'\nmodel = 'tiny'\nscaling = 'weak'\n"
+      "set = { microbatch = 4, microbatches = 2 }\n";
+  config::PredictCommand command;
+  command.ranks = {more_ranks};
+  EXPECT_EQ(question_of(command, run).baseline, run.points[0].ranks);
+  run.points[0].step_times.resize(3);  // too few to be sure of
+  const Question question = question_of(command, run);
+  EXPECT_EQ(question.baseline, run.points[1].ranks);
+  EXPECT_EQ(question.measured.at(1).efficiency, 1);
+  command.baseline = more_ranks;
+  EXPECT_EQ(question_of(command, run).baseline, more_ranks);
 }
 
 TEST(ModelFit, PredictsEightTimesTheRanks) {
