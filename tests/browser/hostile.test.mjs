@@ -132,7 +132,7 @@ for (const name of named("hostile")) {
     await assertDrawn(opened.page);
     await assertClean(opened.page, "as it opens");
     if (name.startsWith("run-")) await assertMarksStay(opened.page);
-    if (/run-hostile-0[02]$/.test(name)) await assertPictures(opened.page, ids);
+    if (/run-hostile-0[04]$/.test(name)) await assertPictures(opened.page, ids);
     await useAll(opened.page);
     const tips = await tooltips(opened.page);
     await assertClean(opened.page, "after all was used");

@@ -16,7 +16,7 @@ try:
 except ImportError:
     h5py = None
 
-QUICK = ["--max-time", "2s", "--force", "--output", "run.h5"]
+QUICK = ["--max-time", "0.2s", "--precision", "50%", "--force", "--output", "run.h5"]
 
 
 def rows_of(path):

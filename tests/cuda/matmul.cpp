@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "tests/cuda/matmul.hpp"
 
+#include <cblas.h>
+
 #include <algorithm>
 #include <optional>
 #include <vector>
@@ -66,22 +68,22 @@ void run_one(const Matmul& call, std::int32_t at, double scale) {
   const bool tf32 = call.how.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
   const std::vector<double> a = operand(call.a, call.a_data, call.how.first, at, tf32);
   const std::vector<double> b = operand(call.b, call.b_data, call.how.second, at, tf32);
-  const std::uint64_t m = call.d.rows, k = call.depth();
-  std::vector<double> sum(m);
+  const std::uint64_t m = call.d.rows, n = call.d.columns, k = call.depth();
+  std::vector<double> sums(m * n);
+  if (!sums.empty() && k > 0) {
+    const auto rows = static_cast<int>(m), depth = static_cast<int>(k);
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, rows, static_cast<int>(n), depth, 1,
+                a.data(), rows, b.data(), depth, 0, sums.data(), rows);
+  }
   with_floating(*type_of(call.d.type), [&](auto element) {
     using Element = decltype(element);
-    for (std::uint64_t column = 0; column < call.d.columns; ++column) {
-      std::fill(sum.begin(), sum.end(), 0.0);
-      for (std::uint64_t l = 0; l < k; ++l) {
-        const double factor = b[column * k + l];
-        for (std::uint64_t row = 0; row < m; ++row) sum[row] += a[l * m + row] * factor;
-      }
+    for (std::uint64_t column = 0; column < n; ++column) {
       const auto first = [&](const Layout& layout) {
         return static_cast<std::uint64_t>(at * layout.batch_stride) +
                column * static_cast<std::uint64_t>(layout.leading);
       };
       for (std::uint64_t row = 0; row < m; ++row) {
-        double value = scale * sum[row];
+        double value = scale * sums[column * m + row];
         if (call.beta != 0) {
           value += call.beta * static_cast<double>(Element::load(call.c_data, first(call.c) + row));
         }
