@@ -27,7 +27,7 @@ PropertyId storage(std::span<const hsize_t> dims, hsize_t element_size) {
   PropertyId create{check(H5Pcreate(H5P_DATASET_CREATE))};
   hsize_t bytes = element_size;
   for (const hsize_t extent : dims) bytes *= extent;
-  if (bytes < chunked_from) return create;
+  if (bytes < chunked_from || dims.empty()) return create;  // one value is one piece
   std::vector<hsize_t> chunk(dims.begin(), dims.end());
   hsize_t room = std::max<hsize_t>(chunk_bytes / element_size, 1);
   for (std::size_t axis = chunk.size(); axis-- > 0;) {

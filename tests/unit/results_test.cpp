@@ -276,6 +276,21 @@ TEST_F(RunFile, KeepsBigSetsCompressed) {
   EXPECT_EQ(run.points.at(0).step_times, point.step_times);
 }
 
+TEST_F(RunFile, KeepsLongTexts) {
+  RunData run = samples::header();
+  run.preflight = samples::preflight();
+  run.preflight->facts.assign(3'000'000, 'f');  // as of thousands of ranks
+  run.config_toml.assign(2'000'000, 'c');
+  run.command_line.assign(100'000, 'l');
+  run.warnings = {std::string(100'000, 'w')};
+  RunWriter{file(), run, IfExists::refuse}.finish(run);
+  const RunData found = read_run(file());
+  EXPECT_TRUE(found.preflight == run.preflight);
+  EXPECT_TRUE(found.config_toml == run.config_toml);
+  EXPECT_TRUE(found.command_line == run.command_line);
+  EXPECT_TRUE(found.warnings == run.warnings);
+}
+
 TEST_F(RunFile, ReplacesBytesThatAreNoText) {
   RunData header = samples::header();
   header.environment = {{"UCX_TLS", "a\xFF\xC0\xAFz"}, {"OMP_NUM_THREADS", "\xE2\x82\xAC"}};
