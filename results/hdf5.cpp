@@ -33,8 +33,14 @@ std::string error_stack() {
   return text.empty() ? "HDF5 gave no reason" : "HDF5: " + text;
 }
 
-/// HDF5 would print every failed call on standard error by itself; ours throw.
-void silence() { H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr); }
+/// HDF5 would print every failed call on standard error by itself; ours throw. And as the process
+/// ends it would close what is still open, which crashes on a file that could not be closed before:
+/// ours are all closed by then. That must be said before any other call.
+void silence() {
+  static const herr_t left_alone = H5dont_atexit();
+  static_cast<void>(left_alone);  // it fails where somebody else has used HDF5 already
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+}
 
 PropertyId file_access() {
   PropertyId access{check(H5Pcreate(H5P_FILE_ACCESS))};

@@ -7,6 +7,7 @@ was finished. And runs that are killed instead of such a call, so in the middle 
 ISOSCALE_FAULTS: how many (default 8, 3 and 6 in Few, 400 in Many). ISOSCALE_SEED: of them.
 """
 
+import contextlib
 import errno
 import json
 import os
@@ -43,11 +44,20 @@ class Case(harness.Case):
             # The command line is read by a library that ends the program when memory runs out.
             first = known[rank][call] // 10 if call == "operator_new" else 1
             fault = f"{call},{draw.randint(first, known[rank][call])},{draw.choice(ERRORS)}"
-            with self.subTest(rank=rank, fault=fault):
+            with self.subTest(rank=rank, fault=fault), self.told(f"rank {rank}, {fault}"):
                 code = self.end_with(rank, fault)
                 ends[code] = ends.get(code, 0) + 1
             self.clear()
         print("exit codes:", ends)
+
+    @contextlib.contextmanager
+    def told(self, fault):
+        """Tells at once what did not end well: a long test may not come to its end."""
+        try:
+            yield
+        except Exception as error:
+            print(f"{fault}: {error}", flush=True)
+            raise
 
     def clear(self):
         for folder in (self.dir, self.path("fallback")):
@@ -100,7 +110,7 @@ class Case(harness.Case):
         for _ in range(count):
             call = draw.choice(sorted(known))
             fault = f"{call},{draw.randint(1, known[call])},kill"
-            with self.subTest(fault=fault):
+            with self.subTest(fault=fault), self.told(fault):
                 left += self.complete_after(fault)
             self.clear()
         print(f"{count} kills: {left} left a file, all were completed")

@@ -244,6 +244,37 @@ INSTANTIATE_TEST_SUITE_P(Writers, WritingFaults,
                                          Scenario{.name = "Parts", .part_limit = units::Bytes{1}}),
                          [](const auto& instance) { return instance.param.name; });
 
+/// HDF5 1.10 crashes as the process ends where it closes a file that could not be closed before.
+TEST(EndOfProcess, IsCleanAfterFilesThatCouldNotBeClosed) {
+  Round round;
+  const auto write_run = [&round](Done&) {
+    RunWriter writer{round.file(), first_words(), IfExists::refuse};
+    round.commit(writer, 0);
+    round.finish(writer);
+  };
+  const fault::Work work{.prepare = [&] { round.begin(); },
+                         .act = [&] { round.act(write_run); },
+                         .check = [] { return std::string{}; }};
+  constexpr int most = 12;
+  int tried = 0;
+  for (const Failing& failing : fault::plan(work, most)) {
+    if (!failing.call.starts_with("pwrite")) continue;
+    ++tried;
+    round.begin();
+    EXPECT_EXIT(
+        {
+          fault::fail(failing);
+          round.act(write_run);
+          fault::stop();
+          std::exit(round.done().error.empty() ? 2 : 0);
+        },
+        testing::ExitedWithCode(0), "")
+        << fault::to_text(failing);
+    round.clear();
+  }
+  EXPECT_GE(tried, most);
+}
+
 std::string unlike_what_was_written(const Done& done) {
   if (!done.error.empty()) return "";
   if (!done.read) return "nothing was read. ";
