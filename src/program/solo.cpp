@@ -60,10 +60,11 @@ Program without_communication(const Program& step) {
   return solo;
 }
 
-void add_solo_step(ProgramSet& set) {
+Section add_solo_step(ProgramSet& set) {
   for (RankProgram& program : set.programs) {
     program.steps.push_back(without_communication(program.step()));
   }
+  return step_section(set.programs.front().steps.size() - 1);
 }
 
 }  // namespace isoscale::program

@@ -14,8 +14,9 @@ namespace isoscale::program {
 /// for communication waits for what that had to wait for.
 [[nodiscard]] Program without_communication(const Program& step);
 
-/// Appends that step to every program, as its last: it touches no storage that the first does not.
-void add_solo_step(ProgramSet& set);
+/// Appends that step to every program, and tells which section it is: it touches no storage that
+/// the first does not.
+[[nodiscard]] Section add_solo_step(ProgramSet& set);
 
 /// Indices of the ops that without_communication keeps, in order.
 [[nodiscard]] std::vector<std::uint32_t> solo_ops(const Program& step);

@@ -101,7 +101,7 @@ class PointRun {
     if (soak_) soak(data);
     // Side by side on shared cores, ops would take longer than they do in turn.
     const bool shares_cores = std::ranges::find(data.labels, "oversubscribed") != data.labels.end();
-    if (context_.effort.trace_steps > 0 && !shares_cores) play_solo(record, data);
+    if (solo_ && !shares_cores) play_solo(record, data);
   }
 
  private:
@@ -146,7 +146,7 @@ class PointRun {
     context_.progress.doing("playing without communication");
     const double step = active_.all_max(record.step_times.back());
     const std::vector<units::Nanoseconds> times =
-        measure_solo(*session_, set_.of(sub_world_.rank()), active_,
+        measure_solo(*session_, set_.of(sub_world_.rank()), *solo_, active_,
                      solo_plays(units::Seconds{step}, context_.effort.max_time));
     if (in_point()) collect_solo(sub_world_, times, traced(), data);
   }
@@ -242,7 +242,7 @@ class PointRun {
     try {
       set_ = point_.workload->build(request_);
       if (context_.world.rank() == 0) describe_programs(data);
-      if (context_.effort.trace_steps > 0) program::add_solo_step(set_);
+      if (context_.effort.trace_steps > 0) solo_ = program::add_solo_step(set_);
       if (sub_world_.rank() == 0) program::check(set_);
       add_checks();
     } catch (const std::exception& error) {
@@ -286,6 +286,7 @@ class PointRun {
   comm::Communicator sub_world_;  ///< the point or replica that this rank plays in
   comm::Communicator active_;     ///< all that play
   program::ProgramSet set_;
+  std::optional<program::Section> solo_;  ///< the step without communication
   std::optional<StepCheck> check_;
   std::optional<Soak> soak_;
   std::size_t checked_traces_ = 0;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
+#include <stdexcept>
 
 #include "program/solo.hpp"
 #include "timeline/median.hpp"
@@ -27,15 +28,16 @@ int solo_plays(units::Seconds step, units::Seconds max_time) {
 
 std::vector<units::Nanoseconds> measure_solo(executor::Session& session,
                                              const program::RankProgram& program,
+                                             program::Section solo,
                                              const comm::Communicator& active, int plays) {
-  const program::Section section = program::step_section(program.steps.size() - 1);
   const std::vector<std::uint32_t> ops = program::solo_ops(program.step());
   std::vector<std::vector<units::Nanoseconds>> times(ops.size());
   active.barrier();
   for (int play = 0; play < plays; ++play) {
-    session.play(section, executor::Trace::on);
+    session.play(solo, executor::Trace::on);
     if (play == 0) continue;
     const auto spans = session.spans();
+    if (spans.size() != ops.size()) throw std::logic_error("the solo step has other ops");
     for (std::size_t i = 0; i < ops.size(); ++i) {
       times[i].push_back(spans[i].end - spans[i].start);
     }

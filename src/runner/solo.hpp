@@ -17,11 +17,12 @@ namespace isoscale::runner {
 /// How often the step without communication is played; the first play warms up.
 [[nodiscard]] int solo_plays(units::Seconds step, units::Seconds max_time);
 
-/// Collective over `active`: all play the last step of `program`, which add_solo_step has appended,
-/// `plays` times side by side. Per op of its first step the median duration of the plays but the
-/// first; 0 for communication.
+/// Collective over `active`: all play the section `solo` of `program`, which add_solo_step has
+/// appended, `plays` times side by side. Per op of its first step the median duration of the plays
+/// but the first; 0 for communication.
 [[nodiscard]] std::vector<units::Nanoseconds> measure_solo(executor::Session& session,
                                                            const program::RankProgram& program,
+                                                           program::Section solo,
                                                            const comm::Communicator& active,
                                                            int plays);
 

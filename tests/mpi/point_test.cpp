@@ -135,7 +135,16 @@ TEST_F(Point, KeepsSpansOfChosenRanksOnly) {
   // Ranks that share cores do not play without communication: they would slow each other down.
   const bool shares_cores = std::ranges::find(data.labels, "oversubscribed") != data.labels.end();
   ASSERT_EQ(data.solo_times.size(), shares_cores ? 0U : 1U);
-  for (const results::SoloTimes& solo : data.solo_times) EXPECT_EQ(solo.rank, 0);
+  for (const results::SoloTimes& solo : data.solo_times) {
+    EXPECT_EQ(solo.rank, 0);
+    const auto& ops = data.outline.of(0).ops;
+    ASSERT_EQ(solo.op.size(), ops.size());
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      const bool is_gemm = ops[i].kind == program::OpKind::gemm;
+      EXPECT_GE(solo.op[i], units::Nanoseconds{is_gemm ? 1 : 0}) << i;
+      EXPECT_LT(solo.op[i], units::Nanoseconds{60'000'000'000}) << i;
+    }
+  }
 }
 
 TEST_F(Point, IsSampledBesideItsLoop) {

@@ -191,7 +191,7 @@ TEST(SoloStep, IsAppendedToEveryProgram) {
     pen.emit(pen.side, copy(pen.whole(pen.a), pen.whole(pen.b)));
   });
   ProgramSet set{.mesh = {.dp = 2}, .programs = {program, program}, .program_of_rank = {0, 1}};
-  add_solo_step(set);
+  EXPECT_EQ(add_solo_step(set), step_section(1));
   for (const RankProgram& of_rank : set.programs) {
     ASSERT_EQ(of_rank.steps.size(), 2U);
     EXPECT_EQ(of_rank.steps[0].ops.size(), 3U);

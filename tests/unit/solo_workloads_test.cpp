@@ -94,10 +94,10 @@ void expect_awaited(const program::Program& solo) {
 
 void expect_sound(const Request& request, const Workload& workload) {
   program::ProgramSet set = workload.build(request);
-  program::add_solo_step(set);
+  const program::Section section = program::add_solo_step(set);
   EXPECT_NO_THROW(program::check(set));
   for (const program::RankProgram& program : set.programs) {
-    const program::Program& solo = program.steps.back();
+    const program::Program& solo = program.section(section);
     EXPECT_FALSE(solo.ops.empty());
     expect_same_order(program.step(), solo);
     expect_awaited(solo);
