@@ -29,6 +29,11 @@ constexpr units::Bytes least_memory{std::uint64_t{1} << 30U};
 constexpr std::uint64_t memory_per_byte =
     8;  ///< of files: columns unpacked, and what is made of them
 constexpr std::uint64_t bytes_per_second = std::uint64_t{8} << 20U;  ///< read and written, slowly
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int slowdown = 10;  ///< of all that a sanitizer watches
+#else
+constexpr int slowdown = 1;
+#endif
 /// What a first letter of the answer means; a sentence follows it.
 constexpr char read_well = 'r', refused = 'n';
 
@@ -41,7 +46,7 @@ base::Limits limits_for(const fs::path& path) {
     const std::uint64_t more = fs::file_size(part, ignored);
     if (!ignored) bytes += more;
   }
-  const std::chrono::seconds cpu_time{1 + bytes / bytes_per_second};
+  const std::chrono::seconds cpu_time{slowdown * (1 + bytes / bytes_per_second)};
   constexpr std::chrono::seconds slow_disk{60};
   const units::Bytes memory = least_memory + units::Bytes{memory_per_byte * bytes};
   return {.memory = memory, .cpu_time = cpu_time, .wall_time = slow_disk + 10 * cpu_time};

@@ -4,7 +4,7 @@
 (tests/fault): each ends by itself, with a documented exit code and a sentence, and keeps what it said
 was finished. And runs that are killed instead of such a call, so in the middle of writing.
 
-ISOSCALE_FAULTS: how many (default 8, 3 and 6 in Few, 400 in Many). ISOSCALE_SEED: of them.
+ISOSCALE_FAULTS: how many (default 5, 2 and 4 in Few, 400 in Many). ISOSCALE_SEED: of them.
 """
 
 import contextlib
@@ -148,13 +148,13 @@ class Few(Case):
     seed = 20261122
 
     def test_faults(self):
-        self.fail_many(8)
+        self.fail_many(5)
 
     def test_out_of_memory(self):
-        self.fail_many(3, only="operator_new")
+        self.fail_many(2, only="operator_new")
 
     def test_kills(self):
-        self.kill_many(6)
+        self.kill_many(4)
 
 
 class Many(Case):
