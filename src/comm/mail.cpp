@@ -42,18 +42,27 @@ void Mail::send(int to, int box, std::span<const std::byte> letter, units::Secon
 }
 
 void Mail::post(int to, int box, std::span<const std::byte> letter) {
-  std::erase_if(posted_, [](Posted& posted) {
-    int done = 0;
-    check(MPI_Test(&posted.request, &done, MPI_STATUS_IGNORE));
-    return done != 0;
-  });
+  forget_taken();
   Posted& posted = posted_.emplace_back();
   posted.letter = std::make_unique<std::vector<std::byte>>(letter.begin(), letter.end());
   check(MPI_Isend(posted.letter->data(), static_cast<int>(posted.letter->size()), MPI_BYTE, to, box,
                   own_.get(), &posted.request));
 }
 
+void Mail::forget_taken() {
+  std::erase_if(posted_, [](Posted& posted) {
+    int done = 0;
+    check(MPI_Test(&posted.request, &done, MPI_STATUS_IGNORE));
+    return done != 0;
+  });
+}
+
 void Mail::abandon() noexcept {
+  try {
+    forget_taken();
+  } catch (const base::Error&) {
+    // As good as not taken.
+  }
   own_.abandon();
   for (Posted& posted : posted_) static_cast<void>(posted.letter.release());  // MPI may read them
   posted_.clear();

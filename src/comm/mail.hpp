@@ -47,6 +47,8 @@ class Mail {
     MPI_Request request = MPI_REQUEST_NULL;
   };
 
+  void forget_taken();
+
   Communicator own_;
   std::vector<Posted> posted_;  ///< perhaps not yet taken
 };

@@ -50,8 +50,8 @@ std::vector<double> pack(const RankReport& report) {
 
 RankReport unpack(std::span<const std::byte> packed) {
   std::vector<double> values(packed.size() / sizeof(double));
-  std::memcpy(values.data(), packed.data(), values.size() * sizeof(double));
   if (values.empty()) throw base::Error("a rank reports nothing of a case");
+  std::memcpy(values.data(), packed.data(), values.size() * sizeof(double));
   RankReport report;
   if (values.front() != nothing_compared) report.wrong = static_cast<std::uint64_t>(values.front());
   std::span<const double> rest{values.data() + 1, values.size() - 1};

@@ -12,7 +12,7 @@ namespace isoscale::units {
 namespace {
 
 int decimals_for(double value, int digits) {
-  if (value == 0) return 0;
+  if (value == 0 || !std::isfinite(value)) return 0;
   const int exponent = static_cast<int>(std::floor(std::log10(std::abs(value))));
   return std::clamp(digits - 1 - exponent, 0, 12);
 }

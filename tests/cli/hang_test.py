@@ -196,7 +196,7 @@ class Signals(Case):
         self.end_by(signal.SIGINT)
 
     def test_sigusr1_finishes_the_point(self):
-        launcher = self.launch(2, "--max-time", "5s", "--ranks", "1,2")
+        launcher = self.launch(2, "--max-time", f"{5 * harness.PATIENCE}s", "--ranks", "1,2")
         self.wait_until_measuring(launcher, 2)
         os.kill(ranks_of(self.output)[0], signal.SIGUSR1)
         _, said = launcher.communicate(timeout=120 * harness.PATIENCE)

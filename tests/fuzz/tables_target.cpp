@@ -39,7 +39,8 @@ class Input {
   [[nodiscard]] bool is_odd_one() { return below(32) == 1; }
 
   [[nodiscard]] std::string text() {
-    const std::size_t length = std::min(below(32), rest_.size());
+    const std::size_t wanted = below(32);
+    const std::size_t length = std::min(wanted, rest_.size());
     std::string result{rest_.substr(0, length)};
     rest_.remove_prefix(length);
     return result;

@@ -32,7 +32,7 @@ std::vector<SizeTime> published() {
 std::vector<SizeTime> synthetic(double latency, double bandwidth, double noise, unsigned seed,
                                 double factor = 2) {
   std::mt19937 random{seed};
-  std::normal_distribution<double> normal{1, noise};
+  std::normal_distribution<double> normal{1, noise > 0 ? noise : 1};
   std::vector<SizeTime> curve;
   for (double bytes = 8; bytes <= gib; bytes *= factor) {
     const double time = latency + bytes / bandwidth;

@@ -235,6 +235,7 @@ TEST(FormatSeconds, PicksTheUnitAndAtMostFourDigits) {
   EXPECT_EQ(format(Seconds{7200}), "2 h");
   EXPECT_EQ(format(Seconds{-0.5}), "-500 ms");
   EXPECT_EQ(format(Seconds{std::numeric_limits<double>::infinity()}), "inf s");
+  EXPECT_EQ(format(Seconds{std::numeric_limits<double>::max()}).substr(0, 4), "4993");
 }
 
 TEST(FormatRates, UsePrefixesOfTen) {
