@@ -10,11 +10,11 @@ set(isoscale_test_environment
   # MPICH gives way only after looking 1000 times, and tests have more ranks than there are cores.
   MPIR_CVAR_POLLS_BEFORE_YIELD=1
   # Slow unwinding: Open MPI's plugins keep no frame pointers and are unloaded before the leaks are
-  # counted; only whole stacks show that libmpi stands below them, as lsan.supp needs. Without a look
-  # at thread-local memory, which now and then crashes LeakSanitizer itself at the end of a rank.
-  "ASAN_OPTIONS=fast_unwind_on_malloc=0:detect_stack_use_after_return=1"
+  # counted; only whole stacks show that libmpi stands below them, as lsan.supp needs. Thread-local
+  # memory of libraries loaded late is left out: it crashes LeakSanitizer itself now and then.
+  "ASAN_OPTIONS=fast_unwind_on_malloc=0:detect_stack_use_after_return=1:intercept_tls_get_addr=0"
   "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1"
-  "LSAN_OPTIONS=suppressions=${CMAKE_CURRENT_LIST_DIR}/lsan.supp:print_suppressions=0:use_tls=0"
+  "LSAN_OPTIONS=suppressions=${CMAKE_CURRENT_LIST_DIR}/lsan.supp:print_suppressions=0"
   "TSAN_OPTIONS=suppressions=${CMAKE_CURRENT_LIST_DIR}/tsan.supp:halt_on_error=1")
 
 # Sanitizers cost some 10 times the time, mostly in tests of many ranks on few cores.
