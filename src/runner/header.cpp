@@ -10,7 +10,7 @@
 #include <set>
 
 #include "base/build_info.hpp"
-#include "runner/point.hpp"
+#include "base/utc.hpp"
 #include "system/facts.hpp"
 
 namespace isoscale::runner {
@@ -31,7 +31,7 @@ std::filesystem::path output_path(const config::RunConfig& config, const std::st
     if (!named.insert(experiment.workload).second) continue;
     workloads += (workloads.empty() ? "" : "-") + experiment.workload;
   }
-  std::string time = utc_now(), where = host;
+  std::string time = base::utc_now(), where = host;
   std::erase(time, ':');
   std::erase(time, '-');
   std::replace_if(
@@ -47,7 +47,7 @@ results::RunData make_header(const config::RunConfig& config, const Site& site,
   const base::BuildInfo& build = base::build_info();
   results::RunData data;
   data.id = random_id();
-  data.created = utc_now();
+  data.created = base::utc_now();
   data.isoscale_version = build.version;
   data.git_hash = build.git_hash;
   data.compiler = build.compiler;

@@ -10,8 +10,10 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "base/utc.hpp"
 #include "config/arguments.hpp"
 #include "results/output.hpp"
+#include "runner/describe_point.hpp"
 #include "runner/estimate.hpp"
 #include "runner/faults.hpp"
 #include "runner/header.hpp"
@@ -274,7 +276,7 @@ void Launch::finish() {
     std::ranges::sort(measured_.points, {}, &results::PointData::index);
     header_.calibration = setting_.services.calibrate(measured_);
   }
-  header_.ended = utc_now();
+  header_.ended = base::utc_now();
   header_.complete = true;
   file_->finish(header_);
   if (setting_.config.verbosity != config::Verbosity::normal) return;

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "base/utc.hpp"
+#include "runner/describe_point.hpp"
 #include "runner/launch.hpp"
 
 namespace isoscale::runner {
@@ -29,7 +31,7 @@ results::PointData Launch::given_up(const std::string& why) const {
   data.reason = why;
   data.injections = point.injections;
   if (!data.injections.empty()) data.labels.emplace_back("injected");
-  data.ended = utc_now();
+  data.ended = base::utc_now();
   return data;
 }
 

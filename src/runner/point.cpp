@@ -2,20 +2,19 @@
 // SPDX-License-Identifier: MIT
 #include "runner/point.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
-#include <map>
 #include <memory>
 #include <optional>
 
+#include "base/utc.hpp"
 #include "program/check.hpp"
 #include "program/solo.hpp"
 #include "runner/bench_point.hpp"
 #include "runner/collect.hpp"
+#include "runner/describe_point.hpp"
 #include "runner/device_sampling.hpp"
 #include "runner/faults.hpp"
 #include "runner/needs.hpp"
@@ -293,55 +292,7 @@ class PointRun {
   std::unique_ptr<executor::Session> session_;
 };
 
-std::map<std::string, std::string> shape_of(const workloads::Model& model) {
-  return {{"hidden", std::to_string(model.hidden)},
-          {"ffn", std::to_string(model.ffn)},
-          {"heads", std::to_string(model.heads)},
-          {"kv_heads", std::to_string(model.kv_heads)},
-          {"head_size", std::to_string(model.head_size)},
-          {"layers", std::to_string(model.layers)},
-          {"sequence", std::to_string(model.sequence)},
-          {"vocabulary", std::to_string(model.vocabulary)},
-          {"gated_mlp", model.gated_mlp ? "yes" : "no"}};
-}
-
 }  // namespace
-
-std::string utc_now() {
-  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
-}
-
-PointData describe_point(const PlannedPoint& point) {
-  const workloads::Request& request = point.request;
-  PointData data;
-  data.index = point.index;
-  data.workload = point.workload->name;
-  data.model = uses_model(point) ? request.model.name : "none";
-  data.dtype = workloads::name(request.precision);
-  data.mesh = request.mesh;
-  data.ranks = point.ranks;
-  data.nodes = point.nodes.value();  // what is measured has been started
-  data.scaling = workloads::name(point.experiment->scaling);
-  data.placement = mesh::name(point.experiment->placement);
-  const workloads::OptionReader options{point.workload->options, request.options};
-  for (const workloads::OptionSpec& spec : point.workload->options) {
-    if (options.has(spec.key)) data.options[std::string{spec.key}] = options.text(spec.key);
-  }
-  // What no model shapes has none of its numbers: weak scaling would tell its points apart by them.
-  if (point.workload->is_bench() || uses_model(point)) data.model_shape = shape_of(request.model);
-  data.seed = request.seed;
-  data.throughput_unit = point.workload->throughput_unit;
-  data.world_rank = point.world_ranks;
-  if (!point.skip_reason.empty()) {
-    data.status = PointStatus::skipped;
-    data.reason = point.skip_reason;
-    data.mesh = {};
-    return data;
-  }
-  if (!point.workload->is_bench()) data.work_per_step = point.workload->work_per_step(request);
-  return data;
-}
 
 PointData run_point(const PlannedPoint& point, const PointContext& context) {
   PointData data = describe_point(point);
@@ -358,14 +309,14 @@ PointData run_point(const PlannedPoint& point, const PointContext& context) {
   if (context.executor.describe().shared_device) data.labels.emplace_back("shared-gpu");
   data.injections = point.injections;
   if (!data.injections.empty()) data.labels.emplace_back("injected");
-  data.started = utc_now();
+  data.started = base::utc_now();
   {
     PointRun run{point, context, players[static_cast<std::size_t>(context.world.rank())]};
     if (run.plays()) run.run(data);
     const Board::Rest rest{context.progress.board()};
     context.world.quiet_barrier();
   }
-  data.ended = utc_now();
+  data.ended = base::utc_now();
   // The ranks that slept learn how it went.
   data.status =
       static_cast<PointStatus>(context.world.broadcast(static_cast<std::int64_t>(data.status), 0));

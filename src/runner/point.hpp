@@ -33,10 +33,4 @@ struct PointContext {
 /// everywhere.
 [[nodiscard]] results::PointData run_point(const PlannedPoint& point, const PointContext& context);
 
-/// The row of a point before it is measured, or of one that is skipped.
-[[nodiscard]] results::PointData describe_point(const PlannedPoint& point);
-
-/// Now, in UTC, ISO 8601: "2026-01-31T12:34:56Z".
-[[nodiscard]] std::string utc_now();
-
 }  // namespace isoscale::runner

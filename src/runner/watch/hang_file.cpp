@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/utc.hpp"
 #include "results/files.hpp"
 #include "results/output.hpp"
-#include "runner/point.hpp"
 
 namespace isoscale::runner {
 
@@ -23,7 +23,7 @@ std::filesystem::path write_hang_file(const std::filesystem::path& run_file,
     culprits.push_back({{"rank", culprit.rank}, {"what", culprit.what}});
   }
   for (const RankState& state : found.states) ranks.push_back(json::parse(to_json(state)));
-  const json whole{{"created", utc_now()},
+  const json whole{{"created", base::utc_now()},
                    {"timeout", timeout.value()},
                    {"sentence", found.sentence},
                    {"first_op", found.hang.first_op},
