@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import tempfile
 import unittest
 
 import harness
@@ -14,9 +15,22 @@ POINTS = ["run", "--workload", "dp,tp", "--max-time", "0.2s", "--precision", "20
           "--model", "tiny"]
 
 
+MOUNT_TMPFS = "mount -t tmpfs -o size=8m none there"
+# Of the file systems that a loop device can hold, the one that keeps quotas for root as well.
+MOUNT_BTRFS = ("truncate -s 128M disk && mkfs.btrfs -q disk && mount -o loop disk there && "
+               "btrfs quota enable there")
+
+
 def may_mount():
     return subprocess.run(["unshare", "--mount", "mount", "-t", "tmpfs", "-o", "size=64k", "none",
                            "/mnt"], capture_output=True, check=False).returncode == 0
+
+
+def has_quotas():
+    with tempfile.TemporaryDirectory() as folder:
+        os.mkdir(os.path.join(folder, "there"))
+        return subprocess.run(["unshare", "--mount", "sh", "-c", MOUNT_BTRFS], cwd=folder,
+                              capture_output=True, check=False).returncode == 0
 
 
 @unittest.skipUnless(shutil.which("unshare") and may_mount(), "it takes the right to mount")
@@ -137,11 +151,10 @@ class Changed(ChangedCase):
 
 @unittest.skipUnless(shutil.which("nsenter") and may_mount(), "it takes the right to mount")
 class ChangedMount(ChangedCase):
-    def launch_on_mount(self, change):
+    def launch_on_mount(self, change, mount=MOUNT_TMPFS):
         """Runs it on a file system of its own, and this command on that after the first point."""
         os.mkdir(self.path("there"))
-        launcher = self.launch("unshare", "--mount", "sh", "-c",
-                               'mount -t tmpfs -o size=8m none there && exec "$@"', "sh",
+        launcher = self.launch("unshare", "--mount", "sh", "-c", mount + ' && exec "$@"', "sh",
                                output="there/run.h5")
         self.first_point_of(launcher)
         subprocess.run(["nsenter", "--target", str(launcher.pid), "--mount", "sh", "-c", change,
@@ -159,6 +172,11 @@ class ChangedMount(ChangedCase):
     def test_a_file_system_that_fills_up(self):
         launcher = self.launch_on_mount("head -c 16M /dev/zero > $0/more 2> /dev/null || true")
         self.assert_gone_on(launcher, "No space left")
+
+    @unittest.skipUnless(has_quotas(), "it takes Btrfs and a loop device")
+    def test_a_quota_that_is_used_up(self):
+        launcher = self.launch_on_mount("btrfs qgroup limit 64k $0", MOUNT_BTRFS)
+        self.assert_gone_on(launcher, "[Qq]uota exceeded")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ machine's own is touched. Needs root, or user namespaces; iproute2 and util-linu
 
 import os
 import shutil
+import signal
 import stat
 import subprocess
 import sys
@@ -133,7 +134,30 @@ class Cluster:
                 sh(f"tc -n host{here} qdisc add dev to{there} root tbf rate {rate} burst 256kb "
                    "latency 50ms")
 
+    def processes(self, host):
+        """{process: name} of what runs on it."""
+        listed = subprocess.run(["ip", "netns", "pids", f"host{host}"], capture_output=True,
+                                text=True, check=True)
+        names = {}
+        for process in map(int, listed.stdout.split()):
+            try:
+                with open(f"/proc/{process}/comm", encoding="utf-8") as file:
+                    names[process] = file.read().strip()
+            except OSError:  # it has just ended
+                pass
+        return names
+
+    def end_all(self):
+        """Kills whatever still runs on a host: no launcher does where the network is cut."""
+        for host in self.hosts:
+            for process in self.processes(host):
+                try:
+                    os.kill(process, signal.SIGKILL)
+                except ProcessLookupError:  # it has just ended
+                    pass
+
     def stop(self):
+        self.end_all()
         for name in os.listdir("/run/netns"):
             sh(f"ip netns del {name}")
         sh("umount /etc/hosts")

@@ -1,13 +1,14 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
-"""A host that is cut off while a run measures: the others name its rank and end.
+"""A host that is cut off while a run measures: the others name its rank.
 
 Environment: ISOSCALE = the program. Exit 77, which ctest shows as skipped, where namespaces may not
-be made.
+be made. ISOSCALE_CUTS: how many random cuts (default 10). ISOSCALE_SEED: of them.
 """
 
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -25,10 +26,11 @@ TIMEOUT, TO_SAY_SO = 5, 5
 
 
 class Cut(unittest.TestCase):
-    def cut(self, victim):
+    def cut(self, hosts, victim, wait):
+        """Cuts the victim off, `wait` seconds after all ranks have started."""
         scratch = tempfile.TemporaryDirectory(prefix="isoscale-cluster-")
         self.addCleanup(scratch.cleanup)
-        made = cluster.Cluster(scratch.name, "abc", port_rate="1gbit")
+        made = cluster.Cluster(scratch.name, hosts, port_rate="1gbit")
         self.addCleanup(made.stop)
         path = made.path("run.h5")
         log = made.path("log")
@@ -36,39 +38,55 @@ class Cut(unittest.TestCase):
         made.script("logged", f'exec "$@" 2>> {log}.$OMPI_COMM_WORLD_RANK\n')
         command = [made.path("logged"), PROGRAM, "run", "--device", "host", "--output", path,
                    "--workload", "dp", "--model", "tiny", "--scaling", "weak", "--set",
-                   "microbatch=1", "--ranks", "3", "--max-time", "60s", "--precision", "0.01%",
-                   "--timeout", f"{TIMEOUT}s"]
-
-        def launch():
-            try:
-                made.mpirun(dict.fromkeys("abc", 1), *command, timeout=40)
-            except subprocess.TimeoutExpired:  # the launcher waits for the host that is gone
-                pass
-
-        launcher = threading.Thread(target=launch)
+                   "microbatch=1", "--ranks", str(len(hosts)), "--max-time", "60s", "--precision",
+                   "0.01%", "--timeout", f"{TIMEOUT}s"]
+        # It waits for the host that is gone, until it is ended.
+        launcher = threading.Thread(target=made.mpirun, args=(dict.fromkeys(hosts, 1), *command))
         launcher.start()
-        time.sleep(12)
+        self.addCleanup(launcher.join)
+        self.addCleanup(made.end_all)
+        begin = time.monotonic()
+        name = os.path.basename(PROGRAM)
+        while not all(name in made.processes(host).values() for host in hosts):
+            self.assertLess(time.monotonic() - begin, 60, "the run did not begin")
+            time.sleep(0.1)
+        time.sleep(wait)
         subprocess.run(["ip", "-n", f"host{victim}", "link", "set", "own", "down"], check=True)
         begin = time.monotonic()
+        others = [rank for rank, host in enumerate(hosts) if host != victim]
         found = None
         while found is None and time.monotonic() - begin < TIMEOUT + TO_SAY_SO:
             time.sleep(0.1)
-            for rank in range(3):
-                if rank == "abc".index(victim) or not os.path.exists(f"{log}.{rank}"):
-                    continue
-                with open(f"{log}.{rank}", encoding="utf-8") as file:
-                    found = found or re.search(r"hang: .*", file.read())
-        launcher.join()
+            for rank in others:
+                if os.path.exists(f"{log}.{rank}"):
+                    with open(f"{log}.{rank}", encoding="utf-8") as file:
+                        found = found or re.search(r"hang: .*", file.read())
+        gone = hosts.index(victim)
         self.assertIsNotNone(found, "nobody said anything in time")
-        self.assertIn(f"rank {'abc'.index(victim)} never answered", found[0])
+        self.assertIn(f"rank {gone} never answered", found[0])
         with open(path + ".hang.json", encoding="utf-8") as file:
-            self.assertEqual(json.load(file)["silent"], ["abc".index(victim)])
+            self.assertEqual(json.load(file)["silent"], [gone])
 
-    def test_another_host_than_the_launchers(self):
-        self.cut("b")
+    def test_the_launchers_host(self):
+        self.cut("abc", "a", 8)
+
+    def test_another_host(self):
+        self.cut("abc", "b", 8)
 
     def test_the_last_host(self):
-        self.cut("c")
+        self.cut("abc", "c", 8)
+
+    def test_any_host_at_any_time(self):
+        seed = int(os.environ.get("ISOSCALE_SEED", time.time_ns() % 1_000_000))
+        count = int(os.environ.get("ISOSCALE_CUTS", "10"))
+        print(f"seed {seed}, {count} cuts", flush=True)
+        draw = random.Random(seed)
+        for number in range(count):
+            hosts = "abcd"[:draw.choice([3, 4])]
+            victim = draw.choice(hosts)
+            with self.subTest(number=number, hosts=hosts, victim=victim):
+                self.cut(hosts, victim, draw.uniform(4, 12))
+            self.doCleanups()
 
 
 if __name__ == "__main__":
