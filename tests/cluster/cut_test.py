@@ -64,6 +64,8 @@ class Cut(unittest.TestCase):
         gone = hosts.index(victim)
         self.assertIsNotNone(found, "nobody said anything in time")
         self.assertIn(f"rank {gone} never answered", found[0])
+        while not os.path.exists(path + ".hang.json") and time.monotonic() - begin < 20:
+            time.sleep(0.1)  # it is written once the sentence is out
         with open(path + ".hang.json", encoding="utf-8") as file:
             self.assertEqual(json.load(file)["silent"], [gone])
 
