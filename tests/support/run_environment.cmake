@@ -15,7 +15,8 @@ set(isoscale_test_environment
   "ASAN_OPTIONS=fast_unwind_on_malloc=0:detect_stack_use_after_return=1:intercept_tls_get_addr=0"
   "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1"
   "LSAN_OPTIONS=suppressions=${CMAKE_CURRENT_LIST_DIR}/lsan.supp:print_suppressions=0"
-  "TSAN_OPTIONS=suppressions=${CMAKE_CURRENT_LIST_DIR}/tsan.supp:halt_on_error=1")
+  # The longest history: without the stack of the earlier access tsan.supp cannot know it is MPI's.
+  "TSAN_OPTIONS=suppressions=${CMAKE_CURRENT_LIST_DIR}/tsan.supp:halt_on_error=1:history_size=7")
 
 # Sanitizers cost some 10 times the time, mostly in tests of many ranks on few cores.
 set(isoscale_patience 1)
