@@ -132,13 +132,12 @@ int check_marks(const fs::path& path, const hdf5::Group& root, std::string_view 
   return check_version(path, root);
 }
 
-/// A part lies beside its run file and nowhere else, whatever the file says; beside the file itself
-/// where `run_file` is a link to it.
-fs::path part_beside(const fs::path& run_file, const std::string& name) {
+/// A part lies beside its run file and nowhere else, whatever the file says.
+fs::path part_in(const fs::path& folder, const std::string& name) {
   if (name.empty() || name.find('/') != std::string::npos || name.find('\\') != std::string::npos) {
     throw base::Error(fmt::format("names the impossible part file '{}'", name));
   }
-  return resolved_output(run_file).parent_path() / name;
+  return folder / name;
 }
 
 /// By its name a point is found again, to be taken out or to be read from its part.
@@ -168,26 +167,40 @@ PointData read_part(Opener& opener, const fs::path& path, const std::string& run
   return point_in(point, minor, depth);
 }
 
-std::vector<PointData> read_points(Opener& opener, const fs::path& path, const hdf5::Group& root,
-                                   const std::string& run_id, int minor, Depth depth) {
+/// What points are read by.
+struct Reading {
+  Opener& opener;
+  fs::path parts_in;
+  std::string run_id;
+  int minor;
+  Depth depth;
+};
+
+PointData read_point(const Reading& reading, const hdf5::Group& points, const std::string& name) {
+  const hdf5::Group group = points.open_group(name);
+  check_index(group, name);
+  if (!group.has_attribute("part_file")) return point_in(group, reading.minor, reading.depth);
+  return read_part(reading.opener, part_in(reading.parts_in, group.text("part_file")),
+                   reading.run_id, name, reading.depth);
+}
+
+void sort_by_index(std::vector<PointData>& points) {
+  std::ranges::stable_sort(points, {}, &PointData::index);
+}
+
+std::vector<PointData> read_points(const Reading& reading, const hdf5::Group& root) {
   std::vector<PointData> result;
   const hdf5::Group points = root.open_group("points");
   for (const std::string& name : points.names()) {
     try {
-      const hdf5::Group group = points.open_group(name);
-      check_index(group, name);
-      result.push_back(
-          group.has_attribute("part_file")
-              ? read_part(opener, part_beside(path, group.text("part_file")), run_id, name, depth)
-              : point_in(group, minor, depth));
+      result.push_back(read_point(reading, points, name));
     } catch (const base::UsageError&) {
       throw;
     } catch (const base::Error& error) {
       throw base::Error(fmt::format("points/{}: {}", name, error.what()));
     }
   }
-  std::stable_sort(result.begin(), result.end(),
-                   [](const PointData& a, const PointData& b) { return a.index < b.index; });
+  sort_by_index(result);
   return result;
 }
 
@@ -195,7 +208,9 @@ RunData read_run_file(Opener& opener, const hdf5::File& file, const fs::path& pa
   const hdf5::Group root = file.root();
   const int minor = check_marks(path, root, format_name);
   RunData run = depth == Depth::whole ? get_header(root, minor) : get_header_summary(root, minor);
-  run.points = read_points(opener, path, root, run.id, minor, depth);
+  // Beside the file itself where `path` is a link to it.
+  const fs::path beside = resolved_output(path).parent_path();
+  run.points = read_points({opener, beside, run.id, minor, depth}, root);
   for (const std::string& warning : opener.warnings()) run.warnings.push_back(warning);
   return run;
 }
@@ -241,6 +256,31 @@ RunData read_here(const fs::path& path, Depth depth, Accept accept) {
   } catch (const std::bad_alloc&) {
     refuse(path, "does not fit in memory; report it on a machine with more");
   }
+}
+
+std::vector<PointData> readable_points(const fs::path& path, const std::string& id,
+                                       const fs::path& parts_in) {
+  std::vector<PointData> result;
+  try {
+    Opener opener{Accept::digest_right};
+    const hdf5::File file = opener.open(path);
+    const hdf5::Group root = file.root();
+    const int minor = check_marks(path, root, format_name);
+    if (root.text("id") != id) return result;
+    const Reading reading{opener, parts_in, id, minor, Depth::whole};
+    const hdf5::Group points = root.open_group("points");
+    for (const std::string& name : points.names()) {
+      try {
+        result.push_back(read_point(reading, points, name));
+      } catch (const base::Error&) {  // what cannot be read is not taken along
+      } catch (const DigestNotRight&) {
+      }
+    }
+  } catch (const base::Error&) {
+  } catch (const DigestNotRight&) {
+  }
+  sort_by_index(result);
+  return result;
 }
 
 std::optional<std::string> id_here(const fs::path& path, std::string_view format) {

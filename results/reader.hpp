@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "results/run_data.hpp"
 
@@ -19,6 +21,12 @@ enum class Depth : std::uint8_t { whole, summary };
 /// missing, no HDF5 file, truncated, no run file, of a newer or older major schema version,
 /// damaged, or contradicts itself in what is read.
 [[nodiscard]] RunData read_run(const std::filesystem::path& path, Depth depth = Depth::whole);
+
+/// Of the run `id` the points that can be read: of a file whose name may have changed, and of its
+/// parts in `parts_in`. For what is left of a run that cannot be written any more.
+[[nodiscard]] std::vector<PointData> readable_points(const std::filesystem::path& path,
+                                                     const std::string& id,
+                                                     const std::filesystem::path& parts_in);
 
 /// Whether a file is there that may be a run file or a part of one, and is not to be overwritten
 /// with anything else.

@@ -11,6 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
+#include "results/output.hpp"
 #include "results/reader.hpp"
 
 namespace isoscale::runner {
@@ -84,9 +85,11 @@ void RunFile::change(const std::function<void()>& work) {
 std::vector<results::PointData> RunFile::points_left() const {
   std::vector<results::PointData> points = points_of(path_, header_.id);
   if (!points.empty()) return points;
-  // The name is gone or somebody else's, and the file itself is open.
+  // The name is gone or somebody else's, and the file itself is open; or one of its parts is gone.
   const auto copy = writer_.copy_published(fallback_);
-  return copy ? points_of(copy->path(), header_.id) : points;
+  return copy ? results::readable_points(copy->path(), header_.id,
+                                         results::resolved_output(path_).parent_path())
+              : points;
 }
 
 void RunFile::move_to_fallback(const std::string& why) {
