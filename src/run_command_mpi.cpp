@@ -20,7 +20,7 @@
 #include "runner/preflight.hpp"
 #include "runner/problem.hpp"
 #include "runner/run.hpp"
-#include "runner/watch/start_limit.hpp"
+#include "runner/watch/mpi_limit.hpp"
 #include "runner/watch/supervisor.hpp"
 #include "system/facts.hpp"
 
@@ -64,11 +64,12 @@ base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Wo
   const bool speaks = system::speaks_for_launch(system::process_environment());
   const auto alone = system::singleton_problem(1, system::process_environment());
   runner::HeldSignals signals;  // before MPI starts threads
-  runner::StartLimit start{timeout};
+  runner::MpiLimit limit{timeout};
+  limit.starts();
   const comm::Environment environment{&argc, &argv};
   comm::Communicator world = comm::Communicator::world();
   runner::Supervisor supervisor{{.world = world, .signals = signals}};
-  start.is_over();
+  limit.is_over();
   supervisor.set_timeout(timeout);
   world.count_calls(supervisor.board().calls());
   // Every rank has the same refusal in hand: one speaks, all leave in order.
@@ -83,6 +84,7 @@ base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Wo
       return work(environment, world, supervisor);
     });
     if (supervisor.gave_up()) comm::Environment::leave(static_cast<int>(code));
+    limit.ends();
     return code;
   } catch (const base::UsageError& error) {
     return leave_together(error);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -19,6 +20,7 @@
 #include "runner/header.hpp"
 #include "runner/on_root.hpp"
 #include "runner/preflight.hpp"
+#include "runner/problem.hpp"
 #include "runner/resume.hpp"
 #include "system/time_limit.hpp"
 #include "units/text.hpp"
@@ -84,7 +86,7 @@ Outcome Launch::measure() {
 }
 
 Outcome Launch::measure_points() {
-  for (current_ = agreed_next(); current_; current_ = agreed_next()) {
+  while (turned_to_next()) {
     const units::Seconds began = elapsed();
     results::PointData data = measure_point(*current_);
     const bool failed = data.status == results::PointStatus::failed;
@@ -100,13 +102,34 @@ Outcome Launch::measure_points() {
   return {.exit_code = all_ok_ && is_there ? base::ExitCode::done : base::ExitCode::failed};
 }
 
-/// Nobody ends the process while the file changes.
-void Launch::commit(const results::PointData& data) {
-  std::unique_lock<std::timed_mutex> lock;
-  if (Supervisor* const supervisor = setting_.services.supervisor) {
-    lock = std::unique_lock{supervisor->file_mutex()};
+/// While it is held nobody ends the process, or has last words on the point under way.
+std::unique_lock<std::timed_mutex> Launch::hold_file() const {
+  Supervisor* const supervisor = setting_.services.supervisor;
+  return supervisor != nullptr ? std::unique_lock{supervisor->file_mutex()}
+                               : std::unique_lock<std::timed_mutex>{};
+}
+
+/// Returns what is in the file then. Where no memory is left for that, the point has failed.
+results::PointData Launch::commit(results::PointData data) {
+  const auto lock = hold_file();
+  try {
+    file_->commit(data);
+  } catch (const std::bad_alloc& error) {
+    const std::string why = problem_of(error);
+    data = as_failed(data.index, why);
+    file_->commit(data);
   }
-  file_->commit(data);
+  put_down_ = data.index;
+  if (setting_.services.supervisor != nullptr)
+    setting_.services.supervisor->set_file(file_->path());
+  return data;
+}
+
+bool Launch::turned_to_next() {
+  const std::optional<Turn> next = agreed_next();
+  const auto lock = hold_file();
+  current_ = next;
+  return current_.has_value();
 }
 
 units::Seconds Launch::elapsed() const { return units::to_seconds(comm::now() - setting_.begin); }
@@ -225,18 +248,19 @@ PointContext Launch::context(const Turn& turn) {
 results::PointData Launch::measure_point(const Turn& turn) {
   const PlannedPoint& point = plan_.points[static_cast<std::size_t>(turn.index)];
   progress_->begin_point(point.index, point_title(point));
-  may_be_given_up(true);
+  Supervisor* const supervisor = setting_.services.supervisor;
+  const std::uint64_t life = supervisor != nullptr ? supervisor->begin_part(way_on()) : 0;
   results::PointData data = run_point(point, context(turn));
-  may_be_given_up(false);
-  put_down(data);
-  return data;
+  if (supervisor != nullptr) supervisor->end_part(life);
+  return put_down(std::move(data));
 }
 
-/// Collective.
-void Launch::put_down(const results::PointData& data) {
+/// Collective. Returns what is in the file, on rank 0.
+results::PointData Launch::put_down(results::PointData data) {
   if (Board* const board = progress_->board()) board->doing("writing the run file");
-  on_root(*setting_.world, [&] { commit(data); });
+  on_root(*setting_.world, [&] { data = commit(std::move(data)); });
   progress_->end_point(outcome_text(data));
+  return data;
 }
 
 /// Puts down the points for which there was no time.
@@ -245,15 +269,14 @@ void Launch::leave_out() {
     if (ends_soon_ && !turns_->waiting().empty()) {
       header_.warnings.push_back(fmt::format(
           "told to end soon (SIGUSR1) with {} of {} points left; isoscale run --resume {} goes on",
-          turns_->waiting().size(), plan_.points.size(), path_.string()));
+          turns_->waiting().size(), plan_.points.size(), file_->path().string()));
       base::warn(header_.warnings.back());
     }
     for (const int index : turns_->waiting()) {
       const PlannedPoint& point = plan_.points[static_cast<std::size_t>(index)];
       progress_->begin_point(index, point_title(point));
-      const results::PointData data = left_out(point, ends_soon_ ? signal_reason : budget_reason);
-      commit(data);
-      progress_->end_point(outcome_text(data));
+      progress_->end_point(
+          outcome_text(commit(left_out(point, ends_soon_ ? signal_reason : budget_reason))));
     }
   });
 }

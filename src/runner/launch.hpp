@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <span>
@@ -20,6 +21,7 @@
 #include "runner/run.hpp"
 #include "runner/run_file.hpp"
 #include "runner/site.hpp"
+#include "runner/watch/supervisor.hpp"
 #include "system/facts.hpp"
 
 namespace isoscale::runner {
@@ -62,12 +64,14 @@ class Launch : public std::enable_shared_from_this<Launch> {
   [[nodiscard]] Outcome measure_points();
   [[nodiscard]] std::optional<Turn> agreed_next();
   [[nodiscard]] PointContext context(const Turn& turn);
+  [[nodiscard]] bool turned_to_next();
   results::PointData measure_point(const Turn& turn);
-  [[nodiscard]] results::PointData given_up(const std::string& why) const;
-  void put_down(const results::PointData& data);
-  void commit(const results::PointData& data);
-  /// Whether the supervisor may have the point under way given up.
-  void may_be_given_up(bool may);
+  [[nodiscard]] results::PointData as_failed(int index, const std::string& why) const;
+  results::PointData put_down(results::PointData data);
+  results::PointData commit(results::PointData data);
+  [[nodiscard]] std::unique_lock<std::timed_mutex> hold_file() const;
+  /// How the run goes on when the point under way is given up, where it can be.
+  [[nodiscard]] Supervisor::GoOn way_on();
   void leave_out();
   void finish();
   void warn_of_time_limit() const;
@@ -80,7 +84,7 @@ class Launch : public std::enable_shared_from_this<Launch> {
   std::set<int> wanted_;  ///< points to measure; right on rank 0
   std::optional<Progress> progress_;
   std::optional<Turns> turns_;
-  std::optional<Turn> current_;  ///< the point under way
+  std::optional<Turn> current_;  ///< the point under way; changed while the file is held
   bool all_ok_ = true, ends_soon_ = false;
   std::vector<std::unique_ptr<comm::Communicator>> worlds_;  ///< after the first was given up
   // On rank 0:
@@ -89,6 +93,7 @@ class Launch : public std::enable_shared_from_this<Launch> {
   std::vector<results::RankFacts> rank_facts_;  ///< of this launch
   results::RunData measured_;                   ///< the points that calibrate
   std::optional<RunFile> file_;
+  std::optional<int> put_down_;  ///< the last point in the file
 };
 
 }  // namespace isoscale::runner

@@ -51,11 +51,15 @@ def ranks_of(output):
     return found
 
 
+# Of these ranks only the first gets as far as MPI.
+ALONE = ["sh", "-c", 'test "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 0 || exec sleep 60; exec "$@"', "sh"]
+
+
 class Case(harness.Case):
-    def launch(self, ranks, *arguments, limit=tuple(LIMITED)):
+    def launch(self, ranks, *arguments, limit=tuple(LIMITED), by=()):
         self.output = self.path("run.h5")
         launcher = subprocess.Popen(
-            [*harness.MPIEXEC, str(ranks), harness.PROGRAM, *POINTS, "dp", "--output",
+            [*harness.MPIEXEC, str(ranks), *by, harness.PROGRAM, *POINTS, "dp", "--output",
              self.output, *limit, *arguments], cwd=self.dir, env=harness.clean_environment(), stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.end_all, launcher)
@@ -118,6 +122,23 @@ class Hangs(Case):
         self.assertEqual(len(reasons), 2)
         for reason in reasons:
             self.assertRegex(reason, "^hang: rank 1 failed: .*injected")
+
+    def test_a_rank_that_is_the_only_one_and_throws(self):
+        done = self.isoscale(*POINTS, "dp,tp", *LIMITED, "--max-time", "0.3s", "--inject",
+                             "stuck=0:throw", "--output", self.path("run.h5"), ranks=1)
+        self.output = self.path("run.h5")
+        self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
+        reasons = [point["reason"] for point in self.run_of()["points"]]
+        self.assertEqual(len(reasons), 2)
+        for reason in reasons:
+            self.assertRegex(reason, "^hang: rank 0 failed: .*injected")
+
+    def test_a_job_that_does_not_start_ends(self):
+        launcher = self.launch(2, by=ALONE)
+        said = self.wait_for(launcher, "MPI has not started")
+        self.assertIn("isoscale: hang:", said)
+        launcher.communicate(timeout=90)
+        self.assertEqual(launcher.returncode, 4)
 
     def test_a_stopped_rank_ends_the_job_and_is_named(self):
         launcher = self.launch(3, "--max-time", "60s", "--ranks", "1,3")
@@ -194,6 +215,21 @@ class Signals(Case):
 
     def test_sigint_ends_it_at_once(self):
         self.end_by(signal.SIGINT)
+
+    def test_sigterm_ends_a_job_that_does_not_start(self):
+        launcher = self.launch(2, "--max-time", "1s", limit=["--timeout", "0s"], by=ALONE)
+        while not (processes := list(ranks_of(self.output).values())):
+            self.assertIsNone(launcher.poll())
+            time.sleep(0.05)
+        time.sleep(harness.PATIENCE)
+        begin = time.monotonic()
+        os.kill(processes[0], signal.SIGTERM)
+        while is_running(processes[0]):
+            self.assertLess(time.monotonic() - begin, 5)
+            time.sleep(0.01)
+        self.assertLess(time.monotonic() - begin, 0.5 * harness.PATIENCE)
+        launcher.communicate(timeout=90)
+        self.assertEqual(launcher.returncode, 128 + signal.SIGTERM)
 
     def test_sigusr1_finishes_the_point(self):
         launcher = self.launch(2, "--max-time", f"{5 * harness.PATIENCE}s", "--ranks", "1,2")

@@ -34,7 +34,9 @@ std::filesystem::path write_hang_file(const std::filesystem::path& run_file,
                    {"ranks", ranks}};
   std::filesystem::path path = results::resolved_output(run_file);
   const bool is_most = 2 * found.states.size() >= static_cast<std::size_t>(ranks_of_launch);
-  path += is_most ? ".hang.json" : fmt::format(".hang-rank{}.json", found.leader);
+  const int speaker =
+      found.leader < 0 && !found.states.empty() ? found.states.front().rank : found.leader;
+  path += is_most ? ".hang.json" : fmt::format(".hang-rank{}.json", speaker);
   results::TemporaryFile temporary{path.parent_path()};
   std::ofstream out{temporary.path()};
   out << whole.dump(2, ' ', false, json::error_handler_t::replace) << '\n';

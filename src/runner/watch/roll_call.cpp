@@ -77,7 +77,11 @@ void RollCall::collect(std::vector<RankState>& states) {
 RollCall::Result RollCall::lead(std::vector<RankState> states, units::Seconds timeout) {
   std::ranges::sort(states, {}, &RankState::rank);
   const auto fails = [](const RankState& s) { return !s.failure.empty(); };
-  const auto moves = [&](const RankState& s) { return !s.rests && s.still < timeout.value() / 2; };
+  // A rank with nothing to do may have called while others are at something that takes long.
+  const bool one_is_due = std::ranges::any_of(
+      states, [&](const RankState& s) { return !s.rests && s.still >= timeout.value(); });
+  const double still = one_is_due ? timeout.value() / 2 : timeout.value();
+  const auto moves = [&](const RankState& s) { return !s.rests && s.still < still; };
   Result result{.hang = find_hang(states, size_), .leader = rank_};
   result.sentence = result.hang.sentence();
   result.goes_on = result.hang.silent.empty() &&
@@ -106,7 +110,8 @@ std::optional<RollCall::Result> RollCall::told() {
                 .goes_on = told.value("goes_on", false)};
 }
 
-RollCall::Result RollCall::hold(const RankState& own, units::Seconds timeout) {
+RollCall::Result RollCall::hold(const RankState& own, units::Seconds timeout,
+                                const std::function<void()>& meanwhile) {
   const units::Nanoseconds begin = comm::now();
   const std::string text = to_json(own);
   for (int rank = 0; rank < leaders(); ++rank) {
@@ -125,8 +130,9 @@ RollCall::Result RollCall::hold(const RankState& own, units::Seconds timeout) {
     } else if (auto found = told()) {
       result = std::move(found);
     } else if (waited > finding_within) {
-      result = Result{.sentence = "no rank of the first few answered"};
+      result = Result{.states = std::move(states), .sentence = "no rank of the first few answered"};
     } else {
+      meanwhile();
       std::this_thread::sleep_for(pause);
     }
   }

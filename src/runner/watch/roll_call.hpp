@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -33,16 +34,19 @@ class RollCall {
 
   /// What came of it.
   struct Result {
-    std::vector<RankState> states{};  ///< of the ranks that answered; on the leader
-    Hang hang{};                      ///< on the leader
-    int leader = -1;                  ///< -1: none was heard of
+    /// Of the ranks that answered, on the leader; of this rank where none was heard of.
+    std::vector<RankState> states{};
+    Hang hang{};      ///< on the leader
+    int leader = -1;  ///< -1: none was heard of
     std::string sentence{};
     bool calm = false;     ///< nobody is missing, and somebody moves
     bool goes_on = false;  ///< all answered, and all can leave what they are at
   };
   /// Calls, or answers the call of another; ends within 4 seconds.
-  /// Who has not stood still for half of `timeout` moves.
-  [[nodiscard]] Result hold(const RankState& own, units::Seconds timeout);
+  /// Who has not stood still for half of `timeout` moves; where only ranks with nothing to do have
+  /// waited for `timeout`, who has not for all of it. Calls `meanwhile` every few milliseconds.
+  [[nodiscard]] Result hold(const RankState& own, units::Seconds timeout,
+                            const std::function<void()>& meanwhile);
 
   void abandon() noexcept { mail_.abandon(); }
 

@@ -24,6 +24,7 @@ using base::ExitCode;
 
 /// How often it looks: signals within the first, other ranks and standing still within the second.
 constexpr timespec signal_pause{.tv_sec = 0, .tv_nsec = 20'000'000};
+constexpr timespec signal_glance{.tv_sec = 0, .tv_nsec = 0};
 constexpr units::Nanoseconds look_pause{100'000'000};
 /// Until the process ends itself whatever MPI does.
 constexpr std::chrono::seconds last_resort{5};
@@ -36,6 +37,18 @@ void kill_self_later() {
     std::this_thread::sleep_for(last_resort);
     kill(getpid(), SIGKILL);
   }}.detach();
+}
+
+/// Also where standard error takes no more.
+void exit_later(int code) {
+  try {
+    std::thread{[code] {
+      std::this_thread::sleep_for(to_finish_file);
+      std::_Exit(code);
+    }}.detach();
+  } catch (const std::system_error&) {
+    // Then the launcher kills it in time.
+  }
 }
 
 bool is_agreed(const std::exception_ptr& error) {
@@ -99,9 +112,42 @@ void Supervisor::set_file(std::filesystem::path file) {
   file_ = std::move(file);
 }
 
-void Supervisor::set_go_on(GoOn go_on) {
+std::uint64_t Supervisor::begin_part(GoOn go_on) {
   const std::scoped_lock lock{mutex_};
   go_on_ = std::move(go_on);
+  in_part_ = true;
+  return life_;
+}
+
+void Supervisor::end_part(std::uint64_t life) {
+  std::unique_lock lock{mutex_};
+  asked_.wait(lock, [&] { return !asks_; });
+  if (life != life_) {
+    lock.unlock();
+    while (true) std::this_thread::sleep_for(std::chrono::hours{1});
+  }
+  go_on_ = nullptr;
+  in_part_ = false;
+}
+
+/// From here to end_asking() the rank stays in the part that it is in, or out of any.
+Supervisor::GoOn Supervisor::begin_asking() {
+  const std::scoped_lock lock{mutex_};
+  asks_ = true;
+  return go_on_;
+}
+
+void Supervisor::end_asking(bool gives_up) {
+  {
+    const std::scoped_lock lock{mutex_};
+    asks_ = false;
+    if (gives_up) {
+      ++life_;
+      go_on_ = nullptr;
+      in_part_ = false;
+    }
+  }
+  asked_.notify_all();
 }
 
 void Supervisor::set_last_words(std::function<void(const std::string&)> last_words) {
@@ -144,7 +190,7 @@ ExitCode Supervisor::watch(const std::function<ExitCode()>& work) {
       board_->failed(text_of(task->error));
       task = hold_roll_call(std::move(task));
     }
-    take_signal();
+    take_signal(signal_pause);
     if (comm::now() - looked < look_pause) continue;
     looked = comm::now();
     const bool still = stands_still();
@@ -154,13 +200,14 @@ ExitCode Supervisor::watch(const std::function<ExitCode()>& work) {
 
 /// Whether it failed alone, in something that the others cannot leave by themselves.
 bool Supervisor::must_call(const Task& task) {
-  if (!task.error || world_.size() == 1 || is_agreed(task.error)) return false;
+  if (!task.error || is_agreed(task.error)) return false;
   const std::scoped_lock lock{mutex_};
-  return static_cast<bool>(go_on_);
+  return in_part_;
 }
 
 ExitCode Supervisor::result_of(Task& task) const {
   task.thread.join();
+  std::signal(SIGUSR1, SIG_IGN);  // what it asks for, the end, has come
   signals_.release();
   if (task.error) std::rethrow_exception(task.error);
   return gave_up_ ? ExitCode::hang : task.code;
@@ -177,8 +224,8 @@ bool Supervisor::stands_still() {
   return timeout_.value() > 0 && units::to_seconds(now - moved_) > timeout_;
 }
 
-void Supervisor::take_signal() {
-  const int signal = sigtimedwait(&signals_.set(), nullptr, &signal_pause);
+void Supervisor::take_signal(const timespec& within) {
+  const int signal = sigtimedwait(&signals_.set(), nullptr, &within);
   if (signal == SIGTERM || signal == SIGINT) end_by_signal(signal);
   if (signal != SIGUSR1 || ends_soon_.exchange(true)) return;
   if (world_.rank() == 0) {
@@ -187,6 +234,8 @@ void Supervisor::take_signal() {
 }
 
 void Supervisor::end_by_signal(int signal) {
+  constexpr int by_signal = 128;
+  exit_later(by_signal + signal);
   if (world_.rank() == 0) {
     const std::scoped_lock lock{mutex_};
     std::string text =
@@ -200,31 +249,34 @@ void Supervisor::end_by_signal(int signal) {
     base::warn(text);
   }
   static_cast<void>(file_mutex_.try_lock_for(to_finish_file));
-  constexpr int by_signal = 128;
   std::_Exit(by_signal + signal);
 }
 
 std::shared_ptr<Supervisor::Task> Supervisor::hold_roll_call(std::shared_ptr<Task> task) {
   RankState own = board_->state();
   own.still = units::to_seconds(comm::now() - moved_).value();
-  GoOn go_on;
+  const GoOn go_on = begin_asking();
   units::Seconds timeout;
   {
     const std::scoped_lock lock{mutex_};
-    go_on = go_on_;
     timeout = timeout_;
   }
   own.can_leave = static_cast<bool>(go_on);
-  const RollCall::Result found = roll_call_->hold(own, timeout);
-  moved_ = comm::now();
-  if (found.calm) return task;
+  const RollCall::Result found =
+      roll_call_->hold(own, timeout, [this] { take_signal(signal_glance); });
+  // Of a rank that was only asked, its own patience runs on.
+  if (!found.calm || units::Seconds{own.still} >= timeout) moved_ = comm::now();
+  if (found.calm) {
+    end_asking(false);
+    return task;
+  }
   if (!found.goes_on) end_job(found);
   if (found.leader == world_.rank()) tell(found);
   gave_up_ = true;
   board_->interrupt();
   task->thread.detach();  // it may be stuck for ever
   board_->start_anew();
-  set_go_on(nullptr);
+  end_asking(true);
   return start([this, go_on, why = found.sentence] {
     comm::Communicator world = spare_.duplicate();
     world.count_calls(board_->calls());

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <csignal>
+#include <cstdint>
 #include <exception>
 #include <filesystem>
 #include <functional>
@@ -55,7 +57,12 @@ class Supervisor {
   /// How the run goes on after what it was at has been given up, with the reason and a fresh
   /// communicator of all ranks; without one a hang ends the job.
   using GoOn = std::function<base::ExitCode(const std::string& why, comm::Communicator world)>;
-  void set_go_on(GoOn go_on);
+  /// Until end_part() the rank is at a part of the work that may fail by itself. Returns the number
+  /// of the life that it is part of.
+  [[nodiscard]] std::uint64_t begin_part(GoOn go_on);
+  /// Waits while ranks are being asked. Never returns to a thread whose life has been given up: it
+  /// was not stuck for ever after all, and what it would touch next is no longer its own.
+  void end_part(std::uint64_t life);
   /// What is left to do, on rank 0, before the job ends early: puts the reason into the run file.
   void set_last_words(std::function<void(const std::string& why)> last_words);
   /// Held while the run file changes, so that nobody ends the process in between.
@@ -76,8 +83,10 @@ class Supervisor {
   [[nodiscard]] std::shared_ptr<Task> start(std::function<base::ExitCode()> work) const;
   [[nodiscard]] base::ExitCode result_of(Task& task) const;
   [[nodiscard]] bool must_call(const Task& task);
+  [[nodiscard]] GoOn begin_asking();
+  void end_asking(bool gives_up);
   [[nodiscard]] bool stands_still();
-  void take_signal();
+  void take_signal(const timespec& within);
   [[noreturn]] void end_by_signal(int signal);
   /// Returns the task that goes on: the same where all is well.
   [[nodiscard]] std::shared_ptr<Task> hold_roll_call(std::shared_ptr<Task> task);
@@ -94,6 +103,9 @@ class Supervisor {
   units::Seconds timeout_{0};
   std::filesystem::path file_;
   GoOn go_on_;
+  bool in_part_ = false, asks_ = false;
+  std::uint64_t life_ = 0;  ///< how often the work was given up
+  std::condition_variable asked_;
   std::function<void(const std::string&)> last_words_;
 
   std::timed_mutex file_mutex_;

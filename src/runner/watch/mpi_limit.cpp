@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/watch/mpi_limit.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <ctime>
+
+#include "base/error.hpp"
+#include "base/log.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+constexpr timespec pause{.tv_sec = 0, .tv_nsec = 10'000'000};
+
+}  // namespace
+
+void MpiLimit::starts() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  watch("started", signals);
+}
+
+void MpiLimit::ends() {
+  sigset_t none;
+  sigemptyset(&none);
+  watch("ended", none);
+}
+
+/// Takes `signals` meanwhile.
+void MpiLimit::watch(std::string_view what, sigset_t signals) {
+  over_ = false;
+  thread_ = std::thread{[this, what, signals] {
+    const auto begin = std::chrono::steady_clock::now();
+    while (!over_) {
+      constexpr int by_signal = 128;
+      const int signal = sigtimedwait(&signals, nullptr, &pause);
+      if (signal > 0) std::_Exit(by_signal + signal);
+      const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
+      if (!(timeout_.value() > 0) || waited.count() < timeout_.value()) continue;
+      base::warn(fmt::format(
+          "isoscale: hang: MPI has not {} within {}: some rank of the job is not there, or "
+          "cannot be reached; look at the launcher's hosts, or give more time with --timeout",
+          what, units::format(timeout_)));
+      std::_Exit(static_cast<int>(base::ExitCode::hang));
+    }
+  }};
+}
+
+void MpiLimit::is_over() {
+  over_ = true;
+  if (thread_.joinable()) thread_.join();
+}
+
+}  // namespace isoscale::runner

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "runner/watch/supervisor.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+namespace isoscale::runner {
+namespace {
+
+using base::ExitCode;
+using testing::HasSubstr;
+
+constexpr units::Seconds timeout{0.5};
+
+class Supervised : public testing::Test {
+ protected:
+  void SetUp() override { supervisor_.set_timeout(timeout); }
+
+  const comm::Communicator world_ = comm::Communicator::world();
+  HeldSignals signals_;
+  Supervisor supervisor_{{.world = world_, .signals = signals_}};
+};
+
+/// Nothing moves for longer than the timeout, and then it ends after all.
+TEST_F(Supervised, WhoWasGivenUpNeverGoesOn) {
+  struct Told {
+    std::atomic<bool> awake{false}, went_on{false};
+  };
+  const auto told = std::make_shared<Told>();
+  const auto go_on = [this, told](const std::string& why, const comm::Communicator& world) {
+    EXPECT_THAT(why, HasSubstr("hang: "));
+    EXPECT_EQ(world.size(), world_.size());
+    while (!told->awake) {
+      supervisor_.board().doing("waiting for who was given up");
+      std::this_thread::sleep_for(std::chrono::milliseconds{10});
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds{100});
+    return ExitCode::done;
+  };
+  const ExitCode code = supervisor_.watch([this, told, go_on] {
+    const std::uint64_t life = supervisor_.begin_part(go_on);
+    std::this_thread::sleep_for(std::chrono::seconds{5});
+    told->awake = true;
+    supervisor_.end_part(life);
+    told->went_on = true;
+    return ExitCode::done;
+  });
+  EXPECT_EQ(code, ExitCode::hang);
+  EXPECT_TRUE(supervisor_.gave_up());
+  EXPECT_FALSE(told->went_on);
+}
+
+TEST_F(Supervised, WhatFailsInAPartIsGivenUp) {
+  std::string reason;
+  const ExitCode code = supervisor_.watch([&]() -> ExitCode {
+    static_cast<void>(
+        supervisor_.begin_part([&](const std::string& why, const comm::Communicator& /*world*/) {
+          reason = why;
+          return ExitCode::done;
+        }));
+    throw std::runtime_error("a broken part");
+  });
+  EXPECT_EQ(code, ExitCode::hang);
+  EXPECT_THAT(reason, HasSubstr("a broken part"));
+}
+
+TEST_F(Supervised, WhatFailsOutsideOfPartsIsThrown) {
+  EXPECT_THROW(static_cast<void>(supervisor_.watch([&]() -> ExitCode {
+                 supervisor_.end_part(supervisor_.begin_part(nullptr));
+                 throw std::runtime_error("all is broken");
+               })),
+               std::runtime_error);
+}
+
+/// Rank 0 calls; the others have been at one op for 0.7 of the timeout.
+RollCall::Result called_by(bool is_idle, const comm::Communicator& world) {
+  RollCall roll_call{world};
+  RankState own{.rank = world.rank()};
+  own.rests = world.rank() == 0 && is_idle;
+  own.still = timeout.value() * (world.rank() == 0 ? 1.1 : 0.7);
+  const RollCall::Result result = roll_call.hold(own, timeout, [] {});
+  world.barrier();
+  return result;
+}
+
+TEST(RollCall, IdleRanksWaitForWhoIsNotYetDue) {
+  const comm::Communicator world = comm::Communicator::world();
+  if (world.size() < 2) GTEST_SKIP() << "one rank has nobody to ask";
+  EXPECT_TRUE(called_by(true, world).calm);
+  EXPECT_FALSE(called_by(false, world).calm);
+}
+
+}  // namespace
+}  // namespace isoscale::runner
