@@ -114,24 +114,16 @@ class Hangs(Case):
         self.assertEqual(run["status"], "complete")
 
     def test_a_rank_that_throws_is_named_and_later_points_are_measured(self):
-        done = self.isoscale(*POINTS, "dp,tp", *LIMITED, "--max-time", "0.3s", "--ranks", "2", "--inject",
-                             "stuck=1:throw", "--output", self.path("run.h5"), ranks=3)
-        self.output = self.path("run.h5")
-        self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
-        reasons = [point["reason"] for point in self.run_of()["points"]]
-        self.assertEqual(len(reasons), 2)
-        for reason in reasons:
-            self.assertRegex(reason, "^hang: rank 1 failed: .*injected")
-
-    def test_a_rank_that_is_the_only_one_and_throws(self):
-        done = self.isoscale(*POINTS, "dp,tp", *LIMITED, "--max-time", "0.3s", "--inject",
-                             "stuck=0:throw", "--output", self.path("run.h5"), ranks=1)
-        self.output = self.path("run.h5")
-        self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
-        reasons = [point["reason"] for point in self.run_of()["points"]]
-        self.assertEqual(len(reasons), 2)
-        for reason in reasons:
-            self.assertRegex(reason, "^hang: rank 0 failed: .*injected")
+        for victim, ranks in [(1, ["--ranks", "2"]), (0, ["--ranks", "1"])]:
+            self.output = self.path("run.h5")
+            done = self.isoscale(*POINTS, "dp,tp", *LIMITED, "--max-time", "0.3s", *ranks, "--inject",
+                                 f"stuck={victim}:throw", "--force", "--output", self.output,
+                                 ranks=2 * victim + 1)
+            self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
+            reasons = [point["reason"] for point in self.run_of()["points"]]
+            self.assertEqual(len(reasons), 2)
+            for reason in reasons:
+                self.assertRegex(reason, f"^hang: rank {victim} failed: .*injected")
 
     def test_a_job_that_does_not_start_ends(self):
         launcher = self.launch(2, by=ALONE)

@@ -15,7 +15,7 @@
 namespace isoscale::runner {
 namespace {
 
-constexpr timespec pause{.tv_sec = 0, .tv_nsec = 10'000'000};
+constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 10'000'000};
 
 }  // namespace
 
@@ -40,7 +40,7 @@ void MpiLimit::watch(std::string_view what, sigset_t signals) {
     const auto begin = std::chrono::steady_clock::now();
     while (!over_) {
       constexpr int by_signal = 128;
-      const int signal = sigtimedwait(&signals, nullptr, &pause);
+      const int signal = sigtimedwait(&signals, nullptr, &between_looks);
       if (signal > 0) std::_Exit(by_signal + signal);
       const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
       if (!(timeout_.value() > 0) || waited.count() < timeout_.value()) continue;
