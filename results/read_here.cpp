@@ -261,24 +261,25 @@ RunData read_here(const fs::path& path, Depth depth, Accept accept) {
 std::vector<PointData> readable_points(const fs::path& path, const std::string& id,
                                        const fs::path& parts_in) {
   std::vector<PointData> result;
-  try {
+  const auto as_far_as_it_goes = [](const auto& read) {
+    try {
+      read();
+    } catch (const base::Error&) {  // what cannot be read is left out
+    } catch (const DigestNotRight&) {
+    }
+  };
+  as_far_as_it_goes([&] {
     Opener opener{Accept::digest_right};
     const hdf5::File file = opener.open(path);
     const hdf5::Group root = file.root();
     const int minor = check_marks(path, root, format_name);
-    if (root.text("id") != id) return result;
+    if (root.text("id") != id) return;
     const Reading reading{opener, parts_in, id, minor, Depth::whole};
     const hdf5::Group points = root.open_group("points");
     for (const std::string& name : points.names()) {
-      try {
-        result.push_back(read_point(reading, points, name));
-      } catch (const base::Error&) {  // what cannot be read is not taken along
-      } catch (const DigestNotRight&) {
-      }
+      as_far_as_it_goes([&] { result.push_back(read_point(reading, points, name)); });
     }
-  } catch (const base::Error&) {
-  } catch (const DigestNotRight&) {
-  }
+  });
   sort_by_index(result);
   return result;
 }

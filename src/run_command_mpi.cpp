@@ -74,6 +74,7 @@ base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Wo
   world.count_calls(supervisor.board().calls());
   // Every rank has the same refusal in hand: one speaks, all leave in order.
   const auto leave_together = [&](const base::Error& error) {
+    limit.ends();
     if (world.rank() == 0 && speaks) base::warn(fmt::format("isoscale: {}", error.what()));
     return error.exit_code();
   };

@@ -119,9 +119,10 @@ results::PointData Launch::commit(results::PointData data) {
     data = as_failed(data.index, why);
     file_->commit(data);
   }
-  put_down_ = data.index;
-  if (setting_.services.supervisor != nullptr)
-    setting_.services.supervisor->set_file(file_->path());
+  last_in_file_ = data.index;
+  if (Supervisor* const supervisor = setting_.services.supervisor) {
+    supervisor->set_file(file_->path());
+  }
   return data;
 }
 
@@ -249,9 +250,9 @@ results::PointData Launch::measure_point(const Turn& turn) {
   const PlannedPoint& point = plan_.points[static_cast<std::size_t>(turn.index)];
   progress_->begin_point(point.index, point_title(point));
   Supervisor* const supervisor = setting_.services.supervisor;
-  const std::uint64_t life = supervisor != nullptr ? supervisor->begin_part(way_on()) : 0;
+  const std::uint64_t life = supervisor != nullptr ? supervisor->begin_point(way_on()) : 0;
   results::PointData data = run_point(point, context(turn));
-  if (supervisor != nullptr) supervisor->end_part(life);
+  if (supervisor != nullptr) supervisor->end_point(life);
   return put_down(std::move(data));
 }
 

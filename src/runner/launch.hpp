@@ -93,7 +93,7 @@ class Launch : public std::enable_shared_from_this<Launch> {
   std::vector<results::RankFacts> rank_facts_;  ///< of this launch
   results::RunData measured_;                   ///< the points that calibrate
   std::optional<RunFile> file_;
-  std::optional<int> put_down_;  ///< the last point in the file
+  std::optional<int> last_in_file_;  ///< the point that was put down last
 };
 
 }  // namespace isoscale::runner

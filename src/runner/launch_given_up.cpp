@@ -21,7 +21,7 @@ Outcome Launch::go_on(const std::string& why, comm::Communicator world) {
 }
 
 void Launch::last_words(const std::string& why) {
-  if (!current_ || !file_ || put_down_ == current_->index) return;
+  if (!current_ || !file_ || last_in_file_ == current_->index) return;
   file_->commit(as_failed(current_->index, why));
 }
 

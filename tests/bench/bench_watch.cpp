@@ -3,8 +3,8 @@
 
 // What it costs a step to be watched for hangs: steps of one session in alternating blocks, once
 // played plainly, once by way of a board while another thread looks as a supervisor does. (Of two
-// sessions, each with memory of its own, one is faster by up to some percent, whichever is watched.)
-// Usage: mpirun -np 2 bench_watch [PAIRS [BATCH]]
+// sessions, each with memory of its own, one is faster by up to some percent, whichever is
+// watched.) Usage: mpirun -np 2 bench_watch [PAIRS [BATCH]]
 #include <fmt/format.h>
 #include <time.h>
 
@@ -137,7 +137,7 @@ int run(int argc, char** argv) {
         step * 1e3, at(n / 2) * 100, at(n / 2 - half) * 100, at(n / 2 + half) * 100, pairs,
         steps_of_block);
     const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
-    fmt::print("the thread that looks takes {:.3f}% of a core\n",
+    fmt::print("the thread that looks, half of the time, takes {:.3f}% of a core\n",
                looker.processor_seconds / seconds * 100);
   }
   return 0;

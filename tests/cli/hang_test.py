@@ -114,11 +114,11 @@ class Hangs(Case):
         self.assertEqual(run["status"], "complete")
 
     def test_a_rank_that_throws_is_named_and_later_points_are_measured(self):
-        for victim, ranks in [(1, ["--ranks", "2"]), (0, ["--ranks", "1"])]:
+        for victim, of_point, of_launch in [(1, 2, 3), (0, 1, 1)]:
             self.output = self.path("run.h5")
-            done = self.isoscale(*POINTS, "dp,tp", *LIMITED, "--max-time", "0.3s", *ranks, "--inject",
-                                 f"stuck={victim}:throw", "--force", "--output", self.output,
-                                 ranks=2 * victim + 1)
+            done = self.isoscale(*POINTS, "dp,tp", *LIMITED, "--max-time", "0.3s", "--ranks",
+                                 str(of_point), "--inject", f"stuck={victim}:throw", "--force",
+                                 "--output", self.output, ranks=of_launch)
             self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
             reasons = [point["reason"] for point in self.run_of()["points"]]
             self.assertEqual(len(reasons), 2)

@@ -234,6 +234,21 @@ class Reports(Case):
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertEqual(self.files(), ["a.h5", "b.h5", "stand-ins"])
 
+    def test_planted_links_are_not_followed(self):
+        with open(self.path("a.h5"), "w", encoding="ascii"), \
+                open(self.path("mine"), "w", encoding="ascii") as mine:
+            mine.write("mine")
+        program = self.stand_in("isoscale", "echo report")
+        for name in ("report.json", "report.txt"):
+            for ending in ("", ".new"):
+                os.symlink("mine", self.path(name + ending))
+        done = self.script("sweep", "--program", program, "--report", self.dir, "a.h5")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(self.path("mine"), encoding="ascii") as mine:
+            self.assertEqual(mine.read(), "mine")
+        with open(self.path("report.txt"), encoding="ascii") as report:
+            self.assertEqual(report.read(), "report\n")
+
     def test_of_nothing(self):
         done = self.script("sweep", "--program", harness.PROGRAM, "--report", self.dir, "x.h5")
         self.assert_script_refused(done, "no job left a run file")

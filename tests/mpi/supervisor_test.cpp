@@ -46,10 +46,10 @@ TEST_F(Supervised, WhoWasGivenUpNeverGoesOn) {
     return ExitCode::done;
   };
   const ExitCode code = supervisor_.watch([this, told, go_on] {
-    const std::uint64_t life = supervisor_.begin_part(go_on);
+    const std::uint64_t life = supervisor_.begin_point(go_on);
     std::this_thread::sleep_for(std::chrono::seconds{5});
     told->awake = true;
-    supervisor_.end_part(life);
+    supervisor_.end_point(life);
     told->went_on = true;
     return ExitCode::done;
   });
@@ -58,23 +58,23 @@ TEST_F(Supervised, WhoWasGivenUpNeverGoesOn) {
   EXPECT_FALSE(told->went_on);
 }
 
-TEST_F(Supervised, WhatFailsInAPartIsGivenUp) {
+TEST_F(Supervised, WhatFailsInAPointIsGivenUp) {
   std::string reason;
   const ExitCode code = supervisor_.watch([&]() -> ExitCode {
     static_cast<void>(
-        supervisor_.begin_part([&](const std::string& why, const comm::Communicator& /*world*/) {
+        supervisor_.begin_point([&](const std::string& why, const comm::Communicator& /*world*/) {
           reason = why;
           return ExitCode::done;
         }));
-    throw std::runtime_error("a broken part");
+    throw std::runtime_error("a broken point");
   });
   EXPECT_EQ(code, ExitCode::hang);
-  EXPECT_THAT(reason, HasSubstr("a broken part"));
+  EXPECT_THAT(reason, HasSubstr("a broken point"));
 }
 
-TEST_F(Supervised, WhatFailsOutsideOfPartsIsThrown) {
+TEST_F(Supervised, WhatFailsOutsideOfPointsIsThrown) {
   EXPECT_THROW(static_cast<void>(supervisor_.watch([&]() -> ExitCode {
-                 supervisor_.end_part(supervisor_.begin_part(nullptr));
+                 supervisor_.end_point(supervisor_.begin_point(nullptr));
                  throw std::runtime_error("all is broken");
                })),
                std::runtime_error);

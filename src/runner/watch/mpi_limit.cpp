@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <ctime>
 
@@ -19,24 +20,16 @@ constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 10'000'000};
 
 }  // namespace
 
-void MpiLimit::starts() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  watch("started", signals);
-}
+void MpiLimit::starts() { watch("started"); }
 
-void MpiLimit::ends() {
-  sigset_t none;
-  sigemptyset(&none);
-  watch("ended", none);
-}
+void MpiLimit::ends() { watch("ended"); }
 
-/// Takes `signals` meanwhile.
-void MpiLimit::watch(std::string_view what, sigset_t signals) {
+void MpiLimit::watch(std::string_view what) {
   over_ = false;
-  thread_ = std::thread{[this, what, signals] {
+  thread_ = std::thread{[this, what] {
+    sigset_t signals;
+    sigemptyset(&signals);
+    for (const int signal : {SIGTERM, SIGINT}) sigaddset(&signals, signal);
     const auto begin = std::chrono::steady_clock::now();
     while (!over_) {
       constexpr int by_signal = 128;

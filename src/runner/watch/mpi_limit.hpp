@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <csignal>
 #include <string_view>
 #include <thread>
 
@@ -12,7 +11,8 @@
 namespace isoscale::runner {
 
 /// While MPI starts and while it ends nothing else watches. Ends the process with a sentence when
-/// that takes too long: some rank of the job is not there.
+/// that takes too long: some rank of the job is not there. SIGTERM and SIGINT, which the process
+/// may hold back by then, end it at once.
 class MpiLimit {
  public:
   explicit MpiLimit(units::Seconds timeout) : timeout_(timeout) {}  ///< 0 = none
@@ -20,14 +20,13 @@ class MpiLimit {
   MpiLimit(const MpiLimit&) = delete;
   MpiLimit& operator=(const MpiLimit&) = delete;
 
-  /// SIGTERM and SIGINT, which the process holds back by then, end it at once.
   void starts();
   /// After starts() and is_over().
   void ends();
   void is_over();
 
  private:
-  void watch(std::string_view what, sigset_t signals);
+  void watch(std::string_view what);
 
   units::Seconds timeout_;
   std::atomic<bool> over_{false};

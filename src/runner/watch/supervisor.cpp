@@ -112,14 +112,14 @@ void Supervisor::set_file(std::filesystem::path file) {
   file_ = std::move(file);
 }
 
-std::uint64_t Supervisor::begin_part(GoOn go_on) {
+std::uint64_t Supervisor::begin_point(GoOn go_on) {
   const std::scoped_lock lock{mutex_};
   go_on_ = std::move(go_on);
-  in_part_ = true;
+  in_point_ = true;
   return life_;
 }
 
-void Supervisor::end_part(std::uint64_t life) {
+void Supervisor::end_point(std::uint64_t life) {
   std::unique_lock lock{mutex_};
   asked_.wait(lock, [&] { return !asks_; });
   if (life != life_) {
@@ -127,10 +127,10 @@ void Supervisor::end_part(std::uint64_t life) {
     while (true) std::this_thread::sleep_for(std::chrono::hours{1});
   }
   go_on_ = nullptr;
-  in_part_ = false;
+  in_point_ = false;
 }
 
-/// From here to end_asking() the rank stays in the part that it is in, or out of any.
+/// From here to end_asking() a rank that is at a point stays there.
 Supervisor::GoOn Supervisor::begin_asking() {
   const std::scoped_lock lock{mutex_};
   asks_ = true;
@@ -144,7 +144,7 @@ void Supervisor::end_asking(bool gives_up) {
     if (gives_up) {
       ++life_;
       go_on_ = nullptr;
-      in_part_ = false;
+      in_point_ = false;
     }
   }
   asked_.notify_all();
@@ -202,7 +202,7 @@ ExitCode Supervisor::watch(const std::function<ExitCode()>& work) {
 bool Supervisor::must_call(const Task& task) {
   if (!task.error || is_agreed(task.error)) return false;
   const std::scoped_lock lock{mutex_};
-  return in_part_;
+  return in_point_;
 }
 
 ExitCode Supervisor::result_of(Task& task) const {

@@ -57,12 +57,12 @@ class Supervisor {
   /// How the run goes on after what it was at has been given up, with the reason and a fresh
   /// communicator of all ranks; without one a hang ends the job.
   using GoOn = std::function<base::ExitCode(const std::string& why, comm::Communicator world)>;
-  /// Until end_part() the rank is at a part of the work that may fail by itself. Returns the number
-  /// of the life that it is part of.
-  [[nodiscard]] std::uint64_t begin_part(GoOn go_on);
+  /// Until end_point() the rank is at something that may fail by itself. Returns the number of the
+  /// life in which it is.
+  [[nodiscard]] std::uint64_t begin_point(GoOn go_on);
   /// Waits while ranks are being asked. Never returns to a thread whose life has been given up: it
   /// was not stuck for ever after all, and what it would touch next is no longer its own.
-  void end_part(std::uint64_t life);
+  void end_point(std::uint64_t life);
   /// What is left to do, on rank 0, before the job ends early: puts the reason into the run file.
   void set_last_words(std::function<void(const std::string& why)> last_words);
   /// Held while the run file changes, so that nobody ends the process in between.
@@ -103,7 +103,7 @@ class Supervisor {
   units::Seconds timeout_{0};
   std::filesystem::path file_;
   GoOn go_on_;
-  bool in_part_ = false, asks_ = false;
+  bool in_point_ = false, asks_ = false;
   std::uint64_t life_ = 0;  ///< how often the work was given up
   std::condition_variable asked_;
   std::function<void(const std::string&)> last_words_;
