@@ -72,6 +72,16 @@ class Serve(harness.Case):
         self.assertEqual(float(lines[0]["latency_max"]), rate["latency"]["max"])
         self.run_ok("report", "run.h5", "--html", "page.html")
 
+    def test_to_wait_for_requests_is_no_hang(self):
+        # Two bursts, longer apart than anything may stand still.
+        for ranks, mesh in (2, "dp=2"), (2, "tp=2"):
+            with self.subTest(mesh):
+                point = self.measured(
+                    "--ranks", "2", "--mesh", mesh, "--force", "--timeout", "2s", "--set", "requests=4",
+                    "--set", "rate=0.4", "--set", "arrivals=bursty", "--set", "burst=2", ranks=ranks)
+                arrivals = [row["arrival"] for row in self.parts(point, "request")]
+                self.assertGreater(max(b - a for a, b in zip(arrivals, arrivals[1:])), 2.5)
+
     def test_arrivals_are_those_of_the_seed(self):
         def arrivals(*arguments):
             point = self.measured("--ranks", "1", "--force", "--set", "requests=30", "--set",

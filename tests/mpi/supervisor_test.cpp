@@ -98,5 +98,16 @@ TEST(RollCall, IdleRanksWaitForWhoIsNotYetDue) {
   EXPECT_FALSE(called_by(false, world).calm);
 }
 
+TEST(RollCall, IsCalmWhereNobodyHasAnythingToDo) {
+  const comm::Communicator world = comm::Communicator::world();
+  RollCall roll_call{world};
+  RankState own{.rank = world.rank()};
+  own.still = 2 * timeout.value();
+  own.rests = true;
+  EXPECT_TRUE(roll_call.hold(own, timeout, [] {}).calm);
+  own.rests = world.rank() != 0;
+  EXPECT_FALSE(roll_call.hold(own, timeout, [] {}).calm);
+}
+
 }  // namespace
 }  // namespace isoscale::runner

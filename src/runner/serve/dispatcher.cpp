@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include "runner/problem.hpp"
@@ -20,10 +21,11 @@ constexpr units::Seconds first_nap{50e-6}, head_start{1e-3};
 
 class Dispatcher {
  public:
-  Dispatcher(const comm::Mail& mail, const Trial& trial, const std::stop_token& stop)
+  Dispatcher(const comm::Mail& mail, const Trial& trial, const std::stop_token& stop, Board* board)
       : mail_(mail),
         trial_(trial),
         stop_(stop),
+        board_(board),
         ledger_(trial.arrivals.size()),
         policy_(trial.policy, trial.leader_of_replica.size()) {
     served_.outcomes.resize(trial.arrivals.size());
@@ -56,6 +58,7 @@ class Dispatcher {
       if (take_answers() || has_sent) continue;
       if (stop_.stop_requested()) throw base::Error("the rank that dispatches has failed");
       require_progress();
+      if (due() == 0 && !rest_) rest_.emplace(board_);
       pause();
     }
   }
@@ -74,6 +77,7 @@ class Dispatcher {
   }
 
   void send_next() {
+    rest_.reset();
     const std::size_t replica = policy_.assign(trial_.work[next_]);
     ledger_.dispatched(next_, replica);
     workloads::serve::Outcome& outcome = served_.outcomes[next_];
@@ -81,7 +85,7 @@ class Dispatcher {
     outcome.tokens = trial_.tokens[next_];
     outcome.replica = replica;
     // What was due is that of now: before, none may have been expected for long.
-    if (ledger_.open() == trial_.arrivals.size() - next_) last_progress_ = comm::now();
+    if (due() == 0) last_progress_ = comm::now();
     send(mail_, trial_.leader_of_replica[replica], leader_box,
          {.kind = Kind::request, .request = next_, .tokens = trial_.tokens[next_]},
          trial_.patience);
@@ -112,12 +116,16 @@ class Dispatcher {
     served_.played[letter.request] = {letter.started, letter.first, letter.finished};
   }
 
+  /// Requests that have been sent and not answered.
+  [[nodiscard]] std::size_t due() const {
+    return ledger_.open() - (trial_.arrivals.size() - next_);
+  }
+
   /// While nothing has been asked that is not answered, there is nothing to wait for.
   void require_progress() const {
-    const std::size_t due = ledger_.open() - (trial_.arrivals.size() - next_);
     const units::Nanoseconds waited = comm::now() - last_progress_;
-    if (due == 0 || units::to_seconds(waited) < trial_.patience) return;
-    throw base::Error(fmt::format("{} requests are due, and no answer came for {}", due,
+    if (due() == 0 || units::to_seconds(waited) < trial_.patience) return;
+    throw base::Error(fmt::format("{} requests are due, and no answer came for {}", due(),
                                   units::format(units::to_seconds(waited))));
   }
 
@@ -132,6 +140,8 @@ class Dispatcher {
   const comm::Mail& mail_;
   const Trial& trial_;
   const std::stop_token& stop_;
+  Board* board_;
+  std::optional<Board::Rest> rest_;  ///< while nothing is due
   workloads::serve::Ledger ledger_;
   workloads::serve::Dispatch policy_;
   std::size_t next_ = 0;  ///< the request that arrives next
@@ -141,8 +151,9 @@ class Dispatcher {
 
 }  // namespace
 
-Served dispatch(const comm::Mail& mail, const Trial& trial, const std::stop_token& stop) {
-  return Dispatcher{mail, trial, stop}.run();
+Served dispatch(const comm::Mail& mail, const Trial& trial, const std::stop_token& stop,
+                Board* board) {
+  return Dispatcher{mail, trial, stop, board}.run();
 }
 
 }  // namespace isoscale::runner::serve

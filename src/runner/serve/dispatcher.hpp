@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/mail.hpp"
+#include "runner/watch/board.hpp"
 #include "workloads/serve/dispatch.hpp"
 #include "workloads/serve/summary.hpp"
 
@@ -38,8 +39,9 @@ struct Served {
 
 /// Sends each request to a replica when it arrives, takes the answers, and tells all leaders of the
 /// end, whatever happened. Between looks it sleeps: the thread that calls it takes next to nothing
-/// from a replica on the same core. Does not throw. `stop` ends it early.
+/// from a replica on the same core. Does not throw. `stop` ends it early. While no request is due,
+/// this rank rests on `board`, if there is one.
 [[nodiscard]] Served dispatch(const comm::Mail& mail, const Trial& trial,
-                              const std::stop_token& stop);
+                              const std::stop_token& stop, Board* board);
 
 }  // namespace isoscale::runner::serve

@@ -116,13 +116,15 @@ class ServeRun {
     return agreed(problem);
   }
 
+  /// Of rank 0 the dispatcher knows whether there is anything to do.
   [[nodiscard]] ReplicaPart part() const {
     return {.session = *session_,
             .point = point_mail_,
             .replica = replica_mail_,
             .ranks = replica_.size(),
             .sizes = workloads::serve::sizes_of(setting_.max_batch),
-            .output = setting_.output};
+            .output = setting_.output,
+            .board = place_.sub_world.rank() == 0 ? nullptr : context_.progress.board()};
   }
 
   /// The slowest rank's pace, known to all.
@@ -208,8 +210,9 @@ class ServeRun {
     const units::Seconds patience{trial.arrivals.back() + 2 * trial.patience.value()};
     std::string problem;
     if (place_.sub_world.rank() == 0) {
-      std::jthread thread{
-          [&](const std::stop_token& stop) { served = dispatch(point_mail_, trial, stop); }};
+      std::jthread thread{[&](const std::stop_token& stop) {
+        served = dispatch(point_mail_, trial, stop, context_.progress.board());
+      }};
       problem = lead(mine, patience);
       thread.join();
       if (problem.empty()) problem = served.problem;

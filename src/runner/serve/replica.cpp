@@ -28,7 +28,9 @@ units::Seconds play(const ReplicaPart& part, std::size_t size, std::uint64_t tok
 }
 
 /// The next letter; throws base::Error when none comes for `patience`.
-Letter wait_for(const comm::Mail& mail, int box, units::Seconds patience) {
+Letter wait_for(const comm::Mail& mail, int box, units::Seconds patience, Board* board) {
+  if (const auto envelope = mail.take(box)) return read(*envelope);
+  const Board::Rest rest{board};
   const units::Nanoseconds end = comm::now() + units::to_nanoseconds(patience);
   while (true) {
     if (const auto envelope = mail.take(box)) return read(*envelope);
@@ -62,7 +64,7 @@ class Leader {
  private:
   void serve_once() {
     while (const auto envelope = part_.point.take(leader_box)) note(read(*envelope));
-    if (queue_.empty() && !ended_) note(wait_for(part_.point, leader_box, patience_));
+    if (queue_.empty() && !ended_) note(wait_for(part_.point, leader_box, patience_, part_.board));
     if (!queue_.empty() && !ended_) answer_batch();
   }
 
@@ -121,7 +123,7 @@ class Leader {
   std::string give_up() {
     try {
       send(part_.point, 0, dispatcher_box, {.kind = Kind::failed}, patience_);
-      while (!ended_) note(wait_for(part_.point, leader_box, patience_));
+      while (!ended_) note(wait_for(part_.point, leader_box, patience_, part_.board));
     } catch (const std::exception& error) {
       return fmt::format("; then: {}", problem_of(error));
     }
@@ -157,7 +159,7 @@ std::string follow(const ReplicaPart& part, units::Seconds patience) {
   while (true) {
     Letter letter;
     try {
-      letter = wait_for(part.replica, follower_box, patience);
+      letter = wait_for(part.replica, follower_box, patience, part.board);
     } catch (const base::Error& error) {
       return error.what();
     }

@@ -8,6 +8,7 @@
 
 #include "comm/mail.hpp"
 #include "executor/executor.hpp"
+#include "runner/watch/board.hpp"
 
 /// A replica under a stream of requests: its first rank, the leader, takes requests and decides
 /// what all of them play; the others follow.
@@ -21,6 +22,7 @@ struct ReplicaPart {
   int ranks = 1;                     ///< of the replica
   std::vector<std::uint64_t> sizes;  ///< batch sizes, ascending; see workloads::serve::sizes_of
   std::uint64_t output = 1;          ///< tokens of an answer, at most
+  Board* board = nullptr;            ///< where it rests while nobody asks; null: nowhere
 };
 
 /// On the leader, until the dispatcher (rank 0 of the point) says that all is answered. Requests

@@ -36,7 +36,8 @@ class Board {
   void at_point(std::string_view what);  ///< stands before what is done
   void failed(std::string_view why);
 
-  /// While one lives, the rank has nothing to do but to wait for others.
+  /// While one lives, the rank has nothing to do but to wait for others, or for a time to come.
+  /// Null: nobody is told.
   class Rest {
    public:
     explicit Rest(Board* board);

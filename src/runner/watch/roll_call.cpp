@@ -12,6 +12,8 @@
 #include <thread>
 #include <utility>
 
+#include "base/log.hpp"
+
 namespace isoscale::runner {
 namespace {
 
@@ -40,9 +42,15 @@ int RollCall::leaders() const {
   return std::min(most, size_);
 }
 
+/// A rank that cannot be written to is one that never answers.
 void RollCall::post(int to, int box, const std::string& text) {
   const std::string letter = fmt::format("{}\n{}", number_, text);
-  mail_.post(to, box, std::as_bytes(std::span{letter}));
+  try {
+    mail_.post(to, box, std::as_bytes(std::span{letter}));
+  } catch (const comm::MpiError& error) {
+    base::warn(
+        fmt::format("isoscale: rank {} cannot be asked what it is at: {}", to, error.what()));
+  }
 }
 
 /// The next letter of this roll call.
@@ -86,8 +94,10 @@ RollCall::Result RollCall::lead(std::vector<RankState> states, units::Seconds ti
   result.sentence = result.hang.sentence();
   result.goes_on = result.hang.silent.empty() &&
                    std::ranges::all_of(states, [](const RankState& s) { return s.can_leave; });
+  // Where all have nothing to do, they wait for a time to come.
+  const bool none_works = std::ranges::all_of(states, &RankState::rests);
   result.calm = result.hang.silent.empty() && std::ranges::none_of(states, fails) &&
-                std::ranges::any_of(states, moves);
+                (none_works || std::ranges::any_of(states, moves));
   result.states = std::move(states);
   const nlohmann::json told{
       {"sentence", result.sentence}, {"calm", result.calm}, {"goes_on", result.goes_on}};
