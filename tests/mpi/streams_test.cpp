@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <thread>
 
 #include "tests/mpi/points.hpp"
 
@@ -183,6 +184,34 @@ TEST(Streams, OneStreamIsNotCalledFolded) {
   sketch.emit(program::Fill{.dst = sketch.buffer<float>(1), .shard = {}});
   const Point point{{.streams = HostStreams::folded}};
   EXPECT_FALSE(point.prepare(sketch)->facts().folded);
+}
+
+/// While others have not begun the pass, only what does not need them has.
+TEST(Streams, AreSeenWhereTheyAreInEveryPass) {
+  const Layers layers;
+  const Point point{{.streams = HostStreams::threads}};
+  if (point.world.size() < 2) GTEST_SKIP() << "one rank waits for nobody";
+  const auto session = point.prepare(layers.sketch);
+  layers.put_values(*session, point.world.rank());
+  session->play({.times = 3});
+  EXPECT_EQ(session->whereabouts()->plays, 3);
+  EXPECT_FALSE(session->whereabouts()->playing);
+  constexpr std::uint32_t reduction = 1, last_gemm = 2 * (Layers::count - 1);
+  if (point.world.rank() == 0) {
+    const comm::Communicator gate = point.world.duplicate();
+    std::jthread playing{[&] { session->play(Section::step, Trace::off); }};
+    Whereabouts at;
+    while (at.begun.size() < 2 || at.begun[0] != last_gemm || at.begun[1] != reduction) {
+      at = *session->whereabouts();
+    }
+    EXPECT_EQ(at.plays, 4);
+    EXPECT_TRUE(at.playing);
+    EXPECT_THAT(at.begun, testing::ElementsAre(last_gemm, reduction, Whereabouts::no_op));
+    gate.barrier();
+  } else {
+    point.world.duplicate().barrier();
+    session->play(Section::step, Trace::off);
+  }
 }
 
 TEST(Streams, FactsTellStorageAndCommunicators) {

@@ -65,7 +65,6 @@ PlayTime HostSession::play(const Play& what) {
   player_.patience = units::to_nanoseconds(what.timeout);
   if (threads_) threads_->set_patience(player_.patience);
   section_.store(what.section, std::memory_order_relaxed);
-  plays_.fetch_add(1, std::memory_order_relaxed);
   playing_.store(true, std::memory_order_relaxed);
   const units::Nanoseconds begin = comm::now();
   try {
@@ -82,6 +81,7 @@ PlayTime HostSession::play(const Play& what) {
 
 void HostSession::play_section(const PreparedSection& section, std::uint32_t times, Spans spans) {
   for (std::uint32_t pass = 0; pass < times; ++pass) {
+    plays_.fetch_add(1, std::memory_order_relaxed);
     if (threads_ && section.lanes.size() > 1) {
       threads_->play(section, spans);
     } else {
@@ -94,7 +94,8 @@ std::optional<Whereabouts> HostSession::whereabouts() const {
   Whereabouts result{.section = section_.load(std::memory_order_relaxed),
                      .plays = plays_.load(std::memory_order_relaxed),
                      .playing = playing_.load(std::memory_order_relaxed)};
-  if (threads_) {
+  const auto section = static_cast<std::size_t>(result.section);
+  if (threads_ && sections_.at(section).lanes.size() > 1) {
     result.begun = threads_->begun();
   } else {
     result.begun = {player_.begun.load(std::memory_order_relaxed)};

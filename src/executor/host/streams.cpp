@@ -64,6 +64,7 @@ void play_traced(const PreparedOp& op, Player& player, Spans spans) {
 
 void play_inline(const PreparedSection& section, Player& player, Spans spans) {
   const std::vector<PreparedOp>& ops = section.lanes.front();
+  player.begun.store(Whereabouts::no_op, std::memory_order_relaxed);
   if (spans.empty()) {
     for (const PreparedOp& op : ops) {
       player.begun.store(op.index, std::memory_order_relaxed);
@@ -113,6 +114,9 @@ void StreamThreads::play(const PreparedSection& section, Spans spans) {
   section_ = &section;
   spans_ = spans;
   for (Progress& progress : progress_) progress.done.store(0, std::memory_order_relaxed);
+  for (Worker& worker : workers_) {
+    worker.player.begun.store(Whereabouts::no_op, std::memory_order_relaxed);
+  }
   const std::uint32_t epoch = epoch_.fetch_add(1, std::memory_order_release) + 1;
   epoch_.notify_all();
   play_lane_safely(0);
