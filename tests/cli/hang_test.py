@@ -124,6 +124,11 @@ class Hangs(Case):
             self.assertEqual(len(reasons), 2)
             for reason in reasons:
                 self.assertRegex(reason, f"^hang: rank {victim} failed: .*injected")
+            points = []
+            for name in "hang.json", "hang-2.json":
+                with open(f"{self.output}.{name}", encoding="utf-8") as file:
+                    points.append(json.load(file)["ranks"][0]["doing"].split(":")[0])
+            self.assertNotEqual(*points)
 
     def test_a_job_that_does_not_start_ends(self):
         launcher = self.launch(2, by=ALONE)

@@ -14,9 +14,7 @@
 
 namespace isoscale::runner {
 
-std::filesystem::path write_hang_file(const std::filesystem::path& run_file,
-                                      const RollCall::Result& found, int ranks_of_launch,
-                                      units::Seconds timeout) {
+std::filesystem::path write_hang_file(const HangOf& which, const RollCall::Result& found) {
   using nlohmann::json;
   json culprits = json::array(), ranks = json::array();
   for (const Culprit& culprit : found.hang.culprits) {
@@ -24,7 +22,7 @@ std::filesystem::path write_hang_file(const std::filesystem::path& run_file,
   }
   for (const RankState& state : found.states) ranks.push_back(json::parse(to_json(state)));
   const json whole{{"created", base::utc_now()},
-                   {"timeout", timeout.value()},
+                   {"timeout", which.timeout.value()},
                    {"sentence", found.sentence},
                    {"first_op", found.hang.first_op},
                    {"waiting", found.hang.waiting},
@@ -32,11 +30,15 @@ std::filesystem::path write_hang_file(const std::filesystem::path& run_file,
                    {"silent", found.hang.silent},
                    {"culprits", culprits},
                    {"ranks", ranks}};
-  std::filesystem::path path = results::resolved_output(run_file);
-  const bool is_most = 2 * found.states.size() >= static_cast<std::size_t>(ranks_of_launch);
+  std::filesystem::path path = results::resolved_output(which.run_file);
+  const bool is_most = 2 * found.states.size() >= static_cast<std::size_t>(which.ranks);
   const int speaker =
       found.leader < 0 && !found.states.empty() ? found.states.front().rank : found.leader;
-  path += is_most ? ".hang.json" : fmt::format(".hang-rank{}.json", speaker);
+  if (!is_most) {
+    path += fmt::format(".hang-rank{}.json", speaker);
+  } else {
+    path += which.number == 1 ? ".hang.json" : fmt::format(".hang-{}.json", which.number);
+  }
   results::TemporaryFile temporary{path.parent_path()};
   std::ofstream out{temporary.path()};
   out << whole.dump(2, ' ', false, json::error_handler_t::replace) << '\n';

@@ -285,7 +285,7 @@ std::shared_ptr<Supervisor::Task> Supervisor::hold_roll_call(std::shared_ptr<Tas
 }
 
 /// Says what was found, on standard error and beside the run file.
-void Supervisor::tell(const RollCall::Result& found) const {
+void Supervisor::tell(const RollCall::Result& found) {
   const std::scoped_lock lock{mutex_};
   std::string doing;
   for (const RankState& state : found.states) {
@@ -294,7 +294,8 @@ void Supervisor::tell(const RollCall::Result& found) const {
   base::warn(fmt::format("isoscale: hang: nothing moves ({}): {}", doing, found.sentence));
   if (file_.empty()) return;
   try {
-    const std::filesystem::path file = write_hang_file(file_, found, world_.size(), timeout_);
+    const std::filesystem::path file = write_hang_file(
+        {.run_file = file_, .ranks = world_.size(), .number = ++told_, .timeout = timeout_}, found);
     base::warn(fmt::format("isoscale: what each rank was at is in {}", file.string()));
   } catch (const std::exception& error) {
     base::warn(

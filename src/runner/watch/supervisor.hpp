@@ -90,7 +90,7 @@ class Supervisor {
   [[noreturn]] void end_by_signal(int signal);
   /// Returns the task that goes on: the same where all is well.
   [[nodiscard]] std::shared_ptr<Task> hold_roll_call(std::shared_ptr<Task> task);
-  void tell(const RollCall::Result& found) const;
+  void tell(const RollCall::Result& found);
   [[noreturn]] void end_job(RollCall::Result found);
 
   const comm::Communicator& world_;
@@ -107,6 +107,7 @@ class Supervisor {
   std::uint64_t life_ = 0;  ///< how often the work was given up
   std::condition_variable asked_;
   std::function<void(const std::string&)> last_words_;
+  int told_ = 0;  ///< hangs
 
   std::timed_mutex file_mutex_;
   std::atomic<bool> ends_soon_{false};
