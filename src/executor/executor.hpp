@@ -100,9 +100,12 @@ struct SessionFacts {
 /// Where a session is, as another thread sees it while it plays.
 struct Whereabouts {
   program::Section section = program::Section::step;
-  std::uint64_t plays = 0;  ///< begun so far
+  std::uint64_t plays = 0;  ///< passes over a section begun so far
   bool playing = false;
-  std::vector<std::uint32_t> begun{};  ///< by lane: the op of the section begun last, or no_op
+  /// By lane: the op of the section that is known to have begun last, or no_op. Empty: not known.
+  std::vector<std::uint32_t> begun{};
+  /// By lane: the first op that cannot have begun, where it is not the one after `begun`.
+  std::vector<std::uint32_t> next{};
 
   static constexpr std::uint32_t no_op = UINT32_MAX;
   bool operator==(const Whereabouts&) const = default;

@@ -24,6 +24,9 @@ struct CudaOptions {
   config::Graph graph = config::Graph::off;
   config::Nvtx nvtx = config::Nvtx::off;
   units::Seconds communicator_timeout{120};  ///< to make one communicator
+  /// What it is taken to cost a stream to say which op it begins (marks): they are put so far apart
+  /// that all together cost a step little; 0: at every op. Absent: streams say nothing.
+  std::optional<units::Seconds> mark_cost{1e-6};
   std::vector<GemmChoice> known_algorithms;  ///< used instead of timing the candidates
 };
 

@@ -112,6 +112,40 @@ class Plugin(Case):
         self.run_ok("report", "a.h5")
 
 
+class Stuck(Case):
+    """A GPU that does not come to an end, or fails: what it was at is told."""
+
+    def setUp(self):
+        super().setUp()
+        self.install("ISOSCALE_PLUGIN_STANDIN")
+
+    def end(self, *arguments, **environment):
+        """Two ranks of a point, of which the second does what the stand-in was told."""
+        done = self.isoscale("run", "--device", "cuda", "--output", "run.h5", "--force",
+                             *QUICK[2:], "--max-time", "60s", "--ranks", "2", "--workload", "dp", "--timeout",
+                             "3s", *arguments, ranks=2, **environment)
+        self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
+        report = self.run_ok("report", "run.h5", "--format", "json").stdout
+        points = json.loads(report)["runs"][0]["points"]
+        self.assertEqual([point["status"] for point in points], ["failed"])
+        with open(self.path("run.h5.hang.json"), encoding="utf-8") as file:
+            return points[0]["reason"], json.load(file)
+
+    def test_a_kernel_that_does_not_end_is_named(self):
+        for graph in [], ["--graph"]:
+            with self.subTest(graph=graph):
+                reason, hang = self.end(*graph, ISOSCALE_STANDIN_ENDLESS="1:3000")
+                self.assertRegex(reason, r"^hang: rank 1 is in gemm, (forward|backward), layer \d")
+                self.assertRegex(hang["first_op"], r"^all_reduce of .* along dp, .*\(play \d+, call \d+\)")
+                self.assertEqual((hang["waiting"], hang["absent"]), ([0], [1]))
+                self.assertEqual([rank["rank"] for rank in hang["ranks"]], [0, 1])
+
+    def test_a_gpu_that_fails_ends_the_run_and_is_named(self):
+        reason, hang = self.end(ISOSCALE_STANDIN_FAULTY="1:3000")
+        self.assertRegex(reason, "^hang: rank 1 failed: .*illegal memory access")
+        self.assertEqual([one["rank"] for one in hang["culprits"]], [1])
+
+
 class Played(Case):
     """The whole program on GPUs: stand-ins that compute on the host, so no time means anything."""
 

@@ -4,7 +4,8 @@
 // A plugin like libisoscale_cuda.so whose GPUs are stand-ins, so that tests can run the whole
 // program. Environment: ISOSCALE_STANDIN_GPUS = how many GPUs the ranks of a node see, all the same
 // ones; unset: each rank sees one of its own. ISOSCALE_STANDIN_REFUSES = what NCCL_ALGO must not
-// hold.
+// hold. ISOSCALE_STANDIN_ENDLESS, ISOSCALE_STANDIN_FAULTY = rank:matmuls, after so many the next
+// one on that rank never ends, or touches memory that it cannot reach. Every op is marked.
 #include "executor/plugin.hpp"
 
 #include <cstdlib>
@@ -36,6 +37,15 @@ class OnPoints final : public executor::Executor {
   std::unique_ptr<executor::Executor> cuda_;
 };
 
+/// From "rank:count"; -1 for other ranks, or where the variable is not set.
+int count_from(const char* variable, int rank) {
+  const char* const value = std::getenv(variable);
+  if (value == nullptr) return -1;
+  const std::string text{value};
+  const std::size_t colon = text.find(':');
+  return std::stoi(text) == rank ? std::stoi(text.substr(colon + 1)) : -1;
+}
+
 std::unique_ptr<executor::Executor> make(const executor::CudaOptions& options,
                                          const comm::Communicator& world) {
   Settings settings;
@@ -48,8 +58,12 @@ std::unique_ptr<executor::Executor> make(const executor::CudaOptions& options,
   if (const char* const refused = std::getenv("ISOSCALE_STANDIN_REFUSES"); refused != nullptr) {
     settings.refused_algorithm = refused;
   }
+  settings.endless_matmul = count_from("ISOSCALE_STANDIN_ENDLESS", world.rank());
+  settings.faulty_matmul = count_from("ISOSCALE_STANDIN_FAULTY", world.rank());
   machine().reset(settings);
-  return std::make_unique<OnPoints>(executor::make_cuda_executor(options, world));
+  executor::CudaOptions chosen = options;
+  if (chosen.mark_cost) chosen.mark_cost = units::Seconds{};
+  return std::make_unique<OnPoints>(executor::make_cuda_executor(chosen, world));
 }
 
 }  // namespace

@@ -36,16 +36,20 @@ struct Settings {
   std::size_t gpu_memory = std::size_t{64} << 30U, pinned_memory = std::size_t{64} << 30U;
   int fastest_algorithm = 1;             ///< of the three that cuBLASLt offers
   int broken_algorithm = -1;             ///< one that is offered, but refuses to run
+  int endless_matmul = -1;               ///< after so many, the next one never ends
+  int faulty_matmul = -1;                ///< or touches memory that it cannot reach
   MPI_Comm nccl_world = MPI_COMM_WORLD;  ///< the ranks that make a communicator by unique id
   std::string failing_communicator;      ///< by name: does nothing more, and tells failing_result
   ncclResult_t failing_result = ncclRemoteError;
-  std::uint64_t failing_after = 0;   ///< kernels that it does first
-  std::string endless_communicator;  ///< by name: its creation never ends
-  std::string refused_algorithm;     ///< communicators made under an NCCL_ALGO with this text
+  std::function<void()> when_asked_why{};  ///< called before that is told
+  std::uint64_t failing_after = 0;         ///< kernels that it does first
+  std::string endless_communicator;        ///< by name: its creation never ends
+  std::string refused_algorithm;           ///< communicators made under an NCCL_ALGO with this text
   std::optional<program::DType> refused_type;  ///< then of this type alone; absent: of all
   bool makes_windows = true;                   ///< NCCL has symmetric windows here
   int mapped_ranks = 0;                        ///< of a communicator, in turn; 0: all
   bool moves_pages = true;                     ///< managed memory does on its own
+  bool writes_values = true;                   ///< streams do
 };
 
 /// Something that a stream does. One that is captured is done once per replay, each by a copy.
@@ -157,6 +161,7 @@ struct Machine {
   int symmetric_calls = 0;        ///< calls whose memory lies in a window of their communicator
   int registered_calls = 0;       ///< or in a buffer that it knows
   int puts = 0;                   ///< messages that kernels of our own have stored
+  int marks = 0;                  ///< values that streams have written
   std::vector<std::string>
       advice;  ///< what was done about managed memory, in the order it was done
 

@@ -40,6 +40,22 @@ cublasStatus_t set(Value& to, const void* from, std::size_t bytes) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
+class MatmulWork final : public Work {
+ public:
+  explicit MatmulWork(const Matmul& call) : call_(call) {}
+  bool run() override {
+    const Settings& settings = machine().settings;
+    if (machine().matmuls == settings.endless_matmul) return false;
+    if (machine().matmuls == settings.faulty_matmul) throw Fault{};
+    standin::run(call_);
+    return true;
+  }
+  [[nodiscard]] WorkPointer again() const override { return std::make_shared<MatmulWork>(call_); }
+
+ private:
+  Matmul call_;
+};
+
 constexpr std::uint64_t magic = 0x15057A1E15057A1EULL;
 constexpr int algorithms = 3;
 constexpr std::size_t workspace_unit = 4096;
@@ -218,7 +234,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t /*handle*/, cublasLtMatmulDesc_t 
     return CUBLAS_STATUS_INVALID_VALUE;
   }
   if (call.algorithm == machine().settings.broken_algorithm) return CUBLAS_STATUS_NOT_SUPPORTED;
-  submit(stream, [call] { run(call); });
+  submit(stream, std::make_shared<MatmulWork>(call));
   return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -197,7 +197,9 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator, ncclResult_t* state)
     --ring.looks_until_ready;
     *state = ncclInProgress;
   } else if (ring.is_stuck(ring.finished)) {
-    *state = machine().settings.failing_result;
+    const Settings& settings = machine().settings;
+    if (settings.when_asked_why) settings.when_asked_why();
+    *state = settings.failing_result;
   }
   return ncclSuccess;
 }

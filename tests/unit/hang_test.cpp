@@ -65,6 +65,17 @@ TEST(Hang, FollowsAChainOfWaitingRanksToItsEnd) {
   EXPECT_THAT(hang.absent, ElementsAre(1));  // from the first call that somebody is absent from
 }
 
+/// Of ranks that only tell from time to time where they are.
+TEST(Hang, AccusesNobodyWhoMayHaveArrived) {
+  const Group all = group_of({0, 1, 2});
+  RankState vague = computing(1, all, 5);
+  vague.arrivals[0].more = 1;
+  const std::vector<RankState> others{waiting(0, all, 7), waiting(2, all, 7)};
+  EXPECT_THAT(find_hang({others[0], vague, others[1]}, 3).absent, ElementsAre(1));
+  vague.arrivals[0].more = 2;
+  EXPECT_THAT(find_hang({others[0], vague, others[1]}, 3).absent, IsEmpty());
+}
+
 TEST(Hang, NamesTheRankThatFailed) {
   const Group all = group_of({0, 1});
   RankState failed = computing(1, all, 6);
@@ -111,6 +122,7 @@ TEST(Hang, RunsOfRanksHoldAllOfThem) {
 
 TEST(RankState, GoesThroughALetter) {
   RankState state = waiting(3, group_of({1, 3}), 9);
+  state.arrivals[0].more = 2;
   state.failure = "a \"quoted\" line\n\xff";
   state.can_leave = true;
   state.still = 1.5;
@@ -122,6 +134,7 @@ TEST(RankState, GoesThroughALetter) {
   ASSERT_EQ(read->at.size(), 1);
   EXPECT_EQ(read->at[0].meets[0].call, (CallNumber{.play = 2, .number = 9}));
   EXPECT_THAT(read->at[0].meets[0].group.ranks, ElementsAre(1, 3));
+  EXPECT_EQ(read->arrivals[0].more, 2);
   EXPECT_FALSE(state_from_json("{}"));
   EXPECT_FALSE(state_from_json("nonsense"));
   EXPECT_FALSE(state_from_json(R"({"rank": "x"})"));
@@ -172,6 +185,30 @@ TEST_F(CallsMade, AreCountedByCommunicator) {
   EXPECT_EQ(calls_on(state, "dp on dp, ranks 5, 7"), 1);
   ASSERT_EQ(state.at.size(), 2);
   EXPECT_THAT(state.at[0].op, HasSubstr("all_reduce of 4.00 KiB along dp"));
+}
+
+TEST_F(CallsMade, MayGoAsFarAsTheNextOpThatIsKnown) {
+  const RankState state = described({.plays = 3, .playing = true, .begun = {0, 2}, .next = {3, 4}});
+  ASSERT_EQ(state.arrivals.size(), 2);
+  EXPECT_EQ(state.arrivals[0].latest(), (CallNumber{.play = 3, .number = 1}));
+  EXPECT_EQ(state.arrivals[0].more, 0);  // along dp
+  EXPECT_EQ(state.arrivals[1].latest(), (CallNumber{.play = 3, .number = 1}));
+  EXPECT_EQ(state.arrivals[1].more, 1);
+  ASSERT_EQ(state.at.size(), 2);
+  EXPECT_THAT(state.at[0].op, AllOf(HasSubstr("gemm"), HasSubstr(", or the op behind it")));
+  ASSERT_EQ(state.at[0].meets.size(), 1);
+  EXPECT_EQ(state.at[0].meets[0].call.number, 1);
+  EXPECT_THAT(state.at[1].op, Not(HasSubstr("behind")));
+  const RankState vaguer =
+      described({.plays = 3, .playing = true, .begun = {0, 2}, .next = {4, 4}});
+  EXPECT_THAT(vaguer.at[0].op, HasSubstr(", or one of the 2 ops behind it"));
+  EXPECT_EQ(vaguer.at[0].meets[0].call.number, 2);
+}
+
+TEST_F(CallsMade, AreNotKnownWhereThePlayTellsNothing) {
+  const RankState state = described({.plays = 3, .playing = true});
+  EXPECT_THAT(state.arrivals, IsEmpty());
+  EXPECT_THAT(state.at, IsEmpty());
 }
 
 TEST_F(CallsMade, AreAllMadeBetweenPlays) {

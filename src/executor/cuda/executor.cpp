@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -13,6 +14,7 @@
 #include "executor/cuda/session.hpp"
 #include "executor/cuda/symmetric.hpp"
 #include "executor/transports.hpp"
+#include "program/outline.hpp"
 #include "system/facts.hpp"
 #include "system/gpu_facts.hpp"
 
@@ -21,6 +23,7 @@ namespace {
 
 using cuda::allocate_device;
 using cuda::check;
+using cuda::choose_marks;
 using cuda::chooses;
 using cuda::ChosenGpu;
 using cuda::CollectiveChoice;
@@ -35,6 +38,7 @@ using cuda::gives_advice;
 using cuda::Memory;
 using cuda::moves_pages;
 using cuda::PreparedProgram;
+using cuda::PreparedSection;
 using cuda::Puts;
 using cuda::Registrations;
 using cuda::SessionParts;
@@ -130,6 +134,22 @@ units::Bytes storage_of(const program::RankProgram& program, const Memory& memor
     if (space != symmetric) bytes += units::Bytes{program.arena_bytes[space]};
   }
   return bytes;
+}
+
+/// Chooses the ops that say when they begin; false when there is none.
+bool mark(PreparedProgram& prepared, const program::RankProgram& program, const mesh::Shape& mesh,
+          std::optional<units::Seconds> cost) {
+  if (!cost) return false;
+  bool any = false;
+  for (std::size_t i = 0; i < prepared.sections.size(); ++i) {
+    PreparedSection& section = prepared.sections[i];
+    const auto which = static_cast<program::Section>(i);
+    const std::vector<bool> marked = choose_marks(program::outline(program, which, mesh), *cost);
+    section.has_marks = !marked.empty();
+    any = any || section.has_marks;
+    for (std::size_t op = 0; op < marked.size(); ++op) section.ops[op].is_marked = marked[op];
+  }
+  return any;
 }
 
 class CudaExecutor final : public Executor {
@@ -233,6 +253,11 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
       prepared.sections[i].ranges = cuda::ranges_of(*sections[i]);
     }
   }
+  std::optional<StreamPlayer> player;
+  agreed(point, [&] {
+    const bool has_marks = mark(prepared, program, set.mesh, options_.mark_cost);
+    player.emplace(program, has_marks ? StreamPlayer::Marking::on : StreamPlayer::Marking::off);
+  });
   facts.memory = storage_of(program, *memory);
   facts.memory += prepared.scratch.bytes + puts.bytes();
   facts.graph = options_.graph == config::Graph::on;
@@ -244,7 +269,7 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
                                                     .registrations = std::move(registrations),
                                                     .puts = std::move(puts),
                                                     .program = std::move(prepared),
-                                                    .player = StreamPlayer{program},
+                                                    .player = std::move(*player),
                                                     .graph = options_.graph,
                                                     .nvtx = options_.nvtx,
                                                     .facts = std::move(facts)});

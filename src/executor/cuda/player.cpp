@@ -32,13 +32,14 @@ cudaEvent_t EventPool::at(std::size_t index) {
   return events_[index].get();
 }
 
-StreamPlayer::StreamPlayer(const program::RankProgram& program) {
+StreamPlayer::StreamPlayer(const program::RankProgram& program, Marking marking) {
   const std::size_t count = std::max<std::size_t>(1, program.streams.size());
   for (std::size_t stream = 0; stream < count; ++stream) {
     // Stream 0 computes; what it also communicates has nothing to overtake.
     const bool is_urgent = stream > 0 && communicates(program, stream);
     streams_.push_back(make_stream(is_urgent ? Priority::high : Priority::normal));
   }
+  if (marking == Marking::on) marks_ = Marks{count, main()};
 }
 
 void StreamPlayer::record(cudaEvent_t event, cudaStream_t stream, EventMode mode) const {
@@ -49,6 +50,7 @@ void StreamPlayer::record(cudaEvent_t event, cudaStream_t stream, EventMode mode
 
 void StreamPlayer::issue(const PreparedSection& section, Tracing tracing, EventMode mode) {
   const bool traced = tracing == Tracing::on;
+  if (section.has_marks) marks_.clear(section.streams, main());
   const cudaEvent_t start = joins_.at(0);
   check(cudaEventRecord(start, main()));
   for (const program::StreamId stream : section.streams) {
@@ -62,6 +64,7 @@ void StreamPlayer::issue(const PreparedSection& section, Tracing tracing, EventM
     for (std::uint32_t w = 0; w < op.wait_count; ++w) {
       check(cudaStreamWaitEvent(stream, done_.at(section.waits[op.wait_begin + w]), 0));
     }
+    if (op.is_marked) marks_.begins(static_cast<std::uint32_t>(i), op.stream, stream);
     if (traced) record(begins_.at(i), stream, mode);
     std::visit([stream](const auto& call) { launch(call, stream); }, op.call);
     if (traced) record(ends_.at(i), stream, mode);

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "executor/cuda/marks.hpp"
 #include "executor/cuda/prepare.hpp"
 #include "timeline/timeline.hpp"
 
@@ -29,7 +30,8 @@ class EventPool {
 class StreamPlayer {
  public:
   /// One stream per stream of the program; those that communicate have a high priority.
-  explicit StreamPlayer(const program::RankProgram& program);
+  enum class Marking : std::uint8_t { off, on };
+  StreamPlayer(const program::RankProgram& program, Marking marking);
 
   /// Issues a section between a begin and an end on stream 0: all streams start after the first
   /// and have drained before the second. Traced, each op is between two events: `begin` is recorded
@@ -41,6 +43,8 @@ class StreamPlayer {
   [[nodiscard]] ExecutableGraph capture(const PreparedSection& section, Tracing tracing);
 
   [[nodiscard]] cudaStream_t main() const { return streams_.front().get(); }
+  [[nodiscard]] Marks& marks() { return marks_; }
+  [[nodiscard]] const Marks& marks() const { return marks_; }
   /// When the ops of the last traced play began and ended, after event `origin` that happened at
   /// `at`. The play must have ended.
   void read_spans(std::size_t op_count, cudaEvent_t origin, units::Nanoseconds at,
@@ -50,6 +54,7 @@ class StreamPlayer {
   void record(cudaEvent_t event, cudaStream_t stream, EventMode mode) const;
 
   std::vector<Stream> streams_;
+  Marks marks_;
   EventPool done_{Timing::off};                      ///< what other streams wait for
   EventPool joins_{Timing::off};                     ///< begin and end of every stream
   EventPool begins_{Timing::on}, ends_{Timing::on};  ///< of traced ops

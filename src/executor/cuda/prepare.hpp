@@ -23,6 +23,7 @@ struct PreparedOp {
   std::uint32_t done = no_event;  ///< recorded when it is done; ops on other streams wait for it
   std::uint32_t wait_begin = 0;   ///< into PreparedSection::waits
   std::uint8_t wait_count = 0;
+  bool is_marked = false;  ///< its stream says when it begins
 };
 
 /// A section, ready to be issued in program order.
@@ -33,6 +34,7 @@ struct PreparedSection {
   std::uint32_t event_count = 0;
   std::vector<OpRange> ranges;  ///< that profilers are told of, by op; empty: none
   bool can_be_captured = true;  ///< advice about memory is no work of a graph
+  bool has_marks = false;
 };
 
 /// Memory that calls need beside the program's buffers.

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <thread>
 #include <utility>
@@ -18,6 +19,21 @@ namespace isoscale::executor::cuda {
 namespace {
 
 constexpr int looks_between_polls = 256;  // a look takes well under a microsecond
+
+std::uint32_t passes_of(const Play& what) { return what.trace == Trace::on ? 1 : what.times; }
+
+/// By stream: its first marked op behind the one that has begun, or the end.
+std::vector<std::uint32_t> next_marked(const PreparedSection& section,
+                                       const std::vector<std::uint32_t>& begun) {
+  const auto end = static_cast<std::uint32_t>(section.ops.size());
+  std::vector<std::uint32_t> next(begun.size(), end);
+  for (std::uint32_t i = 0; i < end; ++i) {
+    const PreparedOp& op = section.ops[i];
+    const bool is_behind = begun[op.stream] == Whereabouts::no_op || i > begun[op.stream];
+    if (op.is_marked && is_behind) next[op.stream] = std::min(next[op.stream], i);
+  }
+  return next;
+}
 
 }  // namespace
 
@@ -34,6 +50,7 @@ CudaSession::~CudaSession() {
     parts_.memory->arenas.abandon();
     parts_.program.scratch.abandon();
     parts_.puts.abandon();
+    parts_.player.marks().abandon();
     return;
   }
   try {
@@ -46,10 +63,16 @@ CudaSession::~CudaSession() {
 
 PlayTime CudaSession::play(const Play& what) {
   if (failed_) throw base::Error("a session whose play has failed cannot play again");
+  section_.store(what.section, std::memory_order_relaxed);
+  playing_.store(true, std::memory_order_release);
   try {
-    return play_checked(what);
+    const PlayTime time = play_checked(what);
+    passes_.fetch_add(passes_of(what), std::memory_order_relaxed);
+    playing_.store(false, std::memory_order_release);
+    return time;
   } catch (...) {
     failed_ = true;
+    playing_.store(false, std::memory_order_release);
     throw;
   }
 }
@@ -79,7 +102,8 @@ PlayTime CudaSession::play_checked(const Play& what) {
     wait_for(begin_.get(), units::Seconds{});
     anchor = before + (comm::now() - before) / 2;
   }
-  for (std::uint32_t pass = 0; pass < (is_traced ? 1 : what.times); ++pass) {
+  for (std::uint32_t pass = 0; pass < passes_of(what); ++pass) {
+    if (prepared.has_marks) parts_.player.marks().pass(passes_ + pass + 1, stream);
     if (replays) {
       check(cudaGraphLaunch(graph, stream));
     } else {
@@ -124,6 +148,32 @@ void CudaSession::wait_for(cudaEvent_t event, units::Seconds timeout) const {
     // No nap: a rank that wakes late would make its peers wait in their next step.
     std::this_thread::yield();
   }
+}
+
+std::optional<Whereabouts> CudaSession::whereabouts() const {
+  Whereabouts result{.section = section_.load(std::memory_order_relaxed),
+                     .plays = passes_.load(std::memory_order_relaxed),
+                     .playing = playing_.load(std::memory_order_acquire)};
+  const PreparedSection& section = parts_.program.section(result.section);
+  if (!result.playing) return result;
+  if (!section.has_marks || !parts_.player.marks()) {
+    ++result.plays;
+    return result;
+  }
+  const Marks& marks = parts_.player.marks();
+  const auto before = static_cast<std::uint32_t>(result.plays);
+  const std::uint32_t passes = marks.last_pass() - before;  // modulo 2^32
+  result.begun = marks.begun();
+  // Until the first pass of the play begins, the marks are of an earlier one.
+  constexpr std::uint32_t negative = std::uint32_t{1} << 31U;
+  if (passes == 0 || passes >= negative) {
+    std::ranges::fill(result.begun, Whereabouts::no_op);
+    ++result.plays;
+  } else {
+    result.plays += passes;
+  }
+  result.next = next_marked(section, result.begun);
+  return result;
 }
 
 std::optional<units::Seconds> CudaSession::estimate(program::Section section) {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <set>
@@ -48,6 +49,8 @@ class CudaSession final : public Session {
   void write(const program::Slice& slice, std::span<const std::byte> from) override;
   [[nodiscard]] const SessionFacts& facts() const override { return parts_.facts; }
   void abandon() noexcept override { failed_ = true; }
+  /// As the streams have marked it.
+  [[nodiscard]] std::optional<Whereabouts> whereabouts() const override;
 
  private:
   [[nodiscard]] PlayTime play_checked(const Play& what);
@@ -66,6 +69,10 @@ class CudaSession final : public Session {
   std::uint32_t steps_ = 0;  ///< plays of the step so far
   std::vector<timeline::Span> spans_;
   bool failed_ = false;
+  // Where it is, for other threads:
+  std::atomic<program::Section> section_{program::Section::step};
+  std::atomic<std::uint64_t> passes_{0};  ///< before the play under way
+  std::atomic<bool> playing_{false};
 };
 
 }  // namespace isoscale::executor::cuda

@@ -80,6 +80,52 @@ class Groups {
   std::map<std::pair<mesh::Axis, int>, std::size_t> partners_;
 };
 
+/// Whether an op has begun.
+enum class Begun : std::uint8_t { no, maybe, yes };
+
+/// What is known of each lane of a session.
+class Known {
+ public:
+  Known(const Whereabouts& at, std::size_t ops) : at_(at), ops_(ops) {}
+
+  [[nodiscard]] std::size_t lane_of(const OutlineOp& op) const {
+    return at_.begun.size() > 1 ? op.stream : 0;
+  }
+  /// Op number `op` of that lane.
+  [[nodiscard]] Begun begun(std::size_t lane, std::size_t op) const {
+    if (!at_.playing) return Begun::yes;
+    if (lane >= at_.begun.size()) return Begun::no;
+    const std::uint32_t last = at_.begun[lane];
+    if (last != Whereabouts::no_op && op <= last) return Begun::yes;
+    return lane < at_.next.size() && op < std::min<std::size_t>(at_.next[lane], ops_) ? Begun::maybe
+                                                                                      : Begun::no;
+  }
+
+ private:
+  const Whereabouts& at_;
+  std::size_t ops_;
+};
+
+/// What a lane is at: an op, or for all that is known one behind it.
+struct Lane {
+  std::size_t op = 0;
+  std::size_t behind = 0;
+  std::vector<std::size_t> met{};  ///< communicators, by their place
+
+  void add(std::size_t index, Begun begun, const std::vector<std::size_t>& places) {
+    if (begun == Begun::yes) {
+      op = index;
+      behind = 0;
+      met.clear();
+    } else {
+      ++behind;
+    }
+    for (const std::size_t place : places) {
+      if (std::ranges::find(met, place) == met.end()) met.push_back(place);
+    }
+  }
+};
+
 }  // namespace
 
 std::string op_text(const OutlineOp& op, const mesh::Shape& mesh) {
@@ -96,26 +142,35 @@ std::string op_text(const OutlineOp& op, const mesh::Shape& mesh) {
 
 void describe_calls(const CallMap& map, const Whereabouts& at, RankState& state) {
   if (at.plays == 0) return;
+  const Known known{at, map.outline.ops.size()};
   Groups groups{map};
-  const bool has_lanes = at.begun.size() > 1;
-  const auto begun_in = [&](program::StreamId stream) -> std::int64_t {
-    if (!at.playing) return static_cast<std::int64_t>(map.outline.ops.size());
-    const std::size_t lane = has_lanes ? stream : 0;
-    if (lane >= at.begun.size() || at.begun[lane] == Whereabouts::no_op) return -1;
-    return at.begun[lane];
-  };
+  std::map<std::size_t, Lane> lanes;
   for (std::size_t i = 0; i < map.outline.ops.size(); ++i) {
     const OutlineOp& op = map.outline.ops[i];
-    const auto begun = begun_in(op.stream);
-    if (static_cast<std::int64_t>(i) > begun) continue;
-    const bool is_at = at.playing && static_cast<std::int64_t>(i) == begun;
-    std::vector<Arrival> meets;
-    for (const std::size_t place : groups.of(op)) {
+    const std::size_t lane = known.lane_of(op);
+    const Begun begun = known.begun(lane, i);
+    if (begun == Begun::no) continue;
+    const std::vector<std::size_t> met = groups.of(op);
+    for (const std::size_t place : met) {
       Arrival& arrival = groups.arrivals[place];
-      arrival.call = {.play = at.plays, .number = arrival.call.number + 1};
-      if (is_at) meets.push_back(arrival);
+      arrival.call.play = at.plays;
+      ++(begun == Begun::yes ? arrival.call.number : arrival.more);
     }
-    if (is_at) state.at.push_back({.op = op_text(op, map.mesh), .meets = std::move(meets)});
+    if (at.playing) lanes[lane].add(i, begun, met);
+  }
+  std::vector<Lane> in_order;
+  for (auto& [number, lane] : lanes) in_order.push_back(std::move(lane));
+  std::ranges::sort(in_order, {}, &Lane::op);
+  for (const Lane& lane : in_order) {
+    AtOp& shown = state.at.emplace_back(AtOp{.op = op_text(map.outline.ops[lane.op], map.mesh)});
+    if (lane.behind > 0) {
+      shown.op += fmt::format(", or {} {} behind it", lane.behind == 1 ? "the" : "one of the",
+                              lane.behind == 1 ? "op" : fmt::format("{} ops", lane.behind));
+    }
+    for (const std::size_t place : lane.met) {
+      const Arrival& arrival = groups.arrivals[place];
+      shown.meets.push_back({.group = arrival.group, .call = arrival.latest()});
+    }
   }
   std::ranges::sort(groups.arrivals, {}, [](const Arrival& a) { return a.group.name; });
   for (Arrival& arrival : groups.arrivals) state.arrivals.push_back(std::move(arrival));

@@ -25,12 +25,14 @@ struct Meeting {
   std::set<int> waiting{}, absent{};
 };
 
+/// That a rank can have made.
 std::optional<CallNumber> last_call(const RankState& state, const std::string& group) {
   const auto found = std::ranges::find_if(
       state.arrivals, [&](const Arrival& arrival) { return arrival.group.name == group; });
-  return found == state.arrivals.end() ? std::nullopt : std::optional{found->call};
+  return found == state.arrivals.end() ? std::nullopt : std::optional{found->latest()};
 }
 
+/// Or may have, for all that is known.
 bool has_arrived(const StateOfRank& states, int rank, const Arrival& at) {
   const auto found = states.find(rank);
   if (found == states.end()) return false;

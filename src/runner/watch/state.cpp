@@ -34,10 +34,12 @@ std::vector<int> ranks_from(const json& list) {
 }
 
 json json_of(const Arrival& arrival) {
-  return {{"group", arrival.group.name},
-          {"ranks", json_of(arrival.group.ranks)},
-          {"play", arrival.call.play},
-          {"number", arrival.call.number}};
+  json call{{"group", arrival.group.name},
+            {"ranks", json_of(arrival.group.ranks)},
+            {"play", arrival.call.play},
+            {"number", arrival.call.number}};
+  if (arrival.more > 0) call["more"] = arrival.more;
+  return call;
 }
 
 json json_of(const std::vector<Arrival>& arrivals) {
@@ -52,7 +54,8 @@ std::vector<Arrival> arrivals_from(const json& list) {
     result.push_back(
         {.group = {.name = at.at("group").get<std::string>(), .ranks = ranks_from(at.at("ranks"))},
          .call = {.play = at.at("play").get<std::uint64_t>(),
-                  .number = at.at("number").get<std::uint32_t>()}});
+                  .number = at.at("number").get<std::uint32_t>()},
+         .more = at.value("more", std::uint32_t{0})});
   }
   return result;
 }

@@ -29,7 +29,9 @@ struct Group {
 /// A rank's last call on a communicator of its own.
 struct Arrival {
   Group group{};
-  CallNumber call{};
+  CallNumber call{};       ///< that it is known to have made
+  std::uint32_t more = 0;  ///< calls after it that it may have made too, for all that is known
+  [[nodiscard]] CallNumber latest() const { return {call.play, call.number + more}; }
 };
 
 /// What a stream of a rank is at.
@@ -42,7 +44,7 @@ struct RankState {
   int rank = 0;
   std::string doing{};         ///< "point 3: measuring"
   double still = 0;            ///< seconds since anything moved here
-  bool rests = false;          ///< waits for the others because it has nothing to do
+  bool rests = false;          ///< has nothing to do: waits for others, or for a time to come
   bool in_collective = false;  ///< of the runner's own
   bool can_leave = false;      ///< what it is at can be left, and the run gone on with
   std::string failure{};       ///< of the rank alone; "" = none
