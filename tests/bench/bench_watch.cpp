@@ -22,6 +22,7 @@
 #include "executor/host/host.hpp"
 #include "runner/watch/board.hpp"
 #include "runner/watch/roll_call.hpp"
+#include "runner/watch/supervisor.hpp"
 #include "runner/watch/watched_executor.hpp"
 #include "workloads/workload.hpp"
 
@@ -30,7 +31,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int steps_of_block = 10;
+constexpr int steps_of_block = 30;
 
 /// Looks as a supervisor does, while it is on.
 class Looker {
@@ -39,9 +40,10 @@ class Looker {
       : thread_([this, &board, &world](const std::stop_token& stop) {
           runner::RollCall roll_call{world};
           runner::Board::Motion last;
-          for (int round = 0; !stop.stop_requested(); ++round) {
-            std::this_thread::sleep_for(std::chrono::milliseconds{20});
-            if (!on || round % 5 != 0) continue;
+          while (!stop.stop_requested()) {
+            constexpr auto pause = runner::Supervisor::look_pause.value();
+            std::this_thread::sleep_for(std::chrono::nanoseconds{pause});
+            if (!on) continue;
             if (roll_call.is_called()) return;
             last = board.motion();
             processor_seconds = processor_time();

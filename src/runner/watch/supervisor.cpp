@@ -22,10 +22,8 @@ namespace {
 
 using base::ExitCode;
 
-/// How often it looks: signals within the first, other ranks and standing still within the second.
-constexpr timespec signal_pause{.tv_sec = 0, .tv_nsec = 20'000'000};
+constexpr timespec signal_pause{.tv_sec = 0, .tv_nsec = Supervisor::look_pause.value()};
 constexpr timespec signal_glance{.tv_sec = 0, .tv_nsec = 0};
-constexpr units::Nanoseconds look_pause{100'000'000};
 /// Until the process ends itself whatever MPI does.
 constexpr std::chrono::seconds last_resort{5};
 /// As long as a file may be changed once the process has been told to end: launchers kill a second
@@ -77,13 +75,16 @@ std::string text_of(const std::exception_ptr& error) {
 
 HeldSignals::HeldSignals() {
   sigemptyset(&set_);
-  for (const int signal : {SIGTERM, SIGINT, SIGUSR1}) sigaddset(&set_, signal);
+  for (const int signal : {SIGTERM, SIGINT, SIGUSR1, wake_up()}) sigaddset(&set_, signal);
   pthread_sigmask(SIG_BLOCK, &set_, &before_);
 }
 
 HeldSignals::~HeldSignals() { release(); }
 
-void HeldSignals::release() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+void HeldSignals::release() {
+  std::signal(wake_up(), SIG_IGN);  // from now on it has nobody to wake up
+  pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
 
 /// What a thread does, and what came of it.
 struct Supervisor::Task {
@@ -158,7 +159,8 @@ void Supervisor::set_last_words(std::function<void(const std::string&)> last_wor
 std::shared_ptr<Supervisor::Task> Supervisor::start(std::function<ExitCode()> work) const {
   auto task = std::make_shared<Task>();
   try {
-    task->thread = std::thread{[task = task.get(), keep = task, work = std::move(work)]() mutable {
+    task->thread = std::thread{[task = task.get(), keep = task, work = std::move(work),
+                                watcher = pthread_self()]() mutable {
       try {
         task->code = work();
       } catch (...) {
@@ -166,6 +168,7 @@ std::shared_ptr<Supervisor::Task> Supervisor::start(std::function<ExitCode()> wo
       }
       work = nullptr;  // before anybody may think that all is over
       task->done.store(true, std::memory_order_release);
+      pthread_kill(watcher, HeldSignals::wake_up());
     }};
   } catch (const std::system_error& error) {
     throw base::Error(fmt::format(

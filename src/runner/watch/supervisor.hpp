@@ -31,6 +31,8 @@ class HeldSignals {
   HeldSignals(const HeldSignals&) = delete;
   HeldSignals& operator=(const HeldSignals&) = delete;
   [[nodiscard]] const sigset_t& set() const { return set_; }
+  /// One of them, by which a thread wakes up the one that takes signals.
+  [[nodiscard]] static int wake_up() { return SIGRTMIN; }
   /// They end the process again, as they do by default.
   void release();
 
@@ -42,6 +44,10 @@ class HeldSignals {
 /// when that stands still, fails on one rank alone, or is told to end.
 class Supervisor {
  public:
+  /// How often it looks at other ranks and whether this one stands still; signals it takes at
+  /// once. Seldom: it may share a core with what is measured.
+  static constexpr units::Nanoseconds look_pause{300'000'000};
+
   struct Setting {
     const comm::Communicator& world;
     HeldSignals& signals;
