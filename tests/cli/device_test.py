@@ -123,7 +123,7 @@ class Stuck(Case):
         """Two ranks of a point, of which the second does what the stand-in was told."""
         done = self.isoscale("run", "--device", "cuda", "--output", "run.h5", "--force",
                              *QUICK[2:], "--max-time", "60s", "--ranks", "2", "--workload", "dp", "--timeout",
-                             "3s", *arguments, ranks=2, **environment)
+                             f"{3 * harness.PATIENCE}s", *arguments, ranks=2, **environment)
         self.assertEqual(done.returncode, 4, done.stdout + done.stderr)
         report = self.run_ok("report", "run.h5", "--format", "json").stdout
         points = json.loads(report)["runs"][0]["points"]

@@ -153,6 +153,17 @@ class Few(Case):
     def test_out_of_memory(self):
         self.fail_many(2, only="operator_new")
 
+    def test_a_point_for_whose_writing_no_memory_is_left_has_failed(self):
+        writes = self.calls_of(0)["H5Dwrite"]
+        done = self.started(0, ISOSCALE_FAIL=f"operator_new,1,{errno.ENOMEM}",
+                            ISOSCALE_FAIL_AFTER=f"H5Dwrite,{writes // 2}")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        [run] = json.loads(self.run_ok("report", "run.h5", "--format", "json").stdout)["runs"]
+        self.assertEqual([run["status"], *(point["status"] for point in run["points"])],
+                         ["complete", "failed", "ok"])
+        self.assertRegex(run["points"][0]["reason"],
+                         r"^out of memory: this rank needs more than the .* that it holds; .* free")
+
     def test_kills(self):
         self.kill_many(4)
 

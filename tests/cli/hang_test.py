@@ -44,9 +44,9 @@ def ranks_of(output):
                 continue
             with open(os.path.join(folder, "environ"), "rb") as file:
                 settings = dict(line.split(b"=", 1) for line in file.read().split(b"\0") if b"=" in line)
-            rank = settings.get(b"OMPI_COMM_WORLD_RANK", settings.get(b"PMI_RANK"))
+            rank = settings.get(b"OMPI_COMM_WORLD_RANK", settings.get(b"PMI_RANK", b"0"))
             found[int(rank)] = int(folder.rsplit("/", 1)[1])
-        except (OSError, TypeError):  # it has just ended, or is none of the ranks
+        except OSError:  # it has just ended, or is none of the ranks
             pass
     return found
 
@@ -56,11 +56,12 @@ ALONE = ["sh", "-c", 'test "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 0 || exec slee
 
 
 class Case(harness.Case):
-    def launch(self, ranks, *arguments, limit=tuple(LIMITED), by=()):
+    def launch(self, ranks, *arguments, limit=tuple(LIMITED), by=(), mpiexec=True):
         self.output = self.path("run.h5")
+        start = [*harness.MPIEXEC, str(ranks)] if mpiexec else []
         launcher = subprocess.Popen(
-            [*harness.MPIEXEC, str(ranks), *by, harness.PROGRAM, *POINTS, "dp", "--output",
-             self.output, *limit, *arguments], cwd=self.dir, env=harness.clean_environment(), stdout=subprocess.PIPE,
+            [*start, *by, harness.PROGRAM, *POINTS, "dp", "--output", self.output, *limit, *arguments],
+            cwd=self.dir, env=harness.clean_environment(), stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.end_all, launcher)
         return launcher
@@ -212,6 +213,20 @@ class Signals(Case):
 
     def test_sigint_ends_it_at_once(self):
         self.end_by(signal.SIGINT)
+
+    def test_sigterm_ends_it_where_nobody_reads_standard_error(self):
+        launcher = self.launch(1, "--max-time", "60s", "--ranks", "1", mpiexec=False)
+        self.wait_until_measuring(launcher, 1)
+        # Another way into the same pipe: one that does not wait, where the program's own does.
+        pipe = os.open(f"/proc/self/fd/{launcher.stderr.fileno()}", os.O_WRONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, pipe)
+        with self.assertRaises(BlockingIOError):
+            while True:
+                os.write(pipe, b"x")
+        begin = time.monotonic()
+        launcher.terminate()
+        self.assertEqual(launcher.wait(timeout=30), 128 + signal.SIGTERM)
+        self.assertLess(time.monotonic() - begin, 0.5 * harness.PATIENCE)
 
     def test_sigterm_ends_a_job_that_does_not_start(self):
         launcher = self.launch(2, "--max-time", "1s", limit=["--timeout", "0s"], by=ALONE)

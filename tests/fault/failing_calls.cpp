@@ -37,6 +37,9 @@ struct State {
   std::atomic<Entry*> failing{nullptr};
   std::atomic<int> nth{0}, error{0}, failed{0};
   std::atomic<Times> times{Times::once};
+  /// Until this function has been called so often none of the failing one is counted.
+  std::atomic<Entry*> after{nullptr};
+  std::atomic<int> after_nth{0};
 };
 
 State& state() {
@@ -92,14 +95,16 @@ int add_code(dl_phdr_info* object, std::size_t /*bytes*/, void* codes) {
   return 0;
 }
 
-void begin(Entry* failing, int nth, int error, Times times) {
+void begin(Entry* failing, const Failing& how, Entry* after = nullptr) {
   State& all = state();
   all.counts = false;
   for (std::size_t at = 0; at < all.entries; ++at) all.entry[at].calls = 0;
   all.failing = failing;
-  all.nth = nth;
-  all.error = error;
-  all.times = times;
+  all.nth = how.nth;
+  all.error = how.error;
+  all.times = how.times;
+  all.after = after;
+  all.after_nth = how.after_nth;
   all.failed = 0;
   all.counts = true;
 }
@@ -127,7 +132,9 @@ Entry& entry_of(const char* function, Caller caller) {
 std::optional<int> failing_now(Entry& entry) {
   State& all = state();
   if (!all.counts) return std::nullopt;
+  if (all.failing == &entry && all.after != nullptr) return std::nullopt;
   const int call = ++entry.calls;
+  if (all.after == &entry && call == all.after_nth) all.after = nullptr;
   if (all.failing != &entry) return std::nullopt;
   if (call != all.nth && (all.times == Times::once || call < all.nth)) return std::nullopt;
   ++all.failed;
@@ -135,10 +142,11 @@ std::optional<int> failing_now(Entry& entry) {
   return all.error;
 }
 
-void count() { begin(nullptr, 0, 0, Times::once); }
+void count() { begin(nullptr, {}); }
 
 void fail(const Failing& failing) {
-  begin(&entry_named(failing.call), failing.nth, failing.error, failing.times);
+  begin(&entry_named(failing.call), failing,
+        failing.after.empty() ? nullptr : &entry_named(failing.after));
 }
 
 void stop() { state().counts = false; }

@@ -29,6 +29,8 @@ struct Failing {
   int nth = 1;  ///< from 1; counted from fail() on
   int error = EIO;
   Times times = Times::once;  ///< this call only, or all from it on
+  std::string after{};  ///< counted only from the call `after_nth` of this function on; "": all
+  int after_nth = 1;
 };
 
 /// From now on calls are counted, from zero; none fails.

@@ -4,6 +4,7 @@
 // What tells the seam what to do where it is preloaded into the whole program:
 //   ISOSCALE_FAIL=call,nth,errno[,ever]  this call fails, in the process of rank ISOSCALE_FAIL_RANK
 //                                        (0); for errno: a number, or kill, which ends the process
+//   ISOSCALE_FAIL_AFTER=call,nth         calls of ISOSCALE_FAIL are counted only from this one on
 //   ISOSCALE_FAIL_COUNTS=FILE            where that process says at its end what it called how
 //   often
 #include <unistd.h>
@@ -50,7 +51,11 @@ class Preloaded {
     counts_ = variable("ISOSCALE_FAIL_COUNTS", "");
     const std::string asked = variable("ISOSCALE_FAIL", "");
     if (!asked.empty()) {
-      fail(asked_for(std::istringstream{asked}));
+      Failing failing = asked_for(std::istringstream{asked});
+      std::istringstream after{variable("ISOSCALE_FAIL_AFTER", "")};
+      std::getline(after, failing.after, ',');
+      after >> failing.after_nth;
+      fail(failing);
     } else if (!counts_.empty()) {
       count();
     }

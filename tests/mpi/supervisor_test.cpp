@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -22,11 +23,13 @@ constexpr units::Seconds timeout{0.5};
 
 class Supervised : public testing::Test {
  protected:
-  void SetUp() override { supervisor_.set_timeout(timeout); }
+  void SetUp() override { supervisor_->set_timeout(timeout); }
 
   const comm::Communicator world_ = comm::Communicator::world();
   HeldSignals signals_;
-  Supervisor supervisor_{{.world = world_, .signals = signals_}};
+  /// A thread that was given up keeps it.
+  const std::shared_ptr<Supervisor> supervisor_ =
+      std::make_shared<Supervisor>(Supervisor::Setting{.world = world_, .signals = signals_});
 };
 
 /// Nothing moves for longer than the timeout, and then it ends after all.
@@ -39,30 +42,30 @@ TEST_F(Supervised, WhoWasGivenUpNeverGoesOn) {
     EXPECT_THAT(why, HasSubstr("hang: "));
     EXPECT_EQ(world.size(), world_.size());
     while (!told->awake) {
-      supervisor_.board().doing("waiting for who was given up");
+      supervisor_->board().doing("waiting for who was given up");
       std::this_thread::sleep_for(std::chrono::milliseconds{10});
     }
     std::this_thread::sleep_for(std::chrono::milliseconds{100});
     return ExitCode::done;
   };
-  const ExitCode code = supervisor_.watch([this, told, go_on] {
-    const std::uint64_t life = supervisor_.begin_point(go_on);
+  const ExitCode code = supervisor_->watch([supervisor = supervisor_, told, go_on] {
+    const std::uint64_t life = supervisor->begin_point(go_on);
     std::this_thread::sleep_for(std::chrono::seconds{5});
     told->awake = true;
-    supervisor_.end_point(life);
+    supervisor->end_point(life);
     told->went_on = true;
     return ExitCode::done;
   });
   EXPECT_EQ(code, ExitCode::hang);
-  EXPECT_TRUE(supervisor_.gave_up());
+  EXPECT_TRUE(supervisor_->gave_up());
   EXPECT_FALSE(told->went_on);
 }
 
 TEST_F(Supervised, WhatFailsInAPointIsGivenUp) {
   std::string reason;
-  const ExitCode code = supervisor_.watch([&]() -> ExitCode {
+  const ExitCode code = supervisor_->watch([&]() -> ExitCode {
     static_cast<void>(
-        supervisor_.begin_point([&](const std::string& why, const comm::Communicator& /*world*/) {
+        supervisor_->begin_point([&](const std::string& why, const comm::Communicator& /*world*/) {
           reason = why;
           return ExitCode::done;
         }));
@@ -73,11 +76,18 @@ TEST_F(Supervised, WhatFailsInAPointIsGivenUp) {
 }
 
 TEST_F(Supervised, WhatFailsOutsideOfPointsIsThrown) {
-  EXPECT_THROW(static_cast<void>(supervisor_.watch([&]() -> ExitCode {
-                 supervisor_.end_point(supervisor_.begin_point(nullptr));
+  EXPECT_THROW(static_cast<void>(supervisor_->watch([&]() -> ExitCode {
+                 supervisor_->end_point(supervisor_->begin_point(nullptr));
                  throw std::runtime_error("all is broken");
                })),
                std::runtime_error);
+}
+
+/// What SIGUSR1 asks for has come by then; by itself it would kill.
+TEST_F(Supervised, WhoHasEndedIsNotKilledByTheSignalToEndSoon) {
+  EXPECT_EQ(supervisor_->watch([] { return ExitCode::done; }), ExitCode::done);
+  EXPECT_EQ(raise(SIGUSR1), 0);
+  EXPECT_FALSE(supervisor_->shall_end_soon());
 }
 
 /// Rank 0 calls; the others have been at one op for 0.7 of the timeout.

@@ -2,7 +2,10 @@
 // SPDX-License-Identifier: MIT
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <array>
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -56,6 +59,31 @@ TEST(Log, WritesOneWholeLineToStandardErrorAndNothingToStandardOutput) {
   const std::string error = testing::internal::GetCapturedStderr();
   EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
   EXPECT_EQ(error, "first line\n\n" + std::string(100'000, 'x') + "\n");
+}
+
+TEST(Log, WaitsOnlySoLongForAPipeThatIsFull) {
+  testing::internal::CaptureStderr();
+  warn_within(std::chrono::milliseconds{0}, std::string(100'000, 'x'));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), std::string(100'000, 'x') + "\n");
+
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  const int before = dup(STDERR_FILENO);
+  dup2(ends[1], STDERR_FILENO);
+  const std::string line(20'000, 'x');
+  for (int written = 0; written < 10; ++written) warn_within(std::chrono::milliseconds{1}, line);
+  dup2(before, STDERR_FILENO);
+  close(before);
+  close(ends[1]);
+  std::string text;
+  std::array<char, 4096> part{};
+  for (ssize_t got = 1; got > 0;) {
+    got = read(ends[0], part.data(), part.size());
+    if (got > 0) text.append(part.data(), static_cast<std::size_t>(got));
+  }
+  close(ends[0]);
+  EXPECT_TRUE(text.starts_with(line + "\n" + line));
+  EXPECT_LT(text.size(), 10 * line.size());
 }
 
 /// Notes which handles were freed, in order.

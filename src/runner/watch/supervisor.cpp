@@ -26,27 +26,17 @@ constexpr timespec signal_pause{.tv_sec = 0, .tv_nsec = Supervisor::look_pause.v
 constexpr timespec signal_glance{.tv_sec = 0, .tv_nsec = 0};
 /// Until the process ends itself whatever MPI does.
 constexpr std::chrono::seconds last_resort{5};
-/// As long as a file may be changed once the process has been told to end: launchers kill a second
-/// after they told it.
-constexpr std::chrono::milliseconds to_finish_file{400};
+/// As long as a process that was told to end may speak, and as a file may be changed: launchers
+/// kill a second after they told it.
+constexpr std::chrono::milliseconds to_say_so{100}, to_finish_file{300};
+/// As long as standard error may take no more of what else is to be said.
+constexpr std::chrono::milliseconds to_speak{500};
 
 void kill_self_later() {
   std::thread{[] {
     std::this_thread::sleep_for(last_resort);
     kill(getpid(), SIGKILL);
   }}.detach();
-}
-
-/// Also where standard error takes no more.
-void exit_later(int code) {
-  try {
-    std::thread{[code] {
-      std::this_thread::sleep_for(to_finish_file);
-      std::_Exit(code);
-    }}.detach();
-  } catch (const std::system_error&) {
-    // Then the launcher kills it in time.
-  }
 }
 
 bool is_agreed(const std::exception_ptr& error) {
@@ -232,13 +222,13 @@ void Supervisor::take_signal(const timespec& within) {
   if (signal == SIGTERM || signal == SIGINT) end_by_signal(signal);
   if (signal != SIGUSR1 || ends_soon_.exchange(true)) return;
   if (world_.rank() == 0) {
-    base::warn("isoscale: told to end soon (SIGUSR1): the point under way is finished first");
+    base::warn_within(
+        to_speak, "isoscale: told to end soon (SIGUSR1): the point under way is finished first");
   }
 }
 
 void Supervisor::end_by_signal(int signal) {
   constexpr int by_signal = 128;
-  exit_later(by_signal + signal);
   if (world_.rank() == 0) {
     const std::scoped_lock lock{mutex_};
     std::string text =
@@ -249,7 +239,7 @@ void Supervisor::end_by_signal(int signal) {
           "--resume {}",
           file_.string(), file_.string());
     }
-    base::warn(text);
+    base::warn_within(to_say_so, text);
   }
   static_cast<void>(file_mutex_.try_lock_for(to_finish_file));
   std::_Exit(by_signal + signal);
@@ -294,14 +284,17 @@ void Supervisor::tell(const RollCall::Result& found) {
   for (const RankState& state : found.states) {
     if (state.rank == found.leader) doing = state.doing;
   }
-  base::warn(fmt::format("isoscale: hang: nothing moves ({}): {}", doing, found.sentence));
+  base::warn_within(to_speak,
+                    fmt::format("isoscale: hang: nothing moves ({}): {}", doing, found.sentence));
   if (file_.empty()) return;
   try {
     const std::filesystem::path file = write_hang_file(
         {.run_file = file_, .ranks = world_.size(), .number = ++told_, .timeout = timeout_}, found);
-    base::warn(fmt::format("isoscale: what each rank was at is in {}", file.string()));
+    base::warn_within(to_speak,
+                      fmt::format("isoscale: what each rank was at is in {}", file.string()));
   } catch (const std::exception& error) {
-    base::warn(
+    base::warn_within(
+        to_speak,
         fmt::format("isoscale: what each rank was at could not be written: {}", error.what()));
   }
 }
@@ -322,7 +315,8 @@ void Supervisor::end_job(RollCall::Result found) {
       try {
         last_words("hang: " + found.sentence);
       } catch (const std::exception& error) {
-        base::warn(fmt::format("isoscale: the run file could not be told: {}", error.what()));
+        base::warn_within(
+            to_speak, fmt::format("isoscale: the run file could not be told: {}", error.what()));
       }
     }
   }

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <string>
+
+#include "runner/watch/roll_call.hpp"
+#include "tests/fault/failing_calls.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// The last rank can send nothing: it never answers, and is the one that is named.
+TEST(RollCallFaults, ALetterThatCannotBePostedIsNoAnswer) {
+  const comm::Communicator world = comm::Communicator::world();
+  const int mute = world.size() - 1;
+  RollCall roll_call{world};
+  world.barrier();
+  RankState own{.rank = world.rank()};
+  own.still = 1;
+  if (world.rank() == mute) {
+    fault::fail({.call = "MPI_Isend", .times = fault::Times::ever});
+    testing::internal::CaptureStderr();
+  }
+  const RollCall::Result found = roll_call.hold(own, units::Seconds{0.5}, [] {});
+  fault::stop();
+  if (world.rank() == mute) {
+    EXPECT_THAT(testing::internal::GetCapturedStderr(),
+                HasSubstr("isoscale: rank 0 cannot be asked what it is at: MPI call failed in"));
+    EXPECT_EQ(found.sentence, "no rank of the first few answered");
+  } else {
+    EXPECT_THAT(found.sentence, HasSubstr("rank " + std::to_string(mute) + " never answered"));
+  }
+  EXPECT_EQ(found.leader, world.rank() == mute ? -1 : 0);
+  EXPECT_FALSE(found.goes_on);
+  EXPECT_FALSE(found.calm);
+  if (world.rank() == 0) {
+    EXPECT_THAT(found.hang.silent, ElementsAre(mute));
+  }
+  world.barrier();
+}
+
+}  // namespace
+}  // namespace isoscale::runner
