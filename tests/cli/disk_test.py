@@ -5,6 +5,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -81,10 +82,10 @@ class Full(harness.Case):
 class ChangedCase(harness.Case):
     """What happens to the file or its file system between two points."""
 
-    def launch(self, *prefix, output="run.h5"):
+    def launch(self, *prefix, output="run.h5", points=tuple(POINTS)):
         os.makedirs(self.path("fallback"))
         launcher = subprocess.Popen(
-            [*prefix, self.program, *POINTS, "--output", output, "--fallback-dir",
+            [*prefix, self.program, *points, "--output", output, "--fallback-dir",
              self.path("fallback")],
             cwd=self.dir, env=harness.clean_environment(), stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE, text=True)
@@ -93,8 +94,8 @@ class ChangedCase(harness.Case):
         self.addCleanup(launcher.kill)
         return launcher
 
-    def first_point_of(self, launcher):
-        """What was said until the first point was written."""
+    def next_point_of(self, launcher):
+        """What was said until the next point was written."""
         said = ""
         for line in launcher.stderr:
             said += line
@@ -122,12 +123,15 @@ class ChangedCase(harness.Case):
 
 
 class Changed(ChangedCase):
-    def test_a_file_that_is_replaced_is_left_alone(self):
-        launcher = self.launch()
-        self.first_point_of(launcher)
+    def replace_file(self):
         with open(self.path("other"), "w", encoding="utf-8") as file:
             file.write("somebody else's")
         os.replace(self.path("other"), self.path("run.h5"))
+
+    def test_a_file_that_is_replaced_is_left_alone(self):
+        launcher = self.launch()
+        self.next_point_of(launcher)
+        self.replace_file()
         self.assert_gone_on(launcher, "another")
         with open(self.path("run.h5"), encoding="utf-8") as file:
             self.assertEqual(file.read(), "somebody else's")
@@ -135,14 +139,29 @@ class Changed(ChangedCase):
     def test_a_directory_that_is_removed(self):
         os.mkdir(self.path("there"))
         launcher = self.launch(output="there/run.h5")
-        self.first_point_of(launcher)
+        self.next_point_of(launcher)
         shutil.rmtree(self.path("there"))
         self.assert_gone_on(launcher, "No such file")
         self.assertFalse(os.path.exists(self.path("there")))
 
+    def test_a_signal_then_names_the_file_in_the_fallback(self):
+        points = ["dp,tp,pp" if word == "dp,tp" else word for word in POINTS]
+        launcher = self.launch(points=points)
+        self.next_point_of(launcher)
+        self.replace_file()
+        self.next_point_of(launcher)
+        launcher.terminate()
+        said = self.end_of(launcher)
+        self.assertEqual(launcher.returncode, 128 + signal.SIGTERM, said)
+        moved = self.path("fallback/run.h5")
+        self.assertIn(f"finished are in {moved}; go on with: isoscale run --resume {moved}", said)
+        self.assertEqual(self.points_of(moved)[0], [0, 1])
+        self.run_ok("run", "--resume", moved)
+        self.assertEqual(self.points_of(moved)[0], [0, 1, 2])
+
     def test_a_file_that_is_removed_is_written_again(self):
         launcher = self.launch()
-        self.first_point_of(launcher)
+        self.next_point_of(launcher)
         os.remove(self.path("run.h5"))
         said = self.end_of(launcher)
         self.assertEqual(launcher.returncode, 0, said)
@@ -156,7 +175,7 @@ class ChangedMount(ChangedCase):
         os.mkdir(self.path("there"))
         launcher = self.launch("unshare", "--mount", "sh", "-c", mount + ' && exec "$@"', "sh",
                                output="there/run.h5")
-        self.first_point_of(launcher)
+        self.next_point_of(launcher)
         subprocess.run(["nsenter", "--target", str(launcher.pid), "--mount", "sh", "-c", change,
                         self.path("there")], check=True, capture_output=True)
         return launcher
