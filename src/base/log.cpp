@@ -49,7 +49,7 @@ void warn(std::string_view line) {
   }
 }
 
-void warn_within(std::chrono::milliseconds limit, std::string_view line) {
+void warn_within(std::string_view line, std::chrono::milliseconds limit) {
   const std::string text = shown(line);
   const auto end = std::chrono::steady_clock::now() + limit;
   for (std::string_view left = text; !left.empty();) {

@@ -13,6 +13,7 @@ void warn(std::string_view line);
 
 /// The same from a thread that may not wait for whoever reads standard error: of a pipe or terminal
 /// that takes no more for `limit`, the rest of the line is dropped.
-void warn_within(std::chrono::milliseconds limit, std::string_view line);
+void warn_within(std::string_view line,
+                 std::chrono::milliseconds limit = std::chrono::milliseconds{500});
 
 }  // namespace isoscale::base

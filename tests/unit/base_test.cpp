@@ -63,7 +63,7 @@ TEST(Log, WritesOneWholeLineToStandardErrorAndNothingToStandardOutput) {
 
 TEST(Log, WaitsOnlySoLongForAPipeThatIsFull) {
   testing::internal::CaptureStderr();
-  warn_within(std::chrono::milliseconds{0}, std::string(100'000, 'x'));
+  warn_within(std::string(100'000, 'x'), std::chrono::milliseconds{0});
   EXPECT_EQ(testing::internal::GetCapturedStderr(), std::string(100'000, 'x') + "\n");
 
   std::array<int, 2> ends{};
@@ -71,7 +71,7 @@ TEST(Log, WaitsOnlySoLongForAPipeThatIsFull) {
   const int before = dup(STDERR_FILENO);
   dup2(ends[1], STDERR_FILENO);
   const std::string line(20'000, 'x');
-  for (int written = 0; written < 10; ++written) warn_within(std::chrono::milliseconds{1}, line);
+  for (int written = 0; written < 10; ++written) warn_within(line, std::chrono::milliseconds{1});
   dup2(before, STDERR_FILENO);
   close(before);
   close(ends[1]);

@@ -17,8 +17,6 @@ namespace isoscale::runner {
 namespace {
 
 constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 10'000'000};
-/// As long as standard error may take no more.
-constexpr std::chrono::milliseconds to_speak{500};
 
 }  // namespace
 
@@ -39,12 +37,10 @@ void MpiLimit::watch(std::string_view what) {
       if (signal > 0) std::_Exit(by_signal + signal);
       const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
       if (!(timeout_.value() > 0) || waited.count() < timeout_.value()) continue;
-      base::warn_within(
-          to_speak,
-          fmt::format(
-              "isoscale: hang: MPI has not {} within {}: some rank of the job is not there, or "
-              "cannot be reached; look at the launcher's hosts, or give more time with --timeout",
-              what, units::format(timeout_)));
+      base::warn_within(fmt::format(
+          "isoscale: hang: MPI has not {} within {}: some rank of the job is not there, or "
+          "cannot be reached; look at the launcher's hosts, or give more time with --timeout",
+          what, units::format(timeout_)));
       std::_Exit(static_cast<int>(base::ExitCode::hang));
     }
   }};

@@ -49,8 +49,8 @@ void RollCall::post(int to, int box, const std::string& text) {
     mail_.post(to, box, std::as_bytes(std::span{letter}));
   } catch (const comm::MpiError& error) {
     base::warn_within(
-        std::chrono::milliseconds{0},
-        fmt::format("isoscale: rank {} cannot be asked what it is at: {}", to, error.what()));
+        fmt::format("isoscale: rank {} cannot be asked what it is at: {}", to, error.what()),
+        std::chrono::milliseconds{0});
   }
 }
 

@@ -29,8 +29,6 @@ constexpr std::chrono::seconds last_resort{5};
 /// As long as a process that was told to end may speak, and as a file may be changed: launchers
 /// kill a second after they told it.
 constexpr std::chrono::milliseconds to_say_so{100}, to_finish_file{300};
-/// As long as standard error may take no more of what else is to be said.
-constexpr std::chrono::milliseconds to_speak{500};
 
 void kill_self_later() {
   std::thread{[] {
@@ -223,7 +221,7 @@ void Supervisor::take_signal(const timespec& within) {
   if (signal != SIGUSR1 || ends_soon_.exchange(true)) return;
   if (world_.rank() == 0) {
     base::warn_within(
-        to_speak, "isoscale: told to end soon (SIGUSR1): the point under way is finished first");
+        "isoscale: told to end soon (SIGUSR1): the point under way is finished first");
   }
 }
 
@@ -239,7 +237,7 @@ void Supervisor::end_by_signal(int signal) {
           "--resume {}",
           file_.string(), file_.string());
     }
-    base::warn_within(to_say_so, text);
+    base::warn_within(text, to_say_so);
   }
   static_cast<void>(file_mutex_.try_lock_for(to_finish_file));
   std::_Exit(by_signal + signal);
@@ -284,17 +282,14 @@ void Supervisor::tell(const RollCall::Result& found) {
   for (const RankState& state : found.states) {
     if (state.rank == found.leader) doing = state.doing;
   }
-  base::warn_within(to_speak,
-                    fmt::format("isoscale: hang: nothing moves ({}): {}", doing, found.sentence));
+  base::warn_within(fmt::format("isoscale: hang: nothing moves ({}): {}", doing, found.sentence));
   if (file_.empty()) return;
   try {
     const std::filesystem::path file = write_hang_file(
         {.run_file = file_, .ranks = world_.size(), .number = ++told_, .timeout = timeout_}, found);
-    base::warn_within(to_speak,
-                      fmt::format("isoscale: what each rank was at is in {}", file.string()));
+    base::warn_within(fmt::format("isoscale: what each rank was at is in {}", file.string()));
   } catch (const std::exception& error) {
     base::warn_within(
-        to_speak,
         fmt::format("isoscale: what each rank was at could not be written: {}", error.what()));
   }
 }
@@ -316,7 +311,7 @@ void Supervisor::end_job(RollCall::Result found) {
         last_words("hang: " + found.sentence);
       } catch (const std::exception& error) {
         base::warn_within(
-            to_speak, fmt::format("isoscale: the run file could not be told: {}", error.what()));
+            fmt::format("isoscale: the run file could not be told: {}", error.what()));
       }
     }
   }
