@@ -64,6 +64,7 @@ struct CommunicatorTraits {
 /// What another thread may know of the collective calls that communicators make.
 struct CallCount {
   std::atomic<std::uint64_t> begun{0}, ended{0};
+  std::atomic<std::uint64_t> others{0};  ///< of other libraries among the same ranks, that ended
 };
 
 /// A communicator of ours, MPI_ERRORS_RETURN set; move-only. Collective calls must be made by all
@@ -86,6 +87,10 @@ class Communicator {
   [[nodiscard]] Communicator split_node() const;
   /// Counts collective calls from now on, those of communicators made from this one too.
   void count_calls(std::shared_ptr<CallCount> calls) { calls_ = std::move(calls); }
+  /// Counts what another library has brought to its end among these ranks.
+  void count_other() const {
+    if (calls_) calls_->others.fetch_add(1, std::memory_order_relaxed);
+  }
   /// The ranks of this communicator as another one numbers them.
   [[nodiscard]] std::vector<int> ranks_in(const Communicator& other) const;
   /// Forgets the communicator without freeing it: for one that peers may still be stuck in.

@@ -23,7 +23,7 @@ struct CudaOptions {
   config::ShareGpu share = config::ShareGpu::no;
   config::Graph graph = config::Graph::off;
   config::Nvtx nvtx = config::Nvtx::off;
-  units::Seconds communicator_timeout{120};  ///< to make one communicator
+  units::Seconds communicator_timeout{120};  ///< to make one communicator; 0: for ever
   /// What it is taken to cost a stream to say which op it begins (marks): they are put so far apart
   /// that all together cost a step little; 0: at every op. Absent: streams say nothing.
   std::optional<units::Seconds> mark_cost{1e-6};

@@ -88,6 +88,9 @@ std::unique_ptr<executor::Executor> make_cuda(const config::RunConfig& config,
                                 .nvtx = config.nvtx,
                                 .known_algorithms = known_algorithms(config, world)};
   if (config.timeout <= units::Seconds{}) options.mark_cost.reset();  // nobody watches
+  // What NCCL could not set up is told as that, and the sweep goes on, before it passes for a hang.
+  constexpr double before_hang = 0.9;
+  options.communicator_timeout = before_hang * config.timeout;
   return plugin.table->make(options, world);
 }
 

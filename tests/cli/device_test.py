@@ -9,6 +9,7 @@ ISOSCALE_PLUGIN_STANDIN = one that plays on the host in place of GPUs.
 
 import json
 import os
+import re
 import shutil
 import unittest
 
@@ -139,6 +140,18 @@ class Stuck(Case):
                 self.assertRegex(hang["first_op"], r"^all_reduce of .* along dp, .*\(play \d+, call \d+\)")
                 self.assertEqual((hang["waiting"], hang["absent"]), ([0], [1]))
                 self.assertEqual([rank["rank"] for rank in hang["ranks"]], [0, 1])
+
+    def test_a_communicator_that_is_never_ready_fails_its_point_alone(self):
+        limit, name = 2 * harness.PATIENCE, "dp+cp+ep on dp"
+        done = self.isoscale("run", "--device", "cuda", "--output", "run.h5", *QUICK, "--ranks", "2",
+                             "--workload", "dp,tp", "--timeout", f"{limit}s", ranks=2,
+                             ISOSCALE_STANDIN_ENDLESS_COMMUNICATOR=name)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        report = self.run_ok("report", "run.h5", "--format", "json").stdout
+        dp, tp = json.loads(report)["runs"][0]["points"]
+        self.assertEqual((dp["status"], tp["status"]), ("failed", "ok"))
+        self.assertRegex(dp["reason"], "^rank 0: NCCL communicator " + re.escape(
+            f"{name} was not ready after {round(limit * 0.9, 3):g} s"))
 
     def test_a_gpu_that_fails_ends_the_run_and_is_named(self):
         reason, hang = self.end(ISOSCALE_STANDIN_FAULTY="1:3000")

@@ -153,6 +153,16 @@ TEST_F(Failures, ACommunicatorThatIsNeverReadyEndsAtTheTimeout) {
   }
 }
 
+/// However long they take together, each that is ready is progress.
+TEST_F(Failures, EachCommunicatorThatIsReadyCounts) {
+  const auto executor = gpus_.executor();
+  comm::Communicator point = gpus_.world.duplicate();
+  const auto calls = std::make_shared<comm::CallCount>();
+  point.count_calls(calls);
+  const auto session = executor->prepare(reduction(64).on(mesh()), point);
+  EXPECT_EQ(calls->others, 3);  // the world, that of dp, and the first call on it
+}
+
 TEST_F(Failures, AFaultOfTheGpuIsToldAndNotHidden) {
   const auto executor = gpus_.executor();
   Sketch sketch;

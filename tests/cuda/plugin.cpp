@@ -5,7 +5,9 @@
 // program. Environment: ISOSCALE_STANDIN_GPUS = how many GPUs the ranks of a node see, all the same
 // ones; unset: each rank sees one of its own. ISOSCALE_STANDIN_REFUSES = what NCCL_ALGO must not
 // hold. ISOSCALE_STANDIN_ENDLESS, ISOSCALE_STANDIN_FAULTY = rank:matmuls, after so many the next
-// one on that rank never ends, or touches memory that it cannot reach. Every op is marked.
+// one on that rank never ends, or touches memory that it cannot reach.
+// ISOSCALE_STANDIN_ENDLESS_COMMUNICATOR = the name of an NCCL communicator that is never ready.
+// Every op is marked.
 #include "executor/plugin.hpp"
 
 #include <cstdlib>
@@ -57,6 +59,10 @@ std::unique_ptr<executor::Executor> make(const executor::CudaOptions& options,
   }
   if (const char* const refused = std::getenv("ISOSCALE_STANDIN_REFUSES"); refused != nullptr) {
     settings.refused_algorithm = refused;
+  }
+  if (const char* const name = std::getenv("ISOSCALE_STANDIN_ENDLESS_COMMUNICATOR");
+      name != nullptr) {
+    settings.endless_communicator = name;
   }
   settings.endless_matmul = count_from("ISOSCALE_STANDIN_ENDLESS", world.rank());
   settings.faulty_matmul = count_from("ISOSCALE_STANDIN_FAULTY", world.rank());

@@ -185,6 +185,8 @@ TEST(Vote, LowestRankWithAProblemSpeaks) {
       all_ok(world, world.rank() == 0 ? "" : fmt::format("no memory on {}", world.rank()));
   EXPECT_FALSE(vote.ok);
   EXPECT_EQ(vote.why, "rank 1: no memory on 1");
+  EXPECT_EQ(all_ok(world, vote.why).why, vote.why);
+  EXPECT_EQ(all_ok(world, "rank of a matrix: 0").why, "rank 0: rank of a matrix: 0");
 }
 
 TEST(Nodes, RanksOfOneMachineShareANode) {

@@ -75,7 +75,8 @@ enum class FirstCalls : std::uint8_t {
 /// The NCCL communicators of one rank.
 class Communicators {
  public:
-  /// Collective over `point`; makes none at all when nothing is needed. Throws NcclError.
+  /// Collective over `point`, which counts each that is made; makes none at all when nothing is
+  /// needed. Throws NcclError when making one takes longer than the limit (0: none).
   Communicators(const program::ProgramSet& set, const comm::Communicator& point,
                 units::Seconds limit);
 
@@ -87,7 +88,7 @@ class Communicators {
   /// Collective: the first call on each, which makes its connections. `scratch` is at least
   /// connect_bytes of device memory. Throws NcclError when a call takes longer than the limit; what
   /// NCCL itself waits for while it connects has no bound.
-  void connect(void* scratch, FirstCalls calls);
+  void connect(const comm::Communicator& point, void* scratch, FirstCalls calls);
   [[nodiscard]] static units::Bytes connect_bytes(int ranks);
   /// Those that carry the programs' communication, in the order in which all ranks made them.
   [[nodiscard]] std::vector<ncclComm_t> all() const;

@@ -198,7 +198,7 @@ units::Seconds CudaExecutor::connect(const program::ProgramSet& set,
   agreed(point, [&] { scratch = allocate_device(Communicators::connect_bytes(point.size())); });
   agreed(point, [&] {
     as_chosen(options, [&] {
-      communicators->connect(scratch.get(),
+      communicators->connect(point, scratch.get(),
                              chooses(options) ? FirstCalls::each_kind : FirstCalls::one);
     });
   });

@@ -75,7 +75,8 @@ Board::Motion Board::motion() const {
   const std::scoped_lock lock{mutex_};
   Motion motion{.changes = changes_,
                 .calls = calls_->begun.load(std::memory_order_relaxed) +
-                         calls_->ended.load(std::memory_order_relaxed),
+                         calls_->ended.load(std::memory_order_relaxed) +
+                         calls_->others.load(std::memory_order_relaxed),
                 .rests = rests_ > 0};
   for (Watched* session : sessions_) motion.sessions.push_back(session->where());
   return motion;
