@@ -168,6 +168,34 @@ class Few(Case):
         self.kill_many(4)
 
 
+class Stuck(Case):
+    """A call that never returns: the watchdog ends what waits for it."""
+
+    def stick(self, rank, call, after=""):
+        """What a run says in which this call never returns on a rank."""
+        done = self.started(rank, ISOSCALE_FAIL=f"{call},stick", ISOSCALE_FAIL_AFTER=after)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("isoscale: hang: ", done.stderr)
+        return done.stderr
+
+    def test_a_file_system_that_does_not_answer(self):
+        written = self.calls_of(0)["H5Dwrite"]
+        said = self.stick(0, "pwrite@libhdf5,1", after=f"H5Dwrite,{5 * written // 6}")
+        self.assertRegex(said, "rank 0 is at: point 2 of 2, .*: writing the run file")
+        self.assertEqual(self.points_of("run.h5"), {0})
+
+    def test_a_communicator_whose_creation_does_not_end(self):
+        splits = self.calls_of(1)["MPI_Comm_split"]
+        said = self.stick(1, f"MPI_Comm_split,{splits}")
+        self.assertIn("all ranks are at the same call, and it does not end", said)
+        self.assertEqual(self.points_of("run.h5"), {0})
+
+    def test_an_mpi_that_does_not_end(self):
+        said = self.stick(1, "MPI_Finalize,1")
+        self.assertRegex(said, "MPI has not ended within 10 s")
+        self.assertEqual(self.points_of("run.h5"), {0, 1})
+
+
 class Many(Case):
     seed = time.time_ns() % 1_000_000
 

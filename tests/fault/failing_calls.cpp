@@ -139,6 +139,7 @@ std::optional<int> failing_now(Entry& entry) {
   if (call != all.nth && (all.times == Times::once || call < all.nth)) return std::nullopt;
   ++all.failed;
   if (all.error == killed) kill(getpid(), SIGKILL);
+  while (all.error == stuck) pause();
   return all.error;
 }
 
