@@ -96,7 +96,7 @@ RollCall::Result called_by(bool is_idle, const comm::Communicator& world) {
   RankState own{.rank = world.rank()};
   own.rests = world.rank() == 0 && is_idle;
   own.still = timeout.value() * (world.rank() == 0 ? 1.1 : 0.7);
-  const RollCall::Result result = roll_call.hold(own, timeout, [] {});
+  RollCall::Result result = roll_call.hold(own, timeout, [] {});
   world.barrier();
   return result;
 }
