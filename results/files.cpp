@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/folder.hpp"
 #include "base/log.hpp"
 
 namespace isoscale::results {
@@ -230,11 +231,9 @@ Descriptor open_locked(const fs::path& path) {
 
 void sweep_temporary_files(const fs::path& directory) {
   const std::string machine_prefix = fmt::format("{}{}-", temporary_prefix, machine_mark());
-  std::error_code error;
-  for (fs::directory_iterator entry{directory, error}, end; !error && entry != end;
-       entry.increment(error)) {
-    const pid_t owner = owner_of(entry->path().filename().string(), machine_prefix);
-    if (owner > 0 && kill(owner, 0) != 0 && errno == ESRCH) unlink(entry->path().c_str());
+  for (const fs::path& entry : base::entries_of(directory, machine_prefix)) {
+    const pid_t owner = owner_of(entry.filename().string(), machine_prefix);
+    if (owner > 0 && kill(owner, 0) != 0 && errno == ESRCH) unlink(entry.c_str());
   }
 }
 

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "base/folder.hpp"
 #include "results/files.hpp"
 
 namespace isoscale::results {
@@ -111,13 +112,9 @@ fs::path part_path(const fs::path& run_file, int index) {
 
 std::vector<fs::path> existing_parts(const fs::path& run_file) {
   const std::string prefix = stem_of(run_file) + ".part";
-  std::vector<fs::path> parts;
-  std::error_code error;
-  for (fs::directory_iterator entry{run_file.parent_path(), error}, end; !error && entry != end;
-       entry.increment(error)) {
-    if (is_part_of(entry->path().filename().string(), prefix)) parts.push_back(entry->path());
-  }
-  std::sort(parts.begin(), parts.end());
+  std::vector<fs::path> parts = base::entries_of(run_file.parent_path(), prefix);
+  std::erase_if(
+      parts, [&](const fs::path& entry) { return !is_part_of(entry.filename().string(), prefix); });
   return parts;
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/folder.hpp"
 #include "system/sample_files.hpp"
 #include "system/sample_source.hpp"
 
@@ -57,8 +58,8 @@ void add_counters(std::vector<Source>& sources, const std::string& device, const
 
 std::vector<Source> network_sources(const FileTree& tree) {
   std::vector<Source> sources;
-  for (const fs::path& adapter : entries_of(tree.sys / "class/infiniband")) {
-    for (const fs::path& port : entries_of(adapter / "ports")) {
+  for (const fs::path& adapter : base::entries_of(tree.sys / "class/infiniband")) {
+    for (const fs::path& port : base::entries_of(adapter / "ports")) {
       // "4: ACTIVE"
       const std::string state = line_in(port / "state").value_or("");
       if (!state.ends_with("ACTIVE")) continue;
@@ -67,7 +68,7 @@ std::vector<Source> network_sources(const FileTree& tree) {
                    port / "counters", port_counters);
     }
   }
-  for (const fs::path& device : entries_of(tree.sys / "class/net")) {
+  for (const fs::path& device : base::entries_of(tree.sys / "class/net")) {
     std::error_code failure;
     const bool real = fs::exists(device / "device", failure);  // bridges and loopback have none
     if (!real || line_in(device / "operstate") != "up") continue;

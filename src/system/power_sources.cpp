@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/folder.hpp"
 #include "system/sample_files.hpp"
 #include "system/sample_source.hpp"
 
@@ -64,7 +65,7 @@ Source temperature_source(std::string device, fs::path file) {
 std::vector<Source> hwmon_sources(const FileTree& tree) {
   constexpr std::string_view package = "Package id ";
   std::vector<Source> sources;
-  for (const fs::path& chip : entries_of(tree.sys / "class/hwmon", "hwmon")) {
+  for (const fs::path& chip : base::entries_of(tree.sys / "class/hwmon", "hwmon")) {
     const std::string driver = line_in(chip / "name").value_or("");
     if (driver == "k10temp" || driver == "zenpower") {
       if (!number_in(chip / "temp1_input")) continue;
@@ -72,7 +73,7 @@ std::vector<Source> hwmon_sources(const FileTree& tree) {
           temperature_source(fmt::format("package {}", sources.size()), chip / "temp1_input"));
     }
     if (driver != "coretemp") continue;
-    for (const fs::path& label : entries_of(chip, "temp")) {
+    for (const fs::path& label : base::entries_of(chip, "temp")) {
       const std::string file = label.filename().string();
       const std::size_t end = file.find("_label");
       if (end == std::string::npos) continue;
@@ -87,7 +88,7 @@ std::vector<Source> hwmon_sources(const FileTree& tree) {
 
 std::vector<Source> zone_sources(const FileTree& tree) {
   std::vector<Source> sources;
-  for (const fs::path& zone : entries_of(tree.sys / "class/thermal", "thermal_zone")) {
+  for (const fs::path& zone : base::entries_of(tree.sys / "class/thermal", "thermal_zone")) {
     const std::string type = line_in(zone / "type").value_or("");
     const bool is_cpu = type == "x86_pkg_temp" || type.starts_with("cpu");
     if (!is_cpu || !number_in(zone / "temp")) continue;
@@ -101,7 +102,7 @@ std::vector<Source> zone_sources(const FileTree& tree) {
 std::vector<Source> energy_sources(const FileTree& tree) {
   constexpr double micro = 1e-6;
   std::vector<Source> sources;
-  for (const fs::path& zone : entries_of(tree.sys / "class/powercap", "intel-rapl:")) {
+  for (const fs::path& zone : base::entries_of(tree.sys / "class/powercap", "intel-rapl:")) {
     const std::optional<std::string> name = line_in(zone / "name");
     const std::optional<std::string> device = name ? energy_device(zone, *name) : std::nullopt;
     const std::optional<double> range = number_in(zone / "max_energy_range_uj");

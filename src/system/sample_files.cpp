@@ -35,15 +35,4 @@ std::optional<std::string> line_in(const fs::path& file) {
   return text;
 }
 
-std::vector<fs::path> entries_of(const fs::path& folder, std::string_view prefix) {
-  std::vector<fs::path> entries;
-  std::error_code failure;
-  for (fs::directory_iterator at{folder, failure}, end; !failure && at != end;
-       at.increment(failure)) {
-    if (at->path().filename().string().starts_with(prefix)) entries.push_back(at->path());
-  }
-  std::ranges::sort(entries);
-  return entries;
-}
-
 }  // namespace isoscale::system

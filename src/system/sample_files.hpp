@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 /// Reading the small files of sysfs; what cannot be read is absent.
 namespace isoscale::system {
@@ -16,8 +15,5 @@ namespace isoscale::system {
 [[nodiscard]] std::optional<double> number_in(const std::filesystem::path& file);
 /// The first line, trimmed.
 [[nodiscard]] std::optional<std::string> line_in(const std::filesystem::path& file);
-/// The entries of a folder whose names start with `prefix`, in order of their names.
-[[nodiscard]] std::vector<std::filesystem::path> entries_of(const std::filesystem::path& folder,
-                                                            std::string_view prefix = "");
 
 }  // namespace isoscale::system

@@ -1,11 +1,14 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -14,6 +17,7 @@
 
 #include "base/build_info.hpp"
 #include "base/error.hpp"
+#include "base/folder.hpp"
 #include "base/handle.hpp"
 #include "base/log.hpp"
 
@@ -84,6 +88,18 @@ TEST(Log, WaitsOnlySoLongForAPipeThatIsFull) {
   close(ends[0]);
   EXPECT_TRUE(text.starts_with(line + "\n" + line));
   EXPECT_LT(text.size(), 10 * line.size());
+}
+
+TEST(Folder, HasItsEntriesInOrder) {
+  const std::filesystem::path folder = testing::TempDir() + fmt::format("isoscale-{}", getpid());
+  std::filesystem::create_directories(folder / "part2");
+  std::ofstream{folder / "part1"} << "text";
+  std::ofstream{folder / "other"} << "text";
+  EXPECT_THAT(entries_of(folder),
+              ElementsAre(folder / "other", folder / "part1", folder / "part2"));
+  EXPECT_THAT(entries_of(folder, "part"), ElementsAre(folder / "part1", folder / "part2"));
+  std::filesystem::remove_all(folder);
+  EXPECT_THAT(entries_of(folder), IsEmpty());
 }
 
 /// Notes which handles were freed, in order.

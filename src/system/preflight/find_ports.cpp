@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/folder.hpp"
 #include "system/preflight/node_settings.hpp"
 #include "system/preflight/pci.hpp"
 #include "system/sample_files.hpp"
@@ -65,9 +66,9 @@ std::optional<std::vector<CheckedPort>> find_ports(const fs::path& root) {
   // A kernel without the subsystem has no such folder in a class folder that it does have.
   if (!fs::is_directory(root / "sys/class", failure)) return std::nullopt;
   std::vector<CheckedPort> ports;
-  for (const fs::path& adapter : entries_of(root / adapters_folder)) {
+  for (const fs::path& adapter : base::entries_of(root / adapters_folder)) {
     const PciFacts pci = pci_facts(adapter / "device");
-    for (const fs::path& folder : entries_of(adapter / "ports")) {
+    for (const fs::path& folder : base::entries_of(adapter / "ports")) {
       const std::string number = folder.filename().string();
       CheckedPort port = read_port(adapter.filename().string(), folder, pci);
       const auto parsed =
@@ -83,7 +84,7 @@ std::optional<std::vector<CheckedPort>> find_ports(const fs::path& root) {
 
 std::vector<fs::path> adapter_functions(const fs::path& root) {
   std::vector<fs::path> functions;
-  for (const fs::path& adapter : entries_of(root / adapters_folder)) {
+  for (const fs::path& adapter : base::entries_of(root / adapters_folder)) {
     functions.push_back(adapter / "device");
   }
   return functions;

@@ -5,6 +5,7 @@
 #include <set>
 #include <system_error>
 
+#include "base/folder.hpp"
 #include "system/cgroup.hpp"
 #include "system/preflight/node_settings.hpp"
 #include "system/sample_files.hpp"
@@ -42,7 +43,7 @@ std::optional<std::vector<std::string>> nccl_plugins(const fs::path& root,
     std::error_code failure;
     if (folder.empty() || !fs::is_directory(below(root, folder), failure)) return;
     looked = true;
-    for (const fs::path& file : entries_of(below(root, folder), "lib")) {
+    for (const fs::path& file : base::entries_of(below(root, folder), "lib")) {
       if (is_plugin(file.filename().string())) names.insert(file.filename().string());
     }
   });

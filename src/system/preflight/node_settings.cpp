@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/folder.hpp"
 #include "system/preflight/pci.hpp"
 #include "system/sample_files.hpp"
 
@@ -37,7 +38,7 @@ std::optional<int> number_after(std::string_view prefix, const fs::path& folder)
 /// CPUs by what a file of theirs says.
 std::optional<std::map<std::string, int>> cpus_by(const fs::path& root, const char* file) {
   std::map<std::string, int> cpus;
-  for (const fs::path& cpu : entries_of(root / "sys/devices/system/cpu", "cpu")) {
+  for (const fs::path& cpu : base::entries_of(root / "sys/devices/system/cpu", "cpu")) {
     if (!number_after("cpu", cpu)) continue;
     if (const auto value = line_in(cpu / file)) ++cpus[*value];
   }
@@ -56,7 +57,7 @@ std::vector<std::string> group_types(const fs::path& root, const std::vector<fs:
     if (auto type = iommu_group_type(function)) types.push_back(*std::move(type));
   }
   if (!types.empty()) return types;
-  for (const fs::path& group : entries_of(root / "sys/kernel/iommu_groups")) {
+  for (const fs::path& group : base::entries_of(root / "sys/kernel/iommu_groups")) {
     if (auto type = line_in(group / "type")) types.push_back(*std::move(type));
   }
   return types;
@@ -92,7 +93,7 @@ std::optional<std::vector<int>> cpu_list(std::string_view text) {
 
 std::map<std::string, std::vector<int>> numa_cpus(const fs::path& root) {
   std::map<std::string, std::vector<int>> by_node;
-  for (const fs::path& folder : entries_of(root / "sys/devices/system/node", "node")) {
+  for (const fs::path& folder : base::entries_of(root / "sys/devices/system/node", "node")) {
     const std::optional<int> node = number_after("node", folder);
     const std::optional<std::string> line = line_in(folder / "cpulist");
     if (!node || !line) continue;
@@ -122,7 +123,7 @@ std::optional<bool> iommu_translates(const fs::path& root, const std::vector<fs:
   }
   // Kernels before 5.11 do not tell the kind of a group.
   const fs::path units = root / "sys/class/iommu";
-  const bool none = is_folder(units) && entries_of(units).empty();
+  const bool none = is_folder(units) && base::entries_of(units).empty();
   return none || passthrough_asked(root) ? std::optional{false} : std::nullopt;
 }
 

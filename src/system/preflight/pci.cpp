@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/folder.hpp"
 #include "system/cgroup.hpp"
 #include "system/sample_files.hpp"
 
@@ -168,7 +169,7 @@ std::optional<std::vector<fs::path>> nvidia_functions(const fs::path& root) {
   std::error_code failure;
   if (!fs::is_directory(bus, failure)) return std::nullopt;
   std::vector<fs::path> functions;
-  for (fs::path& function : entries_of(bus)) {
+  for (fs::path& function : base::entries_of(bus)) {
     if (line_in(function / "vendor") != "0x10de") continue;
     const std::string kind = line_in(function / "class").value_or("");
     if (kind.starts_with("0x0300") || kind.starts_with("0x0302")) {
