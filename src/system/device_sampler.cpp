@@ -7,6 +7,7 @@
 #include <cmath>
 #include <csignal>
 #include <limits>
+#include <new>
 #include <span>
 #include <utility>
 
@@ -94,7 +95,11 @@ void DeviceSampler::run(const std::stop_token& stopped) {
     wake_.wait_until(lock, stopped, next, [] { return false; });
     lock.unlock();
     if (stopped.stop_requested()) return;
-    if (sample() == SampleStore::Thinned::yes) interval_ = interval_ * 2.0;
+    try {
+      if (sample() == SampleStore::Thinned::yes) interval_ = interval_ * 2.0;
+    } catch (const std::bad_alloc&) {
+      // A sample for which no memory is left is left out.
+    }
   }
 }
 

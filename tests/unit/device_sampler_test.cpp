@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <atomic>
 #include <limits>
+#include <new>
+#include <utility>
 
 namespace isoscale::system {
 namespace {
@@ -96,6 +98,20 @@ TEST(DeviceSampler, SamplesUntilItIsStopped) {
   EXPECT_GE(series[0].value.size(), 21U);
   EXPECT_EQ(series[0].value.back(), static_cast<double>(readings.count));
   EXPECT_TRUE(std::ranges::is_sorted(series[0].time));
+}
+
+TEST(DeviceSampler, LeavesOutASampleForWhichNoMemoryIsLeft) {
+  Readings readings;
+  Source source = readings.source();
+  source.read = [read = source.read, &readings](auto values) {
+    read(values);
+    if (readings.count == 2) throw std::bad_alloc{};
+  };
+  DeviceSampler sampler{{std::move(source)}, {.interval = units::Seconds{1e-4}}};
+  readings.wait_for(4);
+  const auto series = sampler.stop();
+  EXPECT_EQ(series[0].value.size() + 1, static_cast<std::size_t>(readings.count));
+  EXPECT_THAT(series[0].value, testing::Not(testing::Contains(2)));
 }
 
 TEST(DeviceSampler, HoldsNoMoreSamplesThanItMay) {

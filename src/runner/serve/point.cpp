@@ -8,6 +8,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -211,7 +212,11 @@ class ServeRun {
     std::string problem;
     if (place_.sub_world.rank() == 0) {
       std::jthread thread{[&](const std::stop_token& stop) {
-        served = dispatch(point_mail_, trial, stop, context_.progress.board());
+        try {
+          served = dispatch(point_mail_, trial, stop, context_.progress.board());
+        } catch (const std::exception& error) {
+          served.problem = problem_of(error);
+        }
       }};
       problem = lead(mine, patience);
       thread.join();
