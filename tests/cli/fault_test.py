@@ -4,7 +4,8 @@
 (tests/fault): each ends by itself, with a documented exit code and a sentence, and keeps what it said
 was finished. And runs that are killed instead of such a call, so in the middle of writing.
 
-ISOSCALE_FAULTS: how many (default 5, 2 and 4 in Few, 400 in Many). ISOSCALE_SEED: of them.
+ISOSCALE_FAULTS: how many (default 5, 2 and 4 in Few, 2 and 3 in Serving, 400 in Many).
+ISOSCALE_SEED: of them.
 """
 
 import contextlib
@@ -20,10 +21,11 @@ import unittest
 import harness
 
 LIBRARY = os.environ.get("ISOSCALE_FAILING_CALLS", "")
-RUN = ["run", "--workload", "dp,tp", "--model", "tiny", "--ranks", "2", "--max-time", "0.05s",
-       "--precision", "50%", "--timeout", "10s", "--output", "run.h5", "--fallback-dir", "fallback"]
-POINTS = 2
 RANKS = 2
+# Of memory only what a point or the run may be out of: the library that reads the command line ends
+# the program when memory runs out.
+MEMORY = "operator_new"
+AFTER_START = "MPI_Init_thread,1"
 ERRORS = [errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EROFS, errno.EACCES]
 # 0: the fault was of no weight; 134 and the like, a crash, are none of them.
 DOCUMENTED = {0, 1, 2, 4}
@@ -31,6 +33,13 @@ DOCUMENTED = {0, 1, 2, 4}
 
 @unittest.skipUnless(LIBRARY, "a build with sanitizers has nothing to preload")
 class Case(harness.Case):
+    workload = ["--workload", "dp,tp", "--max-time", "0.05s", "--precision", "50%"]
+    points = 2
+
+    def arguments(self):
+        return ["run", *self.workload, "--model", "tiny", "--ranks", str(RANKS), "--timeout", "10s",
+                "--output", "run.h5", "--fallback-dir", "fallback"]
+
     def fail_many(self, default, only=None):
         seed = int(os.environ.get("ISOSCALE_SEED", self.seed))
         count = int(os.environ.get("ISOSCALE_FAULTS", default))
@@ -41,11 +50,9 @@ class Case(harness.Case):
         for _ in range(count):
             rank = draw.randrange(RANKS)
             call = only or draw.choice(sorted(known[rank]))
-            # The command line is read by a library that ends the program when memory runs out.
-            first = known[rank][call] // 10 if call == "operator_new" else 1
-            fault = f"{call},{draw.randint(first, known[rank][call])},{draw.choice(ERRORS)}"
+            fault = f"{call},{draw.randint(1, known[rank][call])},{draw.choice(ERRORS)}"
             with self.subTest(rank=rank, fault=fault), self.told(f"rank {rank}, {fault}"):
-                code = self.end_with(rank, fault)
+                code = self.end_with(rank, fault, after=AFTER_START if call == MEMORY else "")
                 ends[code] = ends.get(code, 0) + 1
             self.clear()
         print("exit codes:", ends)
@@ -71,23 +78,24 @@ class Case(harness.Case):
                 "ISOSCALE_FAIL_COUNTS": self.path("counts"), **variables}
         # The launcher itself is left alone.
         command = [*harness.MPIEXEC, str(RANKS), "env",
-                   *(f"{name}={value}" for name, value in told.items()), harness.PROGRAM, *RUN]
+                   *(f"{name}={value}" for name, value in told.items()), harness.PROGRAM,
+                   *self.arguments()]
         return subprocess.run(command, cwd=self.dir, env=harness.clean_environment(),
                               capture_output=True, text=True, timeout=200 * harness.PATIENCE,
                               check=False)
 
     def calls_of(self, rank):
-        """How often a rank calls what, in a run in which nothing fails."""
-        done = self.started(rank)
+        """How often a rank calls what, in a run in which nothing fails; memory since MPI started."""
+        done = self.started(rank, ISOSCALE_FAIL=f"{MEMORY},0,0", ISOSCALE_FAIL_AFTER=AFTER_START)
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(self.path("counts"), encoding="utf-8") as file:
             calls = dict(line.split() for line in file)
         self.clear()
         return {call: int(times) for call, times in calls.items() if call != "failed"}
 
-    def end_with(self, rank, fault):
+    def end_with(self, rank, fault, after):
         """The exit code of a run with this fault, after a look at what it left."""
-        done = self.started(rank, ISOSCALE_FAIL=fault)
+        done = self.started(rank, ISOSCALE_FAIL=fault, ISOSCALE_FAIL_AFTER=after)
         self.assertIn(done.returncode, DOCUMENTED, done.stderr)
         if done.returncode != 0:
             self.assertRegex(done.stderr, "(?m)^isoscale: .{20}|^point .*: failed: .{20}")
@@ -95,7 +103,7 @@ class Case(harness.Case):
         kept = self.points_of(moved[1] if moved else "run.h5")
         self.assertLessEqual(self.finished_of(done), kept, done.stderr)
         if done.returncode == 0:
-            self.assertEqual(kept, set(range(POINTS)), done.stderr)
+            self.assertEqual(kept, set(range(self.points)), done.stderr)
         return done.returncode
 
     def kill_many(self, default):
@@ -105,7 +113,7 @@ class Case(harness.Case):
         print(f"seed {seed}, {count} kills", flush=True)
         draw = random.Random(seed)
         known = {call: times for call, times in self.calls_of(0).items()
-                 if not call.startswith("MPI_") and call != "operator_new"}
+                 if not call.startswith("MPI_") and call != MEMORY}
         left = 0
         for _ in range(count):
             call = draw.choice(sorted(known))
@@ -121,11 +129,11 @@ class Case(harness.Case):
         kept = self.points_of("run.h5")
         self.assertLessEqual(self.finished_of(done), kept, done.stderr)
         if done.returncode == 0:  # this run had no need of as many calls
-            self.assertEqual(kept, set(range(POINTS)))
+            self.assertEqual(kept, set(range(self.points)))
         is_there = os.path.exists(self.path("run.h5"))
-        again = ["run", "--resume", "run.h5"] if is_there else RUN
+        again = ["run", "--resume", "run.h5"] if is_there else self.arguments()
         self.run_ok(*again, ranks=RANKS)
-        self.assertEqual(self.points_of("run.h5"), set(range(POINTS)))
+        self.assertEqual(self.points_of("run.h5"), set(range(self.points)))
         self.assertLessEqual(set(self.files()), {"run.h5", "counts", "fallback"})
         return is_there
 
@@ -151,11 +159,11 @@ class Few(Case):
         self.fail_many(5)
 
     def test_out_of_memory(self):
-        self.fail_many(2, only="operator_new")
+        self.fail_many(2, only=MEMORY)
 
     def test_a_point_for_whose_writing_no_memory_is_left_has_failed(self):
         writes = self.calls_of(0)["H5Dwrite"]
-        done = self.started(0, ISOSCALE_FAIL=f"operator_new,1,{errno.ENOMEM}",
+        done = self.started(0, ISOSCALE_FAIL=f"{MEMORY},1,{errno.ENOMEM}",
                             ISOSCALE_FAIL_AFTER=f"H5Dwrite,{writes // 2}")
         self.assertEqual(done.returncode, 1, done.stderr)
         [run] = json.loads(self.run_ok("report", "run.h5", "--format", "json").stdout)["runs"]
@@ -196,6 +204,21 @@ class Stuck(Case):
         self.assertEqual(self.points_of("run.h5"), {0, 1})
 
 
+class Serving(Case):
+    """A thread of its own hands out the requests, on one rank of those that answer."""
+
+    seed = 20261123
+    workload = ["--workload", "serve", "--max-time", "0.3s", "--set", "rate=100", "--set",
+                "requests=20", "--set", "output=4"]
+    points = 1
+
+    def test_faults(self):
+        self.fail_many(2)
+
+    def test_out_of_memory(self):
+        self.fail_many(3, only=MEMORY)
+
+
 class Many(Case):
     seed = time.time_ns() % 1_000_000
 
@@ -203,7 +226,7 @@ class Many(Case):
         self.fail_many(400)
 
     def test_out_of_memory(self):
-        self.fail_many(400, only="operator_new")
+        self.fail_many(400, only=MEMORY)
 
     def test_kills(self):
         self.kill_many(400)
