@@ -141,7 +141,7 @@ class Case(harness.Case):
     def finished_of(done):
         """Indices of the points that it said it had finished."""
         return {int(number) - 1 for number in
-                re.findall(r"point (\d+) of \d+: .*stopped by", done.stderr)}
+                re.findall(r"point (\d+) of \d+: .*(?:stopped by|: \d+ rows)", done.stderr)}
 
     def points_of(self, name):
         """Indices of the points that are ok."""
