@@ -65,7 +65,7 @@ std::string case_text(const Comparison& of, const Difference& at, Count& count) 
   std::string text = fmt::format("    <testcase classname=\"{}\" name=\"{}\">\n",
                                  xml(curve_title(of, at.curve)), xml(name));
   ++count.tests;
-  const std::string said = of.gate ? gate_detail(of, at) : throughput_sentence(of, at);
+  const std::string said = throughput_sentence(of, at);
   if (const std::string_view element = element_of(of, at.verdict); !element.empty()) {
     (element == "failure" ? count.failures : count.skipped) += 1;
     text += inside(element, fmt::format("{}: {}", analysis::name(at.verdict), said));

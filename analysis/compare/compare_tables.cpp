@@ -341,8 +341,8 @@ std::vector<std::string> comparison_key(const Comparison& of) {
       "Traced steps differ: what the traced steps cannot explain of those measured; no cause."};
   if (of.gate) {
     key.push_back(
-        "Gate: one-sided Welch tests at 5%, corrected by Holm for the number of points over all "
-        "sides.");
+        "Gate: one-sided Welch tests at 2.5%, as the 95% intervals, corrected by Holm for the number "
+        "of points.");
   }
   return key;
 }

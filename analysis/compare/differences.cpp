@@ -42,11 +42,21 @@ std::optional<Located> efficiency_difference(const PointLaunches& first,
 
 Verdict without_gate(const Located& throughput) {
   if (!throughput.lower) return Verdict::one_launch;
-  if (*throughput.upper < 1) return Verdict::slower;
-  return *throughput.lower > 1 ? Verdict::faster : Verdict::no_difference;
+  if (!is_established(throughput, 1)) return Verdict::no_difference;
+  return throughput.value < 1 ? Verdict::slower : Verdict::faster;
 }
 
 }  // namespace
+
+bool holds_value(const Located& at) {
+  constexpr double rounding = 1e-9;
+  const double within = rounding * (1 + std::abs(at.value));
+  return !at.lower || (at.value >= *at.lower - within && at.value <= *at.upper + within);
+}
+
+bool is_established(const Located& at, double none) {
+  return at.lower && (*at.upper < none || *at.lower > none) && holds_value(at);
+}
 
 PointLaunches point_launches(const SideCurve& of, int ranks, std::optional<int> baseline) {
   PointLaunches result;

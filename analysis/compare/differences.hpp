@@ -32,8 +32,14 @@ inline constexpr std::size_t least_launches = 3;
 /// the mean logarithms of all, as if the baseline's launches were others. Absent with fewer.
 [[nodiscard]] std::optional<Mean> efficiency_of(const PointLaunches& at);
 
+/// True without an interval, and if the interval holds its value: the two are not of one estimate
+/// (see Difference), so that one may lie off the other.
+[[nodiscard]] bool holds_value(const Located& at);
+/// True if the 95% interval leaves out `none`, which is no difference, and holds the value.
+[[nodiscard]] bool is_established(const Located& at, double none);
+
 /// Everything but curve and side, and what a gate says. Without one, of 3 launches and more on both
-/// sides, "slower" and "faster" are those whose 95% interval leaves out 1.
+/// sides, "slower" and "faster" are those whose difference is established.
 [[nodiscard]] Difference difference_between(const PointLaunches& first, const PointLaunches& here);
 
 }  // namespace isoscale::analysis

@@ -9,12 +9,10 @@
 namespace isoscale::analysis {
 namespace {
 
-constexpr double level = 0.05;
-
 Verdict verdict_of(const Difference& at) {
   if (!at.p_regression) return Verdict::one_launch;
-  if (*at.p_regression <= level) return Verdict::regression;
-  return *at.p_passed <= level ? Verdict::passed : Verdict::too_noisy;
+  if (*at.p_regression <= beyond_one_end) return Verdict::regression;
+  return *at.p_passed <= beyond_one_end ? Verdict::passed : Verdict::too_noisy;
 }
 
 }  // namespace

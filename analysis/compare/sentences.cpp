@@ -35,17 +35,6 @@ Located negative(const Located& at) {
   return result;
 }
 
-bool leaves_out(const Located& at, double value) {
-  return at.lower && (*at.upper < value || *at.lower > value);
-}
-
-/// Value and interval are not of one estimate (see Difference), so that one may lie off the other.
-bool holds_value(const Located& at) {
-  constexpr double rounding = 1e-9;
-  const double within = rounding * (1 + std::abs(at.value));
-  return !at.lower || (at.value >= *at.lower - within && at.value <= *at.upper + within);
-}
-
 std::string_view mark_of(const Located& at) { return holds_value(at) ? "" : " !"; }
 
 std::string count_text(std::size_t count, std::string_view side) {
@@ -106,10 +95,6 @@ std::string apart_from_interval(const Located& at) {
 
 }  // namespace
 
-bool is_established(const Located& at, double none) {
-  return leaves_out(at, none) && holds_value(at);
-}
-
 std::string with_interval(const Located& at, std::string_view sign, std::string_view word) {
   const std::string value = one_decimal(hundred * at.value);
   if (!at.lower || !at.upper || *at.lower == *at.upper)
@@ -153,17 +138,30 @@ std::string efficiency_sentence(const Comparison& of, const Difference& at) {
 
 std::string throughput_sentence(const Comparison& of, const Difference& at) {
   const std::string& side = of.sides[at.side].name;
-  if (at.throughput.lower && !is_established(at.throughput, 1)) {
-    return fmt::format("no difference of {}'s throughput is shown {}: {} ({})", side, at_ranks(at),
-                       change_text(at.throughput.value), change_interval(at.throughput));
+  const std::string where = at_ranks(at);
+  const std::string measured =
+      fmt::format("{} ({})", change_text(at.throughput.value), change_interval(at.throughput));
+  switch (at.verdict) {
+    case Verdict::regression:
+      return fmt::format("{}'s throughput is at least {} lower {}, p = {:.2g}: {}", side,
+                         percent(of.gate->loss), where, *at.p_regression, measured);
+    case Verdict::passed:
+      return fmt::format("{}'s throughput is less than {} lower {}, p = {:.2g}: {}", side,
+                         percent(of.gate->loss), where, *at.p_passed, measured);
+    case Verdict::too_noisy:
+      return fmt::format("launches differ too much to tell if {}'s throughput is {} lower {}: {}",
+                         side, percent(of.gate->loss), where, measured);
+    case Verdict::no_difference:
+      return fmt::format("no difference of {}'s throughput is shown {}: {}", side, where, measured);
+    default:
+      break;
   }
   const bool lower = at.throughput.value < 1;
-  const double sign = lower ? -1 : 1;
-  const auto change = [sign](double ratio) { return percent(sign * (ratio - 1)); };
+  const auto change = [lower](double ratio) { return percent(lower ? 1 - ratio : ratio - 1); };
   const std::string text =
       fmt::format("{}'s throughput is {} {} {}", side, change(at.throughput.value),
-                  lower ? "lower" : "higher", at_ranks(at));
-  if (!at.throughput.lower) {
+                  lower ? "lower" : "higher", where);
+  if (at.verdict == Verdict::one_launch) {
     return fmt::format("{}{}; nothing is claimed from fewer than {} launches a side", text,
                        few_launches(of, at), least_launches);
   }
@@ -184,7 +182,7 @@ std::string step_sentence(const Comparison& of, const Difference& at) {
                                        of.sides[at.side].name, size, longer ? "longer" : "shorter",
                                        at_ranks(at), units::format(units::Seconds{why.step_here}),
                                        units::format(units::Seconds{why.step_first}));
-  const bool established = is_established(at.throughput, 1);
+  const bool established = at.verdict == Verdict::regression || is_established(at.throughput, 1);
   const std::string said = established ? what : fmt::format("{}{}", not_established, what);
   if (!why.no_step.empty()) return said + "; " + why.no_step;
   return with_causes(said,
@@ -249,26 +247,7 @@ std::string gate_sentence(const Comparison& of) {
   add(gate.absent, "that another side lacks");
   return fmt::format("gate {}: {}: of {} point{}: {}", percent(gate.loss), gate_word(gate),
                      of.differences.size() + gate.absent,
-                     of.differences.size() + gate.absent == 1 ? "" : "s",
-                     fmt::join(parts, ", "));
-}
-
-std::string gate_detail(const Comparison& of, const Difference& at) {
-  const std::string loss = percent(of.gate->loss);
-  const std::string said = throughput_sentence(of, at);
-  switch (at.verdict) {
-    case Verdict::regression:
-      return fmt::format("a loss of throughput above {} is established, p = {:.2g}: {}", loss,
-                         *at.p_regression, said);
-    case Verdict::passed:
-      return fmt::format("a loss of throughput above {} is excluded, p = {:.2g}: {}", loss,
-                         *at.p_passed, said);
-    case Verdict::too_noisy:
-      return fmt::format("neither a loss of throughput above {} nor less is established: {}", loss,
-                         said);
-    default:
-      return said;
-  }
+                     of.differences.size() + gate.absent == 1 ? "" : "s", fmt::join(parts, ", "));
 }
 
 std::string only_sentence(const Comparison& of, const OnlyOn& only) {

@@ -11,10 +11,6 @@
 /// What a comparison says in words; all text is escaped.
 namespace isoscale::analysis {
 
-/// Whether the 95% interval leaves out `none`, which is no difference, and holds the value. Without
-/// an interval nothing is.
-[[nodiscard]] bool is_established(const Located& at, double none);
-
 /// In hundredths: "11.2% ± 2.0"; "11.2% (9.0 to 14.1)" where the interval lies unevenly; the value
 /// alone without one. `sign` stands behind the value, `word` behind half the width.
 [[nodiscard]] std::string with_interval(const Located& at, std::string_view sign,
@@ -24,7 +20,8 @@ namespace isoscale::analysis {
 /// that is not established it says so, and that the causes are uncertain. "" at the baseline and
 /// without one.
 [[nodiscard]] std::string efficiency_sentence(const Comparison& of, const Difference& at);
-/// "B's throughput is 10.1% lower at 64 ranks (8.0% to 12.2%)".
+/// "B's throughput is 10.1% lower at 64 ranks (8.0% to 12.2%)". With a gate it says what the gate
+/// decided and by how much: "B's throughput is at least 5.0% lower at 64 ranks, p = 0.004: ...".
 [[nodiscard]] std::string throughput_sentence(const Comparison& of, const Difference& at);
 /// "B's step is 11.3% longer at 64 ranks, 41.2 ms against 37.0 ms: 8.0% dp transfer, ..."; "as
 /// measured, not established: ..." where no difference of throughput is. "" where both are as long.
@@ -46,8 +43,6 @@ namespace isoscale::analysis {
 [[nodiscard]] std::string gate_word(const Gate& gate);
 /// "gate 5.0%: FAILED: 1 regression of 4 points tested, ..."
 [[nodiscard]] std::string gate_sentence(const Comparison& of);
-/// What the gate says of a point, in a sentence.
-[[nodiscard]] std::string gate_detail(const Comparison& of, const Difference& at);
 
 /// "dp, tiny, ..., 4 ranks only in A: not measured on B".
 [[nodiscard]] std::string only_sentence(const Comparison& of, const OnlyOn& only);

@@ -40,7 +40,6 @@ Mean exponential(const Mean& mean) {
 }
 
 Located located(const Mean& mean) {
-  constexpr double beyond_one_end = 0.025;
   const double half = student_quantile(beyond_one_end, mean.freedom) * std::sqrt(mean.variance);
   return {.value = mean.value, .lower = mean.value - half, .upper = mean.value + half};
 }

@@ -30,6 +30,10 @@ struct Mean {
 /// exp(mean), the variance by its slope there (delta method).
 [[nodiscard]] Mean exponential(const Mean& mean);
 
+/// The chance that the truth lies beyond one end of a 95% interval. A one-sided test at this level
+/// rejects a bound exactly where the interval leaves it out.
+inline constexpr double beyond_one_end = 0.025;
+
 /// With its 95% t-interval.
 [[nodiscard]] Located located(const Mean& mean);
 

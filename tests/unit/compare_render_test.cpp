@@ -170,7 +170,7 @@ TEST(RenderCompare, JunitCountsWhatItHolds) {
   EXPECT_THAT(render_junit(*lax),
               HasSubstr("tests=\"6\" failures=\"1\" errors=\"0\" skipped=\"4\""));
   EXPECT_THAT(render_junit(*lax),
-              HasSubstr("<failure message=\"regression: a loss of throughput above 5.0%"));
+              HasSubstr("<failure message=\"regression: B's throughput is at least 5.0% lower"));
   EXPECT_THAT(render_junit(*lax), HasSubstr("<skipped message=\"one launch: "));
   const Compared strict{three_sides(), {.gate = 0.05, .untold = Untold::fail}};
   EXPECT_THAT(render_junit(*strict),

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/compare/differences.hpp"
 #include "analysis/compare/sentences.hpp"
 #include "analysis/compare/unlike_lines.hpp"
 #include "base/error.hpp"
