@@ -21,12 +21,20 @@
 namespace isoscale {
 namespace {
 
+/// A source is a data sheet by its name or its ending; what is neither that nor a file is taken for
+/// a name too, so that the refusal lists the names there are.
+bool is_sheet(const std::filesystem::path& source) {
+  if (source.extension() == ".toml" || analysis::is_system(source.string())) return true;
+  return !source.has_extension() && !source.has_parent_path() && !std::filesystem::exists(source);
+}
+
 analysis::Prediction predicted(const config::PredictCommand& command) {
-  if (command.source.extension() == ".toml") {
+  if (is_sheet(command.source)) {
     if (!command.launches.empty()) {
       throw base::UsageError("predict takes one data sheet; a comma joins launches of a run");
     }
-    return analysis::predict(analysis::question_of(command, analysis::load_system(command.source)));
+    const std::string source = command.source.string();
+    return analysis::predict(analysis::question_of(command, analysis::load_system(source)));
   }
   std::vector<results::RunData> launches{results::read_run(command.source)};
   for (const auto& file : command.launches) launches.push_back(results::read_run(file));

@@ -7,13 +7,14 @@
 
 namespace isoscale::workloads {
 
-/// A TOML file of this folder, built into the library so that the program can be moved.
+/// A TOML file of the source tree, built into the library so that the program can be moved.
 struct Preset {
   std::string_view name;  ///< of the file, without .toml
   std::string_view toml;
 };
 
-[[nodiscard]] std::span<const Preset> model_presets();  ///< models/*.toml, by name
-[[nodiscard]] std::span<const Preset> suite_presets();  ///< suites/*.toml, by name
+[[nodiscard]] std::span<const Preset> model_presets();   ///< models/*.toml, by name
+[[nodiscard]] std::span<const Preset> suite_presets();   ///< suites/*.toml, by name
+[[nodiscard]] std::span<const Preset> system_presets();  ///< analysis/systems/*.toml, by name
 
 }  // namespace isoscale::workloads

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "analysis/predict/sheet_section.hpp"
+#include "base/error.hpp"
 #include "base/text.hpp"
+#include "workloads/presets.hpp"
 #include "workloads/toml_text.hpp"
 
 namespace isoscale::analysis {
@@ -225,8 +227,25 @@ Machine parse_system(std::string_view toml, std::string_view origin) {
   return machine;
 }
 
-Machine load_system(const std::filesystem::path& file) {
-  return parse_system(workloads::read_small_file(file, "system file"), file.string());
+bool is_system(std::string_view name) {
+  return std::ranges::find(workloads::system_presets(), name, &workloads::Preset::name) !=
+         workloads::system_presets().end();
+}
+
+Machine load_system(std::string_view name_or_path) {
+  std::vector<std::string_view> names;
+  for (const workloads::Preset& preset : workloads::system_presets()) {
+    if (preset.name == name_or_path) {
+      return parse_system(preset.toml, fmt::format("systems/{}.toml", preset.name));
+    }
+    names.push_back(preset.name);
+  }
+  if (name_or_path.ends_with(".toml")) {
+    return parse_system(workloads::read_small_file(name_or_path, "system file"), name_or_path);
+  }
+  throw base::UsageError(fmt::format(
+      "unknown system {}{}; the systems are {}; or name a file that ends in .toml",
+      base::quoted(name_or_path), base::did_you_mean(name_or_path, names), fmt::join(names, ", ")));
 }
 
 }  // namespace isoscale::analysis

@@ -2,16 +2,19 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <filesystem>
 #include <string_view>
 
 #include "simulate/machine.hpp"
 
 namespace isoscale::analysis {
 
-/// Reads the data sheet of a machine (analysis/systems/README.md has the keys). Throws
-/// base::UsageError with file, line, key and reason for a missing, unknown or impossible number.
-[[nodiscard]] simulate::Machine load_system(const std::filesystem::path& file);
+/// True for the name of a built-in data sheet, as `isoscale list systems` prints it.
+[[nodiscard]] bool is_system(std::string_view name);
+/// Reads the data sheet of a machine: a built-in one by its name, or a file whose name ends in
+/// .toml (analysis/systems/README.md has the keys). Throws base::UsageError for an unknown name
+/// (with the nearest one), and with file, line, key and reason for a missing, unknown or impossible
+/// number.
+[[nodiscard]] simulate::Machine load_system(std::string_view name_or_path);
 /// `origin` names the text in errors.
 [[nodiscard]] simulate::Machine parse_system(std::string_view toml, std::string_view origin);
 

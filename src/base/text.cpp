@@ -113,12 +113,15 @@ bool is_plain(std::string_view text) {
 
 std::optional<std::string_view> nearest_name(std::string_view wanted,
                                              std::span<const std::string_view> candidates) {
+  constexpr std::size_t least_beginning = 3;
   constexpr std::size_t longest = 80;  // nothing of ours is longer; keeps hostile input cheap
   if (wanted.empty() || wanted.size() > longest) return std::nullopt;
   std::optional<std::string_view> best;
   std::size_t least = 0;
   for (const std::string_view candidate : candidates) {
-    const std::size_t distance = edit_distance(wanted, candidate);
+    // The beginning of a name is as near to it as one wrong letter.
+    const bool begins = wanted.size() >= least_beginning && candidate.starts_with(wanted);
+    const std::size_t distance = begins ? 1 : edit_distance(wanted, candidate);
     // At most a third of the letters, or two, may differ; and something must be left in common.
     const std::size_t length = std::max(wanted.size(), candidate.size());
     if (distance > std::max<std::size_t>(2, length / 3) || distance >= length) continue;

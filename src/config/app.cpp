@@ -28,7 +28,7 @@ memory (speed) are factors above 1 for more, latency (time of a message) below 1
 --set of them is a curve beside the base; a comma joins those of one curve.
 
   isoscale predict run.h5 --ranks 64,256,1024 --set link.inter=2x --set gemm=1.3x,memory=1.3x
-  isoscale predict analysis/systems/h100.toml --model gpt-175b --ranks 1024 --best)";
+  isoscale predict h100-ndr --model gpt-175b --ranks 1024 --best           (isoscale list systems))";
 
 /// Every value is collected, so that a second one is refused in our words and not overwritten.
 CLI::Option* add(CLI::App& command, const std::string& flags, std::string_view value,
@@ -113,7 +113,7 @@ void add_predict(CLI::App& app) {
   predict.add_option(source_argument)
       ->description(
           "a run with calibration (a comma joins further launches of it), or a machine's data "
-          "sheet")
+          "sheet: its name or its .toml file")
       ->option_text(" ");
   add(predict, "--ranks", "N[,N...]", "rank counts to predict", "");
   add(predict, "--workload", "NAME", "what to predict", "first of the run; of a sheet hybrid");
@@ -138,9 +138,10 @@ void add_predict(CLI::App& app) {
 }
 
 void add_list(CLI::App& app) {
-  CLI::App& list = *app.add_subcommand("list", "List workloads, models, suites, or options");
+  CLI::App& list =
+      *app.add_subcommand("list", "List workloads, models, suites, options, or systems");
   list.add_option(what_argument)
-      ->description("workloads | models | suites | options")
+      ->description("workloads | models | suites | options | systems")
       ->option_text(" ");
   list.add_option(workload_argument)
       ->description("the workload whose options to list")

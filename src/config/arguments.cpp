@@ -25,7 +25,8 @@
 namespace isoscale::config {
 
 std::string_view name(ListCommand::What what) {
-  constexpr std::array<std::string_view, 4> names{"workloads", "models", "suites", "options"};
+  constexpr std::array<std::string_view, 5> names{"workloads", "models", "suites", "options",
+                                                  "systems"};
   return names[static_cast<std::size_t>(what)];
 }
 
@@ -138,10 +139,11 @@ ListCommand interpret_list(const CLI::App& command, Known known) {
   using enum ListCommand::What;
   const std::string* const what = value_of(command, what_argument);
   const std::string* const workload = value_of(command, workload_argument);
-  if (what == nullptr) refuse("list needs one of workloads, models, suites, options", command);
+  if (what == nullptr)
+    refuse("list needs one of workloads, models, suites, options, systems", command);
   ListCommand list;
   list.what = with_place("list", *what, [](std::string_view text) {
-    return parse_choice(text, {workloads, models, suites, options});
+    return parse_choice(text, {workloads, models, suites, options, systems});
   });
   if (list.what != options) {
     if (workload != nullptr) refuse_extra(*workload, command);

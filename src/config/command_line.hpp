@@ -48,9 +48,9 @@ enum class PredictFormat : std::uint8_t { text, json, csv };
 [[nodiscard]] std::string_view name(PredictFormat format);
 
 struct PredictCommand {
-  std::filesystem::path source;           ///< a run file, or a machine's data sheet (.toml)
+  std::filesystem::path source;  ///< a run file, or a data sheet: a name or a .toml file
   std::vector<std::filesystem::path> launches;  ///< further runs of the same experiment
-  std::vector<int> ranks;                 ///< ascending, at least one
+  std::vector<int> ranks;                       ///< ascending, at least one
   std::string workload;                   ///< "" = the run's first curve; of a data sheet hybrid
   std::optional<workloads::Model> model;  ///< absent = that of the run
   std::optional<workloads::Precision> precision;  ///< absent = that of the run; of a sheet bf16
@@ -68,7 +68,7 @@ struct PredictCommand {
 };
 
 struct ListCommand {
-  enum class What : std::uint8_t { workloads, models, suites, options };
+  enum class What : std::uint8_t { workloads, models, suites, options, systems };
   What what = What::workloads;
   std::string workload;  ///< for options
 };

@@ -12,6 +12,7 @@
 #include "config/command_line.hpp"
 #include "config/suites.hpp"
 #include "mesh/mesh.hpp"
+#include "workloads/presets.hpp"
 
 namespace isoscale::config {
 namespace {
@@ -52,6 +53,14 @@ Names axis_keys() {
   return keys;
 }
 
+Names system_names() {
+  Names names;
+  for (const workloads::Preset& system : workloads::system_presets()) {
+    names.emplace_back(system.name);
+  }
+  return names;
+}
+
 template <class Value>
 Names names_of(std::initializer_list<Value> values) {
   Names names;
@@ -71,8 +80,9 @@ Names names_for(std::string_view what, Known known) {
   if (what == "--set") return option_keys(known);
   if (what == "--mesh") return axis_keys();
   if (what == what_argument) {
-    return names_of({List::workloads, List::models, List::suites, List::options});
+    return names_of({List::workloads, List::models, List::suites, List::options, List::systems});
   }
+  if (what == source_argument) return system_names();
   if (what == shell_argument) return names_of({Shell::bash, Shell::zsh, Shell::fish});
   return {};
 }

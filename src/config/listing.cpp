@@ -9,6 +9,8 @@
 #include "config/find_workload.hpp"
 #include "config/suites.hpp"
 #include "units/text.hpp"
+#include "workloads/presets.hpp"
+#include "workloads/toml_text.hpp"
 
 namespace isoscale::config {
 namespace {
@@ -45,6 +47,16 @@ std::string list_suites() {
   return text;
 }
 
+std::string list_systems() {
+  std::string text;
+  for (const workloads::Preset& system : workloads::system_presets()) {
+    const toml::table sheet = workloads::parse_toml(system.toml, system.name);
+    text += fmt::format("{:<12} {}\n{:12} {}\n", system.name, sheet["name"].value_or(""), "",
+                        sheet["source"].value_or(""));
+  }
+  return text;
+}
+
 std::string list_options(const workloads::Workload& workload) {
   std::string text;
   for (const auto& spec : workload.options) {
@@ -68,6 +80,8 @@ std::string listing(const ListCommand& command, Known known) {
       return list_suites();
     case ListCommand::What::options:
       return list_options(find_workload(command.workload, "list options", known));
+    case ListCommand::What::systems:
+      return list_systems();
   }
   throw std::logic_error("a list of nothing");
 }

@@ -62,7 +62,11 @@ PredictCommand interpret_predict(const CLI::App& command, Known known) {
   PredictCommand predict;
   const std::string* const source = value_of(command, source_argument);
   if (source == nullptr) {
-    refuse("predict needs a run file, or a machine's data sheet that ends in .toml", command);
+    refuse(
+        "predict needs a run file, or a machine's data sheet: a name (isoscale list systems) or a "
+        "file "
+        "that ends in .toml",
+        command);
   }
   predict.launches = with_place("predict", *source, parse_paths);
   predict.source = predict.launches.front();

@@ -59,7 +59,14 @@ class OfSheets(Predicting):
         self.assertLess(points[2]["efficiency"]["value"], 1)
         self.assertTrue(document["limits"])
 
-    def test_what_if_stands_beside_the_base(self):
+    def test_a_sheet_is_named_like_a_model(self):
+        listed = self.isoscale("list", "systems").stdout
+        self.assertIn("a100-hdr ", listed)
+        by_name = self.json("a100-hdr", *self.ask()[1:])
+        self.assertEqual(by_name["curve"], self.json(*self.ask())["curve"])
+        self.assert_refused(self.isoscale("predict", "h100", *self.ask()[1:]), "h100-ndr")
+
+    def test_what_if_is_beside_the_base(self):
         document = self.json(*self.ask("--set", "link.inter=4x", "--set", "gemm=2x,memory=2x"))
         self.assertEqual([curve["title"] for curve in document["what_if"]],
                          ["link.inter=4x", "gemm=2x,memory=2x"])

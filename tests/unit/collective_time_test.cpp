@@ -11,7 +11,6 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <vector>
 
 #include "analysis/predict/system_file.hpp"
@@ -23,9 +22,7 @@ using program::OpKind;
 using simulate::GroupPlace;
 using simulate::Network;
 
-Network network_of(std::string_view file) {
-  return *analysis::load_system(std::filesystem::path{ISOSCALE_SYSTEMS} / file).network;
-}
+Network network_of(std::string_view file) { return *analysis::load_system(file).network; }
 
 GroupPlace place(int members, int nodes, int sharing = 1) {
   return {.members = members, .nodes = nodes, .node_members = members / nodes, .sharing = sharing};
@@ -56,7 +53,7 @@ constexpr std::array<std::array<double, 2>, 23> eight_h100{{
 }};
 
 TEST(CollectiveTime, FollowsTheCurveOfEightH100) {
-  const Network network = network_of("h100-ndr.toml");
+  const Network network = network_of("h100-ndr");
   Errors errors;
   fmt::print("{:>14} {:>10} {:>10} {:>7}\n", "bytes", "published", "model", "error");
   for (const auto& [bytes, microseconds] : eight_h100) {
@@ -90,7 +87,7 @@ constexpr std::array<BusRow, 9> nvls_tree{{
 }};
 
 TEST(CollectiveTime, FollowsNvlsTreesOverNodes) {
-  Network network = network_of("h100-ndr.toml");
+  Network network = network_of("h100-ndr");
   network.algorithms = {simulate::Algorithm::multicast};
   constexpr std::array<double, 6> sizes{0x1p24, 0x1p26, 0x1p27, 0x1p28, 0x1p29, 0x1p30};
   Errors errors;
@@ -112,7 +109,7 @@ TEST(CollectiveTime, FollowsNvlsTreesOverNodes) {
 
 /// stas00/ml-engineering: NVLS busbw on 4 to 8 H200 at 8 GiB.
 TEST(CollectiveTime, MulticastMovesOneAndAnNth) {
-  const Network network = network_of("h200-ndr.toml");
+  const Network network = network_of("h200-ndr");
   constexpr std::array<double, 5> published{363.3, 414.2, 435.6, 460.0, 473.1};
   for (int gpus = 4; gpus <= 8; ++gpus) {
     const double bytes = 0x1p33;
@@ -159,7 +156,7 @@ TEST(CollectiveTime, GroupsThatShareANodeShareItsPorts) {
 }
 
 TEST(CollectiveTime, LeastOfProtocolsAndAlgorithmsWins) {
-  const Network h100 = network_of("h100-ndr.toml");
+  const Network h100 = network_of("h100-ndr");
   const auto at = [&](double bytes) {
     return simulate::network_collective(h100, OpKind::all_reduce, bytes, place(8, 1));
   };

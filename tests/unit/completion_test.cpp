@@ -91,11 +91,13 @@ TEST(Completion, CompareHasItsFormatsAndFlags) {
 TEST(Completion, ArgumentsStandInOrder) {
   const auto list = command_named("list");
   ASSERT_EQ(list.arguments.size(), 2U);
-  EXPECT_THAT(list.arguments[0].words, ElementsAre("workloads", "models", "suites", "options"));
+  EXPECT_THAT(list.arguments[0].words,
+              ElementsAre("workloads", "models", "suites", "options", "systems"));
   EXPECT_THAT(list.arguments[1].words, testing::Contains("hybrid"));
   EXPECT_THAT(command_named("report").arguments.at(0).endings, ElementsAre(".h5"));
   EXPECT_THAT(command_named("run").arguments.at(0).endings, ElementsAre(".toml"));
   EXPECT_THAT(command_named("predict").arguments.at(0).endings, ElementsAre(".h5", ".toml"));
+  EXPECT_THAT(command_named("predict").arguments.at(0).words, testing::Contains("h100-ndr"));
   const auto sides = command_named("compare").arguments.at(0);
   EXPECT_THAT(sides.endings, ElementsAre(".h5"));
   EXPECT_TRUE(sides.between_commas);

@@ -4,8 +4,6 @@
 // What ops take on a machine of a sheet, against times worked out by hand.
 #include <gtest/gtest.h>
 
-#include <filesystem>
-
 #include "analysis/predict/system_file.hpp"
 #include "base/error.hpp"
 #include "simulate/gemm_time.hpp"
@@ -78,8 +76,7 @@ TEST(MachineTime, LocalOpsMoveTheirBytes) {
 /// Cubes in f16 on an A100 (Azure AI benchmarking guide), TFLOP/s. The sheet's one share of the
 /// peak is fitted to training runs, not to these.
 TEST(MachineTime, GemmsOfAnA100GrowAsMeasured) {
-  const Machine machine =
-      analysis::load_system(std::filesystem::path{ISOSCALE_SYSTEMS} / "a100-hdr.toml");
+  const Machine machine = analysis::load_system("a100-hdr");
   const std::vector<std::pair<std::uint32_t, double>> published{
       {1024, 119}, {2048, 222}, {4096, 228}, {8192, 254}, {16384, 257}};
   for (const auto& [n, teraflops] : published) {

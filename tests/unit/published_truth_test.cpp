@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,9 +21,7 @@
 namespace isoscale {
 namespace {
 
-simulate::Machine a100() {
-  return analysis::load_system(std::filesystem::path{ISOSCALE_SYSTEMS} / "a100-hdr.toml");
-}
+simulate::Machine a100() { return analysis::load_system("a100-hdr"); }
 
 struct Errors {
   double mean = 0, worst = 0;

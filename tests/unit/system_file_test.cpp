@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/predict/system_file.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -109,10 +110,23 @@ TEST(SystemFile, EverySystemOfOursIsRead) {
   std::set<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator{ISOSCALE_SYSTEMS}) {
     if (entry.path().extension() != ".toml") continue;
-    const simulate::Machine machine = load_system(entry.path());
+    const simulate::Machine machine = load_system(entry.path().string());
     EXPECT_TRUE(names.insert(machine.name).second) << machine.name;
+    const std::string by_name = entry.path().stem().string();
+    EXPECT_TRUE(is_system(by_name));
+    EXPECT_EQ(load_system(by_name).name, machine.name);
   }
   EXPECT_EQ(names.size(), 8U);
+}
+
+TEST(SystemFile, AnUnknownNameIsRefusedWithTheNearest) {
+  EXPECT_FALSE(is_system("h100"));
+  try {
+    static_cast<void>(load_system("h100-nrd"));
+    FAIL() << "there is no such system";
+  } catch (const base::UsageError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("did you mean 'h100-ndr'"));
+  }
 }
 
 }  // namespace

@@ -72,6 +72,12 @@ TEST(NearestName, PrefersTheFirstOfEquals) {
   EXPECT_EQ(nearest_name("xp", equals), "pp");
 }
 
+TEST(NearestName, TakesTheBeginningOfAName) {
+  constexpr std::array<std::string_view, 3> systems{"b200", "gh200", "h100-ndr"};
+  EXPECT_EQ(nearest_name("h100", systems), "h100-ndr");
+  EXPECT_EQ(nearest_name("h20", systems), "b200");
+}
+
 TEST(DidYouMean, IsAHalfSentence) {
   EXPECT_EQ(did_you_mean("modle", names), "; did you mean 'model'?");
   EXPECT_EQ(did_you_mean("zzzzzzzzz", names), "");
