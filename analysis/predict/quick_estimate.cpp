@@ -138,6 +138,7 @@ StageNumbers QuickEstimate::stage(const Request& request, int stage) const {
   numbers.weight_gradient += head.weight_gradient;
   numbers.tail += head.tail;
   numbers.states += head.states;
+  numbers.workspace += head.workspace;
   return numbers;
 }
 
@@ -150,8 +151,9 @@ std::vector<double> QuickEstimate::bytes_of_stages(const Request& request) const
     const double layers = layers_of(pipeline, s);
     // Counted by the chunks that they are in.
     const double in_flight = pipeline.stages == 1 ? 1 : row.in_flight(pipeline, s);
-    double need =
-        stage(request, s).states + in_flight * law.activation.at(layers / pipeline.chunks);
+    const StageNumbers numbers = stage(request, s);
+    double need = numbers.states + numbers.workspace +
+                  in_flight * law.activation.at(layers / pipeline.chunks);
     if (s == pipeline.stages - 1) {
       const double whole = std::max(1.0, in_flight / pipeline.chunks);
       const bool others_wait = pipeline.schedule == workloads::stack::Schedule::gpipe ||

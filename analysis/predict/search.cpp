@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,6 +36,16 @@ using workloads::Workload;
 using Entry = SearchEntry;
 
 bool faster(const Entry& a, const Entry& b) { return a.seconds < b.seconds; }
+
+/// "tp=4,dp=2 zero=3 recompute=full": what decides how much memory a rank needs.
+std::string settings_of(const Request& request) {
+  std::string text = mesh::to_string(request.mesh);
+  for (const char* const key : {"microbatch", "schedule", "zero", "recompute"}) {
+    const auto found = request.options.find(key);
+    if (found != request.options.end()) text += fmt::format(" {}={}", key, found->second);
+  }
+  return text;
+}
 
 /// Of equally fast ones the one that needs less memory.
 bool better(const Entry& a, const Entry& b) {
@@ -78,15 +89,17 @@ class Search {
       bytes[i] = quick.bytes(*entries[i].request);
       entries[i].seconds = quick.bound(*entries[i].request);
     });
+    std::vector<std::size_t> by_bytes(entries.size());
+    std::iota(by_bytes.begin(), by_bytes.end(), std::size_t{0});
+    std::ranges::stable_sort(by_bytes, {}, [&](std::size_t i) { return bytes[i]; });
     std::vector<Entry> fitting;
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      smallest_ = std::min(smallest_, bytes[i]);
-      if (bytes[i] > capacity_ * (1 + search_memory_slack)) {
-        ++too_large_;
-      } else {
-        fitting.push_back(entries[i]);
-      }
+    for (const std::size_t i : by_bytes) {
+      // Estimates alone refuse nothing: the smallest are built, so that a refusal says what is so.
+      if (bytes[i] > capacity_ * (1 + search_memory_slack) && fitting.size() >= built_at_least)
+        break;
+      fitting.push_back(entries[i]);
     }
+    too_large_ += static_cast<int>(entries.size() - fitting.size());
     std::ranges::stable_sort(fitting, faster);
     return played(std::move(fitting), quick);
   }
@@ -144,7 +157,10 @@ class Search {
     complete_ = complete_ && not_played_from_ >= last * (1 + slack);
     std::erase_if(entries, [](const Entry& entry) { return entry.is_needless; });
     for (const Entry& entry : entries) {
-      smallest_ = std::min(smallest_, entry.whole->device_bytes);
+      if (smallest_ == nullptr || entry.whole->device_bytes < smallest_bytes_) {
+        smallest_ = entry.request;
+        smallest_bytes_ = entry.whole->device_bytes;
+      }
       ++(fits(entry) ? simulated_ : too_large_);
     }
     std::erase_if(entries, [&](const Entry& entry) { return !fits(entry); });
@@ -235,7 +251,7 @@ class Search {
   [[noreturn]] void refuse(const SearchSpace& space) const {
     if (space.requests.empty()) {
       throw base::UsageError(fmt::format(
-          "--best: none of the {} combinations of mesh and options is possible on these ranks with "
+          "none of the {} combinations of mesh and options is possible on these ranks with "
           "this global batch; use another batch or number of ranks, or fix fewer options",
           space.impossible));
     }
@@ -243,13 +259,15 @@ class Search {
       return units::format(units::Bytes{static_cast<std::uint64_t>(value)});
     };
     throw base::UsageError(
-        fmt::format("--best: none of {} combinations of mesh and options fits: the smallest needs "
-                    "{} a rank, the machine has {}; use more ranks, or fix fewer options",
-                    space.requests.size(), bytes(smallest_), bytes(capacity_)));
+        fmt::format("none of {} combinations of mesh and options fits: the smallest ({}) needs {} "
+                    "a rank, the machine has {}; use more ranks, or fix fewer options",
+                    space.requests.size(), smallest_ == nullptr ? "" : settings_of(*smallest_),
+                    bytes(smallest_bytes_), bytes(capacity_)));
   }
 
   /// How far below its bound a whole play may come.
   static constexpr double bound_slack = search_slack + 0.02;
+  static constexpr std::size_t built_at_least = 8;
   static constexpr std::size_t played_at_once = 64, simulated_at_once = 4;
   /// Of whole plays, what fits in the time that a search may take.
   static constexpr double most_passes = 200'000;
@@ -261,7 +279,8 @@ class Search {
   int node_ranks_;
   std::size_t keep_;
   double capacity_ = std::numeric_limits<double>::infinity();
-  double smallest_ = std::numeric_limits<double>::infinity();
+  const Request* smallest_ = nullptr;  ///< of those built
+  double smallest_bytes_ = std::numeric_limits<double>::infinity();
   double not_played_from_ = std::numeric_limits<double>::infinity();  ///< the least bound of them
   int too_large_ = 0, simulated_ = 0;
   bool complete_ = true;

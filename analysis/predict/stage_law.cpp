@@ -3,6 +3,7 @@
 #include "analysis/predict/stage_law.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <string_view>
 #include <variant>
@@ -115,6 +116,24 @@ double device_bytes(const program::RankProgram& program) {
   return sum;
 }
 
+/// Device bytes of what a rank keeps from step to step. Counted by role: in the arena of a small
+/// program much of it lies where activations were, so that the arena does not grow with it.
+double state_bytes(const program::RankProgram& program, const program::Facts& facts) {
+  constexpr std::array roles{program::Role::weight, program::Role::master, program::Role::gradient,
+                             program::Role::optimizer};
+  double sum = 0;
+  for (const program::Role role : roles) {
+    sum += static_cast<double>(facts.peak_of_role[static_cast<std::size_t>(role)].value());
+  }
+  for (const program::Buffer& buffer : program.buffers) {
+    const bool is_on_host =
+        buffer.space == program::Space::pinned || buffer.space == program::Space::pageable;
+    if (!is_on_host || std::ranges::find(roles, buffer.role) == roles.end()) continue;
+    sum -= static_cast<double>(buffer.count * program::element_size(buffer.dtype));
+  }
+  return std::max(0.0, sum);
+}
+
 /// Plays a probe. Ranks that play different programs (uneven shares of the work) meet in every
 /// step: the one with the longest passes tells.
 StageNumbers play(const Workload& workload, const Request& request,
@@ -135,10 +154,12 @@ StageNumbers play(const Workload& workload, const Request& request,
     const program::Facts facts = program::facts(program, set.mesh);
     const auto kept = facts.peak_of_role[static_cast<std::size_t>(program::Role::activation)];
     const double one = static_cast<double>(kept.value()) / probed_microbatches;
-    const double states = device_bytes(program) - one * probed_microbatches;
-    if (states + one <= result.states + result.activation) continue;
+    const double states = state_bytes(program, facts);
+    const double all = device_bytes(program);
+    if (all <= result.states + result.workspace + result.activation * probed_microbatches) continue;
     result.states = states;
     result.activation = one;
+    result.workspace = std::max(0.0, all - states - one * probed_microbatches);
   }
   return result;
 }
@@ -159,6 +180,7 @@ StageNumbers StageLaw::at(double layers) const {
           .weight_gradient = weight_gradient.at(layers),
           .tail = tail.at(layers),
           .states = states.at(layers),
+          .workspace = workspace.at(layers),
           .activation = activation.at(layers)};
 }
 
@@ -192,6 +214,7 @@ StageLaw stage_law(const Workload& workload, const Request& request,
           .weight_gradient = line(&StageNumbers::weight_gradient),
           .tail = line(&StageNumbers::tail),
           .states = line(&StageNumbers::states),
+          .workspace = {.fixed = two.workspace, .each = 0},
           .activation = line(&StageNumbers::activation)};
 }
 
@@ -210,6 +233,7 @@ StageNumbers head_numbers(const Workload& workload, const Request& request,
           .weight_gradient = with.weight_gradient - without.weight_gradient,
           .tail = with.tail - without.tail,
           .states = with.states - without.states,
+          .workspace = with.workspace - without.workspace,
           .activation = with.activation - without.activation};
 }
 

@@ -28,12 +28,13 @@ struct StageNumbers {
   double last_backward = 0;          ///< what the last backward pass takes more
   double weight_gradient = 0;        ///< of `backward`, the part that zb-h1 puts off
   double tail = 0;                   ///< after the last backward pass: reductions left, the update
-  double states = 0;                 ///< bytes that do not depend on the microbatches in flight
+  double states = 0;                 ///< bytes of weights, gradients and what the optimizer keeps
+  double workspace = 0;              ///< further bytes, as many for any number of layers
   double activation = 0;             ///< bytes of one microbatch in flight
 };
 struct StageLaw {
   LayerTime forward, backward, first_forward, last_backward, weight_gradient, tail, states,
-      activation;
+      workspace, activation;
   [[nodiscard]] StageNumbers at(double layers) const;
 };
 

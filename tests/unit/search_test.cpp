@@ -288,14 +288,56 @@ TEST(SearchTest, FindsTheBestThatThereIs) {
   }
 }
 
-TEST(SearchTest, SaysWhenNothingFits) {
-  const Request base = base_of({{"batch", "16"}});
+/// What the refusal says the smallest candidate needs, in MiB.
+double smallest_refused(const Request& base, double capacity) {
   try {
-    static_cast<void>(search(hybrid(), base, {}, 4, machine_of(1e6), 4, {}));
-    FAIL() << "1 MB is enough for nothing";
+    static_cast<void>(search(hybrid(), base, {}, 4, machine_of(capacity), 4, {}));
   } catch (const base::UsageError& error) {
-    EXPECT_NE(std::string{error.what()}.find("the smallest needs"), std::string::npos)
-        << error.what();
+    const std::string text = error.what();
+    const std::size_t at = text.find(") needs ");
+    if (at != std::string::npos) return std::stod(text.substr(at + 8));
+    ADD_FAILURE() << text;
+  }
+  return 0;
+}
+
+TEST(SearchTest, RefusesOnlyWhereTheSmallestCandidateDoesNotFit) {
+  Request base = base_of({{"batch", "16"}, {"zero", "3"}, {"recompute", "full"}}, 16);
+  std::vector<double> bytes;
+  for (const Request& request : search_space(hybrid(), base, {}, 4, 4, {}).requests) {
+    bytes.push_back(device_bytes(request));
+  }
+  const double least = std::ranges::min(bytes);
+  constexpr double mib = 1024 * 1024;
+  for (const double capacity : {1e6, least / 2, least - 1}) {
+    const double said = smallest_refused(base, capacity) * mib;
+    EXPECT_GE(said, 0.998 * capacity);  // three digits are printed
+    EXPECT_NEAR(said, least, 0.02 * least) << "with " << capacity;
+  }
+  EXPECT_FALSE(search(hybrid(), base, {}, 4, machine_of(least), 4, {}).best.empty());
+}
+
+/// In a program of few layers what is kept from step to step lies where activations were: the
+/// memory of many layers must not be read off its arena.
+TEST(QuickEstimateTest, CountsStatesThatGrowWithLayers) {
+  const simulate::Machine machine = machine_of(80e9);
+  Request base = base_of({{"batch", "16"}, {"vocabulary", "on"}}, 64);
+  base.model.hidden = 4096;
+  base.model.ffn = 14336;
+  base.model.head_size = 256;
+  base.model.sequence = 8192;
+  const SearchSpace space = search_space(hybrid(), base, {}, 8, 4, {});
+  QuickEstimate quick{hybrid(), machine, 4};
+  quick.learn(space.requests);
+  for (const Request& request : space.requests) {
+    const auto is = [&](const char* key, const char* value) {
+      return request.options.at(key) == value;
+    };
+    if (!is("zero", "3") || !is("recompute", "full") || !is("schedule", "1f1b") ||
+        !is("microbatch", "1") || request.mesh.dp != 4) {
+      continue;
+    }
+    EXPECT_NEAR(quick.bytes(request) / device_bytes(request), 1, 0.25) << text_of(request);
   }
 }
 
