@@ -32,8 +32,8 @@
 namespace isoscale {
 namespace {
 
-std::string render(const analysis::Report& report, config::ReportFormat format) {
-  switch (format) {
+std::string render(const analysis::Report& report, const config::ReportCommand& command) {
+  switch (command.format) {
     case config::ReportFormat::json:
       return analysis::render_json(report);
     case config::ReportFormat::csv:
@@ -45,7 +45,8 @@ std::string render(const analysis::Report& report, config::ReportFormat format) 
     case config::ReportFormat::text:
       break;
   }
-  return analysis::render_text(report);
+  if (!command.detail) return analysis::render_summary(report, output_columns());
+  return analysis::render_sections(report, analysis::Sections::parse(*command.detail));
 }
 
 /// "a.h5", "launch 1 (a.h5), launch 2 (b.h5)"; of very many only how many.
@@ -143,6 +144,7 @@ void check_index(const config::ReportCommand& command) {
     refuse_beside_index(command, "--format nccl-tests", "prints the rows of micro-benchmarks");
   }
   if (!command.trace.empty()) refuse_beside_index(command, "--trace", "writes traced steps");
+  if (command.detail) refuse_beside_index(command, "--detail", "prints parts of reports");
   if (command.whole_node) {
     refuse_beside_index(command, "--baseline node", "asks where each rank was");
   }
@@ -201,6 +203,8 @@ base::ExitCode report_index(const config::ReportCommand& command) {
 
 base::ExitCode report_command(const config::ReportCommand& command) {
   require_two_files(command);
+  // A wrong name is refused before anything is read or written.
+  if (command.detail) (void)analysis::Sections::parse(*command.detail);
   if (command.index_only || command.files.size() > most_joined) return report_index(command);
   if (!command.html.empty()) analysis::require_page();
   // 1. Read, each launch once.
@@ -229,7 +233,7 @@ base::ExitCode report_command(const config::ReportCommand& command) {
     analysis::write_page_file(report, command.html, command.if_exists);
     say_page(command);
   }
-  return print(render(report, command.format));
+  return print(render(report, command));
 }
 
 }  // namespace isoscale

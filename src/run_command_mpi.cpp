@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 #include <span>
 #include <string>
@@ -10,12 +12,16 @@
 
 #include "analysis/calibration/calibrate.hpp"
 #include "analysis/render/checks.hpp"
+#include "analysis/render/render.hpp"
+#include "analysis/report.hpp"
 #include "analysis/statistics/change_point.hpp"
 #include "analysis/statistics/looks.hpp"
 #include "analysis/statistics/statistics.hpp"
 #include "base/log.hpp"
 #include "comm/world.hpp"
 #include "config/arguments.hpp"
+#include "print.hpp"
+#include "results/reader.hpp"
 #include "run_command.hpp"
 #include "runner/preflight.hpp"
 #include "runner/problem.hpp"
@@ -38,6 +44,25 @@ bool print_or_warn(const std::string& text) {
   if (written && std::fflush(stdout) == 0) return true;
   base::warn("standard output cannot be written");
   return false;
+}
+
+/// The summary of a finished run. Nothing here may make a run fail that has all its data on disk.
+void show_file(const std::filesystem::path& file) {
+  // What is larger takes longer to read than a user of the machine should wait for.
+  constexpr std::uintmax_t largest = 64U << 20U;
+  const std::string name = file.string();
+  try {
+    if (std::filesystem::file_size(file) > largest) {
+      print_or_warn(
+          fmt::format("read it with: isoscale report {}\n", config::shell_quoted({&name, 1})));
+      return;
+    }
+    const results::RunData run = results::read_run(file);
+    const analysis::RunReport report = analysis::make_report(run, name, {});
+    print_or_warn("\n" + analysis::render_summary({{&report, 1}}, output_columns()));
+  } catch (const std::exception& error) {
+    base::warn(fmt::format("no summary: {} cannot be read back: {}", name, error.what()));
+  }
 }
 
 /// Throws base::UsageError on every rank where ranks were started with other arguments than rank 0:
@@ -111,6 +136,7 @@ base::ExitCode run_command(const config::RunConfig& config, int argc, char** arg
                                       .last_change = analysis::last_change,
                                       .calibrate = analysis::calibrate,
                                       .print = [](const std::string& text) { print_or_warn(text); },
+                                      .show_file = show_file,
                                       .supervisor = &supervisor});
                      return outcome.exit_code;
                    });

@@ -193,17 +193,20 @@ std::string of_launches(const Points& points) {
   return text;
 }
 
-std::vector<TitledTable> cause_tables(const Curve& curve) {
+std::vector<TitledTable> cause_tables(const Curve& curve, const Sections& sections) {
   std::vector<TitledTable> tables;
-  if (auto table = waterfall_table(curve)) tables.push_back(*std::move(table));
-  if (auto table = pop_table(curve)) tables.push_back(*std::move(table));
-  for (TitledTable& table : strategy_tables(curve)) tables.push_back(std::move(table));
+  const auto add = [&](Section section, std::optional<TitledTable> table) {
+    if (table && sections.has(section)) tables.push_back(*std::move(table));
+  };
+  add(Section::waterfall, waterfall_table(curve));
+  add(Section::pop, pop_table(curve));
+  for (TitledTable& table : strategy_tables(curve)) add(Section::strategies, std::move(table));
   const Points traced = traced_points(curve);
   if (traced.empty()) return tables;
   const PointReport& largest = *traced.back();
-  tables.push_back(phase_table(largest));
-  if (!largest.breakdown.by_axes.empty()) tables.push_back(axes_table(largest));
-  if (largest.breakdown.by_layer.size() > 1) tables.push_back(layer_table(largest));
+  add(Section::phases, phase_table(largest));
+  if (!largest.breakdown.by_axes.empty()) add(Section::phases, axes_table(largest));
+  if (largest.breakdown.by_layer.size() > 1) add(Section::layers, layer_table(largest));
   return tables;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/render/cells.hpp"
+#include "analysis/render/sections.hpp"
 #include "analysis/render/text_table.hpp"
 #include "analysis/report.hpp"
 
@@ -22,8 +23,9 @@ using Points = std::vector<const PointReport*>;
 [[nodiscard]] std::string of_launches(const Points& points);
 
 /// Of a curve: lost time by cause and the tree of efficiencies, one column per rank count; of its
-/// largest traced point: where the step went by phase, mesh axes and layer.
-[[nodiscard]] std::vector<TitledTable> cause_tables(const Curve& curve);
+/// largest traced point: where the step went by phase, mesh axes and layer. Those of the sections.
+[[nodiscard]] std::vector<TitledTable> cause_tables(const Curve& curve,
+                                                    const Sections& sections = {});
 
 /// Lines below them: named causes of its points, laws, what could not be separated.
 [[nodiscard]] Facts cause_remarks(const Curve& curve);

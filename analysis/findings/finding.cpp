@@ -4,47 +4,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-
-#include "units/text.hpp"
-
 namespace isoscale::analysis {
-namespace {
-
-std::string bytes_text(double bytes) {
-  if (!(bytes >= 0 && bytes < 0x1p63)) return "—";
-  return units::format(units::Bytes{static_cast<std::uint64_t>(std::llround(bytes))});
-}
-
-}  // namespace
-
-std::string_view name(Unit unit) {
-  switch (unit) {
-    case Unit::share:
-    case Unit::factor:
-    case Unit::count:
-      return "1";
-    case Unit::seconds:
-      return "s";
-    case Unit::bytes:
-      return "B";
-    case Unit::bandwidth:
-      return "B/s";
-    case Unit::flop:
-      return "FLOP";
-    case Unit::flop_rate:
-      return "FLOP/s";
-    case Unit::flop_per_byte:
-      return "FLOP/B";
-    case Unit::hertz:
-      return "Hz";
-    case Unit::text:
-      break;
-  }
-  return "text";
-}
 
 std::string_view name(Concern concern) {
   switch (concern) {
@@ -59,32 +19,7 @@ std::string_view name(Concern concern) {
 }
 
 std::string value_text(const Evidence& evidence) {
-  const double value = evidence.value;
-  switch (evidence.unit) {
-    case Unit::share:
-      return units::format_percent(value);
-    case Unit::factor:
-      return fmt::format("{:.2f} times", value);
-    case Unit::count:
-      return fmt::format("{:.6g}", value);
-    case Unit::seconds:
-      return units::format(units::Seconds{value});
-    case Unit::bytes:
-      return bytes_text(value);
-    case Unit::bandwidth:
-      return units::format(units::BytesPerSecond{value});
-    case Unit::flop:
-      return units::format(units::Flops{value});
-    case Unit::flop_rate:
-      return units::format(units::FlopsPerSecond{value});
-    case Unit::flop_per_byte:
-      return fmt::format("{:.3g} FLOP/B", value);
-    case Unit::hertz:
-      return units::format_prefixed(value, "Hz");
-    case Unit::text:
-      break;
-  }
-  return evidence.text;
+  return evidence.unit == Unit::text ? evidence.text : value_text(evidence.value, evidence.unit);
 }
 
 std::string to_text(const Evidence& evidence) {

@@ -8,24 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/unit.hpp"
+
 /// What a report says first: short ranked sentences, each with its evidence and what to do next.
 namespace isoscale::analysis {
-
-enum class Unit : std::uint8_t {
-  share,      ///< 1.0 = all; shown as percent
-  factor,     ///< "1.25 times"
-  count,      ///< a plain number
-  seconds,    ///< s
-  bytes,      ///< B
-  bandwidth,  ///< B/s
-  flop,       ///< FLOP
-  flop_rate,  ///< FLOP/s
-  flop_per_byte,
-  hertz,  ///< Hz
-  text,   ///< no number: words
-};
-/// As the JSON report names it: "1", "s", "B", ...; "text" of words.
-[[nodiscard]] std::string_view name(Unit unit);
 
 /// One number, or words, that a finding rests on. Texts may come from run files: not escaped.
 struct Evidence {

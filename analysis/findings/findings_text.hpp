@@ -15,6 +15,13 @@ namespace isoscale::analysis {
 
 inline constexpr std::size_t most_findings = 8;  ///< that a report for people shows
 
+/// "~22%", "<1%", "—": the share of a step that it may cost.
+[[nodiscard]] std::string share_text(const Finding& finding);
+/// Indices of `most` to show, ascending: the first, but of each rule about hardware the worst is
+/// never hidden.
+[[nodiscard]] std::vector<std::size_t> shown_findings(std::span<const Finding> findings,
+                                                      std::size_t most);
+
 /// All escaped.
 struct FindingCells {
   std::string share;     ///< "~22%", "—"
@@ -23,15 +30,17 @@ struct FindingCells {
   std::string next_step;
   std::string rule, source;
 };
-/// most_findings at most, in their order: the gravest, and of each fault of hardware the worst.
-[[nodiscard]] std::vector<FindingCells> finding_cells(std::span<const Finding> findings);
+/// `most` at most, in their order: the gravest, and of each fault of hardware the worst.
+[[nodiscard]] std::vector<FindingCells> finding_cells(std::span<const Finding> findings,
+                                                      std::size_t most = most_findings);
 
 /// What stands above and below them; the latter says how many are left out.
 inline constexpr std::string_view findings_heading =
     "findings, gravest first, with the share of a step that each may cost";
-[[nodiscard]] std::string findings_footer(std::size_t count);
+[[nodiscard]] std::string findings_footer(std::size_t count, std::size_t most = most_findings);
 
 /// The block of a text report, at most 118 columns wide; "" without findings.
-[[nodiscard]] std::string findings_text(std::span<const Finding> findings);
+[[nodiscard]] std::string findings_text(std::span<const Finding> findings,
+                                        std::size_t most = most_findings);
 
 }  // namespace isoscale::analysis

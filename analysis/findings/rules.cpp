@@ -42,7 +42,7 @@ constexpr std::string_view matmul_guide =
 constexpr std::string_view sc21 = "Megatron-LM, SC21 (arXiv 2104.04473)";
 constexpr std::string_view ddp = "PyTorch Distributed, VLDB 2020 (arXiv 2006.15704)";
 
-constexpr std::array table{
+constexpr std::array all_rules{
     Rule{.name = "communication-ratio",
          .looks_at = "communication, hidden or not, as a share of the step",
          .thresholds = of_communication,
@@ -163,7 +163,7 @@ constexpr std::array table{
 
 }  // namespace
 
-std::span<const Rule> rules() { return table; }
+std::span<const Rule> rules() { return all_rules; }
 
 double threshold_of(const Rule& rule, std::string_view what) {
   const auto found = std::ranges::find(rule.thresholds, what, &Threshold::what);

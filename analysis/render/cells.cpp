@@ -85,17 +85,38 @@ std::string step_time(const PointReport& point) {
 }
 
 std::string interval(const PointReport& point) {
-  const auto width = point.step_time ? relative_half_width(*point.step_time) : std::nullopt;
-  if (!width) return std::string{undefined};
+  if (!point.step_time) return std::string{undefined};
+  const Estimate& time = *point.step_time;
+  return interval_text({.value = time.median, .lower = time.lower, .upper = time.upper});
+}
+
+std::string interval_text(const Located& at) {
+  if (!at.lower || !at.upper || !(at.value > 0)) return std::string{undefined};
   constexpr double alike = 1.2;    // below and above within a fifth of each other
   constexpr double narrow = 0.01;  // half the width of what is narrower says as much
-  const Estimate& time = *point.step_time;
-  const double below = 1 - *time.lower / time.median, above = *time.upper / time.median - 1;
+  const double below = 1 - *at.lower / at.value, above = *at.upper / at.value - 1;
   const double wider = std::max(below, above);
   if (wider <= narrow || wider <= alike * std::min(below, above)) {
-    return "±" + units::format_percent(*width);
+    return "±" + units::format_percent((below + above) / 2);
   }
   return fmt::format("{:+.1f}% {:+.1f}%", -100 * below, 100 * above);
+}
+
+std::optional<Located> speedup_of(const PointReport& point) {
+  if (!point.speedup) return std::nullopt;
+  const auto& at = point.speedup_interval;
+  if (!at || !at->lower || !at->upper || *at->lower == *at->upper) return Located{*point.speedup};
+  return at;
+}
+
+std::optional<Located> efficiency_of(const PointReport& point) {
+  std::optional<Located> at = speedup_of(point);
+  if (!at || !point.efficiency) return std::nullopt;
+  const double scale = *point.efficiency / *point.speedup;
+  at->value = *point.efficiency;
+  if (at->lower) at->lower = *at->lower * scale;
+  if (at->upper) at->upper = *at->upper * scale;
+  return at;
 }
 
 std::string few_steps_text(const PointReport& point) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/render/sections.hpp"
 #include "analysis/report.hpp"
 
 /// What the reports for people say, piece by piece; all text is escaped. Text and markdown only
@@ -33,6 +34,11 @@ struct Category {
 [[nodiscard]] std::string step_time(const PointReport& point);
 /// "±0.4%"; "-31.0% +45.0%" where the wider side is above 1% and a fifth wider.
 [[nodiscard]] std::string interval(const PointReport& point);
+[[nodiscard]] std::string interval_text(const Located& at);  ///< likewise of any figure above 0
+/// With the 95% interval that both step times give; without one at the baseline itself. Absent
+/// without a baseline.
+[[nodiscard]] std::optional<Located> efficiency_of(const PointReport& point);
+[[nodiscard]] std::optional<Located> speedup_of(const PointReport& point);
 /// What the label few-steps means for a point; "" without it.
 [[nodiscard]] std::string few_steps_text(const PointReport& point);
 [[nodiscard]] std::string throughput(const PointReport& point);  ///< "83.2 k", without the unit
@@ -56,6 +62,8 @@ using Facts = std::vector<std::pair<std::string, std::string>>;
 [[nodiscard]] Facts all_skipped(const Curve& curve);
 /// What ran, where, and with what.
 [[nodiscard]] std::string headline(const RunReport& report);
-[[nodiscard]] Facts header(const RunReport& report);
+[[nodiscard]] Facts header(const RunReport& report, const Sections& sections = {});
+/// "8 ranks on 1 node (node17): AMD EPYC 7763, 64 cores, 256 GiB".
+[[nodiscard]] std::string machine_text(const results::RunData& run);
 
 }  // namespace isoscale::analysis

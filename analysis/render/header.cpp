@@ -20,7 +20,7 @@
 namespace isoscale::analysis {
 namespace {
 
-constexpr std::size_t most_warnings = 50;  // that people read
+constexpr std::size_t most_warnings = 1000;  // that people read
 
 std::string plural(int count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
@@ -58,7 +58,17 @@ std::string node_text(const results::RankFacts& facts) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-std::string machine(const results::RunData& run) {
+void add(Facts& facts, const std::string& key, const std::vector<std::string>& values) {
+  std::vector<std::string> known;
+  for (const std::string& value : values) {
+    if (!value.empty()) known.push_back(escape(value));
+  }
+  if (!known.empty()) facts.emplace_back(key, fmt::format("{}", fmt::join(known, ", ")));
+}
+
+}  // namespace
+
+std::string machine_text(const results::RunData& run) {
   std::set<std::string> hosts;
   std::set<std::string> kinds;
   for (const results::RankFacts& facts : run.rank_facts) {
@@ -73,29 +83,19 @@ std::string machine(const results::RunData& run) {
   return text;
 }
 
-void add(Facts& facts, const std::string& key, const std::vector<std::string>& values) {
-  std::vector<std::string> known;
-  for (const std::string& value : values) {
-    if (!value.empty()) known.push_back(escape(value));
-  }
-  if (!known.empty()) facts.emplace_back(key, fmt::format("{}", fmt::join(known, ", ")));
-}
-
-}  // namespace
-
 std::string headline(const RunReport& report) {
   const results::RunData& run = *report.data;
   return fmt::format("Isoscale {}, run {} of {}", escape(run.isoscale_version), escape(run.id),
                      escape(run.created));
 }
 
-Facts header(const RunReport& report) {
+Facts header(const RunReport& report, const Sections& sections) {
   const results::RunData& run = *report.data;
   Facts facts;
   if (!run.complete) {
     facts.emplace_back("PARTIAL", "the run did not come to its end; what follows was finished");
   }
-  facts.emplace_back("machine", machine(run));
+  facts.emplace_back("machine", machine_text(run));
   add(facts, "device", {run.device, run.device_detail});
   // The rest of what the library says of itself is for the file.
   add(facts, "MPI", {run.mpi_library.substr(0, run.mpi_library.find(','))});
@@ -103,14 +103,16 @@ Facts header(const RunReport& report) {
       {run.compiler, run.build_type, run.git_hash.empty() ? "" : "git " + run.git_hash});
   add(facts, "command", {run.command_line});
   add(facts, "file", {report.file});
-  for (std::size_t i = 0; i < std::min(run.warnings.size(), most_warnings); ++i) {
-    add(facts, "WARNING", {run.warnings[i]});
+  if (sections.has(Section::warnings)) {
+    for (std::size_t i = 0; i < std::min(run.warnings.size(), most_warnings); ++i) {
+      add(facts, "WARNING", {run.warnings[i]});
+    }
+    if (run.warnings.size() > most_warnings) {
+      facts.emplace_back("WARNING", fmt::format("and {} more: --format json",
+                                                run.warnings.size() - most_warnings));
+    }
   }
-  if (run.warnings.size() > most_warnings) {
-    facts.emplace_back(
-        "WARNING", fmt::format("and {} more: --format json", run.warnings.size() - most_warnings));
-  }
-  if (run.preflight) {
+  if (run.preflight && sections.has(Section::preflight)) {
     for (auto& fact : check_facts(*run.preflight)) facts.push_back(std::move(fact));
   }
   return facts;

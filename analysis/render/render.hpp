@@ -2,17 +2,24 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "analysis/index/index.hpp"
 #include "analysis/launches/join.hpp"
+#include "analysis/render/sections.hpp"
 
 /// Reports as text; no renderer computes anything that another could disagree with. Of several
 /// launches those for people show the joined curves, and of each launch only what it is; those for
 /// programs have all of both.
 namespace isoscale::analysis {
 
+/// The answer on one screen of at most `columns` columns.
+[[nodiscard]] std::string render_summary(const Report& report, std::size_t columns);
+/// All that there is to say for people in those parts of a report.
+[[nodiscard]] std::string render_sections(const Report& report, const Sections& sections);
+/// Likewise in all parts.
 [[nodiscard]] std::string render_text(const Report& report);
 [[nodiscard]] std::string render_json(const Report& report);
 [[nodiscard]] std::string render_csv(const Report& report);

@@ -4,6 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <span>
+
 #include "analysis/causes/cause_tables.hpp"
 #include "analysis/devices/device_tables.hpp"
 #include "analysis/findings/findings.hpp"
@@ -11,7 +15,9 @@
 #include "analysis/index/index_tables.hpp"
 #include "analysis/launches/joined_tables.hpp"
 #include "analysis/render/cells.hpp"
+#include "analysis/render/metrics.hpp"
 #include "analysis/render/node_cells.hpp"
+#include "analysis/render/summary.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "analysis/render/text_parts.hpp"
 #include "analysis/render/text_table.hpp"
@@ -21,6 +27,8 @@
 
 namespace isoscale::analysis {
 namespace {
+
+constexpr std::size_t widest = 120;  ///< columns of a detailed report
 
 std::string scaling_table(const Curve& curve) {
   std::vector<Column> columns{
@@ -68,18 +76,6 @@ std::string breakdown_table(const Curve& curve) {
   return table(columns, rows);
 }
 
-std::string curve_text(const Curve& curve) {
-  if (const Facts why = all_skipped(curve); !why.empty()) {
-    return heading(escape(curve.title)) + lines(why);
-  }
-  std::string text = heading(escape(curve.title)) + scaling_table(curve);
-  if (!traced_points(curve).empty()) text += "\n" + breakdown_table(curve);
-  for (const TitledTable& part : cause_tables(curve)) text += "\n" + titled(part);
-  const Facts facts = remarks(curve);
-  if (!facts.empty()) text += "\n" + lines(facts);
-  return text;
-}
-
 std::string tables_text(const std::vector<TitledTable>& tables) {
   std::string text;
   for (const TitledTable& part : tables) {
@@ -93,9 +89,72 @@ std::string tables_text(const std::vector<TitledTable>& tables) {
 std::string devices_text(const Curve& curve) {
   const std::vector<TitledTable> tables = device_tables(curve);
   const Facts facts = device_remarks(curve);
-  std::string text = tables.empty() ? "" : "\n" + tables_text(tables);
-  if (!facts.empty()) text += "\n" + lines(facts);
+  std::string text = tables_text(tables);
+  if (!facts.empty()) text += (text.empty() ? "" : "\n") + lines(facts);
   return text;
+}
+
+/// Speed-up and efficiency with their intervals; "" where these say no more than the other tables.
+std::string efficiency_table(const Curve& curve, const Sections& sections) {
+  static constexpr std::array<Metric<PointReport>, 4> efficiency_metrics{{
+      {"ranks", "ranks", Unit::count, "ranks of the point",
+       [](const PointReport& at) -> Value { return Located{static_cast<double>(at.data->ranks)}; }},
+      {"speedup", "speed-up", Unit::factor, "throughput relative to the baseline's",
+       [](const PointReport& at) { return number(speedup_of(at)); }},
+      {"efficiency", "efficiency", Unit::share, "throughput per rank relative to the baseline's",
+       [](const PointReport& at) { return number(efficiency_of(at)); }},
+      {"serial_fraction", "Karp-Flatt serial fraction", Unit::share,
+       "serial share that explains the speed-up",
+       [](const PointReport& at) { return number(at.causes.serial_fraction); }},
+  }};
+  const bool has_intervals = std::ranges::any_of(curve.points, [](const PointReport& at) {
+    const std::optional<Located> speedup = speedup_of(at);
+    return speedup && speedup->lower;
+  });
+  if (!curve.baseline || (!has_intervals && sections.are_all())) return "";
+  const DocumentTable table =
+      table_of(std::span<const Metric<PointReport>>{efficiency_metrics}, std::span{curve.points});
+  return "  speed-up and efficiency with 95% intervals\n" + to_text({table}, widest);
+}
+
+std::string remarks_text(const Facts& facts, const Sections& sections) {
+  Facts wanted;
+  for (const auto& fact : facts) {
+    if (sections.has(section_of_remark(fact.first))) wanted.push_back(fact);
+  }
+  return lines(wanted);
+}
+
+/// The parts of a curve, an empty line between them.
+class Parts {
+ public:
+  void add(const std::string& part) {
+    if (!part.empty()) text_ += (text_.empty() ? "" : "\n") + part;
+  }
+  /// With a heading; "" without parts.
+  [[nodiscard]] std::string under(const std::string& title) const {
+    return text_.empty() ? "" : heading(title) + text_;
+  }
+
+ private:
+  std::string text_;
+};
+
+std::string curve_text(const Curve& curve, const Sections& sections) {
+  Parts parts;
+  if (const Facts why = all_skipped(curve); !why.empty()) {
+    if (sections.has(Section::curves)) parts.add(lines(why));
+    return parts.under(escape(curve.title));
+  }
+  if (sections.has(Section::curves)) parts.add(scaling_table(curve));
+  if (sections.has(Section::efficiency)) parts.add(efficiency_table(curve, sections));
+  if (sections.has(Section::breakdown) && !traced_points(curve).empty()) {
+    parts.add(breakdown_table(curve));
+  }
+  for (const TitledTable& part : cause_tables(curve, sections)) parts.add(titled(part));
+  parts.add(remarks_text(remarks(curve), sections));
+  if (sections.has(Section::devices)) parts.add(devices_text(curve));
+  return parts.under(escape(curve.title));
 }
 
 std::string bench_text(const PointReport& point) {
@@ -147,15 +206,26 @@ std::string key() {
   return text;
 }
 
-std::string joined_curve_text(const JoinedCurve& joined, const Report& report) {
-  std::string text = heading(escape(joined.curve.title));
-  for (const TitledTable& part : joined_tables(joined, report.runs)) text += titled(part) + "\n";
-  if (const Points traced = traced_points(joined.curve); !traced.empty()) {
-    text += fmt::format("  where a step went{}\n", of_launches(traced)) +
-            breakdown_table(joined.curve) + "\n";
+std::string joined_curve_text(const JoinedCurve& joined, const Report& report,
+                              const Sections& sections) {
+  Parts parts;
+  const bool with_curves = sections.has(Section::curves);
+  if (with_curves) {
+    for (const TitledTable& part : joined_tables(joined, report.runs)) parts.add(titled(part));
   }
-  for (const TitledTable& part : cause_tables(joined.curve)) text += titled(part) + "\n";
-  return text + lines(joined_remarks(joined, report.runs));
+  if (joined.curve.points.empty()) {
+    parts.add(remarks_text(joined_remarks(joined, report.runs), sections));
+    return parts.under(escape(joined.curve.title));
+  }
+  if (sections.has(Section::efficiency)) parts.add(efficiency_table(joined.curve, sections));
+  if (const Points traced = traced_points(joined.curve);
+      sections.has(Section::breakdown) && !traced.empty()) {
+    parts.add(fmt::format("  where a step went{}\n", of_launches(traced)) +
+              breakdown_table(joined.curve));
+  }
+  for (const TitledTable& part : cause_tables(joined.curve, sections)) parts.add(titled(part));
+  parts.add(remarks_text(joined_remarks(joined, report.runs), sections));
+  return parts.under(escape(joined.curve.title));
 }
 
 /// The headline and the tables.
@@ -176,21 +246,66 @@ std::string index_key_text() {
   return text;
 }
 
+std::string warnings_text(const Report& report) {
+  Facts facts;
+  for (const std::string& warning : report.warnings) facts.emplace_back("WARNING", escape(warning));
+  return lines(facts);
+}
+
+std::string all_findings_text(const std::vector<Finding>& findings) {
+  return findings_text(findings, findings.size());
+}
+
 /// Of several launches: what each is, then the curves that they make together.
-std::string joined_text(const Report& report) {
+std::string joined_text(const Report& report, const Sections& sections) {
   std::string text = index_text(report.index, Numbered::as_launches);
-  for (const std::string& warning : report.warnings) text += lines({{"WARNING", escape(warning)}});
-  text += findings_text(findings_of(report));
-  for (const JoinedCurve& joined : report.joined.curves) text += joined_curve_text(joined, report);
+  if (sections.has(Section::warnings)) text += warnings_text(report);
+  if (sections.has(Section::findings)) text += all_findings_text(findings_of(report));
+  for (const JoinedCurve& joined : report.joined.curves) {
+    text += joined_curve_text(joined, report, sections);
+  }
   if (report.joined.curves.empty()) text += "\nNo curve was measured.\n";
   for (const RunReport& run : report.runs) {
     text += fmt::format("\nlaunch {}: {}\n", &run - report.runs.data() + 1, headline(run)) +
-            lines(header(run));
+            lines(header(run, sections));
   }
   text +=
-      "\nA launch's own curves, micro-benchmarks and calibration: isoscale report FILE, of one "
-      "file.\n";
+      "\nA launch's own curves, micro-benchmarks and calibration: isoscale report FILE --detail, "
+      "of "
+      "one file.\n";
+  if (!sections.has(Section::legend)) return text;
   for (const std::string& sentence : joined_key()) text += sentence + "\n";
+  text += index_key_text();
+  return report.joined.curves.empty() ? text : text + key();
+}
+
+std::string run_text(const RunReport& run, const Report& whole, const Sections& sections) {
+  std::string text = headline(run) + "\n" + lines(header(run, sections));
+  if (sections.has(Section::warnings)) {
+    text += warnings_text(whole) + lines(index_warnings(whole.index));
+  }
+  if (sections.has(Section::findings)) text += all_findings_text(findings_of(run));
+  if (run.curves.empty() && run.benches.empty()) text += "\nNo point was measured.\n";
+  for (const Curve& curve : run.curves) text += curve_text(curve, sections);
+  if (sections.has(Section::rows)) {
+    for (const PointReport& point : run.benches) text += bench_text(point);
+    if (const auto tables = inference_tables(run); !tables.empty()) {
+      text += heading("inference") + tables_text(tables);
+    }
+  }
+  if (sections.has(Section::calibration)) {
+    if (const auto tables = calibration_tables(run); !tables.empty()) {
+      text += heading("calibration") + tables_text(tables);
+    }
+  }
+  return text;
+}
+
+std::string legend_text(const RunReport& run) {
+  std::string text = run.curves.empty() ? "" : key();
+  text += serve_key(run);
+  if (!inference_tables(run).empty()) text += inference_key();
+  if (!run.benches.empty() || !calibration_tables(run).empty()) text += bench_key();
   return text;
 }
 
@@ -203,34 +318,20 @@ std::string render_index_text(const IndexReport& report) {
   return report.why.empty() ? text : text + report.why + "\n";
 }
 
-std::string render_text(const Report& whole) {
+std::string render_sections(const Report& report, const Sections& sections) {
+  if (report.runs.size() > 1) return joined_text(report, sections);
   std::string text;
-  if (whole.runs.size() > 1) {
-    text = joined_text(whole) + index_key_text();
-    return whole.joined.curves.empty() ? text : text + key();
+  for (const RunReport& run : report.runs) {
+    text += run_text(run, report, sections);
+    if (sections.has(Section::legend)) text += legend_text(run);
   }
-  bool explained = false, explained_bench = false;
-  for (const RunReport& report : whole.runs) {
-    text += headline(report) + "\n" + lines(header(report));
-    for (const std::string& warning : whole.warnings) text += lines({{"WARNING", escape(warning)}});
-    text += lines(index_warnings(whole.index));
-    text += findings_text(findings_of(report));
-    if (report.curves.empty() && report.benches.empty()) text += "\nNo point was measured.\n";
-    for (const Curve& curve : report.curves) text += curve_text(curve) + devices_text(curve);
-    for (const PointReport& point : report.benches) text += bench_text(point);
-    text += serve_key(report);
-    const std::vector<TitledTable> inference = inference_tables(report);
-    if (!inference.empty()) {
-      text += heading("inference") + tables_text(inference) + inference_key();
-    }
-    const std::vector<TitledTable> calibration = calibration_tables(report);
-    if (!calibration.empty()) text += heading("calibration") + tables_text(calibration);
-    explained = explained || !report.curves.empty();
-    explained_bench = explained_bench || !report.benches.empty() || !calibration.empty();
-  }
-  if (explained) text += key();
-  if (explained_bench) text += bench_key();
   return text;
+}
+
+std::string render_text(const Report& report) { return render_sections(report, {}); }
+
+std::string render_summary(const Report& report, std::size_t columns) {
+  return to_text(summary(report), columns);
 }
 
 }  // namespace isoscale::analysis

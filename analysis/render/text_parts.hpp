@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "analysis/render/cells.hpp"
@@ -14,6 +15,13 @@ namespace isoscale::analysis {
 [[nodiscard]] std::string titled(const TitledTable& part);
 /// A title of a part of a report, underlined; an empty line before it.
 [[nodiscard]] std::string heading(const std::string& title);
+
+/// Escaped text in lines of at most `columns`, each after the indent; a word that is longer has a
+/// line of its own. No line for no text.
+[[nodiscard]] std::string in_lines(const std::string& text, std::size_t indent,
+                                   std::size_t columns);
+/// Escaped text of at most `columns` columns, with "…" at its end where it was longer.
+[[nodiscard]] std::string shortened(const std::string& text, std::size_t columns);
 
 /// The parts of a step as one bar; cells go to the largest remainders, so that they sum to it.
 [[nodiscard]] std::string breakdown_bar(const Breakdown& parts);

@@ -79,6 +79,8 @@ void add_report(CLI::App& app) {
   add(report, "--format", "text|json|csv|nccl-tests|markdown", "how to print", "text");
   add(report, "--baseline", "N|node", "rank count, or a whole node, that efficiency refers to",
       "first point that is ok");
+  add(report, "--detail", "SECTION[,SECTION...]",
+      "print all numbers, or those sections; a wrong name lists them", "a summary");
   add(report, "--index", "", "only list what the files hold; of very many files always", "");
   add(report, "--html", "FILE.html", "also write a page with charts, for a browser", "");
   add(report, "--trace", "FILE.json", "also write the traces, for ui.perfetto.dev", "");

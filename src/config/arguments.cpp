@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <memory>
@@ -181,7 +182,8 @@ Command parse_arguments(std::span<const std::string> arguments, Known known) {
     return commands.empty() ? *app : *commands.front();
   };
   try {
-    std::vector<std::string> reversed(given.rbegin(), given.rend());  // as CLI11 wants them
+    std::vector<std::string> reversed = with_all_detail(given);
+    std::ranges::reverse(reversed);  // as CLI11 wants them
     app->parse(reversed);
   } catch (const CLI::CallForHelp&) {
     return help_text(*app);

@@ -41,7 +41,30 @@ std::filesystem::path path_of(const CLI::App& command, const std::string& option
   return text == nullptr ? std::filesystem::path{} : with_place(option, *text, parse_path);
 }
 
+void read_detail(const CLI::App& command, ReportCommand& report) {
+  const std::string* const sections = value_of(command, "--detail");
+  if (sections == nullptr) return;
+  if (report.format != ReportFormat::text) {
+    refuse("--detail chooses parts of the text; --format " + std::string{name(report.format)} +
+               " has all of them",
+           command);
+  }
+  if (report.index_only) refuse("--index has no parts for --detail to choose", command);
+  report.detail = *sections;
+}
+
 }  // namespace
+
+std::vector<std::string> with_all_detail(std::span<const std::string> arguments) {
+  std::vector<std::string> result{arguments.begin(), arguments.end()};
+  for (std::size_t i = 0; i < result.size() && result[i] != "--"; ++i) {
+    if (result[i] != "--detail") continue;
+    const bool is_named = i + 1 < result.size() && !result[i + 1].starts_with('-') &&
+                          result[i + 1].find_first_of("./") == std::string::npos;
+    if (!is_named) result[i] = "--detail=all";
+  }
+  return result;
+}
 
 ReportCommand interpret_report(const CLI::App& command) {
   ReportCommand report;
@@ -57,6 +80,7 @@ ReportCommand interpret_report(const CLI::App& command) {
   }
   read_baseline(command, report);
   report.index_only = command.count("--index") > 0;
+  read_detail(command, report);
   report.trace = path_of(command, "--trace");
   report.html = path_of(command, "--html");
   if (command.count("--force") > 0) {

@@ -304,9 +304,8 @@ void Launch::finish() {
   header_.complete = true;
   file_->finish(header_);
   if (setting_.config.verbosity != config::Verbosity::normal) return;
-  const std::string file = file_->path().string();
-  setting_.services.print(fmt::format("wrote {}\nread it with: isoscale report {}\n", file,
-                                      config::shell_quoted({&file, 1})));
+  setting_.services.print(fmt::format("wrote {}\n", file_->path().string()));
+  if (setting_.services.show_file) setting_.services.show_file(file_->path());
 }
 
 void Launch::warn_of_time_limit() const {

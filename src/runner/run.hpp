@@ -26,6 +26,8 @@ struct Services {
   std::function<results::CalibrationData(const results::RunData&)> calibrate;
   /// Shows text to the user; called on world rank 0 only.
   std::function<void(const std::string&)> print;
+  /// Says what the finished file holds; called on world rank 0 only, and not where the run is quiet.
+  std::function<void(const std::filesystem::path&)> show_file{};
   Supervisor* supervisor = nullptr;  ///< of the launch; without one nothing is watched
 };
 

@@ -17,7 +17,8 @@ class Formats(harness.Case):
         subprocess.run([os.environ["ISOSCALE_SAMPLE"], self.path("run.h5")], check=True)
 
     def report(self, form):
-        return self.run_ok("report", "run.h5", "--format", form).stdout
+        how = ["--detail"] if form == "text" else ["--format", form]
+        return self.run_ok("report", "run.h5", *how).stdout
 
     def points(self):
         return {p["workload"]: p for p in json.loads(self.report("json"))["runs"][0]["points"]}

@@ -63,7 +63,7 @@ class Preflight(harness.Case):
         done = self.run_ok(*run, ranks=2, OMP_NUM_THREADS="7")
         warned = [line for line in done.stderr.splitlines() if line.startswith("preflight:")]
         self.assertTrue(any("OMP_NUM_THREADS=7" in line for line in warned), done.stderr)
-        header = self.run_ok("report", path).stdout
+        header = self.run_ok("report", path, "--detail").stdout
         self.assertIn("OMP_NUM_THREADS=7", header)
         stored = json.loads(self.run_ok("report", path, "--format", "json").stdout)["runs"][0]
         results = stored["preflight"]["results"]

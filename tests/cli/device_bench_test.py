@@ -212,7 +212,7 @@ class Parts(device_test.Case):
         rows = rows_of(self.path("run.h5"))
         self.assertEqual([row["part"] for row in rows[:5]],
                          ["gemm", "gemm traced", "collective", "collective traced", "together"])
-        self.assertIn("hidden", self.run_ok("report", "run.h5").stdout)
+        self.assertIn("hidden", self.run_ok("report", "run.h5", "--detail").stdout)
 
     def test_a_calibrated_run_has_its_ceiling(self):
         self.run_ok("run", "--device", "host", "--workload", "calibrate,dp", "--model", "tiny",
@@ -222,7 +222,7 @@ class Parts(device_test.Case):
         ceiling = run["calibration"]["ceilings"][0]["flops"]
         dp = next(point for point in run["points"] if point["workload"] == "dp")
         self.assertAlmostEqual(dp["mfu"], dp["flops_per_rank"] / ceiling, delta=1e-6)
-        self.assertIn("of what the link gives alone", self.run_ok("report", "run.h5").stdout)
+        self.assertIn("of what the link gives alone", self.run_ok("report", "run.h5", "--detail").stdout)
 
 
 @unittest.skipIf(h5py is None, "h5py is not installed")

@@ -202,7 +202,7 @@ class Played(Case):
         for point in run["points"]:
             self.assertEqual((point["status"], point["verified"]), ("ok", True), point)
             self.assertGreater(point["op_time"]["cast"], 0)
-        self.assertIn("casts and transposes", self.run_ok("report", "run.h5").stdout)
+        self.assertIn("casts and transposes", self.run_ok("report", "run.h5", "--detail").stdout)
 
     def test_graphs(self):
         _, run = self.play("--workload", "hybrid", "--ranks", "2", "--graph")

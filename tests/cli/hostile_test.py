@@ -58,7 +58,8 @@ class Formats(harness.Case):
         """The name of each hostile run, and its report in this format."""
         for file in self.hostile:
             name = os.path.basename(file)
-            done = subprocess.run([self.program, "report", name, "--format", form],
+            how = ["--detail"] if form == "detail" else ["--format", form]
+            done = subprocess.run([self.program, "report", name, *how],
                                   cwd=os.path.dirname(file), capture_output=True,
                                   timeout=120 * harness.PATIENCE, check=False)
             self.assertEqual(done.returncode, 0, (name, done.stderr[-2000:]))
@@ -76,10 +77,10 @@ class Formats(harness.Case):
         self.assertGreater(len(fields), 60)
 
     def test_for_terminals_only_newlines_are_left(self):
-        for form in ("text", "markdown", "nccl-tests"):
+        for form in ("text", "detail", "markdown", "nccl-tests"):
             for name, said in self.reports(form):
                 self.assertIsNone(unsafe(said), (form, name))
-                if form == "text":
+                if form == "detail":
                     self.assertGreater(len(said.splitlines()), 40, name)
 
     def test_no_cell_of_csv_is_a_formula(self):

@@ -50,7 +50,7 @@ class Infer(harness.Case):
             # keys and values, 8 layers, 8 of 16 heads of 8, 16 + 6 positions, f32
             self.assertEqual(row["cache_bytes"], 2 * 8 * row["batch"] * 8 * 8 * (16 + 6) * 4)
         self.check_frontier(point["rows"])
-        text = self.run_ok("report", "run.h5").stdout
+        text = self.run_ok("report", "run.h5", "--detail").stdout
         for word in ("TTFT", "TPOT", "tokens/s/rank", "cache", "frontier", "tp=2"):
             self.assertIn(word, text)
         self.assertIn("| TPOT", self.run_ok("report", "run.h5", "--format", "markdown").stdout)

@@ -56,7 +56,7 @@ class Joined(harness.Case):
             self.assertIsNone(two["spread"])
 
     def test_text_markdown_and_csv_have_it(self):
-        text = self.run_ok("report", *self.launches).stdout
+        text = self.run_ok("report", *self.launches, "--detail").stdout
         for words in ("3 launches", "spread", "step time of each launch", "t-interval"):
             self.assertIn(words, text)
         self.assertIn("over launches",
@@ -76,8 +76,8 @@ class Joined(harness.Case):
 
     def test_a_launch_given_twice_counts_once(self):
         self.write("copy.h5", self.measured["one_a.h5"])
-        once = self.run_ok("report", "one_a.h5")
-        twice = self.run_ok("report", "one_a.h5", "copy.h5", "one_a.h5")
+        once = self.run_ok("report", "one_a.h5", "--detail")
+        twice = self.run_ok("report", "one_a.h5", "copy.h5", "one_a.h5", "--detail")
         self.assertIn("copy.h5 holds run", twice.stderr)
         self.assertIn("one_a.h5 was given more than once", twice.stderr)
         self.assertIn("WARNING", twice.stdout)

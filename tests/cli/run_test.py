@@ -67,7 +67,7 @@ class Measured(harness.Case):
 
     def test_text_csv_and_markdown(self):
         self.run_ok("run", "--workload", "dp", "--max-time", "0.3s", "--output", "run.h5")
-        text = self.run_ok("report", "run.h5").stdout
+        text = self.run_ok("report", "run.h5", "--detail").stdout
         for word in ("dp, tiny, f32, strong scaling", "efficiency", "compute", "verified"):
             self.assertIn(word, text)
         rows = list(csv.DictReader(io.StringIO(

@@ -60,7 +60,7 @@ class Serve(harness.Case):
         self.assertIsNotNone(rate["latency"]["p90"])
         self.assertEqual([row["replica"] for row in asked], [i % 2 for i in range(50)])
         self.assertTrue(all(row["tokens"] == 4 for row in asked))
-        text = self.run_ok("report", "run.h5").stdout
+        text = self.run_ok("report", "run.h5", "--detail").stdout
         for word in ("offered/s", "utilisation", "imbalance", "saturated", "replicas at 100"):
             self.assertIn(word, text)
         self.assertIn("| achieved/s", self.run_ok("report", "run.h5", "--format",

@@ -24,7 +24,7 @@ class Soaked(harness.Case):
         self.assertGreater(soak["replays"], 0)
         self.assertGreaterEqual(soak["seconds"], 1)
         self.assertEqual(soak["differing"], [])
-        self.assertRegex(self.run_ok("report", "run.h5").stdout,
+        self.assertRegex(self.run_ok("report", "run.h5", "--detail").stdout,
                          r"soak +3 ranks: \d+ replays of one step in .*: all left the same bits")
 
     def test_flipped_bits_fail_the_point_and_name_the_rank(self):

@@ -32,7 +32,7 @@ class Measured(harness.Case):
             self.assertAlmostEqual(point["throughput"]["value"] * point["step_time"]["median"],
                                    32 * 32 * 2)
             self.assertIsNotNone(point["efficiency"])  # one curve
-        text = self.run_ok("report", "run.h5").stdout
+        text = self.run_ok("report", "run.h5", "--detail").stdout
         for word in ("tiles", "pixels/s", "verified"):
             self.assertIn(word, text)
 

@@ -122,7 +122,7 @@ class ShapedLink(unittest.TestCase):
         self.assertEqual(slow, {(0, 1), (1, 0)})
         self.assertLess(max(links[ends] for ends in slow),
                         0.2 * min(links[ends] for ends in set(links) - slow))
-        report = subprocess.run([PROGRAM, "report", made.path("run.h5")], capture_output=True,
+        report = subprocess.run([PROGRAM, "report", made.path("run.h5"), "--detail"], capture_output=True,
                                 text=True, check=True).stdout
         named = [line for line in report.splitlines() if line.split()[:1] == ["SLOW"]]
         # By bandwidth in each direction; by latency as well where the queue of the rate shows.

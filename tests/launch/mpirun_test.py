@@ -263,7 +263,7 @@ class Runs(scripts.Case):
         done = self.script("mpirun.sh", "-n", "2", "--program", harness.PROGRAM, "--", "run",
                            "--workload", "dp", "--max-time", "0.2s", "--output", "run.h5")
         self.assertEqual(done.returncode, 0, done.stderr)
-        report = self.run_ok("report", "run.h5").stdout
+        report = self.run_ok("report", "run.h5", "--detail").stdout
         self.assertIn("verified 1, 2 ranks", report)
 
     def test_what_is_shown_works_where_it_is_pasted(self):
@@ -284,7 +284,7 @@ class Runs(scripts.Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         for rank in range(4):
             self.assertIn(f"rank {rank} (local {rank} of 4)", done.stderr)
-        self.assertIn("verified 4 ranks", self.run_ok("report", "run.h5").stdout)
+        self.assertIn("verified 4 ranks", self.run_ok("report", "run.h5", "--detail").stdout)
 
     def test_the_exit_code_is_that_of_isoscale(self):
         done = self.script("mpirun.sh", "-n", "2", "--program", harness.PROGRAM, "run",

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <sstream>
@@ -12,6 +11,7 @@
 
 #include "analysis/render/render.hpp"
 #include "analysis/render/text_escape.hpp"
+#include "golden.hpp"
 #include "launch_samples.hpp"
 
 namespace isoscale::analysis {
@@ -24,17 +24,6 @@ using samples::launch;
 using samples::launch_of;
 using testing::HasSubstr;
 using testing::Not;
-
-void expect_golden(const std::string& actual, const std::string& name) {
-  std::ostringstream golden;
-  golden << std::ifstream{std::string{ISOSCALE_GOLDEN} + "/" + name}.rdbuf();
-  if (actual == golden.str()) return;
-  const std::string copy = testing::TempDir() + name;
-  std::ofstream{copy} << actual;
-  ADD_FAILURE() << "differs from tests/golden/" << name << "; what was rendered is in " << copy
-                << ":\n"
-                << actual;
-}
 
 /// Three launches on one node, of which one has an oversubscribed point too; two on two nodes; one
 /// on another machine.
@@ -53,12 +42,12 @@ std::vector<results::RunData> launches() {
   return runs;
 }
 
-TEST(RenderLaunches, TextIsTheGoldenOne) {
-  expect_golden(render_text(JoinedLaunches{launches()}.report()), "launches.txt");
+TEST(RenderLaunches, TextClaimsWhatTheGoldenOneDoes) {
+  golden::expect_claims(render_text(JoinedLaunches{launches()}.report()), "launches.txt");
 }
 
-TEST(RenderLaunches, MarkdownIsTheGoldenOne) {
-  expect_golden(render_markdown(JoinedLaunches{launches()}.report()), "launches.md");
+TEST(RenderLaunches, MarkdownClaimsWhatTheGoldenOneDoes) {
+  golden::expect_claims(render_markdown(JoinedLaunches{launches()}.report()), "launches.md");
 }
 
 TEST(RenderLaunches, TextFitsOn120Columns) {

@@ -5,12 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <sstream>
 #include <string>
 #include <string_view>
 
 #include "analysis/render/text_escape.hpp"
+#include "golden.hpp"
 #include "report_samples.hpp"
 
 namespace isoscale::analysis {
@@ -19,34 +19,16 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-/// The golden file `name`, which tests/golden/README.md says how to renew.
-std::string golden(const std::string& name) {
-  std::ifstream file{std::string{ISOSCALE_GOLDEN} + "/" + name};
-  EXPECT_TRUE(file) << "cannot read the golden file " << name;
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-void expect_golden(const std::string& actual, const std::string& name) {
-  if (actual == golden(name)) return;
-  const std::string copy = testing::TempDir() + name;
-  std::ofstream{copy} << actual;
-  ADD_FAILURE() << "differs from tests/golden/" << name << "; what was rendered is in " << copy
-                << ":\n"
-                << actual;
-}
-
-TEST(RenderText, IsTheGoldenOne) {
+TEST(RenderText, ClaimsWhatTheGoldenOneDoes) {
   const results::RunData run = samples::two_curves();
   const RunReport report = make_report(run, "isoscale-dp-pp-node17-20250301T120007Z.h5", {});
-  expect_golden(render_text({{&report, 1}}), "report.txt");
+  golden::expect_claims(render_text({{&report, 1}}), "report.txt");
 }
 
-TEST(RenderMarkdown, IsTheGoldenOne) {
+TEST(RenderMarkdown, ClaimsWhatTheGoldenOneDoes) {
   const results::RunData run = samples::two_curves();
   const RunReport report = make_report(run, "isoscale-dp-pp-node17-20250301T120007Z.h5", {});
-  expect_golden(render_markdown({{&report, 1}}), "report.md");
+  golden::expect_claims(render_markdown({{&report, 1}}), "report.md");
 }
 
 TEST(RenderText, FitsOn120Columns) {

@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/render/document.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "analysis/render/cells.hpp"
+#include "analysis/render/text_escape.hpp"
+#include "analysis/render/text_parts.hpp"
+#include "analysis/render/text_table.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+constexpr std::size_t gutter = 2;
+constexpr std::size_t narrowest = 5;  ///< columns that a shortened cell keeps
+
+enum class Intervals : std::uint8_t { shown, left_out };
+
+/// "92.5% (91.8% to 93.2%)", "6.703 ms ±0.5%".
+std::string number_text(const Located& at, Unit unit, Intervals intervals) {
+  std::string text = value_text(at.value, unit);
+  if (intervals == Intervals::left_out || !at.lower || !at.upper) return text;
+  if (unit != Unit::share) return text + " " + interval_text(at);
+  return text +
+         fmt::format(" ({} to {})", value_text(*at.lower, unit), value_text(*at.upper, unit));
+}
+
+std::string cell_text(const Value& value, Unit unit, Intervals intervals) {
+  if (const auto* const words = std::get_if<std::string>(&value)) return escape(*words);
+  if (const auto* const number = std::get_if<Located>(&value)) {
+    return number_text(*number, unit, intervals);
+  }
+  return unit == Unit::text ? "" : std::string{undefined};
+}
+
+/// A table as text cells, while it is made to fit.
+struct TextTable {
+  std::vector<Column> columns;
+  std::vector<Row> rows;
+
+  [[nodiscard]] std::size_t width(std::size_t column) const {
+    std::size_t widest = display_width(columns[column].heading);
+    for (const Row& row : rows) widest = std::max(widest, display_width(row.cells[column]));
+    return widest;
+  }
+  [[nodiscard]] std::size_t width() const {
+    std::size_t sum = 0;
+    for (std::size_t i = 0; i < columns.size(); ++i) sum += gutter + width(i);
+    return sum;
+  }
+};
+
+TextTable text_table(const DocumentTable& table, Intervals intervals, Keep kept) {
+  TextTable text;
+  text.rows.resize(table.rows.size());
+  for (std::size_t i = 0; i < table.columns.size(); ++i) {
+    const DocumentColumn& column = table.columns[i];
+    if (column.keep > kept) continue;
+    const bool is_words = column.unit == Unit::text;
+    text.columns.push_back({escape(column.heading), is_words ? Align::left : Align::right});
+    const Intervals shown = column.keep == Keep::always ? Intervals::shown : intervals;
+    for (std::size_t row = 0; row < table.rows.size(); ++row) {
+      text.rows[row].cells.push_back(cell_text(table.rows[row][i], column.unit, shown));
+    }
+  }
+  return text;
+}
+
+/// Shortens the widest column of words, again and again, until all fit or none can be shorter.
+void shorten(TextTable& table, std::size_t columns) {
+  while (table.width() > columns) {
+    std::optional<std::size_t> widest;
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+      if (table.columns[i].align != Align::left) continue;
+      if (!widest || table.width(i) > table.width(*widest)) widest = i;
+    }
+    if (!widest || table.width(*widest) <= narrowest) return;
+    const std::size_t excess = table.width() - columns;
+    const std::size_t now = table.width(*widest);
+    // A quarter at a time, so that columns of like width share the loss.
+    const std::size_t to = std::max(narrowest, now - std::min(excess, now / 4));
+    table.columns[*widest].heading = shortened(table.columns[*widest].heading, to);
+    for (Row& row : table.rows) row.cells[*widest] = shortened(row.cells[*widest], to);
+  }
+}
+
+std::string table_text(const DocumentTable& table, std::size_t columns) {
+  TextTable text = text_table(table, Intervals::shown, Keep::if_it_fits);
+  if (text.width() > columns) text = text_table(table, Intervals::left_out, Keep::if_it_fits);
+  if (text.width() > columns) text = text_table(table, Intervals::left_out, Keep::without_interval);
+  shorten(text, columns);
+  return analysis::table(text.columns, text.rows);
+}
+
+/// Wrapped, or cut to one line.
+std::string laid_out(const std::string& text, Lines lines, std::size_t indent,
+                     std::size_t columns) {
+  const std::string words = escape(text);
+  if (lines == Lines::as_needed && !words.empty()) return in_lines(words, indent, columns);
+  return std::string(indent, ' ') + shortened(words, columns > indent ? columns - indent : 1) +
+         "\n";
+}
+
+std::string notes_text(const std::vector<Note>& notes, std::size_t columns) {
+  std::size_t key_width = 0;
+  for (const Note& note : notes) key_width = std::max(key_width, display_width(escape(note.key)));
+  const std::size_t indent = gutter + key_width + (key_width == 0 ? 0 : gutter);
+  std::string text;
+  for (const Note& note : notes) {
+    std::string lines = laid_out(note.text, note.lines, indent, columns);
+    // The key stands in the indent of the first line.
+    const std::string key = escape(note.key);
+    lines.replace(gutter, display_width(key), key);
+    text += lines;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string to_text(const Document& document, std::size_t columns) {
+  struct Writer {
+    std::size_t columns;
+    std::string operator()(const Heading& heading) const {
+      return "\n" + in_lines(escape(heading.text), 0, columns);
+    }
+    std::string operator()(const Paragraph& paragraph) const {
+      return laid_out(paragraph.text, paragraph.lines, 0, columns);
+    }
+    std::string operator()(const std::vector<Note>& notes) const {
+      return notes_text(notes, columns);
+    }
+    std::string operator()(const DocumentTable& table) const { return table_text(table, columns); }
+  };
+  std::string text;
+  for (const Block& block : document) text += std::visit(Writer{columns}, block);
+  return text;
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,224 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/render/summary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "analysis/findings/findings.hpp"
+#include "analysis/findings/findings_text.hpp"
+#include "analysis/index/index_tables.hpp"
+#include "analysis/render/cells.hpp"
+#include "analysis/render/summary_parts.hpp"
+#include "system/preflight/check.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+constexpr std::size_t most_shown_findings = 3;
+constexpr std::size_t most_shown_warnings = 5;
+
+std::string day_of(const results::RunData& run) {
+  return run.created.substr(0, run.created.find('T'));
+}
+
+/// "Intel Xeon" for "Intel(R) Xeon(R) Processor": what makers add costs the line its end.
+std::string without_marks(std::string text) {
+  for (const std::string_view mark : {"(R)", "(TM)", "(tm)", " Processor", " CPU"}) {
+    for (auto at = text.find(mark); at != std::string::npos; at = text.find(mark)) {
+      text.erase(at, mark.size());
+    }
+  }
+  return text;
+}
+
+/// One line: machine, device, day, version. GPUs come first.
+std::string title_of(const RunReport& run) {
+  const results::RunData& data = *run.data;
+  const std::string machine = without_marks(machine_text(data));
+  const std::string described =
+      data.device == "host" ? machine + "; host"
+                            : fmt::format("{}: {}; {}", data.device, data.device_detail, machine);
+  return fmt::format("{}; {}, Isoscale {}", described, day_of(data), data.isoscale_version);
+}
+
+/// The points that did not come out right, the first of each kind with its reason.
+std::vector<Note> mishaps(const RunReport& run) {
+  struct Kind {
+    std::string_view key, verb;
+    std::vector<const results::PointData*> points;
+  };
+  std::vector<Kind> kinds{{"FAILED", "failed", {}}, {"SKIPPED", "skipped", {}}};
+  for (const results::PointData& point : run.data->points) {
+    const bool is_wrong = point.verified == false;
+    if (is_wrong || point.status == results::PointStatus::failed) {
+      kinds[0].points.push_back(&point);
+    } else if (point.status == results::PointStatus::skipped) {
+      kinds[1].points.push_back(&point);
+    }
+  }
+  std::vector<Note> notes;
+  for (const Kind& kind : kinds) {
+    if (kind.points.empty()) continue;
+    const results::PointData& first = *kind.points.front();
+    std::string reason = first.reason;
+    if (reason.empty())
+      reason = first.verified == false ? first.verification : "no reason recorded";
+    notes.push_back(
+        {.key = std::string{kind.key},
+         .text = fmt::format("{} of {} points{}: {} on {}: {}", kind.points.size(),
+                             run.data->points.size(), kind.points.size() == 1 ? "" : ", the first",
+                             first.workload, ranks_of(first.ranks), reason),
+         .lines = kind.key == "FAILED" ? Lines::as_needed : Lines::one});
+  }
+  return notes;
+}
+
+std::vector<Note> opening(const Report& report) {
+  std::vector<Note> notes;
+  for (const RunReport& run : report.runs) {
+    const std::string launch =
+        report.runs.size() == 1 ? "" : fmt::format("launch {}: ", &run - report.runs.data() + 1);
+    if (!run.data->complete) {
+      notes.push_back({"PARTIAL", launch + "the run did not come to its end; this is what it had "
+                                           "finished"});
+    }
+    for (Note& note : mishaps(run)) {
+      note.text = launch + note.text;
+      notes.push_back(std::move(note));
+    }
+  }
+  const std::size_t most = 6;
+  if (notes.size() > most) {
+    const std::size_t more = notes.size() - most + 1;
+    notes.resize(most - 1);
+    notes.push_back({"", fmt::format("and {} more: --detail curves", more)});
+  }
+  return notes;
+}
+
+void add_more(std::vector<Note>& notes, std::size_t count, std::string_view section) {
+  if (count > 0) notes.push_back({"", fmt::format("and {} more: --detail {}", count, section)});
+}
+
+void add_curves(const CurvesSummary& curves, Document& document) {
+  if (curves.table.rows.empty()) return;
+  document.push_back(Heading{curves.sentence});
+  if (!curves.common.empty()) document.push_back(Paragraph{curves.common + ":"});
+  document.push_back(curves.table);
+  std::vector<Note> more;
+  add_more(more, curves.left_out, "curves");
+  if (!more.empty()) document.push_back(more);
+}
+
+void add_benches(const Report& report, Document& document) {
+  const BenchesSummary benches = summarise_benches(report);
+  if (benches.table.rows.empty()) return;
+  document.push_back(Heading{"Measured alone:"});
+  document.push_back(benches.table);
+  std::vector<Note> more;
+  add_more(more, benches.left_out, "rows");
+  if (!more.empty()) document.push_back(more);
+}
+
+void add_findings(const Report& report, const CurvesSummary& curves, Document& document) {
+  const std::vector<Finding> findings =
+      report.runs.size() == 1 ? findings_of(report.runs.front()) : findings_of(report);
+  if (findings.empty()) return;
+  std::vector<Note> notes;
+  for (const std::size_t i : shown_findings(findings, most_shown_findings)) {
+    const Finding& at = findings[i];
+    const auto name = curves.names.find(at.curve);
+    notes.push_back(
+        {share_text(at), (name == curves.names.end() ? "" : name->second + ", ") + at.sentence});
+    if (!at.next_step.empty()) notes.push_back({"", "next: " + at.next_step});
+  }
+  add_more(notes, findings.size() - std::min(findings.size(), most_shown_findings), "findings");
+  document.push_back(
+      Heading{"Findings, most severe first, with the share of a step each may cost:"});
+  document.push_back(notes);
+}
+
+/// All that the run, its files and its checks warned of.
+std::vector<std::string> warnings_of(const Report& report) {
+  std::vector<std::string> all = report.warnings;
+  for (const auto& [key, text] : index_warnings(report.index)) all.push_back(text);
+  for (const RunReport& run : report.runs) {
+    const std::string launch =
+        report.runs.size() == 1 ? "" : fmt::format("launch {}: ", &run - report.runs.data() + 1);
+    for (const std::string& warning : run.data->warnings) all.push_back(launch + warning);
+    if (run.data->preflight) {
+      for (const system::CheckResult& result : run.data->preflight->results) {
+        if (result.verdict >= system::Verdict::warning) {
+          all.push_back(launch + system::to_sentence(result));
+        }
+      }
+    }
+    for (const Curve& curve : run.curves) {
+      for (const PointReport& point : curve.points) {
+        for (const std::string& warning : point.devices.warnings) {
+          all.push_back(fmt::format("{}{} on {}: {}", launch, point.data->workload,
+                                    ranks_of(point.data->ranks), warning));
+        }
+      }
+    }
+  }
+  return all;
+}
+
+void add_warnings(const Report& report, Document& document) {
+  const std::vector<std::string> warnings = warnings_of(report);
+  if (warnings.empty()) return;
+  std::vector<Note> notes;
+  for (std::size_t i = 0; i < std::min(warnings.size(), most_shown_warnings); ++i) {
+    notes.push_back({"", warnings[i], Lines::one});
+  }
+  add_more(notes, warnings.size() - notes.size(), "warnings");
+  document.push_back(Heading{"Warnings:"});
+  document.push_back(notes);
+}
+
+/// The file as an argument of a command; a placeholder where a shell would not take it as it is.
+std::string argument_of(const Report& report) {
+  if (report.runs.size() != 1) return "FILE...";
+  constexpr std::size_t longest = 60;
+  const std::string& file = report.runs.front().file;
+  const bool is_plain = std::ranges::all_of(file, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view{"._/+-=:@,"}.find(c) != std::string_view::npos;
+  });
+  return is_plain && !file.empty() && file.size() <= longest ? file : "FILE";
+}
+
+}  // namespace
+
+Document summary(const Report& report) {
+  Document document;
+  if (report.runs.size() == 1) {
+    document.push_back(Paragraph{title_of(report.runs.front()), Lines::one});
+  } else {
+    document.push_back(Paragraph{index_headline(report.index, Numbered::as_launches), Lines::one});
+    if (!report.runs.empty()) {
+      document.push_back(Paragraph{"launch 1: " + title_of(report.runs.front()), Lines::one});
+    }
+  }
+  if (std::vector<Note> notes = opening(report); !notes.empty()) document.push_back(notes);
+  const CurvesSummary curves = summarise_curves(report);
+  const std::size_t before = document.size();
+  add_curves(curves, document);
+  add_benches(report, document);
+  if (document.size() == before) document.push_back(Heading{"No point was measured."});
+  add_findings(report, curves, document);
+  add_warnings(report, document);
+  const std::string file = argument_of(report);
+  document.push_back(Heading{"Read on:"});
+  document.push_back(
+      std::vector<Note>{{"all numbers", fmt::format("isoscale report {} --detail", file)},
+                        {"charts", fmt::format("isoscale report {} --html PAGE.html", file)},
+                        {"columns", "docs/report.md, or --detail legend"}});
+  return document;
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "analysis/render/cells.hpp"
+#include "analysis/render/metrics.hpp"
+#include "analysis/render/summary_parts.hpp"
+#include "analysis/rows/bench_tables.hpp"
+#include "analysis/rows/infer.hpp"
+#include "analysis/statistics/statistics.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+/// One figure of a micro-benchmark.
+struct BenchRow {
+  const PointReport* point = nullptr;
+  std::string figure;             ///< "best rate"
+  std::optional<double> value{};  ///< SI; absent: `where` tells why
+  Unit unit = Unit::text;
+  std::string where{};  ///< "m=n=k=1024"; not escaped
+};
+
+using results::RowData;
+
+constexpr std::array<Metric<BenchRow>, 5> bench_metrics{{
+    {"workload", "workload", Unit::text, "the micro-benchmark and its element type",
+     [](const BenchRow& row) {
+       const results::PointData& data = *row.point->data;
+       return words(data.workload + (data.dtype.empty() ? "" : ", " + data.dtype));
+     }},
+    {"ranks", "ranks", Unit::count, "the largest rank count without a label",
+     [](const BenchRow& row) -> Value {
+       return Located{static_cast<double>(row.point->data->ranks)};
+     }},
+    {"figure", "figure", Unit::text, "which of its results is shown",
+     [](const BenchRow& row) { return words(row.figure); }},
+    {"value", "value", Unit::text, "the result",
+     [](const BenchRow& row) { return words(row.value ? value_text(*row.value, row.unit) : ""); }},
+    {"where", "at", Unit::text, "the size, pair or setting that it was reached at",
+     [](const BenchRow& row) { return words(row.where); }},
+}};
+
+/// The row for which `value` is largest.
+template <class Rows, class Of>
+auto largest_of(const Rows& rows, const Of& value) -> decltype(rows.data()) {
+  decltype(rows.data()) best = nullptr;
+  for (const auto& row : rows) {
+    if (value(row) && (best == nullptr || *value(row) > *value(*best))) best = &row;
+  }
+  return best;
+}
+
+void add_gemm(const PointReport& point, std::vector<BenchRow>& rows) {
+  const RowReport* const best =
+      largest_of(point.bench->rows, [](const RowReport& row) { return row.flops; });
+  if (best == nullptr) return;
+  const auto size = [&](const char* key) { return count_cell(number_of(*best->data, key)); };
+  std::string where = fmt::format("{} x {} x {}", size("m"), size("n"), size("k"));
+  if (number_of(*best->data, "batch").value_or(1) != 1) where += ", batch " + size("batch");
+  const std::string dtype = text_of(*best->data, "dtype");
+  if (dtype != point.data->dtype) where += ", " + dtype;
+  rows.push_back({&point, "best GEMM rate", best->flops, Unit::flop_rate, where});
+}
+
+/// Of each collective its bus bandwidth at the largest size, by the library where that is there.
+void add_collectives(const PointReport& point, std::vector<BenchRow>& rows) {
+  std::vector<std::string> seen;
+  for (const CollectiveGroup& group : collective_groups(*point.bench)) {
+    if (std::ranges::find(seen, group.op) != seen.end()) continue;
+    const RowReport* largest = nullptr;
+    const auto bytes = [](const RowReport* row) {
+      return number_of(*row->data, "bytes").value_or(0);
+    };
+    for (const PlacePair& pair : group.sizes) {
+      for (const RowReport* const row : {pair.out_of_place, pair.in_place}) {
+        if (row == nullptr || !row->busbw) continue;
+        if (largest == nullptr || bytes(row) > bytes(largest)) largest = row;
+      }
+    }
+    if (largest == nullptr) continue;
+    seen.push_back(group.op);
+    rows.push_back({&point, group.op + " busbw", largest->busbw, Unit::bandwidth,
+                    fmt::format("{} among {}", size_cell(bytes(largest)),
+                                ranks_of(static_cast<int>(group.members)))});
+  }
+}
+
+void add_pairs(const PointReport& point, std::span<const results::RankFacts> facts,
+               std::vector<BenchRow>& rows) {
+  const PairReport* const slowest =
+      largest_of(point.bench->pairs, [](const PairReport& pair) -> std::optional<double> {
+        if (!pair.bandwidth) return std::nullopt;
+        return -*pair.bandwidth;
+      });
+  if (slowest == nullptr) return;
+  std::string where = fmt::format("{} to {}", rank_name(*point.data, slowest->src, facts),
+                                  rank_name(*point.data, slowest->dst, facts));
+  const auto like =
+      std::ranges::find(point.bench->classes, slowest->link_class, &ClassReport::name);
+  if (like != point.bench->classes.end() && like->bandwidth) {
+    where += fmt::format(" ({}, median {})", slowest->link_class,
+                         value_text(*like->bandwidth, Unit::bandwidth));
+  }
+  rows.push_back({&point, "slowest pair", slowest->bandwidth, Unit::bandwidth, where});
+}
+
+void add_memory(const PointReport& point, std::vector<BenchRow>& rows) {
+  const RowReport* const best =
+      largest_of(point.bench->rows, [](const RowReport& row) -> std::optional<double> {
+        return text_of(*row.data, "op") == "memory" ? row.bandwidth : std::nullopt;
+      });
+  if (best == nullptr) return;
+  const std::string together = text_of(*best->data, "together");
+  rows.push_back({&point, "highest memory bandwidth", best->bandwidth, Unit::bandwidth,
+                  fmt::format("{} of {}{}", text_of(*best->data, "kind"),
+                              size_cell(number_of(*best->data, "bytes")),
+                              together == "all" ? ", all ranks at once" : "")});
+}
+
+void add_overlaps(const PointReport& point, std::vector<BenchRow>& rows) {
+  std::vector<double> hidden;
+  for (const OverlapReport& at : point.bench->overlaps) {
+    if (at.hidden) hidden.push_back(*at.hidden);
+  }
+  if (hidden.empty()) return;
+  rows.push_back(
+      {&point, "hidden of the shorter part", median(hidden), Unit::share,
+       fmt::format("median of {} pair{}", hidden.size(), hidden.size() == 1 ? "" : "s")});
+}
+
+/// The highest rate that was sustained; where none is marked, the highest that was achieved.
+void add_serving(const PointReport& point, std::vector<BenchRow>& rows) {
+  const RowReport* best = nullptr;
+  const auto rank = [](const RowReport& row) {
+    return std::pair{text_of(*row.data, "highest") == "yes",
+                     number_of(*row.data, "achieved").value_or(0)};
+  };
+  for (const RowReport& row : point.bench->rows) {
+    const bool is_rate =
+        text_of(*row.data, "op") == "serve" && text_of(*row.data, "part") == "rate";
+    if (is_rate && (best == nullptr || rank(row) > rank(*best))) best = &row;
+  }
+  if (best == nullptr) return;
+  const bool sustained = text_of(*best->data, "saturated") != "yes";
+  std::string where;
+  if (const auto latency = number_of(*best->data, "latency_p99_seconds")) {
+    where = "p99 latency " + value_text(*latency, Unit::seconds);
+  } else if (const auto middle = number_of(*best->data, "latency_median_seconds")) {
+    where = "median latency " + value_text(*middle, Unit::seconds);
+  }
+  rows.push_back({&point, sustained ? "rate sustained" : "rate achieved, saturated",
+                  number_of(*best->data, "achieved"), Unit::request_rate, where});
+}
+
+/// The best of all meshes and batches of one point's workload.
+void add_inference(const PointReport& point, std::span<const Inference> all,
+                   std::vector<BenchRow>& rows) {
+  const Inference* best = nullptr;
+  for (const Inference& at : all) {
+    if (at.point != &point || !at.tokens_per_second) continue;
+    if (best == nullptr || *at.tokens_per_second > *best->tokens_per_second) best = &at;
+  }
+  if (best == nullptr) return;
+  std::string where;
+  if (best->tpot) where = "TPOT " + value_text(best->tpot->median, Unit::seconds) + ", ";
+  where += fmt::format("batch {}, {}", count_cell(best->batch), mesh::to_string(point.data->mesh));
+  rows.push_back({&point, "most tokens", best->tokens_per_second, Unit::token_rate, where});
+}
+
+/// Points of one workload, model and element type.
+using Family = std::vector<const PointReport*>;
+std::vector<Family> families_of(const RunReport& run) {
+  const auto key = [](const PointReport& at) {
+    return std::tie(at.data->workload, at.data->model, at.data->dtype);
+  };
+  std::vector<Family> families;
+  for (const PointReport& point : run.benches) {
+    const auto same = std::ranges::find_if(
+        families, [&](const Family& family) { return key(*family.front()) == key(point); });
+    (same == families.end() ? families.emplace_back() : *same).push_back(&point);
+  }
+  return families;
+}
+
+void add_family(const Family& family, const RunReport& run, std::span<const Inference> inferences,
+                std::vector<BenchRow>& rows) {
+  const PointReport* const point = telling_point(family);
+  if (point == nullptr) {
+    const PointReport& first = *family.front();
+    rows.push_back(
+        {.point = &first,
+         .figure = "not measured",
+         .where = first.data->reason.empty() ? "no reason was recorded" : first.data->reason});
+    return;
+  }
+  if (!point->bench) return;
+  const std::size_t before = rows.size();
+  add_gemm(*point, rows);
+  add_collectives(*point, rows);
+  add_pairs(*point, run.data->rank_facts, rows);
+  add_memory(*point, rows);
+  add_overlaps(*point, rows);
+  add_serving(*point, rows);
+  add_inference(*point, inferences, rows);
+  // Beside curves the calibration is a means: its best multiplication and first collective will do.
+  constexpr std::size_t enough = 2;
+  if (!run.curves.empty()) rows.resize(std::min(rows.size(), before + enough));
+}
+
+}  // namespace
+
+BenchesSummary summarise_benches(const Report& report) {
+  std::vector<BenchRow> rows;
+  for (const RunReport& run : report.runs) {
+    const std::vector<Inference> inferences = inferences_of(run);
+    for (const Family& family : families_of(run)) add_family(family, run, inferences, rows);
+  }
+  BenchesSummary summary;
+  summary.left_out = rows.size() - std::min(rows.size(), most_summary_rows);
+  rows.resize(rows.size() - summary.left_out);
+  summary.table =
+      table_of(std::span<const Metric<BenchRow>>{bench_metrics}, std::span<const BenchRow>{rows});
+  return summary;
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,318 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "analysis/labels.hpp"
+#include "analysis/render/cells.hpp"
+#include "analysis/render/metrics.hpp"
+#include "analysis/render/summary_parts.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+constexpr double visible = 0.005;  ///< shares below are not worth a word
+
+struct CurveRow {
+  const Curve* curve = nullptr;
+  const PointReport* point = nullptr;  ///< null: nothing was measured
+  std::string name{};
+  std::size_t launches = 0;  ///< of the point; 0 = of one launch's own curve
+  const PointReport* baseline = nullptr;
+
+  [[nodiscard]] bool is_baseline() const { return point != nullptr && point == baseline; }
+};
+
+bool has_efficiency(const CurveRow& row) {
+  return row.point != nullptr && !row.is_baseline() && row.point->efficiency;
+}
+
+/// "GEMMs 4.1%, dp transfer 3.2%": the largest two.
+std::string largest_two(std::vector<std::pair<std::string, double>> shares) {
+  std::erase_if(shares, [](const auto& at) { return !(at.second >= visible); });
+  std::ranges::stable_sort(shares, std::ranges::greater{}, &std::pair<std::string, double>::second);
+  shares.resize(std::min<std::size_t>(shares.size(), 2));
+  std::vector<std::string> words;
+  for (const auto& [name, share] : shares) words.push_back(name + " " + percent(share));
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+/// What the step lost against the baseline's, by cause. That traced steps differ from the others
+/// is told where it is as large as the causes, since then these are doubtful.
+std::string lost_text(const Waterfall& waterfall) {
+  std::vector<std::pair<std::string, double>> shares;
+  double untraced = 0, largest = 0;
+  for (const LostTime& lost : waterfall.lost) {
+    const double share = lost.seconds / waterfall.measured;
+    if (lost.cause == "untraced") {
+      untraced = share;
+      continue;
+    }
+    shares.emplace_back(lost.cause, share);
+    largest = std::max(largest, share);
+  }
+  std::string text = largest_two(std::move(shares));
+  if (std::abs(untraced) < std::max(2 * visible, largest / 2))
+    return text.empty() ? "nothing" : text;
+  const std::string differ = "unexplained " + percent(untraced);
+  return text.empty() ? differ : text + ", " + differ;
+}
+
+/// What of a step is not computation, for a point that is set against nothing.
+std::string own_step_text(const PointReport& point) {
+  if (!point.breakdown.mean) return "";
+  std::vector<std::pair<std::string, double>> shares;
+  for (const Category& category : categories()) {
+    if (category.seconds == &Breakdown::compute) continue;
+    shares.emplace_back(category.name,
+                        *point.breakdown.mean.*category.seconds / point.breakdown.mean->step);
+  }
+  const std::string text = largest_two(std::move(shares));
+  return text.empty() ? "" : "own step: " + text;
+}
+
+Value lost_most(const CurveRow& row) {
+  if (row.point == nullptr) {
+    const auto& points = row.curve->points;
+    return words(points.empty() ? "" : "not measured: " + excuse(points.front()));
+  }
+  if (row.point->causes.waterfall) return words(lost_text(*row.point->causes.waterfall));
+  return words(row.is_baseline() || row.baseline == nullptr ? own_step_text(*row.point) : "");
+}
+
+std::string baseline_name(const Curve& curve) {
+  if (!curve.baseline) return "";
+  return curve.per_node ? fmt::format("one node ({})", ranks_of(*curve.baseline))
+                        : ranks_of(*curve.baseline);
+}
+
+/// Labels of the point, then those that make its baseline doubtful.
+Value notes_of(const CurveRow& row) {
+  std::vector<std::string> all;
+  if (row.point != nullptr) {
+    all = row.point->labels;
+    if (row.point->data->verified == false) all.emplace_back("WRONG");
+  }
+  if (row.baseline != nullptr && !row.is_baseline()) {
+    for (const std::string& label : row.baseline->labels) {
+      if (!has_label(all, label)) all.push_back("baseline " + label);
+    }
+  }
+  return words(fmt::format("{}", fmt::join(all, ", ")));
+}
+
+constexpr std::array<Metric<CurveRow>, 8> curve_metrics{{
+    {"curve", "curve", Unit::text, "what was scaled",
+     [](const CurveRow& row) { return words(row.name); }},
+    {"ranks", "ranks", Unit::count, "the largest rank count without a label",
+     [](const CurveRow& row) -> Value {
+       if (row.point == nullptr) return {};
+       return Located{static_cast<double>(row.point->data->ranks)};
+     }},
+    {"launches", "launches", Unit::count, "runs that the point was measured in",
+     [](const CurveRow& row) -> Value {
+       if (row.launches == 0) return {};
+       return Located{static_cast<double>(row.launches)};
+     },
+     Keep::if_it_fits},
+    {"efficiency", "efficiency", Unit::share,
+     "throughput per rank relative to the baseline's, with its 95% interval",
+     [](const CurveRow& row) -> Value {
+       const auto at =
+           row.point == nullptr || row.is_baseline() ? std::nullopt : efficiency_of(*row.point);
+       return number(at);
+     }},
+    {"baseline", "vs", Unit::text, "the rank count that efficiency is relative to",
+     [](const CurveRow& row) {
+       return words(has_efficiency(row) ? baseline_name(*row.curve) : "");
+     }},
+    {"step_time", "step time", Unit::seconds, "median of the slowest rank, with its 95% interval",
+     [](const CurveRow& row) -> Value {
+       if (row.point == nullptr || !row.point->step_time) return {};
+       const Estimate& time = *row.point->step_time;
+       return Located{.value = time.median, .lower = time.lower, .upper = time.upper};
+     },
+     Keep::without_interval},
+    {"lost", "lost most, of the step", Unit::text,
+     "the two largest causes of lost time, as shares of the step", lost_most},
+    {"note", "note", Unit::text, "labels of the point, which make its numbers doubtful", notes_of},
+}};
+
+/// Words of a title between commas.
+std::vector<std::string> parts_of(const std::string& title) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= title.size();) {
+    const std::size_t end = std::min(title.find(", ", begin), title.size());
+    parts.push_back(title.substr(begin, end - begin));
+    begin = end + 2;
+  }
+  return parts;
+}
+
+/// "weak" for "weak scaling", which says enough in a table.
+std::string without_noun(const std::string& part) {
+  const std::size_t noun = part.find(" scaling");
+  return noun == std::string::npos ? part : part.substr(0, noun);
+}
+
+/// Names the rows by what their titles do not share; gives what they share.
+std::string name_rows(std::vector<CurveRow>& rows) {
+  std::map<std::string, std::size_t> counts;
+  for (const CurveRow& row : rows) {
+    const std::vector<std::string> parts = parts_of(row.curve->title);
+    for (const std::string& part : std::set<std::string>{parts.begin() + 1, parts.end()}) {
+      ++counts[part];
+    }
+  }
+  std::vector<std::string> common;
+  for (CurveRow& row : rows) {
+    const std::vector<std::string> parts = parts_of(row.curve->title);
+    std::vector<std::string> own{parts.front()};
+    for (std::size_t i = 1; i < parts.size(); ++i) {
+      const bool shared = counts[parts[i]] == rows.size();
+      if (!shared) own.push_back(without_noun(parts[i]));
+      if (shared && &row == &rows.front()) common.push_back(parts[i]);
+    }
+    row.name = fmt::format("{}", fmt::join(own, ", "));
+  }
+  return fmt::format("{}", fmt::join(common, ", "));
+}
+
+CurveRow row_of(const Curve& curve) {
+  CurveRow row{.curve = &curve};
+  std::vector<const PointReport*> others;
+  for (const PointReport& point : curve.points) {
+    if (!point.throughput) continue;
+    if (curve.baseline == point.data->ranks) {
+      row.baseline = &point;
+    } else {
+      others.push_back(&point);
+    }
+  }
+  // A baseline says nothing of scaling: it stands only for want of another.
+  row.point = telling_point(others);
+  if (row.point == nullptr) row.point = row.baseline;
+  return row;
+}
+
+std::vector<CurveRow> rows_of(const Report& report) {
+  std::vector<CurveRow> rows;
+  if (report.runs.size() == 1) {
+    for (const Curve& curve : report.runs.front().curves) rows.push_back(row_of(curve));
+    return rows;
+  }
+  for (const JoinedCurve& joined : report.joined.curves) {
+    rows.push_back(row_of(joined.curve));
+    if (rows.back().point == nullptr) continue;
+    const auto place = static_cast<std::size_t>(rows.back().point - joined.curve.points.data());
+    rows.back().launches = joined.launches[place].size();
+  }
+  return rows;
+}
+
+/// "Efficiency on 4 ranks against 1 rank: 92.5% at best (dp), 48.1% at worst (tp)."
+std::string efficiency_sentence(const std::vector<const CurveRow*>& rows) {
+  const auto efficiency = [](const CurveRow* row) { return *row->point->efficiency; };
+  const CurveRow& best = **std::ranges::max_element(rows, {}, efficiency);
+  const CurveRow& worst = **std::ranges::min_element(rows, {}, efficiency);
+  std::set<int> ranks;
+  std::set<std::string> baselines;
+  for (const CurveRow* const row : rows) {
+    ranks.insert(row->point->data->ranks);
+    baselines.insert(baseline_name(*row->curve));
+  }
+  const bool together = ranks.size() == 1;
+  const auto name = [&](const CurveRow& row) {
+    return together ? row.name : fmt::format("{}, {}", row.name, ranks_of(row.point->data->ranks));
+  };
+  std::string text = "Efficiency";
+  if (together) text += " on " + ranks_of(*ranks.begin());
+  if (baselines.size() == 1) text += " against " + *baselines.begin();
+  text += fmt::format(": {}", percent(best.point->efficiency));
+  if (&best == &worst) return text + fmt::format(" ({}).", name(best));
+  return text + fmt::format(" at best ({}), {} at worst ({}).", name(best),
+                            percent(worst.point->efficiency), name(worst));
+}
+
+std::string sentence_of(const std::vector<CurveRow>& rows) {
+  std::vector<const CurveRow*> sound;
+  bool any = false;
+  for (const CurveRow& row : rows) {
+    if (!has_efficiency(row)) continue;
+    any = true;
+    if (is_scaling_result(row.point->labels)) sound.push_back(&row);
+  }
+  if (rows.empty()) return "";
+  if (!sound.empty()) return efficiency_sentence(sound);
+  if (any) {
+    return "No scaling result: in every point above the baseline ranks shared cores or a GPU, or "
+           "faults were injected.";
+  }
+  return "No efficiency: no curve has two rank counts with times. Measure several: mpirun -np 4 "
+         "isoscale run --ranks 1,2,4";
+}
+
+/// Writes the baseline into the head of the efficiency where all rows have the same, and drops its
+/// column.
+void name_baseline(DocumentTable& table, const std::vector<CurveRow>& rows) {
+  std::set<std::string> names;
+  for (const CurveRow& row : rows) {
+    if (has_efficiency(row)) names.insert(baseline_name(*row.curve));
+  }
+  const auto of = [&](std::string_view key) {
+    return std::ranges::find(table.columns, key, &DocumentColumn::key);
+  };
+  const auto efficiency = of("efficiency");
+  if (efficiency != table.columns.end() && names.size() == 1) {
+    efficiency->heading += " vs " + *names.begin();
+  } else if (efficiency != table.columns.end()) {
+    return;
+  }
+  const auto baseline = of("baseline");
+  if (baseline == table.columns.end()) return;
+  const auto place = baseline - table.columns.begin();
+  table.columns.erase(baseline);
+  for (std::vector<Value>& row : table.rows) row.erase(row.begin() + place);
+}
+
+}  // namespace
+
+std::string ranks_of(int ranks) { return fmt::format("{} rank{}", ranks, ranks == 1 ? "" : "s"); }
+
+const PointReport* telling_point(const std::vector<const PointReport*>& points) {
+  const PointReport* best = nullptr;
+  const auto rank = [](const PointReport& at) {
+    const int soundness = at.labels.empty() ? 2 : is_scaling_result(at.labels) ? 1 : 0;
+    return std::pair{soundness, at.data->ranks};
+  };
+  for (const PointReport* const point : points) {
+    if (point->data->status != results::PointStatus::ok) continue;
+    if (best == nullptr || rank(*best) < rank(*point)) best = point;
+  }
+  return best;
+}
+
+CurvesSummary summarise_curves(const Report& report) {
+  std::vector<CurveRow> rows = rows_of(report);
+  CurvesSummary summary;
+  summary.common = name_rows(rows);
+  for (const CurveRow& row : rows) summary.names[row.curve->title] = row.name;
+  summary.sentence = sentence_of(rows);
+  summary.left_out = rows.size() - std::min(rows.size(), most_summary_rows);
+  rows.resize(rows.size() - summary.left_out);
+  summary.table =
+      table_of(std::span<const Metric<CurveRow>>{curve_metrics}, std::span<const CurveRow>{rows});
+  name_baseline(summary.table, rows);
+  return summary;
+}
+
+}  // namespace isoscale::analysis

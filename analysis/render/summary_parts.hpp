@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analysis/launches/join.hpp"
+#include "analysis/render/document.hpp"
+
+/// The tables of the summary.
+namespace isoscale::analysis {
+
+inline constexpr std::size_t most_summary_rows = 16;
+
+struct CurvesSummary {
+  std::string sentence;                      ///< the answer in words; "" without any curve
+  std::string common;                        ///< what all curves share: "tiny, f32, strong scaling"
+  DocumentTable table;                       ///< a row for each curve, at most most_summary_rows
+  std::size_t left_out = 0;                  ///< curves without a row
+  std::map<std::string, std::string> names;  ///< of curves by title: "dp", "dp, bucket=1MiB"
+};
+/// Each curve at its largest rank count without a label; the baseline only where nothing else was
+/// measured.
+[[nodiscard]] CurvesSummary summarise_curves(const Report& report);
+
+struct BenchesSummary {
+  DocumentTable table;  ///< at most most_summary_rows
+  std::size_t left_out = 0;
+};
+/// The telling figures of each micro-benchmark, at its largest rank count without a label.
+[[nodiscard]] BenchesSummary summarise_benches(const Report& report);
+
+/// The point that a summary shows of several of one kind: the largest rank count of those without a
+/// label, else of those whose labels do not say that ranks shared something, else of all that are
+/// ok. Null where none is.
+[[nodiscard]] const PointReport* telling_point(const std::vector<const PointReport*>& points);
+
+/// "2 ranks", "1 rank".
+[[nodiscard]] std::string ranks_of(int ranks);
+
+}  // namespace isoscale::analysis

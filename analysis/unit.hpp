@@ -1,0 +1,33 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace isoscale::analysis {
+
+/// The units of the figures that reports give.
+enum class Unit : std::uint8_t {
+  share,      ///< 1.0 = all; shown as percent
+  factor,     ///< "1.25 times"
+  count,      ///< a plain number
+  seconds,    ///< s
+  bytes,      ///< B
+  bandwidth,  ///< B/s
+  flop,       ///< FLOP
+  flop_rate,  ///< FLOP/s
+  flop_per_byte,
+  hertz,         ///< Hz
+  token_rate,    ///< tokens/s
+  request_rate,  ///< requests/s
+  text,          ///< no number: words
+};
+/// As the JSON report names it: "1", "s", "B", ...; "text" of words.
+[[nodiscard]] std::string_view name(Unit unit);
+
+/// "22.0%", "1.50 MiB": a number as people read it; "" for words.
+[[nodiscard]] std::string value_text(double value, Unit unit);
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: The Isoscale authors
+# SPDX-License-Identifier: MIT
+"""What `isoscale report FILE` prints: a summary of one screen, or the sections that --detail names."""
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+
+import harness
+
+SECTIONS = ("curves", "breakdown", "efficiency", "waterfall", "pop", "strategies", "phases",
+            "layers", "soak", "nodes", "devices", "findings", "warnings", "preflight", "rows",
+            "calibration", "legend")
+QUICK = ["--workload", "dp,tp", "--max-time", "0.3s", "--output", "run.h5"]
+
+
+def numbers(text):
+    return set(re.findall(r"\d[\d.]*", text))
+
+
+class Summary(harness.Case):
+    def setUp(self):
+        super().setUp()
+        subprocess.run([os.environ["ISOSCALE_SAMPLE"], self.path("run.h5")], check=True)
+
+    def report(self, *arguments):
+        return self.run_ok("report", "run.h5", *arguments).stdout
+
+    def on_terminal(self, columns):
+        """The summary on a terminal of that many columns."""
+        main, sub = pty.openpty()
+        fcntl.ioctl(sub, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        environment = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
+        with subprocess.Popen([harness.PROGRAM, "report", "run.h5"], stdout=sub, env=environment,
+                              cwd=self.dir) as process:
+            os.close(sub)
+            said = b""
+            try:
+                while part := os.read(main, 65536):
+                    said += part
+            except OSError:  # the other end is closed
+                pass
+            self.assertEqual(process.wait(), 0)
+        os.close(main)
+        return said.decode().replace("\r\n", "\n")
+
+    def test_it_fits_on_a_screen(self):
+        for columns, text in ((110, self.report()), (80, self.on_terminal(80)),
+                              (110, self.on_terminal(200))):
+            lines = text.splitlines()
+            self.assertLessEqual(len(lines), 40)
+            self.assertLessEqual(max(map(len, lines)), columns, text)
+            self.assertIn("--detail", text)
+            self.assertIn("--html", text)
+
+    def test_sections_have_all_that_the_whole_has(self):
+        whole = self.report("--detail")
+        self.assertGreater(len(whole.splitlines()), 40)
+        self.assertEqual(whole, self.report("--detail", "all"))
+        self.assertEqual(whole, self.report("--detail", ",".join(SECTIONS)))
+        self.assertEqual(whole, self.run_ok("report", "--detail", "run.h5").stdout)
+        parts = [self.report("--detail", section) for section in SECTIONS]
+        self.assertEqual(numbers(whole) - set().union(*map(numbers, parts)), set())
+
+    def test_what_has_no_sections_is_refused(self):
+        for arguments, needles in (
+                (["--detail", "waterfal"], ["'waterfal'", "did you mean", *SECTIONS]),
+                (["--detail", "curves,,pop"], SECTIONS),
+                (["--detail", "curves", "--format", "json"], ["--detail", "json"]),
+                (["--detail", "--index"], ["--detail", "--index"])):
+            with self.subTest(arguments=arguments):
+                self.assert_refused(self.isoscale("report", "run.h5", *arguments), *needles)
+
+
+class OfARun(harness.Case):
+    def test_a_run_ends_with_its_summary(self):
+        said = self.run_ok("run", *QUICK, ranks=2).stdout
+        self.assertIn("wrote run.h5", said)
+        self.assertIn("isoscale report run.h5 --html", said)
+        efficiency = re.search(r"^ *tp .* (\d+\.\d%)", said, re.M)
+        self.assertIsNotNone(efficiency, said)
+        self.assertIn(efficiency[1], self.run_ok("report", "run.h5").stdout)
+
+    def test_a_quiet_run_says_nothing(self):
+        self.assertEqual(self.run_ok("run", *QUICK, "--quiet", ranks=2).stdout, "")

@@ -1,0 +1,224 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "analysis/render/render.hpp"
+#include "analysis/render/text_escape.hpp"
+#include "base/error.hpp"
+#include "bench_samples.hpp"
+#include "golden.hpp"
+#include "launch_samples.hpp"
+#include "report_samples.hpp"
+
+/// The summary, and the sections of the detailed report.
+namespace isoscale::analysis {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string summarised(const results::RunData& run, std::size_t columns = 110) {
+  const RunReport report = make_report(run, "a.h5", {});
+  return render_summary({{&report, 1}}, columns);
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream{text};
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+/// The indented line that begins with `word`; "" without one.
+std::string line_of(const std::string& text, const std::string& word) {
+  for (const std::string& line : lines_of(text)) {
+    if (line.starts_with("  " + word)) return line;
+  }
+  return "";
+}
+
+void expect_fits(const std::string& text, std::size_t columns) {
+  const std::vector<std::string> lines = lines_of(text);
+  EXPECT_LE(lines.size(), 40U) << text;
+  for (const std::string& line : lines) {
+    EXPECT_LE(display_width(line), columns) << line;
+    EXPECT_TRUE(line.empty() || line.back() != ' ') << "blanks at the end of: " << line;
+  }
+}
+
+TEST(Summary, FitsOnOneScreen) {
+  results::RunData run = samples::two_curves();
+  run.warnings.assign(17, std::string(300, 'w'));
+  run.points.push_back(samples::gemms(6));
+  run.points.push_back(samples::pairs(7));
+  for (const std::size_t columns : {80U, 110U}) expect_fits(summarised(run, columns), columns);
+}
+
+TEST(Summary, BeginsWithTheMachineAndTheAnswer) {
+  const std::vector<std::string> lines = lines_of(summarised(samples::two_curves()));
+  ASSERT_GT(lines.size(), 10U);
+  EXPECT_THAT(lines[0], AllOf(HasSubstr("8 ranks on 1 node (node17)"), HasSubstr("64 cores")));
+  std::string first_ten;
+  for (std::size_t i = 0; i < 10; ++i) first_ten += lines[i] + "\n";
+  EXPECT_THAT(first_ten, AllOf(HasSubstr("92.5%"), HasSubstr("1 rank"), HasSubstr("FAILED")));
+}
+
+TEST(Summary, ShowsEachCurveAtItsLargestCountWithoutALabel) {
+  const std::string text = summarised(samples::two_curves());
+  // 4 ranks are oversubscribed and 8 skipped.
+  EXPECT_THAT(line_of(text, "dp"), AllOf(HasSubstr(" 2 "), HasSubstr("92.5% (91."),
+                                         HasSubstr("6.703 ms ±0.5%"), Not(HasSubstr("63.3%"))));
+  // Its only point is its baseline: no efficiency, but where its step goes.
+  EXPECT_THAT(line_of(text, "pp"),
+              AllOf(HasSubstr("80.04 ms"), HasSubstr("bubble 41.7%"), Not(HasSubstr("100.0%"))));
+}
+
+TEST(Summary, ShowsTheLabelWhereAllPointsHaveOne) {
+  results::RunData run = samples::two_curves();
+  run.points.resize(4);
+  run.points[1].labels = {"oversubscribed"};
+  const std::string text = summarised(run);
+  EXPECT_THAT(line_of(text, "dp"), AllOf(HasSubstr("63.3%"), HasSubstr("oversubscribed")));
+  EXPECT_THAT(text, HasSubstr("No scaling result"));
+}
+
+TEST(Summary, NamesTheLargestCauses) {
+  results::RunData run = samples::run();
+  samples::add_dp_curve(run);
+  const RunReport base = make_report(run, "a.h5", {});
+  RunReport report = base;
+  PointReport& two = report.curves.front().points[1];
+  ASSERT_TRUE(two.causes.waterfall);
+  const double step = two.causes.waterfall->measured;
+  two.causes.waterfall->lost = {{"GEMMs", 0.05 * step},
+                                {"dp transfer", 0.2 * step},
+                                {"noise", 0.01 * step},
+                                {"gap", -0.1 * step},
+                                {"untraced", 0.01 * step}};
+  EXPECT_THAT(line_of(render_summary({{&report, 1}}, 110), "dp"),
+              AllOf(HasSubstr("dp transfer 20.0%, GEMMs 5.0%"), Not(HasSubstr("noise")),
+                    Not(HasSubstr("unexplained"))));
+  // Half of the largest cause and more is no detail.
+  two.causes.waterfall->lost.back().seconds = -0.1 * step;
+  EXPECT_THAT(line_of(render_summary({{&report, 1}}, 130), "dp"), HasSubstr("unexplained -10.0%"));
+}
+
+TEST(Summary, SaysWhatDidNotComeOut) {
+  results::RunData run = samples::two_curves();
+  run.complete = false;
+  const std::string text = summarised(run);
+  EXPECT_THAT(text, HasSubstr("PARTIAL"));
+  EXPECT_THAT(line_of(text, "FAILED"), AllOf(HasSubstr("1 of 6"), HasSubstr("pp on 4 ranks"),
+                                             HasSubstr("differ from those of one rank")));
+  EXPECT_THAT(line_of(text, "SKIPPED"), AllOf(HasSubstr("1 of 6"), HasSubstr("dp on 8 ranks")));
+  run.points.clear();
+  EXPECT_THAT(summarised(run), HasSubstr("No point was measured"));
+}
+
+TEST(Summary, CountsTheWarningsThatItDoesNotShow) {
+  results::RunData run = samples::two_curves();
+  for (int i = 0; i < 17; ++i) run.warnings.push_back("warning number " + std::to_string(i));
+  const std::string text = summarised(run);
+  EXPECT_THAT(text, AllOf(HasSubstr("warning number 4\n"), Not(HasSubstr("warning number 5")),
+                          HasSubstr("and 12 more: --detail warnings")));
+}
+
+TEST(Summary, SaysWhereToReadOn) {
+  EXPECT_THAT(summarised(samples::two_curves()),
+              AllOf(HasSubstr("isoscale report a.h5 --detail"), HasSubstr("report a.h5 --html")));
+}
+
+TEST(Summary, HasAFigureOfEachMicroBenchmark) {
+  results::RunData run = samples::run();
+  run.points = {samples::collectives(0), samples::gemms(1), samples::pairs(2), samples::memory(3),
+                samples::overlaps(4)};
+  const std::string text = summarised(run);
+  expect_fits(text, 110);
+  EXPECT_THAT(line_of(text, "collectives,"),
+              AllOf(HasSubstr("all_reduce"), HasSubstr("6 GB/s"), HasSubstr("16.0 MiB")));
+  EXPECT_THAT(line_of(text, "gemm,"), AllOf(HasSubstr("60 GFLOP/s"), HasSubstr("2048")));
+  EXPECT_THAT(line_of(text, "p2p,"),
+              AllOf(HasSubstr("2 GB/s"), HasSubstr("rank 1"), HasSubstr("rank 2")));
+  EXPECT_THAT(line_of(text, "memory,"), HasSubstr("12 GB/s"));
+  EXPECT_THAT(line_of(text, "overlap,"), HasSubstr("2 pairs"));
+}
+
+TEST(Summary, OfSeveralLaunchesHasTheirJoinedCurves) {
+  std::vector<results::RunData> runs;
+  for (const auto& [id, step] : {std::pair{"a1", 0.0410}, {"a2", 0.0400}, {"a3", 0.0396}}) {
+    runs.push_back(samples::launch_of(id, 1, 4, step));
+  }
+  runs[1].complete = false;
+  const samples::JoinedLaunches joined{std::move(runs)};
+  const std::string text = render_summary(joined.report(), 110);
+  expect_fits(text, 110);
+  EXPECT_THAT(text, AllOf(HasSubstr("3 launches"), HasSubstr("launch 2: ")));
+  EXPECT_THAT(line_of(text, "dp"), AllOf(HasSubstr(" 3 "), HasSubstr("40.02 ms")));
+}
+
+TEST(Summary, LetsNoControlCharactersThrough) {
+  const std::string text = summarised(samples::hostile_run());
+  for (const char* const bad : {"\x1b", "\r", "\xc2\x9b", "\xe2\x80\xae", "\xff"}) {
+    EXPECT_THAT(text, Not(HasSubstr(bad)));
+  }
+}
+
+/// The claims of a text, each once.
+std::set<std::string> claims(const std::string& text) {
+  const std::vector<std::string> all = golden::claims_of(text);
+  return {all.begin(), all.end()};
+}
+
+TEST(Sections, TogetherHaveEveryNumberOfTheWholeReport) {
+  results::RunData run = samples::two_curves();
+  run.warnings = {"the clock was changed by 12 s"};
+  for (auto&& point : {samples::collectives(6), samples::gemms(7), samples::pairs(8),
+                       samples::memory(9), samples::overlaps(10)}) {
+    run.points.push_back(point);
+  }
+  const RunReport report = make_report(run, "a.h5", {});
+  std::set<std::string> together;
+  for (const SectionName& at : section_names()) {
+    together.merge(claims(render_sections({{&report, 1}}, Sections::parse(at.name))));
+  }
+  for (const std::string& claim : claims(render_text({{&report, 1}}))) {
+    EXPECT_TRUE(together.contains(claim)) << claim;
+  }
+}
+
+TEST(Sections, PrintTheirPartAlone) {
+  const results::RunData run = samples::two_curves();
+  const RunReport report = make_report(run, "a.h5", {});
+  const auto text = [&](const char* names) {
+    return render_sections({{&report, 1}}, Sections::parse(names));
+  };
+  EXPECT_THAT(text("pop"), AllOf(HasSubstr("serialisation"), Not(HasSubstr("step time")),
+                                 Not(HasSubstr("ideal step")), Not(HasSubstr("findings"))));
+  EXPECT_THAT(text("waterfall,findings"), AllOf(HasSubstr("ideal step"), HasSubstr("findings"),
+                                                Not(HasSubstr("serialisation"))));
+  EXPECT_THAT(text("efficiency"), AllOf(HasSubstr("92.5% (91."), HasSubstr("8.1% (7.3% to 8.8%)")));
+  EXPECT_THAT(text("legend"), AllOf(HasSubstr("median"), Not(HasSubstr("92.5%"))));
+}
+
+TEST(Sections, OfAWrongNameAreListed) {
+  try {
+    (void)Sections::parse("curves,waterfal");
+    FAIL() << "was accepted";
+  } catch (const base::UsageError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("'waterfal'"), HasSubstr("did you mean 'waterfall'"),
+                                    HasSubstr("legend"), HasSubstr("calibration")));
+  }
+  EXPECT_THROW((void)Sections::parse(""), base::UsageError);
+}
+
+}  // namespace
+}  // namespace isoscale::analysis
