@@ -36,7 +36,7 @@ const std::array how_long_rows{
               .value = "TIME",
               .default_text = "30s",
               .group = Group::how_long,
-              .help = "stop a point after this time in ms, s, m or h",
+              .help = "aim of a point; up to 3 times as long for 6 steps",
               .apply = [](In text, E&, R& r) { r.max_time = parse_time_limit(text); },
               .write = [](const E&, const R& r) { return write_time(r.max_time); }},
     RunOption{.name = "soak",

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runner/order.hpp"
+#include "runner/step_loop.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {
@@ -105,14 +106,20 @@ std::optional<Turn> Turns::next(units::Seconds elapsed) const {
   std::ranges::copy_if(order_, std::back_inserter(waiting),
                        [&](int index) { return waiting_.contains(index); });
   if (waiting.empty()) return std::nullopt;
-  if (!config_->budget) return Turn{.index = waiting.front(), .loop = config_->max_time};
+  const units::Seconds asked = config_->max_time, most = longest_overtime * asked;
+  if (!config_->budget) return Turn{.index = waiting.front(), .loop = asked, .most = most};
   std::vector<PointTime> times;
   for (const int index : waiting) {
     times.push_back(expected(plan_->points[static_cast<std::size_t>(index)]));
   }
-  const auto portion = next_portion(times, (1 - share_of_end) * *config_->budget - elapsed);
+  const units::Seconds left = (1 - share_of_end) * *config_->budget - elapsed;
+  const auto portion = next_portion(times, left);
   if (!portion) return std::nullopt;
-  return Turn{.index = waiting[portion->at], .loop = std::min(portion->loop, config_->max_time)};
+  units::Seconds spare = left;  // once every point has had what is asked for
+  for (const PointTime& time : times) spare -= total(time, time.most);
+  return Turn{.index = waiting[portion->at],
+              .loop = std::min(portion->loop, asked),
+              .most = std::min(portion->loop + std::max(spare, units::Seconds{0}), most)};
 }
 
 void Turns::done(const Turn& turn, std::optional<units::Seconds> time) {

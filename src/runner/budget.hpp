@@ -40,8 +40,9 @@ struct Portion {
 
 /// A point whose turn it is.
 struct Turn {
-  int index = 0;  ///< of the plan
-  units::Seconds loop{};
+  int index = 0;          ///< of the plan
+  units::Seconds loop{};  ///< as long as the loop is asked to last
+  units::Seconds most{};  ///< as long as it may last while there is no interval
 };
 
 /// Hands out the points of a plan one after the other: without a budget in the order of the plan,

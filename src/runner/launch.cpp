@@ -34,12 +34,22 @@ std::string point_title(const PlannedPoint& point) {
                      point.ranks == 1 ? "" : "s", mesh::to_string(point.request.mesh));
 }
 
+/// Steps that have a say in the step time.
+std::size_t counted_steps(const results::PointData& data) {
+  std::size_t counted = 0;
+  for (auto i = static_cast<std::size_t>(data.warm_up_steps); i < data.traced.size(); ++i) {
+    counted += data.traced[i] == 0 && data.dropped[i] == 0 ? 1 : 0;
+  }
+  return counted;
+}
+
 std::string outcome_text(const results::PointData& data) {
   if (data.status == results::PointStatus::ok && !data.rows.empty()) {
     return fmt::format("{} rows", data.rows.size());
   }
   if (data.status == results::PointStatus::ok) {
-    return fmt::format("{} steps, stopped by {}", data.step_times.size(), data.stopped_because);
+    return fmt::format("{} of {} steps count, stopped by {}", counted_steps(data),
+                       data.step_times.size(), data.stopped_because);
   }
   return fmt::format("{}: {}", results::name(data.status), data.reason);
 }
@@ -222,9 +232,13 @@ std::optional<Turn> Launch::agreed_next() {
   const std::optional<Turn> next = chooses ? turns_->next(elapsed()) : std::nullopt;
   const std::int64_t index = world.broadcast(next ? std::int64_t{next->index} : none);
   if (index == none) return std::nullopt;
-  const units::Nanoseconds loop{
-      world.broadcast(next ? units::to_nanoseconds(next->loop).value() : std::int64_t{0})};
-  return Turn{.index = static_cast<int>(index), .loop = units::to_seconds(loop)};
+  const auto agreed = [&](units::Seconds time) {
+    return units::to_seconds(
+        units::Nanoseconds{world.broadcast(units::to_nanoseconds(time).value())});
+  };
+  const Turn turn = next.value_or(Turn{});
+  return Turn{
+      .index = static_cast<int>(index), .loop = agreed(turn.loop), .most = agreed(turn.most)};
 }
 
 PointContext Launch::context(const Turn& turn) {
@@ -237,6 +251,7 @@ PointContext Launch::context(const Turn& turn) {
           .executor = setting_.executor,
           .effort = {.precision = config.precision,
                      .max_time = turn.loop,
+                     .overtime = turn.most / turn.loop,
                      .trace_steps = config.trace_steps,
                      .half_width = services.half_width,
                      .nominal_confidence = services.nominal_confidence,

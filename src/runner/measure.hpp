@@ -11,30 +11,18 @@
 #include "executor/executor.hpp"
 #include "results/run_data.hpp"
 #include "runner/op_sums.hpp"
-#include "runner/stop_rule.hpp"
-#include "runner/warm_up.hpp"
+#include "runner/step_loop.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
 /// Playing a point's step again and again until enough is known.
 namespace isoscale::runner {
 
-/// When to stop, and how much to trace.
-struct Effort {
-  double precision = 0.01;      ///< relative half-width of the interval to stop at
-  units::Seconds max_time{30};  ///< of the whole loop, warm-up included
-  int trace_steps = 4;          ///< traced steps to keep; 0: none is traced
-  /// Pure functions over step times that the loop judges by; the last two may be absent, see
-  /// StopRule and WarmUp.
-  HalfWidth half_width;
-  NominalConfidence nominal_confidence{};
-  LastChange last_change{};
-};
-
 /// Where the loop is.
 struct Standing {
   std::size_t steps = 0;
-  std::size_t traced = 0;  ///< of these
+  std::size_t traced = 0;   ///< of these
+  std::size_t counted = 0;  ///< of these, that have a say in the step time
   units::Seconds elapsed;
   std::optional<double> half_width;  ///< relative, as the last look found it
 };
@@ -61,14 +49,9 @@ struct Record {
 enum class Share : std::uint8_t { in_point, replica };
 
 /// Collective over `active`: the ranks of the point and of its replicas, which all play the same
-/// number of steps. Steps come in blocks; between blocks the ranks agree on going on, so the first
-/// step of each block starts from a standstill and is dropped. With tracing, an untraced and a
-/// traced block of as many steps make a pair, their order swapped from pair to pair: six pairs
-/// until the samples are looked at, then one for every three blocks alone; where six would take
-/// more than half of the time, fewer, and none later. Of the traced steps, those are kept whole
-/// that lie most evenly over all pairs. However little time there is, one step warms up, one counts
-/// and at most two are traced. `step` is this rank's program, that of the session, whose setup has
-/// been played.
+/// number of steps, in the blocks that StepLoop says; between blocks they agree on going on. Of the
+/// traced steps, those are kept whole that lie most evenly over all blocks. `step` is this rank's
+/// program, that of the session, whose setup has been played.
 [[nodiscard]] Record measure(executor::Session& session, const program::Program& step,
                              const comm::Communicator& active, Share share, const Effort& effort,
                              const OnBlock& on_block);

@@ -11,6 +11,7 @@
 #include "runner/estimate.hpp"
 #include "runner/plan.hpp"
 #include "runner/speeds.hpp"
+#include "runner/step_loop.hpp"
 #include "units/text.hpp"
 #include "workloads/hybrid/experts.hpp"
 
@@ -110,10 +111,10 @@ std::string describe(const Plan& plan, const config::RunConfig& config, std::str
   }
   text += fmt::format(
       "About {} in all: {} to measure, less where points are precise earlier, and {} for set-up "
-      "and verification, which is a guess. A point's loop stops after {}, but plays at least one "
-      "step that counts, however long it takes.\n",
+      "and verification, which is a guess. A point's loop aims at {}; it lasts up to {:g} times as "
+      "long where fewer than {} steps count.\n",
       units::format(all), units::format(to_measure), units::format(all - to_measure),
-      units::format(config.max_time));
+      units::format(config.max_time), longest_overtime, least_counted);
   text += partition_text(plan);
   if (config.budget) text += budget_text(*config.budget, loops.size(), left_out);
   for (const config::Injection& injection : config.injections) {

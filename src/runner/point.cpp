@@ -46,7 +46,8 @@ void fail(PointData& data, std::string reason) {
 }
 
 std::string standing_text(const Standing& at) {
-  const std::string text = fmt::format("{} steps in {}", at.steps, units::format(at.elapsed));
+  const std::string text =
+      fmt::format("{} of {} steps count, {}", at.counted, at.steps, units::format(at.elapsed));
   return at.half_width ? fmt::format("{}, ±{}", text, units::format_percent(*at.half_width)) : text;
 }
 

@@ -12,8 +12,9 @@ namespace {
 constexpr int most_looks = 40;  // 1.5^40 samples are never taken
 
 /// One at the beginning, one for each growth until `most`, one more should steps turn out shorter,
-/// and one when time is up.
+/// and one when time is up: that alone where time is up before there are `first` samples.
 int looks_until(double first, double most) {
+  if (most < first) return 1;
   const double ratio = std::max(1.0, most / first);
   const double grown = std::ceil(std::log(ratio) / std::log(StopRule::growth) - 1e-9);
   return std::min(most_looks, 3 + static_cast<int>(std::min(grown, 1.0 * most_looks)));

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pty
+import re
 import shutil
 import signal
 import statistics
@@ -97,6 +98,25 @@ class Measured(harness.Case):
             if point["status"] == "skipped":
                 self.assertTrue(point["reason"])
                 self.assertIsNone(point["efficiency"])
+
+    def test_every_point_of_the_quick_suite_has_an_interval(self):
+        # As wide as it may be, within as much time as it takes: of both, no machine is to fall short.
+        done = self.run_ok("run", "--suite", "quick", "--precision", "99%", "--max-time", "10s",
+                           "--output", "run.h5", ranks=2)
+        counts = re.findall(r"(\d+) of (\d+) steps count, stopped", done.stderr)
+        points = self.report()["runs"][0]["points"]
+        self.assertEqual([p["status"] for p in points], ["ok"] * 10)
+        timed = [p for p in points if p["workload"] != "calibrate"]
+        self.assertEqual(len(timed), 8)
+        for point, (counted, played) in zip(timed, counts[-len(timed):]):
+            self.assertNotIn("few-steps", point["labels"])
+            self.assertIsNotNone(point["step_time"]["lower"], point)
+            self.assertEqual(point["step_time"]["steps"], int(counted))
+            self.assertGreaterEqual(int(counted), 6)
+            self.assertGreater(int(played), int(counted))
+        for point in points[:2]:
+            for row in point["rows"]:
+                self.assertIsNotNone(row["time"]["lower"], row)
 
     def test_quiet_says_nothing(self):
         done = self.run_ok("run", "--workload", "dp", "--max-time", "0.1s", "--quiet", "--output",

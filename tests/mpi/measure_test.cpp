@@ -111,22 +111,24 @@ TEST(Measure, StopsWhenPreciseEnough) {
   }
 }
 
-TEST(Measure, SixPairsOfLikeBlocksPrecedeTheFirstLook) {
+TEST(Measure, SixStepsAndSixPairsOfLikeBlocksPrecedeTheFirstLook) {
   const auto world = comm::Communicator::world();
   const Ready ready{world};
   const Record record = measure(*ready.session, ready.step(), world, Share::in_point,
                                 effort_with(0.0, 3600, 4), ignore_block);
-  const auto blocks = blocks_of(record);
-  ASSERT_EQ(blocks.size(), 12U);
+  auto blocks = blocks_of(record);
+  ASSERT_EQ(blocks.size(), 13U);
+  EXPECT_EQ(blocks.front(), (std::pair{false, std::size_t{6}}));
+  blocks.erase(blocks.begin());
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     EXPECT_EQ(blocks[i].first, i % 4 == 1 || i % 4 == 2) << "block " << i;
     EXPECT_EQ(blocks[i].second, blocks[0].second) << "block " << i;
   }
   // Kept ones reach from the first traced block to the last.
   ASSERT_EQ(record.traces.size(), 4U);
-  const std::size_t block = blocks[0].second + 1;
-  EXPECT_LT(record.traces.front().step, record.warm_up_steps + 2 * block);
-  EXPECT_GE(record.traces.back().step, record.warm_up_steps + 10 * block);
+  const std::size_t block = blocks[0].second + 1, first = record.warm_up_steps + 7;
+  EXPECT_LT(record.traces.front().step, first + 2 * block);
+  EXPECT_GE(record.traces.back().step, first + 10 * block);
 }
 
 TEST(Measure, PairsGoOnWhileItIsNotPreciseEnough) {
@@ -144,7 +146,7 @@ TEST(Measure, PairsGoOnWhileItIsNotPreciseEnough) {
   // From look to look half as many samples again.
   std::size_t samples = 0;
   for (const auto& [traced, steps] : blocks) samples += traced ? 0 : steps;
-  std::size_t expected = 6 * blocks[0].second;
+  std::size_t expected = 6 + 6 * blocks[1].second;
   for (int look = 1; look < 5; ++look) expected += (expected + 1) / 2;
   EXPECT_EQ(samples, expected);
 }
@@ -177,6 +179,23 @@ TEST(Measure, StopsWhenTimeIsUp) {
     EXPECT_GE(world.all_max(units::to_seconds(comm::now() - begin).value()), time);
     expect_sound(record, world, 2);
   }
+}
+
+TEST(Measure, SixStepsCountHoweverShortTheTime) {
+  const auto world = comm::Communicator::world();
+  const Ready ready{world};
+  Effort effort = effort_with(0.5, 1e-9, 4);
+  effort.overtime = 3600e9;
+  Standing last;
+  const Record record = measure(*ready.session, ready.step(), world, Share::in_point, effort,
+                                [&](const Standing& at) { last = at; });
+  expect_sound(record, world, 2);
+  EXPECT_EQ(record.warm_up_steps, 1U);
+  EXPECT_EQ(blocks_of(record),
+            (std::vector{std::pair{false, std::size_t{6}}, std::pair{true, std::size_t{2}}}));
+  EXPECT_EQ(last.counted, 6U);
+  EXPECT_EQ(last.steps, record.step_times.size());
+  EXPECT_EQ(record.looks.planned, 1);
 }
 
 TEST(Measure, BlocksAreReportedAndBeginFromAStandstill) {

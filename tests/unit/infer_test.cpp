@@ -108,7 +108,7 @@ TEST(Infer, TrafficFollowsTheFormula) {
   const Request request =
       request_of("tiny", mesh, {{"prompt", "8"}, {"output", "16"}, {"batch", "8"}});
   const Bench bench = bench_of(request);
-  const double h = 128, f32 = 4, B = 8, rows = B * 8 + B * 16;  // of prefill and decode
+  const double h = 64, f32 = 4, B = 8, rows = B * 8 + B * 16;  // of prefill and decode
   for (int stage = 0; stage < 4; ++stage) {
     const program::RankProgram& program = bench.set.of(mesh::rank_at(mesh, {.tp = 1, .pp = stage}));
     double reduced = 0, sent = 0;

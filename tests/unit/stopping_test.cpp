@@ -10,11 +10,9 @@
 #include "analysis/statistics/change_point.hpp"
 #include "analysis/statistics/looks.hpp"
 #include "analysis/statistics/statistics.hpp"
-#include "runner/block_plan.hpp"
 #include "runner/op_sums.hpp"
 #include "runner/spread.hpp"
-#include "runner/stop_rule.hpp"
-#include "runner/warm_up.hpp"
+#include "runner/step_loop.hpp"
 #include "series.hpp"
 
 namespace isoscale::runner {
@@ -62,6 +60,8 @@ TEST(StopRule, IsContentWithThePrecisionAskedFor) {
   const HalfWidth known = [&](std::span<const double>, double) { return std::optional{width}; };
   StopRule rule{{.precision = 0.01, .first = 6, .most = 6}, known, {}};
   EXPECT_EQ(rule.planned(), 3);
+  // Time is up before the first look: the last one is the only one, and six samples give 95%.
+  EXPECT_EQ((StopRule{{.precision = 0.01, .first = 18, .most = 17}, known, {}}.planned()), 1);
   EXPECT_FALSE(rule.suffices(std::vector<double>(6)));
   EXPECT_EQ(rule.half_width(), 0.02);
   width = 0.01;
@@ -206,13 +206,115 @@ TEST(BlockPlan, HasShorterBlocksThenFewerPairsWhereTimeIsShort) {
   EXPECT_EQ(plan(0.0138, 1, Tracing::on), (BlockPlan{.steps = 2, .pairs = 6}));
   // Not even 36 steps fit into half of the time: pairs of 6 in a quarter.
   EXPECT_EQ(plan(0.5, 30, Tracing::on), (BlockPlan{.steps = 2, .pairs = 2}));
-  EXPECT_EQ(plan(2, 30, Tracing::on), (BlockPlan{.steps = 2, .pairs = 1}));
-  EXPECT_EQ(plan(2, -1, Tracing::on), (BlockPlan{.steps = 2, .pairs = 1}));
+  EXPECT_EQ(plan(2, 30, Tracing::on), (BlockPlan{.steps = 2, .pairs = 0}));
+  EXPECT_EQ(plan(2, -1, Tracing::on), (BlockPlan{.steps = 2, .pairs = 0}));
 }
 
 TEST(WarmStep, IsTheMedianOfTheLaterHalf) {
   EXPECT_EQ(warm_step(std::array{9.0, 8.0, 7.0, 1.0, 3.0, 2.0}), units::Seconds{2});
   EXPECT_EQ(warm_step(std::array{9.0}), units::Seconds{9});
+}
+
+/// A loop played on a clock of its own, on which a step takes what `time_of` says of its number.
+struct Played {
+  std::vector<Block> blocks;
+  std::size_t warm_up = 0, counted = 0, traced = 0;  ///< steps; of traced blocks those that count
+  double elapsed = 0;
+  std::string end;
+  int looks_planned = 0;
+};
+template <class TimeOf>
+Played play(const Effort& effort, const TimeOf& time_of) {
+  StepLoop loop{effort};
+  Played played;
+  while (loop.end().empty()) {
+    const Block block = loop.next();
+    std::vector<double> times;
+    for (std::size_t i = 0; i < block.steps; ++i) times.push_back(time_of(loop.steps() + i));
+    played.elapsed += std::reduce(times.begin(), times.end());
+    loop.played(block, times, units::Seconds{played.elapsed});
+    played.blocks.push_back(block);
+    played.warm_up += block.kind == Block::Kind::warm_up ? 1 : 0;
+    played.traced += block.kind == Block::Kind::traced ? block.steps - 1 : 0;
+  }
+  played.counted = loop.counted();
+  played.end = loop.end();
+  played.looks_planned = loop.looks_planned();
+  return played;
+}
+
+/// An interval of a hundred times what is asked for, from six steps on.
+Effort effort_of(double max_time, double overtime = longest_overtime, int trace_steps = 4) {
+  return {.precision = 0.01,
+          .max_time = units::Seconds{max_time},
+          .overtime = overtime,
+          .trace_steps = trace_steps,
+          .half_width = [](std::span<const double> samples, double) {
+            return samples.size() < 6 ? std::nullopt : std::optional{1.0};
+          }};
+}
+
+TEST(StepLoop, CountsSixStepsBeforeAnyPair) {
+  // Long steps, short ones, and steps of which six take longer than the time that is asked for.
+  for (const double step : {1e-3, 0.03, 0.3, 0.45}) {
+    const Played played = play(effort_of(2), [&](std::size_t) { return step; });
+    const Block& first = played.blocks.at(played.warm_up);
+    EXPECT_EQ(first, (Block{.kind = Block::Kind::untraced, .steps = 7})) << step;
+    EXPECT_GE(played.counted, 6U) << step;
+    EXPECT_GE(played.traced, 2U) << step;
+    EXPECT_EQ(played.end, "max-time");
+  }
+}
+
+TEST(StepLoop, LastsNoLongerThanItMustForSixSteps) {
+  // Two to warm up, seven of which six count, three of which two are traced.
+  const Played played = play(effort_of(2), [](std::size_t) { return 0.4; });
+  EXPECT_EQ(played.warm_up, 2U);
+  EXPECT_EQ(played.counted, 6U);
+  EXPECT_EQ(played.traced, 2U);
+  EXPECT_EQ(played.looks_planned, 1) << "six steps have an interval only where nobody looks twice";
+}
+
+TEST(StepLoop, EndsAtThreeTimesTheTimeHoweverFewStepsCount) {
+  const Played played = play(effort_of(2), [](std::size_t) { return 1.0; });
+  // One warms up; five more fit into 6 s, of which the first does not count.
+  EXPECT_EQ(played.warm_up, 1U);
+  EXPECT_EQ(played.counted, 4U);
+  EXPECT_EQ(played.traced, 2U);
+  EXPECT_NEAR(played.elapsed, 6 + 3, 1e-9);
+  const Played longer = play(effort_of(2), [](std::size_t) { return 100.0; });
+  EXPECT_EQ(longer.counted, 1U);
+  EXPECT_EQ(longer.traced, 2U);
+}
+
+TEST(StepLoop, EndsWithItsPortionOfABudget) {
+  const Played played = play(effort_of(2, 1), [](std::size_t) { return 0.4; });
+  EXPECT_LT(played.counted, 6U);
+  EXPECT_GE(played.counted, 1U);
+  EXPECT_NEAR(played.elapsed, 2 + 3 * 0.4, 0.4 + 1e-9);
+}
+
+TEST(StepLoop, TracesNothingUnlessAsked) {
+  for (const double step : {0.01, 0.4}) {
+    const Played played =
+        play(effort_of(2, longest_overtime, 0), [&](std::size_t) { return step; });
+    EXPECT_EQ(played.traced, 0U);
+    EXPECT_GE(played.counted, 6U);
+  }
+}
+
+TEST(StepLoop, GoesOnWhileThereIsNoInterval) {
+  // As where steps are correlated: 40 are too few.
+  Effort effort = effort_of(1);
+  effort.half_width = [](std::span<const double> samples, double) {
+    return samples.size() <= 40 ? std::nullopt : std::optional{1.0};
+  };
+  const Played played = play(effort, [](std::size_t) { return 0.02; });
+  EXPECT_GT(played.counted, 40U);
+  EXPECT_GT(played.elapsed, 1);
+  EXPECT_LT(played.elapsed, 2);
+  effort.half_width = [](std::span<const double>, double) { return std::optional<double>{}; };
+  EXPECT_NEAR(play(effort, [](std::size_t) { return 0.02; }).elapsed, 3, 0.2);
 }
 
 struct Numbered {
