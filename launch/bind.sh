@@ -87,22 +87,6 @@ find_gpus() {
   done < <(grep -lix 0x10de "$sysfs"/bus/pci/devices/*/vendor 2>/dev/null)
 }
 
-# Sets visible: positions in gpus that CUDA_VISIBLE_DEVICES leaves, in its order.
-find_visible() {
-  local entry i found
-  visible=("${!gpus[@]}")
-  [[ -n ${CUDA_VISIBLE_DEVICES+set} ]] || return 0
-  visible=()
-  for entry in ${CUDA_VISIBLE_DEVICES//,/ }; do
-    found=''
-    for i in "${!gpus[@]}"; do
-      [[ $entry != "$i" && ( -z ${uuids[i]} || ${uuids[i]} != "$entry"* ) ]] || found=$i
-    done
-    [[ -n $found ]] || return 0  # as CUDA: what follows an unknown entry is invisible
-    visible+=("$found")
-  done
-}
-
 # Sets cpu_order: the machine's CPUs by NUMA node, then number.
 find_cpus() {
   local file list some

@@ -43,13 +43,43 @@ missing_of() {
   done
 }
 
+# refuse_old_cmake: an older CMake than CMakePresets.json asks for ends in words about versions alone.
+refuse_old_cmake() {
+  local version needed
+  command -v cmake >/dev/null || fail "cmake is missing; see launch/packages.txt"
+  needed=$(sed -n 's/^cmake_minimum_required(VERSION \([0-9.]*\))$/\1/p' "$isoscale_root/CMakeLists.txt")
+  version=$(cmake --version | sed -n '1s/^cmake version \([0-9.]*\).*/\1/p')
+  [[ $(printf '%s\n' "$needed" "$version" | sort -V | sed -n 1p) == "$needed" ]] ||
+    fail "CMake $version is too old, $needed is needed: load a newer module, or install one with" \
+      "'pip install --user cmake ninja' and put ~/.local/bin first in PATH"
+}
+
+# cached NAME FOLDER: the value of a variable in CMake's cache of a build folder.
+cached() { sed -n "s/^$1:[A-Z]*=//p" "$2/CMakeCache.txt" 2>/dev/null || true; }
+
+# lacks_what_may_be_there FOLDER: it was configured without the page or CUDA, and that may have
+# been installed since.
+lacks_what_may_be_there() {
+  [[ ! -e $1/page/missing ]] || return 0
+  [[ -n $(cached ISOSCALE_CUDA_MISSING "$1") && $(cached ISOSCALE_CUDA "$1") != OFF ]] && has_nvcc
+}
+
+has_nvcc() {
+  local file files=(nvcc "${CUDA_PATH:-}/bin/nvcc" "${CUDA_HOME:-}/bin/nvcc" /usr/local/cuda/bin/nvcc)
+  [[ -z ${CUDACXX:-} ]] || files=("$CUDACXX")
+  for file in "${files[@]}"; do
+    ! command -v "$file" >/dev/null || return 0
+  done
+  return 1
+}
+
 # configure PRESET [-DKEY=VALUE...]: runs CMake unless the build folder is configured like that.
 configure() {
   local preset=$1 folder cache setting
   shift
   folder=$(build_folder "$preset")
   cache=$folder/CMakeCache.txt
-  command -v cmake >/dev/null || fail "cmake is missing; see launch/packages.txt"
+  refuse_old_cmake
   local extra=()
   if [[ -e $cache ]] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$isoscale_root" "$cache"; then
     extra=(--fresh)  # the folder was made for a copy of the sources somewhere else
@@ -59,6 +89,7 @@ configure() {
       setting=${setting#-D}
       grep -q "^${setting%%=*}:[A-Z]*=${setting#*=}\$" "$cache" || changed=yes
     done
+    ! lacks_what_may_be_there "$folder" || changed=yes
     [[ $changed == no ]] && return
   elif command -v ccache >/dev/null; then
     extra=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
@@ -66,8 +97,9 @@ configure() {
 
   say "Configuring ${folder#"$isoscale_root"/} ..."
   (cd "$isoscale_root" && cmake "${extra[@]}" --preset "$preset" "$@") >"$folder.log" 2>&1 || {
-    cat "$folder.log" >&2
-    fail "CMake could not configure the build; what it said stands above"
+    sed -n '/^CMake Error/,$p' "$folder.log" >&2
+    fail "CMake could not configure the build, for the reason above; all that it said is in" \
+      "${folder#"$isoscale_root"/}.log"
   }
   mv "$folder.log" "$folder/configure.log"
 }
@@ -77,7 +109,7 @@ build() {
   local preset=$1 folder
   shift
   folder=$(build_folder "$preset")
-  say "Building ${folder#"$isoscale_root"/} (minutes the first time, seconds after that) ..."
+  say "Building ${folder#"$isoscale_root"/}${*:+: $*} (minutes the first time, seconds after that) ..."
   local targets=()
   [[ $# -gt 0 ]] && targets=(--target "$@")
   cmake --build "$folder" --parallel "$(build_jobs)" "${targets[@]}" >&2 ||

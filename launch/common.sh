@@ -63,16 +63,47 @@ find_program() {
     fail "isoscale is neither built here nor in PATH: name it with --program FILE or ISOSCALE=FILE"
 }
 
-# Cores that this process may use; hardware threads of one core count once, as MPI counts them.
+# quota_cores PROC SYS: whole cores that the CPU quota of this process's cgroup and of those above it
+# leaves, version 1 or 2, at least 1; nothing where there is no quota.
+quota_cores() {
+  local controllers path mount mounts folder quota period cores least=''
+  while IFS=: read -r _ controllers path; do
+    case ,$controllers, in
+      ,,) mounts=("$2/fs/cgroup" "$2/fs/cgroup/unified") ;;
+      *,cpu,*) mounts=("$2/fs/cgroup/$controllers" "$2/fs/cgroup/cpu") ;;
+      *) continue ;;
+    esac
+    for mount in "${mounts[@]}"; do
+      folder=$mount${path%/}
+      while [[ $folder == "$mount"* ]]; do  # in a container the named folder may not be visible
+        quota='' period=''
+        if [[ -r $folder/cpu.max ]]; then
+          read -r quota period <"$folder/cpu.max" || true
+        else
+          line_of quota "$folder/cpu.cfs_quota_us"
+          line_of period "$folder/cpu.cfs_period_us"
+        fi
+        folder=${folder%/*}
+        [[ $quota =~ ^[1-9][0-9]*$ && $period =~ ^[1-9][0-9]*$ ]] || continue
+        cores=$(( quota / period ))
+        (( cores > 0 )) || cores=1
+        [[ -n $least ]] && (( least < cores )) || least=$cores
+      done
+    done
+  done < <(cat "$1/self/cgroup" 2>/dev/null)
+  [[ -z $least ]] || printf '%s\n' "$least"
+}
+
+# Cores that this process may use, by its affinity and its cgroup's quota; hardware threads of one
+# core count once, as MPI counts them.
 core_count() {
-  local allowed physical
+  local allowed physical quota
   allowed=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)  # else it says those of OpenMP
   physical=$(lscpu --parse=CORE,SOCKET 2>/dev/null | grep -v '^#' | sort -u | wc -l) || physical=0
-  if (( physical > 0 && physical < allowed )); then
-    printf '%s\n' "$physical"
-  else
-    printf '%s\n' "$allowed"
-  fi
+  quota=$(quota_cores /proc "${ISOSCALE_SYSFS:-/sys}")
+  (( physical == 0 || physical >= allowed )) || allowed=$physical
+  [[ -z $quota ]] || (( quota >= allowed )) || allowed=$quota
+  printf '%s\n' "$allowed"
 }
 
 # Hardware threads of a core here: 1, or 2 with hyper-threading.
@@ -87,6 +118,22 @@ threads_of_core() {
 line_of() {
   printf -v "$1" '%s' ''
   [[ ! -r $2 ]] || read -r "${1?}" <"$2" || true
+}
+
+# Sets visible: positions in the arrays gpus and uuids that CUDA_VISIBLE_DEVICES leaves, in its order.
+find_visible() {
+  local entry i found
+  visible=("${!gpus[@]}")
+  [[ -n ${CUDA_VISIBLE_DEVICES+set} ]] || return 0
+  visible=()
+  for entry in ${CUDA_VISIBLE_DEVICES//,/ }; do
+    found=''
+    for i in "${!gpus[@]}"; do
+      [[ $entry != "$i" && ( -z ${uuids[i]} || ${uuids[i]} != "$entry"* ) ]] || found=$i
+    done
+    [[ -n $found ]] || return 0  # as CUDA: what follows an unknown entry is invisible
+    visible+=("$found")
+  done
 }
 
 # expand ARRAY LIST: 0-2,8 becomes (0 1 2 8). What is no number or range is left out: arithmetic

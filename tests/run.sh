@@ -18,8 +18,9 @@ Installs the packages that are missing, builds into build/ and runs the tests.
   --all        also the long tests, one of them under a Slurm that it starts and ends itself, and the
                tests under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer
                (build-asan/, build-tsan/), and those of MPI on MPICH (build-mpich/)
-  --lint       also clang-format and clang-tidy over all sources
+  --lint       also clang-format and clang-tidy over all sources (build-lint/)
   --lint-only  the linters and nothing else
+With CI=true, warnings of the compiler are errors.
 TEXT
 }
 
@@ -79,10 +80,13 @@ run_lint() {
   (cd "$isoscale_root" && sources | xargs clang-format-16 --dry-run -Werror) || status=$?
   note "$status" "clang-format" $(( SECONDS - start ))
 
+  # Sources that are joined for the compiler are one text to clang-tidy: it has a folder of its own.
+  configure lint -DISOSCALE_TESTS=ON
+  build lint isoscale_fingerprint
   start=$SECONDS status=0
   say "Checking the sources with clang-tidy (some minutes) ..."
   # The generated sources of a build folder are nobody's style, and clang does not read this CUDA.
-  (cd "$isoscale_root" && run-clang-tidy-16 -quiet -p "$(build_folder release)" -j "$(nproc)" \
+  (cd "$isoscale_root" && run-clang-tidy-16 -quiet -p "$(build_folder lint)" -j "$(nproc)" \
     "^$isoscale_root/(src|workloads|results|analysis|tests)/.*\\.cpp$") || status=$?
   note "$status" "clang-tidy" $(( SECONDS - start ))
 }
@@ -94,12 +98,12 @@ groups=(build test)
 # Tests of the page are skipped without it; all others can still tell something.
 "$isoscale_root/launch/install-packages.sh" page || say "Going on without: the page is not tested."
 "$isoscale_root/launch/install-packages.sh" browser || say "Going on without a browser: no page is opened."
-# Joined, sources take a third of the time to compile; clang-tidy reads them one by one.
-joined=ON
-[[ $lint == yes ]] && joined=OFF
-configure release -DISOSCALE_TESTS=ON "-DCMAKE_UNITY_BUILD=$joined"
 
 if [[ $run_tests == yes ]]; then
+  # As demo.sh configures it, with the tests on top: what that has compiled is not compiled again.
+  settings=(-DISOSCALE_TESTS=ON)
+  [[ ${CI:-} != true ]] || settings+=(-DISOSCALE_WERROR=ON)
+  configure release "${settings[@]}"
   start=$SECONDS
   build release
   note 0 "build" $(( SECONDS - start ))

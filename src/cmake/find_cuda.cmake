@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: MIT
 
 # ISOSCALE_CUDA_FOUND: whether libisoscale_cuda.so can be built. It needs nvcc, the CUDA runtime,
-# cuBLASLt and NCCL, and no GPU. One line says what was found, or what is missing.
+# cuBLASLt and NCCL, and no GPU. One line says what was found, or what is missing; the scripts read
+# that from ISOSCALE_CUDA_MISSING in the cache.
 set(ISOSCALE_CUDA AUTO CACHE STRING "The CUDA executor: AUTO builds it where CUDA and NCCL are")
 set_property(CACHE ISOSCALE_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(ISOSCALE_CUDA_FOUND OFF)
 
 function(isoscale_no_cuda reason)
+  set(ISOSCALE_CUDA_MISSING "${reason}" CACHE INTERNAL "why there is no CUDA executor")
   if(ISOSCALE_CUDA STREQUAL "AUTO")
     message(STATUS "CUDA executor: not built (${reason})")
   else()
@@ -37,7 +39,8 @@ macro(isoscale_find_cuda)
     set(CMAKE_CUDA_COMPILER ${ISOSCALE_NVCC})
   endif()
   if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
-    isoscale_no_cuda("there is no nvcc: install the CUDA Toolkit, or set CUDACXX")
+    isoscale_no_cuda("there is no nvcc: install the CUDA Toolkit, 12 or newer (package cuda-toolkit of NVIDIA, or \
+module load cuda), or set CUDACXX")
     return()
   endif()
   if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND ISOSCALE_NVCC)
@@ -85,7 +88,8 @@ ${trial}/build/CMakeFiles/CMakeError.log")
     return()
   endif()
   if(NOT NCCL_INCLUDE_DIR OR NOT NCCL_LIBRARY)
-    isoscale_no_cuda("there is no NCCL: install it, or name its folder with -DNCCL_ROOT=DIR")
+    isoscale_no_cuda("there is no NCCL: install it (package libnccl-dev of NVIDIA, or module load nccl), or name its \
+folder with -DNCCL_ROOT=DIR")
     return()
   endif()
   file(STRINGS ${NCCL_INCLUDE_DIR}/nccl.h nccl_lines REGEX "#define NCCL_(MAJOR|MINOR|PATCH) ")
@@ -99,6 +103,7 @@ ${trial}/build/CMakeFiles/CMakeError.log")
   target_include_directories(isoscale_nccl SYSTEM INTERFACE ${NCCL_INCLUDE_DIR})
   target_link_libraries(isoscale_nccl INTERFACE ${NCCL_LIBRARY})
   set(ISOSCALE_CUDA_FOUND ON)
+  set(ISOSCALE_CUDA_MISSING "" CACHE INTERNAL "why there is no CUDA executor")
   list(JOIN CMAKE_CUDA_ARCHITECTURES " " architectures)
   message(STATUS "CUDA executor: CUDA ${CUDAToolkit_VERSION}, NCCL ${nccl_version}, "
     "for sm ${architectures}")
@@ -108,4 +113,7 @@ if(ISOSCALE_MPI AND NOT ISOSCALE_CUDA STREQUAL "OFF")
   isoscale_find_cuda()
 elseif(ISOSCALE_CUDA STREQUAL "ON")
   isoscale_no_cuda("ISOSCALE_MPI is off, and the executor needs MPI")
+else()
+  set(ISOSCALE_CUDA_MISSING "ISOSCALE_CUDA or ISOSCALE_MPI is off" CACHE INTERNAL
+    "why there is no CUDA executor")
 endif()

@@ -50,6 +50,7 @@ install(DIRECTORY launch/ DESTINATION share/isoscale/launch USE_SOURCE_PERMISSIO
   PATTERN install-packages.sh EXCLUDE
   PATTERN packages.txt EXCLUDE
   PATTERN demo.sh EXCLUDE
+  PATTERN machine.sh EXCLUDE
   PATTERN tarball.sh EXCLUDE
   PATTERN container EXCLUDE
   PATTERN spack EXCLUDE

@@ -38,7 +38,7 @@ export ISOSCALE_CHROMIUM
 export ISOSCALE_PYTHON
 "$ISOSCALE_PYTHON" -c 'import h5py' 2>/dev/null || absent "$ISOSCALE_PYTHON has no h5py"
 
-if [[ ${ISOSCALE_HAS_PAGE:-1} == 0 ]]; then
+if [[ ${ISOSCALE_HAS_PAGE:-1} == 0 || -e ${ISOSCALE_PAGE_MISSING:-} ]]; then
   absent "this build has no page (ISOSCALE_PAGE)"
 fi
 

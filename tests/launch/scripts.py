@@ -24,6 +24,7 @@ class Case(harness.Case):
         super().setUp()
         self.stand_ins = self.path("stand-ins")
         os.mkdir(self.stand_ins)
+        os.mkdir(os.path.join(self.stand_ins, "sysfs"))  # of a machine that limits nobody
 
     def stand_in(self, name, text):
         """A command of this name that runs these lines of shell."""
@@ -44,7 +45,7 @@ class Case(harness.Case):
                 if key.startswith("OMPI_ALLOW") or not key.startswith(CLUSTER_NAMES)}
         kept["PATH"] = f"{self.stand_ins}:{kept['PATH']}"
         return subprocess.run([os.path.join(LAUNCH, name), *arguments], cwd=self.dir,
-                              env={**kept, **environment}, stdin=subprocess.DEVNULL,
+                              env={**kept, "ISOSCALE_SYSFS": f"{self.stand_ins}/sysfs", **environment}, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, timeout=120 * harness.PATIENCE,
                               check=False)
 

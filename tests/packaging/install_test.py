@@ -13,7 +13,7 @@ import unittest
 from support import BARE, BUILD, CMAKE, SOURCE, run, run_ok, sample_run
 
 NOT_INSTALLED = {"checkout.sh", "install-packages.sh", "packages.txt", "demo.sh",
-                 "tarball.sh"}
+                 "machine.sh", "tarball.sh"}
 
 
 class Installed(unittest.TestCase):
