@@ -102,14 +102,13 @@ fi
 "$here/mpirun.sh" "${launch[@]}" run --output "$file" --force "$@"
 took_measuring=$(( SECONDS - start ))
 
-say
+# The run has ended with the summary.
 page=
 if [[ -e $folder/page/asset.cpp && ! -e $folder/page/missing ]]; then
   page=${file%.h5}.html
-  "$program" report "$file" --html "$page" --force
-else
-  "$program" report "$file"
+  "$program" report "$file" --html "$page" --force >/dev/null
 fi
+say
 say "Took: packages $took_packages s, build $took_build s, measuring $took_measuring s"
 say "Page: ${page:-none: $(cat "$folder/page/missing" 2>/dev/null || echo "ISOSCALE_PAGE is off")}"
-say "File: $file    (build/isoscale report --help says what else to read in it)"
+say "File: $file    (build/isoscale report --detail build/demo.h5 prints all that is in it)"

@@ -46,7 +46,7 @@ class Case(scripts.Case):
         self.stand_in("nvidia-smi", "exit 9")
         self.stand_in("mpirun", '[ "$1" = --version ] && echo "mpirun (Open MPI) 5.0.6" && exit\n'
                                 f'echo "mpirun $*" >> {self.path("calls")}')
-        program = self.stand_in("isoscale", f'echo "isoscale $*" >> {self.path("calls")}')
+        program = self.stand_in("isoscale", f'echo "isoscale $*" >> {self.path("calls")}; echo summary')
         self.stand_in("cmake", f"cd {self.checkout}\n"
                       + CMAKE % {"calls": self.path("calls"), "program": program})
 
@@ -160,7 +160,11 @@ class Machines(Case):
         self.assertEqual(calls, [])
 
     def test_it_says_apart_what_took_time_and_ends_with_page_and_file(self):
-        _, _, said = self.started()
+        calls, done = self.demo()
+        self.assertEqual(done.stdout, "")  # the report is written as a page; the run prints it
+        self.assertEqual([call.split()[1] for call in calls if call.startswith("isoscale ")],
+                         ["report"])
+        said = done.stderr.rstrip()
         *_, took, page, file = said.splitlines()
         self.assertRegex(took, r"packages \d+ s, build \d+ s, measuring \d+ s")
         self.assertIn("build/demo.html", page)
