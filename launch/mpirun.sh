@@ -231,6 +231,21 @@ with_slots() {
   printf '%s\n' "${list#,}"
 }
 
+# Sets forwarded to Open MPI's words for the variables that a run on other hosts needs: over ssh it
+# passes on its own and no other. By name and prefix, so that nobody's secrets travel along.
+forward_environment() {
+  local name
+  forwarded=()
+  [[ -n $hosts$hostfile ]] || return 0
+  while read -r name; do
+    case $name in
+      PATH | LD_LIBRARY_PATH | LD_PRELOAD | HDF5_USE_FILE_LOCKING | \
+        CUDA_* | NCCL_* | ISOSCALE_* | UCX_* | FI_* | \
+        OMP_* | GOMP_* | KMP_* | OPENBLAS_* | GOTO_* | MKL_* | BLIS_*) forwarded+=(-x "$name") ;;
+    esac
+  done < <(compgen -e | sort)
+}
+
 # mpirun_command MPI: sets the array command.
 mpirun_command() {
   command=("$mpirun" -n "$ranks")
@@ -241,6 +256,8 @@ mpirun_command() {
         command=(env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "${command[@]}")
       [[ -z $hosts ]] || command+=(--host "$(with_slots "$hosts")")
       [[ -z $hostfile ]] || command+=(--hostfile "$hostfile")
+      forward_environment
+      command+=("${forwarded[@]}")
       # Left alone, Open MPI binds a rank to one core, for all its streams.
       if [[ $bind == cores ]]; then
         command+=(--map-by "ppr:$ranks_per_node:node:PE=$cores" --bind-to core)
@@ -248,7 +265,7 @@ mpirun_command() {
         command+=(--map-by "ppr:$ranks_per_node:node:OVERSUBSCRIBE" --bind-to none)
       fi
       ;;
-    mpich | intel)
+    mpich | intel)  # whose launcher passes on the whole environment
       command+=(-ppn "$ranks_per_node")
       [[ -z $hosts ]] || command+=(-hosts "$hosts")
       [[ -z $hostfile ]] || command+=(-f "$hostfile")

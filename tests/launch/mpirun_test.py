@@ -3,6 +3,7 @@
 """launch/mpirun.sh: the command for each MPI, what it refuses, and a run."""
 
 import os
+import re
 import shutil
 import subprocess
 import unittest
@@ -23,7 +24,11 @@ class Case(scripts.Case):
         self.program = self.stand_in("isoscale", "true")  # linked to no MPI, so to no wrong one
 
     def command(self, *arguments, **environment):
-        """The one command of --print, without the path of the program's folder."""
+        """The one command of --print, without the path of the program's folder and without the
+        names of variables that Open MPI passes on."""
+        return re.sub(r" -x \w+", "", self.whole_command(*arguments, **environment))
+
+    def whole_command(self, *arguments, **environment):
         [line] = self.shown("mpirun.sh", "--program", self.program, "--print", *arguments,
                             **environment)
         return line.replace(os.path.realpath(self.stand_ins) + "/", "")
@@ -71,6 +76,22 @@ class Commands(Case):
                                       "--cores-per-rank", "2", "run"),
                          "mpirun -n 24 --hostfile hosts.txt --map-by ppr:8:node:PE=2 "
                          "--bind-to core isoscale run")
+
+    def test_other_hosts_get_the_environment_that_a_run_needs(self):
+        self.stand_in("mpirun", OPEN_MPI)
+        needed = {"LD_LIBRARY_PATH": "/opt/hdf5/lib", "NCCL_IB_HCA": "mlx5", "OMP_NUM_THREADS": "2",
+                  "OPENBLAS_NUM_THREADS": "2", "ISOSCALE_TIMEOUT": "1h", "CUDA_VISIBLE_DEVICES": "0"}
+        others = {"SLURM_JWT": "secret", "AWS_SECRET_ACCESS_KEY": "secret"}
+        with open(self.path("hosts.txt"), "w", encoding="ascii") as file:
+            file.write("a\nb\n")
+        for hosts in (["--hostfile", "hosts.txt"], ["--hosts", "a,b"]):
+            shown = self.whole_command(*hosts, "-n", "2", "--cores-per-rank", "1", "run", **needed,
+                                       **others)
+            forwarded = set(re.findall(r" -x (\w+)", shown))
+            self.assertLessEqual({"PATH", *needed}, forwarded)
+            self.assertFalse({*others} & forwarded)
+            self.assertNotIn("secret", shown)
+        self.assertNotIn(" -x ", self.whole_command("-n", "2", "run", **needed))
 
     def test_mpich_and_intel(self):
         self.stand_in("mpirun", MPICH)

@@ -152,6 +152,37 @@ esac""")
         self.assertEqual(self.files(), ["stand-ins"])
 
 
+class Refused(Case):
+    """What isoscale would refuse in the queue is refused before anything is submitted."""
+
+    def sweep(self, *arguments, **environment):
+        started = self.path("started")
+        self.stand_in("sbatch", f"touch {started}; echo 1")
+        done = self.script("sweep", "--program", harness.PROGRAM, "--scheduler", "slurm", "--nodes",
+                           "1,2", "--ranks-per-node", "2", "--dir", "out", *arguments, **environment)
+        self.assertEqual(os.path.exists(started), done.returncode == 0, done.stderr)
+        return done
+
+    def test_a_workload_that_there_is_not(self):
+        self.assert_script_refused(self.sweep("--", "--workload", "nope"), "unknown workload",
+                                   "nothing was submitted")
+        self.assert_script_refused(self.sweep("--", "--workload", "dp", "--mesh", "tp=2"), "tp")
+
+    def test_a_run_that_works_is_submitted(self):
+        done = self.sweep("--", "--workload", "dp", SLURM_NTASKS="4", SLURM_JOB_ID="7")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_without_slurm_nothing_else_is_said(self):
+        for name in os.listdir("/usr/bin"):  # all that this machine has but Slurm
+            if name != "sinfo" and not os.path.exists(os.path.join(self.stand_ins, name)):
+                os.symlink(os.path.join("/usr/bin", name), os.path.join(self.stand_ins, name))
+        done = self.script("sweep", "--program", self.program, "--print", "--scheduler", "slurm",
+                           "--nodes", "1", "--ranks-per-node", "2", "--cores-per-rank", "1",
+                           PATH=self.stand_ins)
+        self.assert_script_refused(done, "no sinfo")
+        self.assertNotIn("command not found", done.stderr)
+
+
 class Pbs(Case):
     def test_one_job_measures_all_counts(self):
         self.assertEqual(self.submitted(
