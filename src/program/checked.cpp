@@ -15,12 +15,19 @@
 namespace isoscale::program {
 namespace {
 
+using ArenaBytes = std::array<std::uint64_t, space_count>;
+
+/// Makes the arena of the buffer's space longer by the buffer; returns where the buffer begins.
+std::uint64_t append_storage(ArenaBytes& arenas, const Buffer& buffer) {
+  std::uint64_t& end = arenas[static_cast<std::size_t>(buffer.space)];
+  const std::uint64_t begin = (end + Arena::alignment - 1) / Arena::alignment * Arena::alignment;
+  end = begin + buffer.count * element_size(buffer.dtype);
+  return begin;
+}
+
 /// A buffer with storage of its own, behind all others.
 BufferId append_buffer(RankProgram& program, Buffer buffer) {
-  std::uint64_t& end = program.arena_bytes[static_cast<std::size_t>(buffer.space)];
-  end = (end + Arena::alignment - 1) / Arena::alignment * Arena::alignment;
-  buffer.offset = end;
-  end += buffer.count * element_size(buffer.dtype);
+  buffer.offset = append_storage(program.arena_bytes, buffer);
   program.buffers.push_back(buffer);
   return static_cast<BufferId>(program.buffers.size() - 1);
 }
@@ -28,6 +35,11 @@ BufferId append_buffer(RankProgram& program, Buffer buffer) {
 Section append_section(RankProgram& program, Program section) {
   program.steps.push_back(std::move(section));
   return step_section(program.steps.size() - 1);
+}
+
+/// Where so many checksums are kept; never empty.
+Buffer words_of(std::size_t checksums) {
+  return {.dtype = DType::i64, .count = 2 * std::max<std::size_t>(1, checksums)};
 }
 
 /// Appends checksums to a section; their places follow each other in a buffer that is made last,
@@ -49,7 +61,7 @@ class Summing {
     return like;
   }
   [[nodiscard]] Sums finish(RankProgram& program) {
-    const Buffer words{.dtype = DType::i64, .count = 2 * std::max<std::size_t>(1, sums_.of.size())};
+    const Buffer words = words_of(sums_.of.size());
     append_buffer(program, words);
     if (sums_.flips != no_buffer) append_buffer(program, words);
     return std::move(sums_);
@@ -149,6 +161,20 @@ std::set<BufferId> state_of(const RankProgram& program, const mesh::Shape& mesh)
   return state;
 }
 
+/// Where add_replay keeps a buffer of the state.
+Buffer kept(Buffer buffer) {
+  buffer.role = Role::workspace;
+  if (buffer.space == Space::symmetric) buffer.space = Space::device;
+  return buffer;
+}
+
+/// The weights that add_weight_check takes checksums of.
+std::vector<Output> weight_rows(const RankProgram& program, BufferId id) {
+  const Buffer& buffer = program.buffers[id];
+  if (buffer.role != Role::weight || !has_checksum(buffer)) return {};
+  return rows_of({.buffer = id, .count = buffer.count});
+}
+
 Op copy_of(const Slice& from, const Slice& to) {
   const auto columns = static_cast<std::uint32_t>(from.count);
   return {.payload = Copy{.rows = 1,
@@ -180,10 +206,7 @@ CheckedSection add_weight_check(ProgramSet& set) {
     Summing summing{next_buffer(program), false};
     Program section;
     for (BufferId id = 0; id < program.buffers.size(); ++id) {
-      const Buffer& buffer = program.buffers[id];
-      const Slice whole{.buffer = id, .count = buffer.count};
-      if (buffer.role != Role::weight || !has_checksum(buffer)) continue;
-      for (const Output& row : rows_of(whole)) {
+      for (const Output& row : weight_rows(program, id)) {
         section.ops.push_back(
             summing.checksum(row, id, Op{.payload = {}, .place = {.phase = Phase::optimizer}}));
       }
@@ -199,11 +222,8 @@ Replay add_replay(ProgramSet& set) {
   for (RankProgram& program : set.programs) {
     Program save, restore;
     for (const BufferId id : state_of(program, set.mesh)) {
-      Buffer kept = program.buffers[id];
-      kept.role = Role::workspace;
-      if (kept.space == Space::symmetric) kept.space = Space::device;
-      const BufferId copy = append_buffer(program, kept);
-      for (const Output& row : rows_of({.buffer = id, .count = kept.count})) {
+      const BufferId copy = append_buffer(program, kept(program.buffers[id]));
+      for (const Output& row : rows_of({.buffer = id, .count = program.buffers[id].count})) {
         Slice there = row.matrix.slice;
         there.buffer = copy;
         save.ops.push_back(copy_of(row.matrix.slice, there));
@@ -214,6 +234,23 @@ Replay add_replay(ProgramSet& set) {
     replay.restore = append_section(program, std::move(restore));
   }
   return replay;
+}
+
+std::array<std::uint64_t, space_count> arenas_with(AddedSections added, const RankProgram& program,
+                                                   const mesh::Shape& mesh) {
+  ArenaBytes arenas = program.arena_bytes;
+  std::size_t outputs = 0, weights = 0;
+  for (const Op& op : program.step().ops) outputs += checkable(program, op).size();
+  for (BufferId id = 0; id < program.buffers.size(); ++id) {
+    weights += weight_rows(program, id).size();
+  }
+  append_storage(arenas, words_of(outputs));
+  append_storage(arenas, words_of(weights));
+  if (added == AddedSections::checks) return arenas;
+  for (const BufferId id : state_of(program, mesh)) {
+    append_storage(arenas, kept(program.buffers[id]));
+  }
+  return arenas;
 }
 
 }  // namespace isoscale::program

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -44,5 +45,16 @@ struct Replay {
 };
 /// Appends them. Takes as much memory again as the state has.
 [[nodiscard]] Replay add_replay(ProgramSet& set);
+
+/// Sections that a run adds to the programs of a point with steps.
+enum class AddedSections : std::uint8_t {
+  checks,             ///< add_checked_step and add_weight_check
+  checks_and_replay,  ///< and add_replay
+};
+/// The arenas of a program once its sections have been added, in bytes per space, without the
+/// sections themselves: for a plan, which builds none of them.
+[[nodiscard]] std::array<std::uint64_t, space_count> arenas_with(AddedSections added,
+                                                                 const RankProgram& program,
+                                                                 const mesh::Shape& mesh);
 
 }  // namespace isoscale::program

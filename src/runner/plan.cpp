@@ -168,6 +168,13 @@ void add_traffic(const program::Facts& facts, PlannedPoint& point) {
   }
 }
 
+/// Sections that a run adds to the programs of the point before it plays them.
+std::optional<program::AddedSections> added_sections(const PlannedPoint& point,
+                                                     const config::RunConfig& config) {
+  if (point.workload->is_bench()) return std::nullopt;
+  return config.soak ? program::AddedSections::checks_and_replay : program::AddedSections::checks;
+}
+
 /// Adds what the programs say about work and memory to the point; throws base::UsageError when they
 /// do not fit.
 void measure_programs(const program::ProgramSet& set, PlannedPoint& point,
@@ -175,15 +182,20 @@ void measure_programs(const program::ProgramSet& set, PlannedPoint& point,
   const std::vector<program::Facts> facts = facts_of_programs(set);
   double flop = 0, busiest = 0;
   units::Bytes memory{0}, sent{0}, most_sent{0};
+  const PlayedAs how{.added = added_sections(point, config), .device = site.device};
+  std::vector<MemoryNeed> needs;
+  for (const program::RankProgram& program : set.programs) {
+    needs.push_back(memory_need(program, set.mesh, how));
+  }
   std::vector<units::Bytes> need_of_position;
   for (const std::uint32_t program : set.program_of_rank) {
     flop += facts[program].flop.value();
     busiest = std::max(busiest, facts[program].flop.value());
-    memory = std::max(memory, memory_total(facts[program]));
+    memory = std::max(memory, memory_total(needs[program]));
     sent += sent_total(facts[program]);
     most_sent = std::max(most_sent, sent_total(facts[program]));
     add_traffic(facts[program], point);
-    need_of_position.push_back(memory_from(site.memory_pool, facts[program]));
+    need_of_position.push_back(memory_from(site.memory_pool, needs[program]));
   }
   point.load.flop += busiest;
   point.load.sent += most_sent;

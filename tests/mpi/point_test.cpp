@@ -8,6 +8,8 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include "runner/point.hpp"
 #include "runner/site.hpp"
@@ -260,6 +262,46 @@ TEST_F(Point, ThatIsSkippedKeepsItsReason) {
   EXPECT_EQ(data.status, PointStatus::skipped);
   EXPECT_EQ(data.reason, "because");
   EXPECT_EQ(executor_.observed.prepared, 0);
+}
+
+/// Collective: a run of the first planned point takes the memory that the plan says, to the byte.
+void expect_planned_memory(const PointData& data, const PlannedPoint& planned, int world_rank) {
+  ASSERT_EQ(data.status, PointStatus::ok) << data.reason;
+  if (world_rank != 0) return;
+  ASSERT_FALSE(data.memory_of_rank.empty());
+  EXPECT_EQ(std::ranges::max(data.memory_of_rank),
+            static_cast<double>(planned.memory_per_rank->value()));
+}
+
+TEST_F(Point, TakesTheMemoryThatThePlanSays) {
+  const int ranks = world_.size();
+  std::map<std::string, units::Bytes> planned;
+  for (const std::string zero : {"0", "1", "2", "3"}) {
+    SCOPED_TRACE("zero=" + zero);
+    const Wanted wanted{.ranks = ranks};
+    config::RunConfig config = config_of(wanted);
+    config.experiments[0].base.options["zero"] = zero;
+    config.experiments[0].base.options["optimizer"] = "adam";
+    config.experiments[0].base.options["bucket"] = "8KiB";
+    const Plan plan = make_plan(config, site_);
+    planned[zero] = *plan.points.front().memory_per_rank;
+    expect_planned_memory(run(plan.points.front(), config, wanted), plan.points.front(),
+                          world_.rank());
+    config.soak = units::Seconds{0.01};
+    const Plan soaked = make_plan(config, site_);
+    EXPECT_GT(*soaked.points.front().memory_per_rank, planned[zero]);
+    expect_planned_memory(run(soaked.points.front(), config, wanted), soaked.points.front(),
+                          world_.rank());
+  }
+  // ZeRO 1 keeps two f32 moments of 1/n of the weights; the host copies one part of a bucket aside.
+  const workloads::Model& model = small_request().model;
+  const double psi = static_cast<double>(model.layers) *
+                     (4.0 * model.hidden * model.hidden + 2.0 * model.hidden * model.ffn);
+  const double saved = 2 * 4 * psi * (1 - 1.0 / ranks);
+  const double aside = 3 * 8192.0 / ranks;  // a bucket is closed once it has 8 KiB
+  const auto bytes = [&](const char* zero) { return static_cast<double>(planned[zero].value()); };
+  EXPECT_GE(bytes("0") - bytes("1"), saved - aside);
+  EXPECT_LE(bytes("0") - bytes("1"), saved + 4096);
 }
 
 }  // namespace

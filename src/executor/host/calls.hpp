@@ -140,7 +140,6 @@ struct CollectiveCall {
   std::vector<MpiCall> calls;
   ExchangeCall messages;
   std::optional<CopyCall> after;
-  std::vector<std::byte> scratch;  ///< where before and after copy to and from
 };
 void run(const CollectiveCall& call, Player& player);
 

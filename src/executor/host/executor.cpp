@@ -6,6 +6,7 @@
 #include <array>
 #include <numeric>
 #include <set>
+#include <span>
 
 #include "base/error.hpp"
 #include "executor/host/blas.hpp"
@@ -13,6 +14,7 @@
 #include "executor/host/host.hpp"
 #include "executor/host/memory.hpp"
 #include "executor/host/session.hpp"
+#include "executor/host/staging.hpp"
 #include "executor/transports.hpp"
 #include "system/cgroup.hpp"
 #include "units/text.hpp"
@@ -32,9 +34,12 @@ std::size_t stream_count(const program::RankProgram& program) {
   return used.size();
 }
 
-units::Bytes storage_need(const program::RankProgram& program) {
+units::Bytes storage_need(const program::RankProgram& program,
+                          std::span<const units::Bytes> staging) {
   const auto& arenas = program.arena_bytes;
-  return units::Bytes{std::accumulate(arenas.begin(), arenas.end(), std::uint64_t{0})};
+  return std::accumulate(
+      staging.begin(), staging.end(),
+      units::Bytes{std::accumulate(arenas.begin(), arenas.end(), std::uint64_t{0})});
 }
 
 /// Collective: all ranks of a node refuse together, before any of them has touched its memory.
@@ -114,11 +119,13 @@ std::unique_ptr<Session> HostExecutor::prepare(const program::ProgramSet& set,
   const std::string reason = reason_to_fold(streams);
   const bool folds = streams <= 1 || !reason.empty();
   const Waiting waiting = waiting_of_all(folds ? 1 : streams, options.faults, point);
-  const units::Bytes need = storage_need(program);
+  const auto staging = host::staging_bytes(program, set.mesh, options_.elements_per_call);
+  const units::Bytes need = storage_need(program, staging);
   require_memory(need, point);
 
   host::SessionParts parts{.communicators = std::move(communicators),
                            .arenas = {},
+                           .staging = {},
                            .facts = {.folded = !reason.empty(),
                                      .folded_reason = reason,
                                      .blas_threads = blas_threads_,
@@ -132,6 +139,11 @@ std::unique_ptr<Session> HostExecutor::prepare(const program::ProgramSet& set,
   on_numa_node(options, [&] {
     for (std::size_t space = 0; space < program::space_count; ++space) {
       parts.arenas[space] = host::allocate(units::Bytes{program.arena_bytes[space]});
+    }
+    for (std::size_t stream = 0; stream < staging.size(); ++stream) {
+      parts.staging[stream] = host::allocate(staging[stream]);
+      const host::Mapping& memory = parts.staging[stream].get();
+      parts.options.staging[stream] = {memory.address, memory.bytes};
     }
   });
   return std::make_unique<host::HostSession>(set, point.rank(), std::move(parts));

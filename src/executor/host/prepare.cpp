@@ -70,7 +70,7 @@ class SectionPreparer {
 
   Call call(const program::Op& op, const program::Collective& payload) {
     return prepare_op(resolver_, payload, op.stream, communicators_, options_.elements_per_call,
-                      reductions_);
+                      options_.staging[op.stream], reductions_);
   }
 
   Call call(const program::Op& op, const program::Update& payload) {
@@ -165,25 +165,6 @@ PreparedSection prepare(const Resolver& resolver, const program::Program& sectio
                                   .wait_begin = op.wait_begin});
   }
   return result;
-}
-
-const Call& plain(const Call& call) {
-  if (const auto* const stuck = std::get_if<std::unique_ptr<StuckCall>>(&call)) {
-    return plain((*stuck)->call);
-  }
-  const auto* const slowed = std::get_if<std::unique_ptr<SlowedCall>>(&call);
-  return slowed == nullptr ? call : (*slowed)->call;
-}
-
-std::size_t scratch_bytes(const PreparedSection& section) {
-  std::size_t bytes = 0;
-  for (const std::vector<PreparedOp>& lane : section.lanes) {
-    for (const PreparedOp& op : lane) {
-      if (const auto* call = std::get_if<CollectiveCall>(&plain(op.call)))
-        bytes += call->scratch.size();
-    }
-  }
-  return bytes;
 }
 
 }  // namespace isoscale::executor::host

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -45,6 +46,7 @@ struct PrepareOptions {
   std::uint64_t elements_per_call = 0;  ///< most elements that one MPI call is given
   NarrowTypes narrow = NarrowTypes::refused;
   program::Faults faults{};
+  std::array<std::span<std::byte>, program::max_streams> staging{};  ///< see staging_bytes
 };
 
 /// Looks up everything that the ops of a section need. Throws base::Error that names the op when it
@@ -52,11 +54,5 @@ struct PrepareOptions {
 [[nodiscard]] PreparedSection prepare(const Resolver& resolver, const program::Program& section,
                                       const Communicators& communicators,
                                       const PrepareOptions& options);
-
-/// The call that an op is, slowed or not.
-[[nodiscard]] const Call& plain(const Call& call);
-
-/// Bytes that the calls of a section hold beside the program's buffers.
-[[nodiscard]] std::size_t scratch_bytes(const PreparedSection& section);
 
 }  // namespace isoscale::executor::host

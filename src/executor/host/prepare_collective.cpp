@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include <algorithm>
+#include <stdexcept>
 
-#include "comm/world.hpp"
 #include "executor/collective.hpp"
 #include "executor/host/prepare_ops.hpp"
+#include "executor/host/staging.hpp"
 
 namespace isoscale::executor::host {
 namespace {
@@ -16,8 +17,8 @@ using program::CollectiveKind;
 class CollectivePreparer {
  public:
   CollectivePreparer(const Resolver& resolver, const program::Collective& op, MPI_Comm communicator,
-                     std::uint64_t limit, OwnReductions& own)
-      : op_(op), data_(resolve(resolver, op)), limit_(limit), own_(own) {
+                     std::uint64_t limit, std::span<std::byte> staging, OwnReductions& own)
+      : op_(op), data_(resolve(resolver, op)), limit_(limit), staging_(staging), own_(own) {
     base_.kind = op.kind;
     base_.communicator = communicator;
     base_.root = op.root;
@@ -63,18 +64,20 @@ class CollectivePreparer {
     return {.src = from, .dst = to, .row_bytes = count * data_.element, .rows = 1, .batch = 1};
   }
 
-  /// MPICH 4.0 takes MPI_IN_PLACE for an address where the root of a reduction is not the first.
-  [[nodiscard]] bool crashes_in_place() const {
-    return base_.kind == CollectiveKind::reduce && base_.root != 0 &&
-           comm::Environment::library_version().starts_with("MPICH Version: 4.0");
+  /// The stream's staging memory, which has been taken for its largest collective.
+  [[nodiscard]] std::byte* staging(std::uint64_t count) const {
+    if (count * data_.element > staging_.size()) {
+      throw std::logic_error("a collective copies more aside than staging_bytes says");
+    }
+    return staging_.data();
   }
 
   /// A call per `limit_` elements; a null address stays null.
   void add_calls(MpiCall call, const std::byte* from, std::byte* to, std::uint64_t count) {
-    if (from != nullptr && from == to && crashes_in_place()) {
-      result_.scratch.resize(count * data_.element);
-      result_.before = plain_copy(from, result_.scratch.data(), count);
-      from = result_.scratch.data();
+    if (from != nullptr && from == to && crashes_in_place(base_.kind, base_.root)) {
+      std::byte* const aside = staging(count);
+      result_.before = plain_copy(from, aside, count);
+      from = aside;
     }
     const bool in_place = from != nullptr && from == to;
     for (std::uint64_t first = 0; first < count; first += limit_) {
@@ -126,9 +129,9 @@ class CollectivePreparer {
                           data_.receive < data_.send + part * data_.members * data_.element;
     if (overlaps) {
       // MPI would leave the result at the front of what is sent, which it also overwrites.
-      result_.scratch.resize(part * data_.element);
-      base_.receive = result_.scratch.data();
-      result_.after = plain_copy(result_.scratch.data(), data_.receive, part);
+      std::byte* const aside = staging(part);
+      base_.receive = aside;
+      result_.after = plain_copy(aside, data_.receive, part);
     }
     result_.calls.push_back(base_);
   }
@@ -205,13 +208,12 @@ class CollectivePreparer {
                            const std::vector<std::uint64_t>& receive_counts) {
     std::byte* from = data_.send;
     if (data_.send != nullptr && data_.send == data_.receive) {
-      result_.scratch.resize(data_.sent * data_.element);
-      from = result_.scratch.data();
+      from = staging(data_.sent);
       result_.before = plain_copy(data_.send, from, data_.sent);
     }
     std::byte* to = data_.receive;
     for (std::uint64_t other = 0; other < data_.members; ++other) {
-      // Also to itself: a message then, since what is copied before may be the scratch.
+      // Also to itself: a message then, since what is copied before may be staged.
       if (send_counts[other] > 0) add_send(other, from, send_counts[other]);
       if (receive_counts[other] > 0) add_receive(other, to, receive_counts[other]);
       from += send_counts[other] * data_.element;
@@ -244,6 +246,7 @@ class CollectivePreparer {
   const program::Collective& op_;
   CollectiveData data_;
   std::uint64_t limit_;
+  std::span<std::byte> staging_;
   OwnReductions& own_;
   MpiCall base_;
   CollectiveCall result_;
@@ -253,9 +256,9 @@ class CollectivePreparer {
 
 Call prepare_op(const Resolver& resolver, const program::Collective& op, program::StreamId stream,
                 const Communicators& communicators, std::uint64_t elements_per_call,
-                OwnReductions& own) {
-  return CollectivePreparer{resolver, op, communicators.collective(op.axes, stream),
-                            elements_per_call, own}
+                std::span<std::byte> staging, OwnReductions& own) {
+  return CollectivePreparer{resolver,          op,      communicators.collective(op.axes, stream),
+                            elements_per_call, staging, own}
       .make();
 }
 

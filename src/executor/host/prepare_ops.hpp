@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "executor/host/calls.hpp"
@@ -46,10 +48,11 @@ struct UpdateElements {
                                     Powers powers_mode);
 
 /// `stream` is the one that the op was written for, folded or not: it picks the communicator.
-/// `own` makes the reductions that MPI has not.
+/// `staging` is that stream's, see staging_bytes; `own` makes the reductions that MPI has not.
 [[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Collective& op,
                               program::StreamId stream, const Communicators& communicators,
-                              std::uint64_t elements_per_call, OwnReductions& own);
+                              std::uint64_t elements_per_call, std::span<std::byte> staging,
+                              OwnReductions& own);
 
 /// Appends `count` elements as messages of at most `elements_per_call`; a message of none is one.
 void append_messages(std::vector<Message>& messages, Message whole, std::uint64_t count,

@@ -39,7 +39,6 @@ HostSession::HostSession(const program::ProgramSet& set, int rank, SessionParts 
     const PreparedSection& section =
         sections_.emplace_back(prepare(resolver_, *program, parts_.communicators, parts_.options));
     lanes = std::max(lanes, section.lanes.size());
-    parts_.facts.memory += units::Bytes{scratch_bytes(section)};
   }
   player_.waiting = parts_.waiting;
   player_.stopped = &interrupted_;
@@ -52,6 +51,7 @@ HostSession::~HostSession() {
   // Messages may still be under way: their storage and communicators must outlive us.
   parts_.communicators.abandon();
   for (Storage& arena : parts_.arenas) static_cast<void>(arena.release());
+  for (Storage& staging : parts_.staging) static_cast<void>(staging.release());
 }
 
 PlayTime HostSession::play(const Play& what) {

@@ -23,6 +23,7 @@ namespace isoscale::executor::host {
 struct SessionParts {
   Communicators communicators;
   std::array<Storage, program::space_count> arenas;
+  std::array<Storage, program::max_streams> staging;  ///< see staging_bytes
   SessionFacts facts;
   PrepareOptions options;
   Waiting waiting = Waiting::blocking;  ///< of the calling thread
