@@ -25,9 +25,10 @@ inline base::ExitCode print(const std::string& text) {
 }
 
 /// Columns that a summary on standard output may take: those of a terminal (COLUMNS, else what it
-/// says), from 60 to 110; 110 for files and pipes.
+/// says), from 60 to 110; 110 for files and pipes, and where mpirun has no terminal and gives its
+/// ranks one of no size.
 inline std::size_t output_columns() {
-  constexpr std::size_t narrowest = 60, widest = 110, usual = 80;
+  constexpr std::size_t narrowest = 60, widest = 110;
   if (::isatty(STDOUT_FILENO) == 0) return widest;
   std::size_t columns = 0;
   if (const char* const told = std::getenv("COLUMNS")) {
@@ -37,7 +38,7 @@ inline std::size_t output_columns() {
   if (winsize window{}; columns == 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &window) == 0) {
     columns = window.ws_col;
   }
-  return std::clamp(columns == 0 ? usual : columns, narrowest, widest);
+  return columns == 0 ? widest : std::clamp(columns, narrowest, widest);
 }
 
 }  // namespace isoscale

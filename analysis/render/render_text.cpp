@@ -276,7 +276,8 @@ std::string joined_text(const Report& report, const Sections& sections) {
   if (!sections.has(Section::legend)) return text;
   for (const std::string& sentence : joined_key()) text += sentence + "\n";
   text += index_key_text();
-  return report.joined.curves.empty() ? text : text + key();
+  if (!report.joined.curves.empty()) text += key();
+  return text + to_text(summary_legend(report.runs.front()), widest);
 }
 
 std::string run_text(const RunReport& run, const Report& whole, const Sections& sections) {
@@ -323,7 +324,9 @@ std::string render_sections(const Report& report, const Sections& sections) {
   std::string text;
   for (const RunReport& run : report.runs) {
     text += run_text(run, report, sections);
-    if (sections.has(Section::legend)) text += legend_text(run);
+    if (sections.has(Section::legend)) {
+      text += legend_text(run) + to_text(summary_legend(run), widest);
+    }
   }
   return text;
 }

@@ -3,8 +3,10 @@
 #include "analysis/render/summary.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <ranges>
 #include <string_view>
 
 #include "analysis/findings/findings.hpp"
@@ -123,19 +125,55 @@ void add_benches(const Report& report, Document& document) {
   if (!more.empty()) document.push_back(more);
 }
 
+/// Findings of one rule with one next step: they are told once, by the most severe of them.
+using Alike = std::vector<const Finding*>;
+std::vector<Alike> groups_of(const std::vector<Finding>& findings) {
+  std::vector<Alike> groups;
+  for (const Finding& at : findings) {
+    const auto group = std::ranges::find_if(groups, [&at](const Alike& known) {
+      return known.front()->rule == at.rule && known.front()->next_step == at.next_step;
+    });
+    if (group == groups.end()) {
+      groups.push_back({&at});
+    } else {
+      group->push_back(&at);
+    }
+  }
+  return groups;
+}
+
+/// "hybrid, 2 ranks: no overlap ... (also: dp, tp)".
+std::string sentence_of(const Alike& alike, const CurvesSummary& curves) {
+  const auto name_of = [&](const Finding& at) {
+    const auto name = curves.names.find(at.curve);
+    return name == curves.names.end() ? std::string{} : name->second;
+  };
+  std::vector<std::string> others;
+  for (const Finding* const at : alike | std::views::drop(1)) {
+    const std::string name = name_of(*at);
+    if (!name.empty() && std::ranges::find(others, name) == others.end()) others.push_back(name);
+  }
+  const std::string name = name_of(*alike.front());
+  std::string text = (name.empty() ? "" : name + ", ") + alike.front()->sentence;
+  if (!others.empty()) text += fmt::format(" (also: {})", fmt::join(others, "; "));
+  return text;
+}
+
 void add_findings(const Report& report, const CurvesSummary& curves, Document& document) {
   const std::vector<Finding> findings =
       report.runs.size() == 1 ? findings_of(report.runs.front()) : findings_of(report);
-  if (findings.empty()) return;
+  const std::vector<Alike> groups = groups_of(findings);
+  if (groups.empty()) return;
   std::vector<Note> notes;
-  for (const std::size_t i : shown_findings(findings, most_shown_findings)) {
-    const Finding& at = findings[i];
-    const auto name = curves.names.find(at.curve);
-    notes.push_back(
-        {share_text(at), (name == curves.names.end() ? "" : name->second + ", ") + at.sentence});
-    if (!at.next_step.empty()) notes.push_back({"", "next: " + at.next_step});
+  std::vector<Finding> first;
+  for (const Alike& alike : groups) first.push_back(*alike.front());
+  std::size_t told = 0;
+  for (const std::size_t i : shown_findings(first, most_shown_findings)) {
+    notes.push_back({share_text(first[i]), sentence_of(groups[i], curves)});
+    if (!first[i].next_step.empty()) notes.push_back({"", "next: " + first[i].next_step});
+    told += groups[i].size();
   }
-  add_more(notes, findings.size() - std::min(findings.size(), most_shown_findings), "findings");
+  add_more(notes, findings.size() - told, "findings");
   document.push_back(
       Heading{"Findings, most severe first, with the share of a step each may cost:"});
   document.push_back(notes);
@@ -193,6 +231,13 @@ std::string argument_of(const Report& report) {
 }
 
 }  // namespace
+
+Document summary_legend(const RunReport& run) {
+  Document document{Heading{"Columns of the summary:"}};
+  if (!run.curves.empty()) document.push_back(curve_legend());
+  if (!run.benches.empty()) document.push_back(bench_legend());
+  return document.size() == 1 ? Document{} : document;
+}
 
 Document summary(const Report& report) {
   Document document;

@@ -11,4 +11,7 @@ namespace isoscale::analysis {
 /// severe findings, the first warnings, and where to read on.
 [[nodiscard]] Document summary(const Report& report);
 
+/// The meaning of the columns of its tables; nothing where it has none.
+[[nodiscard]] Document summary_legend(const RunReport& run);
+
 }  // namespace isoscale::analysis

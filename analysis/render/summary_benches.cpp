@@ -112,14 +112,19 @@ void add_pairs(const PointReport& point, std::span<const results::RankFacts> fac
   rows.push_back({&point, "slowest pair", slowest->bandwidth, Unit::bandwidth, where});
 }
 
+/// The highest bandwidth of the largest size: smaller ones may be the caches'.
 void add_memory(const PointReport& point, std::vector<BenchRow>& rows) {
-  const RowReport* const best =
-      largest_of(point.bench->rows, [](const RowReport& row) -> std::optional<double> {
-        return text_of(*row.data, "op") == "memory" ? row.bandwidth : std::nullopt;
-      });
+  const RowReport* best = nullptr;
+  const auto rank = [](const RowReport& row) {
+    return std::pair{number_of(*row.data, "bytes").value_or(0), *row.bandwidth};
+  };
+  for (const RowReport& row : point.bench->rows) {
+    if (text_of(*row.data, "op") != "memory" || !row.bandwidth) continue;
+    if (best == nullptr || rank(row) > rank(*best)) best = &row;
+  }
   if (best == nullptr) return;
   const std::string together = text_of(*best->data, "together");
-  rows.push_back({&point, "highest memory bandwidth", best->bandwidth, Unit::bandwidth,
+  rows.push_back({&point, "memory bandwidth", best->bandwidth, Unit::bandwidth,
                   fmt::format("{} of {}{}", text_of(*best->data, "kind"),
                               size_cell(number_of(*best->data, "bytes")),
                               together == "all" ? ", all ranks at once" : "")});
@@ -216,6 +221,10 @@ void add_family(const Family& family, const RunReport& run, std::span<const Infe
 }
 
 }  // namespace
+
+std::vector<Note> bench_legend() {
+  return legend_of(std::span<const Metric<BenchRow>>{bench_metrics});
+}
 
 BenchesSummary summarise_benches(const Report& report) {
   std::vector<BenchRow> rows;

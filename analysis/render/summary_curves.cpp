@@ -102,9 +102,14 @@ Value notes_of(const CurveRow& row) {
     all = row.point->labels;
     if (row.point->data->verified == false) all.emplace_back("WRONG");
   }
-  if (row.baseline != nullptr && !row.is_baseline()) {
+  if (has_efficiency(row)) {
     for (const std::string& label : row.baseline->labels) {
-      if (!has_label(all, label)) all.push_back("baseline " + label);
+      const auto same = std::ranges::find(all, label);
+      if (same == all.end()) {
+        all.push_back("baseline " + label);
+      } else {
+        *same += " (baseline too)";
+      }
     }
   }
   return words(fmt::format("{}", fmt::join(all, ", ")));
@@ -257,8 +262,7 @@ std::string sentence_of(const std::vector<CurveRow>& rows) {
     return "No scaling result: in every point above the baseline ranks shared cores or a GPU, or "
            "faults were injected.";
   }
-  return "No efficiency: no curve has two rank counts with times. Measure several: mpirun -np 4 "
-         "isoscale run --ranks 1,2,4";
+  return "No efficiency: no curve has times on two rank counts.";
 }
 
 /// Writes the baseline into the head of the efficiency where all rows have the same, and drops its
@@ -299,6 +303,10 @@ const PointReport* telling_point(const std::vector<const PointReport*>& points) 
     if (best == nullptr || rank(*best) < rank(*point)) best = point;
   }
   return best;
+}
+
+std::vector<Note> curve_legend() {
+  return legend_of(std::span<const Metric<CurveRow>>{curve_metrics});
 }
 
 CurvesSummary summarise_curves(const Report& report) {

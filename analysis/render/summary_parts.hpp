@@ -33,6 +33,10 @@ struct BenchesSummary {
 /// The telling figures of each micro-benchmark, at its largest rank count without a label.
 [[nodiscard]] BenchesSummary summarise_benches(const Report& report);
 
+/// The meaning of the columns of either table.
+[[nodiscard]] std::vector<Note> curve_legend();
+[[nodiscard]] std::vector<Note> bench_legend();
+
 /// The point that a summary shows of several of one kind: the largest rank count of those without a
 /// label, else of those whose labels do not say that ranks shared something, else of all that are
 /// ok. Null where none is.

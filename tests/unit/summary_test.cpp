@@ -124,6 +124,41 @@ TEST(Summary, SaysWhatDidNotComeOut) {
   EXPECT_THAT(summarised(run), HasSubstr("No point was measured"));
 }
 
+TEST(Summary, SaysWhenTheBaselineIsDoubtfulToo) {
+  results::RunData run = samples::run();
+  run.points = {samples::measured(0, {}, 1), samples::measured(1, {.dp = 2}, 0.6),
+                samples::measured(2, {.dp = 4}, 0.4)};
+  for (results::PointData& point : run.points) point.step_times.resize(5);  // two of them warm-up
+  EXPECT_THAT(line_of(summarised(run), "dp"),
+              AllOf(HasSubstr(" 4 "), HasSubstr("few-steps (baseline too)")));
+  run.points[2] = samples::measured(2, {.dp = 4}, 0.4);
+  EXPECT_THAT(line_of(summarised(run), "dp"), HasSubstr("baseline few-steps"));
+}
+
+TEST(Summary, TellsFindingsOfOneRuleOnce) {
+  results::RunData run = samples::two_curves();
+  for (const results::PointData& point : samples::two_curves().points) {
+    if (point.workload != "dp") continue;
+    run.points.push_back(point);
+    run.points.back().options["bucket"] = "1MiB";
+    run.points.back().index += 10;
+  }
+  const std::string text = summarised(run);
+  const std::size_t first = text.find("32.0% hidden");
+  ASSERT_NE(first, std::string::npos) << text;
+  EXPECT_EQ(text.find("32.0% hidden", first + 1), std::string::npos) << text;
+  EXPECT_THAT(text, HasSubstr("also: dp"));
+}
+
+TEST(Summary, HasALegendOfItsColumns) {
+  const results::RunData run = samples::two_curves();
+  const RunReport report = make_report(run, "a.h5", {});
+  const std::string legend = render_sections({{&report, 1}}, Sections::parse("legend"));
+  for (const char* const heading : {"efficiency", "step time", "lost most", "note"}) {
+    EXPECT_NE(line_of(legend, heading), "") << heading;
+  }
+}
+
 TEST(Summary, CountsTheWarningsThatItDoesNotShow) {
   results::RunData run = samples::two_curves();
   for (int i = 0; i < 17; ++i) run.warnings.push_back("warning number " + std::to_string(i));
