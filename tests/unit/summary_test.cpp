@@ -132,7 +132,9 @@ TEST(Summary, SaysWhenTheBaselineIsDoubtfulToo) {
   EXPECT_THAT(line_of(summarised(run), "dp"),
               AllOf(HasSubstr(" 4 "), HasSubstr("few-steps (baseline too)")));
   run.points[2] = samples::measured(2, {.dp = 4}, 0.4);
-  EXPECT_THAT(line_of(summarised(run), "dp"), HasSubstr("baseline few-steps"));
+  const RunReport report = make_report(run, "a.h5", {.baseline = 1});
+  EXPECT_THAT(line_of(render_summary({{&report, 1}}, 110), "dp"),
+              AllOf(HasSubstr(" 4 "), HasSubstr("baseline few-steps")));
 }
 
 TEST(Summary, TellsFindingsOfOneRuleOnce) {
