@@ -235,6 +235,13 @@ class OneBuild(scripts.Case):
                 compilations[words[words.index("-o") + 1]] = command
         return compilations
 
+    def test_an_old_compiler_is_told_what_to_do(self):
+        old = self.stand_in("old-g++", 'exec g++ -U__GNUC__ -D__GNUC__=11 "$@"')
+        done = self.script(os.path.join(self.checkout, "launch/demo.sh"), CXX=old)
+        self.assert_script_refused(done)
+        said = " ".join(done.stderr.split())
+        self.assertRegex(said, r"GNU 11\.\d+\.\d+ is too old, 12 is needed: .*CXX=g\+\+-12")
+
     def test_no_product_source_is_compiled_twice(self):
         first = self.compilations("launch/demo.sh", "isoscale")
         again = self.compilations("tests/run.sh", "isoscale")
