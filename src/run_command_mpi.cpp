@@ -48,8 +48,8 @@ bool print_or_warn(const std::string& text) {
 
 /// The summary of a finished run. Nothing here may make a run fail that has all its data on disk.
 void show_file(const std::filesystem::path& file) {
-  // What is larger takes longer to read than a user of the machine should wait for.
-  constexpr std::uintmax_t largest = 64U << 20U;
+  // Larger files take more than a second to read and to analyse, while all ranks wait.
+  constexpr std::uintmax_t largest = 16U << 20U;
   const std::string name = file.string();
   try {
     if (std::filesystem::file_size(file) > largest) {
