@@ -145,9 +145,11 @@ std::map<int, units::Seconds> expected_loops(const Plan& plan, const config::Run
   while (const auto turn = turns.next(elapsed)) {
     const PlannedPoint& point = plan.points[static_cast<std::size_t>(turn->index)];
     const PointTime time = estimate(point, config, device);
-    elapsed += total(time, turn->loop);
-    turns.done(*turn, total(time, turn->loop));
-    if (point.skip_reason.empty()) loops.emplace(turn->index, std::max(turn->loop, time.least));
+    const units::Seconds loop = std::clamp(
+        config.budget ? std::min(turn->loop, time.likely) : time.likely, time.least, time.most);
+    elapsed += total(time, loop);
+    turns.done(*turn, std::nullopt);
+    if (point.skip_reason.empty()) loops.emplace(turn->index, loop);
   }
   return loops;
 }

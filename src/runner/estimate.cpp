@@ -3,18 +3,31 @@
 #include "runner/estimate.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
+#include <vector>
+
+#include "runner/solo.hpp"
+#include "runner/step_loop.hpp"
 
 namespace isoscale::runner {
 namespace {
 
 using workloads::Precision;
 
-constexpr double solo_share = 0.1;    // of the loop, see solo_plays()
-constexpr double traced_share = 0.3;  // of a case's budget, see play_case()
-constexpr double case_seconds = 0.1;  // that its fewest plays may take
+constexpr double traced_share = 0.3;             // of a case's budget, see play_case()
+constexpr double case_seconds = 0.01;            // to prepare and compare a case
+constexpr int warm_plays = 2, fewest_plays = 6;  // of a case, see play_case()
+// Of --max-time, for the timed plays of all cases: where each is precise after six short ones, and
+// where six of some take longer than their part.
+constexpr double quick_share = 0.3, slow_share = 0.5;
+constexpr int checked_steps = 2;  // before and after the loop, see StepCheck
+/// Half of the interval of a normal distribution's median, for one sample and spread 1, at the 99%
+/// that looking several times demands.
+constexpr double units_of_median = 2.58 * 1.2533;
+constexpr std::size_t most_steps = 100'000;  // that are played in thought
 
-/// What a device of the kind reaches at least on what the workloads do: low on purpose, so that the
-/// estimate is rather too long.
+/// What devices of the kind reach on what the workloads do.
 struct Rates {
   double bandwidth;        ///< of what a rank sends, B/s
   double fill;             ///< of its memory, B/s
@@ -25,12 +38,12 @@ struct Rates {
 
 Rates rates_of(std::string_view device) {
   if (device == "cuda") return {.bandwidth = 10e9, .fill = 100e9, .communicator = 1, .twin = 5};
-  return {.bandwidth = 0.5e9, .fill = 0.5e9, .communicator = 0.05, .twin = 0.5};
+  return {.bandwidth = 3e9, .fill = 1e9, .communicator = 0.02, .twin = 0.1};
 }
 
 /// FLOP/s of a rank's multiplications.
 double flops_of(std::string_view device, Precision precision, int blas_threads) {
-  if (device != "cuda") return (precision == Precision::f64 ? 4e9 : 8e9) * blas_threads;
+  if (device != "cuda") return (precision == Precision::f64 ? 50e9 : 100e9) * blas_threads;
   switch (precision) {
     case Precision::fp8:
     case Precision::f16:
@@ -48,16 +61,40 @@ double flops_of(std::string_view device, Precision precision, int blas_threads) 
 }  // namespace
 
 units::Seconds total(const PointTime& time, units::Seconds loop) {
-  return time.set_up + time.verification + time.stretch * std::max(loop, time.least);
+  return time.set_up + time.verification + time.stretch * std::max(loop, time.least) + time.after;
 }
 
 PointTime at_pace(const PointTime& time, double factor, units::Seconds max_time) {
   PointTime result = time;
   result.set_up = factor * time.set_up;
   result.verification = factor * time.verification;
+  result.after = factor * time.after;
   result.least = factor * time.least;
-  result.most = std::max(max_time, result.least);
+  result.likely = std::max(factor * time.likely, result.least);
+  result.most = std::max(max_time, result.likely);
   return result;
+}
+
+units::Seconds loop_time(units::Seconds step, const config::RunConfig& config) {
+  const double spread = units_of_median * assumed_scatter;
+  const Effort effort{.precision = config.precision,
+                      .max_time = config.max_time,
+                      .trace_steps = config.trace_steps,
+                      .half_width =
+                          [&](std::span<const double> samples, double) {
+                            if (samples.size() < least_counted) return std::optional<double>{};
+                            return std::optional{spread / std::sqrt(samples.size())};
+                          },
+                      .last_change = [](std::span<const double>, double) { return 0; }};
+  StepLoop loop{effort};
+  units::Seconds elapsed{0};
+  while (loop.end().empty()) {
+    if (loop.steps() > most_steps) return std::max(config.max_time, elapsed);
+    const Block block = loop.next();
+    elapsed += static_cast<double>(block.steps) * step;
+    loop.played(block, std::vector<double>(block.steps, step.value()), elapsed);
+  }
+  return elapsed;
 }
 
 PointTime estimate(const PlannedPoint& point, const config::RunConfig& config,
@@ -77,17 +114,24 @@ PointTime estimate(const PlannedPoint& point, const config::RunConfig& config,
   if (config.soak && !point.workload->is_bench()) {
     time.verification = time.verification + *config.soak;
   }
+  const units::Seconds step{load.flop /
+                                flops_of(device, point.request.precision, config.blas_threads) +
+                            static_cast<double>(load.sent.value()) / rates.bandwidth};
   if (point.workload->is_bench()) {
-    time.least = units::Seconds{case_seconds * load.cases};
+    const units::Seconds cases{case_seconds * load.cases};
+    time.likely = 1.0 * warm_plays * step + cases +
+                  std::clamp(1.0 * fewest_plays * step, quick_share * config.max_time,
+                             slow_share * config.max_time);
+    time.least = std::min(time.likely, 1.0 * (warm_plays + fewest_plays) * step + cases);
+    time.most = std::max(config.max_time, time.likely);
     time.stretch = 1 + traced_share;
-  } else {
-    const double step = load.flop / flops_of(device, point.request.precision, config.blas_threads) +
-                        static_cast<double>(load.sent.value()) / rates.bandwidth;
-    time.least = units::Seconds{fewest_steps * step};
-    // Of the fewest steps, those without communication are more than a tenth.
-    time.stretch = 1 + std::max(solo_share, 1.0 * fewest_solo_plays / fewest_steps);
+    return time;
   }
-  time.most = std::max(config.max_time, time.least);
+  time.verification += 1.0 * checked_steps * step;
+  if (config.trace_steps > 0) time.after = 1.0 * solo_plays(step, config.max_time) * step;
+  time.likely = loop_time(step, config);
+  time.least = std::min(1.0 * fewest_steps * step, time.likely);
+  time.most = std::max(config.max_time, time.likely);
   return time;
 }
 

@@ -9,23 +9,22 @@
 #include "units/quantity.hpp"
 
 /// How long a point will take, before anything of it has been measured: from what its programs
-/// say, and from rates that devices of a kind reach at least. The loop's part is a bound wherever
-/// its fewest steps fit into the time; set-up and verification are a guess.
+/// say, from rates that devices of a kind reach, and from the rules of its loop.
 namespace isoscale::runner {
 
-/// Steps that a loop is planned to have time for: three to warm up, a pair of blocks of two steps
-/// and a last block of six, each with a step that is dropped; six or more of the untraced count. A
-/// loop whose steps take longer than estimated plays fewer.
-inline constexpr int fewest_steps = 20;
-/// Plays of the step without its communication that follow the loop, at least.
-inline constexpr int fewest_solo_plays = 4;
+/// Steps of the shortest loop that has an interval: three to warm up, seven of which six count, and
+/// three of which two are traced.
+inline constexpr int fewest_steps = 13;
+/// How much step times are assumed to scatter, relative: decides when a loop is precise enough.
+inline constexpr double assumed_scatter = 0.02;
 
 struct PointTime {
   units::Seconds set_up{}, verification{};
-  units::Seconds least{};  ///< loop that the fewest steps, or the fewest plays of all cases, need
-  units::Seconds most{};   ///< loop that is asked for; never below `least`
-  /// What follows a loop in proportion to it: solo plays, traced plays of a micro-benchmark's
-  /// cases.
+  units::Seconds after{};  ///< the step without communication
+  /// Loop that the fewest steps, or the fewest plays of all cases, need; that is expected; and that
+  /// is asked for. Each is at least the one before.
+  units::Seconds least{}, likely{}, most{};
+  /// Times the loop with what follows it in proportion: traced plays of a micro-benchmark's cases.
   double stretch = 1;
 
   bool operator==(const PointTime&) const = default;
@@ -33,18 +32,24 @@ struct PointTime {
 
 /// Of the whole point with a loop of this length.
 [[nodiscard]] units::Seconds total(const PointTime& time, units::Seconds loop);
-/// The same with set-up, verification and least loop `factor` times as long, and a loop of
-/// `max_time` where that is more: how a point of which the like took longer or less long than
+/// The same with everything but the loop that is asked for `factor` times as long, and that
+/// `max_time` where it is more: how a point of which the like took longer or less long than
 /// expected is expected to go.
 [[nodiscard]] PointTime at_pace(const PointTime& time, double factor, units::Seconds max_time);
 
+/// How long a loop lasts whose steps take `step` each and scatter by `assumed_scatter`: StepLoop,
+/// played on a clock that nobody waits for.
+[[nodiscard]] units::Seconds loop_time(units::Seconds step, const config::RunConfig& config);
+
 /// With s = FLOP / rate + bytes sent / bandwidth for one step of the busiest rank:
 ///   set-up        sessions x (communicators + memory / fill rate)
-///   verification  a constant, and some for each rank
-///   loop          least = 20 s, most = max(--max-time, least); then 1/10 of it, at least 4 s, solo
-/// and of a micro-benchmark least = 0.1 s for each case, 3/10 of the loop traced. A point that is
-/// skipped takes no time. Rates by device ("host", "cuda") and precision are in estimate.cpp and
-/// docs/experiments.md.
+///   verification  a constant, some for each rank, and two checked steps
+///   loop          least = 13 s, likely = loop_time(s), most = max(--max-time, likely)
+///   after it      solo_plays() x s
+/// and of a micro-benchmark, whose s is that of all cases together, 2 s and 0.01 s for each case
+/// and 6 s more, but no less than 0.3 and no more than 0.5 of --max-time; 3/10 of that traced. A
+/// point that is skipped takes no time. Rates by device ("host", "cuda") and precision are in
+/// estimate.cpp and docs/experiments.md.
 [[nodiscard]] PointTime estimate(const PlannedPoint& point, const config::RunConfig& config,
                                  std::string_view device);
 

@@ -88,8 +88,7 @@ Outcome Launch::measure() {
   const config::RunConfig& config = setting_.config;
   const bool speaks = setting_.world->rank() == 0 && config.verbosity == config::Verbosity::normal;
   progress_.emplace(speaks ? Progress::detect() : Progress::Style::silent,
-                    static_cast<int>(plan_.points.size()), static_cast<int>(wanted_.size()),
-                    deadline());
+                    static_cast<int>(plan_.points.size()), planned_times(), deadline());
   if (supervisor != nullptr) progress_->tell(&supervisor->board());
   turns_.emplace(plan_, config, site_.device, wanted_);
   return measure_points();
@@ -148,6 +147,16 @@ units::Seconds Launch::elapsed() const { return units::to_seconds(comm::now() - 
 std::optional<units::Nanoseconds> Launch::deadline() const {
   if (!setting_.config.budget) return std::nullopt;
   return setting_.begin + units::to_nanoseconds(*setting_.config.budget);
+}
+
+std::map<int, units::Seconds> Launch::planned_times() const {
+  std::map<int, units::Seconds> times;
+  for (const auto& [index, loop] : expected_loops(plan_, setting_.config, site_.device)) {
+    if (!wanted_.contains(index)) continue;
+    const PlannedPoint& point = plan_.points[static_cast<std::size_t>(index)];
+    times[index] = total(estimate(point, setting_.config, site_.device), loop);
+  }
+  return times;
 }
 
 bool Launch::opened() {

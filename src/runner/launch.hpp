@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -54,6 +55,8 @@ class Launch : public std::enable_shared_from_this<Launch> {
 
  private:
   [[nodiscard]] units::Seconds elapsed() const;
+  /// How long each point that is wanted is expected to take, by index.
+  [[nodiscard]] std::map<int, units::Seconds> planned_times() const;
   /// When the budget, if there is one, is used up.
   [[nodiscard]] std::optional<units::Nanoseconds> deadline() const;
   /// Makes the file ready for points, and says which are wanted. False, on every rank, when a run

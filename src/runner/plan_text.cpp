@@ -96,7 +96,7 @@ std::string describe(const Plan& plan, const config::RunConfig& config, std::str
       text += fmt::format("{}left out: does not fit into the budget\n", left_columns(point));
     } else {
       const PointTime time = estimate(point, config, device);
-      to_measure += time.stretch * loop->second;
+      to_measure += time.stretch * loop->second + time.after;
       all += total(time, loop->second);
       text += point_line(point, time, loop->second);
       const std::string note = workloads::hybrid::expert_note(point.request);
@@ -110,11 +110,12 @@ std::string describe(const Plan& plan, const config::RunConfig& config, std::str
     }
   }
   text += fmt::format(
-      "About {} in all: {} to measure, less where points are precise earlier, and {} for set-up "
+      "About {} in all: {} to measure, more where steps scatter by more than {}, and {} for set-up "
       "and verification, which is a guess. A point's loop aims at {}; it lasts up to {:g} times as "
       "long where fewer than {} steps count.\n",
-      units::format(all), units::format(to_measure), units::format(all - to_measure),
-      units::format(config.max_time), longest_overtime, least_counted);
+      units::format(all), units::format(to_measure), units::format_percent(assumed_scatter),
+      units::format(all - to_measure), units::format(config.max_time), longest_overtime,
+      least_counted);
   text += partition_text(plan);
   if (config.budget) text += budget_text(*config.budget, loops.size(), left_out);
   for (const config::Injection& injection : config.injections) {

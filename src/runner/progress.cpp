@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "base/log.hpp"
 #include "comm/world.hpp"
@@ -21,11 +22,11 @@ std::string clock_text(units::Seconds time) {
 
 }  // namespace
 
-Progress::Progress(Style style, int points, int to_measure,
+Progress::Progress(Style style, int points, std::map<int, units::Seconds> planned,
                    std::optional<units::Nanoseconds> deadline)
     : style_(style),
       points_(points),
-      to_measure_(to_measure),
+      planned_(std::move(planned)),
       begin_(comm::now()),
       deadline_(deadline) {}
 
@@ -58,7 +59,11 @@ void Progress::doing(std::string_view what) {
 void Progress::end_point(std::string_view outcome) {
   if (style_ == Style::silent) return;
   const int number = index_ + 1;
-  ++done_;
+  done_ = units::to_seconds(comm::now() - begin_);
+  if (const auto planned = planned_.find(index_); planned != planned_.end()) {
+    planned_done_ += planned->second;
+    planned_.erase(planned);
+  }
   const std::string line =
       fmt::format("point {} of {}: {}: {}{}", number, points_, what_, outcome, time_text());
   if (style_ == Style::lines) {
@@ -86,18 +91,24 @@ std::string Progress::time_text() const {
   std::optional<units::Seconds> until_deadline;
   if (deadline_) until_deadline = units::to_seconds(*deadline_ - now);
   std::string text = fmt::format("  [{} elapsed", clock_text(elapsed));
-  if (const auto left = expected_left(elapsed, done_, to_measure_, until_deadline)) {
+  units::Seconds planned_left{0};
+  for (const auto& [index, planned] : planned_) planned_left += planned;
+  if (const auto left =
+          expected_left(elapsed, done_, planned_done_, planned_left, until_deadline)) {
     text += fmt::format(", about {} left", clock_text(*left));
   }
   return text + "]";
 }
 
-std::optional<units::Seconds> expected_left(units::Seconds elapsed, int done, int points,
+std::optional<units::Seconds> expected_left(units::Seconds elapsed, units::Seconds done,
+                                            units::Seconds planned_done,
+                                            units::Seconds planned_left,
                                             std::optional<units::Seconds> until_deadline) {
-  if (done <= 0) return std::nullopt;
-  const units::Seconds left = (static_cast<double>(points - done) / done) * elapsed;
-  if (!until_deadline) return left;
-  return std::clamp(left, units::Seconds{0}, std::max(*until_deadline, units::Seconds{0}));
+  const units::Seconds none{0};
+  if (planned_done + planned_left <= none) return std::nullopt;
+  const double pace = planned_done > none ? done / planned_done : 1;
+  const units::Seconds left = std::max(pace * planned_left - (elapsed - done), none);
+  return until_deadline ? std::min(left, std::max(*until_deadline, none)) : left;
 }
 
 }  // namespace isoscale::runner

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,10 +18,10 @@ class Progress {
  public:
   enum class Style : std::uint8_t { live, lines, silent };
 
-  Progress(Style style, int points) : Progress(style, points, points) {}
-  /// `points` of the plan, of which `to_measure` are measured by this launch, until `deadline` if
-  /// there is one.
-  Progress(Style style, int points, int to_measure,
+  Progress(Style style, int points) : Progress(style, points, {}) {}
+  /// `points` of the plan. `planned`: how long those are expected to take that this launch
+  /// measures, by index. It ends by the `deadline` if there is one.
+  Progress(Style style, int points, std::map<int, units::Seconds> planned,
            std::optional<units::Nanoseconds> deadline = std::nullopt);
   /// Live when standard error is a terminal, else lines.
   [[nodiscard]] static Style detect();
@@ -42,18 +43,21 @@ class Progress {
   Style style_;
   Board* board_ = nullptr;
   int points_;
-  int to_measure_;
-  int index_ = 0;  ///< of the point under way
-  int done_ = 0;   ///< points that have ended
+  std::map<int, units::Seconds> planned_;  ///< of the points that have not ended
+  units::Seconds planned_done_{};          ///< of those that have
+  units::Seconds done_{};                  ///< how long these took
+  int index_ = 0;                          ///< of the point under way
   std::string what_;
   double last_line_ = 0;  ///< seconds after the beginning
   units::Nanoseconds begin_;
   std::optional<units::Nanoseconds> deadline_;
 };
 
-/// What is expected to be left after `done` of `points` took `elapsed`: as long for each as for
-/// those, but no longer than until the deadline. Absent before any is done.
+/// How long a run goes on that has lasted `elapsed`. The points that ended took `done`, where
+/// `planned_done` was expected; the others are expected to take `planned_left` at the same pace.
+/// The deadline is kept. Absent without a plan.
 [[nodiscard]] std::optional<units::Seconds> expected_left(
-    units::Seconds elapsed, int done, int points, std::optional<units::Seconds> until_deadline);
+    units::Seconds elapsed, units::Seconds done, units::Seconds planned_done,
+    units::Seconds planned_left, std::optional<units::Seconds> until_deadline);
 
 }  // namespace isoscale::runner

@@ -18,7 +18,10 @@ using units::Seconds;
 
 /// Takes `beside` and a loop from `least` to `most`, seconds.
 PointTime needs(double beside, double least, double most) {
-  return {.set_up = Seconds{beside}, .least = Seconds{least}, .most = Seconds{most}};
+  return {.set_up = Seconds{beside},
+          .least = Seconds{least},
+          .likely = Seconds{most},
+          .most = Seconds{most}};
 }
 
 TEST(NextPortion, IsWhatWasAskedForWhereThereIsTime) {
@@ -175,14 +178,15 @@ TEST_F(TurnsOfACurve, LearnNothingFromALoopThatEndsEarly) {
 }
 
 TEST_F(TurnsOfACurve, AreForetoldByEstimates) {
-  EXPECT_EQ(expected_loops(plan_, config_, "host"),
-            (std::map<int, Seconds>{
-                {0, config_.max_time}, {1, config_.max_time}, {2, config_.max_time}}));
+  for (const auto& [index, loop] : expected_loops(plan_, config_, "host")) {
+    EXPECT_EQ(loop,
+              estimate(plan_.points[static_cast<std::size_t>(index)], config_, "host").likely);
+  }
   config_.budget = Seconds{50};
   const auto loops = expected_loops(plan_, config_, "host");
   ASSERT_EQ(loops.size(), 3U);
   Turns turns{plan_, config_, "host", wanted_};
-  EXPECT_EQ(loops.at(0), turns.next(Seconds{0})->loop);
+  EXPECT_LE(loops.at(0), turns.next(Seconds{0})->loop);
   config_.budget = Seconds{1e-3};
   EXPECT_TRUE(expected_loops(plan_, config_, "host").empty());
 }

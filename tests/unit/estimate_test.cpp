@@ -5,6 +5,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
+
+#include "analysis/statistics/change_point.hpp"
+#include "analysis/statistics/looks.hpp"
+#include "analysis/statistics/statistics.hpp"
+#include "runner/step_loop.hpp"
+#include "series.hpp"
+
 namespace isoscale::runner {
 namespace {
 
@@ -23,17 +31,24 @@ PlannedPoint point_of(std::string_view workload) {
   return point;
 }
 
+// At 100 GFLOP/s and 3 GB/s a step takes 0.08 s + 1/3 s.
+constexpr double step_seconds = 0.08 + 1.0 / 3;
+
 TEST(Estimate, IsTheFormula) {
   config::RunConfig config;
+  config.max_time = Seconds{2};
   const PointTime time = estimate(point_of("dp"), config, "host");
-  EXPECT_NEAR(time.set_up.value(), 0.05 + 0.04 + 4, 1e-9);
-  EXPECT_NEAR(time.verification.value(), 0.5 + 0.04, 1e-9);
-  EXPECT_NEAR(time.least.value(), 20 * (1.0 + 2.0), 1e-9);
-  EXPECT_EQ(time.most, time.least);  // more than the 30 s that are asked for
-  EXPECT_NEAR(time.stretch, 1.2, 1e-9);
-  EXPECT_NEAR(total(time, Seconds{1}).value(), 4.09 + 0.54 + 1.2 * 60, 1e-9);
-  config.max_time = Seconds{100};
-  EXPECT_EQ(estimate(point_of("dp"), config, "host").most, Seconds{100});
+  EXPECT_NEAR(time.set_up.value(), 0.02 + 0.04 + 2, 1e-9);
+  EXPECT_NEAR(time.verification.value(), 0.1 + 0.04 + 2 * step_seconds, 1e-9);
+  // Two warm up, seven of which six count, three of which two are traced; then four without
+  // communication.
+  EXPECT_NEAR(time.likely.value(), 12 * step_seconds, 1e-9);
+  EXPECT_EQ(time.least, time.likely);
+  EXPECT_EQ(time.most, time.likely);
+  EXPECT_NEAR(time.after.value(), 4 * step_seconds, 1e-9);
+  EXPECT_NEAR(total(time, Seconds{1}).value(), 2.06 + 0.14 + 18 * step_seconds, 1e-9);
+  config.max_time = Seconds{1000};
+  EXPECT_EQ(estimate(point_of("dp"), config, "host").most, Seconds{1000});
 }
 
 TEST(Estimate, DependsOnDeviceTypeAndThreads) {
@@ -41,11 +56,65 @@ TEST(Estimate, DependsOnDeviceTypeAndThreads) {
   config.blas_threads = 2;
   PlannedPoint point = point_of("dp");
   point.load.sent = {};
-  EXPECT_NEAR(estimate(point, config, "host").least.value(), 20 * 0.5, 1e-9);
+  EXPECT_NEAR(estimate(point, config, "host").least.value(), 13 * 0.04, 1e-9);
   point.request.precision = workloads::Precision::f64;
-  EXPECT_NEAR(estimate(point, config, "host").least.value(), 20 * 1.0, 1e-9);
+  EXPECT_NEAR(estimate(point, config, "host").least.value(), 13 * 0.08, 1e-9);
   point.request.precision = workloads::Precision::bf16;
-  EXPECT_NEAR(estimate(point, config, "cuda").least.value(), 20 * 8e-5, 1e-12);
+  EXPECT_NEAR(estimate(point, config, "cuda").least.value(), 13 * 8e-5, 1e-12);
+}
+
+/// How long a loop lasts, the mean of ten launches, with the statistics that a run uses and steps
+/// that scatter as is assumed.
+double played(double step, const config::RunConfig& config) {
+  const Effort effort{.precision = config.precision,
+                      .max_time = config.max_time,
+                      .trace_steps = config.trace_steps,
+                      .half_width =
+                          [](std::span<const double> samples, double confidence) {
+                            const auto found = analysis::estimate(samples, confidence);
+                            return found ? analysis::relative_half_width(*found) : std::nullopt;
+                          },
+                      .nominal_confidence = analysis::nominal_confidence,
+                      .last_change = analysis::last_change};
+  constexpr int launches = 10;
+  double elapsed = 0;
+  for (std::uint64_t launch = 0; launch < launches; ++launch) {
+    StepLoop loop{effort};
+    samples::Autoregressive series{launch, 0, assumed_scatter};
+    double now = 0;
+    while (loop.end().empty()) {
+      const Block block = loop.next();
+      std::vector<double> times;
+      for (std::size_t i = 0; i < block.steps; ++i) times.push_back(step * series.next());
+      now += std::reduce(times.begin(), times.end());
+      loop.played(block, times, Seconds{now});
+    }
+    elapsed += now / launches;
+  }
+  return elapsed;
+}
+
+TEST(LoopTime, IsRightWithinHalfOfWhatTheLoopDoes) {
+  for (const double precision : {0.01, 0.02}) {
+    for (const double max_time : {2.0, 30.0}) {
+      for (const double step : {1e-3, 0.025, 0.1, 0.4, 1.0, 5.0, 40.0}) {
+        config::RunConfig config;
+        config.precision = precision;
+        config.max_time = Seconds{max_time};
+        const double really = played(step, config);
+        const double thought = loop_time(Seconds{step}, config).value();
+        EXPECT_LT(thought, 1.5 * really) << precision << ", " << max_time << ", " << step;
+        EXPECT_GT(thought, really / 1.5) << precision << ", " << max_time << ", " << step;
+      }
+    }
+  }
+}
+
+TEST(LoopTime, IsBoundWhereNothingIsPreciseEnough) {
+  config::RunConfig config;
+  config.precision = 1e-6;
+  config.max_time = Seconds{3600};
+  EXPECT_EQ(loop_time(Seconds{1e-6}, config), Seconds{3600});
 }
 
 TEST(Estimate, OfAMicroBenchmarkCountsCasesAndSessions) {
@@ -55,10 +124,15 @@ TEST(Estimate, OfAMicroBenchmarkCountsCasesAndSessions) {
   config::RunConfig config;
   config.max_time = Seconds{2};
   const PointTime time = estimate(point, config, "host");
-  EXPECT_NEAR(time.set_up.value(), 3 * 4.09, 1e-9);
+  EXPECT_NEAR(time.set_up.value(), 3 * 2.06, 1e-9);
   EXPECT_EQ(time.verification, Seconds{0});
-  EXPECT_NEAR(time.least.value(), 5, 1e-9);
-  EXPECT_NEAR(total(time, time.most).value(), 3 * 4.09 + 1.3 * 5, 1e-9);
+  // Two plays warm up; six more would take longer than half of what is asked for.
+  EXPECT_NEAR(time.likely.value(), 2 * step_seconds + 0.5 + 1, 1e-9);
+  EXPECT_EQ(time.least, time.likely);
+  EXPECT_NEAR(total(time, time.likely).value(), 3 * 2.06 + 1.3 * time.likely.value(), 1e-9);
+  config.max_time = Seconds{100};
+  EXPECT_NEAR(estimate(point, config, "host").likely.value(), 2 * step_seconds + 0.5 + 30, 1e-9);
+  EXPECT_EQ(estimate(point, config, "host").most, Seconds{100});
 }
 
 TEST(Estimate, OfWhatIsSkippedIsNothing) {
@@ -70,19 +144,23 @@ TEST(Estimate, OfWhatIsSkippedIsNothing) {
 TEST(AtPace, KeepsTheLoopThatIsAskedFor) {
   const PointTime time{.set_up = Seconds{1},
                        .verification = Seconds{2},
+                       .after = Seconds{1},
                        .least = Seconds{4},
+                       .likely = Seconds{5},
                        .most = Seconds{30},
                        .stretch = 1.2};
   EXPECT_EQ(at_pace(time, 3, Seconds{30}), (PointTime{.set_up = Seconds{3},
                                                       .verification = Seconds{6},
+                                                      .after = Seconds{3},
                                                       .least = Seconds{12},
+                                                      .likely = Seconds{15},
                                                       .most = Seconds{30},
                                                       .stretch = 1.2}));
-  EXPECT_EQ(at_pace(time, 10, Seconds{30}).most, Seconds{40});
+  EXPECT_EQ(at_pace(time, 10, Seconds{30}).most, Seconds{50});
   // What was thought not to fit into --max-time does.
-  const PointTime slow{.least = Seconds{40}, .most = Seconds{40}};
+  const PointTime slow{.least = Seconds{40}, .likely = Seconds{40}, .most = Seconds{40}};
   EXPECT_EQ(at_pace(slow, 0.25, Seconds{30}),
-            (PointTime{.least = Seconds{10}, .most = Seconds{30}}));
+            (PointTime{.least = Seconds{10}, .likely = Seconds{10}, .most = Seconds{30}}));
 }
 
 }  // namespace

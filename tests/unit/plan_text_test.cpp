@@ -45,12 +45,11 @@ TEST(PlanTable, HasALinePerPointAndSaysWhatIsSkipped) {
   const Plan plan = make_plan(config, site_of(4, 2));
   const std::string text = describe(plan, config, "host");
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1 + 4 + 1);
-  EXPECT_THAT(text,
-              AllOf(HasSubstr("dp=4"), HasSubstr("skipped: batch=16"), HasSubstr("aims at 5 s"),
-                    HasSubstr("up to 3 times as long")));
+  EXPECT_THAT(text, AllOf(HasSubstr("dp=4"), HasSubstr("skipped: batch=16"),
+                          HasSubstr("aims at 5 s"), HasSubstr("up to 3 times as long")));
   EXPECT_THAT(text, AllOf(HasSubstr("dp 288 KiB (dp inter-node)"), HasSubstr("nothing")));
-  // Three points are measured, 5 s and a fifth each.
-  EXPECT_THAT(text, AllOf(HasSubstr("18 s to measure"), HasSubstr("a guess")));
+  // Three points are measured until they are precise enough, far below 5 s each.
+  EXPECT_THAT(text, AllOf(HasSubstr(" to measure"), HasSubstr("a guess")));
 }
 
 TEST(PlanTable, SaysWhatShardingAndOffloadingKeep) {
@@ -78,10 +77,10 @@ TEST(PlanTable, SaysWhatFitsIntoABudget) {
   EXPECT_LT(loops.at(0), config.max_time);
   EXPECT_THAT(all, HasSubstr(units::format(loops.at(0))));
   // Set-up and verification of one point are more than half of it.
-  config.budget = units::Seconds{1.1};
+  config.budget = units::Seconds{0.25};
   EXPECT_THAT(describe(plan, config, "host"),
               AllOf(HasSubstr("left out: does not fit into the budget"),
-                    HasSubstr("Of 3 points, 1 fit into --budget 1.1 s")));
+                    HasSubstr("Of 3 points, 1 fit into --budget 250 ms")));
   EXPECT_THAT(expected_loops(plan, config, "host"), testing::SizeIs(1));
 }
 
