@@ -13,6 +13,17 @@
 namespace isoscale::config {
 namespace {
 
+constexpr const char* description =
+    R"(Isoscale measures how well a GPU cluster scales, and says why it does not scale better.
+
+Examples:
+  mpirun -np 8 isoscale check                                      is this machine fit to measure?
+  mpirun -np 8 isoscale run --suite standard --budget 25m          curves within 25 minutes
+  isoscale report FILE.h5 --html report.html                       a page with charts
+  isoscale compare a1.h5,a2.h5,a3.h5 b1.h5,b2.h5,b3.h5 --gate 5%   exit 3 at a regression
+  isoscale predict h100-ndr --model gpt-175b --ranks 1024 --best   the fastest layout
+)";
+
 constexpr const char* run_footer =
     R"(Under mpirun or srun every process is a rank; without them there is one. Options override the
 experiment file, which is TOML with the same keys (max_time = "10s"; set = { bucket = "10MiB" }) and
@@ -25,7 +36,7 @@ may hold several [[experiment]] tables.
 constexpr const char* predict_footer =
     R"(What-ifs change the machine: link.inter, link.intra (bandwidth between and inside nodes), gemm and
 memory (speed) are factors above 1 for more, latency (time of a message) below 1 for less. Each
---set of them is a curve beside the base; a comma joins those of one curve.
+--set makes one more curve; a comma joins changes of one curve.
 
   isoscale predict run.h5 --ranks 64,256,1024 --set link.inter=2x --set gemm=1.3x,memory=1.3x
   isoscale predict h100-ndr --model gpt-175b --ranks 1024 --best           (isoscale list systems))";
@@ -61,27 +72,27 @@ void add_run(CLI::App& app) {
 }
 
 void add_check(CLI::App& app) {
-  CLI::App& check = *app.add_subcommand("check", "Look at the job's machines before measuring");
-  add(check, "--format", "text|json", "how to print", "text");
+  CLI::App& check = *app.add_subcommand("check", "Check the machines of a job before measuring");
+  add(check, "--format", "text|json", "output format", "text");
   for (const std::string_view option : check_options) add(check, *find_option(option));
   check.footer(
       "Start it under the launcher of a run, with as many ranks: mpirun -np 8 isoscale check");
 }
 
 void add_report(CLI::App& app) {
-  CLI::App& report = *app.add_subcommand("report", "Show what run files say");
+  CLI::App& report = *app.add_subcommand("report", "Report on run files");
   report.add_option(files_argument)
       ->description("run files")
       ->expected(1, CLI::detail::expected_max_vector_size)
       ->allow_extra_args()
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->option_text("...");
-  add(report, "--format", "text|json|csv|nccl-tests|markdown", "how to print", "text");
+  add(report, "--format", "text|json|csv|nccl-tests|markdown", "output format", "text");
   add(report, "--baseline", "N|node", "rank count, or a whole node, that efficiency refers to",
-      "first point that is ok");
+      "smallest rank count that is ok");
   add(report, "--detail", "SECTION[,SECTION...]",
       "print all numbers, or those sections; a wrong name lists them", "a summary");
-  add(report, "--index", "", "only list what the files hold; of very many files always", "");
+  add(report, "--index", "", "list what the files hold; always with very many files", "");
   add(report, "--html", "FILE.html", "also write a page with charts, for a browser", "");
   add(report, "--trace", "FILE.json", "also write the traces, for ui.perfetto.dev", "");
   add(report, "--force", "", "overwrite the files of --html and --trace when they exist", "");
@@ -90,14 +101,14 @@ void add_report(CLI::App& app) {
 void add_compare(CLI::App& app) {
   CLI::App& compare = *app.add_subcommand("compare", "Compare machines, or one machine over time");
   compare.add_option(sides_argument)
-      ->description("two sides or more, the first to compare with; a comma joins launches of one")
+      ->description("two sides or more, the reference first; commas join launches of a side")
       ->expected(1, CLI::detail::expected_max_vector_size)
       ->allow_extra_args()
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->option_text("[,A2.h5...] ...");
-  add(compare, "--format", "text|json|csv|junit|markdown", "how to print", "text");
+  add(compare, "--format", "text|json|csv|junit|markdown", "output format", "text");
   add(compare, "--baseline", "N|node", "rank count, or a whole node, that efficiency refers to",
-      "first point that is ok on all sides");
+      "smallest rank count that is ok on all sides");
   add(compare, "--gate", "SHARE", "exit with 3 when a loss of throughput above this is established",
       "");
   add(compare, "--strict", "", "with --gate: also when there is too little to tell", "");
@@ -106,7 +117,7 @@ void add_compare(CLI::App& app) {
   add(compare, "--force", "", "overwrite the file of --html when it exists", "");
   compare.footer(
       "  isoscale compare a1.h5,a2.h5,a3.h5 b1.h5,b2.h5,b3.h5 --gate 5%\n"
-      "Three launches a side are the least that establish a difference.");
+      "Use at least three launches per side: fewer establish no difference.");
 }
 
 void add_predict(CLI::App& app) {
@@ -118,11 +129,11 @@ void add_predict(CLI::App& app) {
           "sheet: its name or its .toml file")
       ->option_text(" ");
   add(predict, "--ranks", "N[,N...]", "rank counts to predict", "");
-  add(predict, "--workload", "NAME", "what to predict", "first of the run; of a sheet hybrid");
-  add(predict, "--model", "NAME|FILE.toml", "transformer to be shaped after", "that of the run");
-  add(predict, "--dtype", "f64|f32|tf32|f16|bf16|fp8", "what is computed in",
+  add(predict, "--workload", "NAME", "workload to predict", "first of the run; of a sheet hybrid");
+  add(predict, "--model", "NAME|FILE.toml", "transformer whose shapes to use", "that of the run");
+  add(predict, "--dtype", "f64|f32|tf32|f16|bf16|fp8", "compute type",
       "as in the run; of a sheet bf16");
-  add(predict, "--scaling", "strong|weak", "what grows with the ranks",
+  add(predict, "--scaling", "strong|weak", "strong: same total work; weak: work grows with ranks",
       "as in the run; of a sheet strong");
   add(predict, "--mesh", "AXIS=N[,AXIS=N...]", "parallel axes; an unnamed dp takes the rest",
       "as in the run");
@@ -133,7 +144,7 @@ void add_predict(CLI::App& app) {
   add(predict, "--each-rank", "", "play every rank by itself, noise and slow ranks included", "");
   add(predict, "--baseline", "N", "rank count that efficiency refers to",
       "first measured, else first predicted");
-  add(predict, "--format", "text|json|csv", "how to print", "text");
+  add(predict, "--format", "text|json|csv", "output format", "text");
   add(predict, "--html", "FILE.html", "also write a page with charts, for a browser", "");
   add(predict, "--force", "", "overwrite the file of --html when it exists", "");
   predict.footer(predict_footer);
@@ -159,9 +170,7 @@ void add_completion(CLI::App& app) {
 }  // namespace
 
 std::unique_ptr<CLI::App> make_app() {
-  auto app = std::make_unique<CLI::App>(
-      "Isoscale measures how well a GPU cluster scales, and says why it does not scale better.",
-      "isoscale");
+  auto app = std::make_unique<CLI::App>(description, "isoscale");
   constexpr std::size_t column = 37;
   app->get_formatter()->column_width(column);
   app->get_formatter()->label("Positionals", "Arguments");

@@ -129,7 +129,7 @@ void refuse_unknown_options(const Choices& choices, const std::vector<const Work
       names.push_back(workload->name);
       for (const auto& spec : workload->options) keys.push_back(spec.key);
     }
-    throw base::UsageError(fmt::format("{}: {} is no option of {}{}; see: isoscale list options {}",
+    throw base::UsageError(fmt::format("{}: unknown option {} of {}{}; see: isoscale list options {}",
                                        given.place, base::quoted(key), fmt::join(names, ", "),
                                        base::did_you_mean(key, keys), names.front()));
   }

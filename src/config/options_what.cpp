@@ -35,7 +35,7 @@ const std::array what_rows{
     RunOption{.name = "suite",
               .value = "NAME",
               .group = Group::what,
-              .help = "experiments with limits of their own (isoscale list suites)",
+              .help = "set of experiments (isoscale list suites)",
               .apply = [](In, E&, R&) {},
               .write = [](const E&, const R&) { return std::string{}; }},
     RunOption{.name = "model",
@@ -43,7 +43,7 @@ const std::array what_rows{
               .default_text = "tiny",
               .group = Group::what,
               .scope = Scope::experiment,
-              .help = "transformer to be shaped after (isoscale list models)",
+              .help = "transformer whose shapes to use (isoscale list models)",
               .apply = [](In text, E& e, R&) { e.base.model = workloads::load_model(text); },
               .write =
                   [](const E& e, const R&) {
@@ -55,7 +55,7 @@ const std::array what_rows{
         .default_text = "f32",
         .group = Group::what,
         .scope = Scope::experiment,
-        .help = "what is computed in; the host does f64 and f32",
+        .help = "compute type; the host has f64 and f32 only",
         .apply = [](In text, E& e, R&) { e.base.precision = workloads::parse_precision(text); },
         .write = [](const E& e,
                     const R&) { return toml_string(workloads::name(e.base.precision)); }},
@@ -64,7 +64,7 @@ const std::array what_rows{
               .group = Group::what,
               .arity = Arity::repeated,
               .scope = Scope::experiment,
-              .help = "a workload's option (isoscale list options WORKLOAD)",
+              .help = "workload option (isoscale list options WORKLOAD)",
               .apply = [](In text, E&, R&) { (void)parse_assignment(text); },
               .write = [](const E& e, const R&) { return write_options(e.base.options); }},
     RunOption{
@@ -73,7 +73,7 @@ const std::array what_rows{
         .default_text = "1",
         .group = Group::what,
         .scope = Scope::experiment,
-        .help = "of all random numbers",
+        .help = "seed of all random numbers",
         .apply =
             [](In text, E& e, R&) {
               e.base.seed = parse_number(text, 0, std::numeric_limits<std::uint64_t>::max());

@@ -31,7 +31,7 @@ const std::array where_rows{
               .default_text = "by workload",
               .group = Group::where,
               .scope = Scope::experiment,
-              .help = "axis extents; a dp not named absorbs the rest",
+              .help = "size of each axis; dp takes the rest if not named",
               .apply = [](In text, E& e, R&) { e.mesh = parse_mesh(text); },
               .write = [](const E& e,
                           const R&) { return e.mesh.empty() ? "" : toml_string(to_text(e.mesh)); }},
@@ -41,7 +41,7 @@ const std::array where_rows{
         .default_text = "strong",
         .group = Group::where,
         .scope = Scope::experiment,
-        .help = "same work over more ranks, or more work with them",
+        .help = "strong: same total work; weak: work grows with ranks",
         .apply =
             [](In text, E& e, R&) {
               e.scaling = parse_choice(text, {Scaling::strong, Scaling::weak});
@@ -52,7 +52,7 @@ const std::array where_rows{
               .default_text = "packed",
               .group = Group::where,
               .scope = Scope::experiment,
-              .help = "small points fill nodes, or are dealt out over them",
+              .help = "small points fill few nodes, or spread over all",
               .apply =
                   [](In text, E& e, R&) {
                     e.placement = parse_choice(text, {Placement::packed, Placement::spread});
@@ -62,7 +62,7 @@ const std::array where_rows{
               .value = "auto|cuda|host",
               .default_text = "auto",
               .group = Group::where,
-              .help = "what plays; auto says what it chose and why",
+              .help = "device; auto takes GPUs if every rank has one",
               .apply =
                   [](In text, E&, R& r) {
                     r.device = parse_choice(text, {Device::automatic, Device::cuda, Device::host});
@@ -73,14 +73,14 @@ const std::array where_rows{
               .default_text = "powers of two, and the world",
               .group = Group::where,
               .arity = Arity::list,
-              .help = "rank counts; all = every one",
+              .help = "rank counts; all: every one",
               .apply = [](In text, E&, R& r) { apply_ranks(text, r); },
               .write = [](const E&, const R& r) { return write_ranks(r); }},
     RunOption{.name = "ranks-per-node",
               .value = "N",
               .default_text = "as started",
               .group = Group::where,
-              .help = "nodes that --dry-run plans for",
+              .help = "ranks of a node, for --dry-run",
               .apply = [](In text, E&,
                           R& r) { r.ranks_per_node = parse_int(text, 1, most_ranks_per_node); },
               .write =
@@ -91,7 +91,7 @@ const std::array where_rows{
               .value = "idle|replicas",
               .default_text = "idle",
               .group = Group::where,
-              .help = "ranks outside a point sleep, or play copies of it",
+              .help = "what ranks outside a point do: sleep, or play copies",
               .apply =
                   [](In text, E&, R& r) {
                     r.fill = parse_choice(text, {FillIdle::idle, FillIdle::replicas});
@@ -109,7 +109,7 @@ const std::array where_rows{
               .value = "auto|threads|folded",
               .default_text = "auto",
               .group = Group::where,
-              .help = "streams on the host: a thread each, or one",
+              .help = "streams on the host: one thread each, or one in all",
               .apply =
                   [](In text, E&, R& r) {
                     using enum HostStreams;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/plural.hpp"
 
 namespace isoscale::mesh {
 namespace {
@@ -136,10 +137,10 @@ class NearestMesh {
                          std::span<const Constraint> limits) {
   const NearestMesh search{request, ranks, limits};
   const std::string advice =
-      search.best()
-          ? fmt::format("the nearest mesh that works on {} {} is {}", ranks,
-                        ranks == 1 ? "rank" : "ranks", to_string(*search.best()))
-          : fmt::format("no mesh of {} ranks works here: use another number of ranks", ranks);
+      search.best() ? fmt::format("the nearest mesh that works on {} is {}",
+                                  base::counted(ranks, "rank"), to_string(*search.best()))
+                    : fmt::format("no mesh of {} works here: use another number of ranks",
+                                  base::counted(ranks, "rank"));
   throw base::UsageError(fmt::format("{}; {}", why, advice));
 }
 
@@ -170,10 +171,10 @@ Shape resolve(const Request& request, int ranks, std::span<const Constraint> lim
   const bool dp_is_free = !request.contains(Axis::dp);
   if (dp_is_free ? std::fmod(ranks, named) != 0 : named != ranks) {
     const std::string why =
-        dp_is_free ? fmt::format("mesh {}: {} ranks cannot be divided by {:.0f}", to_text(request),
-                                 ranks, named)
-                   : fmt::format("mesh {}: the axes multiply to {:.0f}, but there are {} ranks",
-                                 to_text(request), named, ranks);
+        dp_is_free ? fmt::format("mesh {}: {} cannot be divided by {:.0f}", to_text(request),
+                                 base::counted(ranks, "rank"), named)
+                   : fmt::format("mesh {}: the axes multiply to {:.0f}, but the launch has {}",
+                                 to_text(request), named, base::counted(ranks, "rank"));
     refuse(why, request, ranks, limits);
   }
   Shape shape;

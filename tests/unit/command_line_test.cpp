@@ -347,6 +347,13 @@ TEST(CommandLine, ListingsShowEachItem) {
 TEST(CommandLine, HelpComesWithoutArgumentsAndAtBothLevels) {
   EXPECT_THAT(text_of({}), AllOf(HasSubstr("run"), HasSubstr("report"), HasSubstr("list")));
   EXPECT_EQ(text_of({"--help"}), text_of({}));
+  std::istringstream lines{text_of({"--help"})};
+  int examples = 0;
+  for (std::string line; std::getline(lines, line) && !line.starts_with("Usage:");) {
+    EXPECT_LE(line.size(), 100U) << line;
+    if (line.find("isoscale ") != std::string::npos && line.starts_with("  ")) ++examples;
+  }
+  EXPECT_EQ(examples, 5);
   EXPECT_EQ(text_of({"-h"}), text_of({}));
   EXPECT_THAT(text_of({"report", "--help"}), HasSubstr("--baseline N|node"));
   EXPECT_EQ(text_of({"run", "--ranks", "0", "--help"}), text_of({"run", "--help"}));

@@ -11,8 +11,18 @@
 #include <string>
 #include <string_view>
 
+#include "base/plural.hpp"
+
 namespace isoscale::base {
 namespace {
+
+TEST(Plural, FollowsTheCount) {
+  EXPECT_EQ(counted(0, "rank"), "0 ranks");
+  EXPECT_EQ(counted(1, "rank"), "1 rank");
+  EXPECT_EQ(counted(2, "switch"), "2 switches");
+  EXPECT_EQ(counted(2, "process"), "2 processes");
+  EXPECT_EQ(plural(1, "launch"), "launch");
+}
 
 TEST(Printable, KeepsTextAndEscapesWhatATerminalWouldObey) {
   EXPECT_EQ(printable("plain text, 100%"), "plain text, 100%");

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
 """A recipe for Spack. From a checkout: spack repo add launch/spack, then, in the root of the
-sources, spack dev-build isoscale@0.1.0 +cuda cuda_arch=90"""
+sources, spack dev-build isoscale@0.2.0 +cuda cuda_arch=90"""
 
 try:  # Spack 1.0 moved the build systems
     from spack_repo.builtin.build_systems.cmake import CMakePackage
@@ -19,7 +19,7 @@ class Isoscale(CMakePackage, CudaPackage):
     license("MIT")
 
     # The sources are the checkout that dev-build runs in.
-    version("0.1.0")
+    version("0.2.0")
 
     variant("mpi", default=True, description="Build the measuring half; without it, reports only")
     variant("tests", default=False, description="Build and run the tests")
