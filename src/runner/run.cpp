@@ -65,6 +65,19 @@ Resumed read_resumed(const config::RunConfig& asked, const comm::Communicator& w
   return resumed;
 }
 
+/// The device, where --device auto chose it, and how to get a curve where there is one rank.
+std::string opening_lines(const executor::Description& device, const std::string& reason,
+                          int ranks) {
+  std::string text;
+  if (!reason.empty()) {
+    text = device.name == "host"
+               ? std::string{"device: host (no GPU found)\n"}
+               : fmt::format("device: {} ({}); {}\n", device.name, device.detail, reason);
+  }
+  if (ranks == 1) text += "1 rank: a curve needs more; start them with mpirun -np 2 isoscale run\n";
+  return text;
+}
+
 }  // namespace
 
 Outcome run(const config::RunConfig& asked, const comm::Environment& environment,
@@ -100,10 +113,8 @@ Outcome run(const config::RunConfig& asked, const comm::Environment& environment
                  std::move(earlier)};
   // It may go on after this returned: it keeps what it is made of.
   const std::shared_ptr<Launch> kept{launch, [going](Launch* made) { delete made; }};
-  if (world.rank() == 0 && !reason.empty() &&
-      going->config.verbosity == config::Verbosity::normal) {
-    services.print(
-        fmt::format("device: {} ({}); {}\n", used.describe().name, used.describe().detail, reason));
+  if (world.rank() == 0 && going->config.verbosity == config::Verbosity::normal) {
+    services.print(opening_lines(used.describe(), reason, world.size()));
   }
   return kept->measure();
 }

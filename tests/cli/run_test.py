@@ -138,6 +138,10 @@ class ProgressLines(harness.Case):
     def test_plain_lines_when_piped(self):
         done = self.run_ok(*self.ARGUMENTS)
         self.assertRegex(done.stderr, r"point 1 of 1: dp tiny on 1 rank.*elapsed")
+        first, second = done.stdout.splitlines()[:2]
+        self.assertRegex(first, "^device: ")
+        self.assertLess(len(first), 100)
+        self.assertRegex(second, "^1 rank: .*mpirun -np ")
         self.assertNotIn("\r", done.stderr)
 
     def test_one_live_line_on_a_terminal(self):
@@ -205,6 +209,22 @@ class Killed(harness.Case):
         self.assertEqual(run["status"], "partial")
         self.assertGreaterEqual(len(run["points"]), 2)
         self.assertEqual(run["points"][0]["status"], "ok")
+
+
+    def test_no_file_is_promised_before_the_first_point_has_ended(self):
+        command = [harness.PROGRAM, "run", "--workload", "dp", "--max-time", "60s", "--precision",
+                   "0.001%", "--output", "run.h5"]
+        process = subprocess.Popen(command, cwd=self.dir, env=harness.clean_environment(),
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        for line in process.stderr:
+            if line.startswith("point 1"):
+                process.send_signal(signal.SIGINT)
+                break
+        rest = process.communicate(timeout=60)[1]
+        self.assertEqual(process.returncode, 130)
+        self.assertIn("ended by SIGINT", rest)
+        self.assertNotIn("run.h5", rest)
+        self.assertEqual(self.files(), [])
 
 
 class Large(harness.Case):

@@ -231,7 +231,9 @@ void Supervisor::end_by_signal(int signal) {
     const std::scoped_lock lock{mutex_};
     std::string text =
         fmt::format("isoscale: ended by {}", signal == SIGINT ? "SIGINT" : "SIGTERM");
-    if (!file_.empty()) {
+    std::error_code unknown;
+    // Before the first point has ended there is none.
+    if (!file_.empty() && std::filesystem::exists(file_, unknown)) {
       text += fmt::format(
           "; the points that were finished are in {}; go on with: isoscale run "
           "--resume {}",

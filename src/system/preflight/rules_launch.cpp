@@ -57,7 +57,8 @@ Results judge_device(const JobFacts& job) {
   if (!job.ranks.empty() && job.ranks.front().versions.contains("device")) {
     fine = job.ranks.front().versions.at("device");
   }
-  if (job.device_reason) fine += "; " + *job.device_reason;
+  if (job.device_reason)
+    fine += "; " + (job.device == "host" ? "no GPU found" : *job.device_reason);
   return std::move(findings).results({.fine = std::move(fine),
                                       .unknown = "no device was chosen",
                                       .how = "name one with --device"});
