@@ -14,6 +14,7 @@
 #include "analysis/predict/run_noise.hpp"
 #include "analysis/report.hpp"
 #include "base/error.hpp"
+#include "workloads/fit.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -195,15 +196,7 @@ Question question_of(const PredictCommand& command, const simulate::Machine& she
 workloads::Request request_at(const Question& question, int ranks) {
   const workloads::Workload& workload = *question.workload;
   try {
-    const mesh::Request wanted =
-        question.mesh.empty() ? workload.natural_mesh(ranks) : question.mesh;
-    const auto limits = workload.limits(question.base, question.scaling);
-    const mesh::Shape shape = mesh::resolve(wanted, ranks, limits);
-    if (shape.dp > 1 && !workload.axes.contains(mesh::Axis::dp)) {
-      throw base::UsageError(
-          fmt::format("workload {} has no axis dp to put {} ranks on", workload.name, ranks));
-    }
-    return workload.scale(question.base, shape, question.scaling);
+    return workloads::fit(workload, question.base, question.mesh, ranks, question.scaling);
   } catch (const base::UsageError& error) {
     throw base::UsageError(fmt::format("{} on {} ranks: {}", workload.name, ranks, error.what()),
                            error.where());

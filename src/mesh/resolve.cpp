@@ -79,8 +79,9 @@ std::pair<int, double> distance(const Shape& shape, const Request& request) {
 /// Looks for the mesh of `ranks` ranks nearest to a request, within the limits.
 class NearestMesh {
  public:
-  NearestMesh(const Request& request, int ranks, std::span<const Constraint> limits)
-      : request_(request), limits_(limits) {
+  NearestMesh(const Request& request, int ranks, std::span<const Constraint> limits,
+              const Allowed& allowed)
+      : request_(request), limits_(limits), allowed_(allowed) {
     for (int divisor = 1; divisor <= ranks / divisor; ++divisor) {
       if (ranks % divisor != 0) continue;
       divisors_.push_back(divisor);
@@ -90,6 +91,7 @@ class NearestMesh {
     // dp last: it takes what the others leave. cp and ep only where they were asked for.
     for (const Axis axis : {Axis::tp, Axis::pp, Axis::cp, Axis::ep}) {
       const bool optional = axis == Axis::cp || axis == Axis::ep;
+      if (!allowed.axes.contains(axis)) continue;
       if (!optional || request.contains(axis)) axes_.push_back(axis);
     }
     try_axes(Shape{}, 0, ranks);
@@ -113,12 +115,13 @@ class NearestMesh {
   }
 
   void consider(const Shape& shape) {
+    if (shape.dp > 1 && !allowed_.axes.contains(Axis::dp)) return;
     if (violation(shape, limits_)) return;
     const auto [changed, change] = distance(shape, request_);
     constexpr double tie = 1e-9;  // two sums of the same logarithms may differ in the last bit
     const bool better =
         !best_ || changed < changed_ || (changed == changed_ && change < change_ - tie);
-    if (!better) return;
+    if (!better || (allowed_.accepts && !allowed_.accepts(shape))) return;
     best_ = shape;
     changed_ = changed;
     change_ = change;
@@ -126,6 +129,7 @@ class NearestMesh {
 
   const Request& request_;
   std::span<const Constraint> limits_;
+  const Allowed& allowed_;
   std::vector<int> divisors_;
   std::vector<Axis> axes_;
   std::optional<Shape> best_;
@@ -134,14 +138,14 @@ class NearestMesh {
 };
 
 [[noreturn]] void refuse(const std::string& why, const Request& request, int ranks,
-                         std::span<const Constraint> limits) {
-  const NearestMesh search{request, ranks, limits};
+                         std::span<const Constraint> limits, const Allowed& allowed) {
+  const NearestMesh search{request, ranks, limits, allowed};
   const std::string advice =
       search.best() ? fmt::format("the nearest mesh that works on {} is {}",
-                                  base::counted(ranks, "rank"), to_string(*search.best()))
+                                  base::counted(ranks, "rank"), to_text(*search.best()))
                     : fmt::format("no mesh of {} works here: use another number of ranks",
                                   base::counted(ranks, "rank"));
-  throw base::UsageError(fmt::format("{}; {}", why, advice));
+  throw MeshError(fmt::format("{}; {}", why, advice), search.best());
 }
 
 }  // namespace
@@ -161,7 +165,10 @@ Request parse_request(std::string_view text) {
   }
 }
 
-Shape resolve(const Request& request, int ranks, std::span<const Constraint> limits) {
+std::string to_text(const Shape& shape) { return shape.size() == 1 ? "dp=1" : to_string(shape); }
+
+Shape resolve(const Request& request, int ranks, std::span<const Constraint> limits,
+              const Allowed& allowed) {
   if (ranks < 1) {
     throw base::UsageError(fmt::format("a mesh of {} ranks: give at least 1 rank", ranks));
   }
@@ -175,13 +182,19 @@ Shape resolve(const Request& request, int ranks, std::span<const Constraint> lim
                                  base::counted(ranks, "rank"), named)
                    : fmt::format("mesh {}: the axes multiply to {:.0f}, but the launch has {}",
                                  to_text(request), named, base::counted(ranks, "rank"));
-    refuse(why, request, ranks, limits);
+    refuse(why, request, ranks, limits, allowed);
   }
   Shape shape;
   for (const auto& [axis, value] : request) extent(shape, axis) = value;
   if (dp_is_free) shape.dp = ranks / static_cast<int>(named);
+  for (const Axis axis : all_axes) {
+    if (shape[axis] == 1 || allowed.axes.contains(axis)) continue;
+    refuse(fmt::format("mesh {}: there is no axis {} here to put {} on", to_string(shape),
+                       name(axis), base::counted(ranks, "rank")),
+           request, ranks, limits, allowed);
+  }
   if (const auto broken = violation(shape, limits)) {
-    refuse(fmt::format("mesh {}: {}", to_string(shape), *broken), request, ranks, limits);
+    refuse(fmt::format("mesh {}: {}", to_string(shape), *broken), request, ranks, limits, allowed);
   }
   return shape;
 }

@@ -19,6 +19,7 @@
 #include "runner/state_note.hpp"
 #include "units/text.hpp"
 #include "workloads/bench/elements.hpp"
+#include "workloads/fit.hpp"
 #include "workloads/hybrid/experts.hpp"
 
 namespace isoscale::runner {
@@ -245,15 +246,9 @@ PlannedPoint plan_point(const config::Experiment& experiment, Count count,
       .skip_reason = {}};
   point.nodes = nodes_of(point.world_ranks, site);
   try {
-    const mesh::Request wanted =
-        experiment.mesh.empty() ? point.workload->natural_mesh(count.ranks) : experiment.mesh;
-    const auto limits = point.workload->limits(experiment.base, experiment.scaling);
-    const mesh::Shape mesh = mesh::resolve(wanted, count.ranks, limits);
-    if (mesh.dp > 1 && !point.workload->axes.contains(mesh::Axis::dp)) {
-      throw base::UsageError(fmt::format("workload {} has no axis dp to put {} ranks on",
-                                         point.workload->name, count.ranks));
-    }
-    point.request = point.workload->scale(experiment.base, mesh, experiment.scaling);
+    point.request = workloads::fit(*point.workload, experiment.base, experiment.mesh, count.ranks,
+                                   experiment.scaling);
+    const mesh::Shape mesh = point.request.mesh;
     point.world_ranks =
         reordered(point.world_ranks, workloads::hybrid::expert_places(point.request));
     point.reach =

@@ -8,9 +8,13 @@
 #include <array>
 #include <iterator>
 #include <numeric>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
+#include "workloads/fit.hpp"
 #include "workloads/options.hpp"
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/linear.hpp"
@@ -35,52 +39,86 @@ struct BatchPlan {
   [[nodiscard]] long long batch() const { return microbatch * microbatches; }
 };
 
-long long divide_batch(long long batch, long long by, std::string_view what) {
-  if (batch % by == 0) return batch / by;
-  throw base::UsageError(
-      fmt::format("batch={} does not divide by {}={}; the nearest batches that do are {} and {}",
-                  batch, what, by, std::max(by, batch / by * by), (batch / by + 1) * by));
-}
+/// A batch and how it is split, as far as the user said.
+struct Given {
+  std::optional<long long> batch, microbatch, microbatches;
+};
 
-BatchPlan base_batch(const Request& base) {
+Given given_of(const Request& base) {
   const OptionReader options{stack::option_table(), base.options};
-  const bool batch = options.has("batch"), one = options.has("microbatch"),
-             many = options.has("microbatches");
-  if (batch && one && many &&
-      options.integer("batch") != options.integer("microbatch") * options.integer("microbatches")) {
-    throw base::UsageError(fmt::format(
-        "batch={} is not microbatch={} x microbatches={} = {}; give any two of the three",
-        options.integer("batch"), options.integer("microbatch"), options.integer("microbatches"),
-        options.integer("microbatch") * options.integer("microbatches")));
-  }
-  if (!batch) {
-    return {.microbatch = one ? options.integer("microbatch") : default_microbatch,
-            .microbatches = many ? options.integer("microbatches") : default_microbatches};
-  }
-  const long long total = options.integer("batch");
-  if (many) {
-    const long long microbatches = options.integer("microbatches");
-    return {.microbatch = divide_batch(total, microbatches, "microbatches"),
-            .microbatches = microbatches};
-  }
-  const long long microbatch =
-      one ? options.integer("microbatch") : std::min(total, default_microbatch);
-  return {.microbatch = microbatch, .microbatches = divide_batch(total, microbatch, "microbatch")};
+  const auto number = [&](std::string_view key) {
+    return options.has(key) ? std::optional{options.integer(key)} : std::nullopt;
+  };
+  return {.batch = number("batch"),
+          .microbatch = number("microbatch"),
+          .microbatches = number("microbatches")};
 }
 
-/// The same batch over dp replicas: fewer microbatches each, and smaller ones only when one is
-/// left.
-BatchPlan deal_out(const BatchPlan& plan, int dp, std::string_view what) {
-  const long long each = divide_batch(plan.batch(), dp, what);
+/// Over `replicas` replicas: fewer microbatches each, and smaller ones only when one is left.
+/// `problem` is set, if the batch does not divide, to the reason.
+BatchPlan split(const Given& given, long long replicas, std::string_view replicas_text,
+                std::string& problem) {
+  BatchPlan plan{.microbatch = given.microbatch.value_or(
+                     given.batch ? std::min(*given.batch, default_microbatch) : default_microbatch),
+                 .microbatches = given.microbatches.value_or(default_microbatches)};
+  const auto divided = [&](long long batch, long long by, std::string_view name) {
+    if (batch % by != 0)
+      problem = fmt::format("batch={} does not divide by {}={}", batch, name, by);
+    return batch / by;
+  };
+  if (given.batch && given.microbatches) {
+    plan.microbatch = divided(*given.batch, plan.microbatches, "microbatches");
+  } else if (given.batch) {
+    plan.microbatches = divided(*given.batch, plan.microbatch, "microbatch");
+  }
+  if (!problem.empty()) return plan;
+  const long long each = divided(plan.batch(), replicas, replicas_text);
+  if (!problem.empty()) return plan;
   if (each <= plan.microbatch) return {.microbatch = each, .microbatches = 1};
   if (each % plan.microbatch != 0) {
-    throw base::UsageError(fmt::format(
-        "batch={} over {}={} leaves {} samples a replica, which microbatch={} does not divide; use "
-        "batch={} or another microbatch",
-        plan.batch(), what, dp, each, plan.microbatch,
-        (each / plan.microbatch + 1) * plan.microbatch * dp));
+    problem = fmt::format(
+        "batch={} over {}={} leaves {} samples a replica, which microbatch={} does not divide",
+        plan.batch(), replicas_text, replicas, each, plan.microbatch);
   }
   return {.microbatch = plan.microbatch, .microbatches = each / plan.microbatch};
+}
+
+/// The numbers near what was given of `key` with which the batch divides.
+std::vector<long long> suggested(const Given& given, std::optional<long long> Given::*key,
+                                 long long number, long long replicas) {
+  return nearest_accepted(number, [&](long long candidate) {
+    Given other = given;
+    other.*key = candidate;
+    std::string problem;
+    static_cast<void>(split(other, replicas, "", problem));
+    return problem.empty();
+  });
+}
+
+/// Throws NumberError unless the batch divides; what it suggests is accepted with the other
+/// options.
+BatchPlan batch_plan(const Request& base, long long replicas, std::string_view replicas_text) {
+  const Given given = given_of(base);
+  if (given.batch && given.microbatch && given.microbatches &&
+      *given.batch != *given.microbatch * *given.microbatches) {
+    throw base::UsageError(fmt::format(
+        "batch={} is not microbatch={} x microbatches={} = {}; give any two of the three",
+        *given.batch, *given.microbatch, *given.microbatches,
+        *given.microbatch * *given.microbatches));
+  }
+  std::string problem;
+  const BatchPlan plan = split(given, replicas, replicas_text, problem);
+  if (problem.empty()) return plan;
+  if (given.microbatch && given.microbatches) {
+    // A batch as well would say the same thing twice.
+    Given two = given;
+    two.batch.reset();
+    const std::string more = given.batch ? "; leave batch out" : "";
+    throw NumberError(problem + more, "microbatches",
+                      suggested(two, &Given::microbatches, *given.microbatches, replicas));
+  }
+  const long long batch = given.batch.value_or(plan.batch());
+  throw NumberError(problem, "batch", suggested(given, &Given::batch, batch, replicas));
 }
 
 /// With fp8 a rank's share of a width is a multiple of 16 too: what tp divides is so many times
@@ -160,8 +198,11 @@ std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
 Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
   Request result = base;
   result.mesh = mesh;
-  BatchPlan plan = base_batch(base);
+  // Before the batch: no batch helps where ep has no experts.
+  if (experts_of(base) == 0 && mesh.ep > 1) stack::require_experts(result);
+  BatchPlan plan;
   if (scaling == Scaling::weak) {
+    plan = batch_plan(base, 1, "dp");
     Model& model = result.model;
     model.heads *= mesh.tp;
     model.kv_heads *= mesh.tp;
@@ -174,7 +215,7 @@ Request scale(const Request& base, const mesh::Shape& mesh, Scaling scaling) {
       result.options["experts"] = std::to_string(experts * mesh.ep);
     }
   } else {
-    plan = deal_out(plan, mesh.dp * mesh.ep, mesh.ep > 1 ? "dp x ep" : "dp");
+    plan = batch_plan(base, mesh.dp * mesh.ep, mesh.ep > 1 ? "dp x ep" : "dp");
   }
   const long long stage_layers = std::max(1, result.model.layers / mesh.pp);
   if (plan.microbatches > most_layer_passes / stage_layers) {

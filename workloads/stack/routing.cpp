@@ -123,7 +123,7 @@ class Popularity {
 }  // namespace
 
 double capacity_factor(std::string_view text) {
-  if (text == "none" || text == "0") return 0;
+  if (text == "none") return 0;
   double value = 0;
   const char* const end = text.data() + text.size();
   const auto [rest, error] = std::from_chars(text.data(), end, value);

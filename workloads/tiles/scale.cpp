@@ -8,7 +8,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/error.hpp"
+#include "workloads/fit.hpp"
 #include "workloads/tiles/geometry.hpp"
 #include "workloads/tiles/kernels.hpp"
 #include "workloads/tiles/options.hpp"
@@ -25,9 +25,8 @@ std::string image_text(const Extent& image) {
 
 long long share_of_batch(long long batch, int dp) {
   if (batch % dp == 0) return batch / dp;
-  throw base::UsageError(
-      fmt::format("batch={} does not divide by dp={}; the nearest batches that do are {} and {}",
-                  batch, dp, std::max<long long>(dp, batch / dp * dp), (batch / dp + 1) * dp));
+  throw NumberError(fmt::format("batch={} does not divide by dp={}", batch, dp), "batch",
+                    nearest_accepted(batch, [&](long long other) { return other % dp == 0; }));
 }
 
 }  // namespace

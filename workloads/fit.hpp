@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.hpp"
+#include "mesh/resolve.hpp"
+#include "workloads/workload.hpp"
+
+/// A workload on a number of ranks: its mesh and its batch, or a refusal that says what would fit.
+namespace isoscale::workloads {
+
+/// An option whose number does not fit. The numbers suggested are accepted by the same call.
+class NumberError : public base::UsageError {
+ public:
+  NumberError(const std::string& why, std::string key, std::vector<long long> suggested);
+  [[nodiscard]] const std::string& key() const { return key_; }
+  [[nodiscard]] const std::vector<long long>& suggested() const { return suggested_; }
+
+ private:
+  std::string key_;
+  std::vector<long long> suggested_;
+};
+
+/// The nearest numbers below and above `number`, of at least 1, that `accepts` takes; empty where
+/// none of those looked at is taken.
+[[nodiscard]] std::vector<long long> nearest_accepted(
+    long long number, const std::function<bool(long long)>& accepts);
+
+/// The request of a point on `ranks` ranks, on the mesh asked for or, where that is empty, on the
+/// workload's natural one. Throws NumberError, mesh::MeshError or another base::UsageError; a mesh
+/// that it suggests is accepted with the same options.
+[[nodiscard]] Request fit(const Workload& workload, const Request& base,
+                          const mesh::Request& wanted, int ranks, Scaling scaling);
+
+}  // namespace isoscale::workloads
