@@ -93,7 +93,7 @@ int bound_gpu(const GpuView& view, const std::string& bind) {
     if (names(mine, gpu)) return gpu.index;
   }
   throw base::UsageError(
-      fmt::format("--gpu-bind: {} is no GPU that local rank {} on {} sees: it sees {}",
+      fmt::format("--gpu-bind: GPU {} is not visible to local rank {} on {}: it sees {}",
                   base::quoted(mine.text), view.local_rank, view.host, list_of(view.visible)));
 }
 

@@ -130,10 +130,10 @@ TEST(ChooseGpu, RefusesABindingThatDoesNotFit) {
   EXPECT_THAT(usage_error([&] { (void)choices(seen, "0,1,0"); }), HasSubstr("names 3 GPUs"));
   EXPECT_THAT(usage_error([] { (void)choices({{0}}, "0,0"); }), HasSubstr("there is 1 rank on"));
   EXPECT_THAT(usage_error([&] { (void)choices(seen, "0,2"); }),
-              HasSubstr("'2' is no GPU that local rank 1 on node7 sees: it sees 0 (GPU-a0, "
+              HasSubstr("GPU '2' is not visible to local rank 1 on node7: it sees 0 (GPU-a0, "
                         "0000:10:00.0); 1 (GPU-a1, 0000:11:00.0)"));
   EXPECT_THAT(usage_error([&] { (void)choices(seen, "0001:10:00.0,1"); }),
-              HasSubstr("'0001:10:00.0' is no GPU that local rank 0"));
+              HasSubstr("GPU '0001:10:00.0' is not visible to local rank 0"));
 }
 
 TEST(SharedGpus, AreRefusedUnlessAskedFor) {

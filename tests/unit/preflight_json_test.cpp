@@ -72,7 +72,7 @@ TEST(JobFactsJson, RefusesWhatItDoesNotKnow) {
     EXPECT_THAT([&] { static_cast<void>(job_facts_from_json(text)); },
                 ThrowsMessage<base::Error>(HasSubstr(part)));
   };
-  refusal("{", "no JSON");
+  refusal("{", "not JSON");
   refusal("[]", "an object is expected");
   refusal(R"({"wrold": 4})", "there is no field 'wrold'; did you mean 'world'?");
   refusal(R"({"nodes": [{"gpus": [{"uuid": "a"}, {"vbois": "b"}]}]})",

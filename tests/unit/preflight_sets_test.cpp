@@ -57,7 +57,8 @@ TEST(RecordedJob, OfABoxWithoutNvlink) {
                                                 "warning gpu-nic|box|GPU 3 (0000:c1:00.0)"));
   EXPECT_EQ(fine_in("pcie-box", "nvlink-pairs"),
             "ok|||GPUs of a node are joined by NUMA node and system");
-  EXPECT_EQ(fine_in("pcie-box", "xid"), "not checked|||the kernel's log tells nothing of it");
+  EXPECT_EQ(fine_in("pcie-box", "xid"),
+            "not checked|||the kernel's log gives no information on it");
   EXPECT_EQ(fine_in("pcie-box", "neighbour-bandwidth"),
             "not checked|||fewer than 4 of a kind were measured");
 }

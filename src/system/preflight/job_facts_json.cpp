@@ -156,7 +156,7 @@ std::string to_json(const JobFacts& facts) {
 
 JobFacts job_facts_from_json(std::string_view text) {
   const json parsed = json::parse(text, nullptr, false);
-  if (parsed.is_discarded()) refuse("", "this is no JSON");
+  if (parsed.is_discarded()) refuse("", "this is not JSON");
   JobFacts facts;
   read(facts, parsed, "");
   return facts;

@@ -77,7 +77,7 @@ std::vector<JobGpu> job_gpus(const JobFacts& job) {
 
 std::string no_gpus(const JobFacts& job, std::string_view source) {
   if (job.device == "host") return "the job plays on the host";
-  return fmt::format("{} tells nothing of it", source);
+  return fmt::format("{} gives no information on it", source);
 }
 
 std::string gpu_text(int index, const CheckedGpu& gpu) {

@@ -196,7 +196,7 @@ Results judge_quota(const JobFacts& job) {
                           "limits.cpu)"});
   }
   return std::move(findings).results({.fine = "no CPU limit below what ranks keep busy",
-                                      .unknown = "control groups tell nothing",
+                                      .unknown = "control groups give no information",
                                       .how = "mount /sys/fs/cgroup"});
 }
 

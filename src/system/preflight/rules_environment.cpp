@@ -127,7 +127,7 @@ Results judge_equal(const JobFacts& job) {
     for_ranks(job, judge, [&](Place place, const std::string& text) {
       findings.warn(std::move(place),
                     {.what = text,
-                     .cost = "libraries that choose unlike hang, or differ in speed",
+                     .cost = "libraries that choose differently hang, or differ in speed",
                      .fix = "hand variables to all nodes: mpirun -x NAME, srun --export=ALL"});
     });
   }

@@ -68,7 +68,7 @@ Results judge_shared_memory(const JobFacts& job) {
                 "/dev/shm"});
   }
   return std::move(findings).results({.fine = "/dev/shm has room for what ranks share",
-                                      .unknown = "/dev/shm tells nothing",
+                                      .unknown = "/dev/shm gives no information",
                                       .how = "mount /dev/shm"});
 }
 
