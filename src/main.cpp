@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <new>
+#include <string>
 #include <string_view>
 #include <variant>
 
+#include "analysis/predict/system_file.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
 #include "compare_command.hpp"
@@ -40,7 +42,15 @@ struct Execute {
     return predict_command(command);
   }
   base::ExitCode operator()(const config::ListCommand& command) const {
-    return print(config::listing(command, workloads::registry()));
+    using enum config::ListCommand::File;
+    if (command.what != config::ListCommand::What::keys || command.file != system) {
+      return print(config::listing(command, workloads::registry()));
+    }
+    std::string text;
+    for (const analysis::SheetKey& key : analysis::system_keys()) {
+      text += config::key_text(key.key, key.needed ? "needed" : "", key.meaning);
+    }
+    return print(text);
   }
   base::ExitCode operator()(const config::PrintCommand& command) const {
     return print(command.text);

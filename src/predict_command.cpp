@@ -12,6 +12,7 @@
 #include "analysis/predict/forecast.hpp"
 #include "analysis/predict/prediction_render.hpp"
 #include "analysis/predict/question.hpp"
+#include "analysis/predict/run_machine.hpp"
 #include "analysis/predict/system_file.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
@@ -28,17 +29,32 @@ bool is_sheet(const std::filesystem::path& source) {
   return !source.has_extension() && !source.has_parent_path() && !std::filesystem::exists(source);
 }
 
+simulate::Machine network_of(const std::string& source) {
+  if (is_sheet(source)) return analysis::load_system(source);
+  return analysis::run_machine(results::read_run(source));
+}
+
 analysis::Prediction predicted(const config::PredictCommand& command) {
   if (is_sheet(command.source)) {
     if (!command.launches.empty()) {
       throw base::UsageError("predict takes one data sheet; a comma joins launches of a run");
+    }
+    if (!command.network.empty()) {
+      throw base::UsageError(
+          "--network is for a run, which knows no network of its own beyond its nodes; a data "
+          "sheet "
+          "has one: change it with --set link.inter=2x");
     }
     const std::string source = command.source.string();
     return analysis::predict(analysis::question_of(command, analysis::load_system(source)));
   }
   std::vector<results::RunData> launches{results::read_run(command.source)};
   for (const auto& file : command.launches) launches.push_back(results::read_run(file));
-  return analysis::predict(analysis::question_of(command, launches));
+  analysis::Question question = analysis::question_of(command, launches);
+  if (!command.network.empty()) {
+    analysis::use_network(network_of(command.network), command.network, question);
+  }
+  return analysis::predict(question);
 }
 
 std::string render(const analysis::Prediction& prediction, config::PredictFormat format) {

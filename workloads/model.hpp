@@ -26,6 +26,9 @@ struct Model {
   bool tied_embedding = true;       ///< the output projection shares the embedding's weights
   bool learned_positions = false;   ///< a position table of sequence x hidden
   double published_parameters = 0;  ///< as the source states; 0 = none published
+  /// Samples of a training step, as the source states tokens: to the nearest multiple of 256; 0 =
+  /// none published. Predictions from a data sheet start from it; a run has its own default.
+  int batch = 0;
 
   bool operator==(const Model&) const = default;
 };
@@ -33,10 +36,18 @@ struct Model {
 /// Names of the built-in presets, in the order of their size.
 [[nodiscard]] std::vector<std::string> model_names();
 /// A preset by name, or a TOML file by path (anything that ends in .toml). Throws base::UsageError
-/// for an unknown name (with the nearest one), a missing or unknown key, or an impossible number.
+/// for an unknown name (with the nearest one), and one for all missing and unknown keys and
+/// impossible numbers of a file together.
 [[nodiscard]] Model load_model(std::string_view name_or_path);
-/// Parses one model; `origin` names it in errors.
+/// Parses one model; `origin` names it in errors, and its stem the model that has no name.
 [[nodiscard]] Model parse_model(std::string_view toml, std::string_view origin);
+
+/// One key of a model file, for people.
+struct ModelKey {
+  std::string_view key, meaning;
+  std::string_view fallback;  ///< the value where the file has none; "" = the key must be there
+};
+[[nodiscard]] std::vector<ModelKey> model_keys();
 
 /// Weights of the published model, embeddings, positions, norms and biases included: a plain MLP
 /// comes with biases and norms of two vectors (GPT), a gated one with neither (Llama).

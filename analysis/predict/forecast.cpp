@@ -23,37 +23,65 @@ Forecast refused(int ranks, const Question& question, std::string why) {
   return {.ranks = ranks, .nodes = nodes_of(ranks, question.node_ranks), .refused = std::move(why)};
 }
 
+/// Simulated steps of a search as the forecasts have them: multiplied by what measured ones were of
+/// theirs.
+void correct(double correction, std::vector<Candidate>& candidates) {
+  for (Candidate& at : candidates) {
+    at.step_time *= correction;
+    at.throughput /= correction;
+    if (at.breakdown) *at.breakdown *= correction;
+  }
+}
+
 /// The requests of a curve, by rank count; with a search the fastest that it finds.
 class Requests {
  public:
   Requests(const Question& question, Prediction& into) : question_(question), into_(into) {
     for (const int ranks : question.ranks) add(ranks);
     const bool any = std::ranges::any_of(requests_, [](const auto& at) { return at.has_value(); });
-    if (!any) throw base::UsageError(fmt::format("--best: {}", fmt::join(reasons_, "; ")));
+    if (!any) throw_all();
   }
 
-  [[nodiscard]] ForecastCurve curve(const simulate::Machine& machine, std::string title) const {
+  /// Rank counts that cannot be predicted are refused one by one; throws where none can.
+  [[nodiscard]] ForecastCurve curve(const simulate::Machine& machine, std::string title) {
     ForecastCurve result{.title = std::move(title), .points = {}};
     for (std::size_t i = 0; i < requests_.size(); ++i) {
-      result.points.push_back(
-          requests_[i] ? forecast_of(question_, machine, *requests_[i], question_.node_ranks)
-                       : refused(question_.ranks[i], question_, reasons_[i]));
+      if (requests_[i]) {
+        try {
+          result.points.push_back(
+              forecast_of(question_, machine, *requests_[i], question_.node_ranks));
+          continue;
+        } catch (const base::UsageError& error) {
+          requests_[i].reset();
+          reasons_[i] = error.what();
+        }
+      }
+      result.points.push_back(refused(question_.ranks[i], question_, reasons_[i]));
     }
+    const bool any =
+        std::ranges::any_of(result.points, [](const Forecast& at) { return at.refused.empty(); });
+    if (!any) throw_all();
     return result;
   }
 
  private:
+  [[noreturn]] void throw_all() const {
+    const std::string_view option = question_.meshes == Meshes::searched ? "--best: " : "";
+    throw base::UsageError(fmt::format("{}{}", option, fmt::join(reasons_, "\n")));
+  }
+
   void add(int ranks) {
     reasons_.emplace_back();
-    if (question_.meshes == Meshes::given) {
-      requests_.emplace_back(request_at(question_, ranks));
-      return;
-    }
     try {
+      if (question_.meshes == Meshes::given) {
+        requests_.emplace_back(request_at(question_, ranks));
+        return;
+      }
       SearchResult found = search(*question_.workload, question_.base, question_.mesh, ranks,
                                   question_.machine, question_.node_ranks, question_.fixed);
       into_.searched = found.looked_at;
       into_.best = std::move(found.best);  // of the largest count, in the end
+      if (question_.fit) correct(question_.fit->correction, into_.best);
       requests_.emplace_back(into_.best.front().request);
       if (!found.complete) {
         into_.warnings.push_back(fmt::format(
@@ -61,7 +89,9 @@ class Requests {
       }
     } catch (const base::UsageError& error) {
       requests_.emplace_back(std::nullopt);
-      reasons_.back() = fmt::format("{} ranks: {}", ranks, error.what());
+      reasons_.back() = question_.meshes == Meshes::searched
+                            ? fmt::format("{} ranks: {}", ranks, error.what())
+                            : std::string{error.what()};
     }
   }
 
@@ -158,17 +188,53 @@ class Against {
 
 /// At the largest rank count, where the interval is widest.
 std::optional<NextMeasurement> next_of(const Question& question, const ForecastCurve& curve) {
-  const Forecast& last = curve.points.back();
-  if (!question.fit || question.run == nullptr || !last.refused.empty()) return std::nullopt;
+  if (!question.fit || question.run == nullptr) return std::nullopt;
+  const auto found = std::find_if(curve.points.rbegin(), curve.points.rend(),
+                                  [](const Forecast& at) { return at.refused.empty(); });
+  if (found == curve.points.rend()) return std::nullopt;
+  const Forecast& last = *found;
   return next_measurement(*question.run, question.points, *question.fit, question.machine, last);
+}
+
+std::optional<double> option_number(const workloads::Request& request, const std::string& key) {
+  const auto found = request.options.find(key);
+  if (found == request.options.end()) return std::nullopt;
+  return std::stod(found->second);
+}
+
+/// The batch that all points share, and what --set said.
+void describe_work(const Question& question, Prediction& prediction) {
+  for (const std::string& key : question.fixed) {
+    prediction.options += fmt::format("{}{}={}", prediction.options.empty() ? "" : " ", key,
+                                      question.base.options.at(key));
+  }
+  if (question.scaling == workloads::Scaling::weak) return;
+  for (const Forecast& at : prediction.base.points) {
+    if (!at.refused.empty()) continue;
+    prediction.batch = option_number(at.request, "batch");
+    if (prediction.batch && question.workload->model_use != workloads::ModelUse::none) {
+      prediction.tokens_per_step = *prediction.batch * question.base.model.sequence;
+    }
+    return;
+  }
 }
 
 void warn(const Question& question, Prediction& prediction) {
   const ForecastCurve& curve = prediction.base;
-  std::vector<int> far, large;
+  std::vector<int> far, large, idle;
   for (const Forecast& at : curve.points) {
+    const std::optional<double> microbatches = option_number(at.request, "microbatches");
+    if (at.request.mesh.pp > 1 && microbatches && *microbatches < 2.0 * at.request.mesh.pp) {
+      idle.push_back(at.ranks);
+    }
     if (at.extrapolated) far.push_back(at.ranks);
     if (at.fits == false) large.push_back(at.ranks);
+  }
+  if (!idle.empty()) {
+    prediction.warnings.push_back(
+        fmt::format("on {} ranks there are fewer than two microbatches for each pipeline stage, so "
+                    "that the bubble is long: use a larger batch or a smaller pp",
+                    fmt::join(idle, ", ")));
   }
   if (!far.empty()) {
     prediction.warnings.push_back(fmt::format(
@@ -193,10 +259,11 @@ Prediction predict(const Question& question) {
                         .throughput_unit = std::string{question.workload->throughput_unit},
                         .node_ranks = question.node_ranks,
                         .measured = question.measured,
+                        .network = question.network,
                         .assumed = question.assumed,
                         .warnings = question.warnings};
   if (question.fit) prediction.correction = question.fit->correction;
-  const Requests requests{question, prediction};
+  Requests requests{question, prediction};
   const Against against{question};
   prediction.base =
       requests.curve(question.machine, question.fit ? "as measured" : "as the data sheet says");
@@ -208,6 +275,10 @@ Prediction predict(const Question& question) {
   }
   prediction.limits = limit_sentences(prediction.base);
   prediction.next = next_of(question, prediction.base);
+  describe_work(question, prediction);
+  if (!prediction.best.empty()) {
+    prediction.command = command_of(question, prediction.best.front().request);
+  }
   warn(question, prediction);
   return prediction;
 }

@@ -89,11 +89,27 @@ double with_one_more(const ModelFit& fit) {
   return student_quantile(tail, freedom + 1) / student_quantile(tail, freedom);
 }
 
+/// What --model needs to name the model of a run: a built-in name, the file that its command line
+/// named, or a file of that name.
+std::string model_argument(const results::RunData& run, const std::string& model) {
+  const std::vector<std::string> names = workloads::model_names();
+  if (std::ranges::find(names, model) != names.end()) return model;
+  const std::string flag = "--model";
+  const std::size_t at = run.command_line.find(flag);
+  if (at != std::string::npos && at + flag.size() < run.command_line.size()) {
+    const std::size_t begin = at + flag.size() + 1;
+    const std::string named =
+        run.command_line.substr(begin, run.command_line.find(' ', begin) - begin);
+    if (named.find(".toml") != std::string::npos) return named;
+  }
+  return model + ".toml";
+}
+
 /// What `isoscale run` needs to measure the same again, but for ranks and workload.
-std::string settings_of(const PointData& point) {
+std::string settings_of(const results::RunData& run, const PointData& point) {
   const workloads::Workload& workload = workloads::find_workload(point.workload);
   std::string text;
-  if (!point.model_shape.empty()) text += " --model " + point.model;
+  if (!point.model_shape.empty()) text += " --model " + model_argument(run, point.model);
   if (point.scaling == "weak") text += " --scaling weak";
   if (point.placement == "spread") text += " --placement spread";
   mesh::Shape others = point.mesh;
@@ -120,8 +136,8 @@ std::string command(const results::RunData& run, const PointData& point, const P
   const bool has_steps = plan.workloads.starts_with(point.workload);
   return fmt::format(
       "mpirun -np {} isoscale run --workload {} --device {} --dtype {}{} --ranks {}{}", plan.ranks,
-      plan.workloads, run.device, point.dtype, has_steps ? settings_of(point) : "", plan.rank_list,
-      plan.more);
+      plan.workloads, run.device, point.dtype, has_steps ? settings_of(run, point) : "",
+      plan.rank_list, plan.more);
 }
 
 std::string counts_of(const ModelFit& fit) {
@@ -145,17 +161,54 @@ std::vector<std::pair<NextMeasurement, Uncertainty>> larger_ones(
   after_point.law = parts.law;
   FitParts after_groups = parts;
   after_groups.law = fit_parts(fit, with_larger_groups(machine), forecast).law;
-  return {{{.what = fmt::format("the run on {} ranks", twice),
-            .command = command(run, point,
-                               {.ranks = twice, .workloads = point.workload, .rank_list = list})},
-           uncertainty_of(fit, after_point)},
-          {{.what = fmt::format("collectives on {} ranks", twice),
-            .command =
-                command(run, point, {.ranks = twice, .workloads = "calibrate", .rank_list = list})},
-           uncertainty_of(fit, after_groups)}};
+  // A point that the run has but that was left out (its ranks shared cores) would be left out
+  // again.
+  const auto has = [&](std::string_view workload) {
+    return std::ranges::any_of(run.points, [&](const PointData& at) {
+      return at.ranks == twice && at.workload == workload && at.status == results::PointStatus::ok;
+    });
+  };
+  std::vector<std::pair<NextMeasurement, Uncertainty>> found;
+  const auto add = [&](std::string what, std::string workloads, const FitParts& then) {
+    const Plan plan{.ranks = twice, .workloads = std::move(workloads), .rank_list = list};
+    found.push_back({{.what = std::move(what), .command = command(run, point, plan)},
+                     uncertainty_of(fit, then)});
+  };
+  if (!has(point.workload)) {
+    add(fmt::format("the run on {} ranks", twice), point.workload + ",calibrate", after_point);
+  }
+  if (!has("calibrate")) {
+    add(fmt::format("collectives on {} ranks", twice), "calibrate", after_groups);
+  }
+  return found;
 }
 
 }  // namespace
+
+std::string command_of(const Question& question, const workloads::Request& request) {
+  const workloads::Workload& workload = *question.workload;
+  const std::string device = question.run == nullptr ? "" : " --device " + question.run->device;
+  std::string text =
+      fmt::format("mpirun -np {} isoscale run --workload {}{} --dtype {}", request.mesh.size(),
+                  workload.name, device, workloads::name(request.precision));
+  if (workload.model_use != workloads::ModelUse::none) {
+    std::string model = question.model_source;
+    if (model.empty()) {
+      model = question.run == nullptr ? request.model.name
+                                      : model_argument(*question.run, request.model.name);
+    }
+    text += " --model " + model;
+  }
+  text += fmt::format(" --ranks {} --mesh {}", request.mesh.size(), mesh::to_string(request.mesh));
+  for (const workloads::OptionSpec& spec : workload.options) {
+    const auto given = request.options.find(std::string{spec.key});
+    const bool is_default = given == request.options.end() || given->second == spec.default_value;
+    // Two of batch, microbatch and microbatches say all.
+    if (is_default || spec.key == "microbatches") continue;
+    text += fmt::format(" --set {}={}", spec.key, given->second);
+  }
+  return text;
+}
 
 double total(const Uncertainty& uncertainty) {
   return std::hypot(uncertainty.noise, uncertainty.launch, uncertainty.fit);

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "analysis/predict/prediction.hpp"
+#include "analysis/predict/question.hpp"
 #include "analysis/predict/run_machine.hpp"
 #include "results/run_data.hpp"
 #include "simulate/machine.hpp"
@@ -14,6 +16,9 @@ namespace isoscale::analysis {
 
 /// Half of the 90% interval in standard deviations of a normal distribution.
 inline constexpr double interval_90 = 1.6448536269514722;
+
+/// The command that measures `request`.
+[[nodiscard]] std::string command_of(const Question& question, const workloads::Request& request);
 
 /// All parts as one relative standard deviation.
 [[nodiscard]] double total(const Uncertainty& uncertainty);

@@ -20,6 +20,11 @@ struct Expected {
   double value = 0, lower = 0, upper = 0;
 };
 
+/// The same in another unit.
+[[nodiscard]] inline Expected scaled(const Expected& at, double factor) {
+  return {.value = at.value * factor, .lower = at.lower * factor, .upper = at.upper * factor};
+}
+
 /// Where an interval comes from: relative standard deviations, independent of each other.
 struct Uncertainty {
   double noise = 0;   ///< of the step time from step to step
@@ -52,6 +57,12 @@ struct Forecast {
   std::optional<Breakdown> breakdown{};
   std::optional<StepCosts> costs{};
   std::optional<Waterfall> waterfall{};
+  /// Work per second of one rank, and the share of the peak, with the interval of the throughput.
+  [[nodiscard]] Expected throughput_per_rank() const { return scaled(throughput, 1.0 / ranks); }
+  [[nodiscard]] std::optional<Expected> expected_mfu() const {
+    if (!mfu || !(throughput.value > 0)) return std::nullopt;
+    return scaled(throughput, *mfu / throughput.value);
+  }
   std::string limit{};  ///< what costs most against the first point: "dp transfer"; "" = nothing
 };
 
@@ -91,7 +102,12 @@ struct Prediction {
   std::optional<NextMeasurement> next{};
   std::vector<Candidate> best{};  ///< of a search, best first
   int searched = 0;               ///< candidates looked at
-  std::string assumed{};          ///< options that nobody named, as a whole training step has them
+  std::string command{};          ///< that measures the best
+  /// Samples and tokens of a step, under strong scaling; absent where the work has none.
+  std::optional<double> batch{}, tokens_per_step{};
+  std::string options{};  ///< options that --set named, "batch=256 zero=1"
+  std::string network{};  ///< which numbers are from another machine; "" = none
+  std::string assumed{};  ///< options that nobody named, as a whole training step has them
   std::vector<std::string> warnings{};
 };
 

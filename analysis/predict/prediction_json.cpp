@@ -55,6 +55,7 @@ Json point_json(const Forecast& at) {
           {"options", Json(at.request.options)},
           {"step_time", expected_json(at.step_time)},
           {"throughput", expected_json(at.throughput)},
+          {"throughput_per_rank", expected_json(at.throughput_per_rank())},
           {"speedup", expected_json(at.speedup)},
           {"efficiency", expected_json(at.efficiency)},
           {"uncertainty",
@@ -67,6 +68,7 @@ Json point_json(const Forecast& at) {
           {"memory_per_rank", at.memory_per_rank},
           {"fits", at.fits ? Json(*at.fits) : Json{}},
           {"mfu", number_or_null(at.mfu)},
+          {"expected_mfu", at.mfu ? expected_json(*at.expected_mfu()) : Json{}},
           {"breakdown", breakdown_json(at.breakdown)},
           {"waterfall", waterfall_json(at.waterfall)},
           {"limit", text_or_null(at.limit)}};
@@ -129,6 +131,11 @@ Json prediction_json(const Prediction& prediction) {
           {"next", next_json(prediction.next)},
           {"searched", prediction.searched},
           {"best", array_of(prediction.best, candidate_json)},
+          {"best_command", text_or_null(prediction.command)},
+          {"batch", number_or_null(prediction.batch)},
+          {"tokens_per_step", number_or_null(prediction.tokens_per_step)},
+          {"options", prediction.options},
+          {"network", text_or_null(prediction.network)},
           {"assumed", prediction.assumed},
           {"warnings", Json(prediction.warnings)}};
 }

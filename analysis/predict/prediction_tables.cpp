@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -16,6 +18,9 @@
 
 namespace isoscale::analysis {
 namespace {
+
+/// What the efficiency of a point refers to.
+enum class Against : std::uint8_t { baseline, itself_alone };
 
 std::string seconds(double time) { return units::format(units::Seconds{time}); }
 
@@ -47,26 +52,43 @@ std::string notes(const Forecast& at) {
   return text;
 }
 
+/// "1.64 to 1.81 s", as far apart as the interval's ends are.
+std::string seconds_range(const Expected& at) {
+  return fmt::format("{} to {}", seconds(at.lower), seconds(at.upper));
+}
+
+/// Of one rank, which compares machines and rank counts alike; efficiency comes after it.
 Row measured_row(const MeasuredPoint& at) {
   return {.cells = {std::to_string(at.ranks), std::to_string(at.nodes), mesh::to_string(at.mesh),
-                    seconds(at.step_time), count(at.throughput), std::string{undefined},
-                    percent(at.efficiency), "", "", "", "",
-                    at.efficiency ? efficiency_bar(*at.efficiency) : "", "measured"},
+                    count(at.throughput / at.ranks), std::string{undefined}, seconds(at.step_time),
+                    "", percent(at.efficiency), "", "", "", "", "measured"},
           .tail = ""};
 }
 
-Row forecast_row(const Forecast& at) {
+/// A point against itself has no efficiency: where there is one count alone, nothing is shown.
+Row forecast_row(const Forecast& at, Against against) {
   if (!at.refused.empty()) {
     return {.cells = {std::to_string(at.ranks), std::to_string(at.nodes)},
             .tail = escape(at.refused)};
   }
+  const std::optional<Expected> mfu = at.expected_mfu();
+  const bool alone = against == Against::itself_alone;
   return {.cells = {std::to_string(at.ranks), std::to_string(at.nodes),
-                    mesh::to_string(at.request.mesh), seconds(at.step_time.value),
-                    count(at.throughput.value), fixed(at.speedup.value),
-                    percent(at.efficiency.value), range(at.efficiency),
+                    mesh::to_string(at.request.mesh), count(at.throughput_per_rank().value),
+                    mfu ? percent(mfu->value) : std::string{undefined}, seconds(at.step_time.value),
+                    seconds_range(at.step_time),
+                    alone ? std::string{undefined} : percent(at.efficiency.value),
+                    alone ? std::string{undefined} : range(at.efficiency),
                     deviation(at.uncertainty.noise), deviation(at.uncertainty.launch),
-                    deviation(at.uncertainty.fit), efficiency_bar(at.efficiency.value), notes(at)},
+                    deviation(at.uncertainty.fit), notes(at)},
           .tail = ""};
+}
+
+/// A count alone would be its own baseline.
+bool has_efficiency(const Prediction& prediction) {
+  const auto predicted = std::ranges::count_if(
+      prediction.base.points, [](const Forecast& at) { return at.refused.empty(); });
+  return !prediction.measured.empty() || predicted > 1;
 }
 
 std::vector<const Forecast*> with_waterfall(const ForecastCurve& curve) {
@@ -134,19 +156,22 @@ TitledTable forecast_table(const Prediction& prediction) {
                      .columns = {{"ranks"},
                                  {"nodes"},
                                  {"mesh", Align::left},
+                                 {escape(prediction.throughput_unit) + "/rank"},
+                                 {"MFU"},
                                  {"step time"},
-                                 {escape(prediction.throughput_unit)},
-                                 {"speed-up"},
+                                 {"90% of it", Align::left},
                                  {"efficiency"},
                                  {"90% of it", Align::left},
                                  {"noise"},
                                  {"launch"},
                                  {"model"},
-                                 {efficiency_heading(), Align::left},
                                  {"", Align::left}},
                      .rows = {}};
+  const Against against = has_efficiency(prediction) ? Against::baseline : Against::itself_alone;
   for (const MeasuredPoint& at : prediction.measured) result.rows.push_back(measured_row(at));
-  for (const Forecast& at : prediction.base.points) result.rows.push_back(forecast_row(at));
+  for (const Forecast& at : prediction.base.points) {
+    result.rows.push_back(forecast_row(at, against));
+  }
   return result;
 }
 
@@ -206,27 +231,42 @@ std::optional<TitledTable> lost_time_table(const ForecastCurve& curve,
   return result;
 }
 
-TitledTable what_if_table(const ForecastCurve& base, const ForecastCurve& changed) {
+TitledTable what_if_table(const Prediction& prediction, const ForecastCurve& changed) {
+  const bool with_efficiency = has_efficiency(prediction);
   TitledTable result{.title = "",
                      .columns = {{"ranks"},
-                                 {"step time"},
-                                 {"then"},
-                                 {"faster by"},
-                                 {"efficiency"},
+                                 {escape(prediction.throughput_unit) + "/rank"},
                                  {"then"},
                                  {"90% of it", Align::left},
-                                 {efficiency_heading(), Align::left}},
+                                 {"faster by"},
+                                 {"MFU"},
+                                 {"then"},
+                                 {"step time"},
+                                 {"then"},
+                                 {"90% of it", Align::left}},
                      .rows = {}};
+  if (with_efficiency) {
+    for (const char* const heading : {"efficiency", "then"}) result.columns.push_back({heading});
+  }
+  const auto mfu = [](const Forecast& at) { return percent(at.mfu); };
+  const ForecastCurve& base = prediction.base;
   for (std::size_t i = 0; i < std::min(base.points.size(), changed.points.size()); ++i) {
     const Forecast& now = base.points[i];
     const Forecast& then = changed.points[i];
     if (!now.refused.empty() || !then.refused.empty()) continue;
-    result.rows.push_back({.cells = {std::to_string(now.ranks), seconds(now.step_time.value),
-                                     seconds(then.step_time.value),
-                                     percent(now.step_time.value / then.step_time.value - 1),
-                                     percent(now.efficiency.value), percent(then.efficiency.value),
-                                     range(then.efficiency), efficiency_bar(then.efficiency.value)},
-                           .tail = ""});
+    const Expected rate = then.throughput_per_rank();
+    Row row{
+        .cells = {std::to_string(now.ranks), count(now.throughput_per_rank().value),
+                  count(rate.value), fmt::format("{} to {}", count(rate.lower), count(rate.upper)),
+                  percent(now.step_time.value / then.step_time.value - 1), mfu(now), mfu(then),
+                  seconds(now.step_time.value), seconds(then.step_time.value),
+                  seconds_range(then.step_time)},
+        .tail = ""};
+    if (with_efficiency) {
+      row.cells.push_back(percent(now.efficiency.value));
+      row.cells.push_back(percent(then.efficiency.value));
+    }
+    result.rows.push_back(std::move(row));
   }
   return result;
 }

@@ -20,8 +20,8 @@ namespace isoscale::analysis {
 /// columns between. Absent where nothing has a waterfall.
 [[nodiscard]] std::optional<TitledTable> lost_time_table(const ForecastCurve& curve,
                                                          const ForecastCurve* beside = nullptr);
-/// A curve on a changed machine beside the base.
-[[nodiscard]] TitledTable what_if_table(const ForecastCurve& base, const ForecastCurve& changed);
+/// A curve on a changed machine beside the base: rate of a rank, MFU and step time first.
+[[nodiscard]] TitledTable what_if_table(const Prediction& prediction, const ForecastCurve& changed);
 /// What a search found best; absent without one.
 [[nodiscard]] std::optional<TitledTable> best_table(const Prediction& prediction);
 

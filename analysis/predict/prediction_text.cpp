@@ -23,6 +23,15 @@ std::string header_text(const Prediction& prediction) {
                                             "is what measured ones are of them",
                                             *prediction.correction));
   }
+  if (!prediction.network.empty()) facts.emplace_back("network", escape(prediction.network));
+  if (prediction.batch) {
+    std::string work = fmt::format("batch of {:.0f} samples", *prediction.batch);
+    if (prediction.tokens_per_step) {
+      work += fmt::format(", {:.0f} tokens a step", *prediction.tokens_per_step);
+    }
+    facts.emplace_back("work", work);
+  }
+  if (!prediction.options.empty()) facts.emplace_back("options", escape(prediction.options));
   if (!prediction.assumed.empty()) {
     facts.emplace_back("assumed", prediction.assumed + ", where --set says nothing else");
   }
@@ -36,7 +45,7 @@ std::string bare(const TitledTable& part) { return table(part.columns, part.rows
 
 std::string what_if_text(const Prediction& prediction, const ForecastCurve& curve) {
   std::string text = heading("if " + escape(curve.title));
-  text += bare(what_if_table(prediction.base, curve));
+  text += bare(what_if_table(prediction, curve));
   if (const auto lost = lost_time_table(prediction.base, &curve)) text += "\n" + titled(*lost);
   return text;
 }
@@ -67,8 +76,8 @@ std::string baseline_text(const Prediction& prediction) {
 
 std::string key(const Prediction& prediction) {
   std::string text = fmt::format(
-      "\nEfficiency: throughput per rank{}; 90% of it: the interval that holds it nine times in "
-      "ten.\n"
+      "\n90% of it: the interval that holds the number before it nine times in ten.\n"
+      "MFU: share of the peak that the model's GEMMs use. Efficiency: throughput per rank{}.\n"
       "noise, launch, model: relative standard deviations that make the interval: from step to "
       "step, from launch\n"
       "to launch, and of what the model misses of what is known and of its extrapolation.\n",
@@ -89,7 +98,9 @@ std::string key(const Prediction& prediction) {
 
 std::string render_text(const Prediction& prediction) {
   std::string text = "Isoscale, a prediction\n" + header_text(prediction) + base_text(prediction);
-  if (const auto best = best_table(prediction)) text += "\n" + titled(*best);
+  if (const auto best = best_table(prediction)) {
+    text += "\n" + titled(*best) + lines({{"run it", escape(prediction.command)}});
+  }
   for (const ForecastCurve& curve : prediction.what_if) text += what_if_text(prediction, curve);
   return text + key(prediction);
 }

@@ -7,17 +7,23 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 
+#include "analysis/predict/forecast_point.hpp"
 #include "analysis/predict/question_curve.hpp"
 #include "analysis/predict/question_settings.hpp"
 #include "analysis/predict/run_noise.hpp"
 #include "analysis/report.hpp"
 #include "base/error.hpp"
+#include "simulate/measured_time.hpp"
 #include "workloads/fit.hpp"
 
 namespace isoscale::analysis {
 namespace {
+
+/// Rank counts above are not tried as neighbours of one that cannot be divided.
+constexpr long long most_ranks_tried = 1 << 20;
 
 using config::PredictCommand;
 using results::PointData;
@@ -75,6 +81,7 @@ void require_search(const PredictCommand& command, Question& question) {
 /// What the command says of the work, over what `question` has.
 void apply_command(const PredictCommand& command, Question& question) {
   if (command.model) question.base.model = *command.model;
+  question.model_source = command.model_source;
   if (command.precision) question.base.precision = *command.precision;
   if (command.scaling) question.scaling = *command.scaling;
   question.ranks = command.ranks;
@@ -85,10 +92,32 @@ void apply_command(const PredictCommand& command, Question& question) {
   apply_settings(command.settings, question);
 }
 
+/// The batch of the model's source, so that a large machine is not asked to share out a small one.
+/// Under weak scaling the batch follows from the ranks.
+void assume_batch(const PredictCommand& command, Question& question) {
+  constexpr int usual_batch = 1024;
+  const auto is_named = [&](std::string_view key) {
+    return std::ranges::any_of(command.settings, [&](const auto& at) { return at.first == key; });
+  };
+  const bool known = std::ranges::any_of(question.workload->options,
+                                         [](const auto& option) { return option.key == "batch"; });
+  const bool is_strong =
+      command.scaling.value_or(workloads::Scaling::strong) == workloads::Scaling::strong;
+  const bool is_said = is_named("batch") || (is_named("microbatch") && is_named("microbatches"));
+  if (!known || !is_strong || is_said || !command.model) return;
+  const int published = command.model->batch;
+  const int batch = published > 0 ? published : usual_batch;
+  question.base.options.emplace("batch", std::to_string(batch));
+  question.assumed =
+      fmt::format("batch={} ({})", batch,
+                  published > 0 ? "that of the model" : "the model's source publishes none");
+}
+
 /// A data sheet has no run whose options could be meant: what is left open is as trainers have it.
 void assume_training(const PredictCommand& command, Question& question) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 3> usual{
       {{"elementwise", "on"}, {"vocabulary", "on"}, {"optimizer", "adam"}}};
+  assume_batch(command, question);
   const auto is_named = [&](std::string_view key) {
     return std::ranges::any_of(command.settings, [&](const auto& at) { return at.first == key; });
   };
@@ -193,12 +222,83 @@ Question question_of(const PredictCommand& command, const simulate::Machine& she
   return question;
 }
 
-workloads::Request request_at(const Question& question, int ranks) {
+void use_network(const simulate::Machine& other, const std::string& name, Question& question) {
+  const auto crosses = [](const simulate::TimedCommunication& curve) { return curve.nodes > 1; };
+  simulate::Machine& machine = question.machine;
+  std::erase_if(machine.measured.communication, crosses);
+  machine.network = other.network;
+  if (machine.network) machine.network->node_ranks = question.node_ranks;
+  bool found = other.network.has_value();
+  for (const simulate::TimedCommunication& curve : other.measured.communication) {
+    if (!crosses(curve)) continue;
+    machine.measured.communication.push_back(curve);
+    found = true;
+  }
+  if (!found) {
+    throw base::UsageError(fmt::format(
+        "--network {}: nothing between nodes was measured there; name a run of several nodes or a "
+        "data sheet (isoscale list systems)",
+        name));
+  }
+  simulate::settle_laws(machine.measured);
+  if (question.fit && other.network) {
+    question.fit->known.fit = std::hypot(question.fit->known.fit, sheet_error);
+  }
+  question.network = fmt::format("between nodes as {} ({}) says; all else as {} measured", name,
+                                 other.name, question.source);
+}
+
+namespace {
+
+workloads::Request scaled_to(const Question& question, int ranks) {
   const workloads::Workload& workload = *question.workload;
+  const mesh::Request wanted = question.mesh.empty() ? workload.natural_mesh(ranks) : question.mesh;
+  const auto limits = workload.limits(question.base, question.scaling);
+  const mesh::Shape shape = mesh::resolve(wanted, ranks, limits);
+  if (shape.dp > 1 && !workload.axes.contains(mesh::Axis::dp)) {
+    throw base::UsageError(
+        fmt::format("workload {} has no axis dp to put {} ranks on", workload.name, ranks));
+  }
+  return workload.scale(question.base, shape, question.scaling);
+}
+
+bool is_possible(const Question& question, int ranks) {
   try {
-    return workloads::fit(workload, question.base, question.mesh, ranks, question.scaling);
+    static_cast<void>(scaled_to(question, ranks));
+    return true;
+  } catch (const base::UsageError&) {
+    return false;
+  }
+}
+
+/// "; the nearest rank counts that do are 992 and 1024", or "" where there are none near.
+std::string nearest_counts(const Question& question, int ranks) {
+  std::vector<int> near;
+  for (int less = ranks - 1; less >= std::max(1, ranks / 2); --less) {
+    if (!is_possible(question, less)) continue;
+    near.push_back(less);
+    break;
+  }
+  for (int more = ranks + 1; more <= std::min(2LL * ranks, most_ranks_tried); ++more) {
+    if (!is_possible(question, more)) continue;
+    near.push_back(more);
+    break;
+  }
+  if (near.empty()) return "";
+  return fmt::format("; the nearest rank count{} that can be divided {} {}",
+                     near.size() == 1 ? "" : "s", near.size() == 1 ? "is" : "are",
+                     fmt::join(near, " and "));
+}
+
+}  // namespace
+
+workloads::Request request_at(const Question& question, int ranks) {
+  try {
+    return workloads::fit(*question.workload, question.base, question.mesh, ranks,
+                          question.scaling);
   } catch (const base::UsageError& error) {
-    throw base::UsageError(fmt::format("{} on {} ranks: {}", workload.name, ranks, error.what()),
+    throw base::UsageError(fmt::format("{} on {} ranks: {}{}", question.workload->name, ranks,
+                                       error.what(), nearest_counts(question, ranks)),
                            error.where());
   }
 }

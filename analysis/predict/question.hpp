@@ -38,13 +38,15 @@ struct Question {
   std::vector<int> ranks{};  ///< ascending
   Ranks each = Ranks::by_class;
   std::vector<WhatIf> what_if{};
-  std::optional<int> baseline{};  ///< absent = first predicted
-  std::optional<ModelFit> fit{};  ///< of a run
+  std::optional<int> baseline{};                    ///< absent = first predicted
+  std::optional<ModelFit> fit{};                    ///< of a run
   const results::RunData* run = nullptr;            ///< not owned; null of a data sheet
   std::vector<const results::PointData*> points{};  ///< of the run, that `fit` is of
   /// The measured points of this very work, ascending in ranks: what efficiency may refer to.
   std::vector<MeasuredPoint> measured{};
   std::string assumed{};  ///< options of a data sheet's work that nobody named, "vocabulary=on"
+  std::string network{};  ///< which numbers between nodes are from elsewhere, a sentence; "" = none
+  std::string model_source{};  ///< what --model needs to name the model; "" = the run says
   std::vector<std::string> warnings{};
 };
 
@@ -58,13 +60,17 @@ struct Question {
 [[nodiscard]] Question question_of(const config::PredictCommand& command,
                                    std::span<const results::RunData> launches);
 /// About a machine by its data sheet. Where nothing else is said, work is that of a whole training
-/// step: elementwise ops and the vocabulary are in it, and the optimizer is Adam. Throws base::UsageError for a model not named and settings
-/// unknown.
+/// step: elementwise ops and the vocabulary are in it, and the optimizer is Adam. Throws
+/// base::UsageError for a model not named and settings unknown.
 [[nodiscard]] Question question_of(const config::PredictCommand& command,
                                    const simulate::Machine& sheet);
 
+/// Takes what `other` knows of communication between nodes instead of what the run knows; `name` is
+/// the other's. Throws base::UsageError where it knows nothing of that.
+void use_network(const simulate::Machine& other, const std::string& name, Question& question);
+
 /// The request at so many ranks, on the mesh asked for. Throws base::UsageError with the nearest
-/// mesh where that does not divide.
+/// mesh where that does not divide, and with the nearest rank counts that do.
 [[nodiscard]] workloads::Request request_at(const Question& question, int ranks);
 
 }  // namespace isoscale::analysis

@@ -20,11 +20,15 @@ constexpr double largest_size = 1e18;
 
 }  // namespace
 
-SheetSection::SheetSection(const toml::table& table, std::string_view origin, std::string name)
-    : table_(&table), origin_(origin), name_(std::move(name)) {}
+SheetSection::SheetSection(const toml::table& table, std::string_view origin, std::string name,
+                           std::vector<SheetKey>* asked)
+    : table_(&table), origin_(origin), name_(std::move(name)), asked_(asked) {}
 
-const toml::node* SheetSection::find(std::string_view key) {
+const toml::node* SheetSection::find(std::string_view key, std::string_view meaning, bool needed) {
   known_.emplace_back(key);
+  if (asked_ != nullptr) {
+    asked_->push_back({.key = full(key), .meaning = std::string{meaning}, .needed = needed});
+  }
   return table_->get(key);
 }
 
@@ -58,34 +62,36 @@ double SheetSection::checked(const toml::node& node, std::string_view key,
 }
 
 double SheetSection::number(std::string_view key, const SheetRange& range) {
-  const auto value = optional_number(key, range);
-  if (!value) refuse_missing(key, range.meaning);
-  return *value;
+  const toml::node* const node = find(key, range.meaning, true);
+  if (node == nullptr) refuse_missing(key, range.meaning);
+  return checked(*node, key, range);
 }
 
 std::optional<double> SheetSection::optional_number(std::string_view key, const SheetRange& range) {
-  const toml::node* const node = find(key);
+  const toml::node* const node = find(key, range.meaning, false);
   if (node == nullptr) return std::nullopt;
   return checked(*node, key, range);
 }
 
 int SheetSection::count(std::string_view key, const SheetRange& range) {
-  const auto value = optional_count(key, range);
-  if (!value) refuse_missing(key, range.meaning);
-  return *value;
+  return whole(number(key, range), key, range);
 }
 
 std::optional<int> SheetSection::optional_count(std::string_view key, const SheetRange& range) {
   const auto value = optional_number(key, range);
   if (!value) return std::nullopt;
-  if (*value != std::floor(*value)) {
-    refuse(key, fmt::format("is {:g}, but must be a whole number ({})", *value, range.meaning));
+  return whole(*value, key, range);
+}
+
+int SheetSection::whole(double value, std::string_view key, const SheetRange& range) const {
+  if (value != std::floor(value)) {
+    refuse(key, fmt::format("is {:g}, but must be a whole number ({})", value, range.meaning));
   }
-  return static_cast<int>(*value);
+  return static_cast<int>(value);
 }
 
 std::string SheetSection::text(std::string_view key, std::string_view meaning) {
-  const toml::node* const node = find(key);
+  const toml::node* const node = find(key, meaning, true);
   if (node == nullptr) refuse_missing(key, meaning);
   const auto* const value = node->as_string();
   if (value == nullptr) refuse(key, fmt::format("must be a string ({})", meaning));
@@ -97,7 +103,7 @@ std::string SheetSection::text(std::string_view key, std::string_view meaning) {
 }
 
 std::vector<std::string> SheetSection::texts(std::string_view key, std::string_view meaning) {
-  const toml::node* const node = find(key);
+  const toml::node* const node = find(key, meaning, false);
   if (node == nullptr) return {};
   const auto* const array = node->as_array();
   if (array == nullptr || array->empty()) {
@@ -114,7 +120,7 @@ std::vector<std::string> SheetSection::texts(std::string_view key, std::string_v
 
 std::vector<simulate::ReachedShare> SheetSection::shares(std::string_view key,
                                                          std::string_view meaning) {
-  const toml::node* const node = find(key);
+  const toml::node* const node = find(key, meaning, false);
   if (node == nullptr) return {};
   const SheetRange share{.least = 1e-6, .most = 1, .meaning = meaning};
   const auto* const list = node->as_array();
@@ -138,11 +144,11 @@ std::vector<simulate::ReachedShare> SheetSection::shares(std::string_view key,
 }
 
 std::optional<SheetSection> SheetSection::section(std::string_view key) {
-  const toml::node* const node = find(key);
+  const toml::node* const node = find(key, "a table", false);
   if (node == nullptr) return std::nullopt;
   const auto* const table = node->as_table();
   if (table == nullptr) refuse(key, "must be a table");
-  return SheetSection{*table, origin_, full(key)};
+  return SheetSection{*table, origin_, full(key), asked_};
 }
 
 SheetSection SheetSection::required_section(std::string_view key, std::string_view meaning) {
@@ -152,7 +158,7 @@ SheetSection SheetSection::required_section(std::string_view key, std::string_vi
 }
 
 std::vector<SheetSection> SheetSection::sections(std::string_view key) {
-  const toml::node* const node = find(key);
+  const toml::node* const node = find(key, "a list of tables", false);
   if (node == nullptr) return {};
   const auto* const array = node->as_array();
   if (array == nullptr || !array->is_array_of_tables()) {
@@ -160,7 +166,7 @@ std::vector<SheetSection> SheetSection::sections(std::string_view key) {
   }
   std::vector<SheetSection> result;
   for (const toml::node& item : *array) {
-    result.emplace_back(*item.as_table(), origin_, full(key));
+    result.emplace_back(*item.as_table(), origin_, full(key), asked_);
   }
   return result;
 }

@@ -19,11 +19,19 @@ struct SheetRange {
   std::string_view meaning;  ///< "bytes/s of the wire, one direction"
 };
 
+/// One key that the reader asked for.
+struct SheetKey {
+  std::string key, meaning;
+  bool needed = false;  ///< it must be there wherever its table is
+};
+
 /// One table of a system file. Every refusal is a base::UsageError that names file, line, key and
 /// reason; what nobody asked for by the time of refuse_unknown is refused too.
 class SheetSection {
  public:
-  SheetSection(const toml::table& table, std::string_view origin, std::string name);
+  /// What is asked of it and of its sections is added to `asked`, where that is given; not owned.
+  SheetSection(const toml::table& table, std::string_view origin, std::string name,
+               std::vector<SheetKey>* asked = nullptr);
 
   [[nodiscard]] double number(std::string_view key, const SheetRange& range);
   [[nodiscard]] std::optional<double> optional_number(std::string_view key,
@@ -47,16 +55,18 @@ class SheetSection {
   [[noreturn]] void refuse(std::string_view key, std::string_view why) const;
 
  private:
-  [[nodiscard]] const toml::node* find(std::string_view key);
+  [[nodiscard]] const toml::node* find(std::string_view key, std::string_view meaning, bool needed);
   [[nodiscard]] std::string where(std::string_view key) const;
   [[nodiscard]] std::string full(std::string_view key) const;
   [[noreturn]] void refuse_missing(std::string_view key, std::string_view meaning) const;
+  [[nodiscard]] int whole(double value, std::string_view key, const SheetRange& range) const;
   [[nodiscard]] double checked(const toml::node& node, std::string_view key,
                                const SheetRange& range) const;
 
   const toml::table* table_;
   std::string origin_, name_;
   std::vector<std::string> known_;
+  std::vector<SheetKey>* asked_;
 };
 
 }  // namespace isoscale::analysis

@@ -209,11 +209,9 @@ simulate::Noise read_noise(SheetSection section) {
   return result;
 }
 
-}  // namespace
-
-Machine parse_system(std::string_view toml, std::string_view origin) {
-  const toml::table table = workloads::parse_toml(toml, origin);
-  SheetSection top{table, origin, ""};
+Machine read_system(const toml::table& table, std::string_view origin,
+                    std::vector<SheetKey>* asked) {
+  SheetSection top{table, origin, "", asked};
   Machine machine;
   machine.name = top.text("name", "of the machine");
   machine.source = top.text("source", "where its numbers are from");
@@ -225,6 +223,35 @@ Machine parse_system(std::string_view toml, std::string_view origin) {
   if (auto noise = top.section("noise")) machine.noise = read_noise(*std::move(noise));
   top.refuse_unknown();
   return machine;
+}
+
+/// A key of its own for each part of a machine that no built-in sheet has.
+constexpr std::string_view further = R"([noise]
+op = 0
+)";
+
+}  // namespace
+
+Machine parse_system(std::string_view toml, std::string_view origin) {
+  return read_system(workloads::parse_toml(toml, origin), origin, nullptr);
+}
+
+std::vector<SheetKey> system_keys() {
+  std::vector<SheetKey> asked;
+  for (const workloads::Preset& preset : workloads::system_presets()) {
+    static_cast<void>(
+        read_system(workloads::parse_toml(preset.toml, preset.name), preset.name, &asked));
+  }
+  const toml::table more = workloads::parse_toml(further, "");
+  static_cast<void>(read_noise({*more["noise"].as_table(), "", "noise", &asked}));
+  std::vector<SheetKey> keys;
+  for (SheetKey& key : asked) {
+    const bool is_kind = key.key.starts_with("memory.traffic.");
+    if (is_kind) key = {"memory.traffic.KIND", "times the bytes of its operands", false};
+    if (std::ranges::find(keys, key.key, &SheetKey::key) == keys.end()) keys.push_back(key);
+  }
+  std::ranges::sort(keys, {}, &SheetKey::key);
+  return keys;
 }
 
 bool is_system(std::string_view name) {

@@ -3,11 +3,15 @@
 #pragma once
 
 #include <string_view>
+#include <vector>
 
+#include "analysis/predict/sheet_section.hpp"
 #include "simulate/machine.hpp"
 
 namespace isoscale::analysis {
 
+/// All keys of a data sheet, as the reader asks for them, in alphabetical order.
+[[nodiscard]] std::vector<SheetKey> system_keys();
 /// True for the name of a built-in data sheet, as `isoscale list systems` prints it.
 [[nodiscard]] bool is_system(std::string_view name);
 /// Reads the data sheet of a machine: a built-in one by its name, or a file whose name ends in

@@ -141,6 +141,8 @@ void add_predict(CLI::App& app) {
       "");
   add(predict, "--set", "KEY=VALUE", "a workload's option, or a what-if such as link.inter=2x", "");
   add(predict, "--nodes-of", "N", "ranks on a node", "as in the run or sheet");
+  add(predict, "--network", "SYSTEM|RUN.h5",
+      "take the numbers between nodes from a data sheet or another run", "those of the run");
   add(predict, "--each-rank", "", "play every rank by itself, noise and slow ranks included", "");
   add(predict, "--baseline", "N", "rank count that efficiency refers to",
       "first measured, else first predicted");
@@ -152,12 +154,12 @@ void add_predict(CLI::App& app) {
 
 void add_list(CLI::App& app) {
   CLI::App& list =
-      *app.add_subcommand("list", "List workloads, models, suites, options, or systems");
+      *app.add_subcommand("list", "List workloads, models, suites, options, systems, or keys");
   list.add_option(what_argument)
-      ->description("workloads | models | suites | options | systems")
+      ->description("workloads | models | suites | options | systems | keys")
       ->option_text(" ");
   list.add_option(workload_argument)
-      ->description("the workload whose options to list")
+      ->description("the workload whose options to list; for keys model, system or suite")
       ->option_text(" ");
 }
 

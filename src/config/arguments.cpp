@@ -26,9 +26,14 @@
 namespace isoscale::config {
 
 std::string_view name(ListCommand::What what) {
-  constexpr std::array<std::string_view, 5> names{"workloads", "models", "suites", "options",
-                                                  "systems"};
+  constexpr std::array<std::string_view, 6> names{"workloads", "models",  "suites",
+                                                  "options",   "systems", "keys"};
   return names[static_cast<std::size_t>(what)];
+}
+
+std::string_view name(ListCommand::File file) {
+  constexpr std::array<std::string_view, 3> names{"model", "system", "suite"};
+  return names[static_cast<std::size_t>(file)];
 }
 
 namespace {
@@ -141,11 +146,19 @@ ListCommand interpret_list(const CLI::App& command, Known known) {
   const std::string* const what = value_of(command, what_argument);
   const std::string* const workload = value_of(command, workload_argument);
   if (what == nullptr)
-    refuse("list needs one of workloads, models, suites, options, systems", command);
+    refuse("list needs one of workloads, models, suites, options, systems, keys", command);
   ListCommand list;
   list.what = with_place("list", *what, [](std::string_view text) {
-    return parse_choice(text, {workloads, models, suites, options, systems});
+    return parse_choice(text, {workloads, models, suites, options, systems, keys});
   });
+  if (list.what == keys) {
+    if (workload == nullptr) refuse("list keys needs one of model, system, suite", command);
+    list.file = with_place("list keys", *workload, [](std::string_view text) {
+      using enum ListCommand::File;
+      return parse_choice(text, {model, system, suite});
+    });
+    return list;
+  }
   if (list.what != options) {
     if (workload != nullptr) refuse_extra(*workload, command);
     return list;

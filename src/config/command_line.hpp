@@ -54,6 +54,8 @@ struct PredictCommand {
   std::vector<int> ranks;                       ///< ascending, at least one
   std::string workload;                   ///< "" = the run's first curve; of a data sheet hybrid
   std::optional<workloads::Model> model;  ///< absent = that of the run
+  std::string model_source{};             ///< as it was named: a name or a file; "" = not
+  std::string network{};  ///< whose numbers between nodes to take: a sheet or a run; "" = its own
   std::optional<workloads::Precision> precision;  ///< absent = that of the run; of a sheet bf16
   std::optional<workloads::Scaling> scaling;      ///< absent = that of the run; of a sheet strong
   mesh::Request mesh;  ///< axes named; empty = as the run has it, or the natural mesh
@@ -69,12 +71,15 @@ struct PredictCommand {
 };
 
 struct ListCommand {
-  enum class What : std::uint8_t { workloads, models, suites, options, systems };
+  enum class What : std::uint8_t { workloads, models, suites, options, systems, keys };
+  enum class File : std::uint8_t { model, system, suite };
   What what = What::workloads;
-  std::string workload;  ///< for options
+  std::string workload{};   ///< for options
+  File file = File::model;  ///< whose keys to list
 };
 
 [[nodiscard]] std::string_view name(ListCommand::What what);
+[[nodiscard]] std::string_view name(ListCommand::File file);
 
 /// Nothing to do but print `text` on standard output (--help, --version).
 struct PrintCommand {

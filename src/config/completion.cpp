@@ -80,7 +80,8 @@ Names names_for(std::string_view what, Known known) {
   if (what == "--set") return option_keys(known);
   if (what == "--mesh") return axis_keys();
   if (what == what_argument) {
-    return names_of({List::workloads, List::models, List::suites, List::options, List::systems});
+    return names_of(
+        {List::workloads, List::models, List::suites, List::options, List::systems, List::keys});
   }
   if (what == source_argument) return system_names();
   if (what == shell_argument) return names_of({Shell::bash, Shell::zsh, Shell::fish});

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "config/find_workload.hpp"
+#include "config/option_table.hpp"
 #include "config/suites.hpp"
 #include "units/text.hpp"
 #include "workloads/presets.hpp"
@@ -57,6 +58,27 @@ std::string list_systems() {
   return text;
 }
 
+std::string list_model_keys() {
+  std::string text;
+  for (const workloads::ModelKey& key : workloads::model_keys()) {
+    text += key_text(key.key, key.fallback.empty() ? "needed" : key.fallback, key.meaning);
+  }
+  return text;
+}
+
+/// A suite is an experiment file: the options of `run`.
+std::string list_suite_keys() {
+  std::string text = key_text("description", "", "what the suite is for, for people");
+  text += key_text("experiment", "",
+                   "tables [[experiment]], each with its own values of the keys "
+                   "that hold for an experiment");
+  for (const RunOption& option : run_options()) {
+    const std::string_view of = option.scope == Scope::run ? "of the run: " : "";
+    text += key_text(key_of(option), option.default_text, fmt::format("{}{}", of, option.help));
+  }
+  return text;
+}
+
 std::string list_options(const workloads::Workload& workload) {
   std::string text;
   for (const auto& spec : workload.options) {
@@ -70,6 +92,11 @@ std::string list_options(const workloads::Workload& workload) {
 
 }  // namespace
 
+std::string key_text(std::string_view key, std::string_view fallback, std::string_view meaning) {
+  return fmt::format("{:<22} {}{}\n", key, meaning,
+                     fallback.empty() ? "" : fmt::format(" [{}]", fallback));
+}
+
 std::string listing(const ListCommand& command, Known known) {
   switch (command.what) {
     case ListCommand::What::workloads:
@@ -82,6 +109,10 @@ std::string listing(const ListCommand& command, Known known) {
       return list_options(find_workload(command.workload, "list options", known));
     case ListCommand::What::systems:
       return list_systems();
+    case ListCommand::What::keys:
+      if (command.file == ListCommand::File::model) return list_model_keys();
+      if (command.file == ListCommand::File::suite) return list_suite_keys();
+      break;  // the reader of data sheets is not known here
   }
   throw std::logic_error("a list of nothing");
 }

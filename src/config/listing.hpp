@@ -10,7 +10,12 @@
 
 namespace isoscale::config {
 
-/// What `isoscale list ...` prints: one line each, ends in a line break.
+/// One key of a file that people write; `fallback` is "needed" where it must be there.
+[[nodiscard]] std::string key_text(std::string_view key, std::string_view fallback,
+                                   std::string_view meaning);
+
+/// What `isoscale list ...` prints: one line each, ends in a line break. Throws std::logic_error
+/// for the keys of data sheets, whose reader is not known here.
 [[nodiscard]] std::string listing(const ListCommand& command,
                                   std::span<const workloads::Workload> known);
 

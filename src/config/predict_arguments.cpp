@@ -44,6 +44,7 @@ void read_what(const CLI::App& command, Known known, PredictCommand& into) {
   }
   into.model =
       read(command, "--model", [](std::string_view text) { return workloads::load_model(text); });
+  if (into.model) into.model_source = *value_of(command, "--model");
   into.precision = read(command, "--dtype",
                         [](std::string_view text) { return workloads::parse_precision(text); });
   into.scaling = read(command, "--scaling", [](std::string_view text) {
@@ -77,6 +78,9 @@ PredictCommand interpret_predict(const CLI::App& command, Known known) {
     refuse("predict needs --ranks, the rank counts to predict, as --ranks 64,256,1024", command);
   }
   read_what(command, known, predict);
+  if (const std::string* const network = value_of(command, "--network")) {
+    predict.network = *network;
+  }
   predict.node_ranks = read(command, "--nodes-of", parse_count);
   predict.each_rank = command.count("--each-rank") > 0;
   predict.baseline = read(command, "--baseline", parse_count);

@@ -31,10 +31,12 @@ using program::OpKind;
   if (place.nodes <= 1 || machine.measured.communication.empty()) {
     refuse(machine, fmt::format("{} between ranks", what));
   }
-  throw base::UsageError(fmt::format(
-      "{}: nothing was measured of {} between nodes; measure on two nodes or more, or give "
-      "--nodes-of a number of ranks that holds all",
-      machine.name.empty() ? "the machine" : machine.name, what));
+  throw base::UsageError(
+      fmt::format("{}: nothing was measured of {} between nodes; measure on two nodes or more, "
+                  "take the numbers "
+                  "of a data sheet with --network h100-ndr (isoscale list systems), or give "
+                  "--nodes-of a number of ranks that holds all",
+                  machine.name.empty() ? "the machine" : machine.name, what));
 }
 
 /// Both types of fp8 have one rate.

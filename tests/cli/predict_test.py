@@ -66,6 +66,57 @@ class OfSheets(Predicting):
         self.assertEqual(by_name["curve"], self.json(*self.ask())["curve"])
         self.assert_refused(self.isoscale("predict", "h100", *self.ask()[1:]), "h100-ndr")
 
+    def test_a_count_that_does_not_divide_is_refused_alone(self):
+        asked = [self.sheet(), "--model", "gpt-1.3b", "--mesh", "tp=8", "--ranks", "8,12,64"]
+        points = self.json(*asked)["curve"]["points"]
+        self.assertEqual([point["refused"] is None for point in points], [True, False, True])
+        self.assertIn("8 and 16", points[1]["refused"])
+        self.assertIn("12", self.predict(*asked).stdout)
+
+    def test_the_batch_is_said_and_a_single_count_has_no_efficiency(self):
+        asked = [self.sheet(), "--model", "gpt-1.3b", "--ranks", "64"]
+        document = self.json(*asked)
+        self.assertEqual(document["batch"], 512)
+        self.assertEqual(document["tokens_per_step"], 512 * 2048)
+        point = document["curve"]["points"][0]
+        self.assertAlmostEqual(point["throughput_per_rank"]["value"] * 64,
+                               point["throughput"]["value"], places=3)
+        text = self.predict(*asked, "--set", "gemm=1.3x").stdout
+        self.assertIn("512", text)
+        self.assertNotIn("100.0%", text)
+
+    def test_few_microbatches_are_warned_of(self):
+        asked = [self.sheet(), "--model", "gpt-1.3b", "--ranks", "8", "--mesh", "pp=8"]
+        few = self.json(*asked, "--set", "batch=32", "--set", "microbatch=4")
+        self.assertTrue(any("two microbatches" in text for text in few["warnings"]))
+        many = self.json(*asked, "--set", "batch=256", "--set", "microbatch=4")
+        self.assertFalse(any("two microbatches" in text for text in many["warnings"]))
+
+    def test_the_best_is_a_command(self):
+        document = self.json(self.sheet(), "--model", "gpt-1.3b", "--ranks", "8", "--best",
+                             "--set", "batch=64")
+        command = document["best_command"].split()
+        self.assertEqual(command[:5], ["mpirun", "-np", "8", "isoscale", "run"])
+        best = document["best"][0]
+        for key in ("zero", "microbatch", "batch"):
+            self.assertEqual(best["options"][key],
+                             dict(word.split("=") for word in command if "=" in word
+                                  and "," not in word).get(key, best["options"][key]))
+
+    def test_the_page_of_model_keys_is_the_table_that_the_reader_has(self):
+        with open(os.path.join(SYSTEMS, "..", "..", "docs", "models.md"), encoding="utf-8") as file:
+            rows = [line.split("|")[1:4] for line in file if line.startswith("| `")]
+        documented = [(key.strip(" `"), default.strip(), meaning.strip())
+                      for key, default, meaning in rows]
+        listed = []
+        for line in self.isoscale("list", "keys", "model").stdout.splitlines():
+            key, rest = line.split(None, 1)
+            meaning, default = rest.rsplit(" [", 1)
+            listed.append((key, default.rstrip("]"), meaning))
+        self.assertEqual(documented, listed)
+        for what, key in (("system", "memory.capacity"), ("suite", "max_time")):
+            self.assertIn(key, self.isoscale("list", "keys", what).stdout)
+
     def test_what_if_is_beside_the_base(self):
         document = self.json(*self.ask("--set", "link.inter=4x", "--set", "gemm=2x,memory=2x"))
         self.assertEqual([curve["title"] for curve in document["what_if"]],
@@ -169,6 +220,28 @@ class OfRuns(Predicting):
         text = self.predict("run.h5", "--ranks", "128", "--nodes-of", "128", "--set",
                             "batch=1024").stdout
         self.assertIn("extrapolated", text)
+
+    def test_one_configuration_has_one_step_time(self):
+        document = self.json("run.h5", "--ranks", "2", "--nodes-of", "2", "--best")
+        self.assertAlmostEqual(document["best"][0]["step_time"]
+                               / document["curve"]["points"][0]["step_time"]["value"], 1, places=6)
+        # The command is one that a run accepts.
+        command = document["best_command"].split()
+        self.run_ok(*command[command.index("isoscale") + 1:], "--dry-run", ranks=2)
+
+    def test_a_network_of_a_sheet_joins_nodes_of_a_run(self):
+        refused = self.json("run.h5", "--ranks", "2,4")["curve"]["points"]
+        self.assertIsNone(refused[0]["refused"])
+        self.assertIn("between nodes", refused[1]["refused"])
+        document = self.json("run.h5", "--ranks", "2,4", "--network", "h100-ndr")
+        self.assertEqual([point["nodes"] for point in document["curve"]["points"]], [1, 2])
+        self.assertIsNone(document["curve"]["points"][1]["refused"])
+        for name in ("h100-ndr", "run.h5"):
+            self.assertIn(name, document["network"])
+        self.assert_refused(self.isoscale("predict", "run.h5", "--ranks", "4", "--network",
+                                          "run.h5"), "--network run.h5")
+        self.assert_refused(self.isoscale("predict", "h100-ndr", "--model", "tiny", "--ranks", "4",
+                                          "--network", "h100-ndr"), "--network")
 
     def test_text_shows_the_measured_points_too(self):
         text = self.predict("run.h5", "--ranks", "4", "--nodes-of", "4", "--set",

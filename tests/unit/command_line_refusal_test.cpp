@@ -162,8 +162,11 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{{"report", "a.h5", "--format", "xml"}, "'xml' is not one of text, json, csv"},
         Refusal{{"report", "a.h5", "--baseline", "0"}, "--baseline: '0'", "from 1 to"},
         Refusal{{"report", "a.h5", "--baseline", "99999999999"}, "--baseline: '99999999999'"},
-        Refusal{{"list"}, "needs one of workloads, models, suites, options, systems"},
-        Refusal{{"list", "foo"}, "'foo' is not one of workloads, models, suites, options, systems"},
+        Refusal{{"list"}, "needs one of workloads, models, suites, options, systems, keys"},
+        Refusal{{"list", "foo"},
+                "'foo' is not one of workloads, models, suites, options, systems, keys"},
+        Refusal{{"list", "keys"}, "needs one of model, system, suite"},
+        Refusal{{"list", "keys", "models"}, "'models' is not one of model, system, suite"},
         Refusal{{"list", "options"}, "needs the name of a workload"},
         Refusal{{"list", "options", "d"}, "unknown workload 'd'", "dp, tp, pp, hybrid"},
         Refusal{{"list", "models", "tiny"}, "unexpected argument 'tiny'"}));

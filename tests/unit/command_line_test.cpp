@@ -339,6 +339,9 @@ TEST(CommandLine, ListingsShowEachItem) {
   EXPECT_THAT(list({"list", "workloads"}), AllOf(HasSubstr("dp"), HasSubstr("hybrid")));
   EXPECT_THAT(list({"list", "models"}), AllOf(HasSubstr("tiny"), HasSubstr("arXiv 2407.21783")));
   EXPECT_THAT(list({"list", "systems"}), AllOf(HasSubstr("h100-ndr"), HasSubstr("GB200")));
+  EXPECT_THAT(list({"list", "keys", "model"}),
+              AllOf(HasSubstr("layers"), HasSubstr("[4 x hidden]")));
+  EXPECT_THAT(list({"list", "keys", "suite"}), HasSubstr("workload"));
   EXPECT_THAT(list({"list", "suites"}), AllOf(HasSubstr("quick"), HasSubstr("standard")));
   EXPECT_THAT(list({"list", "options", "dp"}),
               AllOf(HasSubstr("overlap=on|off"), HasSubstr("25MiB"), HasSubstr("derived")));

@@ -92,7 +92,7 @@ TEST(Completion, ArgumentsStandInOrder) {
   const auto list = command_named("list");
   ASSERT_EQ(list.arguments.size(), 2U);
   EXPECT_THAT(list.arguments[0].words,
-              ElementsAre("workloads", "models", "suites", "options", "systems"));
+              ElementsAre("workloads", "models", "suites", "options", "systems", "keys"));
   EXPECT_THAT(list.arguments[1].words, testing::Contains("hybrid"));
   EXPECT_THAT(command_named("report").arguments.at(0).endings, ElementsAre(".h5"));
   EXPECT_THAT(command_named("run").arguments.at(0).endings, ElementsAre(".toml"));

@@ -172,6 +172,32 @@ TEST(Forecast, OfASheetIsAgainstItsSmallestPoint) {
   }
 }
 
+TEST(Forecast, ARankCountThatDoesNotDivideIsRefusedAlone) {
+  config::PredictCommand command = samples::plain_command();
+  command.mesh = {{mesh::Axis::tp, 4}};
+  command.ranks = {8, 10, 16};
+  command.settings.emplace_back("gemm", "2x");
+  const Prediction prediction = predict(question_of(command, samples::plain_sheet()));
+  ASSERT_EQ(prediction.base.points.size(), 3U);
+  for (const ForecastCurve* const curve : {&prediction.base, &prediction.what_if.at(0)}) {
+    EXPECT_EQ(curve->points[0].refused, "");
+    EXPECT_NE(curve->points[1].refused.find("8 and 16"), std::string::npos);
+    EXPECT_EQ(curve->points[2].refused, "");
+    EXPECT_GT(curve->points[2].step_time.value, 0);
+  }
+  command.ranks = {9, 10};
+  EXPECT_THROW(static_cast<void>(predict(question_of(command, samples::plain_sheet()))),
+               base::UsageError);
+}
+
+TEST(Forecast, HasTheRateOfARankWithTheIntervalOfTheStep) {
+  const Forecast at{
+      .ranks = 4, .throughput = {.value = 400, .lower = 380, .upper = 420}, .mfu = 0.5};
+  EXPECT_DOUBLE_EQ(at.throughput_per_rank().value, 100);
+  EXPECT_DOUBLE_EQ(at.throughput_per_rank().lower, 95);
+  EXPECT_DOUBLE_EQ(at.expected_mfu()->upper, 0.525);
+}
+
 TEST(Forecast, OfAChangedMachineStandsBesideTheBase) {
   config::PredictCommand command = dp_command();
   command.settings.emplace_back("gemm", "2x");

@@ -152,7 +152,7 @@ TEST(NextMeasurement, NarrowsTheIntervalMostFirst) {
   const auto larger = std::ranges::find(found, "the run on 16 ranks", &NextMeasurement::what);
   ASSERT_NE(larger, found.end());
   EXPECT_LT(larger->width_then, larger->width_now);
-  EXPECT_TRUE(larger->command.starts_with("mpirun -np 16 isoscale run --workload dp "));
+  EXPECT_TRUE(larger->command.starts_with("mpirun -np 16 isoscale run --workload dp,calibrate "));
   for (const char* part :
        {"--ranks 16", "--model tiny", "--scaling weak", "--device host", "--dtype f32"}) {
     EXPECT_NE(larger->command.find(part), std::string::npos) << larger->command;

@@ -5,10 +5,12 @@
 
 #include <unistd.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/error.hpp"
 #include "workloads/model.hpp"
@@ -205,9 +207,8 @@ TEST_P(RefusedModel, SaysWhy) {
 INSTANTIATE_TEST_SUITE_P(
     Models, RefusedModel,
     testing::Values(
-        Refusal{"hidden", "", "the key 'hidden' is missing (hidden size)"},
-        Refusal{"published_parameters", "", "'published_parameters' is missing"},
-        Refusal{"name", "", "the key 'name' is missing"},
+        Refusal{"hidden", "", "missing: hidden (hidden size)"},
+        Refusal{"hidden", "hidden = 9\nbatch = -1", "batch is -1, but must lie between 0 and"},
         Refusal{"hidden", "hiden = 8", "m.toml:3: unknown key 'hiden'; did you mean 'hidden'?"},
         Refusal{"ffn", "ffn = 0", "m.toml:4: ffn is 0, but must lie between 1 and 16777216"},
         Refusal{"ffn", "ffn = -1", "ffn is -1"},
@@ -231,12 +232,59 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"published_parameters", "published_parameters = inf", "must be 0 or more"},
         Refusal{"published_parameters", "published_parameters = \"7B\"", "must be a number"}));
 
+TEST(Models, NeedFourKeysOnly) {
+  const Model model =
+      parse_model("layers = 2\nhidden = 64\nheads = 4\nsequence = 16\n", "/some/my model.toml");
+  EXPECT_EQ(model.name, "mymodel");
+  EXPECT_EQ(model.ffn, 256);
+  EXPECT_EQ(model.kv_heads, 4);
+  EXPECT_EQ(model.head_size, 16);
+  EXPECT_EQ(model.vocabulary, 50304);
+  EXPECT_EQ(model.batch, 0);
+  EXPECT_FALSE(model.gated_mlp);
+  EXPECT_TRUE(model.tied_embedding);
+  EXPECT_EQ(parse_model(to_toml(model), "elsewhere.toml"), model);
+  EXPECT_THAT(usage_error([] {
+                (void)parse_model("layers = 2\nhidden = 64\nheads = 5\nsequence = 16\n", "m.toml");
+              }),
+              HasSubstr("heads = 5 does not divide hidden = 64"));
+}
+
+TEST(Models, AllThatIsWrongIsToldAtOnce) {
+  const std::string message =
+      usage_error([] { (void)parse_model("hiden = 64\nffn = 0\nheads = \"many\"\n", "m.toml"); });
+  for (const char* const part : {"m.toml:1: unknown key 'hiden'; did you mean 'hidden'?",
+                                 "m.toml:2: ffn is 0", "m.toml:3: heads must be a whole number",
+                                 "missing: layers", "hidden (hidden size)", "sequence"}) {
+    EXPECT_THAT(message, HasSubstr(part));
+  }
+}
+
+TEST(Models, KeysNameTheirDefaults) {
+  int needed = 0;
+  for (const ModelKey& key : model_keys()) {
+    EXPECT_FALSE(key.meaning.empty());
+    needed += key.fallback.empty() ? 1 : 0;
+  }
+  EXPECT_EQ(needed, 4);
+}
+
+TEST(Models, HaveTheBatchOfTheirSource) {
+  // Tokens of arXiv 2005.14165, Table 2.1, over 2048, to the nearest multiple of 256.
+  for (const auto& [name, tokens] :
+       {std::pair{"gpt-125m", 0.5e6}, std::pair{"gpt-1.3b", 1e6}, std::pair{"gpt-6.7b", 2e6},
+        std::pair{"gpt-13b", 2e6}, std::pair{"gpt-175b", 3.2e6}}) {
+    EXPECT_EQ(load_model(name).batch, 256 * std::lround(tokens / 2048 / 256)) << name;
+  }
+  EXPECT_EQ(load_model("llama3-70b").batch, 0);  // none published
+}
+
 TEST(Models, TextThatIsNoTomlIsRefused) {
   EXPECT_THAT(usage_error([] { (void)parse_model("\xff\xfe", "m.toml"); }),
               HasSubstr("not valid TOML"));
   EXPECT_THAT(usage_error([] { (void)parse_model(std::string(100'000, '['), "m.toml"); }),
               HasSubstr("not valid TOML"));
-  EXPECT_THAT(usage_error([] { (void)parse_model("", "m.toml"); }), HasSubstr("is missing"));
+  EXPECT_THAT(usage_error([] { (void)parse_model("", "m.toml"); }), HasSubstr("missing"));
 }
 
 }  // namespace

@@ -112,6 +112,51 @@ TEST(Question, RefusesMeshesThatDoNotDivideAndNamesTheNearest) {
                (std::initializer_list<const char*>{"--mesh tp=2", "has no axis tp"}));
 }
 
+TEST(Question, OfASheetHasTheBatchOfTheModel) {
+  PredictCommand command = samples::plain_command();
+  command.settings.clear();
+  command.model = workloads::load_model("gpt-175b");
+  EXPECT_EQ(asked(command).base.options.at("batch"), "1536");
+  EXPECT_NE(asked(command).assumed.find("batch=1536"), std::string::npos);
+  command.model = workloads::load_model("llama3-70b");  // none is published
+  EXPECT_EQ(asked(command).base.options.at("batch"), "1024");
+  command.settings = {{"batch", "512"}};
+  EXPECT_EQ(asked(command).base.options.at("batch"), "512");
+  EXPECT_EQ(asked(command).assumed.find("batch"), std::string::npos);
+  command.settings.clear();
+  command.scaling = workloads::Scaling::weak;
+  EXPECT_FALSE(asked(command).base.options.contains("batch"));
+}
+
+TEST(Question, NamesTheNearestRankCountsThatDivide) {
+  PredictCommand command = samples::plain_command();
+  command.mesh = {{mesh::Axis::tp, 4}};
+  const Question question = asked(command);
+  try {
+    static_cast<void>(request_at(question, 10));
+    FAIL() << "10 ranks cannot be divided by 4";
+  } catch (const base::UsageError& error) {
+    EXPECT_NE(std::string{error.what()}.find("8 and 16"), std::string::npos) << error.what();
+  }
+}
+
+TEST(Question, TakesANetworkFromAnotherMachine) {
+  Question question = asked(samples::plain_command());
+  question.node_ranks = 2;
+  question.machine.network.reset();
+  question.machine.measured.communication = {
+      {.kind = program::OpKind::all_reduce, .members = 2, .nodes = 1, .samples = {{8, 1e-6}}},
+      {.kind = program::OpKind::all_reduce, .members = 4, .nodes = 2, .samples = {{8, 1e-5}}}};
+  use_network(samples::plain_sheet(), "plain", question);
+  ASSERT_TRUE(question.machine.network);
+  EXPECT_EQ(question.machine.network->node_ranks, 2);
+  ASSERT_EQ(question.machine.measured.communication.size(), 1U);
+  EXPECT_EQ(question.machine.measured.communication[0].nodes, 1);
+  EXPECT_NE(question.network.find("plain"), std::string::npos);
+  simulate::Machine nothing;
+  EXPECT_THROW(use_network(nothing, "nothing", question), base::UsageError);
+}
+
 TEST(Question, RefusesASearchWithNothingToSearchFor) {
   PredictCommand command = samples::plain_command();
   command.best = true;

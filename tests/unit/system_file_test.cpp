@@ -5,9 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/error.hpp"
 
@@ -117,6 +119,21 @@ TEST(SystemFile, EverySystemOfOursIsRead) {
     EXPECT_EQ(load_system(by_name).name, machine.name);
   }
   EXPECT_EQ(names.size(), 8U);
+}
+
+TEST(SystemFile, ListsTheKeysThatItReads) {
+  const std::vector<SheetKey> keys = system_keys();
+  const auto needed = [&](const std::string& key) {
+    const auto found = std::ranges::find(keys, key, &SheetKey::key);
+    EXPECT_NE(found, keys.end()) << key;
+    return found != keys.end() && found->needed;
+  };
+  EXPECT_TRUE(needed("memory.capacity"));
+  EXPECT_TRUE(needed("network.multicast.reached"));
+  EXPECT_FALSE(needed("processor.units"));
+  EXPECT_FALSE(needed("noise.launch"));
+  EXPECT_FALSE(needed("overlap"));
+  EXPECT_FALSE(needed("memory.traffic.KIND"));
 }
 
 TEST(SystemFile, AnUnknownNameIsRefusedWithTheNearest) {
