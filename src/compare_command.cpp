@@ -35,10 +35,6 @@ std::vector<analysis::RunFiles> read_sides(const config::CompareCommand& command
       read.files.push_back(file.string());
     }
     sides.push_back(analysis::without_copies(std::move(read)));
-    for (const std::string& warning : sides.back().warnings) {
-      base::warn(
-          fmt::format("isoscale: side {}: {}", analysis::side_name(sides.size() - 1), warning));
-    }
   }
   return sides;
 }
@@ -49,7 +45,8 @@ analysis::CompareOptions options_of(const config::CompareCommand& command) {
           .whole_node = command.whole_node,
           .gate = command.gate,
           .untold = command.strict ? Options::Untold::fail : Options::Untold::warn,
-          .unlikes = command.anyway ? Options::Unlikes::compare : Options::Unlikes::refuse};
+          .unlikes = command.anyway ? Options::Unlikes::compare : Options::Unlikes::refuse,
+          .names = command.names};
 }
 
 std::string render(const analysis::Comparison& comparison, config::CompareFormat format) {
@@ -94,13 +91,15 @@ base::ExitCode compare_command(const config::CompareCommand& command) {
   }
   // 2. Compare.
   const std::vector<std::span<const analysis::RunReport>> sides{reports.begin(), reports.end()};
-  analysis::Comparison comparison = analysis::compare(sides, options_of(command));
-  for (const std::string& warning : comparison.warnings) base::warn("isoscale: " + warning);
+  analysis::CompareOptions options = options_of(command);
+  if (options.names.empty()) options.names = analysis::default_names(sides);
+  analysis::Comparison comparison = analysis::compare(sides, options);
   for (std::size_t s = 0; s < files.size(); ++s) {
     for (const std::string& warning : files[s].warnings) {
       comparison.warnings.push_back(fmt::format("side {}: {}", comparison.sides[s].name, warning));
     }
   }
+  for (const std::string& warning : comparison.warnings) base::warn("isoscale: " + warning);
   // 3. Say it: refusals in every form that programs read, and always on standard error.
   if (!command.html.empty()) {
     analysis::write_compare_page_file(comparison, command.html, command.if_exists);

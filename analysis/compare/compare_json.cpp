@@ -12,9 +12,10 @@
 #include <utility>
 
 #include "analysis/compare/compare_render.hpp"
+#include "analysis/compare/overall.hpp"
 #include "analysis/compare/sentences.hpp"
+#include "analysis/compare/sides.hpp"
 #include "analysis/compare/unlike_lines.hpp"
-#include "analysis/index/index.hpp"
 #include "analysis/render/json_values.hpp"
 
 namespace isoscale::analysis {
@@ -183,6 +184,21 @@ Json difference_json(const Comparison& of, const Difference& at) {
   };
 }
 
+Json overall_json(const Comparison& of, const Overall& at) {
+  return {{"side", of.sides[at.side].name},
+          {"against", of.sides.front().name},
+          {"points", at.points},
+          {"compared", at.compared},
+          {"marked", at.marked},
+          {"throughput",
+           {{"ratio", at.points > 0 ? Json(at.throughput.value) : Json{}},
+            {"lower", number_or_null(at.throughput.lower)},
+            {"upper", number_or_null(at.throughput.upper)}}},
+          {"cause", text_or_null(at.cause)},
+          {"cause_share", at.cause.empty() ? Json{} : Json(at.cause_share)},
+          {"sentence", overall_sentence(of, at)}};
+}
+
 Json gate_json(const Comparison& of) {
   if (!of.gate) return {};
   const Gate& gate = *of.gate;
@@ -197,17 +213,6 @@ Json gate_json(const Comparison& of) {
           {"one_launch", gate.one_launch},
           {"absent", gate.absent},
           {"sentence", gate_sentence(of)}};
-}
-
-/// The kinds of machines that launches ran on, as an index of runs names them.
-std::vector<std::string> machine_names(const Side& side) {
-  std::vector<IndexRun> runs;
-  for (const RunReport& run : side.runs) runs.push_back(index_run(run));
-  std::vector<std::string> names;
-  for (const IndexMachine& at : make_index(std::move(runs)).machines) {
-    if (std::ranges::find(names, at.name) == names.end()) names.push_back(at.name);
-  }
-  return names;
 }
 
 Json sides_json(const Comparison& of) {
@@ -254,10 +259,12 @@ Json only_json(const Comparison& of) {
 }  // namespace
 
 Json compare_json(const Comparison& of) {
-  Json curves = Json::array(), differences = Json::array(), unlike = Json::array();
+  Json curves = Json::array(), differences = Json::array(), unlike = Json::array(),
+       overall = Json::array();
   for (std::size_t c = 0; c < of.curves.size(); ++c) curves.push_back(curve_json(of, c));
   for (const Difference& at : of.differences) differences.push_back(difference_json(of, at));
   for (const Unlike& at : of.unlike) unlike.push_back(unlike_json(at));
+  for (const Overall& at : of.overall) overall.push_back(overall_json(of, at));
   return {{"schema_version", schema_version},
           {"sides", sides_json(of)},
           {"refused", of.refused ? unlike : Json::array()},
@@ -266,6 +273,7 @@ Json compare_json(const Comparison& of) {
           {"machines", machines_json(of)},
           {"only", only_json(of)},
           {"curves", curves},
+          {"overall", overall},
           {"differences", differences},
           {"gate", gate_json(of)},
           {"warnings", of.warnings}};

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <map>
+#include <string>
 #include <string_view>
 
 #include "analysis/compare/compare_render.hpp"
@@ -44,6 +46,21 @@ struct Count {
   std::size_t tests = 0, failures = 0, errors = 0, skipped = 0;
 };
 
+/// Opens a test case. Readers tell cases apart by their names, so that each is there once.
+class Cases {
+ public:
+  std::string open(const std::string& curve, const std::string& name) {
+    const std::string full = curve.empty() ? name : curve + ": " + name;
+    const int times = ++seen_[full];
+    return fmt::format("    <testcase classname=\"{}\" name=\"{}{}\">\n", xml(curve), xml(full),
+                       times == 1 ? "" : fmt::format(" ({})", times));
+  }
+  Count count{};
+
+ private:
+  std::map<std::string, int> seen_;
+};
+
 std::string inside(std::string_view element, std::string_view message) {
   return fmt::format("      <{} message=\"{}\"/>\n", element, xml(message));
 }
@@ -57,17 +74,16 @@ std::string_view element_of(const Comparison& of, Verdict verdict) {
   return strict ? "failure" : "skipped";
 }
 
-std::string case_text(const Comparison& of, const Difference& at, Count& count) {
+std::string case_text(const Comparison& of, const Difference& at, Cases& cases) {
   std::string name = fmt::format("{}, {} against {}", ranks_text({at.ranks}),
                                  of.sides[at.side].name, of.sides.front().name);
   const std::vector<std::string> marks = marks_of(of, at.curve, at.side, at.ranks);
   if (!marks.empty()) name += escape(fmt::format(" [UNLIKE {}]", fmt::join(marks, ", ")));
-  std::string text = fmt::format("    <testcase classname=\"{}\" name=\"{}\">\n",
-                                 xml(curve_title(of, at.curve)), xml(name));
-  ++count.tests;
+  std::string text = cases.open(curve_title(of, at.curve), name);
+  ++cases.count.tests;
   const std::string said = throughput_sentence(of, at);
   if (const std::string_view element = element_of(of, at.verdict); !element.empty()) {
-    (element == "failure" ? count.failures : count.skipped) += 1;
+    (element == "failure" ? cases.count.failures : cases.count.skipped) += 1;
     text += inside(element, fmt::format("{}: {}", analysis::name(at.verdict), said));
   }
   std::string out;
@@ -76,18 +92,17 @@ std::string case_text(const Comparison& of, const Difference& at, Count& count) 
 }
 
 /// What the first side has and another has not: with a gate a test that could not be made.
-std::string absent_text(const Comparison& of, Count& count) {
+std::string absent_text(const Comparison& of, Cases& cases) {
   if (!of.gate) return "";
   const bool strict = of.gate->untold == CompareOptions::Untold::fail;
   std::string text;
   for (const OnlyOn& at : of.only) {
     if (at.side != 0) continue;
-    ++count.tests;
-    (strict ? count.failures : count.skipped) += 1;
+    ++cases.count.tests;
+    (strict ? cases.count.failures : cases.count.skipped) += 1;
     const std::string where = at.ranks.empty() ? "the curve" : ranks_text(at.ranks);
     const std::string why = at.reason.empty() ? "" : ": " + at.reason;
-    text += fmt::format("    <testcase classname=\"{}\" name=\"{}\">\n",
-                        xml(escape_up_to(at.title, 200)), xml(where)) +
+    text += cases.open(escape_up_to(at.title, 200), where) +
             inside(strict ? "failure" : "skipped",
                    escape_up_to("only in " + of.sides.front().name + why, 500)) +
             "    </testcase>\n";
@@ -95,15 +110,16 @@ std::string absent_text(const Comparison& of, Count& count) {
   return text;
 }
 
-std::string refusals(const Comparison& of, Count& count) {
+std::string refusals(const Comparison& of, Cases& cases) {
   std::string text;
   for (const Unlike& at : of.unlike) {
-    ++count.tests;
-    ++count.errors;
-    text +=
-        fmt::format("    <testcase classname=\"{}\" name=\"{}\">\n",
-                    xml(escape_up_to(at.title, 200)), xml("alike: " + escape_up_to(at.what, 200))) +
-        inside("error", "not alike: " + text_of(at)) + "    </testcase>\n";
+    ++cases.count.tests;
+    ++cases.count.errors;
+    const std::string where =
+        fmt::format("{}{}, {} against {}", at.ranks ? ranks_text({*at.ranks}) + ", " : "",
+                    "alike: " + escape_up_to(at.what, 200), at.there.side, of.sides.front().name);
+    text += cases.open(escape_up_to(at.title, 200), where) +
+            inside("error", "not alike: " + text_of(at)) + "    </testcase>\n";
   }
   return text;
 }
@@ -111,21 +127,23 @@ std::string refusals(const Comparison& of, Count& count) {
 }  // namespace
 
 std::string render_junit(const Comparison& of) {
-  Count count;
-  std::string cases = of.refused ? refusals(of, count) : "";
-  for (const Difference& at : of.differences) cases += case_text(of, at, count);
-  cases += absent_text(of, count);
+  Cases cases;
+  std::string text = of.refused ? refusals(of, cases) : "";
+  for (const Difference& at : of.differences) text += case_text(of, at, cases);
+  text += absent_text(of, cases);
+  const Count& count = cases.count;
   const std::string counts =
       fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"", count.tests,
                   count.failures, count.errors, count.skipped);
   std::string out;
+  for (const std::string& sentence : overall_sentences(of)) out += sentence + "\n";
   for (const auto& [key, value] : comparison_facts(of)) out += fmt::format("{}: {}\n", key, value);
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
       "<testsuites name=\"isoscale compare\" {0}>\n"
       "  <testsuite name=\"isoscale compare\" {0}>\n{1}"
       "    <system-out>{2}</system-out>\n  </testsuite>\n</testsuites>\n",
-      counts, cases, xml(out));
+      counts, text, xml(out));
 }
 
 }  // namespace isoscale::analysis

@@ -12,6 +12,9 @@ namespace isoscale::analysis {
 std::string render_markdown(const Comparison& of) {
   std::string text = "## Comparison\n";
   if (of.refused) text += "\n**Not compared: what was measured is not alike.**\n";
+  for (const std::string& sentence : overall_sentences(of)) {
+    text += fmt::format("\n**{}**\n", literal(sentence));
+  }
   if (of.gate) {
     text += fmt::format("\n**{}**\n", literal(gate_sentence(of)));
     text += markdown_tables({gate_table(of)});

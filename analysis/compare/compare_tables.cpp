@@ -6,13 +6,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
 #include <set>
 #include <string_view>
 
 #include "analysis/compare/sentences.hpp"
-#include "analysis/compare/unlike_lines.hpp"
-#include "analysis/labels.hpp"
+#include "analysis/compare/sides.hpp"
 #include "analysis/render/sentences.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "mesh/mesh.hpp"
@@ -45,19 +43,19 @@ void for_each_side(const ComparedCurve& curve, int ranks, const Visit& visit) {
   }
 }
 
-std::string marks_text(const Comparison& of, std::size_t curve, std::size_t side, int ranks) {
-  std::vector<std::string> marks;
-  for (const std::string& mark : marks_of(of, curve, side, ranks)) {
-    marks.push_back(escape_up_to(mark, most_of_value));
-  }
-  return marks.empty() ? "" : fmt::format("UNLIKE {}", fmt::join(marks, ", "));
+/// The title of the curve says in what points are unlike; a row says that its point is.
+std::string mark(const Comparison& of, const Difference& at) {
+  return marks_of(of, at.curve, at.side, at.ranks).empty() ? "" : "UNLIKE";
 }
 
-std::string notes_text(const Comparison& of, std::size_t curve, std::size_t side,
-                       const PointReport& point) {
-  const std::string marks = marks_text(of, curve, side, point.data->ranks);
-  const std::string labels = notes(point);
-  return labels.empty() || marks.empty() ? labels + marks : labels + "; " + marks;
+/// Launches that count, "2 of 3" where some do not: the lines below the tables say why.
+std::string launches_cell(const SideCurve& side, std::size_t i) {
+  const int ranks = side.curve.points[i].data->ranks;
+  const std::size_t counted = side.joined->launches[i].size();
+  const auto left_out = static_cast<std::size_t>(std::ranges::count_if(
+      side.joined->left_out, [&](const LeftOut& at) { return at.at.point->data->ranks == ranks; }));
+  return left_out == 0 ? std::to_string(counted)
+                       : fmt::format("{} of {}", counted, counted + left_out);
 }
 
 std::string efficiency_cell(const PointReport& point) {
@@ -90,9 +88,8 @@ TitledTable points_table(const Comparison& of, std::size_t c) {
       const PointReport& point = side.curve.points[i];
       table.rows.push_back(
           {.cells = {std::to_string(ranks), of.sides[s].name, mesh::to_string(point.data->mesh),
-                     std::to_string(side.joined->launches[i].size()), step_time(point),
-                     interval(point), throughput(point), flops_per_rank(point),
-                     efficiency_cell(point), notes_text(of, c, s, point)},
+                     launches_cell(side, i), step_time(point), interval(point), throughput(point),
+                     flops_per_rank(point), efficiency_cell(point), notes(point)},
            .tail = ""});
     });
   }
@@ -119,7 +116,7 @@ TitledTable differences_table(const Comparison& of, std::size_t c) {
                    change_text(at.throughput.value), change_interval(at.throughput),
                    points_text(at.efficiency), points_interval(at.efficiency),
                    fmt::format("{}, {}", at.launches_first, at.launches),
-                   std::string{name(at.verdict)}, marks_text(of, c, at.side, at.ranks)},
+                   std::string{name(at.verdict)}, mark(of, at)},
          .tail = ""});
   }
   return table;
@@ -156,84 +153,6 @@ TitledTable normalised_table(const Comparison& of, std::size_t c) {
   return table;
 }
 
-/// Sentences of points of several sides, those that say the same in one: "A, B: ... (1, 2 ranks)".
-class SaidOfSides {
- public:
-  void add(const std::string& side, int ranks, const std::string& sentence) {
-    said_[sentence][side].push_back(ranks);
-  }
-  void append_to(Facts& facts, const std::string& key) const {
-    for (const auto& [sentence, of_sides] : said_) {
-      std::map<std::vector<int>, std::vector<std::string>> alike;
-      for (const auto& [side, ranks] : of_sides) alike[ranks].push_back(side);
-      for (const auto& [ranks, sides] : alike) {
-        facts.emplace_back(
-            key, fmt::format("{}: {} ({})", fmt::join(sides, ", "), sentence, ranks_text(ranks)));
-      }
-    }
-  }
-
- private:
-  std::map<std::string, std::map<std::string, std::vector<int>>> said_;
-};
-
-/// What each rate was divided by, or why it was not.
-void add_references(const Comparison& of, const ComparedCurve& curve, Facts& facts) {
-  const auto add = [&](const std::string& key, std::vector<Normalised> SideCurve::*all) {
-    SaidOfSides said;
-    for (const int ranks : ranks_of(curve)) {
-      for_each_side(curve, ranks, [&](std::size_t s, const SideCurve& side, std::size_t i) {
-        const Normalised& at = (side.*all)[i];
-        said.add(of.sides[s].name, ranks, escape(at.value ? at.against : "— " + at.missing));
-      });
-    }
-    said.append_to(facts, key);
-  };
-  add("peak", &SideCurve::of_peak);
-  add("link", &SideCurve::per_link);
-  add("watt", &SideCurve::per_watt);
-}
-
-void add_why(const Comparison& of, std::size_t curve, Facts& facts) {
-  SaidOfSides caveats;
-  for (const Difference& at : of.differences) {
-    if (at.curve != curve) continue;
-    for (const std::string& sentence : sentences_of(of, at)) facts.emplace_back("why", sentence);
-    for (const std::string& sentence : caveats_of(at)) {
-      caveats.add(of.sides[at.side].name, at.ranks, sentence);
-    }
-  }
-  caveats.append_to(facts, "causes");
-}
-
-void add_labels(const Comparison& of, const ComparedCurve& curve, Facts& facts) {
-  Sentences labels;
-  for (const int ranks : ranks_of(curve)) {
-    for_each_side(curve, ranks, [&](std::size_t s, const SideCurve& side, std::size_t i) {
-      const PointReport& point = side.curve.points[i];
-      const std::vector<std::string> found = unsound(point.data->labels);
-      if (!found.empty()) {
-        labels.add(point, fmt::format("{}: {}: these times are not those of the machine",
-                                      of.sides[s].name, fmt::join(found, ", ")));
-      }
-    });
-  }
-  labels.append_to(facts, "label");
-}
-
-void add_left_out(const Comparison& of, const ComparedCurve& curve, Facts& facts) {
-  for (std::size_t s = 0; s < curve.sides.size(); ++s) {
-    if (!curve.sides[s]) continue;
-    Sentences reasons;
-    for (const LeftOut& at : curve.sides[s]->joined->left_out) {
-      reasons.add(*at.at.point,
-                  fmt::format("{}, {}: {}", of.sides[s].name,
-                              escape_up_to(at.at.run->file, most_of_value), escape(at.reason)));
-    }
-    reasons.append_to(facts, "left out");
-  }
-}
-
 }  // namespace
 
 std::string curve_title(const Comparison& of, std::size_t curve) {
@@ -248,17 +167,25 @@ std::string curve_title(const Comparison& of, std::size_t curve) {
 TitledTable sides_table(const Comparison& of) {
   TitledTable table{.title = fmt::format("{} sides; what follows is against {}", of.sides.size(),
                                          of.sides.front().name),
-                    .columns = {{"side", Align::left},
-                                {"launches"},
-                                {"began", Align::left},
-                                {"files", Align::left}},
+                    .columns = {{"side", Align::left}, {"launches"}, {"began", Align::left}},
                     .rows = {}};
+  std::set<std::vector<std::string>> machines;
+  for (const Side& side : of.sides) machines.insert(machine_names(side));
+  const bool differ = machines.size() > 1;
+  if (differ) table.columns.push_back({"machine", Align::left});
+  table.columns.push_back({"files", Align::left});
   for (const Side& side : of.sides) {
     std::string first = side.runs.front().data->created;
     for (const RunReport& run : side.runs) first = std::min(first, run.data->created);
-    table.rows.push_back({.cells = {side.name, std::to_string(side.runs.size()),
-                                    escape_up_to(first, most_of_value), files_text(side)},
-                          .tail = ""});
+    Row row{
+        .cells = {side.name, std::to_string(side.runs.size()), escape_up_to(first, most_of_value)},
+        .tail = ""};
+    if (differ) {
+      row.cells.push_back(
+          escape_up_to(fmt::format("{}", fmt::join(machine_names(side), "; ")), most_of_value));
+    }
+    row.cells.push_back(files_text(side));
+    table.rows.push_back(std::move(row));
   }
   return table;
 }
@@ -286,29 +213,6 @@ std::vector<TitledTable> curve_tables(const Comparison& of, std::size_t curve) {
   return tables;
 }
 
-Facts curve_facts(const Comparison& of, std::size_t c) {
-  const ComparedCurve& curve = of.curves[c];
-  Facts facts;
-  facts.emplace_back("baseline", curve.baseline
-                                     ? ranks_text({*curve.baseline}) + " of each side's own"
-                                     : "none: " + curve.no_baseline);
-  add_why(of, c, facts);
-  add_references(of, curve, facts);
-  add_labels(of, curve, facts);
-  add_left_out(of, curve, facts);
-  return facts;
-}
-
-Facts comparison_facts(const Comparison& of) {
-  Facts facts;
-  for (const std::string& line : unlike_lines(of)) facts.emplace_back("UNLIKE", line);
-  for (const OnlyOn& at : of.only) facts.emplace_back("only", only_sentence(of, at));
-  for (const std::string& warning : of.warnings) {
-    facts.emplace_back("WARNING", escape(warning));
-  }
-  return facts;
-}
-
 TitledTable gate_table(const Comparison& of) {
   TitledTable table{.title = fmt::format("gate {}, point by point", percent(of.gate->loss)),
                     .columns = {{"curve", Align::left},
@@ -323,28 +227,10 @@ TitledTable gate_table(const Comparison& of) {
     table.rows.push_back(
         {.cells = {escape_up_to(of.curves[at.curve].title, most_of_value), std::to_string(at.ranks),
                    of.sides[at.side].name, change_text(at.throughput.value),
-                   change_interval(at.throughput), std::string{name(at.verdict)},
-                   marks_text(of, at.curve, at.side, at.ranks)},
+                   change_interval(at.throughput), std::string{name(at.verdict)}, mark(of, at)},
          .tail = ""});
   }
   return table;
-}
-
-std::vector<std::string> comparison_key(const Comparison& of) {
-  std::vector<std::string> key{
-      "Differences: of medians over launches; 95% intervals: Welch's t on launches' own values, "
-      "from 3 launches a side on.",
-      "Throughput as a ratio, efficiency in percentage points; each interval is of its point "
-      "alone; !: does not hold the value.",
-      "Why: what each cause takes of the side's step beyond what it takes of " +
-          of.sides.front().name + "'s, from traced steps; below 0.5 in other causes.",
-      "Traced steps differ: what the traced steps cannot explain of those measured; no cause."};
-  if (of.gate) {
-    key.push_back(
-        "Gate: one-sided Welch tests at 2.5%, as the 95% intervals, corrected by Holm for the number "
-        "of points.");
-  }
-  return key;
 }
 
 }  // namespace isoscale::analysis

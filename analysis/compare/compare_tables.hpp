@@ -13,15 +13,18 @@
 /// arrange it.
 namespace isoscale::analysis {
 
+/// How each side does over all points; the first lines of every comparison.
+[[nodiscard]] std::vector<std::string> overall_sentences(const Comparison& of);
+/// Launches, dates and files of the sides, and their machines where these differ.
 [[nodiscard]] TitledTable sides_table(const Comparison& of);
 /// What differs between the machines; no rows where nothing does.
 [[nodiscard]] TitledTable machines_table(const Comparison& of);
 /// Points of all sides of a curve; what differs; rates over what the machines have. What has no
 /// rows is left out.
 [[nodiscard]] std::vector<TitledTable> curve_tables(const Comparison& of, std::size_t curve);
-/// Why, and what stands behind labels, marks and gaps.
+/// Why; what rates were divided by; launches that do not count.
 [[nodiscard]] Facts curve_facts(const Comparison& of, std::size_t curve);
-/// Warnings, what is unlike, and what only one side has.
+/// What is unlike, what only one side has, labels, warnings, and rates that are not known.
 [[nodiscard]] Facts comparison_facts(const Comparison& of);
 /// Title and "unlike: dtype" of a curve.
 [[nodiscard]] std::string curve_title(const Comparison& of, std::size_t curve);

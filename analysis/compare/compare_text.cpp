@@ -35,7 +35,10 @@ std::string heading(const std::string& title) {
 }  // namespace
 
 std::string render_text(const Comparison& of) {
-  std::string text = titled(sides_table(of));
+  std::string text;
+  for (const std::string& sentence : overall_sentences(of)) text += sentence + "\n";
+  if (!text.empty()) text += "\n";
+  text += titled(sides_table(of));
   if (const TitledTable machines = machines_table(of); !machines.rows.empty()) {
     text += "\n" + titled(machines);
   }

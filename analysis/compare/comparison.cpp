@@ -12,6 +12,7 @@
 #include "analysis/compare/gate.hpp"
 #include "analysis/compare/machines.hpp"
 #include "analysis/compare/normalised.hpp"
+#include "analysis/compare/overall.hpp"
 #include "analysis/compare/sides.hpp"
 
 namespace isoscale::analysis {
@@ -91,7 +92,7 @@ std::string_view name(Verdict verdict) {
 Comparison compare(const std::vector<std::span<const RunReport>>& sides,
                    const CompareOptions& options) {
   Comparison comparison;
-  comparison.sides = join_sides(sides);
+  comparison.sides = join_sides(sides, options.names);
   set_side_by_side(comparison, options);
   comparison.machines = machine_differences(comparison.curves, comparison.sides);
   comparison.refused =
@@ -99,6 +100,7 @@ Comparison compare(const std::vector<std::span<const RunReport>>& sides,
   normalise_all(comparison);
   if (comparison.refused) return comparison;
   add_differences(comparison);
+  comparison.overall = overall(comparison);
   add_partial_runs(comparison);
   if (options.gate) {
     comparison.gate = pass_through_gate(comparison.differences, *options.gate, options.untold);

@@ -27,11 +27,12 @@ struct CompareOptions {
   Untold untold = Untold::warn;
   enum class Unlikes : std::uint8_t { refuse, compare };
   Unlikes unlikes = Unlikes::refuse;
+  std::vector<std::string> names{};  ///< of the sides; empty = "A", "B", ...
 };
 
 /// The launches of one machine, or of one time.
 struct Side {
-  std::string name;  ///< "A", "B", ...
+  std::string name;  ///< unlike that of every other side
   std::span<const RunReport> runs;
   Joined joined;  ///< every point that has times, see Counted::all
 };
@@ -91,6 +92,19 @@ struct Difference {
   Why why{};
 };
 
+/// One side against the first over all points that were compared. Points count alike: the ratio is
+/// the geometric mean of theirs. The 95% interval is Welch's over launches, each of which counts
+/// once: its value is its mean distance, over points, from the mean of its side.
+struct Overall {
+  std::size_t side = 0;
+  std::size_t compared = 0;  ///< points
+  std::size_t points = 0;    ///< those that count: with 3 launches a side, or all where none has
+  std::size_t marked = 0;    ///< of them labelled or unlike
+  Located throughput{};      ///< over the first side's
+  std::string cause{};       ///< of the changed step, the largest; "" where none is known
+  double cause_share = 0;    ///< of the change
+};
+
 /// A curve, or points of a compared one, that is not on both sides.
 struct OnlyOn {
   std::size_t side = 0;
@@ -125,6 +139,7 @@ struct Comparison {
   std::vector<MachineDifference> machines;
   std::vector<OnlyOn> only;
   std::vector<Difference> differences;
+  std::vector<Overall> overall;  ///< of each side but the first; empty where refused
   std::optional<Gate> gate;
   std::vector<std::string> warnings{};
 };

@@ -178,10 +178,13 @@ std::string step_sentence(const Comparison& of, const Difference& at) {
   const std::string size = percent(std::abs(change));
   if (size == percent(0.0)) return "";
   const bool longer = change > 0;
-  const std::string what = fmt::format("{}'s step is {} {} {}, {} against {}",
-                                       of.sides[at.side].name, size, longer ? "longer" : "shorter",
-                                       at_ranks(at), units::format(units::Seconds{why.step_here}),
-                                       units::format(units::Seconds{why.step_first}));
+  constexpr double twice = 1;
+  const std::string changed = change >= twice
+                                  ? fmt::format("takes {:.1f}x as long", 1 + change)
+                                  : fmt::format("is {} {}", size, longer ? "longer" : "shorter");
+  const std::string what = fmt::format(
+      "{}'s step {} {}, {} against {}", of.sides[at.side].name, changed, at_ranks(at),
+      units::format(units::Seconds{why.step_here}), units::format(units::Seconds{why.step_first}));
   const bool established = at.verdict == Verdict::regression || is_established(at.throughput, 1);
   const std::string said = established ? what : fmt::format("{}{}", not_established, what);
   if (!why.no_step.empty()) return said + "; " + why.no_step;

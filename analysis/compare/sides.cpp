@@ -11,6 +11,7 @@
 
 #include "analysis/compare/pairing.hpp"
 #include "analysis/curves.hpp"
+#include "analysis/index/index.hpp"
 #include "analysis/labels.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "base/error.hpp"
@@ -20,7 +21,18 @@ namespace {
 
 constexpr std::size_t most_shown = 100;
 
-void require_other_runs(const std::vector<std::span<const RunReport>>& sides) {
+std::vector<std::string> letters(std::size_t count) {
+  constexpr std::size_t alphabet = 26;
+  std::vector<std::string> names;
+  for (std::size_t s = 0; s < count; ++s) {
+    names.push_back(s < alphabet ? std::string(1, static_cast<char>('A' + s))
+                                 : fmt::format("side {}", s + 1));
+  }
+  return names;
+}
+
+void require_other_runs(const std::vector<std::span<const RunReport>>& sides,
+                        const std::vector<std::string>& names) {
   for (std::size_t s = 0; s < sides.size(); ++s) {
     for (std::size_t t = s + 1; t < sides.size(); ++t) {
       for (const RunReport& a : sides[s]) {
@@ -30,8 +42,8 @@ void require_other_runs(const std::vector<std::span<const RunReport>>& sides) {
           throw base::UsageError(fmt::format(
               "{} (side {}) and {} (side {}) hold the same run, {}: comparing a run with itself "
               "claims nothing; give each launch to one side only",
-              escape_up_to(a.file, most_shown), side_name(s), escape_up_to(b.file, most_shown),
-              side_name(t), escape_up_to(a.data->id, most_shown)));
+              escape_up_to(a.file, most_shown), names[s], escape_up_to(b.file, most_shown),
+              names[t], escape_up_to(a.data->id, most_shown)));
         }
       }
     }
@@ -223,18 +235,25 @@ void set_baselines(Comparison& comparison, const CompareOptions& options) {
 
 }  // namespace
 
-std::string side_name(std::size_t side) {
-  constexpr std::size_t letters = 26;
-  if (side < letters) return std::string(1, static_cast<char>('A' + side));
-  return fmt::format("side {}", side + 1);
+std::vector<std::string> machine_names(const Side& side) {
+  std::vector<IndexRun> runs;
+  for (const RunReport& run : side.runs) runs.push_back(index_run(run));
+  std::vector<std::string> names;
+  for (const IndexMachine& at : make_index(std::move(runs)).machines) {
+    if (std::ranges::find(names, at.name) == names.end()) names.push_back(at.name);
+  }
+  return names;
 }
 
-std::vector<Side> join_sides(const std::vector<std::span<const RunReport>>& sides) {
-  require_other_runs(sides);
+std::vector<Side> join_sides(const std::vector<std::span<const RunReport>>& sides,
+                             const std::vector<std::string>& names) {
+  std::vector<std::string> named = names.empty() ? letters(sides.size()) : names;
+  require_other_runs(sides, named);
   std::vector<Side> joined;
-  for (const auto& runs : sides) {
-    joined.push_back(
-        {.name = side_name(joined.size()), .runs = runs, .joined = join(runs, {}, Counted::all)});
+  for (std::size_t s = 0; s < sides.size(); ++s) {
+    joined.push_back({.name = std::move(named[s]),
+                      .runs = sides[s],
+                      .joined = join(sides[s], {}, Counted::all)});
   }
   return joined;
 }

@@ -66,6 +66,25 @@ bool is_of_one_curve(const Unlike& a, const Unlike& b) {
          a.ranks.has_value() == b.ranks.has_value();
 }
 
+/// Joins what reads the same of several curves at the same ranks, and names them all.
+std::vector<Group> of_several_curves(const std::vector<Group>& groups) {
+  std::vector<Group> joined;
+  for (const Group& at : groups) {
+    const auto known = std::ranges::find_if(joined, [&](const Group& other) {
+      return says_the_same(at.unlike, other.unlike) && at.ranks == other.ranks &&
+             at.unlike.curve.has_value() == other.unlike.curve.has_value();
+    });
+    if (known == joined.end()) {
+      joined.push_back(at);
+    } else {
+      add_files(at.unlike.here, known->unlike.here);
+      add_files(at.unlike.there, known->unlike.there);
+      known->unlike.title += "; " + at.unlike.title;
+    }
+  }
+  return joined;
+}
+
 }  // namespace
 
 std::vector<std::string> unlike_lines(const Comparison& of) {
@@ -86,7 +105,7 @@ std::vector<std::string> unlike_lines(const Comparison& of) {
     group.unlike.title = fmt::format("all {} curves", curves_of(of, group.unlike));
     lines.push_back(text_of(group.unlike));
   }
-  for (const Group& group : left) {
+  for (const Group& group : of_several_curves(left)) {
     lines.push_back(text_of(group.unlike, {group.ranks.begin(), group.ranks.end()}));
   }
   return lines;

@@ -115,7 +115,7 @@ std::vector<CausePart> above(std::vector<CausePart> parts, double limit) {
   std::erase_if(parts, is_small);
   std::ranges::stable_sort(parts, std::ranges::greater{},
                            [](const CausePart& at) { return std::abs(at.value); });
-  if (rest != 0) parts.push_back({.cause = "other causes", .value = rest});
+  if (rest != 0) parts.push_back({.cause = std::string{other_causes}, .value = rest});
   std::ranges::stable_partition(parts,
                                 [](const CausePart& at) { return at.cause != untraced_part; });
   return parts;

@@ -17,7 +17,9 @@ namespace isoscale::analysis {
 /// The part that no trace can explain: traced steps were not as long as the untraced ones that the
 /// difference is of. It is no cause.
 inline constexpr std::string_view untraced_part = "untraced";
-/// How it is shown to people.
+/// Causes below a limit, in one sum.
+inline constexpr std::string_view other_causes = "other causes";
+/// How `untraced_part` is shown to people.
 inline constexpr std::string_view traced_steps_differ = "traced steps differ";
 
 /// What one cause adds to a difference.

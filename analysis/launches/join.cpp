@@ -131,7 +131,7 @@ void gather(const RunReport& run, const Curve& curve, Counted counting,
   for (LeftOut& point : left_out) into.left_out.push_back(std::move(point));
 }
 
-/// Launches of few steps do not count beside those of enough.
+/// Launches of few steps do not count beside those of enough when a curve is shown.
 void leave_out_few_steps(Gathered& from) {
   const auto is_few = [](const LaunchPoint& at) { return has_label(at.point->labels, few_steps); };
   for (auto& launches : from.points) {
@@ -159,7 +159,11 @@ PointReport join_point(std::span<const LaunchPoint> launches, int most_of_launch
   joined.launch = static_cast<std::size_t>(at_typical.run - reports.data()) + 1;
   joined.step_time = time;
   joined.steps = 0;
-  for (const LaunchPoint& at : launches) joined.steps += at.point->steps;
+  for (const LaunchPoint& at : launches) {
+    joined.steps += at.point->steps;
+    const bool few = has_label(at.point->labels, few_steps);
+    if (few && !has_label(joined.labels, few_steps)) joined.labels.emplace_back(few_steps);
+  }
   joined.throughput = joined.data->work_per_step / time->median;
   if (joined.flop_per_step) {
     joined.flops_per_rank = *joined.flop_per_step / joined.data->ranks / time->median;
@@ -179,8 +183,8 @@ PointReport join_point(std::span<const LaunchPoint> launches, int most_of_launch
 }
 
 JoinedCurve join_curve(Gathered from, const ReportOptions& options,
-                       std::span<const RunReport> reports) {
-  leave_out_few_steps(from);
+                       std::span<const RunReport> reports, Counted counted) {
+  if (counted == Counted::sound) leave_out_few_steps(from);
   std::ranges::stable_sort(
       from.points, {}, [](const auto& launches) { return launches.front().point->data->ranks; });
   int most_of_launch = 0;
@@ -219,7 +223,8 @@ Joined join(std::span<const RunReport> reports, const ReportOptions& options, Co
   std::vector<Experiment> experiments;
   for (const Gathered& at : all) experiments.push_back(at.experiment);
   Joined joined;
-  for (Gathered& at : all) joined.curves.push_back(join_curve(std::move(at), options, reports));
+  for (Gathered& at : all)
+    joined.curves.push_back(join_curve(std::move(at), options, reports, counted));
   const std::vector<std::string> names = titles(experiments);
   for (std::size_t i = 0; i < names.size(); ++i) joined.curves[i].curve.title = names[i];
   tell_apart(joined.curves, reports);

@@ -58,8 +58,9 @@ enum class Counted : std::uint8_t { sound, all };
 /// same ranks with another mesh, other options or on another number of nodes are of curves of their
 /// own. Counted are points that are ok, not known to be wrong, and, but for Counted::all, whose
 /// label does not say that their times are not the machine's; a launch labelled few-steps only
-/// where all of a point are. A curve may be left without any. `reports` outlives the result and
-/// stays where it is.
+/// where all of a point are. Counted::all keeps it: where launches are compared, what few steps
+/// add to the scatter of launches is in the interval. A curve may be left without any. `reports`
+/// outlives the result and stays where it is.
 [[nodiscard]] Joined join(std::span<const RunReport> reports, const ReportOptions& options,
                           Counted counted = Counted::sound);
 

@@ -88,9 +88,37 @@ std::string columns_heading() {
          line({"(B)", "(elements)", "", "", ""}, "(us)", "(GB/s)", "(GB/s)", "");
 }
 
+/// The line of settings above a table, with those that are known: a process measures with one
+/// thread.
+std::string settings_line(const CollectiveGroup& group) {
+  std::vector<double> sizes;
+  for (const PlacePair& pair : group.sizes) {
+    sizes.push_back(number_of(*pair.any().data, "bytes").value_or(0));
+  }
+  if (sizes.empty()) return "";
+  const auto [smallest, largest] = std::ranges::minmax(sizes);
+  return fmt::format("# nThread 1 minBytes {} maxBytes {} validation: 1\n", count_cell(smallest),
+                     count_cell(largest));
+}
+
+/// The closing line that readers of this format look for; "" where no size has a bus bandwidth.
+std::string average_line(const CollectiveGroup& group) {
+  constexpr double giga = 1e9;
+  double sum = 0;
+  int count = 0;
+  for (const PlacePair& pair : group.sizes) {
+    for (const RowReport* const row : {pair.out_of_place, pair.in_place}) {
+      if (row == nullptr || !has_rates(*row->data) || !row->time || !row->busbw) continue;
+      sum += *row->busbw / giga;
+      ++count;
+    }
+  }
+  return count == 0 ? "" : fmt::format("# Avg bus bandwidth    : {:g}\n", sum / count);
+}
+
 std::string group_text(const PointReport& point, const CollectiveGroup& group) {
-  std::string text =
-      fmt::format("#\n# {}: {}\n", bench_title(point), group_title(group)) + columns_heading();
+  std::string text = fmt::format("#\n# {}: {}\n", bench_title(point), group_title(group)) +
+                     settings_line(group) + "#\n" + columns_heading();
   std::int64_t failed_checks = 0;
   for (const PlacePair& pair : group.sizes) {
     text += size_line(pair);
@@ -100,8 +128,10 @@ std::string group_text(const PointReport& point, const CollectiveGroup& group) {
       if (const std::string why = row_excuse(*row); !why.empty()) text += "# " + why + "\n";
     }
   }
-  return text + fmt::format("# Out of bounds values : {} {}\n", failed_checks,
-                            failed_checks == 0 ? "OK" : "FAILED");
+  return text +
+         fmt::format("# Out of bounds values : {} {}\n", failed_checks,
+                     failed_checks == 0 ? "OK" : "FAILED") +
+         average_line(group);
 }
 
 }  // namespace

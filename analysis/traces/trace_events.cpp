@@ -27,6 +27,10 @@ EventArguments& EventArguments::add(std::string_view key, double number) {
   return add_json(key, nlohmann::json(number).dump());
 }
 
+EventArguments& EventArguments::add(std::string_view key, std::int64_t number) {
+  return add_json(key, std::to_string(number));
+}
+
 EventArguments& EventArguments::add_json(std::string_view key, const std::string& value) {
   members_ += fmt::format("{}{}:{}", members_.empty() ? "" : ",", quoted(key), value);
   return *this;

@@ -26,6 +26,7 @@ class EventArguments {
  public:
   EventArguments& add(std::string_view key, std::string_view text);
   EventArguments& add(std::string_view key, double number);
+  EventArguments& add(std::string_view key, std::int64_t number);
   [[nodiscard]] std::string json() const { return "{" + members_ + "}"; }
 
  private:

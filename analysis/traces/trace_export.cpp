@@ -17,6 +17,7 @@
 #include "analysis/traces/trace_events.hpp"
 #include "analysis/traces/trace_waits.hpp"
 #include "program/label.hpp"
+#include "units/text.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -46,14 +47,21 @@ std::string process_name(const results::RunData& run, const PointData& point, in
   return text + fmt::format(" ({}{}{})", facts->host, device.empty() ? "" : ", ", device);
 }
 
+/// "gemm layer 0 mb 1, 25.2 MFLOP": multiplications of a layer differ by their work.
+std::string name_of(const OutlineOp& op) {
+  const std::string name = program::label(op.kind, op.place);
+  if (op.kind != program::OpKind::gemm || !(op.flop > 0)) return name;
+  return fmt::format("{}, {}", name, units::format(units::Flops{op.flop}));
+}
+
 EventArguments arguments_of(const OutlineOp& op, std::uint32_t number, const mesh::Shape& mesh,
                             std::optional<Nanoseconds> wait) {
   EventArguments arguments;
-  arguments.add("op", number).add("phase", program::name(op.place.phase));
-  if (op.place.layer >= 0) arguments.add("layer", op.place.layer);
-  if (op.place.microbatch >= 0) arguments.add("microbatch", op.place.microbatch);
+  arguments.add("op", std::int64_t{number}).add("phase", program::name(op.place.phase));
+  if (op.place.layer >= 0) arguments.add("layer", std::int64_t{op.place.layer});
+  if (op.place.microbatch >= 0) arguments.add("microbatch", std::int64_t{op.place.microbatch});
   if (op.flop > 0) arguments.add("flop", op.flop);
-  if (op.bytes > 0) arguments.add("bytes", static_cast<double>(op.bytes));
+  if (op.bytes > 0) arguments.add("bytes", static_cast<std::int64_t>(op.bytes));
   const mesh::AxisSet axes = mesh::varying(mesh, op.axes);
   if (!axes.empty()) arguments.add("axis", mesh::to_string(axes));
   if (wait) arguments.add("wait_us", static_cast<double>(wait->value()) / 1e3);
@@ -183,7 +191,7 @@ class PointExport {
 
   void write_rank(const StepTrace& trace, std::span<const MessageEnd> ends) {
     EventArguments step;
-    step.add("step", trace.step);
+    step.add("step", std::int64_t{trace.step});
     writer_.write({.track = {.process = process(trace.rank), .thread = step_thread},
                    .name = fmt::format("step {}", trace.step),
                    .category = "step",
@@ -196,7 +204,7 @@ class PointExport {
       const timeline::Span& span = trace.spans[number];
       const Track at = track(trace.rank, op.stream);
       writer_.write({.track = at,
-                     .name = program::label(op.kind, op.place),
+                     .name = name_of(op),
                      .category = program::name(op.place.phase),
                      .start = span.start - zero_,
                      .end = span.end - zero_,

@@ -107,6 +107,8 @@ void add_compare(CLI::App& app) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->option_text("[,A2.h5...] ...");
   add(compare, "--format", "text|json|csv|junit|markdown", "output format", "text");
+  add(compare, "--names", "NAME,NAME", "names of the sides, in their order",
+      "by files or machines");
   add(compare, "--baseline", "N|node", "rank count, or a whole node, that efficiency refers to",
       "smallest rank count that is ok on all sides");
   add(compare, "--gate", "SHARE", "exit with 3 when a loss of throughput above this is established",

@@ -35,6 +35,7 @@ enum class CompareFormat : std::uint8_t { text, json, csv, junit, markdown };
 
 struct CompareCommand {
   std::vector<std::vector<std::filesystem::path>> sides;  ///< two or more; each launches of one
+  std::vector<std::string> names{};  ///< one for each side; empty = by files or machines
   CompareFormat format = CompareFormat::text;
   std::optional<int> baseline;   ///< rank count; absent = first point that is ok on all sides
   bool whole_node = false;       ///< or the first point that fills a node

@@ -2,11 +2,17 @@
 // SPDX-License-Identifier: MIT
 #include "config/report_arguments.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <array>
 #include <limits>
+#include <ranges>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/error.hpp"
 #include "config/app.hpp"
 #include "config/matched.hpp"
 #include "config/values.hpp"
@@ -92,6 +98,32 @@ ReportCommand interpret_report(const CLI::App& command) {
   return report;
 }
 
+namespace {
+
+/// Names of sides, which reports put into sentences, tables and XML.
+std::vector<std::string> parse_side_names(std::string_view text) {
+  constexpr std::size_t longest = 40;
+  constexpr std::string_view allowed =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 ._-+@";
+  std::vector<std::string> names;
+  for (const auto part : std::views::split(text, ',')) {
+    const std::string name{part.begin(), part.end()};
+    if (name.empty() || name.size() > longest ||
+        name.find_first_not_of(allowed) != std::string::npos) {
+      throw base::UsageError(
+          fmt::format("'{}' cannot name a side: give 1 to {} letters, digits, blanks or . _ - + @",
+                      name, longest));
+    }
+    if (std::ranges::find(names, name) != names.end()) {
+      throw base::UsageError(fmt::format("'{}' names two sides: give each its own name", name));
+    }
+    names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace
+
 CompareCommand interpret_compare(const CLI::App& command) {
   CompareCommand compare;
   for (const std::string& side : command.get_option(sides_argument)->results()) {
@@ -106,6 +138,15 @@ CompareCommand interpret_compare(const CLI::App& command) {
       using enum CompareFormat;
       return parse_choice(value, {CompareFormat::text, json, csv, junit, markdown});
     });
+  }
+  if (const std::string* const text = value_of(command, "--names")) {
+    compare.names = with_place("--names", *text, parse_side_names);
+    if (compare.names.size() != compare.sides.size()) {
+      refuse(fmt::format("--names gives {} name{}, but there are {} sides: give as many",
+                         compare.names.size(), compare.names.size() == 1 ? "" : "s",
+                         compare.sides.size()),
+             command);
+    }
   }
   read_baseline(command, compare);
   if (const std::string* const text = value_of(command, "--gate")) {

@@ -52,7 +52,7 @@ class Compared(Comparing):
     def test_every_format_can_be_read(self):
         sides = [",".join(A), "b1.h5"]
         document = self.json(*sides)
-        self.assertEqual([side["name"] for side in document["sides"]], ["A", "B"])
+        self.assertEqual([side["name"] for side in document["sides"]], ["a", "b1"])
         curve = document["curves"][0]
         self.assertEqual(curve["baseline"], 1)
         self.assertEqual([point["ranks"] for point in curve["sides"][0]["points"]], [1, 2])
@@ -64,11 +64,11 @@ class Compared(Comparing):
                                two["efficiency"]["points"])
         self.assertEqual(document["gate"], None)
         text = self.compare(*sides).stdout
-        for words in ("differences from A", "one launch", "B's step is", "95% intervals"):
+        for words in ("differences from a", "one launch", "b1's step ", "95% intervals"):
             self.assertIn(words, text)
         rows = list(csv.DictReader(io.StringIO(self.compare(*sides, "--format", "csv").stdout)))
         self.assertEqual([(row["side"], row["ranks"]) for row in rows],
-                         [("A", "1"), ("A", "2"), ("B", "1"), ("B", "2")])
+                         [("a", "1"), ("a", "2"), ("b1", "1"), ("b1", "2")])
         self.assertEqual(rows[0]["throughput_ratio"], "")
         self.assertAlmostEqual(float(rows[3]["throughput_ratio"]),
                                float(rows[3]["throughput"]) / float(rows[1]["throughput"]))
@@ -76,6 +76,11 @@ class Compared(Comparing):
             self.compare(*sides, "--format", "junit").stdout)
         self.assertEqual(len(suite.findall(".//testcase")), 2)
         self.assertEqual(len(suite.findall(".//skipped")), 2)
+        self.assertEqual(document["overall"][0]["points"], 2)
+        self.assertTrue(text.startswith("b1 is "), text)
+        self.assertIn("old is ", self.compare(*sides, "--names", "new,old").stdout)
+        for names in ("new", "a,b,c", "a,a", "a,<b>"):
+            self.assert_refused(self.isoscale("compare", *sides, "--names", names), "--names")
         self.assertIn("| ranks | side |", self.compare(*sides, "--format", "markdown").stdout)
 
     def test_a_page_holds_the_comparison(self):
@@ -98,7 +103,7 @@ class Compared(Comparing):
         done = self.compare("a1.h5", "f64.h5", code=2)
         self.assertEqual(done.stdout, "")
         self.assertIn("isoscale: what was measured is not alike", done.stderr)
-        self.assertIn("  dtype: f32 in A (a1.h5), f64 in B (f64.h5); ", done.stderr)
+        self.assertIn("  dtype: f32 in a1 (a1.h5), f64 in f64 (f64.h5); ", done.stderr)
         self.assertIn("--anyway", done.stderr)
         self.assertEqual(self.json("a1.h5", "f64.h5", code=2)["refused"][0]["what"], "dtype")
         document = self.json("a1.h5", "f64.h5", "--anyway")
@@ -106,7 +111,7 @@ class Compared(Comparing):
         self.assertIn("UNLIKE dtype", self.compare("a1.h5", "f64.h5", "--anyway").stdout)
 
     def test_a_label_on_one_side_is_refused_and_on_both_compared(self):
-        self.assertIn("  labels: none in A", self.compare("a1.h5", "slow1.h5", code=2).stderr)
+        self.assertIn("  labels: none in a1", self.compare("a1.h5", "slow1.h5", code=2).stderr)
         document = self.json("slow1.h5", "slow2.h5")
         for side in document["curves"][0]["sides"]:
             for point in side["points"]:

@@ -6,12 +6,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
 
+#include "analysis/compare/compare_tables.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "compare_samples.hpp"
 
@@ -26,6 +30,8 @@ using samples::Compared;
 using samples::side;
 using samples::traced_side;
 using samples::with_gate;
+using testing::Contains;
+using testing::Field;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -70,6 +76,7 @@ TEST(RenderCompare, TablesFitOn120Columns) {
   std::istringstream lines{render_text(*Compared{three_sides(), with_gate(0.05)})};
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("  why") || line.starts_with("  WARNING")) continue;  // sentences
+    if (line.starts_with("  unknown")) continue;
     EXPECT_LE(display_width(line), 120U) << line;
     EXPECT_TRUE(line.empty() || line.back() != ' ') << "blanks at the end of: " << line;
   }
@@ -118,6 +125,12 @@ TEST(RenderCompare, JsonHasWhatIsPromised) {
   EXPECT_EQ(at["said"]["efficiency"], at["sentence"]);
   EXPECT_TRUE(of["differences"][0]["said"]["efficiency"].is_null()) << "the baseline";
   EXPECT_EQ(of["differences"][3]["verdict"], "one launch");
+  ASSERT_EQ(of["overall"].size(), 2U);
+  EXPECT_EQ(of["overall"][0]["side"], "B");
+  EXPECT_EQ(of["overall"][0]["points"], 2);
+  EXPECT_NEAR(of["overall"][0]["throughput"]["ratio"].get<double>(), std::sqrt(50.0 / 56), 1e-3);
+  EXPECT_EQ(of["overall"][0]["cause"], "dp transfer");
+  EXPECT_TRUE(of["overall"][1]["throughput"]["lower"].is_null()) << "one launch";
   EXPECT_EQ(of["gate"]["verdict"], "failed");
   EXPECT_EQ(of["gate"]["regressions"], 1);
   EXPECT_EQ(of["only"][0]["side"], "A");
@@ -175,6 +188,54 @@ TEST(RenderCompare, JunitCountsWhatItHolds) {
   const Compared strict{three_sides(), {.gate = 0.05, .untold = Untold::fail}};
   EXPECT_THAT(render_junit(*strict),
               HasSubstr("tests=\"6\" failures=\"5\" errors=\"0\" skipped=\"0\""));
+}
+
+TEST(RenderCompare, JunitNamesEachCaseOnce) {
+  const auto crowd = [](results::PointData& at) { at.labels = {"oversubscribed"}; };
+  const Compared refused{{side("a", around(1)), changed(side("b", around(1)), crowd)}};
+  const Compared compared{{side("a", around(1)), side("b", around(1)), side("c", around(1))}};
+  for (const Compared* const of : {&refused, &compared}) {
+    const std::string text = render_junit(**of);
+    std::set<std::string> names;
+    std::size_t cases = 0;
+    for (std::size_t at = text.find(" name=\"", text.find("<testcase")); at != std::string::npos;
+         at = text.find(" name=\"", at + 1)) {
+      ++cases;
+      names.insert(text.substr(at, text.find("\">", at) - at));
+    }
+    EXPECT_GE(cases, 3U);
+    EXPECT_EQ(names.size(), cases);
+  }
+}
+
+TEST(RenderCompare, MachinesHaveAColumnWhereTheyDiffer) {
+  EXPECT_THAT(sides_table(*Compared{three_sides()}).columns,
+              Contains(Field(&Column::heading, "machine")));
+  EXPECT_THAT(sides_table(*Compared{{side("a", around(1)), side("b", around(1))}}).columns,
+              Not(Contains(Field(&Column::heading, "machine"))));
+}
+
+TEST(RenderCompare, UnknownRatesAndUnlikesAreSaidOnceOverAllCurves) {
+  auto a = side("a", around(1)), b = side("b", around(1));
+  for (auto* const runs : {&a, &b}) {
+    for (results::RunData& run : *runs) {
+      for (const int tp : {1, 2, 4}) samples::add(run, {.tp = tp}, 0.1 / tp).workload = "tp";
+    }
+  }
+  b = changed(b, [](results::PointData& at) {
+    if (at.ranks == 2) at.labels = {"injected"}, at.injections = {"slow-rank=1:1.5"};
+  });
+  const Compared of{{a, b}, anyway()};
+  std::map<std::string, int> keys;
+  for (const auto& [key, value] : comparison_facts(*of)) ++keys[key];
+  EXPECT_EQ(keys["unknown"], 1);
+  EXPECT_EQ(keys["label"], 1);
+  EXPECT_EQ(keys["UNLIKE"], 2) << "labels, and what was injected, each of both curves";
+  for (const std::size_t curve : {0U, 1U}) {
+    for (const auto& [key, value] : curve_facts(*of, curve)) {
+      EXPECT_THAT(key, testing::AnyOf("baseline", "why", "causes"));
+    }
+  }
 }
 
 TEST(RenderCompare, CsvHasARowAPointAndSide) {

@@ -11,9 +11,13 @@
 #include <string>
 #include <vector>
 
+#include "analysis/compare/compare_tables.hpp"
 #include "analysis/compare/differences.hpp"
+#include "analysis/compare/overall.hpp"
 #include "analysis/compare/sentences.hpp"
+#include "analysis/compare/sides.hpp"
 #include "analysis/compare/unlike_lines.hpp"
+#include "analysis/labels.hpp"
 #include "base/error.hpp"
 #include "compare_samples.hpp"
 
@@ -79,6 +83,63 @@ TEST(Compare, FewLaunchesClaimNothing) {
                 HasSubstr(factors.size() == 1 ? "one launch of B" : "two launches of B"));
     EXPECT_THAT(throughput_sentence(*of, at), HasSubstr("nothing is claimed"));
   }
+}
+
+TEST(Compare, OverAllPointsALaunchCountsOnce) {
+  const Compared of{{side("a", around(1)), side("b", around(1.25))}};
+  ASSERT_EQ(of->overall.size(), 1U);
+  const Overall& at = of->overall.front();
+  EXPECT_EQ(at.points, 3U);
+  EXPECT_NEAR(at.throughput.value, 0.8, 1e-9);
+  // Launches are off at all points alike: three points know no more than one.
+  EXPECT_NEAR(*at.throughput.lower, *of->differences[1].throughput.lower, 1e-9);
+  EXPECT_NEAR(*at.throughput.upper, *of->differences[1].throughput.upper, 1e-9);
+  EXPECT_THAT(overall_sentence(*of, at), StartsWith("B is 20% slower than A over 3 points"));
+  const Compared few{{side("a", {1}), side("b", {0.2})}};
+  EXPECT_FALSE(few->overall.front().throughput.lower);
+  EXPECT_THAT(overall_sentence(*few, few->overall.front()), HasSubstr("5.0x as fast"));
+  const Compared same{{side("a", around(1)), side("b", around(1))}};
+  EXPECT_THAT(overall_sentence(*same, same->overall.front()), StartsWith("no difference is shown"));
+}
+
+TEST(Compare, LaunchesOfFewStepsCountBesideOthers) {
+  auto b = side("b", around(1.2));
+  for (const std::size_t run : {0U, 1U}) {
+    for (results::PointData& point : b[run].points) point.step_times.resize(4);
+  }
+  const Compared of{{side("a", around(1)), b}};
+  EXPECT_EQ(of->differences[1].launches, 3U);
+  EXPECT_EQ(of->differences[1].verdict, Verdict::slower);
+  EXPECT_TRUE(has_label(of->curves[0].sides[1]->curve.points[1].labels, few_steps));
+}
+
+TEST(Compare, LaunchesThatDoNotCountAreInTheTable) {
+  auto b = side("b", around(1));
+  b[2].points[1].status = results::PointStatus::failed;
+  b[2].points[1].reason = "a deadlock";
+  const Compared of{{side("a", around(1)), b}};
+  const std::vector<Row> rows = curve_tables(*of, 0)[0].rows;
+  EXPECT_EQ(rows[3].cells[3], "2 of 3");
+  EXPECT_THAT(curve_facts(*of, 0).back().second, HasSubstr("a deadlock"));
+}
+
+TEST(Compare, SidesAreNamedByFilesOrMachines) {
+  std::vector<std::vector<results::RunData>> runs{side("a", around(1)), side("b", {1})};
+  const auto names = [&](const std::vector<std::vector<std::string>>& files) {
+    std::vector<std::vector<RunReport>> reports;
+    for (std::size_t s = 0; s < files.size(); ++s) {
+      auto& of_side = reports.emplace_back();
+      for (std::size_t i = 0; i < files[s].size(); ++i) {
+        of_side.push_back(make_report(runs[s][i], files[s][i], {}));
+      }
+    }
+    return default_names({reports.begin(), reports.end()});
+  };
+  EXPECT_THAT(names({{"old-1.h5", "old-2.h5"}, {"x/new.h5"}}), ElementsAre("old", "new"));
+  EXPECT_THAT(names({{"old/r1.h5", "old/r2.h5"}, {"new/r.h5"}}), ElementsAre("old", "new"));
+  EXPECT_THAT(names({{"a<b>.h5"}, {"c.h5"}}), IsEmpty()) << "letters";
+  const Compared named{{side("a", around(1)), side("b", {1})}, {.names = {"x", "y"}}};
+  EXPECT_EQ(named->sides[1].name, "y");
 }
 
 TEST(Compare, EfficiencyIsPairedWithinALaunch) {
@@ -186,14 +247,10 @@ TEST(Compare, CoarserCausesOnOneSideAreCoarseOnBoth) {
 }
 
 TEST(Compare, CausesThatBothSidesTellApartStayApart) {
-  const Waterfall a{.ideal = 1,
-                    .measured = 2,
-                    .lost = {{"GEMMs", 0.4}, {"GEMM overlap", 0.6}},
-                    .missing = {}};
-  const Waterfall b{.ideal = 1,
-                    .measured = 4,
-                    .lost = {{"GEMMs", 1}, {"GEMM overlap", 2}},
-                    .missing = {}};
+  const Waterfall a{
+      .ideal = 1, .measured = 2, .lost = {{"GEMMs", 0.4}, {"GEMM overlap", 0.6}}, .missing = {}};
+  const Waterfall b{
+      .ideal = 1, .measured = 4, .lost = {{"GEMMs", 1}, {"GEMM overlap", 2}}, .missing = {}};
   const std::vector<CausePart> parts = efficiency_causes(a, b);
   ASSERT_EQ(parts.size(), 2U);
   EXPECT_EQ(parts[1].cause, "GEMM overlap");

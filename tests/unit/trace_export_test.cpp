@@ -93,7 +93,8 @@ TEST(TraceExport, HasAnEventPerSpanAndStep) {
   EXPECT_EQ(spans[0].at("ts"), 0.0);
   EXPECT_EQ(spans[0].at("dur"), 0.1);
   const json& gemm = spans[1];
-  EXPECT_EQ(gemm.at("name"), "gemm layer 3 mb 0");
+  EXPECT_EQ(gemm.at("name"), "gemm layer 3 mb 0, 1 MFLOP");
+  EXPECT_TRUE(gemm.at("args").at("op").is_number_integer());
   EXPECT_EQ(gemm.at("cat"), "forward");
   EXPECT_EQ(gemm.at("dur"), 0.05);
   EXPECT_EQ(gemm.at("args").at("flop"), 1e6);

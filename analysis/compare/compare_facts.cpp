@@ -1,0 +1,212 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "analysis/compare/compare_tables.hpp"
+#include "analysis/compare/overall.hpp"
+#include "analysis/compare/sentences.hpp"
+#include "analysis/compare/unlike_lines.hpp"
+#include "analysis/labels.hpp"
+#include "analysis/render/sentences.hpp"
+#include "analysis/render/text_escape.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+constexpr std::size_t most_of_value = 60;
+
+/// Calls visit(side number, its curve, place of the point) for each point of each side.
+template <class Visit>
+void for_each_point(const ComparedCurve& curve, const Visit& visit) {
+  for (std::size_t s = 0; s < curve.sides.size(); ++s) {
+    if (!curve.sides[s]) continue;
+    for (std::size_t i = 0; i < curve.sides[s]->curve.points.size(); ++i) {
+      visit(s, *curve.sides[s], i);
+    }
+  }
+}
+
+/// Sentences of points of several sides, those that say the same in one: "A, B: ... (1, 2 ranks)".
+class SaidOfSides {
+ public:
+  void add(const std::string& side, int ranks, const std::string& sentence) {
+    said_[sentence][side].insert(ranks);
+  }
+  void append_to(Facts& facts, const std::string& key) const {
+    for (const auto& [sentence, of_sides] : said_) {
+      std::map<std::set<int>, std::vector<std::string>> alike;
+      for (const auto& [side, ranks] : of_sides) alike[ranks].push_back(side);
+      for (const auto& [ranks, sides] : alike) {
+        facts.emplace_back(key, fmt::format("{}: {} ({})", fmt::join(sides, ", "), sentence,
+                                            ranks_text({ranks.begin(), ranks.end()})));
+      }
+    }
+  }
+
+ private:
+  std::map<std::string, std::map<std::string, std::set<int>>> said_;
+};
+
+/// One of the rates over what a machine has.
+struct Rate {
+  std::string_view key, name;
+  std::vector<Normalised> SideCurve::*all;
+};
+constexpr std::array rates{Rate{"peak", "FLOP/s of peak", &SideCurve::of_peak},
+                           Rate{"link", "throughput per link", &SideCurve::per_link},
+                           Rate{"watt", "throughput per watt", &SideCurve::per_watt}};
+
+/// Without a value because one rank has no link, which goes without saying.
+bool has_no_link(const Rate& rate, const SideCurve& side, std::size_t i) {
+  return rate.all == &SideCurve::per_link && side.curve.points[i].data->ranks == 1;
+}
+
+bool is_known(const ComparedCurve& curve, const Rate& rate) {
+  bool known = false;
+  for_each_point(curve, [&](std::size_t, const SideCurve& side, std::size_t i) {
+    known = known || (side.*rate.all)[i].value.has_value();
+  });
+  return known;
+}
+
+/// For each rate that the curve has, what it was divided by, and why some points have none.
+void add_references(const Comparison& of, const ComparedCurve& curve, Facts& facts) {
+  for (const Rate& rate : rates) {
+    if (!is_known(curve, rate)) continue;
+    SaidOfSides said;
+    for_each_point(curve, [&](std::size_t s, const SideCurve& side, std::size_t i) {
+      const Normalised& at = (side.*rate.all)[i];
+      if (!at.value && has_no_link(rate, side, i)) return;
+      said.add(of.sides[s].name, side.curve.points[i].data->ranks,
+               escape(at.value ? at.against : "— " + at.missing));
+    });
+    said.append_to(facts, std::string{rate.key});
+  }
+}
+
+/// One line for the rates that no point of any curve has: "FLOP/s of peak: no datasheet ...; ...".
+void add_unknown_rates(const Comparison& of, Facts& facts) {
+  std::vector<std::string> parts;
+  for (const Rate& rate : rates) {
+    const auto known = [&](const ComparedCurve& curve) { return is_known(curve, rate); };
+    if (std::ranges::any_of(of.curves, known)) continue;
+    std::set<std::string> reasons;
+    for (const ComparedCurve& curve : of.curves) {
+      for_each_point(curve, [&](std::size_t, const SideCurve& side, std::size_t i) {
+        if (!has_no_link(rate, side, i)) reasons.insert(escape((side.*rate.all)[i].missing));
+      });
+    }
+    if (!reasons.empty())
+      parts.push_back(fmt::format("{}: {}", rate.name, fmt::join(reasons, "; ")));
+  }
+  if (!parts.empty()) facts.emplace_back("unknown", fmt::format("{}", fmt::join(parts, ". ")));
+}
+
+void add_why(const Comparison& of, std::size_t curve, Facts& facts) {
+  SaidOfSides caveats;
+  for (const Difference& at : of.differences) {
+    if (at.curve != curve) continue;
+    for (const std::string& sentence : sentences_of(of, at)) facts.emplace_back("why", sentence);
+    for (const std::string& sentence : caveats_of(at)) {
+      caveats.add(of.sides[at.side].name, at.ranks, sentence);
+    }
+  }
+  caveats.append_to(facts, "causes");
+}
+
+/// One line for each set of labels over all curves: "A, B: oversubscribed at 4 of 12 points: ...".
+void add_labels(const Comparison& of, Facts& facts) {
+  std::map<std::string, std::pair<std::set<std::size_t>, std::size_t>> found;
+  std::size_t points = 0;
+  for (const ComparedCurve& curve : of.curves) {
+    for_each_point(curve, [&](std::size_t s, const SideCurve& side, std::size_t i) {
+      ++points;
+      const std::vector<std::string> labels = unsound(side.curve.points[i].data->labels);
+      if (labels.empty()) return;
+      auto& [sides, count] = found[fmt::format("{}", fmt::join(labels, ", "))];
+      sides.insert(s);
+      ++count;
+    });
+  }
+  for (const auto& [labels, where] : found) {
+    std::vector<std::string> names;
+    for (const std::size_t side : where.first) names.push_back(of.sides[side].name);
+    facts.emplace_back("label",
+                       fmt::format("{}: {} at {} of all {} points: these times are not those of "
+                                   "the machine",
+                                   fmt::join(names, ", "), labels, where.second, points));
+  }
+}
+
+/// Launches that do not count, those with one reason together.
+void add_left_out(const Comparison& of, const ComparedCurve& curve, Facts& facts) {
+  for (std::size_t s = 0; s < curve.sides.size(); ++s) {
+    if (!curve.sides[s]) continue;
+    SaidOfSides said;
+    for (const LeftOut& at : curve.sides[s]->joined->left_out) {
+      said.add(
+          fmt::format("{}, {}", of.sides[s].name, escape_up_to(at.at.run->file, most_of_value)),
+          at.at.point->data->ranks, escape(at.reason));
+    }
+    said.append_to(facts, "left out");
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> overall_sentences(const Comparison& of) {
+  std::vector<std::string> sentences;
+  for (const Overall& at : of.overall) sentences.push_back(overall_sentence(of, at));
+  return sentences;
+}
+
+Facts curve_facts(const Comparison& of, std::size_t c) {
+  const ComparedCurve& curve = of.curves[c];
+  Facts facts;
+  facts.emplace_back("baseline", curve.baseline
+                                     ? ranks_text({*curve.baseline}) + " of each side's own"
+                                     : "none: " + curve.no_baseline);
+  add_why(of, c, facts);
+  add_references(of, curve, facts);
+  add_left_out(of, curve, facts);
+  return facts;
+}
+
+Facts comparison_facts(const Comparison& of) {
+  Facts facts;
+  for (const std::string& line : unlike_lines(of)) facts.emplace_back("UNLIKE", line);
+  for (const OnlyOn& at : of.only) facts.emplace_back("only", only_sentence(of, at));
+  add_labels(of, facts);
+  for (const std::string& warning : of.warnings) {
+    facts.emplace_back("WARNING", escape(warning));
+  }
+  add_unknown_rates(of, facts);
+  return facts;
+}
+
+std::vector<std::string> comparison_key(const Comparison& of) {
+  std::vector<std::string> key{
+      "Differences: of medians over launches; 95% intervals: Welch's t on launches' own values, "
+      "from 3 launches a side on.",
+      "Throughput as a ratio, efficiency in percentage points; each interval is of its point "
+      "alone; !: does not hold the value.",
+      "Why: what each cause takes of the side's step beyond what it takes of " +
+          of.sides.front().name + "'s, from traced steps; below 0.5 in other causes.",
+      "Traced steps differ: what the traced steps cannot explain of those measured; no cause."};
+  if (of.gate) {
+    key.push_back(
+        "Gate: one-sided Welch tests at 2.5%, as the 95% intervals, corrected by Holm for the "
+        "number "
+        "of points.");
+  }
+  return key;
+}
+
+}  // namespace isoscale::analysis

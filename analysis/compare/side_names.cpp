@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analysis/compare/sides.hpp"
+#include "analysis/index/index.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using Runs = std::span<const RunReport>;
+
+/// Characters that every output shows as they are.
+constexpr std::string_view plain =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 ._-+@";
+
+/// True if a sentence can hold the name.
+bool is_handy(const std::string& name) {
+  constexpr std::size_t longest = 24;
+  return !name.empty() && name.size() <= longest &&
+         name.find_first_not_of(plain) == std::string::npos;
+}
+
+std::string common_beginning(const std::vector<std::string>& texts) {
+  std::string common = texts.front();
+  for (const std::string& text : texts) {
+    const auto ends = std::ranges::mismatch(common, text);
+    common.erase(ends.in1, common.end());
+  }
+  return common;
+}
+
+/// What remains of several names without the number that tells them apart: "node-03" is "node".
+std::string without_number(std::string text) {
+  const std::size_t last = text.find_last_not_of("0123456789-_. ");
+  return text.substr(0, last == std::string::npos ? 0 : last + 1);
+}
+
+std::string of_files(Runs runs) {
+  std::vector<std::string> stems;
+  for (const RunReport& run : runs)
+    stems.push_back(std::filesystem::path{run.file}.stem().string());
+  return stems.size() == 1 ? stems.front() : without_number(common_beginning(stems));
+}
+
+/// Of the folder that holds all files; "" where they lie in several.
+std::string of_folders(Runs runs) {
+  std::set<std::string> folders;
+  for (const RunReport& run : runs) {
+    folders.insert(std::filesystem::path{run.file}.parent_path().filename().string());
+  }
+  return folders.size() == 1 ? *folders.begin() : "";
+}
+
+template <class Text>
+std::string only(Runs runs, const Text& text) {
+  std::set<std::string> all;
+  for (const RunReport& run : runs) all.insert(text(index_run(run)));
+  return all.size() == 1 ? *all.begin() : "";
+}
+
+std::string of_gpus(Runs runs) {
+  return only(runs, [](const IndexRun& run) { return run.gpu; });
+}
+std::string of_cpus(Runs runs) {
+  return only(runs, [](const IndexRun& run) { return run.cpu; });
+}
+std::string of_hosts(Runs runs) {
+  return only(runs, [](const IndexRun& run) {
+    if (run.hosts.size() == 1) return run.hosts.front();
+    return run.hosts.empty() ? std::string{} : without_number(common_beginning(run.hosts));
+  });
+}
+
+}  // namespace
+
+std::vector<std::string> default_names(const std::vector<Runs>& sides) {
+  for (const auto name_of : {of_files, of_folders, of_gpus, of_cpus, of_hosts}) {
+    std::vector<std::string> names;
+    for (const Runs& runs : sides) names.push_back(name_of(runs));
+    const std::set<std::string> distinct{names.begin(), names.end()};
+    if (distinct.size() == names.size() && std::ranges::all_of(names, is_handy)) return names;
+  }
+  return {};
+}
+
+}  // namespace isoscale::analysis
