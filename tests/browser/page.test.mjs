@@ -244,7 +244,8 @@ for (const name of named("run", "launches", "rich")) {
     const { page } = await shared(name);
     const unsound = ["oversubscribed", "shared-gpu", "injected"];
     const all = curvesOf(reportOf(name)).filter((curve) => curve.points.length > 0).flatMap((curve) => {
-      const point = curve.points.reduce((best, at) => (best.ranks >= at.ranks ? best : at));
+      const sound = curve.points.filter((at) => !at.labels.some((label) => unsound.includes(label)));
+      const point = (sound.length > 0 ? sound : curve.points).reduce((best, at) => (best.ranks >= at.ranks ? best : at));
       const { lost, measured } = point.full.waterfall ?? { lost: {}, measured: 1 };
       const isSound = !point.labels.some((label) => unsound.includes(label));
       return Object.entries(lost).filter(([cause, seconds]) => cause !== "untraced" && seconds > 0)

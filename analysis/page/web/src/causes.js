@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 // Causes of lost time, as sections share them: shares of the step, meanings, colours.
 
+import { unsound } from "./data.js";
+
 /** What each cause is, as docs/breakdown.md has it. */
 const meanings = {
   "GEMM overlap": "GEMMs are slower beside communication",
@@ -47,8 +49,14 @@ export function lossesOf(point) {
     .sort((a, b) => b.seconds - a.seconds);
 }
 
-/** The measured point on most ranks; undefined where none was measured. */
+/** The measured point of the largest rank count; undefined where none was measured. */
 export const largest = (points) => points.reduce((best, at) => (best && best.ranks >= at.ranks ? best : at), undefined);
+
+/** True of times that are those of the machine: no label says otherwise, and the results verified or were not checked. */
+export const isSound = (point) => !point.labels.some((label) => unsound.includes(label)) && point.full.verified !== false;
+
+/** The point a curve is judged by: the largest sound one, or the largest where none is; undefined without points. */
+export const headlineOf = (points) => largest(points.filter(isSound)) ?? largest(points);
 
 /** "64 ranks", "1 rank" */
 export const rankCount = (ranks) => `${ranks} rank${ranks === 1 ? "" : "s"}`;

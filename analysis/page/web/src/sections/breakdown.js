@@ -47,7 +47,7 @@ function allCurves(curves) {
   const bars = points.map((point, i) => barOf(point, `${curves[i].short} (${point.ranks})`));
   return chart({
     id: "step-all",
-    title: "A step on most ranks",
+    title: "A step at the largest rank count",
     note: ["in brackets: ranks; mean over the traced ones; dashed: communication that computation hides", launchesText(points) && "each of its typical launch"].filter(Boolean).join("; "),
     switches: [unitSwitch],
     table: { columns, rows: points.map((point, i) => row(curves[i], point)) },

@@ -40,7 +40,7 @@ function sidesList({ sides }) {
     const files = launches.map((launch) => launch.file);
     const ranks = of("ranks");
     return el("div", { class: "fact" },
-      el("dt", {}, `side ${side.name}${i === 0 ? ": the others are compared with it" : ""}`),
+      el("dt", {}, `${side.name}${i === 0 ? ": the others are compared with it" : ""}`),
       el("dd", {}, el("b", {}, side.machines.join("; ") || missing)),
       el("dd", { class: "note" }, [
         launches.length === 1 ? "1 launch" : `${launches.length} launches`,
@@ -100,7 +100,8 @@ function verdictSection(compare, names) {
   return {
     id: "verdict",
     title: "Verdict",
-    content: el("div", {}, sidesList(compare), ...refused, refused.length > 0 ? null : gateElement(compare.gate), marks, refused.length > 0 ? null : findings(compare, names),
+    content: el("div", {}, compare.overall.map((at) => el("p", { class: "saying" }, el("b", { class: "big" }, at.sentence))),
+      sidesList(compare), ...refused, refused.length > 0 ? null : gateElement(compare.gate), marks, refused.length > 0 ? null : findings(compare, names),
       compare.differences.length > 0 ? verdictTable(compare, names) : null),
   };
 }
@@ -240,7 +241,7 @@ function differencesSection(compare, names) {
   const most = 30;
   return {
     id: "differences",
-    title: "Differences and why",
+    title: "Why",
     content: el("div", {},
       el("div", { class: "charts" }, differenceCharts(compare, names).map((spec) => chart(spec))),
       said.length > 0
@@ -268,7 +269,7 @@ function unlikeSection(compare) {
     ...list("Only on one side", only),
     ...list("Warnings", compare.warnings),
   ];
-  return { id: "unlike", title: "What is not the same", content: el("div", {}, content) };
+  return { id: "unlike", title: "Differences", content: el("div", {}, content) };
 }
 
 /**

@@ -139,7 +139,7 @@ const rank = (quantity) => (order.includes(quantity) ? order.indexOf(quantity) :
 
 /** Quantities that only grow say little as a line. */
 const counters = new Set(["energy", "busy_time", "throttle_count", "throttle_reasons", "sample_time"]);
-const isDrawn = ({ quantity }) => !counters.has(quantity) && !/_(bytes|errors|downed|corrected|uncorrected)$/.test(quantity);
+const isDrawn = ({ quantity, value }) => value.some((at) => at !== value[0]) && !counters.has(quantity) && !/_(bytes|errors|downed|corrected|uncorrected)$/.test(quantity);
 
 function content(point) {
   const devices = (point.details.devices ?? []).filter((at) => at.time.length > 0);

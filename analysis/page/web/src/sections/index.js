@@ -57,7 +57,7 @@ export function indexTables(report) {
   const trends = (report.machines ?? []).flatMap(trendRows);
   const unreadable = (report.unreadable ?? []).map((at) => [at.file, at.reason]);
   return [
-    rows.length > 0 ? table(columns, rows, { caption: "Index: each experiment of each run, on most ranks" }) : null,
+    rows.length > 0 ? table(columns, rows, { caption: "Index: each experiment of each run, at its largest rank count" }) : null,
     trends.length > 0 ? table(trendColumns, trends, { caption: "Throughput over time" }) : null,
     unreadable.length > 0 ? table([{ title: "file" }, { title: "why it could not be read", look: () => "long" }], unreadable, { caption: "Not read" }) : null,
   ];

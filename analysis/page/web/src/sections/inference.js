@@ -8,6 +8,8 @@ import { table } from "../table.js";
 
 const isInference = (row) => row.op === "infer";
 const known = (value) => typeof value === "number";
+/** Rows of too few samples for an interval are on no frontier. */
+const onFrontier = (row) => row.on_frontier && known(row.tpot.lower);
 
 /** "tp=2, dp=2": axes of one rank left out. */
 function meshText(mesh) {
@@ -23,13 +25,13 @@ function numbersOf(all) {
   return {
     columns: [
       { title: "mesh" }, { title: "ranks", number: true }, { title: "batch", number: true },
-      { title: "TTFT", csv: "TTFT / s", number: true, text: seconds }, { title: "TPOT", csv: "TPOT / s", number: true, text: seconds },
+      { title: "TTFT", csv: "TTFT / s", number: true, text: seconds }, { title: "TPOT", csv: "TPOT / s", number: true, text: seconds }, { title: "95%" }, { title: "n", number: true },
       { title: "tokens/s", number: true, text: (value) => si(value) }, { title: "tokens/s/rank", number: true, text: (value) => si(value) },
       { title: "cache", csv: "cache / B", number: true, text: memory }, { title: "frontier" }, { title: "status" },
     ],
     rows: all.map(({ point, row }) => [
-      meshText(point.mesh), point.ranks, row.batch, row.ttft.median, row.tpot.median, row.tokens_per_second, row.tokens_per_second_per_rank,
-      row.cache_bytes, row.on_frontier ? "*" : "", row.status === "ok" ? "ok" : `${row.status}: ${row.reason ?? ""}`]),
+      meshText(point.mesh), point.ranks, row.batch, row.ttft.median, row.tpot.median, known(row.tpot.lower) ? `${seconds(row.tpot.lower)} to ${seconds(row.tpot.upper)}` : null, row.tpot.plays, row.tokens_per_second, row.tokens_per_second_per_rank,
+      row.cache_bytes, onFrontier(row) ? "*" : "", row.status === "ok" ? "ok" : `${row.status}: ${row.reason ?? ""}`]),
   };
 }
 
@@ -56,7 +58,7 @@ function frontierChart(all) {
         lineStyle: { type: i >= colours.series.length ? "dashed" : "solid" },
         itemStyle: { color: colours.series[i % colours.series.length] },
         data: measured.filter(({ point }) => meshText(point.mesh) === mesh).sort((a, b) => a.row.batch - b.row.batch)
-          .map(({ row }) => ({ value: [row.tpot.median, row.tokens_per_second_per_rank], batch: row.batch, symbol: row.on_frontier ? "circle" : "emptyCircle" })),
+          .map(({ row }) => ({ value: [row.tpot.median, row.tokens_per_second_per_rank], batch: row.batch, symbol: onFrontier(row) ? "circle" : "emptyCircle" })),
       })),
     }),
   });

@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // The first screen: what was measured on what, how well it scales, why not better, what to mind.
-import { largest, lossesOf, meaning, partOfCause, rankCount } from "../causes.js";
+import { headlineOf, isSound, lossesOf, meaning, partOfCause, rankCount } from "../causes.js";
 import { data, unsound } from "../data.js";
 import { el } from "../dom.js";
 import { percent } from "../format.js";
 import { distinctOf, machineOf, periodText } from "../machine.js";
-import { benchCards, curveCards } from "./cards.js";
+import { benchCards, curveCards, servedCards } from "./cards.js";
 import { findingsOf, whereOf } from "./findings.js";
 import { warningsOf } from "./warnings.js";
 
@@ -55,11 +55,10 @@ const markedCauses = [...unsound, "few-steps"];
 /** The largest losses at the largest counts, each cause once, where it is worst. */
 function causes(curves) {
   const all = curves.flatMap((curve) => {
-    const point = largest(curve.points);
+    const point = headlineOf(curve.points);
     if (!point) return [];
-    const isSound = !point.labels.some((label) => unsound.includes(label));
     return lossesOf(point).filter((loss) => loss.share > 0 && loss.cause !== tracing)
-      .map((loss) => ({ ...loss, curve, point, isSound }));
+      .map((loss) => ({ ...loss, curve, point, isSound: isSound(point) }));
   });
   // What ranks that share cores lose says little about the machine: only where there is nothing else.
   const counted = all.some((at) => at.isSound) ? all.filter((at) => at.isSound) : all;
@@ -128,6 +127,9 @@ function warningItem({ grave, text, target }) {
 
 function warningsPanel(curves) {
   const all = warningsOf(data.report, curves);
+  if (!data.report.runs.some((run) => run.points.some((point) => point.status === "ok"))) {
+    all.unshift({ grave: true, text: "no point was measured" });
+  }
   if (all.length === 0) {
     return panel("Warnings", null, "", el("p", { class: "good" }, "none: every point was measured and verified as asked"));
   }
@@ -136,6 +138,11 @@ function warningsPanel(curves) {
     el("ul", { class: "plain lines" }, all.slice(0, mostWarnings).map(warningItem)),
     rest.length === 0 ? null : el("details", {}, el("summary", {}, `${rest.length} more`),
       el("ul", { class: "plain lines" }, rest.map(warningItem)))));
+}
+
+function servedPanel() {
+  const cards = servedCards();
+  return cards.length > 0 ? el("div", { class: "cards" }, cards) : null;
 }
 
 /** @param {import("../data.js").Curve[]} curves */
@@ -147,7 +154,7 @@ export function overviewSection(curves) {
     quiet: true,
     content: el("div", {},
       el("dl", { class: "facts" }, machineFact(runs), ranFact(runs), launchFact(runs)),
-      curves.length > 0 ? curveCards(curves) : benchCards(),
+      curves.length > 0 ? [curveCards(curves), servedPanel()] : benchCards(),
       el("div", { class: "panels" }, causesPanel(curves), findingsPanel(curves), warningsPanel(curves))),
   };
 }

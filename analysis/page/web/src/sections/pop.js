@@ -63,11 +63,11 @@ function labelsOf(points) {
   return el("p", { class: "note" }, `\u2020 ${labelled.map((point) => `${point.ranks}: ${point.labels.join(", ")}`).join("; ")}`);
 }
 
-/** All curves on most ranks, one line each. */
+/** All curves at their largest rank count, one line each. */
 function allCurves(curves) {
   return el("div", { class: "panel" },
-    el("h3", {}, "On most ranks"),
-    el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "POP efficiencies on most ranks" },
+    el("h3", {}, "At the largest rank count"),
+    el("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "POP efficiencies at the largest rank count" },
       el("table", { class: "tree" },
         el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "curve"), el("th", { scope: "col", class: "number" }, "ranks"),
           tree.map(([, name, , what]) => el("th", { scope: "col", class: "number wrapped", title: what }, name)))),

@@ -53,15 +53,20 @@ function card(curve, prediction, scale) {
   const point = lastOf(curve);
   if (!point) return refusedCard(curve);
   const ends = endsOf(point.efficiency);
+  const rate = endsOf(point.throughput);
+  const time = endsOf(point.step_time);
   // A point that is its own baseline reaches it, whatever it is.
   const isAlone = point.ranks === prediction.baseline && curve.points.length === 1 && prediction.measured.length === 0;
-  const lone = [el("div", { class: "headline" }, el("b", { class: "huge" }, missing), el("span", { class: "note" }, "the baseline alone"))];
-  const reached = () => [
-    el("div", { class: "headline" }, el("b", { class: "huge" }, percent(point.efficiency.value)),
-      ends ? el("span", { class: "note", title: "90% interval" }, `${fixed(100 * ends[0], 1)}\u2013${percent(ends[1])}`) : null),
+  const unit = `${prediction.throughput_unit}/rank`;
+  const between = (of, text) => (of ? ` (${text(of[0])} to ${text(of[1])})` : "");
+  const efficiency = () => [
+    el("p", { class: "note" }, `efficiency ${percent(point.efficiency.value)}${between(ends, (value) => percent(value))}`),
     bar({ efficiency: point.efficiency.value, efficiencyInterval: ends }, scale)];
-  return el("article", { class: "card" }, cardTitle(curve, point.ranks), ...(isAlone ? lone : reached()),
-    el("p", { class: "note" }, `${si(point.throughput.value, prediction.throughput_unit)} \u00b7 ${seconds(point.step_time.value)} a step${point.mfu === null ? "" : ` \u00b7 MFU ${percent(point.mfu)}`}`),
+  return el("article", { class: "card" }, cardTitle(curve, point.ranks),
+    el("div", { class: "headline" }, el("b", { class: "huge" }, si(point.throughput.value / point.ranks, unit)),
+      rate ? el("span", { class: "note", title: "90% interval" }, `${si(rate[0] / point.ranks)} to ${si(rate[1] / point.ranks)}`) : null),
+    el("p", { class: "note" }, `${point.mfu === null ? "" : `MFU ${percent(point.mfu)} \u00b7 `}${seconds(point.step_time.value)} a step${between(time, seconds)}`),
+    ...(isAlone ? [] : efficiency()),
     badges(point));
 }
 
@@ -70,7 +75,7 @@ function cards(prediction, curves) {
   const scale = Math.max(1, ...reached.filter((value) => Number.isFinite(value) && value < 2));
   const made = curves.map((curve) => card(curve, prediction, scale));
   return el("div", {},
-    el("p", { class: "note" }, "predicted efficiency on most ranks, and the interval that holds it nine times in ten: throughput per rank against the baseline; the bar's end is ideal"),
+    el("p", { class: "note" }, "predicted throughput per rank at the largest rank count; in brackets what holds it nine times in ten; then efficiency against the baseline, the bar's end is ideal"),
     el("div", { class: made.length <= 4 ? "cards few" : "cards" }, made.slice(0, mostCards)),
     made.length <= mostCards ? null
       : el("details", {}, el("summary", {}, `${made.length - mostCards} more what-ifs`), el("div", { class: "cards" }, made.slice(mostCards))));

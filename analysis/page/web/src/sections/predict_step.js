@@ -45,13 +45,13 @@ function overRanks(base, rows) {
   });
 }
 
-/** All machines on the most ranks. */
+/** All machines at the largest rank count. */
 function besides(curves, rows) {
   const points = curves.map(lastOf);
   const bars = points.map((point, i) => barOf(point, `${curves[i].name} (${point.ranks})`));
   return chart({
     id: "predict-step-what-if",
-    title: "A step on most ranks, as it is and as it might be",
+    title: "A step at the largest rank count, as it is and as it might be",
     note: "in brackets: ranks",
     switches: [{ ...unitSwitch, value: "seconds" }],
     table: { columns, rows },

@@ -88,8 +88,10 @@ const shares = Array.from({ length: 101 }, (_, i) => i / 100);
 
 /** Distributions of the whole curve: what grows with the ranks is the tail. */
 function distributionChart(point, group) {
-  const points = group.points.filter((at) => at.details.steps?.quantiles);
-  if (points.length === 0) return null;
+  // A distribution of fewer steps is a staircase that says nothing.
+  const fewest = 6;
+  const points = group.points.filter((at) => at.details.steps?.quantiles && at.details.steps.kind.filter((kind) => kind === 0).length >= fewest);
+  if (!points.includes(point)) return null;
   const middle = (at) => at.details.steps.quantiles[50];
   const nameOf = (at) => `${at.ranks} rank${at.ranks === 1 ? "" : "s"}`;
   return changingChart({
