@@ -20,7 +20,7 @@
 namespace isoscale::analysis {
 namespace {
 
-constexpr std::size_t most_of_value = 60;
+constexpr std::size_t most_of_file = 60;
 
 /// Calls visit(side number, its curve, place of the point) for each point of each side.
 template <class Visit>
@@ -152,7 +152,7 @@ void add_left_out(const Comparison& of, const ComparedCurve& curve, Facts& facts
     SaidOfSides said;
     for (const LeftOut& at : curve.sides[s]->joined->left_out) {
       said.add(
-          fmt::format("{}, {}", of.sides[s].name, escape_up_to(at.at.run->file, most_of_value)),
+          fmt::format("{}, {}", of.sides[s].name, escape_up_to(at.at.run->file, most_of_file)),
           at.at.point->data->ranks, escape(at.reason));
     }
     said.append_to(facts, "left out");
