@@ -51,13 +51,10 @@ class Memory(device_test.Case):
             self.assertEqual((row["status"], row["wrong"]), (OK, 0))
             self.assertGreater(row["plays"], 0)
 
-    def test_a_numa_node_that_is_not_there_is_skipped_with_its_reason(self):
-        self.run_ok("run", "--device", "host", "--workload", "memory", "--ranks", "1", "--set",
-                    "sizes=64KiB", "--set", "numa=0,777", "--set", "kinds=copy", *QUICK)
-        there, nowhere = rows_of(self.path("run.h5"))
-        self.assertEqual((there["status"], there["numa"]), (OK, 0))
-        self.assertEqual((nowhere["status"], nowhere["numa"]), (SKIPPED, 777))
-        self.assertIn("no NUMA node 777", nowhere["reason"])
+    def test_a_numa_node_that_is_not_there_is_refused(self):
+        self.assert_refused(self.isoscale("run", "--device", "host", "--workload", "memory", "--set",
+                                          "numa=0,777", *QUICK), "NUMA node 777")
+        self.assertNotIn("run.h5", self.files())
 
     def test_gpus(self):
         self.install("ISOSCALE_PLUGIN_STANDIN")

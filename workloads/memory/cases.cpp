@@ -167,10 +167,10 @@ Request on_machine(const Request& request, const Machine& machine) {
   const int last = std::max(machine.numa_nodes, 1) - 1;
   for (const std::optional<int>& node : numa_nodes_of(result)) {
     if (node.value_or(0) <= last) continue;
-    throw base::UsageError(
-        fmt::format("numa={}: there is no NUMA node {} here; {}", *node, *node,
-                    last == 0 ? std::string{"the only one is 0"}
-                              : fmt::format("they are numbered from 0 to {}", last)));
+    throw base::UsageError(fmt::format("numa={}: there is no NUMA node {} here; {}", *node, *node,
+                                       last == 0
+                                           ? std::string{"the only one is 0"}
+                                           : fmt::format("they are numbered from 0 to {}", last)));
   }
   return result;
 }
