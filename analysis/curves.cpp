@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/curves.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
 #include <utility>
@@ -24,15 +26,14 @@ bool may_be_baseline(const PointReport& point, const ReportOptions& options) {
   return !options.baseline || point.data->ranks == *options.baseline;
 }
 
-/// The first that may be, of those whose time is well known where there are any.
-const PointReport* baseline_of(const Curve& curve, const ReportOptions& options) {
-  const PointReport* first = nullptr;
+std::optional<int> baseline_of(const Curve& curve, const ReportOptions& options) {
+  std::vector<BaselineCandidate> candidates;
   for (const PointReport& point : curve.points) {
     if (!may_be_baseline(point, options)) continue;
-    if (!has_label(point.labels, few_steps)) return &point;
-    if (first == nullptr) first = &point;
+    candidates.push_back(
+        {.ranks = point.data->ranks, .shares_hardware = shares_hardware(point.labels)});
   }
-  return first;
+  return baseline_ranks(candidates);
 }
 
 }  // namespace
@@ -44,10 +45,35 @@ Experiment experiment_of(const Curve& curve) {
   return experiment_of(played == curve.points.end() ? *curve.points.front().data : *played->data);
 }
 
+std::optional<int> baseline_ranks(std::span<const BaselineCandidate> candidates) {
+  if (candidates.empty()) return std::nullopt;
+  const auto alone = std::ranges::find(candidates, false, &BaselineCandidate::shares_hardware);
+  return alone == candidates.end() ? candidates.front().ranks : alone->ranks;
+}
+
+std::string baseline_name(const Curve& curve) {
+  if (!curve.baseline) return "";
+  const std::string ranks =
+      fmt::format("{} rank{}", *curve.baseline, *curve.baseline == 1 ? "" : "s");
+  return curve.per_node ? "1 node of " + ranks : ranks;
+}
+
+const PointReport* baseline_point(const Curve& curve) {
+  const auto found = std::ranges::find_if(curve.points, [&curve](const PointReport& point) {
+    return point.throughput && point.data->ranks == curve.baseline;
+  });
+  return found == curve.points.end() ? nullptr : &*found;
+}
+
+bool has_unsure_baseline(const Curve& curve) {
+  const PointReport* const baseline = baseline_point(curve);
+  return baseline != nullptr && has_label(baseline->labels, few_steps);
+}
+
 void set_against_baseline(Curve& curve, const ReportOptions& options) {
-  const PointReport* const baseline = baseline_of(curve, options);
+  curve.baseline = baseline_of(curve, options);
+  const PointReport* const baseline = baseline_point(curve);
   if (baseline == nullptr) return;
-  curve.baseline = baseline->data->ranks;
   curve.per_node = options.whole_node;
   const double base_throughput = *baseline->throughput;
   for (PointReport& point : curve.points) {

@@ -16,6 +16,13 @@ namespace isoscale::analysis {
 inline constexpr std::array<std::string_view, 3> unsound_labels{"oversubscribed", "shared-gpu",
                                                                 "injected"};
 
+/// True if ranks of the point shared cores or a GPU: its time says nothing about scaling.
+[[nodiscard]] inline bool shares_hardware(const std::vector<std::string>& labels) {
+  return std::ranges::any_of(labels, [](const std::string& label) {
+    return label == "oversubscribed" || label == "shared-gpu";
+  });
+}
+
 /// Of points of which fewer steps count than an interval needs: their time is hardly known, nor is
 /// what rests on it. The analysis sets it; it is not stored.
 inline constexpr std::string_view few_steps = "few-steps";

@@ -135,7 +135,7 @@ PointReport report_point(const results::RunData& run, const PointData& point,
 
 RunReport make_report(const results::RunData& run, std::string file, const ReportOptions& options) {
   RunReport report{.data = &run, .file = std::move(file)};
-  report.calibration = run.calibration ? *run.calibration : calibrate(run);
+  report.calibration = calibration_of(run);
   std::vector<PointReport> points;
   Confidences confidences;
   for (const PointData& point : run.points) {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "analysis/breakdown/breakdown.hpp"
-#include "analysis/breakdown/pipeline.hpp"
 #include "analysis/breakdown/op_time.hpp"
+#include "analysis/breakdown/pipeline.hpp"
 #include "analysis/causes/causes.hpp"
 #include "analysis/devices/device_state.hpp"
 #include "analysis/link_share.hpp"
@@ -35,6 +35,7 @@ struct PointReport {
   std::optional<NodeUse> nodes;               ///< absent where it is not known who is where
   std::optional<double> speedup, efficiency;  ///< against the curve's baseline (see make_report)
   std::optional<Located> speedup_interval;    ///< 95%, from both step times; absent without theirs
+                                              ///< and at the baseline
   std::optional<double> flop_per_step;        ///< over all ranks
   std::optional<double> flops_per_rank;       ///< FLOP/s per rank, mean
   /// flops_per_rank, less what recompute added, over the best that a multiplication of this element
@@ -43,7 +44,7 @@ struct PointReport {
   std::optional<double> memory_per_rank;  ///< bytes, largest rank
   std::optional<double> traced_step;      ///< seconds, what the breakdown sums to
   BreakdownResult breakdown;
-  std::optional<PipelineReport> pipeline;  ///< with traces, of points with stages
+  std::optional<PipelineReport> pipeline;           ///< with traces, of points with stages
   std::map<std::string, double> op_time;            ///< seconds by kind of op, see op_times
   std::optional<double> communication_ratio;        ///< (transfer + wait + hidden) / step
   std::optional<Located> instrumentation_overhead;  ///< traced / untraced - 1, see overhead.hpp
@@ -81,7 +82,7 @@ struct ReportOptions {
   /// Whether points that do not verify have rates too: for who shows them marked.
   enum class OfWrong : std::uint8_t { nothing, rates };
   OfWrong of_wrong = OfWrong::nothing;
-  std::optional<int> baseline{};  ///< rank count; absent = first that is ok, not few-steps
+  std::optional<int> baseline{};  ///< rank count; absent = as baseline_ranks chooses
   /// Or the first point that fills one whole node: it has all ranks that its launch has there.
   bool whole_node = false;
 };

@@ -3,10 +3,12 @@
 #include "report_command.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <filesystem>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -85,19 +87,48 @@ void say_page(const config::ReportCommand& command) {
   base::warn(fmt::format("wrote {}; open it in a browser", command.html.string()));
 }
 
-/// Launches that measured no whole node have nothing that --baseline node could mean.
-void require_whole_node(const analysis::Report& report) {
-  const auto has_baseline = [](const analysis::Curve& curve) { return curve.baseline.has_value(); };
+bool has_baseline(const analysis::Curve& curve) { return curve.baseline.has_value(); }
+
+std::string no_such_point(int baseline) {
+  return fmt::format("--baseline {}: no point that is ok has {} rank{}", baseline, baseline,
+                     baseline == 1 ? "" : "s");
+}
+
+/// Of files that are only listed, where the rank counts of each are not kept.
+void require_baseline(const config::ReportCommand& command, const analysis::Index& index) {
+  const auto has = [](const analysis::IndexExperiment& at) { return at.baseline.has_value(); };
+  const bool found = std::ranges::any_of(index.runs, [&](const analysis::IndexRun& run) {
+    return std::ranges::any_of(run.experiments, has);
+  });
+  if (command.baseline && !found) throw base::UsageError(no_such_point(*command.baseline));
+}
+
+/// Refuses a baseline that was asked for and that no curve has.
+void require_baseline(const config::ReportCommand& command, const analysis::Report& report) {
+  if (!command.whole_node && !command.baseline) return;
   const bool found =
       std::ranges::any_of(report.joined.curves, has_baseline, &analysis::JoinedCurve::curve) ||
       std::ranges::any_of(report.runs, [&](const analysis::RunReport& run) {
         return std::ranges::any_of(run.curves, has_baseline);
       });
   if (found) return;
+  if (command.whole_node) {
+    throw base::UsageError(
+        "--baseline node: no point that is ok fills one whole node with all the ranks that its "
+        "launch has there; measure one, as with --ranks set to the ranks of a node, or name a rank "
+        "count");
+  }
+  std::set<int> ranks;
+  for (const analysis::RunReport& run : report.runs) {
+    for (const analysis::Curve& curve : run.curves) {
+      for (const analysis::PointReport& point : curve.points) {
+        if (point.throughput) ranks.insert(point.data->ranks);
+      }
+    }
+  }
   throw base::UsageError(
-      "--baseline node: no point that is ok fills one whole node with all the ranks that its "
-      "launch has there; measure one, as with --ranks set to the ranks of a node, or name a rank "
-      "count");
+      no_such_point(*command.baseline) +
+      (ranks.empty() ? std::string{} : fmt::format("; name one of {}", fmt::join(ranks, ", "))));
 }
 
 /// Past this many files nobody could read the curves of each, nor hold all runs in memory.
@@ -183,6 +214,7 @@ base::ExitCode report_index(const config::ReportCommand& command) {
   for (const std::string& warning : report.warnings) base::warn("isoscale: " + warning);
   report.index = analysis::make_index(std::move(runs));
   report.index.unreadable = std::move(unreadable);
+  require_baseline(command, report.index);
   if (!command.index_only) {
     report.why = fmt::format(
         "Of more than {} files only the index is shown; for curves, causes and warnings: isoscale "
@@ -227,7 +259,7 @@ base::ExitCode report_command(const config::ReportCommand& command) {
                           .warnings = launches.warnings,
                           .index = analysis::make_index(std::move(runs))};
   report.index.unreadable = std::move(unreadable);
-  if (command.whole_node) require_whole_node(report);
+  require_baseline(command, report);
   // 3. Say it.
   if (!command.html.empty()) {
     analysis::write_page_file(report, command.html, command.if_exists);

@@ -124,6 +124,9 @@ class Collector {
     }
     return result;
   }
+  /// One for each row of a multiplication.
+  [[nodiscard]] const std::vector<GemmRate>& gemm_rows() const { return gemm_rows_; }
+  /// One for each shape: the median over rank counts and transposes.
   [[nodiscard]] std::vector<GemmRate> gemms() const {
     std::vector<GemmRate> result;
     for (const auto& [key, rates] : gemms_) {
@@ -151,6 +154,14 @@ class Collector {
     const std::string labels = labels_of(point);
     (labels.empty() ? rates.plain : rates.labelled).push_back(flop / time);
     if (!labels.empty()) rates.labels = labels;
+    gemm_rows_.push_back({.dtype = text_of(row, "dtype"),
+                          .cache = text_of(row, "cache"),
+                          .m = sizes[0],
+                          .n = sizes[1],
+                          .k = sizes[2],
+                          .batch = sizes[3],
+                          .rate = flop / time,
+                          .labels = labels});
   }
 
   void add_collective(const PointData& point, const RowData& row, double time) {
@@ -205,7 +216,18 @@ class Collector {
   const RunData& run_;
   std::map<Key, Samples> samples_;
   std::map<std::tuple<std::string, std::string, std::array<double, 4>>, Rates> gemms_;
+  std::vector<GemmRate> gemm_rows_;
 };
+
+Collector collected(const RunData& run) {
+  Collector collector{run};
+  for (const PointData& point : run.points) {
+    for (const RowData& row : point.rows) {
+      if (counts(row)) collector.add(point, row);
+    }
+  }
+  return collector;
+}
 
 }  // namespace
 
@@ -220,16 +242,22 @@ int nodes_of(const RunData& run, const PointData& point, const std::vector<int>&
 }
 
 results::CalibrationData calibrate(const RunData& run) {
-  Collector collector{run};
-  for (const PointData& point : run.points) {
-    for (const RowData& row : point.rows) {
-      if (counts(row)) collector.add(point, row);
-    }
-  }
+  const Collector collector = collected(run);
   results::CalibrationData result{.device = run.device, .curves = collector.curves()};
   result.growth = growth_of(result.curves);
   result.gemms = collector.gemms();
-  result.ceilings = rate_gemms(result.gemms);
+  add_held_out(result.gemms);
+  result.ceilings = ceilings_of(collector.gemm_rows(), result.gemms);
+  return result;
+}
+
+results::CalibrationData calibration_of(const RunData& run) {
+  if (!run.calibration) return calibrate(run);
+  results::CalibrationData result = *run.calibration;
+  const Collector collector = collected(run);
+  if (!collector.gemm_rows().empty()) {
+    result.ceilings = ceilings_of(collector.gemm_rows(), result.gemms);
+  }
   return result;
 }
 

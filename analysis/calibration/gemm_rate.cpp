@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -65,32 +66,40 @@ std::string deciding_cache(std::span<const GemmRate> gemms, std::string_view dty
 
 }  // namespace
 
-std::vector<GemmCeiling> rate_gemms(std::vector<GemmRate>& gemms) {
-  std::vector<GemmCeiling> ceilings;
+void add_held_out(std::vector<GemmRate>& gemms) {
   for (GemmRate& at : gemms) {
     const auto others = nearest_rate(gemms, at, &at);
     at.held_out = others ? std::optional{*others / at.rate - 1} : std::nullopt;
   }
-  for (const GemmRate& first : gemms) {
-    if (std::ranges::find(ceilings, first.dtype, &GemmCeiling::dtype) != ceilings.end()) continue;
-    GemmCeiling best{.dtype = first.dtype, .cache = deciding_cache(gemms, first.dtype)};
-    std::vector<double> errors;
-    std::string best_cache = best.cache;
-    for (const GemmRate& at : gemms) {
-      if (at.dtype != best.dtype) continue;
-      if (at.held_out && at.cache == best.cache) errors.push_back(std::log1p(*at.held_out));
-      if (at.rate <= best.rate) continue;
-      best_cache = at.cache;
-      best.rate = at.rate;
-      best.m = at.m;
-      best.n = at.n;
-      best.k = at.k;
-      best.batch = at.batch;
-      best.labels = at.labels;
+}
+
+std::vector<GemmCeiling> ceilings_of(std::span<const GemmRate> rows,
+                                     std::span<const GemmRate> gemms) {
+  std::map<std::string, const GemmRate*> best;
+  for (const GemmRate& row : rows) {
+    const GemmRate*& known = best[row.dtype];
+    const bool is_labelled = !row.labels.empty();
+    if (known == nullptr ||
+        (is_labelled == !known->labels.empty() ? row.rate > known->rate : !is_labelled)) {
+      known = &row;
     }
-    if (const auto error = promised_error(errors)) best.error = std::expm1(*error);
-    best.cache = best_cache;  // of the shape that is the ceiling
-    ceilings.push_back(std::move(best));
+  }
+  std::vector<GemmCeiling> ceilings;
+  for (const auto& [dtype, row] : best) {
+    std::vector<double> errors;
+    for (const GemmRate& at : gemms) {
+      if (!same_kind(at, dtype, deciding_cache(gemms, dtype)) || !at.held_out) continue;
+      errors.push_back(std::log1p(*at.held_out));
+    }
+    GemmCeiling& ceiling = ceilings.emplace_back(GemmCeiling{.dtype = dtype,
+                                                             .cache = row->cache,
+                                                             .rate = row->rate,
+                                                             .m = row->m,
+                                                             .n = row->n,
+                                                             .k = row->k,
+                                                             .batch = row->batch,
+                                                             .labels = row->labels});
+    if (const auto error = promised_error(errors)) ceiling.error = std::expm1(*error);
   }
   return ceilings;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -11,9 +12,14 @@
 /// Rate of matrix multiplications against their shape.
 namespace isoscale::analysis {
 
-/// The shapes of `gemms`, with the ceiling of each element type: its best rate, of cold shapes
-/// unless only warm ones were measured. Fills `held_out` and the ceilings' error.
-[[nodiscard]] std::vector<results::GemmCeiling> rate_gemms(std::vector<results::GemmRate>& gemms);
+/// Fills `held_out` of each shape.
+void add_held_out(std::vector<results::GemmRate>& gemms);
+
+/// The ceiling of each element type: the best of `rows`, each the median of one measured row, warm
+/// or cold. Rows of labelled points count only where there are no others. The error is that of the
+/// shapes `gemms`.
+[[nodiscard]] std::vector<results::GemmCeiling> ceilings_of(
+    std::span<const results::GemmRate> rows, std::span<const results::GemmRate> gemms);
 
 /// The ceiling of an element type; null where none was measured. Not owned.
 [[nodiscard]] const results::GemmCeiling* ceiling_of(const results::CalibrationData& calibration,

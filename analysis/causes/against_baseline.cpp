@@ -68,7 +68,9 @@ void add_losses(Curve& curve, const PointReport& base) {
   for (PointReport& point : curve.points) {
     if (!point.throughput || !point.step_time) continue;
     const ScalingPoint at = scaling_point(point, base);
-    point.speedup_interval = interval_of(at, curve.per_node ? 1 : *curve.baseline);
+    if (&point != &base) {
+      point.speedup_interval = interval_of(at, curve.per_node ? 1 : *curve.baseline);
+    }
     point.causes.pop = pop(*point.data, point.breakdown, useful);
     // Without an interval it is not to be trusted, and not shown.
     if (is_scaling_result(point.labels)) {

@@ -172,26 +172,29 @@ void require_common(const Comparison& comparison) {
   }
 }
 
-/// Whether efficiency may be against this rank count: all sides have it, and of few steps only
-/// where `few` allows.
-bool may_be_baseline(const ComparedCurve& curve, int ranks, const CompareOptions& options,
-                     bool few) {
+/// True if all sides have this rank count and the options allow it.
+bool may_be_baseline(const ComparedCurve& curve, int ranks, const CompareOptions& options) {
   return std::ranges::all_of(curve.sides, [&](const std::optional<SideCurve>& side) {
     if (!side) return true;
     const PointReport* const point = point_of(side->curve, ranks);
-    if (point == nullptr || (!few && has_label(point->labels, few_steps))) return false;
+    if (point == nullptr) return false;
     if (options.whole_node) return point->nodes && point->nodes->fills_node;
     return !options.baseline || ranks == *options.baseline;
   });
 }
 
 std::optional<int> baseline_of(const ComparedCurve& curve, const CompareOptions& options) {
-  for (const bool few : {false, true}) {
-    for (const PointReport& point : curve.sides.front()->curve.points) {
-      if (may_be_baseline(curve, point.data->ranks, options, few)) return point.data->ranks;
-    }
+  std::vector<BaselineCandidate> candidates;
+  for (const PointReport& point : curve.sides.front()->curve.points) {
+    const int ranks = point.data->ranks;
+    if (!may_be_baseline(curve, ranks, options)) continue;
+    const auto shares = [ranks](const std::optional<SideCurve>& side) {
+      return side && shares_hardware(point_of(side->curve, ranks)->labels);
+    };
+    candidates.push_back(
+        {.ranks = ranks, .shares_hardware = std::ranges::any_of(curve.sides, shares)});
   }
-  return std::nullopt;
+  return baseline_ranks(candidates);
 }
 
 /// What the points are against another baseline than their own side's.

@@ -20,22 +20,33 @@ namespace {
 using results::PointData;
 using Texts = std::map<std::string, std::string>;
 
-/// What scaling divides or grows a batch into. A point may be skipped before that is known.
-constexpr std::array of_batch =
-    std::to_array<std::string_view>({"batch", "microbatch", "microbatches"});
+/// Options that scaling itself changes. A point may be skipped before their values are known.
+constexpr std::array scaled_options =
+    std::to_array<std::string_view>({"batch", "microbatch", "microbatches", "experts"});
 
-bool is_of_batch(const std::string& option) {
-  return std::ranges::find(of_batch, option) != of_batch.end();
+bool is_scaled(const std::string& option) {
+  return std::ranges::find(scaled_options, option) != scaled_options.end();
 }
 
-/// Strong scaling holds the global batch and divides it into fewer or smaller microbatches; weak
-/// scaling holds these and lets the batch grow.
+/// `text` divided by `by`; unchanged where it is not an integer that `by` divides.
+std::string divided(const std::string& text, int by) {
+  std::int64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [read, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || read != end || number % by != 0) return text;
+  return std::to_string(number / by);
+}
+
+/// Strong scaling keeps the global batch and divides it into fewer or smaller microbatches. Weak
+/// scaling keeps these and the experts of one rank; batch and experts grow with dp and ep.
 Texts shared_options(const PointData& point) {
   Texts options = point.options;
   if (point.status == results::PointStatus::skipped) {
-    std::erase_if(options, [](const auto& option) { return is_of_batch(option.first); });
+    std::erase_if(options, [](const auto& option) { return is_scaled(option.first); });
   } else if (point.scaling == "weak") {
     options.erase("batch");
+    const auto experts = options.find("experts");
+    if (experts != options.end()) experts->second = divided(experts->second, point.mesh.ep);
   } else {
     options.erase("microbatch");
     options.erase("microbatches");
@@ -47,20 +58,11 @@ Texts shared_options(const PointData& point) {
 bool agrees(const Texts& a, const Texts& b) {
   return std::ranges::all_of(a, [&b](const auto& option) {
     const auto found = b.find(option.first);
-    return found == b.end() ? is_of_batch(option.first) : found->second == option.second;
+    return found == b.end() ? is_scaled(option.first) : found->second == option.second;
   });
 }
 
-/// `text` divided by `by`, as it is where it is no number that divides.
-std::string divided(const std::string& text, int by) {
-  std::int64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [read, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc{} || read != end || number % by != 0) return text;
-  return std::to_string(number / by);
-}
-
-/// Weak scaling grows heads and widths with tp, layers with pp.
+/// Weak scaling grows heads and widths with tp, layers with pp, the sequence with cp.
 Texts numbers_on_one_rank(const PointData& point) {
   if (point.status == results::PointStatus::skipped) return {};
   Texts numbers = point.model_shape;
@@ -70,6 +72,8 @@ Texts numbers_on_one_rank(const PointData& point) {
       number = divided(number, point.mesh.tp);
     } else if (name == "layers") {
       number = divided(number, point.mesh.pp);
+    } else if (name == "sequence") {
+      number = divided(number, point.mesh.cp);
     }
   }
   return numbers;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "analysis/causes/causes_json.hpp"
+#include "analysis/curves.hpp"
 #include "analysis/render/json_values.hpp"
 
 namespace isoscale::analysis {
@@ -110,6 +111,8 @@ Json curve_json(const JoinedCurve& joined) {
           {"apart", joined.apart},
           {"baseline", number_or_null(joined.curve.baseline)},
           {"baseline_unit", joined.curve.per_node ? "node" : "rank"},
+          {"baseline_name", text_or_null(baseline_name(joined.curve))},
+          {"baseline_unsure", has_unsure_baseline(joined.curve)},
           {"points", points},
           {"left_out", left_out},
           {"laws", laws_json(joined.curve.laws)}};

@@ -44,9 +44,16 @@ TitledTable curve_table(const JoinedCurve& joined) {
   const bool with_nodes = spans_nodes(curve);
   TitledTable table{.title = "over launches", .columns = {{"ranks"}}, .rows = {}};
   if (with_nodes) table.columns.push_back({"nodes", Align::left});
-  const std::vector<Column> rest{
-      {"mesh", Align::left},    {"launches"}, {"step time"},   {"spread"},     {"±95%"},
-      {throughput_unit(curve)}, {"speed-up"}, {"FLOP/s/rank"}, {"efficiency"}, {"", Align::left}};
+  const std::vector<Column> rest{{"mesh", Align::left},
+                                 {"launches"},
+                                 {"step time"},
+                                 {"spread"},
+                                 {"±95%"},
+                                 {throughput_unit(curve)},
+                                 {"speed-up"},
+                                 {"FLOP/s/rank"},
+                                 {efficiency_column(curve)},
+                                 {"", Align::left}};
   table.columns.insert(table.columns.end(), rest.begin(), rest.end());
   for (std::size_t i = 0; i < curve.points.size(); ++i) {
     const PointReport& point = curve.points[i];

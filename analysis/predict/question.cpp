@@ -189,8 +189,10 @@ Question question_of(const PredictCommand& command, std::span<const results::Run
   if (same_work) {
     question.measured = question.fit->points;
     add_efficiency(*chosen.curve, question.measured);
-    // Not always the first: one of few steps is none.
-    if (chosen.curve->baseline) question.baseline = chosen.curve->baseline;
+    // The report's baseline, which may be left out here: faults were injected at that point.
+    const auto baseline =
+        std::ranges::find(question.measured, chosen.curve->baseline, &MeasuredPoint::ranks);
+    if (baseline != question.measured.end()) question.baseline = baseline->ranks;
   }
   question.title = title_of(question);
   return question;

@@ -26,8 +26,8 @@ using results::PointData;
 using results::RunData;
 
 /// A run that was ended before its calibration was fitted has the rows for it all the same.
-results::CalibrationData calibration_of(const RunData& run) {
-  results::CalibrationData result = run.calibration ? *run.calibration : calibrate(run);
+results::CalibrationData required_calibration(const RunData& run) {
+  results::CalibrationData result = calibration_of(run);
   if (result.empty()) {
     throw base::UsageError(
         fmt::format("run {} has no calibration: nothing says how long its communication takes on "
@@ -120,7 +120,7 @@ std::string name_of(const RunData& run) {
 }  // namespace
 
 simulate::Machine run_machine(const RunData& run) {
-  const results::CalibrationData calibration = calibration_of(run);
+  const results::CalibrationData calibration = required_calibration(run);
   const std::vector<const PointData*> points = stepped_points(run);
   const PointData* const point = largest(points);
   simulate::Machine machine{.name = name_of(run),

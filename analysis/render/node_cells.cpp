@@ -5,6 +5,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+
+#include "analysis/curves.hpp"
 
 namespace isoscale::analysis {
 
@@ -34,13 +37,22 @@ Facts baseline_remark(const Curve& curve) {
   if (!curve.baseline) {
     return {{"baseline", "none: no point that efficiency could be against"}};
   }
-  const int ranks = *curve.baseline;
+  std::string text = baseline_name(curve);
   if (curve.per_node) {
-    return {{"baseline", fmt::format("one whole node of {} rank{}: speed-up counts nodes", ranks,
-                                     ranks == 1 ? "" : "s")}};
+    text += ": speed-up counts nodes";
+  } else if (*curve.baseline > 1) {
+    text += fmt::format(", assumed {} times as fast as 1 rank", *curve.baseline);
   }
-  if (ranks == 1) return {};
-  return {{"baseline", fmt::format("{} ranks, which count as {} times one", ranks, ranks)}};
+  if (has_unsure_baseline(curve)) {
+    const std::size_t steps = baseline_point(curve)->steps;
+    text += fmt::format("; only {} of its steps count{}, so every efficiency here is unsure", steps,
+                        steps == 1 ? "s" : "");
+  }
+  return {{"baseline", text}};
+}
+
+std::string efficiency_column(const Curve& curve) {
+  return curve.baseline ? "efficiency vs " + baseline_name(curve) : std::string{"efficiency"};
 }
 
 }  // namespace isoscale::analysis

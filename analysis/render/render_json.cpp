@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analysis/causes/causes_json.hpp"
+#include "analysis/curves.hpp"
 #include "analysis/devices/device_tables.hpp"
 #include "analysis/findings/findings.hpp"
 #include "analysis/index/index_json.hpp"
@@ -145,6 +146,8 @@ Json curves_json(const RunReport& report) {
     curves.push_back({{"title", curve.title},
                       {"baseline", number_or_null(curve.baseline)},
                       {"baseline_unit", curve.per_node ? "node" : "rank"},
+                      {"baseline_name", text_or_null(baseline_name(curve))},
+                      {"baseline_unsure", has_unsure_baseline(curve)},
                       {"points", points},
                       {"laws", laws_json(curve.laws)}});
   }

@@ -27,8 +27,15 @@ namespace {
 
 std::string scaling_markdown(const Curve& curve) {
   const bool with_nodes = spans_nodes(curve);
-  MarkdownCells names{"ranks",    "mesh",       "step time",   "±95%", throughput_unit(curve),
-                      "speed-up", "efficiency", "FLOP/s/rank", "notes"};
+  MarkdownCells names{"ranks",
+                      "mesh",
+                      "step time",
+                      "±95%",
+                      throughput_unit(curve),
+                      "speed-up",
+                      efficiency_column(curve),
+                      "FLOP/s/rank",
+                      "notes"};
   if (with_nodes) names.insert(names.begin() + 1, "nodes");
   const std::size_t notes_at = names.size() - 1;
   std::string text = markdown_heading(names, {with_nodes ? 2U : 1U, notes_at});

@@ -32,9 +32,9 @@ constexpr std::size_t widest = 120;  ///< columns of a detailed report
 
 std::string scaling_table(const Curve& curve) {
   std::vector<Column> columns{
-      {"ranks"},        {"mesh", Align::left},    {"step time"},
-      {"±95%"},         {throughput_unit(curve)}, {"speed-up"},
-      {"FLOP/s/rank"},  {"efficiency"},           {efficiency_heading(), Align::left},
+      {"ranks"},        {"mesh", Align::left},      {"step time"},
+      {"±95%"},         {throughput_unit(curve)},   {"speed-up"},
+      {"FLOP/s/rank"},  {efficiency_column(curve)}, {efficiency_heading(), Align::left},
       {"", Align::left}};
   const bool with_nodes = spans_nodes(curve);
   if (with_nodes) columns.insert(columns.begin() + 1, {"nodes", Align::left});

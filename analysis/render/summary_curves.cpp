@@ -89,12 +89,6 @@ Value lost_most(const CurveRow& row) {
   return words(row.is_baseline() || row.baseline == nullptr ? own_step_text(*row.point) : "");
 }
 
-std::string baseline_name(const Curve& curve) {
-  if (!curve.baseline) return "";
-  return curve.per_node ? fmt::format("one node ({})", ranks_of(*curve.baseline))
-                        : ranks_of(*curve.baseline);
-}
-
 /// Labels of the point, then those that make its baseline doubtful.
 Value notes_of(const CurveRow& row) {
   std::vector<std::string> all;

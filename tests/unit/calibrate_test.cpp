@@ -5,10 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "analysis/calibration/curve.hpp"
 #include "analysis/calibration/gemm_rate.hpp"
@@ -75,7 +77,8 @@ TEST(GemmRate, CeilingIsTheBestOfAll) {
                 {.dtype = "f32", .cache = "cold", .m = 512, .n = 512, .k = 512, .rate = 4e9},
                 {.dtype = "f32", .cache = "warm", .m = 512, .n = 512, .k = 512, .rate = 9e9},
                 {.dtype = "f64", .cache = "warm", .m = 8, .n = 8, .k = 8, .rate = 2e9}};
-  data.ceilings = rate_gemms(data.gemms);
+  add_held_out(data.gemms);
+  data.ceilings = ceilings_of(data.gemms, data.gemms);
   ASSERT_EQ(data.ceilings.size(), 2U);
   EXPECT_EQ(ceiling_of(data, "f32")->rate, 9e9);
   EXPECT_EQ(ceiling_of(data, "f32")->cache, "warm");
@@ -99,7 +102,8 @@ TEST(GemmRate, PredictsByTheNearestShapeWithinItsStatedError) {
           {.dtype = "f32", .cache = "cold", .m = m, .n = 1024, .k = k, .rate = rate(m, 1024, k)});
     }
   }
-  data.ceilings = rate_gemms(data.gemms);
+  add_held_out(data.gemms);
+  data.ceilings = ceilings_of(data.gemms, data.gemms);
   const auto exact = predict_rate(data, {.dtype = "f32", .m = 256, .n = 1024, .k = 512});
   EXPECT_NEAR(exact->rate / rate(256, 1024, 512), 1, 0.15);  // (512, 256) is as near
   int within = 0, all = 0;
@@ -114,6 +118,43 @@ TEST(GemmRate, PredictsByTheNearestShapeWithinItsStatedError) {
   }
   EXPECT_GE(within, all * 90 / 100) << all;
   EXPECT_FALSE(predict_rate(data, {.dtype = "f64", .m = 64, .n = 64, .k = 64}));
+}
+
+/// The ceiling was the median over rank counts and transposes, so that rows were above it.
+TEST(Calibrate, CeilingIsTheBestRowAndNoRowIsAboveIt) {
+  RunData run = samples::run();
+  run.points = {samples::gemms(0), samples::gemms(1)};
+  for (results::RowData& row : run.points[0].rows) {  // one rank is faster than two
+    for (std::vector<double>& play : row.times) {
+      for (double& seconds : play) seconds /= 1.5;
+    }
+  }
+  // Another transpose of the same shape is slower.
+  results::RowData other = run.points[0].rows.front();
+  for (std::vector<double>& play : other.times) {
+    for (double& seconds : play) seconds *= 3;
+  }
+  run.points[0].rows.push_back(other);
+  const RunReport report = make_report(run, "", {});
+  double most = 0;
+  for (const PointReport& point : report.benches) {
+    for (const RowReport& row : point.bench->rows) {
+      if (row.of_ceiling) most = std::max(most, *row.of_ceiling);
+    }
+  }
+  EXPECT_DOUBLE_EQ(most, 1);
+  const double fast = ceiling_of(report.calibration, "f32")->rate;
+  EXPECT_NEAR(fast, 90e9, 1);
+  // A file that stores a lower one says the same.
+  run.calibration = report.calibration;
+  for (results::GemmCeiling& at : run.calibration->ceilings) at.rate /= 2;
+  EXPECT_EQ(ceiling_of(make_report(run, "", {}).calibration, "f32")->rate, fast);
+  // The rate of an oversubscribed point counts only where there is no other.
+  run.points[0].labels = {"oversubscribed"};
+  EXPECT_NEAR(ceiling_of(calibrate(run), "f32")->rate, 60e9, 1);
+  run.points[1].labels = {"oversubscribed"};
+  EXPECT_EQ(ceiling_of(calibrate(run), "f32")->rate, fast);
+  EXPECT_EQ(ceiling_of(calibrate(run), "f32")->labels, "oversubscribed");
 }
 
 RunData bench_run() {
@@ -317,6 +358,7 @@ TEST(Report, DoesNotGuessAmongLinkClassesNodesAndMembers) {
 
 TEST(Report, TakesTheStoredCalibration) {
   RunData run = curve_with_parts();
+  std::erase_if(run.points, [](const auto& point) { return point.workload == "gemm"; });
   run.calibration = CalibrationData{.device = "host"};
   run.calibration->ceilings = {{.dtype = "f32", .cache = "cold", .rate = 400e9}};
   const PointReport two = make_report(run, "", {}).curves[0].points[1];

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/curves.hpp"
+#include "analysis/render/node_cells.hpp"
 #include "analysis/render/render.hpp"
 #include "launch_samples.hpp"
 
@@ -45,18 +47,17 @@ TEST(FewSteps, LabelPointsBelowSixThatCount) {
   EXPECT_THAT(point_with(6).labels, ElementsAre());
 }
 
-TEST(FewSteps, MakeNoBaselineWhereALaterPointHasMore) {
+TEST(FewSteps, KeepTheBaselineWhereItIsAndMakeItUnsure) {
   results::RunData run = samples::run();
   run.points = {measured(0, {}, 6), measured(1, {.dp = 2}, 0.25), measured(2, {.dp = 4}, 0.125)};
+  const auto curve = [&] { return make_report(run, "", {}).curves.at(0); };
+  EXPECT_FALSE(has_unsure_baseline(curve()));
   keep_steps(run.points[0], 1);
-  const auto baseline = [&](const ReportOptions& options) {
-    return make_report(run, "", options).curves.at(0).baseline;
-  };
-  EXPECT_EQ(baseline({}), 2);
-  EXPECT_EQ(baseline({.baseline = 1}), 1) << "as it was asked for";
-  keep_steps(run.points[1], 2);
-  keep_steps(run.points[2], 3);
-  EXPECT_EQ(baseline({}), 1) << "there is no better one";
+  EXPECT_EQ(curve().baseline, 1);
+  EXPECT_TRUE(has_unsure_baseline(curve()));
+  EXPECT_FALSE(curve().points[2].speedup_interval) << "nothing is known of the baseline's";
+  EXPECT_NEAR(*curve().points[2].efficiency, 12, 0.2);
+  EXPECT_THAT(baseline_remark(curve()).at(0).second, HasSubstr("only 1 of its steps counts"));
 }
 
 TEST(FewSteps, OfALaunchDoNotCountBesideThoseOfEnough) {
@@ -81,7 +82,7 @@ TEST(FewSteps, AreSeenInTheTableAndSaidBelow) {
   const std::string joined = render_text(of.report());
   EXPECT_THAT(joined, HasSubstr(" s (1 step) "));
   EXPECT_THAT(joined, HasSubstr("label    2 ranks: few-steps: 1 step counts, so"));
-  EXPECT_THAT(joined, HasSubstr("baseline 4 ranks"));
+  EXPECT_THAT(joined, HasSubstr("efficiency vs 2 ranks"));
   const Report alone{.runs = std::span{of.reports}.first(1)};
   for (const auto& render : {render_text, render_markdown}) {
     EXPECT_THAT(render(alone), HasSubstr("1 step"));

@@ -173,6 +173,32 @@ TEST(Join, WeakScalingComparesTheModelAsItWasBeforeItGrew) {
   EXPECT_EQ(other.joined.curves.size(), 2U);
 }
 
+TEST(Join, WeakScalingAlongCpAndEpIsOneCurve) {
+  const auto weak = [](const mesh::Shape& shape, int ranks) {
+    results::RunData run = launch("run" + std::to_string(ranks), 1, ranks);
+    results::PointData& point = add(run, shape, 0.1 * ranks);
+    point.scaling = "weak";
+    point.model_shape = {{"hidden", "64"}, {"sequence", std::to_string(16 * shape.cp)}};
+    point.options["experts"] = std::to_string(2 * shape.ep);
+    return run;
+  };
+  for (const mesh::Axis axis : {mesh::Axis::cp, mesh::Axis::ep}) {
+    std::vector<results::RunData> runs;
+    for (const int ranks : {2, 4, 8}) {
+      const bool along_cp = axis == mesh::Axis::cp;
+      runs.push_back(weak({.cp = along_cp ? ranks : 1, .ep = along_cp ? 1 : ranks}, ranks));
+    }
+    const JoinedLaunches of{std::move(runs)};
+    ASSERT_EQ(of.joined.curves.size(), 1U) << mesh::name(axis);
+    EXPECT_THAT(rank_counts(of.joined.curves[0]), ElementsAre(2, 4, 8));
+    EXPECT_LT(*of.joined.curves[0].curve.points[2].efficiency, 0.5);
+  }
+  // A longer sequence, or more experts, on one rank is other work.
+  std::vector<results::RunData> others{weak({.cp = 2}, 2), weak({.cp = 4}, 4)};
+  others[1].points[0].options["experts"] = "4";
+  EXPECT_EQ(JoinedLaunches{std::move(others)}.joined.curves.size(), 2U);
+}
+
 TEST(Join, MeshesOfOneRankCountStayOnTheCurvesTheyGoWith) {
   std::vector<results::RunData> runs{launch("a", 1, 2), launch("b", 1, 4)};
   add(runs[0], {.tp = 2}, 0.2);

@@ -64,10 +64,13 @@ TEST(ModelFit, IsToldAgainstThePointThatTheReportTakes) {
   config::PredictCommand command;
   command.ranks = {more_ranks};
   EXPECT_EQ(question_of(command, run).baseline, run.points[0].ranks);
-  run.points[0].step_times.resize(3);  // too few to be sure of
+  results::RunData of_few = run;
+  of_few.points[0].step_times.resize(3);
+  EXPECT_EQ(question_of(command, of_few).baseline, run.points[0].ranks);
+  run.points[0].labels = {"oversubscribed"};
   const Question question = question_of(command, run);
   EXPECT_EQ(question.baseline, run.points[1].ranks);
-  EXPECT_EQ(question.measured.at(1).efficiency, 1);
+  EXPECT_EQ(question.measured.at(0).efficiency, 1) << "the labelled point is left out";
   command.baseline = more_ranks;
   EXPECT_EQ(question_of(command, run).baseline, more_ranks);
 }

@@ -79,7 +79,7 @@ TEST(WholeNode, IsTheBaselineAndSpeedUpCountsNodes) {
   EXPECT_NEAR(*curve.points[1].efficiency, 0.3 / 0.5 * 2, 1e-12) << "half a node";
   EXPECT_NEAR(curve.points[3].speedup_interval->value, 1.5, 1e-12);
   EXPECT_THAT(baseline_remark(curve),
-              ElementsAre(Pair("baseline", "one whole node of 4 ranks: speed-up counts nodes")));
+              ElementsAre(Pair("baseline", "1 node of 4 ranks: speed-up counts nodes")));
 }
 
 TEST(WholeNode, MayBeInAnotherFileAndIsTheFullestOfAllLaunches) {

@@ -28,6 +28,8 @@
  * @property {string} title
  * @property {string} short title for legends, without what all titles share
  * @property {number|null} baseline
+ * @property {string|null} baselineName "1 rank"
+ * @property {boolean} isBaselineUnsure too few of its steps count for an interval
  * @property {boolean} perNode
  * @property {Point[]} points those that were measured
  * @property {Point[]} skipped
@@ -114,6 +116,8 @@ function curve(source, points) {
   return {
     title: source.title,
     baseline: source.baseline,
+    baselineName: source.baseline_name,
+    isBaselineUnsure: source.baseline_unsure,
     perNode: source.baseline_unit === "node",
     points: points.filter((point) => point.status === "ok"),
     skipped: points.filter((point) => point.status !== "ok"),

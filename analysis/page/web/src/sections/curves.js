@@ -124,6 +124,12 @@ function tooltip(show) {
   };
 }
 
+/** "1 rank", where all curves have the same baseline. */
+function baselineText(curves) {
+  const names = new Set(curves.map((curve) => curve.baselineName).filter(Boolean));
+  return names.size === 1 ? [...names][0] : "each curve's baseline";
+}
+
 const efficiency = { value: (point) => point.efficiency, interval: (point) => point.efficiencyInterval };
 const speedup = { value: (point) => point.speedup, interval: (point) => point.speedupInterval };
 
@@ -131,12 +137,15 @@ function efficiencyChart(curves, numbers) {
   return chart({
     id: "efficiency",
     title: "Efficiency",
-    note: "throughput per rank against the baseline; whiskers: 95%, with an arrow where they go on; hollow: labelled, no scaling result",
+    note: `throughput per rank against ${baselineText(curves)}; whiskers: 95%, with an arrow where they go on; hollow: labelled, no scaling result`,
     switches: scales,
     table: numbers,
     option: (colours, state) => ({
       xAxis: ranksAxis(curves, state.x),
-      yAxis: { ...valueAxis(curves, "value", { ...efficiency, and: [1] }), axisLabel: { formatter: (value) => percent(value, 0) } },
+      yAxis: {
+        ...valueAxis(curves, "value", { ...efficiency, and: [1] }), axisLabel: { formatter: (value) => percent(value, 0) },
+        name: `efficiency against ${baselineText(curves)}`, nameLocation: "end", nameTextStyle: { align: "left" },
+      },
       tooltip: tooltip((value) => percent(value)),
       dataZoom: zoom,
       series: [
