@@ -46,6 +46,16 @@ std::optional<Located> interval_of(const ScalingPoint& at, int worth) {
       .value = at.speedup * worth, .lower = *at.lower * worth, .upper = *at.upper * worth};
 }
 
+/// The serial fraction of a point, where it is one: between 0 and 1, with an interval narrower
+/// than that.
+std::optional<Located> telling_fraction(const ScalingPoint& at) {
+  constexpr double rounding = 1e-9;
+  const std::optional<Located> fraction = karp_flatt(at);
+  if (!fraction || !fraction->lower || !fraction->upper) return std::nullopt;
+  const bool is_share = fraction->value >= -rounding && fraction->value <= 1 + rounding;
+  return is_share && *fraction->upper - *fraction->lower < 1 ? fraction : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<StepLoss> step_loss(const PointReport& point) {
@@ -75,7 +85,7 @@ void add_losses(Curve& curve, const PointReport& base) {
     // Without an interval it is not to be trusted, and not shown.
     if (is_scaling_result(point.labels)) {
       scaling.push_back(at);
-      if (strong && at.lower) point.causes.serial_fraction = karp_flatt(at);
+      if (strong && at.lower) point.causes.serial_fraction = telling_fraction(at);
     }
     const std::optional<StepLoss> loss = step_loss(point);
     if (loss && ideal && point.data->ranks != base.data->ranks) {

@@ -52,7 +52,7 @@ Facts baseline_remark(const Curve& curve) {
 }
 
 std::string efficiency_column(const Curve& curve) {
-  return curve.baseline ? "efficiency vs " + baseline_name(curve) : std::string{"efficiency"};
+  return curve.baseline ? "vs " + baseline_name(curve) : std::string{"efficiency"};
 }
 
 }  // namespace isoscale::analysis

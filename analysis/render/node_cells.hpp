@@ -19,7 +19,7 @@ namespace isoscale::analysis {
 [[nodiscard]] std::string axes_text(const PointReport& point);
 /// What the curve's efficiency is against, unless it is one rank.
 [[nodiscard]] Facts baseline_remark(const Curve& curve);
-/// "efficiency vs 1 rank": the heading of the column.
+/// "vs 1 rank": the heading of the column of efficiencies.
 [[nodiscard]] std::string efficiency_column(const Curve& curve);
 
 }  // namespace isoscale::analysis

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "analysis/curves.hpp"
 #include "analysis/labels.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/metrics.hpp"

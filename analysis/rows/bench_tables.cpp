@@ -12,6 +12,7 @@
 #include <functional>
 #include <utility>
 
+#include "analysis/render/cells.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "analysis/rows/infer.hpp"
 #include "analysis/rows/serve.hpp"
@@ -230,10 +231,12 @@ std::string time_cell(const RowReport& row) {
 
 std::string interval_cell(const RowReport& row) {
   constexpr std::size_t fewest = 6;
-  const auto width = row.time ? relative_half_width(*row.time) : std::nullopt;
-  if (width) return "±" + units::format_percent(*width);
+  if (row.time && row.time->lower) {
+    return interval_text(
+        {.value = row.time->median, .lower = row.time->lower, .upper = row.time->upper});
+  }
   const std::size_t plays = row.data == nullptr ? 0 : row.data->times.size();
-  return plays > 0 && plays < fewest ? fmt::format("n={}", plays) : std::string{undefined};
+  return plays > 0 && plays < fewest ? fmt::format("n={}: too few", plays) : std::string{undefined};
 }
 
 std::string bandwidth_cell(std::optional<double> bytes_per_second) {

@@ -15,6 +15,11 @@
 namespace isoscale::analysis {
 namespace {
 
+/// "0.0117", "5.03", "1234": three significant digits, so that slow links show more than zeros.
+std::string three_digits(double value) {
+  return value < 99.95 ? fmt::format("{:#.3g}", value) : fmt::format("{:.0f}", value);
+}
+
 constexpr std::size_t largest_matrix = 16;  ///< ranks
 
 /// Values that a matrix shows in one unit.
@@ -50,7 +55,7 @@ std::vector<TitledTable> matrices(const BenchReport& bench) {
         const auto value = pair == pairs.end() ? std::nullopt : pair->second->*quantity.value;
         const bool failed = pair != pairs.end() && !pair->second->failure.empty();
         row.cells.push_back(src == dst ? ""
-                            : value    ? fmt::format("{:.2f}", *value / quantity.unit)
+                            : value    ? three_digits(*value / quantity.unit)
                             : failed   ? "failed"
                                        : std::string{undefined});
       }

@@ -97,3 +97,7 @@ class Joined(harness.Case):
         self.assert_refused(self.isoscale("report", "half.h5", "--baseline", "node"),
                             "--baseline node", "whole node")
         self.assert_refused(self.isoscale("report", "two.h5", "--baseline", "nodes"), "--baseline")
+        for index in ([], ["--index"]):
+            refused = self.isoscale("report", "one_a.h5", "two.h5", "--baseline", "3", *index)
+            self.assert_refused(refused, "--baseline 3", "3 ranks")
+            self.assertEqual("name one of 1, 2" in refused.stderr, index == [], refused.stderr)

@@ -358,7 +358,9 @@ TEST(Report, DoesNotGuessAmongLinkClassesNodesAndMembers) {
 
 TEST(Report, TakesTheStoredCalibration) {
   RunData run = curve_with_parts();
-  std::erase_if(run.points, [](const auto& point) { return point.workload == "gemm"; });
+  for (results::PointData& point : run.points) {
+    std::erase_if(point.rows, [](const auto& row) { return text_of(row, "op") == "gemm"; });
+  }
   run.calibration = CalibrationData{.device = "host"};
   run.calibration->ceilings = {{.dtype = "f32", .cache = "cold", .rate = 400e9}};
   const PointReport two = make_report(run, "", {}).curves[0].points[1];

@@ -252,6 +252,18 @@ TEST(Report, RanksThatShareCoresOrAGpuAreTheBaselineOnlyAmongThemselves) {
   EXPECT_EQ(baseline({}), 1);
 }
 
+TEST(Report, ASerialFractionIsAShareOfAStepOrNotShown) {
+  const auto fraction = [](double of_two) {
+    results::RunData run = samples::run();
+    run.points = {measured(0, {}, 0.4), measured(1, {.dp = 2}, of_two)};
+    return make_report(run, "", {}).curves.at(0).points.at(1).causes.serial_fraction;
+  };
+  ASSERT_TRUE(fraction(0.3));
+  EXPECT_NEAR(fraction(0.3)->value, 0.5, 0.02);
+  EXPECT_FALSE(fraction(1.2)) << "slower than the baseline";
+  EXPECT_FALSE(fraction(0.1)) << "faster than ideal";
+}
+
 TEST(Report, ABaselineHasAName) {
   results::RunData run = samples::run();
   run.points = {measured(0, {}, 0.4), measured(1, {.dp = 2}, 0.2)};

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "analysis/rows/bench.hpp"
+#include "analysis/rows/bench_tables.hpp"
 #include "bench_samples.hpp"
 
 namespace isoscale::analysis {
@@ -34,6 +35,15 @@ TEST(Row, HasAnIntervalFromSixPlaysOn) {
   row.times.resize(5);
   EXPECT_TRUE(reported(row).time);
   EXPECT_FALSE(reported(row).time->lower);
+}
+
+TEST(Row, ALopsidedIntervalShowsBothSides) {
+  RowReport row;
+  row.time = Estimate{.median = 1, .lower = 0.9, .upper = 13.59};
+  EXPECT_EQ(interval_cell(row), "-10.0% +1259.0%");
+  results::RowData data;
+  data.times = {{1}, {2}};
+  EXPECT_EQ(interval_cell(reported(data)), "n=2: too few");
 }
 
 TEST(Row, HasAP99FromAHundredSingleCallsOn) {
