@@ -94,8 +94,8 @@ TitledTable rates_table(const std::vector<const RowData*>& rates) {
       .title = escape(fmt::format("serving: {} arrivals, dispatched {}, at most {} at once",
                                   text_of(first, "arrivals"), text_of(first, "dispatch"),
                                   count_cell(number_of(first, "max_batch")))),
-      .columns = {{"rate"},
-                  {"offered/s"},
+      .columns = {{"asked/s"},
+                  {"arrived/s"},
                   {"achieved/s"},
                   {"requests"},
                   {"latency"},
@@ -128,9 +128,18 @@ std::optional<double> kept_rate(const PointReport& point) {
   return std::nullopt;
 }
 
+/// The rate at which requests arrived where `rate` was asked for: of few arrivals it is another.
+std::optional<double> arrived_rate(const PointReport& point, std::optional<double> rate) {
+  for (const RowData* const row : rates_of(point)) {
+    if (number_of(*row, "rate") == rate) return number_of(*row, "offered");
+  }
+  return std::nullopt;
+}
+
 TitledTable replicas_table(const PointReport& point) {
   const std::optional<double> rate = kept_rate(point);
-  TitledTable table{.title = fmt::format("replicas at {} requests/s", number_text(rate)),
+  TitledTable table{.title = fmt::format("replicas where {} requests/s arrived",
+                                         number_text(arrived_rate(point, rate))),
                     .columns = {{"replica"}, {"requests"}, {"batches"}, {"busy"}, {"utilisation"}},
                     .rows = {}};
   for (const RowReport& report : point.bench->rows) {
@@ -165,7 +174,9 @@ std::string serve_key(const RunReport& report) {
   return "\nLatency: arrival to last token, the median; TTFT: arrival to first token; queueing: "
          "arrival to the\nbeginning of the request's batch; TPOT: from token to token. A 99th "
          "percentile takes 100 requests.\nUtilisation: share of the time with a batch, mean over "
-         "replicas; imbalance: the busiest over the mean.\nSaturated: requests pile up, or are "
+         "replicas; imbalance: the busiest over the mean.\nAsked: the mean rate of the arrival "
+         "process; "
+         "arrived: the rate of the arrivals that it gave.\nSaturated: requests pile up, or are "
          "later than the slo; highest (*): of the rates tried, sustained.\n";
 }
 
@@ -186,6 +197,7 @@ Json serve_json(const RowData& row) {
     }
     object[time] = std::move(of_time);
   }
+  object["rate_arrived"] = number_or_null(number_of(row, "offered"));
   object["saturated"] = text_of(row, "saturated") == "yes";
   object["highest"] = text_of(row, "highest") == "yes";
   return object;

@@ -112,7 +112,7 @@ std::string explain_unit(std::string_view unit) {
                      quoted(unit));
 }
 
-/// A decimal number without sign or exponent, split so that no digit is lost to rounding.
+/// A decimal number without sign, split so that no digit is lost to rounding.
 struct Decimal {
   std::uint64_t whole = 0;
   std::uint64_t fraction = 0;     ///< in units of 1 / denominator
@@ -146,12 +146,27 @@ Decimal parse_decimal(std::string_view text) {
     if (fraction.empty()) refuse(text, "ends its number in a point: write digits behind it");
   }
   if (whole.empty()) refuse(text, "does not start with a number: write a size such as 64MiB");
+  constexpr std::size_t most_digits = 18;  // 10^18 fits 64 bits; and no unit divides further
+  // 5e8: the point moves to the right, over digits that are there and zeros behind them.
+  std::string moved;
+  if (!rest.empty() && lower(rest.front()) == 'e') {
+    const std::string_view digits = rest.substr(1, not_digit(rest.substr(1)));
+    if (!digits.empty()) {
+      const auto exponent = to_integer(digits);
+      if (!exponent || *exponent > most_digits) {
+        refuse(text, "is too large: sizes end below 2^63 bytes");
+      }
+      const auto places = static_cast<std::size_t>(*exponent);
+      moved = fmt::format("{}{:0<{}}", whole, fraction.substr(0, places), places);
+      fraction.remove_prefix(std::min(places, fraction.size()));
+      rest.remove_prefix(1 + digits.size());
+    }
+  }
   while (!fraction.empty() && fraction.back() == '0') fraction.remove_suffix(1);
 
   Decimal result{.rest = trimmed(rest)};
-  const auto whole_value = to_integer(whole);
+  const auto whole_value = to_integer(moved.empty() ? whole : std::string_view{moved});
   if (!whole_value) refuse(text, "is too large: sizes end below 2^63 bytes");
-  constexpr std::size_t most_digits = 18;  // 10^18 fits 64 bits; and no unit divides further
   if (fraction.size() > most_digits) refuse(text, "is not a whole number of bytes");
   result.whole = *whole_value;
   result.fraction = to_integer(fraction).value_or(0);

@@ -61,7 +61,9 @@ class Serve(harness.Case):
         self.assertEqual([row["replica"] for row in asked], [i % 2 for i in range(50)])
         self.assertTrue(all(row["tokens"] == 4 for row in asked))
         text = self.run_ok("report", "run.h5", "--detail").stdout
-        for word in ("offered/s", "utilisation", "imbalance", "saturated", "replicas at 100"):
+        self.assertEqual(rate["rate_arrived"], rate["offered"])
+        for word in ("arrived/s", "utilisation", "imbalance", "saturated",
+                     f"replicas where {rate['rate_arrived']:.4g} requests/s arrived"):
             self.assertIn(word, text)
         self.assertIn("| achieved/s", self.run_ok("report", "run.h5", "--format",
                                                   "markdown").stdout)

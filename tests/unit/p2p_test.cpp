@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -98,6 +99,24 @@ TEST(Rounds, OfASampleAreSomeOfAllAndDependOnTheSeed) {
   EXPECT_GT(drawn.size(), 15U);
   EXPECT_EQ(sample(16, 15, 1), all);
   EXPECT_EQ(sample(16, 1000, 7), all);
+}
+
+TEST(Rounds, OfASampleLeaveNoRankOut) {
+  for (int ranks = 2; ranks <= 17; ++ranks) {
+    for (int count = 1; count <= ranks; ++count) {
+      SCOPED_TRACE(fmt::format("{} of {} ranks", count, ranks));
+      std::vector<int> met(static_cast<std::size_t>(ranks));
+      for (const Round& round : sample(ranks, count, 3)) {
+        for (const Pair& pair : round) {
+          ++met[static_cast<std::size_t>(pair.low)];
+          ++met[static_cast<std::size_t>(pair.high)];
+        }
+      }
+      const int least = std::min(count, ranks - 1);
+      EXPECT_THAT(
+          met, testing::Each(testing::AllOf(testing::Ge(least), testing::Le(least + ranks % 2))));
+    }
+  }
 }
 
 TEST(Rounds, IsolatedHaveOnePairOfANodeAtATime) {

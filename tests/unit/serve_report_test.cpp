@@ -28,13 +28,15 @@ results::RowData row_of(const char* part, samples::Numbers number, samples::Text
 results::RunData run_of() {
   results::RunData run = samples::run();
   results::PointData point = samples::bench_point(0, "serve", 2);
-  point.rows = {row_of("rate", {{"rate", 20}, {"latency_median_seconds", 0.5}, {"requests", 60}},
-                       {{"saturated", "yes"}, {"dispatch", "round-robin"}}),
-                row_of("rate", {{"rate", 10}, {"latency_median_seconds", 0.25}, {"requests", 60}},
-                       {{"saturated", "no"}, {"highest", "yes"}}),
-                row_of("replica", {{"rate", 20}, {"replica", 0}, {"busy_seconds", 77}}),
-                row_of("replica", {{"rate", 10}, {"replica", 0}, {"busy_seconds", 3}}),
-                row_of("request", {{"rate", 10}, {"request", 0}, {"arrival_seconds", 0.125}})};
+  point.rows = {
+      row_of("rate", {{"rate", 20}, {"latency_median_seconds", 0.5}, {"requests", 60}},
+             {{"saturated", "yes"}, {"dispatch", "round-robin"}}),
+      row_of("rate",
+             {{"rate", 10}, {"offered", 12.5}, {"latency_median_seconds", 0.25}, {"requests", 60}},
+             {{"saturated", "no"}, {"highest", "yes"}}),
+      row_of("replica", {{"rate", 20}, {"replica", 0}, {"busy_seconds", 77}}),
+      row_of("replica", {{"rate", 10}, {"replica", 0}, {"busy_seconds", 3}}),
+      row_of("request", {{"rate", 10}, {"request", 0}, {"arrival_seconds", 0.125}})};
   run.points = {point};
   return run;
 }
@@ -50,6 +52,9 @@ TEST(ServeReport, TimesAreNestedAndWhatIsUndefinedIsNull) {
   EXPECT_EQ(rows[0]["requests"], 60);
   EXPECT_EQ(rows[0]["saturated"], true);
   EXPECT_EQ(rows[1]["highest"], true);
+  EXPECT_EQ(rows[1]["rate"], 10);
+  EXPECT_EQ(rows[1]["rate_arrived"], 12.5);
+  EXPECT_TRUE(rows[0]["rate_arrived"].is_null());
   EXPECT_EQ(rows[2]["busy"], 77);
   EXPECT_FALSE(rows[2].contains("latency"));
   EXPECT_EQ(rows[4]["arrival"], 0.125);
@@ -59,7 +64,7 @@ TEST(ServeReport, ReplicasAreThoseOfTheRateThatIsKept) {
   const results::RunData run = run_of();
   const RunReport report = make_report(run, "serve.h5", {});
   const std::string text = render_text({{&report, 1}});
-  EXPECT_THAT(text, HasSubstr("replicas at 10 requests/s"));
+  EXPECT_THAT(text, HasSubstr("replicas where 12.5 requests/s arrived"));
   EXPECT_THAT(text, HasSubstr("3 s"));
   EXPECT_THAT(text, Not(HasSubstr("77 s")));
   // Rates ascend whatever order they were tried in.

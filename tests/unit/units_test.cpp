@@ -92,6 +92,15 @@ TEST(ParseBytes, ReadsFractionsExactly) {
   EXPECT_EQ(parse_bytes("0.3kB"), Bytes{300});
   EXPECT_EQ(parse_bytes("2.50 MB"), Bytes{2'500'000});
   EXPECT_EQ(parse_bytes("4.000"), Bytes{4});
+  EXPECT_EQ(parse_bytes("5e8"), Bytes{500'000'000});
+  EXPECT_EQ(parse_bytes("2.56E2KiB"), Bytes{262'144});
+  EXPECT_EQ(parse_bytes("1.5e0 kB"), Bytes{1'500});
+  EXPECT_EQ(parse_bytes("0.0015e3kB"), Bytes{1'500});
+  EXPECT_THAT(refusal(parse_bytes, "1.25e1"), HasSubstr("not a whole number of bytes"));
+  EXPECT_THAT(refusal(parse_bytes, "1e19"), HasSubstr("2^63"));
+  EXPECT_THAT(refusal(parse_bytes, "99e18"), HasSubstr("2^63"));
+  EXPECT_THAT(refusal(parse_bytes, "5e"), HasSubstr("unit"));
+  EXPECT_THAT(refusal(parse_bytes, "5e-1"), HasSubstr("unit"));
   // Not a binary fraction: a double would not give this.
   EXPECT_EQ(parse_bytes("9007199.254740993GB"), Bytes{9'007'199'254'740'993});
 }
@@ -124,7 +133,7 @@ TEST(ParseBytes, RefusesWhatIsNoNumber) {
   for (const auto* text : {"MiB", "abc", ".5KiB", "+5", "nan", "inf", ",5", "\xc3\xa9"}) {
     EXPECT_THAT(refusal(parse_bytes, text), HasSubstr("does not start with a number")) << text;
   }
-  for (const auto* text : {"1e6", "0x10", "1,5KiB", "1 2", "5MiB5", "1..5", "1.5.5", "5%"}) {
+  for (const auto* text : {"0x10", "1,5KiB", "1 2", "5MiB5", "1..5", "1.5.5", "5%"}) {
     EXPECT_THAT(refusal(parse_bytes, text), Not(HasSubstr("too large"))) << text;
   }
   EXPECT_THAT(refusal(parse_bytes, "5."), HasSubstr("point"));

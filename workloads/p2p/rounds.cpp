@@ -50,7 +50,9 @@ std::vector<Round> neighbours(int ranks) {
 
 std::vector<Round> sample(int ranks, int count, std::uint64_t seed) {
   std::vector<Round> rounds = all_pairs(ranks);
-  const auto wanted = static_cast<std::size_t>(count);
+  // In a round of an odd number of ranks one rests, another in each: a further round lets those
+  // that rested catch up.
+  const auto wanted = static_cast<std::size_t>(count) + static_cast<std::size_t>(ranks % 2);
   // Those with the smallest draws, so that the same seed gives the same rounds everywhere.
   std::vector<std::pair<std::uint64_t, std::size_t>> draws;
   for (std::size_t i = 0; i < rounds.size(); ++i) {

@@ -25,8 +25,9 @@ using Round = std::vector<Pair>;
 /// (r, r + 1) and the pair that closes the ring: two rounds, three for an odd number of ranks.
 [[nodiscard]] std::vector<Round> neighbours(int ranks);
 
-/// `count` of the rounds of all_pairs (all, when there are no more), drawn by `seed`, in order:
-/// each rank then meets as many others.
+/// `count` of the rounds of all_pairs (one more for an odd number of ranks; all, when there are no
+/// more), drawn by `seed`, in order: each rank then meets at least `count` others, and at most one
+/// more.
 [[nodiscard]] std::vector<Round> sample(int ranks, int count, std::uint64_t seed);
 
 /// Every pair once, never two at a time that have a rank on the same node: links that ranks of a

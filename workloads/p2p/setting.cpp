@@ -124,9 +124,10 @@ std::span<const OptionSpec> option_table() {
       OptionSpec{.key = "pairs",
                  .type = OptionType::text,
                  .default_value = "all",
-                 .help = "all (as many pairs at a time as there are, each rank in one), neighbours "
-                         "(on a ring), sample:K (each rank with K others, drawn by --seed), "
-                         "isolated (all, but on each node one pair at a time)"},
+                 .help =
+                     "all (as many pairs at a time as there are, each rank in one), neighbours "
+                     "(on a ring), sample:K (each rank with at least K others, drawn by --seed), "
+                     "isolated (all, but on each node one pair at a time)"},
       OptionSpec{.key = "renew",
                  .type = OptionType::integer,
                  .default_value = "8",
