@@ -105,6 +105,6 @@ counted() {
 # of_cores RANKS CORES: "2 ranks on 2 cores", and that they are oversubscribed where they are.
 of_cores() {
   local more=''
-  (( $1 <= $2 )) || more=": oversubscribed, so that the curve is no scaling result"
+  (( $1 <= $2 )) || more=": oversubscribed, so the curve is not a scaling result"
   printf '%s\n' "$(counted "$1" rank) on $(counted "$2" core)$more"
 }

@@ -104,7 +104,7 @@ std::vector<std::string> read_values(hid_t dataset) {
   const hssize_t count = H5Sget_simple_extent_npoints(space.get());
   if (count < 0 || count > most_codes || H5Tget_class(type.get()) != H5T_STRING ||
       check(H5Tis_variable_str(type.get())) == 0) {
-    throw Hdf5Error("attribute 'values' is no list of names");
+    throw Hdf5Error("attribute 'values' must be a list of names");
   }
   std::vector<char*> pointers(static_cast<std::size_t>(count), nullptr);
   if (pointers.empty()) return {};

@@ -9,6 +9,7 @@
 #include "analysis/causes/cause_tables.hpp"
 #include "analysis/render/sentences.hpp"
 #include "analysis/render/text_escape.hpp"
+#include "base/plural.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {
@@ -28,7 +29,7 @@ std::string number_with_interval(const Located& at) {
 }
 
 std::string ranks_prefix(const PointReport& point) {
-  return fmt::format("{} rank{}: ", point.data->ranks, point.data->ranks == 1 ? "" : "s");
+  return base::counted(point.data->ranks, "rank") + ": ";
 }
 
 void add_laws(const Curve& curve, Facts& facts) {

@@ -136,10 +136,9 @@ std::string awaited_text(const results::RunData& run, const results::PointData& 
 NamedCause imbalance_of(const results::RunData& run, const results::PointData& point,
                         const BreakdownResult& breakdown, double share) {
   NamedCause cause{.kind = "imbalance", .ranks = {}, .size = share, .text = {}};
-  cause.text = fmt::format(
-      "imbalance: {} of the step is waiting for ranks that are late again and "
-      "again",
-      units::format_percent(share));
+  cause.text =
+      fmt::format("imbalance: {} of the step is waiting for ranks that are consistently late",
+                  units::format_percent(share));
   const auto late = most_awaited(breakdown);
   if (!late) return cause;
   cause.ranks = {*late};
@@ -173,13 +172,12 @@ void add_waits(const results::RunData& run, const results::PointData& point,
   const double noise = breakdown.waits->noise / breakdown.mean->step;
   if (imbalance > visible) result.push_back(imbalance_of(run, point, breakdown, imbalance));
   if (noise > visible) {
-    result.push_back(
-        {.kind = "noise",
-         .ranks = {},
-         .size = noise,
-         .text = fmt::format("noise: {} of the step is waiting for ranks that are late "
-                             "now and then, now one, now another",
-                             units::format_percent(noise))});
+    result.push_back({.kind = "noise",
+                      .ranks = {},
+                      .size = noise,
+                      .text = fmt::format(
+                          "noise: {} of the step is waiting for ranks that are occasionally late",
+                          units::format_percent(noise))});
   }
 }
 

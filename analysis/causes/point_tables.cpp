@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/causes/point_tables.hpp"
+#include "base/plural.hpp"
 
 #include <fmt/format.h>
 
@@ -17,7 +18,7 @@ Points points_with(const Curve& curve, const std::function<bool(const PointRepor
 }
 
 std::string ranks_heading(const PointReport& point) {
-  return fmt::format("{} rank{}", point.data->ranks, point.data->ranks == 1 ? "" : "s");
+  return base::counted(point.data->ranks, "rank");
 }
 
 TitledTable by_ranks(std::string title, const Points& points) {

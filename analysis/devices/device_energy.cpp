@@ -15,6 +15,7 @@
 #include "analysis/devices/device_state.hpp"
 #include "analysis/devices/usable_series.hpp"
 #include "analysis/rank_facts.hpp"
+#include "base/plural.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -109,9 +110,9 @@ void add_packages(Energy& energy, const results::RunData& run, const PointData& 
   }
   if (whole < point.nodes || whole == 0) {
     energy.missing = fmt::format(
-        "{} of {} nodes gave no energy of all their packages (RAPL: not in virtual machines, and "
+        "{} of {} reported no energy for all packages (RAPL: not in virtual machines, and "
         "root's alone on many systems)",
-        point.nodes - whole, point.nodes);
+        point.nodes - whole, base::counted(point.nodes, "node"));
     return;
   }
   energy.power = sum;

@@ -36,7 +36,7 @@ struct FindingCells {
 
 /// What stands above and below them; the latter says how many are left out.
 inline constexpr std::string_view findings_heading =
-    "findings, gravest first, with the share of a step that each may cost";
+    "findings, most severe first, with the share of a step that each may cost";
 [[nodiscard]] std::string findings_footer(std::size_t count, std::size_t most = most_findings);
 
 /// The block of a text report, at most 118 columns wide; "" without findings.

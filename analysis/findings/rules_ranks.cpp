@@ -12,6 +12,7 @@
 #include "analysis/findings/judges.hpp"
 #include "analysis/findings/point_facts.hpp"
 #include "analysis/statistics/statistics.hpp"
+#include "base/plural.hpp"
 #include "units/text.hpp"
 
 /// Rules about ranks, links, and how far times vary.
@@ -35,7 +36,7 @@ const NamedCause* largest(const Causes& causes) {
 
 std::string and_more(std::size_t others, std::string_view noun) {
   if (others == 0) return "";
-  return fmt::format(" ({} more {}{})", others, noun, others == 1 ? "" : "s");
+  return fmt::format(" ({} more {})", others, base::plural(others, noun));
 }
 
 /// "rank 3 (node1)", "ranks 0, 1, 2 and 5 more".
@@ -137,7 +138,7 @@ Said noise(const PointSubject& subject, const Rule& rule) {
   const NamedCause* const cause = largest(causes_of(subject.point, "noise"));
   if (cause == nullptr || !(cause->size > threshold_of(rule, "waiting"))) return std::nullopt;
   Judgement said{.severity = cause->size};
-  said.sentence = fmt::format("{} of the step is waiting for ranks that are late now and then",
+  said.sentence = fmt::format("{} of the step is waiting for ranks that are occasionally late",
                               units::format_percent(cause->size));
   said.evidence = {{.what = "waiting", .value = cause->size}};
   for (const std::string& sentence : subject.point.flags.sentences) {

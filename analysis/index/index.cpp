@@ -15,6 +15,7 @@
 
 #include "analysis/launches/distinct.hpp"
 #include "analysis/statistics/statistics.hpp"
+#include "base/plural.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -35,20 +36,16 @@ auto machine_key(const IndexRun& run) {
       run.fewest_per_node, stems};
 }
 
-std::string plural(int count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 std::string machine_name(const IndexRun& run) {
   std::vector<std::string> parts{run.device};
   if (!run.gpu.empty()) parts.push_back(run.gpu);
   if (!run.cpu.empty()) parts.push_back(run.cpu);
-  if (run.cores) parts.push_back(plural(*run.cores, "core"));
-  std::string where = plural(run.nodes, "node");
+  if (run.cores) parts.push_back(base::counted(*run.cores, "core"));
+  std::string where = base::counted(run.nodes, "node");
   if (run.most_per_node == 0) {
-    where = fmt::format("{} on {}", plural(run.ranks, "rank"), where);
+    where = fmt::format("{} on {}", base::counted(run.ranks, "rank"), where);
   } else if (run.fewest_per_node == run.most_per_node) {
-    where += " x " + plural(run.most_per_node, "rank");
+    where += " x " + base::counted(run.most_per_node, "rank");
   } else {
     where += fmt::format(" x {}-{} ranks", run.fewest_per_node, run.most_per_node);
   }

@@ -14,16 +14,12 @@
 #include "analysis/page/lanes.hpp"
 #include "analysis/page/rank_map.hpp"
 #include "analysis/page/step_series.hpp"
+#include "base/plural.hpp"
 
 namespace isoscale::analysis {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// "1 point", "3 points"
-std::string counted(std::size_t count, const char* what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
 
 /// What was thinned out, over all points.
 struct Thinned {
@@ -104,26 +100,27 @@ void note_details(const std::vector<DetailedPoint>& points, const Json& details,
   };
   note(all.series, fmt::format("step times of {} are drawn as at most {} entries each, every one "
                                "the longest of its steps",
-                               counted(all.series, "point"), limits.steps));
+                               base::counted(all.series, "point"), limits.steps));
   note(all.maps, fmt::format("rank maps of {} have more than {} ranks: those of a host are one row",
-                             counted(all.maps, "point"), limits.rows));
+                             base::counted(all.maps, "point"), limits.rows));
   note(all.cells, fmt::format("rank maps of {} have at most {} columns, every one with what lies "
                               "furthest off in its steps",
-                              counted(all.cells, "point"), limits.columns));
+                              base::counted(all.cells, "point"), limits.columns));
   note(all.merged, fmt::format("timelines: {} shorter than can be seen are drawn as part of "
                                "their neighbours",
-                               counted(all.merged, "op")));
-  note(all.spans, fmt::format("timelines: {} are left out", counted(all.spans, "short span")));
+                               base::counted(all.merged, "op")));
+  note(all.spans,
+       fmt::format("timelines: {} are left out", base::counted(all.spans, "short span")));
   note(all.lanes, fmt::format("timelines: {} have no lane; report --trace FILE.json writes all",
-                              counted(all.lanes, "traced rank")));
+                              base::counted(all.lanes, "traced rank")));
   note(all.averaged, fmt::format("{} of devices are drawn as at most {} values each: means, with "
                                  "the least and most of what they stand for",
-                                 counted(all.averaged, "line"), limits.samples));
+                                 base::counted(all.averaged, "line"), limits.samples));
   note(all.lines, fmt::format("{} of devices are left out: a quantity has at most {}, of those "
                               "that differ most",
-                              counted(all.lines, "line"), limits.devices));
+                              base::counted(all.lines, "line"), limits.devices));
   note(all.counters, fmt::format("{} of counters (energy, bytes) are not drawn",
-                                 counted(all.counters, "sampled line")));
+                                 base::counted(all.counters, "sampled line")));
 }
 
 }  // namespace isoscale::analysis

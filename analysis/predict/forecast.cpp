@@ -15,6 +15,7 @@
 #include "analysis/predict/next_measurement.hpp"
 #include "analysis/predict/search.hpp"
 #include "base/error.hpp"
+#include "base/plural.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -90,7 +91,7 @@ class Requests {
     } catch (const base::UsageError& error) {
       requests_.emplace_back(std::nullopt);
       reasons_.back() = question_.meshes == Meshes::searched
-                            ? fmt::format("{} ranks: {}", ranks, error.what())
+                            ? fmt::format("{}: {}", base::counted(ranks, "rank"), error.what())
                             : std::string{error.what()};
     }
   }

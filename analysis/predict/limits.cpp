@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "analysis/predict/forecast.hpp"
+#include "base/plural.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {
@@ -45,10 +46,11 @@ std::string what(const Stretch& stretch) {
 
 std::string where(const std::vector<Stretch>& all, std::size_t i) {
   const Stretch& at = all[i];
-  if (all.size() == 1) return at.from == at.to ? fmt::format("on {} ranks", at.to) : "all along";
-  if (i == 0) return fmt::format("up to {} ranks", at.to);
-  if (i + 1 == all.size()) return fmt::format("from {} ranks on", at.from);
-  if (at.from == at.to) return fmt::format("on {} ranks", at.to);
+  if (all.size() == 1)
+    return at.from == at.to ? fmt::format("on {}", base::counted(at.to, "rank")) : "all along";
+  if (i == 0) return fmt::format("up to {}", base::counted(at.to, "rank"));
+  if (i + 1 == all.size()) return fmt::format("from {} on", base::counted(at.from, "rank"));
+  if (at.from == at.to) return fmt::format("on {}", base::counted(at.to, "rank"));
   return fmt::format("from {} to {} ranks", at.from, at.to);
 }
 

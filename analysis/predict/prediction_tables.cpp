@@ -159,9 +159,9 @@ TitledTable forecast_table(const Prediction& prediction) {
                                  {escape(prediction.throughput_unit) + "/rank"},
                                  {"MFU"},
                                  {"step time"},
-                                 {"90% of it", Align::left},
+                                 {"90% interval", Align::left},
                                  {"efficiency"},
-                                 {"90% of it", Align::left},
+                                 {"90% interval", Align::left},
                                  {"noise"},
                                  {"launch"},
                                  {"model"},
@@ -237,13 +237,13 @@ TitledTable what_if_table(const Prediction& prediction, const ForecastCurve& cha
                      .columns = {{"ranks"},
                                  {escape(prediction.throughput_unit) + "/rank"},
                                  {"then"},
-                                 {"90% of it", Align::left},
+                                 {"90% interval", Align::left},
                                  {"faster by"},
                                  {"MFU"},
                                  {"then"},
                                  {"step time"},
                                  {"then"},
-                                 {"90% of it", Align::left}},
+                                 {"90% interval", Align::left}},
                      .rows = {}};
   if (with_efficiency) {
     for (const char* const heading : {"efficiency", "then"}) result.columns.push_back({heading});

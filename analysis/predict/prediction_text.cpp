@@ -76,7 +76,7 @@ std::string baseline_text(const Prediction& prediction) {
 
 std::string key(const Prediction& prediction) {
   std::string text = fmt::format(
-      "\n90% of it: the interval that holds the number before it nine times in ten.\n"
+      "\n90% interval: the interval that holds the number before it nine times in ten.\n"
       "MFU: share of the peak that the model's GEMMs use. Efficiency: throughput per rank{}.\n"
       "noise, launch, model: relative standard deviations that make the interval: from step to "
       "step, from launch\n"

@@ -68,7 +68,7 @@ void require_search(const PredictCommand& command, Question& question) {
                           [&](mesh::Axis axis) { return command.mesh.contains(axis); });
   if (complete) {
     throw base::UsageError(
-        "--best with a --mesh that names tp, dp and pp: there is no mesh left to search for; leave "
+        "--best with a --mesh that names tp, dp and pp: no mesh is left to search; leave "
         "one of both out, or name fewer axes");
   }
   if (question.scaling == workloads::Scaling::weak) {

@@ -41,7 +41,7 @@ Points usable_points(const Curve& curve) {
                                   const std::vector<std::string>& titles) {
   if (titles.empty()) {
     throw base::UsageError(fmt::format(
-        "{}: no point of a training workload is ok, so there is no curve to go on with; measure "
+        "{}: no point of a training workload is ok, so no curve can be continued; measure "
         "one, as with: isoscale run --workload hybrid,calibrate",
         command.source.string()));
   }

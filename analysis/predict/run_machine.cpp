@@ -18,6 +18,7 @@
 #include "analysis/rows/overlap.hpp"
 #include "analysis/statistics/statistics.hpp"
 #include "base/error.hpp"
+#include "base/plural.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -113,8 +114,8 @@ std::string name_of(const RunData& run) {
                               ? ""
                               : run.rank_facts[0].text.at("cpu_model");
   const std::string what = run.device_detail.empty() ? cpu : run.device_detail;
-  return fmt::format("{} ranks on {} node{} of {}{}", run.ranks, run.nodes,
-                     run.nodes == 1 ? "" : "s", run.device, what.empty() ? "" : ", " + what);
+  return fmt::format("{} on {} of {}{}", base::counted(run.ranks, "rank"),
+                     base::counted(run.nodes, "node"), run.device, what.empty() ? "" : ", " + what);
 }
 
 }  // namespace

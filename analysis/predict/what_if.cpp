@@ -40,7 +40,7 @@ double parse_factor(std::string_view text, std::string_view change) {
   const bool is_number = error == std::errc{} && std::string_view{stop, end} == "x";
   if (is_number && factor >= least && factor <= most) return factor;
   throw base::UsageError(fmt::format(
-      "{}: {} is no factor from 0.001x to 1000x; write a number and an x, as in link.inter=2x",
+      "{}: {} must be a factor from 0.001x to 1000x, as in link.inter=2x",
       base::quoted(change), base::quoted(text)));
 }
 
@@ -49,7 +49,7 @@ Change parse_change(std::string_view text) {
   const std::string_view key = text.substr(0, equals);
   const std::optional<MachinePart> part = part_of(key);
   if (!part) {
-    throw base::UsageError(fmt::format("{} is no part of a machine{}; the parts are {}",
+    throw base::UsageError(fmt::format("unknown part of a machine {}{}; the parts are {}",
                                        base::quoted(key), base::did_you_mean(key, part_names),
                                        fmt::join(part_names, ", ")));
   }

@@ -14,6 +14,7 @@
 #include "analysis/render/text_escape.hpp"
 #include "analysis/statistics/looks.hpp"
 #include "analysis/statistics/overhead.hpp"
+#include "base/plural.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {
@@ -36,9 +37,7 @@ std::string no_interval(const PointReport& point) {
 }
 
 /// "1 step", "4 steps": those that count.
-std::string steps_text(const PointReport& point) {
-  return fmt::format("{} step{}", point.steps, point.steps == 1 ? "" : "s");
-}
+std::string steps_text(const PointReport& point) { return base::counted(point.steps, "step"); }
 
 /// How the point did against what the run's own parts reach alone.
 void add_to_calibration(const PointReport& point, Sentences& mfu, Sentences& links) {
@@ -121,8 +120,9 @@ std::optional<Located> efficiency_of(const PointReport& point) {
 
 std::string few_steps_text(const PointReport& point) {
   if (!has_label(point.labels, few_steps)) return "";
-  return fmt::format("few-steps: {} count{}, so this time is hardly known, nor what rests on it",
-                     steps_text(point), point.steps == 1 ? "s" : "");
+  return fmt::format(
+      "few-steps: {} count{}: the time is unreliable, and so is everything derived from it",
+      steps_text(point), point.steps == 1 ? "s" : "");
 }
 
 std::string throughput(const PointReport& point) {
@@ -231,7 +231,7 @@ Facts remarks(const Curve& curve) {
     for (const std::string& sentence : point.flags.sentences) samples.add(point, sentence);
     tracing.add(point, overhead_warning(point.instrumentation_overhead));
     if (has_label(point.labels, "oversubscribed")) {
-      labels.add(point, "oversubscribed: ranks share cores, so this is no scaling result");
+      labels.add(point, "oversubscribed: ranks share cores, not a scaling result");
     }
     if (has_label(point.labels, "injected")) {
       const std::string given = fmt::format("{}", fmt::join(point.data->injections, ", "));

@@ -15,16 +15,13 @@
 #include "analysis/natural_order.hpp"
 #include "analysis/render/checks.hpp"
 #include "analysis/render/text_escape.hpp"
+#include "base/plural.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {
 namespace {
 
 constexpr std::size_t most_warnings = 1000;  // that people read
-
-std::string plural(int count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
 
 /// "a, b, c and 5 more"
 std::string listed(const std::set<std::string>& of) {
@@ -47,7 +44,7 @@ std::string node_text(const results::RankFacts& facts) {
     parts.push_back(escape(model->second));
   }
   if (const auto cores = facts.number.find("cores"); cores != facts.number.end()) {
-    parts.push_back(plural(static_cast<int>(cores->second), "core"));
+    parts.push_back(base::counted(static_cast<int>(cores->second), "core"));
   }
   if (const auto memory = facts.number.find("memory_total"); memory != facts.number.end()) {
     parts.push_back(units::format(units::Bytes{static_cast<std::uint64_t>(memory->second)}));
@@ -75,7 +72,8 @@ std::string machine_text(const results::RunData& run) {
     hosts.insert(facts.host);
     kinds.insert(node_text(facts));
   }
-  std::string text = fmt::format("{} on {}", plural(run.ranks, "rank"), plural(run.nodes, "node"));
+  std::string text =
+      fmt::format("{} on {}", base::counted(run.ranks, "rank"), base::counted(run.nodes, "node"));
   if (!hosts.empty()) text += fmt::format(" ({})", listed(hosts));
   kinds.erase("");
   if (kinds.size() == 1) text += ": " + *kinds.begin();

@@ -35,7 +35,7 @@ std::string axes_text(const PointReport& point) {
 
 Facts baseline_remark(const Curve& curve) {
   if (!curve.baseline) {
-    return {{"baseline", "none: no point that efficiency could be against"}};
+    return {{"baseline", "none: no point can serve as the baseline"}};
   }
   std::string text = baseline_name(curve);
   if (curve.per_node) {

@@ -17,6 +17,7 @@
 #include "analysis/render/cells.hpp"
 #include "analysis/render/metrics.hpp"
 #include "analysis/render/summary_parts.hpp"
+#include "base/plural.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -285,7 +286,7 @@ void name_baseline(DocumentTable& table, const std::vector<CurveRow>& rows) {
 
 }  // namespace
 
-std::string ranks_of(int ranks) { return fmt::format("{} rank{}", ranks, ranks == 1 ? "" : "s"); }
+std::string ranks_of(int ranks) { return base::counted(ranks, "rank"); }
 
 const PointReport* telling_point(const std::vector<const PointReport*>& points) {
   const PointReport* best = nullptr;

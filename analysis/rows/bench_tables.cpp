@@ -16,6 +16,7 @@
 #include "analysis/render/text_escape.hpp"
 #include "analysis/rows/infer.hpp"
 #include "analysis/rows/serve.hpp"
+#include "base/plural.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {
@@ -269,7 +270,7 @@ std::string bench_title(const PointReport& point) {
   const results::PointData& data = *point.data;
   std::vector<std::string> parts{data.workload};
   if (!data.dtype.empty()) parts.push_back(data.dtype);
-  parts.push_back(fmt::format("{} rank{}", data.ranks, data.ranks == 1 ? "" : "s"));
+  parts.push_back(fmt::format("{}", base::counted(data.ranks, "rank")));
   if (const std::string mesh = mesh::to_string(data.mesh); mesh != "1") parts.push_back(mesh);
   if (!data.placement.empty()) parts.push_back(data.placement);
   return escape(fmt::format("{}", fmt::join(parts, ", ")));

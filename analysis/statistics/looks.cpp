@@ -89,7 +89,7 @@ double Confidences::of(const results::PointData& point) {
 std::string out_of_time(const results::PointData& point, const std::optional<Estimate>& step_time) {
   if (point.stopped_because != "max-time") return "";
   const auto width = step_time ? relative_half_width(*step_time) : std::nullopt;
-  if (!width) return "out of time before there was an interval";
+  if (!width) return "time ran out before an interval was known";
   return fmt::format("out of time at ±{}", units::format_percent(*width));
 }
 

@@ -39,7 +39,7 @@ PluginSearch open_file(const fs::path& file) {
   const PluginTable* const table = entry == nullptr ? nullptr : entry();
   if (table == nullptr || table->fingerprint == nullptr) {
     return refused(
-        fmt::format("{} is no plugin of isoscale: remove it, or install the one that "
+        fmt::format("{} is not an Isoscale plugin: remove it, or install the one that "
                     "was built with this program",
                     file.string()));
   }

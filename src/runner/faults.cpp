@@ -39,7 +39,7 @@ void require_ranks(std::span<const config::Injection> injections, int ranks) {
     for (const int rank : config::ranks_of(injection)) {
       if (rank < ranks) continue;
       throw base::UsageError(
-          fmt::format("--inject {}: there is no rank {}; the launch has the ranks 0 to {}",
+          fmt::format("--inject {}: rank {} does not exist; the launch has ranks 0 to {}",
                       injection.text, rank, ranks - 1));
     }
   }

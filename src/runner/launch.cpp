@@ -292,9 +292,10 @@ results::PointData Launch::put_down(results::PointData data) {
 void Launch::leave_out() {
   on_root(*setting_.world, [&] {
     if (ends_soon_ && !turns_->waiting().empty()) {
-      header_.warnings.push_back(fmt::format(
-          "told to end soon (SIGUSR1) with {} of {} points left; isoscale run --resume {} goes on",
-          turns_->waiting().size(), plan_.points.size(), file_->path().string()));
+      header_.warnings.push_back(
+          fmt::format("asked to end (SIGUSR1) with {} of {} points left; continue with: isoscale "
+                      "run --resume {}",
+                      turns_->waiting().size(), plan_.points.size(), file_->path().string()));
       base::warn(header_.warnings.back());
     }
     for (const int index : turns_->waiting()) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <vector>
 
+#include "base/plural.hpp"
 #include "runner/budget.hpp"
 #include "runner/estimate.hpp"
 #include "runner/plan.hpp"
@@ -73,9 +74,9 @@ std::string injection_text(const config::Injection& injection, const Plan& plan)
 
 std::string budget_text(units::Seconds budget, std::size_t fitting, std::size_t left_out) {
   return fmt::format(
-      "Of {} points, {} fit into --budget {} by these estimates, with loops of no more than the "
-      "table says; a run goes by how long its points really take.\n",
-      fitting + left_out, fitting, units::format(budget));
+      "{} of {} fit into --budget {} by these estimates, with loops no longer than in the table; a "
+      "run decides by how long its points really take.\n",
+      fitting, base::counted(fitting + left_out, "point"), units::format(budget));
 }
 
 }  // namespace

@@ -82,7 +82,7 @@ JobFacts own_facts(const PreflightWish& wish, const comm::Communicator& world,
 /// Why comparing what ranks do would say nothing; "" when it would.
 std::string reason_not_to_sniff(const PreflightWish& wish, const std::vector<int>& node_of_rank) {
   constexpr std::size_t fewest = 4;  // fewer have no majority to differ from
-  if (wish.executor == nullptr) return "there is no device to play on";
+  if (wish.executor == nullptr) return "no device was found to run on";
   if (wish.config.share_gpu == config::ShareGpu::yes) return "ranks share GPUs";
   if (node_of_rank.size() < fewest) {
     return fmt::format("{} ranks are too few to compare with each other", node_of_rank.size());

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "base/plural.hpp"
 #include "runner/budget.hpp"
 #include "system/facts.hpp"
 
@@ -31,10 +32,6 @@ constexpr std::array<std::string_view, 8> facts_that_count{
 /// Settings that say which devices a launch was dealt, or what is logged: these may differ.
 constexpr std::array<std::string_view, 4> settings_of_the_place{
     "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "NCCL_HOSTID", "NCCL_DEBUG"};
-
-std::string count_of(int count, std::string_view what) {
-  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
-}
 
 void compare_text(std::string_view what, std::string_view earlier, std::string_view now,
                   std::vector<std::string>& found) {
@@ -153,10 +150,10 @@ std::vector<std::string> differences(const RunData& earlier, const RunData& now)
   compare_text("device", earlier.device, now.device, found);
   compare_text("MPI library", earlier.mpi_library, now.mpi_library, found);
   if (earlier.ranks != now.ranks) {
-    found.push_back(fmt::format("{}, not {}", count_of(now.ranks, "rank"), earlier.ranks));
+    found.push_back(fmt::format("{}, not {}", base::counted(now.ranks, "rank"), earlier.ranks));
   }
   if (earlier.nodes != now.nodes) {
-    found.push_back(fmt::format("{}, not {}", count_of(now.nodes, "node"), earlier.nodes));
+    found.push_back(fmt::format("{}, not {}", base::counted(now.nodes, "node"), earlier.nodes));
   }
   if (earlier.ranks == now.ranks) compare_ranks(earlier, now, found);
   compare_settings(earlier, now, found);
@@ -168,7 +165,7 @@ std::vector<std::string> differences(const RunData& earlier, const Plan& plan) {
   for (const PointData& point : earlier.points) {
     const auto index = static_cast<std::size_t>(point.index);
     if (point.index < 0 || index >= plan.points.size()) {
-      found.push_back(fmt::format("there is no point {} here", point.index + 1));
+      found.push_back(fmt::format("point {} is missing here", point.index + 1));
       continue;
     }
     const PlannedPoint& planned = plan.points[index];
@@ -179,9 +176,9 @@ std::vector<std::string> differences(const RunData& earlier, const Plan& plan) {
                            point.mesh == planned.request.mesh;
     if (same_work && same_mesh) continue;
     found.push_back(fmt::format("point {} is {} on {} ({}), not {} on {} ({})", point.index + 1,
-                                planned.workload->name, count_of(planned.ranks, "rank"),
+                                planned.workload->name, base::counted(planned.ranks, "rank"),
                                 mesh::to_string(planned.request.mesh), point.workload,
-                                count_of(point.ranks, "rank"), mesh::to_string(point.mesh)));
+                                base::counted(point.ranks, "rank"), mesh::to_string(point.mesh)));
   }
   return found;
 }
@@ -189,7 +186,7 @@ std::vector<std::string> differences(const RunData& earlier, const Plan& plan) {
 void require_ranks(const RunData& earlier, const std::string& file, int ranks) {
   if (earlier.ranks == ranks) return;
   require_no_differences(
-      file, std::vector{fmt::format("{}, not {}", count_of(ranks, "rank"), earlier.ranks)});
+      file, std::vector{fmt::format("{}, not {}", base::counted(ranks, "rank"), earlier.ranks)});
 }
 
 void require_no_differences(const std::string& file, std::span<const std::string> found) {

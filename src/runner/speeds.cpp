@@ -91,7 +91,7 @@ program::ProgramSet largest_multiplication(const program::ProgramSet& set) {
       owner = &program;
     }
   }
-  if (largest == nullptr) throw base::Error("there is no multiplication to measure speeds with");
+  if (largest == nullptr) throw base::Error("no GEMM was found to measure speeds with");
   program::ProgramSet result{
       .mesh = set.mesh,
       .programs = {},

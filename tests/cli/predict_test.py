@@ -126,7 +126,7 @@ class OfSheets(Predicting):
                 self.assertLessEqual(changed["step_time"]["value"], base["step_time"]["value"])
         text = self.predict(*self.ask("--set", "link.inter=4x")).stdout
         for words in ("if link.inter=4x", "lost time, from ideal to predicted", "dp transfer",
-                      "90% of it", "limit"):
+                      "90% interval", "limit"):
             self.assertIn(words, text)
 
     def test_a_page_holds_the_prediction_and_is_not_written_over(self):

@@ -131,10 +131,10 @@ class Budget(Case):
     def test_a_dry_run_says_what_fits(self):
         done = self.run_ok(*CURVES, "--budget", "1ms", "--dry-run", ranks=2)
         self.assertEqual(done.stdout.count("left out: does not fit into the budget"), 4)
-        self.assertIn("Of 4 points, 0 fit into --budget 1 ms", done.stdout)
+        self.assertIn("0 of 4 points fit into --budget 1 ms", done.stdout)
         done = self.run_ok(*CURVES, "--budget", "10h", "--dry-run", ranks=2)
         self.assertNotIn("left out", done.stdout)
-        self.assertIn("Of 4 points, 4 fit into --budget 10 h", done.stdout)
+        self.assertIn("4 of 4 points fit into --budget 10 h", done.stdout)
 
     def test_the_ends_of_a_curve_come_first_and_keep_their_places(self):
         done = self.run_ok("run", "--workload", "dp", "--set", "microbatches=6", "--max-time", "0.2s",

@@ -185,7 +185,7 @@ class Injected(harness.Case):
         self.assertNotIn("injected", run["points"][0]["labels"])
 
     def test_refusals(self):
-        for value, needle in (("slow-rank=7:2", "there is no rank 7"),
+        for value, needle in (("slow-rank=7:2", "rank 7 does not exist"),
                               ("slow-rank=0:1", "above 1"), ("fast-rank=0:2", "slow-rank")):
             with self.subTest(value=value):
                 self.assert_refused(self.isoscale("run", "--workload", "dp", "--inject", value,

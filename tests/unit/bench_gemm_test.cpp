@@ -74,7 +74,7 @@ TEST(Shapes, OfAModelAreThoseOfItsTrainingStep) {
 TEST(Shapes, WithoutMeaningAreRefused) {
   for (const char* const text :
        {"64x64", "64x64x64x2x2", "0x1x1", "ax1x1", "1x1x1x", "4097", "1x1x"}) {
-    EXPECT_THAT(refusal(request_on(1, {{"shapes", text}})), HasSubstr("is no shape")) << text;
+    EXPECT_THAT(refusal(request_on(1, {{"shapes", text}})), HasSubstr("MxNxK")) << text;
   }
   Request narrow = request_on(1, {{"shapes", "24x16x16"}});
   narrow.precision = Precision::fp8;

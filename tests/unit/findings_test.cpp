@@ -228,10 +228,10 @@ TEST(FindingsText, StandsBeforeTheCurves) {
   const results::RunData run = pipelines();
   const RunReport report = make_report(run, "a.h5", {});
   const std::string text = render_text({{&report, 1}});
-  EXPECT_LT(text.find("findings, gravest first"), text.find("speed-up"));
+  EXPECT_LT(text.find("findings, most severe first"), text.find("speed-up"));
   EXPECT_LT(text.find("~47%  2, 4, 8 ranks: 8 microbatches"), text.find("speed-up"));
   const std::string markdown = render_markdown({{&report, 1}});
-  EXPECT_LT(markdown.find("### findings, gravest first"), markdown.find("speed-up"));
+  EXPECT_LT(markdown.find("### findings, most severe first"), markdown.find("speed-up"));
   EXPECT_THAT(markdown, HasSubstr("arXiv 2104.04473"));
 }
 

@@ -89,7 +89,8 @@ TEST(OutOfTime, SaysHowFarItCame) {
   EXPECT_EQ(out_of_time(point, estimate), "");
   point.stopped_because = "max-time";
   EXPECT_EQ(out_of_time(point, estimate), "out of time at ±2.0%");
-  EXPECT_EQ(out_of_time(point, Estimate{.median = 10}), "out of time before there was an interval");
+  EXPECT_EQ(out_of_time(point, Estimate{.median = 10}),
+            "time ran out before an interval was known");
 }
 
 }  // namespace

@@ -255,7 +255,7 @@ TEST(Faults, RankBeyondTheLaunchIsRefused) {
     runner::require_ranks(injections, 4);
     ADD_FAILURE() << "not refused";
   } catch (const base::UsageError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("there is no rank 4; the launch has the ranks 0 to 3"));
+    EXPECT_THAT(error.what(), HasSubstr("rank 4 does not exist; the launch has ranks 0 to 3"));
   }
 }
 

@@ -34,7 +34,7 @@ std::uint64_t parse_factor(std::string_view key, std::string_view text) {
   const auto [stop, error] = std::from_chars(text.data(), end, factor);
   if (error == std::errc{} && stop == end && factor >= 2 && factor <= largest) return factor;
   throw base::UsageError(fmt::format(
-      "option {}: {} is no factor to grow sizes by; it takes a whole number from 2 to {}", key,
+      "option {}: {} must be a whole number from 2 to {}, the factor between sizes", key,
       base::quoted(text), largest));
 }
 

@@ -33,7 +33,7 @@ constexpr std::array<std::array<std::uint32_t, 3>, 2> published{
 
 [[noreturn]] void refuse(std::string_view text) {
   throw base::UsageError(
-      fmt::format("option shapes: {} is no shape; write MxNxK or MxNxKxBATCH, such as "
+      fmt::format("option shapes: {} is not a shape; write MxNxK or MxNxKxBATCH, such as "
                   "4096x4096x1024, or one of "
                   "powers, model, search",
                   base::quoted(text)));

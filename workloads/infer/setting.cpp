@@ -29,7 +29,7 @@ std::uint64_t parse_batch(std::string_view text) {
   const bool is_whole = failure == std::errc{} && end == text.data() + text.size();
   if (is_whole && batch >= 1 && batch <= most_samples) return batch;
   throw base::UsageError(
-      fmt::format("batch: {} is no whole number of samples from 1 to {}; a list is as batch=1,8,64",
+      fmt::format("batch: {} must be a whole number of samples from 1 to {}; a list is as batch=1,8,64",
                   base::quoted(text), most_samples));
 }
 

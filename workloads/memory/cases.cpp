@@ -67,7 +67,7 @@ int parse_node(std::string_view text) {
     return node;
   }
   throw base::UsageError(
-      fmt::format("option numa: {} is no NUMA node; it takes none, all, or numbers such as 0,1",
+      fmt::format("option numa: {} is not a NUMA node; it takes none, all, or numbers such as 0,1",
                   base::quoted(text)));
 }
 

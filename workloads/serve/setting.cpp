@@ -26,7 +26,7 @@ double parse_number(std::string_view key, std::string_view text, std::string_vie
   const bool is_whole = failure == std::errc{} && end == text.data() + text.size();
   if (is_whole && std::isfinite(number) && number > 0) return number;
   throw base::UsageError(
-      fmt::format("{}: {} is no number above 0{}", key, base::quoted(text), others));
+      fmt::format("{}: {} must be a number above 0{}", key, base::quoted(text), others));
 }
 
 constexpr OptionSpec rate_spec{

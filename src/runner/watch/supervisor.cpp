@@ -220,8 +220,7 @@ void Supervisor::take_signal(const timespec& within) {
   if (signal == SIGTERM || signal == SIGINT) end_by_signal(signal);
   if (signal != SIGUSR1 || ends_soon_.exchange(true)) return;
   if (world_.rank() == 0) {
-    base::warn_within(
-        "isoscale: told to end soon (SIGUSR1): the point under way is finished first");
+    base::warn_within("isoscale: asked to end (SIGUSR1): finishing the current point first");
   }
 }
 
@@ -313,7 +312,7 @@ void Supervisor::end_job(RollCall::Result found) {
         last_words("hang: " + found.sentence);
       } catch (const std::exception& error) {
         base::warn_within(
-            fmt::format("isoscale: the run file could not be told: {}", error.what()));
+            fmt::format("isoscale: the run file could not be notified: {}", error.what()));
       }
     }
   }

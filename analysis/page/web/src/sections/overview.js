@@ -115,7 +115,7 @@ function findingsPanel(curves) {
   const ranked = [...faults, ...first.filter((one) => !faults.includes(one))];
   const items = ranked.slice(0, Math.max(mostFindings, faults.length)).map(({ at, i }) => el("li", {},
     el("a", { href: `#finding-${i + 1}` }, at.sentence), el("span", { class: "faint" }, at.curve ? ` \u00b7 ${whereOf(at, curves)}` : "")));
-  const what = faults.length > 0 ? "hardware first, gravest of each kind" : "gravest of each kind";
+  const what = faults.length > 0 ? "hardware first, most severe of each kind" : "most severe of each kind";
   return panel(`Findings: ${what}`, "findings", all.length > items.length ? `all ${all.length}` : "what to do", el("ol", { class: "plain lines" }, items));
 }
 
