@@ -97,7 +97,7 @@ for (const name of pages) {
     curves.forEach((curve, i) => {
       const point = curve.points.at(-1);
       const percent = (value) => (100 * value).toFixed(1);
-      assert.ok(shown[i].value.includes(`${report.throughput_unit}/rank`), shown[i].value);
+      assert.ok(shown[i].text.includes(`${report.throughput_unit}/rank`), shown[i].text);
       assert.equal(shown[i].text.includes(`efficiency ${percent(point.efficiency.value)}%`), !isAlone);
       assert.equal(shown[i].badges.includes("extrapolated"), point.extrapolated);
       assert.equal(shown[i].badges.includes("does not fit"), point.fits === false);

@@ -100,7 +100,7 @@ function verdictSection(compare, names) {
   return {
     id: "verdict",
     title: "Verdict",
-    content: el("div", {}, compare.overall.map((at) => el("p", { class: "saying" }, el("b", { class: "big" }, at.sentence))),
+    content: el("div", {}, compare.overall.map((at) => el("p", { class: "saying" }, el("b", {}, at.sentence))),
       sidesList(compare), ...refused, refused.length > 0 ? null : gateElement(compare.gate), marks, refused.length > 0 ? null : findings(compare, names),
       compare.differences.length > 0 ? verdictTable(compare, names) : null),
   };

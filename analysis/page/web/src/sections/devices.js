@@ -139,14 +139,18 @@ const rank = (quantity) => (order.includes(quantity) ? order.indexOf(quantity) :
 
 /** Quantities that only grow say little as a line. */
 const counters = new Set(["energy", "busy_time", "throttle_count", "throttle_reasons", "sample_time"]);
-const isDrawn = ({ quantity, value }) => value.some((at) => at !== value[0]) && !counters.has(quantity) && !/_(bytes|errors|downed|corrected|uncorrected)$/.test(quantity);
+const isDrawn = ({ quantity }) => !counters.has(quantity) && !/_(bytes|errors|downed|corrected|uncorrected)$/.test(quantity);
+
+/** What no device ever changes needs no chart. */
+const changes = (all) => all.some(({ value }) => value.some((at) => at !== all[0].value[0]));
 
 function content(point) {
   const devices = (point.details.devices ?? []).filter((at) => at.time.length > 0);
   const throttles = devices.filter((at) => at.quantity === "throttle_reasons");
   const drawn = devices.filter(isDrawn);
-  const quantities = [...new Set(drawn.map((at) => at.quantity))].sort((a, b) => rank(a) - rank(b));
-  if (quantities.length === 0) return [el("p", { class: "note" }, "No device was sampled at this point.")];
+  const quantities = [...new Set(drawn.map((at) => at.quantity))]
+    .filter((quantity) => changes(drawn.filter((at) => at.quantity === quantity))).sort((a, b) => rank(a) - rank(b));
+  if (quantities.length === 0) return [el("p", { class: "note" }, "No device was sampled at this point, or none changed.")];
   const length = Math.max(...devices.map((at) => at.time.at(-1) - Math.min(0, at.time[0])));
   const said = [...heldText(throttles, length)];
   const most = 8;

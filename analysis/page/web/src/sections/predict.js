@@ -63,7 +63,7 @@ function card(curve, prediction, scale) {
     el("p", { class: "note" }, `efficiency ${percent(point.efficiency.value)}${between(ends, (value) => percent(value))}`),
     bar({ efficiency: point.efficiency.value, efficiencyInterval: ends }, scale)];
   return el("article", { class: "card" }, cardTitle(curve, point.ranks),
-    el("div", { class: "headline" }, el("b", { class: "huge" }, si(point.throughput.value / point.ranks, unit)),
+    el("div", { class: "headline" }, el("b", { class: "huge" }, si(point.throughput.value / point.ranks)), el("span", {}, unit),
       rate ? el("span", { class: "note", title: "90% interval" }, `${si(rate[0] / point.ranks)} to ${si(rate[1] / point.ranks)}`) : null),
     el("p", { class: "note" }, `${point.mfu === null ? "" : `MFU ${percent(point.mfu)} \u00b7 `}${seconds(point.step_time.value)} a step${between(time, seconds)}`),
     ...(isAlone ? [] : efficiency()),
