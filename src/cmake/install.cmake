@@ -38,6 +38,7 @@ endif()
 # As they lie in the sources, so that their links hold.
 install(FILES LICENSE README.md DESTINATION share/doc/isoscale)
 install(FILES results/SCHEMA.md DESTINATION share/doc/isoscale/results)
+install(FILES analysis/systems/README.md DESTINATION share/doc/isoscale/analysis/systems)
 install(DIRECTORY docs DESTINATION share/doc/isoscale FILES_MATCHING PATTERN *.md PATTERN *.png)
 # Examples of suites and models; the program has its own within it.
 install(DIRECTORY workloads/models workloads/suites DESTINATION share/isoscale/workloads

@@ -81,7 +81,7 @@ TEST(FewSteps, AreSeenInTheTableAndSaidBelow) {
   const JoinedLaunches of{std::move(runs)};
   const std::string joined = render_text(of.report());
   EXPECT_THAT(joined, HasSubstr(" s (1 step) "));
-  EXPECT_THAT(joined, HasSubstr("label    2 ranks: few-steps: 1 step counts, so"));
+  EXPECT_THAT(joined, HasSubstr("label    2 ranks: few-steps: 1 step counts"));
   EXPECT_THAT(joined, HasSubstr("vs 2 ranks"));
   const Report alone{.runs = std::span{of.reports}.first(1)};
   for (const auto& render : {render_text, render_markdown}) {

@@ -96,7 +96,7 @@ TEST(Question, RefusesSettingsThatNobodyKnows) {
                (std::initializer_list<const char*>{"did you mean 'link.int"}));
   EXPECT_PRED2(says, with("bucket", "much"), (std::initializer_list<const char*>{"--set", "much"}));
   EXPECT_PRED2(says, with("batch", "128"), (std::initializer_list<const char*>{"twice"}));
-  EXPECT_PRED2(says, with("gemm", "2"), (std::initializer_list<const char*>{"--set", "an x"}));
+  EXPECT_PRED2(says, with("gemm", "2"), (std::initializer_list<const char*>{"--set", "0.001x"}));
 }
 
 TEST(Question, RefusesMeshesThatDoNotDivideAndNamesTheNearest) {
