@@ -163,7 +163,7 @@ class OfSheets(Predicting):
         refused(isoscale("predict", "absent.toml", "--ranks", "8", "--model", "tiny"), "absent.toml")
         refused(isoscale("predict", *self.ask("--mesh", "tp=3")), "nearest mesh that works")
         refused(isoscale("predict", *self.ask("--set", "link.intre=2x")), "did you mean")
-        refused(isoscale("predict", *self.ask("--set", "gemm=2")), "an x")
+        refused(isoscale("predict", *self.ask("--set", "gemm=2")), "0.001x")
         refused(isoscale("predict", *self.ask("--baseline", "3")), "--baseline 3", "8, 64, 512")
         refused(isoscale("predict", *self.ask("--best", "--mesh", "tp=2,pp=2,dp=2")), "--best")
         refused(isoscale("predict", *self.ask("--workload", "gemm")), "no step")

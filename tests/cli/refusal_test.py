@@ -123,7 +123,7 @@ class Output(harness.Case):
     def test_dry_run_writes_nothing(self):
         done = self.run_ok("run", "--dry-run", "--workload", "hybrid", "--model", "tiny", ranks=4)
         self.assertEqual(self.files(), [])
-        for word in ("hybrid", "GFLOP", "MiB", "dp=2,tp=2", "stops after", "tp intra-node", "nodes", " in all"):
+        for word in ("hybrid", "GFLOP", "MiB", "dp=2,tp=2", "3 times", "tp intra-node", "nodes", " in all"):
             self.assertIn(word, done.stdout)
 
 
