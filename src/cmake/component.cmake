@@ -13,8 +13,10 @@ elseif(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # GCC 12 sees an overlap in "literal" + string that is not there (GCC bug 105651).
-  target_compile_options(isoscale_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+  # GCC 12 sees an overlap in "literal" + string that is not there (GCC bug 105651), and an empty
+  # optional read where it was tested (GCC bug 80635).
+  target_compile_options(isoscale_flags INTERFACE
+    "$<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict;-Wno-maybe-uninitialized>")
 endif()
 if(ISOSCALE_NATIVE)
   target_compile_options(isoscale_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=native>)
