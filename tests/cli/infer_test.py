@@ -47,8 +47,8 @@ class Infer(harness.Case):
             tokens = 2 * row["batch"] / row["tpot"]["median"]
             self.assertAlmostEqual(row["tokens_per_second"] / tokens, 1)
             self.assertAlmostEqual(row["tokens_per_second_per_rank"] * 4 / tokens, 1)
-            # keys and values, 8 layers, 8 of 16 heads of 8, 16 + 6 positions, f32
-            self.assertEqual(row["cache_bytes"], 2 * 8 * row["batch"] * 8 * 8 * (16 + 6) * 4)
+            # keys and values, 8 layers, 8 of 16 heads of 4, 16 + 6 positions, f32
+            self.assertEqual(row["cache_bytes"], 2 * 8 * row["batch"] * 8 * 4 * (16 + 6) * 4)
         self.check_frontier(point["rows"])
         text = self.run_ok("report", "run.h5", "--detail").stdout
         for word in ("TTFT", "TPOT", "tokens/s/rank", "cache", "frontier", "tp=2"):
