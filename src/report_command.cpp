@@ -94,7 +94,7 @@ std::string no_such_point(int baseline) {
                      baseline == 1 ? "" : "s");
 }
 
-/// Of files that are only listed, where the rank counts of each are not kept.
+/// The refusal for files that are only listed, where the rank counts of each are not kept.
 void require_baseline(const config::ReportCommand& command, const analysis::Index& index) {
   const auto has = [](const analysis::IndexExperiment& at) { return at.baseline.has_value(); };
   const bool found = std::ranges::any_of(index.runs, [&](const analysis::IndexRun& run) {

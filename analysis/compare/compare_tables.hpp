@@ -24,7 +24,7 @@ namespace isoscale::analysis {
 [[nodiscard]] std::vector<TitledTable> curve_tables(const Comparison& of, std::size_t curve);
 /// Why; what rates were divided by; launches that do not count.
 [[nodiscard]] Facts curve_facts(const Comparison& of, std::size_t curve);
-/// What is unlike, what only one side has, labels, warnings, and rates that are not known.
+/// The differing settings, the points of one side alone, labels, warnings and missing rates.
 [[nodiscard]] Facts comparison_facts(const Comparison& of);
 /// Title and "unlike: dtype" of a curve.
 [[nodiscard]] std::string curve_title(const Comparison& of, std::size_t curve);

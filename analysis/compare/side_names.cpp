@@ -34,7 +34,7 @@ std::string common_beginning(const std::vector<std::string>& texts) {
   return common;
 }
 
-/// What remains of several names without the number that tells them apart: "node-03" is "node".
+/// Removes the number that tells several names apart: "node-03" becomes "node".
 std::string without_number(std::string text) {
   const std::size_t last = text.find_last_not_of("0123456789-_. ");
   return text.substr(0, last == std::string::npos ? 0 : last + 1);
@@ -47,7 +47,7 @@ std::string of_files(Runs runs) {
   return stems.size() == 1 ? stems.front() : without_number(common_beginning(stems));
 }
 
-/// Of the folder that holds all files; "" where they lie in several.
+/// The name of the folder that holds all files; "" where they lie in several.
 std::string of_folders(Runs runs) {
   std::set<std::string> folders;
   for (const RunReport& run : runs) {

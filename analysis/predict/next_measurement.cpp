@@ -89,7 +89,7 @@ double with_one_more(const ModelFit& fit) {
   return student_quantile(tail, freedom + 1) / student_quantile(tail, freedom);
 }
 
-/// What --model needs to name the model of a run: a built-in name, the file that its command line
+/// The argument of --model for the model of a run: a built-in name, the file that its command line
 /// named, or a file of that name.
 std::string model_argument(const results::RunData& run, const std::string& model) {
   const std::vector<std::string> names = workloads::model_names();

@@ -19,7 +19,7 @@
 namespace isoscale::analysis {
 namespace {
 
-/// What the efficiency of a point refers to.
+/// The point that an efficiency refers to.
 enum class Against : std::uint8_t { baseline, itself_alone };
 
 std::string seconds(double time) { return units::format(units::Seconds{time}); }
@@ -57,7 +57,7 @@ std::string seconds_range(const Expected& at) {
   return fmt::format("{} to {}", seconds(at.lower), seconds(at.upper));
 }
 
-/// Of one rank, which compares machines and rank counts alike; efficiency comes after it.
+/// Throughput is per rank, so that machines and rank counts can be compared; efficiency follows.
 Row measured_row(const MeasuredPoint& at) {
   return {.cells = {std::to_string(at.ranks), std::to_string(at.nodes), mesh::to_string(at.mesh),
                     count(at.throughput / at.ranks), std::string{undefined}, seconds(at.step_time),

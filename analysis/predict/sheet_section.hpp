@@ -29,7 +29,7 @@ struct SheetKey {
 /// reason; what nobody asked for by the time of refuse_unknown is refused too.
 class SheetSection {
  public:
-  /// What is asked of it and of its sections is added to `asked`, where that is given; not owned.
+  /// Adds each key that is read, also from its sections, to `asked` where that is given; not owned.
   SheetSection(const toml::table& table, std::string_view origin, std::string name,
                std::vector<SheetKey>* asked = nullptr);
 

@@ -15,10 +15,10 @@
 /// as they are in run files: a writer formats, escapes, wraps and shortens them.
 namespace isoscale::analysis {
 
-/// What a cell holds: nothing, a number with its 95% interval where it has one, or words.
+/// A cell holds nothing, a number with its 95% interval where it has one, or words.
 using Value = std::variant<std::monostate, Located, std::string>;
 
-/// What a table may lose where it is too wide for the page, in this order of loss from below.
+/// A table that is too wide for the page loses these parts, the last of this list first.
 enum class Keep : std::uint8_t {
   always,
   without_interval,  ///< its numbers may lose their intervals

@@ -70,7 +70,7 @@ void add_gemm(const PointReport& point, std::vector<BenchRow>& rows) {
   rows.push_back({&point, "best GEMM rate", best->flops, Unit::flop_rate, where});
 }
 
-/// Of each collective its bus bandwidth at the largest size, by the library where that is there.
+/// Each collective has its bus bandwidth at the largest size, by the library where that is there.
 void add_collectives(const PointReport& point, std::vector<BenchRow>& rows) {
   std::vector<std::string> seen;
   for (const CollectiveGroup& group : collective_groups(*point.bench)) {

@@ -48,8 +48,8 @@ std::string largest_two(std::vector<std::pair<std::string, double>> shares) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-/// What the step lost against the baseline's, by cause. That traced steps differ from the others
-/// is told where it is as large as the causes, since then these are doubtful.
+/// Time that the step lost against the baseline's, by cause. The difference of traced steps from the
+/// others is told where it is as large as the causes, since then these are doubtful.
 std::string lost_text(const Waterfall& waterfall) {
   std::vector<std::pair<std::string, double>> shares;
   double untraced = 0, largest = 0;
@@ -69,7 +69,7 @@ std::string lost_text(const Waterfall& waterfall) {
   return text.empty() ? differ : text + ", " + differ;
 }
 
-/// What of a step is not computation, for a point that is set against nothing.
+/// The parts of a step that are not computation, for a point that is set against nothing.
 std::string own_step_text(const PointReport& point) {
   if (!point.breakdown.mean) return "";
   std::vector<std::pair<std::string, double>> shares;

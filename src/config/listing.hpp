@@ -14,7 +14,7 @@ namespace isoscale::config {
 [[nodiscard]] std::string key_text(std::string_view key, std::string_view fallback,
                                    std::string_view meaning);
 
-/// What `isoscale list ...` prints: one line each, ends in a line break. Throws std::logic_error
+/// The output of `isoscale list ...`: one line each, ends in a line break. Throws std::logic_error
 /// for the keys of data sheets, whose reader is not known here.
 [[nodiscard]] std::string listing(const ListCommand& command,
                                   std::span<const workloads::Workload> known);

@@ -18,8 +18,8 @@ using workloads::Precision;
 constexpr double traced_share = 0.3;             // of a case's budget, see play_case()
 constexpr double case_seconds = 0.01;            // to prepare and compare a case
 constexpr int warm_plays = 2, fewest_plays = 6;  // of a case, see play_case()
-// Of --max-time, for the timed plays of all cases: where each is precise after six short ones, and
-// where six of some take longer than their part.
+// Shares of --max-time that the timed plays of all cases take: where each is precise after six short
+// ones, and where six of some take longer than their part.
 constexpr double quick_share = 0.3, slow_share = 0.5;
 constexpr int checked_steps = 2;  // before and after the loop, see StepCheck
 /// Half of the interval of a normal distribution's median, for one sample and spread 1, at the 99%
@@ -27,7 +27,7 @@ constexpr int checked_steps = 2;  // before and after the loop, see StepCheck
 constexpr double units_of_median = 2.58 * 1.2533;
 constexpr std::size_t most_steps = 100'000;  // that are played in thought
 
-/// What devices of the kind reach on what the workloads do.
+/// Rates that devices of the kind reach on the work of the workloads.
 struct Rates {
   double bandwidth;        ///< of what a rank sends, B/s
   double fill;             ///< of its memory, B/s

@@ -42,7 +42,7 @@ units::Seconds warm_step(std::span<const double> times) {
   return units::Seconds{*middle};
 }
 
-// What is smaller than half of what is asked for need not settle.
+// Warm-up may end while step times still drift by less than half of the precision asked for.
 StepLoop::StepLoop(const Effort& effort)
     : effort_(effort), warm_up_(effort.max_time, effort.precision / 2, effort.last_change) {}
 

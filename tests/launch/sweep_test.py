@@ -226,7 +226,7 @@ class Reports(Case):
         with open(self.path("report.json"), encoding="utf-8") as file:
             self.assertEqual(len(json.load(file)["runs"]), 2)
         with open(self.path("report.txt"), encoding="utf-8") as file:
-            self.assertIn("dp, tiny", file.read())
+            self.assertRegex(file.read(), r"\n  dp +1 +2 ")  # the curve at 1 rank, in both launches
         # A job that left nothing: the others are reported, and it is named.
         done = self.script("sweep", "--program", harness.PROGRAM, "--report", self.dir,
                            "nodes-1.h5", "nodes-4.h5")
