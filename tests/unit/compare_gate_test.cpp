@@ -135,7 +135,7 @@ int fires(int pairs, double factor) {
   return count;
 }
 
-// Of 200 a rate of 2.5% gives 5 +- 2; one that fired on every fifth would give 40.
+// A rate of 2.5% gives 5 +- 2 of 200; one that fired on every fifth would give 40.
 TEST(Gate, HardlyEverFiresWithoutAChange) { EXPECT_LE(fires(200, 1), 11); }
 
 // At the very gate the test is at its level: 2.5% of 200, and neither none nor thrice as many.

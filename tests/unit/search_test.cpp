@@ -288,7 +288,7 @@ TEST(SearchTest, FindsTheBestThatThereIs) {
   }
 }
 
-/// What the refusal says the smallest candidate needs, in MiB.
+/// The memory that the smallest candidate needs by the words of the refusal, in MiB.
 double smallest_refused(const Request& base, double capacity) {
   try {
     static_cast<void>(search(hybrid(), base, {}, 4, machine_of(capacity), 4, {}));
