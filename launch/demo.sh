@@ -17,8 +17,6 @@ Usage: launch/demo.sh [-n RANKS] [--with-cuda] [OPTION...]
 
 Installs the packages that are missing, builds Isoscale into build/, measures on this machine, prints
 the summary of the report and writes the report as a page.
-On GPUs the quick suite plays the largest of gpt-125m, gpt-1.3b and gpt-6.7b that fits and whose steps
-are short, in bf16, unless an OPTION says what to measure.
   -n RANKS      (default: one per GPU; without GPUs one per core, 4 at most and 2 at least)
   --with-cuda   build the plugin for GPUs also where there is none
   OPTION...     goes to 'isoscale run'; build/isoscale run --help lists them
@@ -49,7 +47,7 @@ start=$SECONDS
 folder=$(build_folder release)
 find_gpus ""
 keep_visible
-[[ " $* " != *" --device"[\ =]"host "* ]] || gpus=() capabilities=() memories=()
+[[ " $* " != *" --device"[\ =]"host "* ]] || gpus=() capabilities=()
 settings=()
 [[ -e $folder/build.ninja ]] || settings+=(-DISOSCALE_TESTS=OFF)  # a folder that has them keeps them
 if (( ${#gpus[@]} > 0 )); then
@@ -95,12 +93,6 @@ if (( ${#gpus[@]} > 0 )); then
   ranks=${ranks:-${#gpus[@]}}
   say "Measuring on $(counted ${#gpus[@]} GPU) (${gpus[0]}): $(counted "$ranks" rank), a GPU for each"
   launch=(--gpus "$ranks" "${launch[@]}")
-  if [[ " $* " != *" --"@(model|dtype|suite|workload|set)[\ =]* && " $* " != *".toml "* ]]; then
-    memory=$(printf '%s\n' "${memories[@]}" | sort -n | sed -n 1p)
-    capability=$(printf '%s\n' "${capabilities[@]}" | sort -V | sed -n 1p)
-    mapfile -t model < <(gpu_model "$memory" "$capability" "$ranks")
-    set -- "${model[@]}" "$@"
-  fi
 else
   cores=$(core_count)
   ranks=${ranks:-$(host_ranks "$cores")}

@@ -4,47 +4,44 @@
 #
 # What demo.sh takes of the machine that it is started on; sourced after checkout.sh, not run.
 
-# find_gpus ROOT: sets gpus (names), uuids, capabilities (such as 9.0) and memories (MiB), the last two
-# empty where not known, of the GPUs that have a driver: by nvidia-smi, else by what the driver shows
-# below ROOT/proc and ROOT/dev.
+# find_gpus ROOT: sets gpus (names), uuids and capabilities (such as 9.0, empty where not known) of the
+# GPUs that have a driver: by nvidia-smi, else by what the driver shows below ROOT/proc and ROOT/dev.
 find_gpus() {
-  local uuid capability memory name file
-  gpus=() uuids=() capabilities=() memories=()
+  local uuid capability name file
+  gpus=() uuids=() capabilities=()
   if command -v nvidia-smi >/dev/null; then
-    while IFS=, read -r uuid capability memory name; do
+    while IFS=, read -r uuid capability name; do
       [[ $uuid == GPU-* ]] || continue
-      capability=${capability// /} memory=${memory// /}
+      capability=${capability// /}
       [[ $capability =~ ^[0-9]+\.[0-9]$ ]] || capability=''
-      [[ $memory =~ ^[1-9][0-9]{0,8}$ ]] || memory=''
-      gpus+=("${name# }") uuids+=("$uuid") capabilities+=("$capability") memories+=("$memory")
-    done < <(timeout 20 nvidia-smi --query-gpu=uuid,compute_cap,memory.total,name \
-      --format=csv,noheader,nounits 2>/dev/null)
+      gpus+=("${name# }") uuids+=("$uuid") capabilities+=("$capability")
+    done < <(timeout 20 nvidia-smi --query-gpu=uuid,compute_cap,name \
+      --format=csv,noheader 2>/dev/null)
   fi
   (( ${#gpus[@]} == 0 )) || return 0
   for file in "$1"/proc/driver/nvidia/gpus/*/information; do
     [[ -r $file ]] || continue
     gpus+=("$(sed -n 's/^Model:[[:space:]]*//p' "$file")")
     uuids+=("$(sed -n 's/^GPU UUID:[[:space:]]*//p' "$file")")
-    capabilities+=('') memories+=('')
+    capabilities+=('')
   done
   (( ${#gpus[@]} == 0 )) || return 0
   for file in "$1"/dev/nvidia[0-9]*; do
     [[ -e $file ]] || continue
-    gpus+=("NVIDIA GPU") uuids+=('') capabilities+=('') memories+=('')
+    gpus+=("NVIDIA GPU") uuids+=('') capabilities+=('')
   done
 }
 
 # keep_visible: leaves in these arrays what CUDA_VISIBLE_DEVICES leaves.
 keep_visible() {
-  local i kept=() kept_capabilities=() kept_memories=()
+  local i kept=() kept_capabilities=()
   find_visible
   # shellcheck disable=SC2154  # find_visible sets it
   for i in "${visible[@]}"; do
     kept+=("${gpus[i]}")
     kept_capabilities+=("${capabilities[i]}")
-    kept_memories+=("${memories[i]}")
   done
-  gpus=("${kept[@]}") capabilities=("${kept_capabilities[@]}") memories=("${kept_memories[@]}")
+  gpus=("${kept[@]}") capabilities=("${kept_capabilities[@]}")
 }
 
 # architectures_of CAPABILITY...: CMake's list for GPUs of these compute capabilities, such as 80;90;
@@ -57,34 +54,6 @@ architectures_of() {
   done
   mapfile -t list < <(printf '%s\n' "${list[@]}" | sort -nu)
   (IFS=';' && printf '%s\n' "${list[*]}")
-}
-
-# gpu_model MEMORY CAPABILITY RANKS: options of the quick suite for GPUs of so much memory (MiB): the
-# largest model whose state fits on one and whose step with a sample for every rank takes one GPU 300 ms
-# at most; then as many samples, in powers of two, as stay within these. The curve then goes down to
-# 20 ms on up to 8 ranks. Rates are about half of what data sheets promise for dense bf16.
-gpu_model() {
-  local memory=${1:-0} rate batch name gflop needs
-  case $2 in
-    8.0) rate=150 ;;  # TFLOP/s, which is GFLOP in a millisecond
-    9.*) rate=480 ;;
-    1[0-9].*) rate=900 ;;
-    *) rate=60 ;;
-  esac
-  # Name, GFLOP of a step for each sample, MiB that one rank needs with a reserve for the libraries.
-  while read -r name gflop needs; do
-    batch=1
-    while (( batch < $3 )); do batch=$(( 2 * batch )); done
-    (( memory >= needs && batch * gflop <= 300 * rate )) || [[ $name == gpt-125m ]] || continue
-    while (( 2 * batch * gflop <= 300 * rate )); do batch=$(( 2 * batch )); done
-    printf '%s\n' --model "$name" --dtype bf16 --set "batch=$batch" --set microbatch=1 \
-      --set bucket=25MiB
-    return
-  done <<TEXT
-gpt-6.7b 85750 78000
-gpt-1.3b 17375 20000
-gpt-125m 1506 4000
-TEXT
 }
 
 # host_ranks CORES: as many ranks as cores up to 4, and 2 where there is one: a curve needs two.

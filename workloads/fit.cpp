@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <utility>
 
@@ -81,6 +83,23 @@ std::vector<long long> nearest_accepted(long long number,
     break;
   }
   return found;
+}
+
+mesh::Request curve_mesh(const Workload& workload, std::span<const int> counts, int node_ranks) {
+  mesh::Request result;
+  std::ptrdiff_t most = -1;
+  for (const int count : counts) {
+    const mesh::Request mesh = workload.natural_mesh(count);
+    if (!mesh.contains(mesh::Axis::dp) || !mesh.contains(mesh::Axis::pp)) return {};
+    const auto at_work =
+        std::ranges::count_if(mesh, [](const auto& axis) { return axis.second > 1; });
+    if (at_work <= most) continue;
+    result = mesh;
+    most = at_work;
+  }
+  result.erase(mesh::Axis::dp);
+  while (node_ranks > 0 && result[mesh::Axis::tp] > node_ranks) result[mesh::Axis::tp] /= 2;
+  return result;
 }
 
 Request fit(const Workload& workload, const Request& base, const mesh::Request& wanted, int ranks,

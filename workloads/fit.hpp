@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,14 @@ class NumberError : public base::UsageError {
 /// none of those looked at is taken.
 [[nodiscard]] std::vector<long long> nearest_accepted(
     long long number, const std::function<bool(long long)>& accepts);
+
+/// What all meshes of a curve have in common where the user names none: of a workload that is about
+/// dp beside other axes, tp and pp, so that dp alone grows along the curve. They are those of the
+/// smallest count at which most axes are at work, and tp stays within `node_ranks`, the fewest ranks
+/// of a node (0: unknown). Empty for other workloads, whose natural mesh is of each count. `counts`
+/// ascend.
+[[nodiscard]] mesh::Request curve_mesh(const Workload& workload, std::span<const int> counts,
+                                       int node_ranks);
 
 /// The request of a point on `ranks` ranks, on the mesh asked for or, where that is empty, on the
 /// workload's natural one. Throws NumberError, mesh::MeshError or another base::UsageError; a mesh

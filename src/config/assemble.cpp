@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/error.hpp"
@@ -247,6 +248,7 @@ RunConfig assemble(const Layer& file, const Layer& command_line, Known known) {
         "{}: is of one launch and not of an experiment; give --resume on the command line",
         resume->place));
   }
+  if (file.gpu) throw base::UsageError("the table gpu is for built-in suites only; remove it");
   if (command_line.shared.find("resume") != nullptr) return resumption(file, command_line);
   refuse_conflicts(file, command_line);
   Layer suite;
@@ -262,6 +264,12 @@ RunConfig assemble(const Layer& file, const Layer& command_line, Known known) {
   refuse_flips_without_soak(run);
   refuse_planned_nodes_of_a_run(run);
   run.suite = plan.suite;
+  const bool any_chosen = std::ranges::any_of(std::array{&file, &command_line}, [](const auto* one) {
+    const Choices& shared = one->shared;
+    return shared.find("model") != nullptr || shared.find("dtype") != nullptr ||
+           !shared.options.empty();
+  });
+  if (!any_chosen) run.on_gpus = suite.gpu;
   run.command_line = file.recorded_command_line;
 
   std::vector<const Workload*> all;

@@ -36,6 +36,7 @@ struct Layer {
   Choices shared;
   std::vector<Choices> experiments;
   std::string description;     ///< for people; of suites
+  std::optional<GpuWork> gpu;  ///< of suites
   std::string recorded_suite;  ///< what the echo of an earlier run says of itself
   std::string recorded_command_line;
 };

@@ -69,6 +69,7 @@ std::string list_model_keys() {
 /// A suite is an experiment file: the options of `run`.
 std::string list_suite_keys() {
   std::string text = key_text("description", "", "what the suite is for, for people");
+  text += key_text("gpu", "", "built-in suites: models, dtype, longest_step and set on GPUs");
   text += key_text("experiment", "",
                    "tables [[experiment]], each with its own values of the keys "
                    "that hold for an experiment");

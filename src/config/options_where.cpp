@@ -17,6 +17,7 @@ using workloads::Scaling;
 using workloads::toml_string;
 
 constexpr int most_blas_threads = 4096;
+constexpr int most_ranks = 1 << 24;
 constexpr int most_ranks_per_node = 4096;
 
 // The rows take and leave what they need of these.
@@ -76,6 +77,15 @@ const std::array where_rows{
               .help = "rank counts; all: every one",
               .apply = [](In text, E&, R& r) { apply_ranks(text, r); },
               .write = [](const E&, const R& r) { return write_ranks(r); }},
+    RunOption{.name = "max-ranks",
+              .value = "N",
+              .default_text = "the world",
+              .group = Group::where,
+              .scope = Scope::experiment,
+              .help = "largest rank count of the curve",
+              .apply = [](In text, E& e, R&) { e.max_ranks = parse_int(text, 1, most_ranks); },
+              .write = [](const E& e,
+                          const R&) { return e.max_ranks > 0 ? std::to_string(e.max_ranks) : ""; }},
     RunOption{.name = "ranks-per-node",
               .value = "N",
               .default_text = "as started",

@@ -144,6 +144,34 @@ void read_experiments(Layer& layer, const Entry& entry) {
   }
 }
 
+/// [gpu] of a suite: models, dtype, longest_step, set.
+GpuWork read_gpu(const Entry& entry) {
+  const toml::table* const table = entry.node.as_table();
+  if (table == nullptr) entry.refuse("must be a table");
+  GpuWork work;
+  for (const auto& [key, node] : *table) {
+    const Entry item{key.str(), node, entry.origin};
+    const toml::array* const array = node.as_array();
+    if (key.str() == "models" && array != nullptr) {
+      for (const std::string& name : parse_names(list_to_text(item, *array))) {
+        work.models.push_back(workloads::load_model(name));
+      }
+    } else if (key.str() == "dtype") {
+      work.precision = workloads::parse_precision(to_text(item));
+    } else if (key.str() == "longest_step") {
+      work.longest_step = parse_time_limit(to_text(item));
+    } else if (key.str() == "set") {
+      Choices choices;
+      read_workload_options(choices, item);
+      for (const auto& [option, given] : choices.options) work.options[option] = given.text;
+    } else {
+      item.refuse("is unknown; work for GPUs has models, dtype, longest_step and set");
+    }
+  }
+  if (work.models.empty()) entry.refuse("names no models");
+  return work;
+}
+
 void read_recorded(Layer& layer, const Entry& entry) {
   const toml::table* const table = entry.node.as_table();
   if (table == nullptr) entry.refuse("must be a table");
@@ -174,6 +202,8 @@ Layer read_layer(std::string_view toml, std::string_view origin) {
       read_option(layer.shared, *option, entry);
     } else if (key.str() == "experiment") {
       read_experiments(layer, entry);
+    } else if (key.str() == "gpu") {
+      layer.gpu = read_gpu(entry);
     } else if (key.str() == "recorded") {
       read_recorded(layer, entry);
     } else if (key.str() == "description") {

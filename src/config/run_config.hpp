@@ -55,8 +55,19 @@ struct Experiment {
   mesh::Request mesh;       ///< axes the user named; empty = the workload's natural mesh
   workloads::Scaling scaling = workloads::Scaling::strong;
   mesh::Placement placement = mesh::Placement::packed;
+  int max_ranks = 0;  ///< larger counts have no point; 0 = no limit
 
   bool operator==(const Experiment&) const = default;
+};
+
+/// The work of a suite on GPUs, of which the runner takes what suits those that it finds.
+struct GpuWork {
+  std::vector<workloads::Model> models;  ///< the largest first
+  workloads::Precision precision = workloads::Precision::bf16;
+  workloads::Options options{};   ///< of those workloads that know them
+  units::Seconds longest_step{};  ///< of one rank alone
+
+  bool operator==(const GpuWork&) const = default;
 };
 
 struct RunConfig {
@@ -95,6 +106,9 @@ struct RunConfig {
   Verbosity verbosity = Verbosity::normal;
   std::string command_line;  ///< as typed, shell-quoted
   std::string suite;         ///< name of the suite, "" when none
+  /// Set where a suite has work for GPUs and the user chose no model, type or option. It is settled
+  /// before a run begins, so to_toml() does not have it.
+  std::optional<GpuWork> on_gpus{};
 
   bool operator==(const RunConfig&) const = default;
 };

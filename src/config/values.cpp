@@ -150,12 +150,4 @@ bool parse_flag(std::string_view text) {
   refuse(text, "is not true or false");
 }
 
-std::string to_text(const mesh::Request& request) {
-  std::string text;
-  for (const auto& [axis, extent] : request) {
-    text += fmt::format("{}{}={}", text.empty() ? "" : ",", mesh::name(axis), extent);
-  }
-  return text;
-}
-
 }  // namespace isoscale::config

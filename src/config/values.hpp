@@ -58,7 +58,4 @@ template <class Enum>
       fmt::format("{} is not one of {}", base::quoted(text), fmt::join(names, ", ")));
 }
 
-/// "dp=2,tp=2": parse_mesh() gives the request back.
-[[nodiscard]] std::string to_text(const mesh::Request& request);
-
 }  // namespace isoscale::config

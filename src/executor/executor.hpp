@@ -164,6 +164,7 @@ struct Description {
   std::optional<units::Bytes> memory_free;  ///< of the whole pool; absent: unknown
   MemoryPool memory_pool = MemoryPool::rank;
   int cores = 0;               ///< cores this rank is bound to
+  int compute_capability = 0;  ///< of a GPU, 90 = 9.0; 0 = unknown, or no GPU
   bool shared_device = false;  ///< some rank shares its GPU with another: no times are taken
   /// Why programs with Transport::symmetric cannot be played, as far as it is known before one is
   /// prepared; "" when they can.

@@ -52,14 +52,6 @@ std::pair<Axis, int> parse_item(std::string_view item, std::string_view text) {
   return {*axis, value};
 }
 
-std::string to_text(const Request& request) {
-  std::string text;
-  for (const auto& [axis, value] : request) {
-    text += fmt::format("{}{}={}", text.empty() ? "" : ",", name(axis), value);
-  }
-  return text;
-}
-
 /// How far a mesh is from what was asked for: axes changed, then change in log2 of the extents.
 /// A dp that was not named is free to absorb.
 std::pair<int, double> distance(const Shape& shape, const Request& request) {
@@ -163,6 +155,14 @@ Request parse_request(std::string_view text) {
     if (comma == std::string_view::npos) return request;
     rest.remove_prefix(comma + 1);
   }
+}
+
+std::string to_text(const Request& request) {
+  std::string text;
+  for (const auto& [axis, value] : request) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", name(axis), value);
+  }
+  return text;
 }
 
 std::string to_text(const Shape& shape) { return shape.size() == 1 ? "dp=1" : to_string(shape); }

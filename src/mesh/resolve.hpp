@@ -18,6 +18,8 @@ namespace isoscale::mesh {
 /// The axes a user named, "dp=2,tp=2"; an axis that is not named is absent.
 using Request = std::map<Axis, int>;
 
+/// "dp=2,tp=2": parse_request() gives it back.
+[[nodiscard]] std::string to_text(const Request& request);
 /// Throws base::UsageError for an unknown axis, a repeated one, or a number below 1.
 [[nodiscard]] Request parse_request(std::string_view text);
 

@@ -29,6 +29,7 @@ struct Faults {
   double jitter = 0;
   std::uint64_t seed = 0;  ///< of the jitter
   Stuck stuck = Stuck::no;
+  int stuck_rank = 0;  ///< of the world, for messages
 
   [[nodiscard]] bool any() const {
     return gemm_factor != 1 || gemm_rate != 0 || !slow_links.empty() || jitter != 0 ||

@@ -116,7 +116,9 @@ program::Faults faults_of(std::span<const config::Injection> injections,
     } else if (const auto* const delay = std::get_if<config::Delay>(&injection.what)) {
       faults.gemm_rate = delay->rate.value();
     } else if (const auto* const stuck = std::get_if<config::StuckRank>(&injection.what)) {
-      if (stuck->rank == world_rank) faults.stuck = stuck->how;
+      if (stuck->rank != world_rank) continue;
+      faults.stuck = stuck->how;
+      faults.stuck_rank = world_rank;
     }
   }
   return faults;

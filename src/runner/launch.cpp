@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "base/plural.hpp"
 #include "base/utc.hpp"
 #include "config/arguments.hpp"
 #include "results/output.hpp"
@@ -30,8 +31,12 @@ namespace {
 
 std::string point_title(const PlannedPoint& point) {
   const std::string model = uses_model(point) ? " " + point.request.model.name : "";
-  return fmt::format("{}{} on {} rank{} ({})", point.workload->name, model, point.ranks,
-                     point.ranks == 1 ? "" : "s", mesh::to_string(point.request.mesh));
+  const mesh::Shape& mesh = point.request.mesh;
+  // A point that is skipped may have no mesh, and one rank has nothing to say of its own.
+  const bool has_mesh = point.ranks > 1 && static_cast<int>(mesh.size()) == point.ranks;
+  return fmt::format("{}{} on {}{}", point.workload->name, model,
+                     base::counted(point.ranks, "rank"),
+                     has_mesh ? fmt::format(" ({})", mesh::to_string(mesh)) : "");
 }
 
 /// Steps that have a say in the step time.
@@ -70,7 +75,7 @@ results::PointData left_out(const PlannedPoint& point, std::string_view reason) 
 
 Launch::Launch(const Setting& setting, std::optional<results::RunData> earlier)
     : setting_(setting),
-      site_(make_site(*setting.world, setting.executor.describe(), setting.facts)),
+      site_(setting.site),
       plan_(make_plan(setting.config, site_)),
       path_(output_path(setting.config, setting.facts.front().host)),
       earlier_(std::move(earlier)) {

@@ -37,6 +37,7 @@ class Launch : public std::enable_shared_from_this<Launch> {
     const comm::Communicator* world;
     executor::Executor& executor;
     std::span<const system::MachineFacts> facts;  ///< by rank
+    Site site;
     units::Nanoseconds begin;                     ///< of the run, as --budget counts
     std::optional<std::string> device_reason{};   ///< of --device auto: why it is this one
   };

@@ -11,6 +11,7 @@
 #include <span>
 
 #include "base/error.hpp"
+#include "base/plural.hpp"
 #include "executor/transports.hpp"
 #include "mesh/reach.hpp"
 #include "runner/faults.hpp"
@@ -111,7 +112,8 @@ std::optional<int> nodes_of(const std::vector<int>& world_ranks, const Site& sit
 }
 
 /// Throws base::UsageError unless what plays the point fits into each node's (or rank's) memory.
-void require_memory(const PlannedPoint& point, const std::vector<units::Bytes>& need_of_position,
+/// Marks a point that does not, and of nodes that nobody has looked at does no more.
+void require_memory(PlannedPoint& point, const std::vector<units::Bytes>& need_of_position,
                     config::FillIdle fill, const Site& site) {
   struct Need {
     units::Bytes bytes{0};  ///< from one pool
@@ -123,7 +125,9 @@ void require_memory(const PlannedPoint& point, const std::vector<units::Bytes>& 
     if (players[rank].replica < 0) continue;
     const units::Bytes bytes = need_of_position[static_cast<std::size_t>(players[rank].position)];
     Need& need = of_node[site.node_of_rank[rank]];
-    const bool shared = site.memory_pool == executor::MemoryPool::node;
+    // Where nobody knows which ranks share a node, a rank must fit into one by itself.
+    const bool shared =
+        site.memory_pool == executor::MemoryPool::node && site.nodes == Nodes::known;
     need.bytes = shared ? need.bytes + bytes : std::max(need.bytes, bytes);
     ++need.ranks;
   }
@@ -131,6 +135,9 @@ void require_memory(const PlannedPoint& point, const std::vector<units::Bytes>& 
     const auto n = static_cast<std::size_t>(node);
     if (n >= site.memory_free.size() || !site.memory_free[n]) continue;
     if (need.bytes <= *site.memory_free[n]) continue;
+    point.misfit =
+        fmt::format("{} of {}", units::format(need.bytes), units::format(*site.memory_free[n]));
+    if (site.memory_of == MemoryOf::this_machine) return;
     const bool shared = site.memory_pool == executor::MemoryPool::node;
     const bool has_model = !point.workload->is_bench() && uses_model(point);
     throw base::UsageError(
@@ -234,8 +241,26 @@ std::vector<int> reordered(const std::vector<int>& ranks, const std::vector<int>
   return result;
 }
 
-PlannedPoint plan_point(const config::Experiment& experiment, Count count,
-                        const config::RunConfig& config, const Site& site) {
+/// The fewest ranks on a node; 0 where nobody knows.
+int fewest_on_a_node(const Site& site) {
+  if (site.nodes == Nodes::unknown) return 0;
+  std::map<int, int> ranks;
+  for (const int node : site.node_of_rank) ++ranks[node];
+  return std::ranges::min_element(ranks, {}, [](const auto& node) { return node.second; })->second;
+}
+
+/// Why `count` ranks have no point on a curve whose meshes all have `fixed`; "" where they have one.
+std::string curve_problem(const mesh::Request& fixed, int count) {
+  int product = 1;
+  for (const auto& [axis, extent] : fixed) product *= extent;
+  if (count % product == 0) return "";
+  return fmt::format("all points of this curve have {}, which {} cannot hold",
+                     mesh::to_text(fixed), base::counted(count, "rank"));
+}
+
+/// On the mesh named, or on one with `fixed`.
+PlannedPoint plan_point(const config::Experiment& experiment, const mesh::Request& fixed,
+                        Count count, const config::RunConfig& config, const Site& site) {
   PlannedPoint point{
       .index = 0,
       .experiment = &experiment,
@@ -245,8 +270,12 @@ PlannedPoint plan_point(const config::Experiment& experiment, Count count,
       .world_ranks = mesh::place(experiment.placement, site.node_of_rank, count.ranks),
       .skip_reason = {}};
   point.nodes = nodes_of(point.world_ranks, site);
+  // The program chose that mesh, whoever chose the count.
+  point.skip_reason = curve_problem(fixed, count.ranks);
+  if (!point.skip_reason.empty()) return point;
   try {
-    point.request = workloads::fit(*point.workload, experiment.base, experiment.mesh, count.ranks,
+    point.request = workloads::fit(*point.workload, experiment.base,
+                                   fixed.empty() ? experiment.mesh : fixed, count.ranks,
                                    experiment.scaling);
     const mesh::Shape mesh = point.request.mesh;
     point.world_ranks =
@@ -285,9 +314,21 @@ Plan make_plan(const config::RunConfig& config, const Site& site) {
   Plan plan;
   for (const config::Experiment& experiment : config.experiments) {
     require_device(experiment, site);
-    require_axes(workloads::find_workload(experiment.workload), experiment.mesh);
+    const workloads::Workload& workload = workloads::find_workload(experiment.workload);
+    require_axes(workload, experiment.mesh);
+    std::vector<int> ranks;
     for (const Count count : counts) {
-      PlannedPoint point = plan_point(experiment, count, config, site);
+      if (experiment.max_ranks == 0 || count.ranks <= experiment.max_ranks) {
+        ranks.push_back(count.ranks);
+      }
+    }
+    mesh::Request fixed;
+    if (experiment.mesh.empty()) {
+      fixed = workloads::curve_mesh(workload, ranks, fewest_on_a_node(site));
+    }
+    for (const Count count : counts) {
+      if (std::ranges::find(ranks, count.ranks) == ranks.end()) continue;
+      PlannedPoint point = plan_point(experiment, fixed, count, config, site);
       point.index = static_cast<int>(plan.points.size());
       plan.points.push_back(std::move(point));
     }

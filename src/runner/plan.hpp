@@ -20,6 +20,10 @@ namespace isoscale::runner {
 /// for.
 enum class Nodes : std::uint8_t { known, unknown };
 
+/// Whether memory was looked at on the nodes of a plan, or theirs is taken to be that of the machine
+/// that plans.
+enum class MemoryOf : std::uint8_t { these_nodes, this_machine };
+
 /// Where a run takes place, as the plan sees it.
 struct Site {
   int ranks = 1;
@@ -29,6 +33,8 @@ struct Site {
   /// By node, the least that one of its ranks sees in its pool; absent: unknown. May be empty.
   std::vector<std::optional<units::Bytes>> memory_free;
   executor::MemoryPool memory_pool = executor::MemoryPool::node;
+  MemoryOf memory_of = MemoryOf::these_nodes;
+  int compute_capability = 0;  ///< 90 = 9.0, the least of all ranks' GPUs; 0 = unknown, or no GPU
   std::string symmetric_problem{};  ///< executor::Description's, "" where nobody knows of one
   int numa_nodes = 1;               ///< of the node that has the fewest
   /// Ranks of this world that share cores with another rank.
@@ -62,6 +68,7 @@ struct PlannedPoint {
   std::vector<int> world_ranks;  ///< in mesh order
   std::optional<int> nodes = 1;  ///< that these ranks are on; absent: unknown
   std::string skip_reason;       ///< not "" = is not measured
+  std::string misfit{};          ///< "661 GiB of 23.5 GiB": memory that it needs, and that there is
   // What the programs say, for --dry-run; absent when skipped before they could be built.
   std::optional<double> flop_per_step{};          ///< over all ranks
   std::optional<units::Bytes> memory_per_rank{};  ///< of the rank that needs most
@@ -84,11 +91,12 @@ struct Plan {
 /// or fit is a point with a reason to be skipped; one that the user named is refused. Throws
 /// base::UsageError then, for a precision the executor lacks, for ranks beyond the world, and when
 /// nothing would be left to measure. What all that play a point, replicas included, need on a node
-/// must be free there. `config` must outlive the plan.
+/// must be free there; where that is only taken to be this machine's, a point that does not fit is
+/// marked and stays. `config` must outlive the plan.
 [[nodiscard]] Plan make_plan(const config::RunConfig& config, const Site& site);
 
 /// The plan as a table for people: points, mesh, nodes, loop and time, memory, FLOP, bytes sent by
-/// axis and how far each axis reaches, "?" for what is unknown. Times are estimates for `device`,
+/// axis and how far each axis reaches, "?" for what is unknown, or that it does not fit. Times are estimates for `device`,
 /// see estimate.hpp; with a budget those of the points that would fit, and the others are told of.
 [[nodiscard]] std::string describe(const Plan& plan, const config::RunConfig& config,
                                    std::string_view device);

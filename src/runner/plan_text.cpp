@@ -50,6 +50,17 @@ std::string point_line(const PlannedPoint& point, const PointTime& time, units::
                      units::format(units::Flops{*point.flop_per_step}), sent);
 }
 
+/// Of a point that does not fit: what is known of it but times.
+std::string misfit_line(const PlannedPoint& point) {
+  return fmt::format(row, point.index + 1, point.workload->name,
+                     uses_model(point) ? point.request.model.name : "-", point.ranks,
+                     point.nodes ? fmt::format("{}", *point.nodes) : "?",
+                     mesh::to_string(point.request.mesh), "-", "-",
+                     units::format(*point.memory_per_rank),
+                     units::format(units::Flops{*point.flop_per_step}),
+                     fmt::format("does not fit: {}", point.misfit));
+}
+
 /// "" where no point is dealt out by speed.
 std::string partition_text(const Plan& plan) {
   const bool any = std::ranges::any_of(plan.points, [](const PlannedPoint& point) {
@@ -90,7 +101,9 @@ std::string describe(const Plan& plan, const config::RunConfig& config, std::str
   std::size_t left_out = 0;
   for (const PlannedPoint& point : plan.points) {
     const auto loop = loops.find(point.index);
-    if (!point.skip_reason.empty()) {
+    if (!point.misfit.empty()) {
+      text += misfit_line(point);
+    } else if (!point.skip_reason.empty()) {
       text += fmt::format("{}skipped: {}\n", left_columns(point), point.skip_reason);
     } else if (loop == loops.end()) {
       ++left_out;
@@ -105,6 +118,9 @@ std::string describe(const Plan& plan, const config::RunConfig& config, std::str
     }
   }
   for (const PlannedPoint& point : plan.points) {
+    if (!point.misfit.empty() && !point.skip_reason.empty()) {
+      text += fmt::format("Point {} is skipped: {}.\n", point.index + 1, point.skip_reason);
+    }
     if (!loops.contains(point.index)) continue;
     for (const std::string& note : point.notes) {
       text += fmt::format("Point {}: {}.\n", point.index + 1, note);

@@ -4,14 +4,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "config/resumption.hpp"
 #include "results/reader.hpp"
 #include "runner/device.hpp"
+#include "runner/gpu_work.hpp"
 #include "runner/launch.hpp"
 #include "runner/on_root.hpp"
 #include "runner/plan.hpp"
@@ -24,18 +27,26 @@ namespace isoscale::runner {
 namespace {
 
 /// Prints the plan; nothing is measured, so no device need be there.
-Outcome dry_run(const config::RunConfig& config, const comm::Environment& environment,
+Outcome dry_run(const config::RunConfig& asked, const comm::Environment& environment,
                 const comm::Communicator& world, const Services& services) {
-  const executor::Description device = planned_device(config, environment, world);
-  const Site site = planned_site(make_site(world, device, gather_facts(world)), config);
+  const executor::Description device = planned_device(asked, environment, world);
+  const Site site = planned_site(make_site(world, device, gather_facts(world)), asked);
+  const auto [config, gpu_work] = with_gpu_work(asked, site);
   const Plan plan = make_plan(config, site);
   if (world.rank() != 0) return {};
-  services.print(describe(plan, config, site.device));
+  services.print(gpu_work + describe(plan, config, site.device));
   if (site.nodes == Nodes::unknown) {
     services.print(
         fmt::format("{} of {} ranks were started, so nobody knows which share a node (?); give "
                     "--ranks-per-node, or start all of them.\n",
                     world.size(), site.ranks));
+  }
+  const bool is_known = std::ranges::any_of(
+      site.memory_free, [](const auto& bytes) { return bytes.has_value(); });
+  if (!is_known) {
+    services.print("The memory of the device is unknown: whether points fit was not checked.\n");
+  } else if (site.memory_of == MemoryOf::this_machine) {
+    services.print("Points are checked against the memory of this machine.\n");
   }
   return {};
 }
@@ -96,6 +107,9 @@ Outcome run(const config::RunConfig& asked, const comm::Environment& environment
   going->executor = std::move(executor);
   going->facts = gather_facts(world);
   going->services = services;
+  const Site site = make_site(world, going->executor->describe(), going->facts);
+  std::string gpu_work;
+  std::tie(going->config, gpu_work) = with_gpu_work(going->config, site);
   if (Supervisor* const supervisor = services.supervisor) {
     supervisor->set_timeout(going->config.timeout);
     going->watched.emplace(*going->executor, supervisor->board(), world);
@@ -108,13 +122,14 @@ Outcome run(const config::RunConfig& asked, const comm::Environment& environment
                   .world = &world,
                   .executor = used,
                   .facts = going->facts,
+                  .site = site,
                   .begin = begin,
                   .device_reason = reason.empty() ? std::nullopt : std::optional{reason}},
                  std::move(earlier)};
   // It may go on after this returned: it keeps what it is made of.
   const std::shared_ptr<Launch> kept{launch, [going](Launch* made) { delete made; }};
   if (world.rank() == 0 && going->config.verbosity == config::Verbosity::normal) {
-    services.print(opening_lines(used.describe(), reason, world.size()));
+    services.print(opening_lines(used.describe(), reason, world.size()) + gpu_work);
   }
   return kept->measure();
 }

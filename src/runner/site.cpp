@@ -154,6 +154,8 @@ Site make_site(const comm::Communicator& world, const executor::Description& dev
   site.memory_free = least_of_node(world, device.memory_free, site.node_of_rank);
   std::vector<int> everyone(static_cast<std::size_t>(world.size()));
   for (std::size_t r = 0; r < everyone.size(); ++r) everyone[r] = static_cast<int>(r);
+  // The least of all.
+  site.compute_capability = -static_cast<int>(world.all_max(-1.0 * device.compute_capability));
   site.oversubscribed = share_cores(everyone, facts, site.node_of_rank);
   if (!facts.empty()) site.numa_nodes = facts.front().numa_nodes.value_or(1);
   for (const system::MachineFacts& of_rank : facts) {
@@ -173,7 +175,13 @@ Site planned_site(Site site, const config::RunConfig& config) {
       site.node_of_rank[static_cast<std::size_t>(rank)] = rank / *config.ranks_per_node;
     }
   }
-  site.memory_free.clear();
+  std::optional<units::Bytes> least;
+  for (const auto& bytes : site.memory_free) {
+    if (bytes && (!least || *bytes < *least)) least = bytes;
+  }
+  const auto nodes = static_cast<std::size_t>(site.node_of_rank.back()) + 1;
+  site.memory_free.assign(nodes, least);
+  site.memory_of = MemoryOf::this_machine;
   return site;
 }
 

@@ -32,8 +32,8 @@ namespace isoscale::runner {
                              std::span<const system::MachineFacts> facts);
 
 /// Where a plan for `config` is for, on `site` and beyond. --ranks-per-node says which ranks share
-/// a node; without it nobody knows for more ranks than there are. The memory of nodes that are not
-/// these is unknown.
+/// a node; without it nobody knows for more ranks than there are. Nodes that are
+/// not these are taken to have the memory of the least of these.
 [[nodiscard]] Site planned_site(Site site, const config::RunConfig& config);
 
 /// What a rank computes and communicates with; may differ from node to node.

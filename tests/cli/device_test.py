@@ -229,6 +229,21 @@ class Played(Case):
         self.assertEqual(point["labels"], ["shared-gpu"])
         self.assertIsNone(point["step_time"]["median"])
 
+    def test_the_quick_suite_takes_a_model_that_suits_the_gpu(self):
+        for memory, model in [(80, "gpt-6.7b"), (40, "gpt-1.3b"), (8, "gpt-125m")]:
+            done = self.run_ok("run", "--dry-run", ISOSCALE_STANDIN_MEMORY=str(memory * 2**30))
+            self.assertIn(f"model: {model} in bf16", done.stdout)
+            self.assertRegex(done.stdout, rf"dp +{model} +1 ")
+        # On a GPU too small for any, the run takes the last and skips it.
+        tight = {"ISOSCALE_STANDIN_MEMORY": str(2**30)}
+        done = self.run_ok("run", "--max-time", "0.2s", "--output", "run.h5", **tight)
+        self.assertIn("model: gpt-125m in bf16", done.stdout)
+        report = self.run_ok("report", "run.h5", "--format", "json")
+        points = json.loads(report.stdout)["runs"][0]["points"]
+        self.assertEqual({(p["model"], p["dtype"], p["status"]) for p in points[1:]},
+                         {("gpt-125m", "bf16", "skipped")})
+        self.run_ok("run", "--resume", "run.h5", **tight)
+
     def test_auto_takes_the_gpus(self):
         done = self.run_ok("run", "--workload", "dp", "--ranks", "2", *QUICK, ranks=2)
         self.assertIn("device: cuda", done.stdout)

@@ -3,7 +3,7 @@
 
 // A plugin like libisoscale_cuda.so whose GPUs are stand-ins, so that tests can run the whole
 // program. Environment: ISOSCALE_STANDIN_GPUS = how many GPUs the ranks of a node see, all the same
-// ones; unset: each rank sees one of its own. ISOSCALE_STANDIN_REFUSES = what NCCL_ALGO must not
+// ones; unset: each rank sees one of its own. ISOSCALE_STANDIN_MEMORY = bytes of each. ISOSCALE_STANDIN_REFUSES = what NCCL_ALGO must not
 // hold. ISOSCALE_STANDIN_ENDLESS, ISOSCALE_STANDIN_FAULTY = rank:matmuls, after so many the next
 // one on that rank never ends, or touches memory that it cannot reach.
 // ISOSCALE_STANDIN_ENDLESS_COMMUNICATOR = the name of an NCCL communicator that is never ready.
@@ -56,6 +56,9 @@ std::unique_ptr<executor::Executor> make(const executor::CudaOptions& options,
     settings.gpus = std::stoi(gpus);
   } else {
     settings.first_gpu = world.rank();
+  }
+  if (const char* const memory = std::getenv("ISOSCALE_STANDIN_MEMORY"); memory != nullptr) {
+    settings.gpu_memory = std::stoull(memory);
   }
   if (const char* const refused = std::getenv("ISOSCALE_STANDIN_REFUSES"); refused != nullptr) {
     settings.refused_algorithm = refused;

@@ -161,6 +161,52 @@ TEST(PlanMesh, UnnamedDpAbsorbsTheRest) {
   EXPECT_EQ(plan.points[2].request.mesh, (mesh::Shape{.tp = 2, .dp = 4, .pp = 2}));
 }
 
+std::vector<std::string> meshes_of(const Plan& plan) {
+  std::vector<std::string> meshes;
+  for (const PlannedPoint& point : plan.points) {
+    meshes.push_back(point.skip_reason.empty() ? mesh::to_text(point.request.mesh) : "skipped");
+  }
+  return meshes;
+}
+
+TEST(PlanMesh, OfAHybridCurveGrowsAlongDpAlone) {
+  const auto meshes = [](int ranks, int per_node, std::vector<int> named = {}) {
+    RunConfig config = config_of("hybrid");
+    config.ranks = std::move(named);
+    return meshes_of(make_plan(config, site_of(ranks, per_node)));
+  };
+  EXPECT_THAT(meshes(1, 8), ElementsAre("dp=1"));
+  EXPECT_THAT(meshes(2, 8), ElementsAre("dp=1", "dp=2"));
+  EXPECT_THAT(meshes(4, 8), ElementsAre("skipped", "tp=2", "tp=2,dp=2"));
+  EXPECT_THAT(meshes(16, 8), ElementsAre("skipped", "skipped", "tp=2,pp=2", "tp=2,dp=2,pp=2",
+                                         "tp=2,dp=4,pp=2"));
+  EXPECT_THAT(meshes(16, 8, {1, 16}), ElementsAre("dp=1", "tp=2,dp=4,pp=2"));
+  EXPECT_THAT(meshes(4, 8, {1, 2, 4}), ElementsAre("skipped", "tp=2", "tp=2,dp=2"));
+  // A node of one rank holds no tp; a count that all axes do not divide has no point.
+  EXPECT_THAT(meshes(4, 1), ElementsAre("dp=1", "dp=2", "dp=4"));
+  EXPECT_THAT(meshes(9, 9), ElementsAre("skipped", "skipped", "tp=2,pp=2", "tp=2,dp=2,pp=2",
+                                        "skipped"));
+}
+
+TEST(PlanCounts, AboveTheCurvesOwnLimitHaveNoPoint) {
+  RunConfig config = config_of("dp");
+  config.experiments[0].max_ranks = 4;
+  EXPECT_THAT(ranks_of(make_plan(config, site_of(16))), ElementsAre(1, 2, 4));
+}
+
+TEST(PlanMemory, OfMachinesThatNobodyLookedAtMarksAndRefusesNothing) {
+  Site site = site_of(2, 1);
+  site.memory_of = MemoryOf::this_machine;
+  site.memory_free.assign(2, units::Bytes{98'304});
+  RunConfig config = config_of("dp");
+  config.ranks = {2};
+  const Plan plan = make_plan(config, site);
+  EXPECT_EQ(plan.points[0].skip_reason, "");
+  EXPECT_THAT(plan.points[0].misfit, HasSubstr(" of 96.0 KiB"));
+  site.memory_free.assign(2, units::Bytes{16U << 20U});
+  EXPECT_EQ(make_plan(config, site).points[0].misfit, "");
+}
+
 TEST(PlanMemory, BeyondWhatIsFreeIsToldInNumbers) {
   // dp keeps all weights on each rank: 4 layers x 12 h^2 weights and as many gradients in f32, and
   // 8 microbatches of input, are more than 96 KiB.

@@ -52,6 +52,18 @@ TEST(PlanTable, HasALinePerPointAndSaysWhatIsSkipped) {
   EXPECT_THAT(text, AllOf(HasSubstr(" to measure"), HasSubstr("a guess")));
 }
 
+TEST(PlanTable, MarksWhatDoesNotFit) {
+  Site site = site_of(2);
+  site.memory_pool = executor::MemoryPool::rank;
+  RunConfig config = config_of("dp");
+  const units::Bytes two = *make_plan(config, site).points[1].memory_per_rank;
+  site.memory_free = {two};
+  const std::string text = describe(make_plan(config, site), config, "host");
+  EXPECT_THAT(text, AllOf(testing::ContainsRegex("dp=1|1 +1 .*does not fit: [0-9.]+ KiB of"),
+                          HasSubstr("Point 1 is skipped: "), HasSubstr("dp 96.0 KiB")));
+  EXPECT_THAT(text, Not(HasSubstr("Point 2 is skipped")));
+}
+
 TEST(PlanTable, SaysWhatShardingAndOffloadingKeep) {
   // 4 layers of 12 h^2 = 3072 parameters: 16 bytes each in f32 with Adam make 192 KiB. Of these
   // zero=2 shards gradients and moments over 4 ranks: 48 + 144 / 4 KiB, and the powers of Adam.

@@ -196,7 +196,10 @@ TEST(PlannedSite, IsWhereTheRanksAreUnlessMoreArePlanned) {
   config.ranks = {4};
   EXPECT_EQ(planned_site(site, config).nodes, Nodes::unknown);
   EXPECT_EQ(planned_site(site, config).ranks, 4);
-  EXPECT_TRUE(planned_site(site, config).memory_free.empty());
+  // What is known of one node is taken of all.
+  EXPECT_THAT(planned_site(site, config).memory_free,
+              testing::ElementsAre(units::Bytes{1}, units::Bytes{1}));
+  EXPECT_EQ(planned_site(site, config).memory_of, MemoryOf::this_machine);
 }
 
 TEST(PlannedSite, HasTheRanksOfANodeThatAreNamed) {
@@ -207,7 +210,7 @@ TEST(PlannedSite, HasTheRanksOfANodeThatAreNamed) {
   config.ranks = {1, 5};
   EXPECT_EQ(planned_site(site, config).node_of_rank, (std::vector{0, 0, 1, 1, 2}));
   EXPECT_EQ(planned_site(site, config).nodes, Nodes::known);
-  EXPECT_TRUE(planned_site(site, config).memory_free.empty());
+  EXPECT_EQ(planned_site(site, config).memory_free.size(), 3U);
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <set>
 #include <string>
+#include <vector>
 
 #include "config/arguments.hpp"
 #include "runner/plan.hpp"
@@ -27,47 +28,56 @@ Site gpus(int ranks) {
   return site;
 }
 
-config::RunConfig suite(const std::string& name, int ranks) {
-  const std::vector<std::string> arguments{"isoscale", "run",  "--suite", name,
-                                           "--device", "cuda", "--ranks", std::to_string(ranks)};
+config::RunConfig suite(const std::string& name) {
+  const std::vector<std::string> arguments{"isoscale", "run",      "--suite",
+                                           name,       "--device", "cuda"};
   return std::get<config::RunConfig>(config::parse_arguments(arguments, workloads::registry()));
 }
 
-/// Experiments that have nothing to measure, by number.
-std::set<std::size_t> left_out(const std::string& name, int ranks) {
-  const config::RunConfig config = suite(name, ranks);
-  const Plan plan = make_plan(config, gpus(ranks));
-  std::set<std::size_t> out;
-  for (std::size_t e = 0; e < plan.points.size(); ++e) {
-    if (!plan.points[e].skip_reason.empty()) out.insert(e);
-  }
-  return out;
-}
+/// The plan of all counts up to the world.
+Plan plan_of(const config::RunConfig& config, int ranks) { return make_plan(config, gpus(ranks)); }
 
-/// What fits into a GPU of 80 GB, but for the reserves of its libraries.
-void expect_to_fit(const std::string& name, int ranks) {
-  const config::RunConfig config = suite(name, ranks);
-  for (const PlannedPoint& point : make_plan(config, gpus(ranks)).points) {
+/// What makes no sense on GPUs of 80 GB, eight to a node: more memory, less what libraries reserve,
+/// than one has; tp over more than two nodes; other meshes than dp's along a hybrid curve.
+void expect_sensible(const std::string& name, int ranks) {
+  const config::RunConfig config = suite(name);
+  int measured = 0;
+  for (const PlannedPoint& point : plan_of(config, ranks).points) {
     if (!point.skip_reason.empty()) continue;
-    EXPECT_LT(*point.memory_per_rank, units::Bytes{72'000'000'000})
-        << name << " point " << point.index + 1 << " on " << ranks;
+    const std::string what = fmt::format("{} point {}: {} on {}", name, point.index + 1,
+                                         point.workload->name, point.ranks);
+    const mesh::Shape& mesh = point.request.mesh;
+    ++measured;
+    EXPECT_LT(*point.memory_per_rank, units::Bytes{72'000'000'000}) << what;
+    EXPECT_LE(mesh.tp, 16) << what;
+    EXPECT_LE(mesh.pp, name == "quick" ? 64 : 8) << what;
+    if (point.workload->name != "hybrid") continue;
+    if (name == "quick" && ranks < 8) continue;
+    EXPECT_EQ(mesh, (mesh::Shape{.tp = 2, .dp = point.ranks / 4, .pp = 2})) << what;
   }
+  EXPECT_GT(measured, 0) << name;
 }
 
-TEST(Suites, OfEightGpusLeaveNothingOutAndFit) {
+TEST(Suites, PlanWhatMakesSense) {
   for (const char* const name : {"quick", "standard", "acceptance"}) {
-    EXPECT_TRUE(left_out(name, 8).empty()) << name;
-    expect_to_fit(name, 8);
+    for (const int ranks : {1, 8, 64}) expect_sensible(name, ranks);
   }
 }
 
-TEST(Suites, OfManyGpusLeaveOutWhatAModelHasTooFewHeadsOrLayersFor) {
-  // tp has the heads for 32 ranks, and strong pp the layers for 8.
-  EXPECT_EQ(left_out("standard", 64), (std::set<std::size_t>{3}));
-  const char* const given = std::getenv("ISOSCALE_SUITE_GPUS");  // 512 take long to plan
-  const int many = given != nullptr ? std::stoi(given) : 128;
-  EXPECT_EQ(left_out("standard", many), (std::set<std::size_t>{3}));
-  EXPECT_EQ(left_out("acceptance", 64), (std::set<std::size_t>{6, 8}));
+TEST(Suites, OfMoreRanksGrowOverDpAlone) {
+  // 512 take long to plan.
+  const char* const given = std::getenv("ISOSCALE_SUITE_GPUS");
+  expect_sensible("standard", given != nullptr ? std::stoi(given) : 128);
+}
+
+TEST(Suites, SkipWhatACurveCannotHold) {
+  std::vector<std::string> skipped;
+  const config::RunConfig config = suite("standard");
+  for (const PlannedPoint& point : plan_of(config, 8).points) {
+    if (point.skip_reason.empty()) continue;
+    skipped.push_back(fmt::format("{} {}", point.workload->name, point.ranks));
+  }
+  EXPECT_THAT(skipped, testing::ElementsAre("hybrid 1", "hybrid 2", "hybrid 1", "hybrid 2"));
 }
 
 }  // namespace

@@ -100,6 +100,8 @@ Description description_of(const ChosenGpu& chosen) {
   description.detail =
       fmt::format("{}, CUDA {}, cuBLASLt {}, NCCL {}", gpu.name, version_text(found.runtime),
                   cublas_text(cublasLtGetVersion()), nccl_text(found.nccl));
+  constexpr int ten = 10;
+  description.compute_capability = ten * gpu.major + gpu.minor;
   description.precisions = system::precisions_of(gpu.major, gpu.minor);
   std::size_t free = 0, total = 0;
   check(cudaMemGetInfo(&free, &total));

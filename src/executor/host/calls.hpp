@@ -208,6 +208,7 @@ struct SlowedCall {
 struct StuckCall {
   Call call;
   program::Stuck how = program::Stuck::no;
+  int rank = 0;  ///< of the world, for messages
   std::uint32_t plays = 0;
 };
 /// Whether the op is to be played; does not return in the play that it is stuck in.

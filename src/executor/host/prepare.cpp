@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "executor/host/prepare.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -130,7 +132,9 @@ std::optional<std::uint32_t> middle_gemm(const program::Program& section) {
 bool may_play(StuckCall& call) {
   constexpr std::uint32_t stuck_at = 3;
   if (++call.plays != stuck_at) return true;
-  if (call.how == program::Stuck::fails) throw base::Error("stuck=...:throw was injected");
+  if (call.how == program::Stuck::fails) {
+    throw base::Error(fmt::format("stuck={}:throw was injected", call.rank));
+  }
   while (true) {
     const volatile bool always = true;  // computes, and asks nobody
     if (!always) return true;
@@ -156,7 +160,7 @@ PreparedSection prepare(const Resolver& resolver, const program::Program& sectio
     if (options.faults.any()) call = slower.slowed(std::move(call), op, i, lane);
     if (i == stuck_at) {
       call = std::make_unique<StuckCall>(
-          StuckCall{.call = std::move(call), .how = options.faults.stuck});
+          StuckCall{.call = std::move(call), .how = options.faults.stuck, .rank = options.faults.stuck_rank});
     }
     result.lanes[lane].push_back({.call = std::move(call),
                                   .index = i,
