@@ -130,9 +130,9 @@ void refuse_unknown_options(const Choices& choices, const std::vector<const Work
       names.push_back(workload->name);
       for (const auto& spec : workload->options) keys.push_back(spec.key);
     }
-    throw base::UsageError(fmt::format("{}: unknown option {} of {}{}; see: isoscale list options {}",
-                                       given.place, base::quoted(key), fmt::join(names, ", "),
-                                       base::did_you_mean(key, keys), names.front()));
+    throw base::UsageError(fmt::format(
+        "{}: unknown option {} of {}{}; see: isoscale list options {}", given.place,
+        base::quoted(key), fmt::join(names, ", "), base::did_you_mean(key, keys), names.front()));
   }
 }
 
@@ -264,11 +264,12 @@ RunConfig assemble(const Layer& file, const Layer& command_line, Known known) {
   refuse_flips_without_soak(run);
   refuse_planned_nodes_of_a_run(run);
   run.suite = plan.suite;
-  const bool any_chosen = std::ranges::any_of(std::array{&file, &command_line}, [](const auto* one) {
-    const Choices& shared = one->shared;
-    return shared.find("model") != nullptr || shared.find("dtype") != nullptr ||
-           !shared.options.empty();
-  });
+  const bool any_chosen =
+      std::ranges::any_of(std::array{&file, &command_line}, [](const auto* one) {
+        const Choices& shared = one->shared;
+        return shared.find("model") != nullptr || shared.find("dtype") != nullptr ||
+               !shared.options.empty();
+      });
   if (!any_chosen) run.on_gpus = suite.gpu;
   run.command_line = file.recorded_command_line;
 

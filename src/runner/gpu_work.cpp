@@ -90,8 +90,8 @@ std::pair<RunConfig, std::string> with_gpu_work(const RunConfig& asked, const Si
     model = &candidate;
     flop = *step.flop_per_step;
     const auto need = static_cast<double>(step.load.memory.value());
-    suits = memory && need <= usable_share * static_cast<double>(memory->value()) &&
-            flop <= most_flop;
+    suits =
+        memory && need <= usable_share * static_cast<double>(memory->value()) && flop <= most_flop;
   }
   long long batch = least_batch;
   for (; 2 * flop <= most_flop; flop *= 2) batch *= 2;

@@ -38,8 +38,8 @@ class Launch : public std::enable_shared_from_this<Launch> {
     executor::Executor& executor;
     std::span<const system::MachineFacts> facts;  ///< by rank
     Site site;
-    units::Nanoseconds begin;                     ///< of the run, as --budget counts
-    std::optional<std::string> device_reason{};   ///< of --device auto: why it is this one
+    units::Nanoseconds begin;                    ///< of the run, as --budget counts
+    std::optional<std::string> device_reason{};  ///< of --device auto: why it is this one
   };
 
   /// `earlier`: on rank 0, the run that is gone on with, if one is. Throws base::UsageError where

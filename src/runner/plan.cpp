@@ -249,13 +249,15 @@ int fewest_on_a_node(const Site& site) {
   return std::ranges::min_element(ranks, {}, [](const auto& node) { return node.second; })->second;
 }
 
-/// Why `count` ranks have no point on a curve whose meshes all have `fixed`; "" where they have one.
-std::string curve_problem(const mesh::Request& fixed, int count) {
+/// Why `count` ranks have no point on a curve whose meshes all have `fixed`; "" where they have
+/// one.
+std::string curve_problem(mesh::Request fixed, int count) {
+  std::erase_if(fixed, [](const auto& axis) { return axis.second == 1; });
   int product = 1;
   for (const auto& [axis, extent] : fixed) product *= extent;
   if (count % product == 0) return "";
-  return fmt::format("all points of this curve have {}, which {} cannot hold",
-                     mesh::to_text(fixed), base::counted(count, "rank"));
+  return fmt::format("all points of this curve have {}, which {} cannot hold", mesh::to_text(fixed),
+                     base::counted(count, "rank"));
 }
 
 /// On the mesh named, or on one with `fixed`.
@@ -274,9 +276,9 @@ PlannedPoint plan_point(const config::Experiment& experiment, const mesh::Reques
   point.skip_reason = curve_problem(fixed, count.ranks);
   if (!point.skip_reason.empty()) return point;
   try {
-    point.request = workloads::fit(*point.workload, experiment.base,
-                                   fixed.empty() ? experiment.mesh : fixed, count.ranks,
-                                   experiment.scaling);
+    point.request =
+        workloads::fit(*point.workload, experiment.base, fixed.empty() ? experiment.mesh : fixed,
+                       count.ranks, experiment.scaling);
     const mesh::Shape mesh = point.request.mesh;
     point.world_ranks =
         reordered(point.world_ranks, workloads::hybrid::expert_places(point.request));

@@ -20,8 +20,8 @@ namespace isoscale::runner {
 /// for.
 enum class Nodes : std::uint8_t { known, unknown };
 
-/// Whether memory was looked at on the nodes of a plan, or theirs is taken to be that of the machine
-/// that plans.
+/// Whether memory was looked at on the nodes of a plan, or theirs is taken to be that of the
+/// machine that plans.
 enum class MemoryOf : std::uint8_t { these_nodes, this_machine };
 
 /// Where a run takes place, as the plan sees it.
@@ -96,8 +96,9 @@ struct Plan {
 [[nodiscard]] Plan make_plan(const config::RunConfig& config, const Site& site);
 
 /// The plan as a table for people: points, mesh, nodes, loop and time, memory, FLOP, bytes sent by
-/// axis and how far each axis reaches, "?" for what is unknown, or that it does not fit. Times are estimates for `device`,
-/// see estimate.hpp; with a budget those of the points that would fit, and the others are told of.
+/// axis and how far each axis reaches, "?" for what is unknown, or that it does not fit. Times are
+/// estimates for `device`, see estimate.hpp; with a budget those of the points that would fit, and
+/// the others are told of.
 [[nodiscard]] std::string describe(const Plan& plan, const config::RunConfig& config,
                                    std::string_view device);
 

@@ -52,13 +52,12 @@ std::string point_line(const PlannedPoint& point, const PointTime& time, units::
 
 /// Of a point that does not fit: what is known of it but times.
 std::string misfit_line(const PlannedPoint& point) {
-  return fmt::format(row, point.index + 1, point.workload->name,
-                     uses_model(point) ? point.request.model.name : "-", point.ranks,
-                     point.nodes ? fmt::format("{}", *point.nodes) : "?",
-                     mesh::to_string(point.request.mesh), "-", "-",
-                     units::format(*point.memory_per_rank),
-                     units::format(units::Flops{*point.flop_per_step}),
-                     fmt::format("does not fit: {}", point.misfit));
+  return fmt::format(
+      row, point.index + 1, point.workload->name,
+      uses_model(point) ? point.request.model.name : "-", point.ranks,
+      point.nodes ? fmt::format("{}", *point.nodes) : "?", mesh::to_string(point.request.mesh), "-",
+      "-", units::format(*point.memory_per_rank), units::format(units::Flops{*point.flop_per_step}),
+      fmt::format("does not fit: {}", point.misfit));
 }
 
 /// "" where no point is dealt out by speed.

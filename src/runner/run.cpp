@@ -41,8 +41,8 @@ Outcome dry_run(const config::RunConfig& asked, const comm::Environment& environ
                     "--ranks-per-node, or start all of them.\n",
                     world.size(), site.ranks));
   }
-  const bool is_known = std::ranges::any_of(
-      site.memory_free, [](const auto& bytes) { return bytes.has_value(); });
+  const bool is_known =
+      std::ranges::any_of(site.memory_free, [](const auto& bytes) { return bytes.has_value(); });
   if (!is_known) {
     services.print("The memory of the device is unknown: whether points fit was not checked.\n");
   } else if (site.memory_of == MemoryOf::this_machine) {

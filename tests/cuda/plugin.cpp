@@ -3,11 +3,11 @@
 
 // A plugin like libisoscale_cuda.so whose GPUs are stand-ins, so that tests can run the whole
 // program. Environment: ISOSCALE_STANDIN_GPUS = how many GPUs the ranks of a node see, all the same
-// ones; unset: each rank sees one of its own. ISOSCALE_STANDIN_MEMORY = bytes of each. ISOSCALE_STANDIN_REFUSES = what NCCL_ALGO must not
-// hold. ISOSCALE_STANDIN_ENDLESS, ISOSCALE_STANDIN_FAULTY = rank:matmuls, after so many the next
-// one on that rank never ends, or touches memory that it cannot reach.
-// ISOSCALE_STANDIN_ENDLESS_COMMUNICATOR = the name of an NCCL communicator that is never ready.
-// Every op is marked.
+// ones; unset: each rank sees one of its own. ISOSCALE_STANDIN_MEMORY = bytes of each.
+// ISOSCALE_STANDIN_REFUSES = what NCCL_ALGO must not hold. ISOSCALE_STANDIN_ENDLESS,
+// ISOSCALE_STANDIN_FAULTY = rank:matmuls, after so many the next one on that rank never ends, or
+// touches memory that it cannot reach. ISOSCALE_STANDIN_ENDLESS_COMMUNICATOR = the name of an NCCL
+// communicator that is never ready. Every op is marked.
 #include "executor/plugin.hpp"
 
 #include <cstdlib>

@@ -76,12 +76,11 @@ TEST(GpuWork, IsNotChosenOnTheHostNorAgainstTheUser) {
   EXPECT_EQ(with_gpu_work(asked(), host).second, "");
   EXPECT_EQ(with_gpu_work(asked(), host).first.experiments[0].base.model.name, "tiny");
   const Site site = gpus(1, 81'559, 90);
-  for (const std::vector<std::string>& options :
-       {std::vector<std::string>{"--model", "tiny"},
-        {"--dtype", "f16"},
-        {"--set", "bucket=1MiB"},
-        {"--suite", "standard"},
-        {"--workload", "dp"}}) {
+  for (const std::vector<std::string>& options : {std::vector<std::string>{"--model", "tiny"},
+                                                  {"--dtype", "f16"},
+                                                  {"--set", "bucket=1MiB"},
+                                                  {"--suite", "standard"},
+                                                  {"--workload", "dp"}}) {
     EXPECT_EQ(with_gpu_work(asked(options), site).second, "") << options[0];
   }
   EXPECT_NE(with_gpu_work(asked({"--suite", "quick", "--max-time", "1s"}), site).second, "");

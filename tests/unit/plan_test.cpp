@@ -177,15 +177,15 @@ TEST(PlanMesh, OfAHybridCurveGrowsAlongDpAlone) {
   };
   EXPECT_THAT(meshes(1, 8), ElementsAre("dp=1"));
   EXPECT_THAT(meshes(2, 8), ElementsAre("dp=1", "dp=2"));
-  EXPECT_THAT(meshes(4, 8), ElementsAre("skipped", "tp=2", "tp=2,dp=2"));
-  EXPECT_THAT(meshes(16, 8), ElementsAre("skipped", "skipped", "tp=2,pp=2", "tp=2,dp=2,pp=2",
-                                         "tp=2,dp=4,pp=2"));
-  EXPECT_THAT(meshes(16, 8, {1, 16}), ElementsAre("dp=1", "tp=2,dp=4,pp=2"));
-  EXPECT_THAT(meshes(4, 8, {1, 2, 4}), ElementsAre("skipped", "tp=2", "tp=2,dp=2"));
+  EXPECT_THAT(meshes(4, 8), ElementsAre("skipped", "tp=2", "dp=2,tp=2"));
+  EXPECT_THAT(meshes(16, 8),
+              ElementsAre("skipped", "skipped", "tp=2,pp=2", "dp=2,tp=2,pp=2", "dp=4,tp=2,pp=2"));
+  EXPECT_THAT(meshes(16, 8, {1, 16}), ElementsAre("skipped", "dp=4,tp=2,pp=2"));
+  EXPECT_THAT(meshes(4, 8, {1, 2, 4}), ElementsAre("skipped", "tp=2", "dp=2,tp=2"));
   // A node of one rank holds no tp; a count that all axes do not divide has no point.
   EXPECT_THAT(meshes(4, 1), ElementsAre("dp=1", "dp=2", "dp=4"));
-  EXPECT_THAT(meshes(9, 9), ElementsAre("skipped", "skipped", "tp=2,pp=2", "tp=2,dp=2,pp=2",
-                                        "skipped"));
+  EXPECT_THAT(meshes(9, 9),
+              ElementsAre("skipped", "skipped", "tp=2,pp=2", "dp=2,tp=2,pp=2", "skipped"));
 }
 
 TEST(PlanCounts, AboveTheCurvesOwnLimitHaveNoPoint) {

@@ -28,8 +28,7 @@ Site gpus(int ranks) {
 }
 
 config::RunConfig suite(const std::string& name) {
-  const std::vector<std::string> arguments{"isoscale", "run",      "--suite",
-                                           name,       "--device", "cuda"};
+  const std::vector<std::string> arguments{"isoscale", "run", "--suite", name, "--device", "cuda"};
   return std::get<config::RunConfig>(config::parse_arguments(arguments, workloads::registry()));
 }
 
@@ -37,7 +36,8 @@ config::RunConfig suite(const std::string& name) {
 Plan plan_of(const config::RunConfig& config, int ranks) { return make_plan(config, gpus(ranks)); }
 
 /// On GPUs of 80 GB (79.6 GiB), eight to a node, refuses what makes no sense: more memory than one
-/// has, less what libraries reserve; tp over more than two nodes; other meshes than dp's along a hybrid curve.
+/// has, less what libraries reserve; tp over more than two nodes; other meshes than dp's along a
+/// hybrid curve.
 void expect_sensible(const std::string& name, int ranks) {
   const config::RunConfig config = suite(name);
   int measured = 0;

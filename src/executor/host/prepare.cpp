@@ -159,8 +159,8 @@ PreparedSection prepare(const Resolver& resolver, const program::Program& sectio
     Call call = naming(op, i, [&] { return preparer.prepare(op); });
     if (options.faults.any()) call = slower.slowed(std::move(call), op, i, lane);
     if (i == stuck_at) {
-      call = std::make_unique<StuckCall>(
-          StuckCall{.call = std::move(call), .how = options.faults.stuck, .rank = options.faults.stuck_rank});
+      call = std::make_unique<StuckCall>(StuckCall{
+          .call = std::move(call), .how = options.faults.stuck, .rank = options.faults.stuck_rank});
     }
     result.lanes[lane].push_back({.call = std::move(call),
                                   .index = i,
