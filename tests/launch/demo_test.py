@@ -12,7 +12,6 @@ import subprocess
 import unittest
 
 import scripts
-from scripts import harness
 
 ROOT = os.path.dirname(scripts.LAUNCH)
 # Configures by writing down what it was told; builds a program that writes down what it was told.
