@@ -134,8 +134,8 @@ class Output(harness.Case):
         self.assertIn("1 of 32 ranks were started", done.stdout)
         self.assertRegex(done.stdout, r"gpt-13b +32 +\? tp=8,pp=4")
         self.assertNotIn("intra-node", done.stdout)
-        done = self.run_ok("run", "--dry-run", "--workload", "hybrid", "--model", "gpt-13b",
-                           "--ranks", "32", "--mesh", "tp=8,pp=4", "--ranks-per-node", "8")
+        done = self.run_ok("run", "--dry-run", "--device", "cuda", "--workload", "hybrid", "--model",
+                           "gpt-13b", "--ranks", "32", "--mesh", "tp=8,pp=4", "--ranks-per-node", "8")
         self.assertRegex(done.stdout, r"gpt-13b +32 +4 tp=8,pp=4.*tp intra-node, pp inter-node")
         self.assertEqual(self.files(), [])
 
