@@ -90,6 +90,9 @@ void add_losses(Curve& curve, const PointReport& base) {
     const std::optional<StepLoss> loss = step_loss(point);
     if (loss && ideal && point.data->ranks != base.data->ranks) {
       point.causes.waterfall = waterfall(*loss, *ideal);
+      if (has_label(point.labels, few_steps) || has_label(base.labels, few_steps)) {
+        point.causes.waterfall->explains = false;
+      }
     }
   }
   if (strong) curve.laws.amdahl = amdahl(scaling);

@@ -94,6 +94,11 @@ Facts cause_remarks(const Curve& curve) {
     }
     if (point.causes.waterfall) {
       for (const std::string& sentence : point.causes.waterfall->missing) lost.add(point, sentence);
+      if (!point.causes.waterfall->explains) {
+        lost.add(point,
+                 "no shares of causes: few steps count, or traced steps differ by over 10% of "
+                 "the step");
+      }
     }
     if (point.breakdown.clock_error.value_or(0) > 0) {
       clocks.add(point, fmt::format("aligned to {}; no wait below that is counted",

@@ -23,6 +23,7 @@ namespace isoscale::analysis {
 namespace {
 
 constexpr std::size_t most_layers = 12;  ///< rows of a table
+constexpr std::string_view untraced_cause = "untraced";
 
 /// "2 ranks, 4 traced steps, launch 3".
 std::string traced_heading(const PointReport& point) {
@@ -44,8 +45,10 @@ std::vector<std::string> causes_of(const Points& points) {
   return causes;
 }
 
-/// Of the measured step; "0" is what never was, "0.0%" what rounds to it.
+/// Of the measured step; "0" is what never was, "0.0%" what rounds to it. Causes that do not
+/// explain the loss have no share.
 std::string loss_cell(const Waterfall& waterfall, const std::string& cause) {
+  if (!waterfall.explains && cause != untraced_cause) return std::string{undefined};
   const auto lost = std::ranges::find(waterfall.lost, cause, &LostTime::cause);
   if (lost == waterfall.lost.end()) return waterfall.missing.empty() ? "0" : std::string{undefined};
   return lost->seconds == 0 ? "0" : percent(lost->seconds / waterfall.measured);
@@ -73,7 +76,10 @@ std::optional<TitledTable> waterfall_table(const Curve& curve) {
   };
   const auto time = [](double seconds) { return units::format(units::Seconds{seconds}); };
   row("ideal step", [&](const Waterfall& at) { return time(at.ideal); });
-  for (const std::string& cause : causes_of(points)) {
+  std::vector<std::string> causes = causes_of(points);
+  // Nothing explains it, so that it is read before the causes.
+  std::ranges::stable_partition(causes, [](const auto& at) { return at == untraced_cause; });
+  for (const std::string& cause : causes) {
     if (is_nothing(points, cause)) continue;
     row("  " + cause, [&](const Waterfall& at) { return loss_cell(at, cause); });
   }

@@ -86,7 +86,8 @@ Json waterfall_json(const std::optional<Waterfall>& waterfall) {
   return {{"ideal", waterfall->ideal},
           {"measured", waterfall->measured},
           {"lost", lost},
-          {"missing", waterfall->missing}};
+          {"missing", waterfall->missing},
+          {"explains", waterfall->explains}};
 }
 
 Json named_causes_json(const std::vector<NamedCause>& named) {

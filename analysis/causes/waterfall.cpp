@@ -2,10 +2,15 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/causes/waterfall.hpp"
 
+#include <cmath>
 #include <set>
 
 namespace isoscale::analysis {
 namespace {
+
+/// Of the measured step, by which traced steps may differ from the others for causes to be
+/// believed.
+constexpr double most_untraced = 0.1;
 
 double transfer_of(const StepCosts& costs, mesh::AxisSet axes) {
   const auto found = costs.transfer.find(axes);
@@ -107,6 +112,7 @@ Waterfall waterfall(const StepLoss& point, const StepLoss& baseline) {
   causes.add("other", &StepCosts::other);
   causes.add("uneven steps", point.slowest - point.traced, baseline.slowest - baseline.traced);
   causes.add("untraced", point.step - point.slowest, baseline.step - baseline.slowest);
+  result.explains = std::abs(result.lost.back().seconds) <= most_untraced * result.measured;
   return result;
 }
 

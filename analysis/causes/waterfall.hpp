@@ -23,6 +23,10 @@ struct Waterfall {
   double measured = 0;               ///< seconds
   std::vector<LostTime> lost;        ///< in order of DESIGN's causes, zeros included
   std::vector<std::string> missing;  ///< what could not be separated, one sentence each
+  /// False where the causes say little of the loss: the untraced steps, which the loss is of,
+  /// differ from the traced ones by more than a tenth of the measured step, or fewer steps count
+  /// than an interval needs. Reports then give no shares of causes.
+  bool explains = true;
 };
 
 /// What the waterfall takes of a point.

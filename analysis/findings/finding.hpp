@@ -56,4 +56,11 @@ struct Finding {
   std::string_view source{};         ///< where the rule and its threshold come from
 };
 
+/// Points of a curve that rules did not judge, though they were measured.
+struct NotJudged {
+  std::string curve{};       ///< title of the curve; may hold texts of run files: not escaped
+  std::vector<int> ranks{};  ///< rank counts of the points, ascending
+  std::string why{};         ///< their labels: "oversubscribed"; of "injected" faults are judged
+};
+
 }  // namespace isoscale::analysis

@@ -140,6 +140,29 @@ void add_curve(const std::string& title, const std::vector<PointSubject>& subjec
   }
 }
 
+/// Why not all rules look at a point; "" where all do. Points without a result are told of
+/// elsewhere.
+std::string why_left_out(const PointReport& point) {
+  if (point.data->status != results::PointStatus::ok || point.data->verified == false) return "";
+  std::vector<std::string> why = unsound(point.labels);
+  if (point.breakdown.unaccounted > most_unaccounted) why.emplace_back("spans contradict");
+  return fmt::format("{}", fmt::join(why, ", "));
+}
+
+void add_left_out(const Curve& curve, std::vector<NotJudged>& left_out) {
+  const std::size_t before = left_out.size();
+  for (const PointReport& point : curve.points) {
+    const std::string why = why_left_out(point);
+    if (why.empty()) continue;
+    const auto first = left_out.begin() + static_cast<std::ptrdiff_t>(before);
+    auto known = std::find_if(first, left_out.end(), [&](const auto& at) { return at.why == why; });
+    if (known == left_out.end()) {
+      known = left_out.insert(known, {.curve = curve.title, .why = why});
+    }
+    known->ranks.push_back(point.data->ranks);
+  }
+}
+
 std::size_t place_in_table(const Finding& finding) {
   const auto found = std::ranges::find(rules(), finding.rule, &Rule::name);
   return static_cast<std::size_t>(found - rules().begin());
@@ -211,6 +234,27 @@ std::vector<Finding> findings_of(const Report& report) {
   for (std::size_t i = 0; i < report.runs.size(); ++i) add_run(report.runs[i], i + 1, findings);
   rank(findings);
   return findings;
+}
+
+std::vector<NotJudged> left_out_of(const RunReport& run) {
+  std::vector<NotJudged> left_out;
+  for (const Curve& curve : run.curves) add_left_out(curve, left_out);
+  return left_out;
+}
+
+std::vector<NotJudged> left_out_of(const Report& report) {
+  if (report.runs.size() == 1) return left_out_of(report.runs.front());
+  std::vector<NotJudged> left_out;
+  for (const JoinedCurve& joined : report.joined.curves) add_left_out(joined.curve, left_out);
+  return left_out;
+}
+
+nlohmann::ordered_json left_out_json(std::span<const NotJudged> left_out) {
+  auto rows = nlohmann::ordered_json::array();
+  for (const NotJudged& at : left_out) {
+    rows.push_back({{"curve", at.curve}, {"ranks", at.ranks}, {"why", at.why}});
+  }
+  return rows;
 }
 
 nlohmann::ordered_json findings_json(std::span<const Finding> findings) {

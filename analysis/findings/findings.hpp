@@ -21,6 +21,13 @@ namespace isoscale::analysis {
 /// what is found in it.
 [[nodiscard]] std::vector<Finding> findings_of(const Report& report);
 
+/// The points that the rules, or all but those about faults, did not judge.
+[[nodiscard]] std::vector<NotJudged> left_out_of(const RunReport& run);
+[[nodiscard]] std::vector<NotJudged> left_out_of(const Report& report);
+
+/// curve, ranks[], why.
+[[nodiscard]] nlohmann::ordered_json left_out_json(std::span<const NotJudged> left_out);
+
 /// rule, concern, severity, size, curve, ranks[], sentence, evidence[] (ranks, what, value, unit,
 /// text), next_step, source; null where there is none.
 [[nodiscard]] nlohmann::ordered_json findings_json(std::span<const Finding> findings);

@@ -6,8 +6,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "analysis/render/cells.hpp"
 #include "analysis/render/text_escape.hpp"
@@ -70,9 +72,34 @@ std::string findings_footer(std::size_t count, std::size_t most) {
   return more + "rules and sources: docs/findings.md";
 }
 
-std::string findings_text(std::span<const Finding> findings, std::size_t most) {
-  if (findings.empty()) return "";
-  std::string text = fmt::format("\n{}\n", findings_heading);
+std::string left_out_text(std::span<const NotJudged> left_out) {
+  constexpr std::size_t most_curves = 4;
+  // Curves whose points were left out alike stand together, by their workload.
+  std::map<std::pair<std::vector<int>, std::string>, std::vector<std::string>> alike;
+  for (const NotJudged& at : left_out) {
+    std::vector<std::string>& names = alike[{at.ranks, at.why}];
+    const std::string workload = at.curve.substr(0, at.curve.find(", "));
+    if (std::ranges::find(names, workload) == names.end()) names.push_back(workload);
+  }
+  std::vector<std::string> parts;
+  for (auto& [points, names] : alike) {
+    const auto& [ranks, why] = points;
+    const std::string more = names.size() > most_curves
+                                 ? fmt::format(" and {} more", names.size() - most_curves)
+                                 : std::string{};
+    names.resize(std::min(names.size(), most_curves));
+    parts.push_back(fmt::format("{} rank{} of {}{} ({})", fmt::join(ranks, ", "),
+                                ranks == std::vector{1} ? "" : "s", fmt::join(names, ", "), more,
+                                why));
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+std::string findings_text(std::span<const Finding> findings, std::size_t most,
+                          std::span<const NotJudged> left_out) {
+  if (findings.empty() && left_out.empty()) return "";
+  std::string text =
+      findings.empty() ? "\nfindings: none\n" : fmt::format("\n{}\n", findings_heading);
   for (const FindingCells& at : finding_cells(findings, most)) {
     // The share stands in the indent of the first line.
     std::string first = in_lines(at.sentence, indent, text_columns);
@@ -80,6 +107,9 @@ std::string findings_text(std::span<const Finding> findings, std::size_t most) {
     first.replace(0, indent, std::string(blanks, ' ') + at.share + "  ");
     text += first + in_lines(at.evidence, indent, text_columns) +
             in_lines("next: " + at.next_step, indent, text_columns);
+  }
+  if (!left_out.empty()) {
+    text += in_lines("not judged: " + escape(left_out_text(left_out)), indent, text_columns);
   }
   return text + in_lines(findings_footer(findings.size(), most), indent, text_columns);
 }

@@ -39,8 +39,13 @@ inline constexpr std::string_view findings_heading =
     "findings, most severe first, with the share of a step that each may cost";
 [[nodiscard]] std::string findings_footer(std::size_t count, std::size_t most = most_findings);
 
-/// The block of a text report, at most 118 columns wide; "" without findings.
+/// "4 ranks of dp, tp (oversubscribed)": which points were not judged and why; "" without any. Not
+/// escaped.
+[[nodiscard]] std::string left_out_text(std::span<const NotJudged> left_out);
+
+/// The block of a text report, at most 118 columns wide; "" without findings and points left out.
 [[nodiscard]] std::string findings_text(std::span<const Finding> findings,
-                                        std::size_t most = most_findings);
+                                        std::size_t most = most_findings,
+                                        std::span<const NotJudged> left_out = {});
 
 }  // namespace isoscale::analysis

@@ -14,7 +14,6 @@
 #include "analysis/devices/usable_series.hpp"
 #include "analysis/findings/judges.hpp"
 #include "analysis/findings/point_facts.hpp"
-#include "analysis/labels.hpp"
 #include "analysis/rank_facts.hpp"
 #include "analysis/rows/datasheets.hpp"
 #include "units/text.hpp"
@@ -129,36 +128,30 @@ Said small_gemms(const PointSubject& subject, const Rule& rule) {
   const bool can_be_fast =
       here && *here > threshold_of(rule, "ceiling at this size") * ceiling->rate;
   if (!(reached < threshold_of(rule, "of the ceiling")) || can_be_fast) return std::nullopt;
-  said.severity = lost_in_gemms(subject);
-  said.sentence = fmt::format("GEMMs reach {} of the measured ceiling: they may be too small",
-                              units::format_percent(reached));
+  said.sentence =
+      fmt::format("GEMMs reach {} of the measured ceiling", units::format_percent(reached));
   said.evidence.push_back({.what = "ceiling", .unit = Unit::flop_rate, .value = ceiling->rate});
-  if (here) {
-    said.evidence.push_back(
-        {.what = "calibration at this size", .unit = Unit::flop_rate, .value = *here});
+  if (!here) {
+    said.size = lost_in_gemms(subject);
+    said.sentence += ": they may be too small";
+    return said;
   }
+  // A model this small cannot do better than GEMMs of its size: only what is lost beyond counts.
+  said.severity = std::clamp(*share * (1 - speed->rate / *here), 0.0, 1.0);
+  said.sentence += fmt::format(" and {} of what calibration reached at their size",
+                               units::format_percent(speed->rate / *here));
+  said.evidence.push_back(
+      {.what = "calibration at this size", .unit = Unit::flop_rate, .value = *here});
   return said;
 }
-
-/// Of the step, by which traced steps may differ from the others for causes to be believed.
-constexpr double most_untraced = 0.1;
 
 Said slower_gemms(const PointSubject& subject, const Rule& rule) {
   const PointReport& point = subject.point;
   const auto& waterfall = point.causes.waterfall;
-  // Of few steps the loss against the baseline is hardly known.
-  if (!waterfall || !(waterfall->measured > 0) || has_label(point.labels, few_steps)) {
-    return std::nullopt;
-  }
+  if (!waterfall || !(waterfall->measured > 0) || !waterfall->explains) return std::nullopt;
   const auto lost = std::ranges::find(waterfall->lost, "GEMMs", &LostTime::cause);
   if (lost == waterfall->lost.end()) return std::nullopt;
-  // Where traced steps differ much from the others, causes say little of these.
-  double all_lost = 0, untraced = 0;
-  for (const LostTime& at : waterfall->lost) {
-    all_lost += at.seconds;
-    if (at.cause == "untraced") untraced = at.seconds;
-  }
-  if (std::abs(untraced) > most_untraced * waterfall->measured) return std::nullopt;
+  const double all_lost = waterfall->measured - waterfall->ideal;
   const double share = std::min(lost->seconds, all_lost) / waterfall->measured;
   if (!(share > threshold_of(rule, "lost"))) return std::nullopt;
   Judgement said{.severity = std::min(share, 1.0)};

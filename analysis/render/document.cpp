@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "analysis/render/cells.hpp"
+#include "analysis/render/markdown_cells.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "analysis/render/text_parts.hpp"
 #include "analysis/render/text_table.hpp"
@@ -140,6 +141,41 @@ std::string to_text(const Document& document, std::size_t columns) {
   };
   std::string text;
   for (const Block& block : document) text += std::visit(Writer{columns}, block);
+  return text;
+}
+
+std::string to_markdown(const Document& document) {
+  struct Writer {
+    bool is_first;
+    std::string operator()(const Heading& heading) const {
+      return fmt::format("{} {}\n\n", is_first ? "##" : "###", literal(escape(heading.text)));
+    }
+    std::string operator()(const Paragraph& paragraph) const {
+      return literal(escape(paragraph.text)) + "\n\n";
+    }
+    std::string operator()(const std::vector<Note>& notes) const {
+      std::string text;
+      for (const Note& note : notes) {
+        const std::string key = note.key.empty() ? "" : literal(escape(note.key)) + ": ";
+        text += fmt::format("- {}{}\n", key, literal(escape(note.text)));
+      }
+      return text + "\n";
+    }
+    std::string operator()(const DocumentTable& table) const {
+      const TextTable cells = text_table(table, Intervals::shown, Keep::if_it_fits);
+      MarkdownCells names;
+      std::vector<std::size_t> left;
+      for (const Column& column : cells.columns) {
+        if (column.align == Align::left) left.push_back(names.size());
+        names.push_back(column.heading);
+      }
+      std::string text = markdown_heading(names, left);
+      for (const Row& row : cells.rows) text += markdown_row(row.cells);
+      return text + "\n";
+    }
+  };
+  std::string text;
+  for (const Block& block : document) text += std::visit(Writer{text.empty()}, block);
   return text;
 }
 

@@ -60,5 +60,8 @@ using Document = std::vector<Block>;
 
 /// Plain text, no line wider than `columns`, except where a single word is.
 [[nodiscard]] std::string to_text(const Document& document, std::size_t columns);
+/// Markdown with all columns and intervals, nothing shortened; a heading that comes first is the
+/// title.
+[[nodiscard]] std::string to_markdown(const Document& document);
 
 }  // namespace isoscale::analysis

@@ -183,6 +183,7 @@ Json run_json(const RunReport& report) {
           {"points", rows},
           {"curves", curves_json(report)},
           {"findings", findings_json(findings_of(report))},
+          {"findings_left_out", left_out_json(left_out_of(report))},
           {"calibration", calibration_json(report.calibration)}};
 }
 
@@ -200,6 +201,7 @@ Json report_json(const Report& whole) {
           {"runs", runs},
           {"curves", joined_json(whole.joined)},
           {"findings", findings_json(findings_of(whole))},
+          {"findings_left_out", left_out_json(left_out_of(whole))},
           {"warnings", whole.warnings},
           {"index_only", false},
           {"index", index_json(whole.index)},

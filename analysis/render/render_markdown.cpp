@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "analysis/causes/cause_tables.hpp"
@@ -18,6 +19,7 @@
 #include "analysis/render/cells.hpp"
 #include "analysis/render/markdown_cells.hpp"
 #include "analysis/render/node_cells.hpp"
+#include "analysis/render/summary.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "analysis/rows/bench_tables.hpp"
 #include "analysis/rows/infer.hpp"
@@ -151,6 +153,15 @@ std::string joined_markdown(const Report& report) {
   return text;
 }
 
+/// What a summary says, its first heading before the machine.
+std::string answer_markdown(const Report& report) {
+  Document document = answer(report);
+  const auto title = std::ranges::find_if(
+      document, [](const Block& at) { return std::holds_alternative<Heading>(at); });
+  if (title != document.end()) std::rotate(document.begin(), title, title + 1);
+  return to_markdown(document);
+}
+
 }  // namespace
 
 std::string render_index_markdown(const IndexReport& report) {
@@ -164,9 +175,10 @@ std::string render_index_markdown(const IndexReport& report) {
 }
 
 std::string render_markdown(const Report& whole) {
-  std::string text = whole.runs.size() > 1 ? joined_markdown(whole) : "";
+  std::string text = answer_markdown(whole);
+  if (whole.runs.size() > 1) text += joined_markdown(whole);
   for (const RunReport& report : whole.runs) {
-    if (!text.empty()) text += "\n";
+    if (&report != &whole.runs.front() || whole.runs.size() > 1) text += "\n";
     const bool several = whole.runs.size() > 1;
     text += several ? fmt::format("## Launch {}: ", &report - whole.runs.data() + 1) : "## ";
     text += literal(headline(report)) + "\n\n" + markdown_list(header(report));

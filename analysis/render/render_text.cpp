@@ -252,15 +252,16 @@ std::string warnings_text(const Report& report) {
   return lines(facts);
 }
 
-std::string all_findings_text(const std::vector<Finding>& findings) {
-  return findings_text(findings, findings.size());
+std::string all_findings_text(const auto& report) {
+  const std::vector<Finding> findings = findings_of(report);
+  return findings_text(findings, findings.size(), left_out_of(report));
 }
 
 /// Of several launches: what each is, then the curves that they make together.
 std::string joined_text(const Report& report, const Sections& sections) {
   std::string text = index_text(report.index, Numbered::as_launches);
   if (sections.has(Section::warnings)) text += warnings_text(report);
-  if (sections.has(Section::findings)) text += all_findings_text(findings_of(report));
+  if (sections.has(Section::findings)) text += all_findings_text(report);
   for (const JoinedCurve& joined : report.joined.curves) {
     text += joined_curve_text(joined, report, sections);
   }
@@ -285,7 +286,7 @@ std::string run_text(const RunReport& run, const Report& whole, const Sections& 
   if (sections.has(Section::warnings)) {
     text += warnings_text(whole) + lines(index_warnings(whole.index));
   }
-  if (sections.has(Section::findings)) text += all_findings_text(findings_of(run));
+  if (sections.has(Section::findings)) text += all_findings_text(run);
   if (run.curves.empty() && run.benches.empty()) text += "\nNo point was measured.\n";
   for (const Curve& curve : run.curves) text += curve_text(curve, sections);
   if (sections.has(Section::rows)) {

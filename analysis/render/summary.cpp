@@ -163,7 +163,8 @@ void add_findings(const Report& report, const CurvesSummary& curves, Document& d
   const std::vector<Finding> findings =
       report.runs.size() == 1 ? findings_of(report.runs.front()) : findings_of(report);
   const std::vector<Alike> groups = groups_of(findings);
-  if (groups.empty()) return;
+  const std::string left_out = left_out_text(left_out_of(report));
+  if (groups.empty() && left_out.empty()) return;
   std::vector<Note> notes;
   std::vector<Finding> first;
   for (const Alike& alike : groups) first.push_back(*alike.front());
@@ -174,8 +175,10 @@ void add_findings(const Report& report, const CurvesSummary& curves, Document& d
     told += groups[i].size();
   }
   add_more(notes, findings.size() - told, "findings");
-  document.push_back(
-      Heading{"Findings, most severe first, with the share of a step each may cost:"});
+  if (!left_out.empty()) notes.push_back({"", "not judged: " + left_out});
+  document.push_back(Heading{
+      groups.empty() ? "Findings: none."
+                     : "Findings, most severe first, with the share of a step each may cost:"});
   document.push_back(notes);
 }
 
@@ -239,7 +242,7 @@ Document summary_legend(const RunReport& run) {
   return document.size() == 1 ? Document{} : document;
 }
 
-Document summary(const Report& report) {
+Document answer(const Report& report) {
   Document document;
   if (report.runs.size() == 1) {
     document.push_back(Paragraph{title_of(report.runs.front()), Lines::one});
@@ -257,6 +260,11 @@ Document summary(const Report& report) {
   if (document.size() == before) document.push_back(Heading{"No point was measured."});
   add_findings(report, curves, document);
   add_warnings(report, document);
+  return document;
+}
+
+Document summary(const Report& report) {
+  Document document = answer(report);
   const std::string file = argument_of(report);
   document.push_back(Heading{"Read on:"});
   document.push_back(

@@ -7,8 +7,10 @@
 
 namespace isoscale::analysis {
 
-/// The answer on one screen: the machine, how each curve scales and what it loses most, the most
-/// severe findings, the first warnings, and where to read on.
+/// The machine, how each curve scales and what it loses most, the most severe findings and the
+/// first warnings.
+[[nodiscard]] Document answer(const Report& report);
+/// The answer on one screen, and where to read on.
 [[nodiscard]] Document summary(const Report& report);
 
 /// The meaning of the columns of its tables; nothing where it has none.

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "analysis/render/cells.hpp"
@@ -141,12 +142,13 @@ void add_overlaps(const PointReport& point, std::vector<BenchRow>& rows) {
        fmt::format("median of {} pair{}", hidden.size(), hidden.size() == 1 ? "" : "s")});
 }
 
-/// The highest rate that was sustained; where none is marked, the highest that was achieved.
+/// The highest rate that was sustained; where none was, the highest that was achieved.
 void add_serving(const PointReport& point, std::vector<BenchRow>& rows) {
   const RowReport* best = nullptr;
   const auto rank = [](const RowReport& row) {
-    return std::pair{text_of(*row.data, "highest") == "yes",
-                     number_of(*row.data, "achieved").value_or(0)};
+    return std::tuple{text_of(*row.data, "highest") == "yes",
+                      text_of(*row.data, "saturated") != "yes",
+                      number_of(*row.data, "achieved").value_or(0)};
   };
   for (const RowReport& row : point.bench->rows) {
     const bool is_rate =
@@ -161,23 +163,11 @@ void add_serving(const PointReport& point, std::vector<BenchRow>& rows) {
   } else if (const auto middle = number_of(*best->data, "latency_median_seconds")) {
     where = "median latency " + value_text(*middle, Unit::seconds);
   }
+  if (const auto requests = number_of(*best->data, "requests")) {
+    where += fmt::format("{}{} requests", where.empty() ? "" : ", ", count_cell(requests));
+  }
   rows.push_back({&point, sustained ? "rate sustained" : "rate achieved, saturated",
                   number_of(*best->data, "achieved"), Unit::request_rate, where});
-}
-
-/// The best of all meshes and batches of one point's workload.
-void add_inference(const PointReport& point, std::span<const Inference> all,
-                   std::vector<BenchRow>& rows) {
-  const Inference* best = nullptr;
-  for (const Inference& at : all) {
-    if (at.point != &point || !at.tokens_per_second) continue;
-    if (best == nullptr || *at.tokens_per_second > *best->tokens_per_second) best = &at;
-  }
-  if (best == nullptr) return;
-  std::string where;
-  if (best->tpot) where = "TPOT " + value_text(best->tpot->median, Unit::seconds) + ", ";
-  where += fmt::format("batch {}, {}", count_cell(best->batch), mesh::to_string(point.data->mesh));
-  rows.push_back({&point, "most tokens", best->tokens_per_second, Unit::token_rate, where});
 }
 
 /// Points of one workload, model and element type.
@@ -193,6 +183,33 @@ std::vector<Family> families_of(const RunReport& run) {
     (same == families.end() ? families.emplace_back() : *same).push_back(&point);
   }
   return families;
+}
+
+/// The best of all batches on the meshes that are as large and as sound as the telling one; rates
+/// whose time has an interval come first.
+void add_inference(const Family& family, const PointReport& telling, std::span<const Inference> all,
+                   std::vector<BenchRow>& rows) {
+  const Inference* best = nullptr;
+  const auto rank = [](const Inference& at) {
+    return std::pair{at.tpot->lower.has_value(), *at.tokens_per_second};
+  };
+  for (const Inference& at : all) {
+    const bool is_like = std::ranges::find(family, at.point) != family.end() &&
+                         at.point->data->status == results::PointStatus::ok &&
+                         at.point->data->ranks == telling.data->ranks &&
+                         at.point->labels == telling.labels;
+    if (!is_like || !at.tokens_per_second) continue;
+    if (best == nullptr || rank(at) > rank(*best)) best = &at;
+  }
+  if (best == nullptr) return;
+  const Estimate& time = *best->tpot;
+  const Located located{.value = time.median, .lower = time.lower, .upper = time.upper};
+  rows.push_back(
+      {best->point, "most tokens", best->tokens_per_second, Unit::token_rate,
+       fmt::format("TPOT {} {}(n={}{}), batch {}, {}", value_text(time.median, Unit::seconds),
+                   time.lower ? interval_text(located) + " " : "", time.samples,
+                   time.lower ? "" : ": too few", count_cell(best->batch),
+                   mesh::to_string(best->point->data->mesh))});
 }
 
 void add_family(const Family& family, const RunReport& run, std::span<const Inference> inferences,
@@ -214,7 +231,7 @@ void add_family(const Family& family, const RunReport& run, std::span<const Infe
   add_memory(*point, rows);
   add_overlaps(*point, rows);
   add_serving(*point, rows);
-  add_inference(*point, inferences, rows);
+  add_inference(family, *point, inferences, rows);
   // Beside curves the calibration is a means: its best multiplication and first collective will do.
   constexpr std::size_t enough = 2;
   if (!run.curves.empty()) rows.resize(std::min(rows.size(), before + enough));

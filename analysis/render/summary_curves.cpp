@@ -48,27 +48,6 @@ std::string largest_two(std::vector<std::pair<std::string, double>> shares) {
   return fmt::format("{}", fmt::join(words, ", "));
 }
 
-/// Time that the step lost against the baseline's, by cause. The difference of traced steps from the
-/// others is told where it is as large as the causes, since then these are doubtful.
-std::string lost_text(const Waterfall& waterfall) {
-  std::vector<std::pair<std::string, double>> shares;
-  double untraced = 0, largest = 0;
-  for (const LostTime& lost : waterfall.lost) {
-    const double share = lost.seconds / waterfall.measured;
-    if (lost.cause == "untraced") {
-      untraced = share;
-      continue;
-    }
-    shares.emplace_back(lost.cause, share);
-    largest = std::max(largest, share);
-  }
-  std::string text = largest_two(std::move(shares));
-  if (std::abs(untraced) < std::max(2 * visible, largest / 2))
-    return text.empty() ? "nothing" : text;
-  const std::string differ = "unexplained " + percent(untraced);
-  return text.empty() ? differ : text + ", " + differ;
-}
-
 /// The parts of a step that are not computation, for a point that is set against nothing.
 std::string own_step_text(const PointReport& point) {
   if (!point.breakdown.mean) return "";
@@ -82,12 +61,36 @@ std::string own_step_text(const PointReport& point) {
   return text.empty() ? "" : "own step: " + text;
 }
 
+/// Time that the step lost against the baseline's, by cause. The difference of traced steps from
+/// the others comes first where it is as large as the causes, since then these are doubtful; where
+/// the causes do not explain the loss, the point's own step stands instead of them.
+std::string lost_text(const PointReport& point) {
+  const Waterfall& waterfall = *point.causes.waterfall;
+  std::vector<std::pair<std::string, double>> shares;
+  double untraced = 0, largest = 0;
+  for (const LostTime& lost : waterfall.lost) {
+    const double share = lost.seconds / waterfall.measured;
+    if (lost.cause == "untraced") {
+      untraced = share;
+      continue;
+    }
+    shares.emplace_back(lost.cause, share);
+    largest = std::max(largest, share);
+  }
+  const std::string causes =
+      waterfall.explains ? largest_two(std::move(shares)) : own_step_text(point);
+  const bool is_small = std::abs(untraced) < std::max(2 * visible, largest / 2);
+  if (waterfall.explains && is_small) return causes.empty() ? "nothing" : causes;
+  const std::string differ = "unexplained " + percent(untraced);
+  return causes.empty() ? differ : differ + ", " + causes;
+}
+
 Value lost_most(const CurveRow& row) {
   if (row.point == nullptr) {
     const auto& points = row.curve->points;
     return words(points.empty() ? "" : "not measured: " + excuse(points.front()));
   }
-  if (row.point->causes.waterfall) return words(lost_text(*row.point->causes.waterfall));
+  if (row.point->causes.waterfall) return words(lost_text(*row.point));
   return words(row.is_baseline() || row.baseline == nullptr ? own_step_text(*row.point) : "");
 }
 
@@ -165,6 +168,27 @@ std::string without_noun(const std::string& part) {
   return noun == std::string::npos ? part : part.substr(0, noun);
 }
 
+/// Curves that differ in their meshes or microbatches alone have one title: rows of one name get
+/// the mesh of their point, and where that is the same too, its microbatch.
+void tell_apart(std::vector<CurveRow>& rows) {
+  const auto add = [&rows](const auto& text_of) {
+    std::map<std::string, std::set<std::string>> texts;
+    for (const CurveRow& row : rows) {
+      if (row.point != nullptr) texts[row.name].insert(text_of(*row.point->data));
+    }
+    for (CurveRow& row : rows) {
+      if (texts[row.name].size() < 2 || row.point == nullptr) continue;
+      if (const std::string text = text_of(*row.point->data); !text.empty())
+        row.name += ", " + text;
+    }
+  };
+  add([](const results::PointData& at) { return mesh::to_string(at.mesh); });
+  add([](const results::PointData& at) {
+    const auto found = at.options.find("microbatch");
+    return found == at.options.end() ? std::string{} : "microbatch=" + found->second;
+  });
+}
+
 /// Names the rows by what their titles do not share; gives what they share.
 std::string name_rows(std::vector<CurveRow>& rows) {
   std::map<std::string, std::size_t> counts;
@@ -185,6 +209,7 @@ std::string name_rows(std::vector<CurveRow>& rows) {
     }
     row.name = fmt::format("{}", fmt::join(own, ", "));
   }
+  tell_apart(rows);
   return fmt::format("{}", fmt::join(common, ", "));
 }
 

@@ -239,17 +239,34 @@ test("headings, landmarks and ids are those of a document", async () => {
 /** The number of a percentage as shown: "12.3%" */
 const share = (text) => Number(text.replace("\u2212", "-").replace("%", "")) / 100;
 
+const unsound = ["oversubscribed", "shared-gpu", "injected"];
+const isSound = (point) => !point.labels.some((label) => unsound.includes(label)) && point.full.verified !== false;
+
+/** The point that a curve is judged by: the largest without a label, else the largest. */
+function headlineOf({ points }) {
+  const sound = points.filter(isSound);
+  return (sound.length > 0 ? sound : points).reduce((best, at) => (best.ranks >= at.ranks ? best : at));
+}
+
+for (const name of named("run", "launches", "rich")) {
+  test(`each card of ${name} is of the largest point without a label`, async () => {
+    const { page } = await shared(name);
+    const cards = await page.locator("#overview article.card:has(.card-title h3[title])").evaluateAll((all) =>
+      all.map((card) => [card.querySelector("h3").title, Number.parseInt(card.querySelector(".card-title span").textContent, 10)]));
+    assert.deepEqual(cards, curvesOf(reportOf(name)).filter((curve) => curve.points.length > 0)
+      .map((curve) => [curve.title, headlineOf(curve).ranks]));
+  });
+}
+
 for (const name of named("run", "launches", "rich")) {
   test(`the first causes of ${name} are the largest, against the baseline of their curve`, async () => {
     const { page } = await shared(name);
-    const unsound = ["oversubscribed", "shared-gpu", "injected"];
     const all = curvesOf(reportOf(name)).filter((curve) => curve.points.length > 0).flatMap((curve) => {
-      const sound = curve.points.filter((at) => !at.labels.some((label) => unsound.includes(label)));
-      const point = (sound.length > 0 ? sound : curve.points).reduce((best, at) => (best.ranks >= at.ranks ? best : at));
-      const { lost, measured } = point.full.waterfall ?? { lost: {}, measured: 1 };
-      const isSound = !point.labels.some((label) => unsound.includes(label));
+      const point = headlineOf(curve);
+      if (!point.full.waterfall?.explains) return [];
+      const { lost, measured } = point.full.waterfall;
       return Object.entries(lost).filter(([cause, seconds]) => cause !== "untraced" && seconds > 0)
-        .map(([cause, seconds]) => ({ cause, share: seconds / measured, isSound }));
+        .map(([cause, seconds]) => ({ cause, share: seconds / measured, isSound: isSound(point) }));
     });
     const counted = all.some((at) => at.isSound) ? all.filter((at) => at.isSound) : all;
     const worst = new Map();

@@ -413,7 +413,7 @@ TEST(Compare, OneLaunchThatIsInjectedIsFound) {
   const Compared of{{side("a", around(1)), b}};
   EXPECT_TRUE(of->refused);
   EXPECT_THAT(whats(*of), Contains("labels"));
-  EXPECT_THAT(text_of(of->unlike[0]), HasSubstr("injected in B (b3.h5)"));
+  EXPECT_THAT(text_of(of->unlike[0]), HasSubstr("injected (slow-rank=1:1.2) in B (b3.h5)"));
 }
 
 TEST(Compare, DifferentInjectionsAreUnlike) {

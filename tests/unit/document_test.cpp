@@ -100,6 +100,24 @@ TEST(DocumentText, WrapsNotesBesideTheirKeysOrCutsThem) {
                           "        six seven e…", "ten eleven twelve t…"));
 }
 
+TEST(DocumentMarkdown, HasAllColumnsAndIntervals) {
+  const Document document{Heading{"Title"}, table_of_items(two_items), Heading{"More"},
+                          std::vector<Note>{{"~13%", "one"}, {"", "two", Lines::one}}};
+  EXPECT_THAT(
+      lines_of(to_markdown(document)),
+      ElementsAre("## Title", "", "| name | share | time | remark |", "|---|---:|---:|---|",
+                  "| first | 92.5% \\(91.8% to 93.2%\\) | 6.703 ms ±0.5% | fine |",
+                  "| second | — | 12.5 ms |  |", "", "### More", "", "- \\~13%: one", "- two", ""));
+}
+
+TEST(DocumentMarkdown, EscapesWhatCouldBeMarkup) {
+  const std::string bad = "<b>|\x1b[2J\nb";
+  const Document document{Heading{bad}, Paragraph{bad}, std::vector<Note>{{bad, bad}},
+                          table_of_items({{bad, std::nullopt, std::nullopt, bad}})};
+  const std::string text = to_markdown(document);
+  for (const char* const at : {"<b>", "\x1b", "b>|"}) EXPECT_THAT(text, Not(HasSubstr(at)));
+}
+
 TEST(DocumentText, EscapesWhatCouldMoveTheCursor) {
   const std::string bad = "a\x1b[2J\nb";
   const Document document{Heading{bad}, Paragraph{bad}, std::vector<Note>{{bad, bad}},

@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -45,6 +47,20 @@ TEST(FewSteps, LabelPointsBelowSixThatCount) {
   EXPECT_THAT(point_with(5).labels, ElementsAre("few-steps"));
   EXPECT_EQ(point_with(5).steps, 5U);
   EXPECT_THAT(point_with(6).labels, ElementsAre());
+}
+
+TEST(FewSteps, LeaveTheLossUnexplained) {
+  results::RunData run = samples::run();
+  samples::add_dp_curve(run);
+  const auto explains = [&] {
+    const RunReport report = make_report(run, "", {});
+    return report.curves.at(0).points.at(1).causes.waterfall.value().explains;
+  };
+  EXPECT_TRUE(explains());
+  // Five untraced steps of the baseline are left beside its traced ones.
+  std::vector<std::uint8_t>& dropped = run.points[0].dropped;
+  std::fill(dropped.begin() + 6, dropped.begin() + 21, 1);
+  EXPECT_FALSE(explains());
 }
 
 TEST(FewSteps, KeepTheBaselineWhereItIsAndMakeItUnsure) {

@@ -82,6 +82,26 @@ TEST(Findings, AreNoneOfPointsThatTellNothingOfTheMachine) {
   EXPECT_TRUE(samples::findings_of(run).empty());
 }
 
+TEST(Findings, SayWhichPointsWereNotJudged) {
+  results::RunData run = pipelines();
+  EXPECT_TRUE(left_out_of(make_report(run, "a.h5", {})).empty());
+  run.points[0].labels = {"shared-gpu"};
+  run.points[2].labels = {"oversubscribed", "injected"};
+  run.points.push_back(pipeline(3, 16));
+  run.points.back().labels = {"shared-gpu"};
+  const auto left_out = left_out_of(make_report(run, "a.h5", {}));
+  EXPECT_EQ(left_out_text(left_out),
+            "2, 16 ranks of dp (shared-gpu); 8 ranks of dp (oversubscribed, injected)");
+  const auto rows = left_out_json(left_out);
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0]["ranks"], nlohmann::json({2, 16}));
+  EXPECT_EQ(rows[0]["why"], "shared-gpu");
+  EXPECT_THAT(rows[0]["curve"].get<std::string>(), testing::StartsWith("dp, tiny"));
+  // Points without a result have no times to judge.
+  for (results::PointData& point : run.points) point.status = results::PointStatus::failed;
+  EXPECT_TRUE(left_out_of(make_report(run, "a.h5", {})).empty());
+}
+
 TEST(Findings, OfInjectedFaultsSayWhatWasInjected) {
   results::PointData point =
       samples::traced_point({.dp = 4}, Script{}.compute().all_reduce(mesh::Axis::dp),

@@ -31,13 +31,14 @@ TEST(RenderJson, HasEveryKeyOfTheContract) {
   const results::RunData run = samples::two_curves();
   const RunReport report = make_report(run, "a.h5", {});
   const json document = json::parse(render_json({{&report, 1}}));
-  EXPECT_EQ(keys(document), (Keys{"schema_version", "runs", "curves", "findings", "warnings",
-                                  "index_only", "index", "machines", "unreadable"}));
+  EXPECT_EQ(keys(document),
+            (Keys{"schema_version", "runs", "curves", "findings", "findings_left_out", "warnings",
+                  "index_only", "index", "machines", "unreadable"}));
   EXPECT_TRUE(document["schema_version"].is_string());
   const json& at = document["runs"].at(0);
   EXPECT_EQ(keys(at), (Keys{"id", "file", "created", "isoscale_version", "device", "ranks", "nodes",
                             "status", "warnings", "system", "preflight", "points", "curves",
-                            "findings", "calibration"}));
+                            "findings", "findings_left_out", "calibration"}));
   EXPECT_TRUE(at["system"].is_object());
   EXPECT_EQ(at["calibration"], json::object());
   EXPECT_EQ(at["points"].size(), 6U);

@@ -31,6 +31,14 @@ TEST(RenderMarkdown, ClaimsWhatTheGoldenOneDoes) {
   golden::expect_claims(render_markdown({{&report, 1}}), "report.md");
 }
 
+TEST(RenderMarkdown, BeginsWithTheAnswer) {
+  const results::RunData run = samples::two_curves();
+  const RunReport report = make_report(run, "a.h5", {});
+  const std::string text = render_markdown({{&report, 1}});
+  const std::string first = text.substr(0, text.find('\n'));
+  EXPECT_THAT(first, testing::AllOf(HasSubstr("92.5%"), HasSubstr("2 ranks"), HasSubstr("1 rank")));
+}
+
 TEST(RenderText, FitsOn120Columns) {
   results::RunData run = samples::two_curves();
   run.points[2].mesh = {.tp = 2, .dp = 2};

@@ -109,7 +109,118 @@ TEST(Summary, NamesTheLargestCauses) {
                     Not(HasSubstr("unexplained"))));
   // Half of the largest cause and more is no detail.
   two.causes.waterfall->lost.back().seconds = -0.1 * step;
-  EXPECT_THAT(line_of(render_summary({{&report, 1}}, 130), "dp"), HasSubstr("unexplained -10.0%"));
+  EXPECT_THAT(line_of(render_summary({{&report, 1}}, 130), "dp"),
+              HasSubstr("unexplained -10.0%, dp transfer 20.0%"));
+}
+
+TEST(Summary, GivesNoCausesThatDoNotExplainTheLoss) {
+  results::RunData run = samples::run();
+  samples::add_dp_curve(run);
+  RunReport report = make_report(run, "a.h5", {});
+  PointReport& two = report.curves.front().points[1];
+  ASSERT_TRUE(two.causes.waterfall);
+  const double step = two.causes.waterfall->measured;
+  two.causes.waterfall->lost = {{"dp transfer", 2.1 * step}, {"untraced", -1.178 * step}};
+  two.causes.waterfall->explains = false;
+  // What the point's own traced step is made of stands instead.
+  EXPECT_THAT(
+      line_of(render_summary({{&report, 1}}, 130), "dp"),
+      AllOf(HasSubstr("unexplained -117.8%, own step: transfer 13.0%"), Not(HasSubstr("210.0%"))));
+  const std::string table = render_sections({{&report, 1}}, Sections::parse("waterfall"));
+  EXPECT_THAT(table, AllOf(HasSubstr("-117.8%"), Not(HasSubstr("210.0%"))));
+}
+
+/// A batch size of inference: `tpot` seconds a token, in `plays` plays.
+void add_inference(results::PointData& point, double batch, double tpot, std::size_t plays = 11) {
+  for (const bool decodes : {false, true}) {
+    point.rows.push_back(samples::row(
+        {{"op", "infer"}, {"part", decodes ? "decode" : "prefill"}, {"dtype", "f32"}},
+        {{"batch", batch}, {"prompt", 32}, {"output", 64}, {"replicas", point.mesh.dp}},
+        decodes ? tpot : 10 * tpot, point.ranks));
+    point.rows.back().times.resize(plays);
+  }
+}
+
+TEST(Summary, HasTheMostTokensOfAllMeshes) {
+  results::RunData run = samples::run();
+  run.points = {samples::bench_point(0, "infer", 4), samples::bench_point(1, "infer", 4)};
+  run.points[0].mesh = {.tp = 4};
+  add_inference(run.points[0], 8, 0.002);     // 4 k tokens/s
+  add_inference(run.points[1], 8, 0.005);     // 6.4 k
+  add_inference(run.points[1], 9, 0.001, 1);  // 36 k, of one play
+  const std::string text = summarised(run);
+  EXPECT_THAT(line_of(text, "infer,"), AllOf(HasSubstr("6.4 k"), HasSubstr("TPOT 5 ms ±"),
+                                             HasSubstr("n=11"), HasSubstr("batch 8, dp=4")));
+  EXPECT_THAT(text, Not(HasSubstr("36 k")));
+  run.points.resize(1);
+  run.points[0].rows.clear();
+  add_inference(run.points[0], 8, 0.002, 1);
+  EXPECT_THAT(line_of(summarised(run), "infer,"), HasSubstr("(n=1: too few)"));
+}
+
+results::RowData served(double achieved, bool saturated, bool highest) {
+  return {.text = {{"op", "serve"},
+                   {"part", "rate"},
+                   {"saturated", saturated ? "yes" : "no"},
+                   {"highest", highest ? "yes" : ""}},
+          .number = {{"achieved", achieved}, {"latency_p99_seconds", 0.25}, {"requests", 60}}};
+}
+
+TEST(Summary, HasTheRateThatServingSustained) {
+  results::RunData run = samples::run();
+  run.points = {samples::bench_point(0, "serve", 2)};
+  std::vector<results::RowData>& rows = run.points[0].rows;
+  rows = {served(10, false, false), served(20, false, true), served(25, true, false)};
+  EXPECT_THAT(line_of(summarised(run), "serve,"),
+              AllOf(HasSubstr("rate sustained"), HasSubstr("20"), HasSubstr("250 ms"),
+                    HasSubstr("60 requests"), Not(HasSubstr("saturated"))));
+  // Without a mark a rate that did not pile up comes first.
+  rows = {served(10, false, false), served(25, true, false)};
+  EXPECT_THAT(line_of(summarised(run), "serve,"), AllOf(HasSubstr("sustained"), HasSubstr("10")));
+  rows = {served(25, true, false)};
+  EXPECT_THAT(line_of(summarised(run), "serve,"), AllOf(HasSubstr("saturated"), HasSubstr("25")));
+}
+
+TEST(Summary, NamesCurvesOfOneTitleByTheirMeshesOrMicrobatches) {
+  results::RunData run = samples::run();
+  run.points = {samples::measured(0, {.tp = 2}, 1), samples::measured(1, {.tp = 4}, 0.6),
+                samples::measured(2, {.dp = 2}, 1), samples::measured(3, {.dp = 4}, 0.6)};
+  const std::string meshes = summarised(run);
+  EXPECT_NE(line_of(meshes, "dp, tp=4"), "") << meshes;
+  EXPECT_NE(line_of(meshes, "dp, dp=4"), "") << meshes;
+  run.points[0].mesh = {.dp = 2}, run.points[1].mesh = {.dp = 4};
+  run.points[2].options["microbatch"] = run.points[3].options["microbatch"] = "4";
+  const std::string microbatches = summarised(run);
+  EXPECT_NE(line_of(microbatches, "dp, microbatch=2"), "") << microbatches;
+  EXPECT_NE(line_of(microbatches, "dp, microbatch=4"), "") << microbatches;
+}
+
+TEST(Summary, SaysWhereARunHung) {
+  results::RunData run = samples::two_curves();
+  run.complete = false;
+  run.points.resize(3);
+  run.points[2].status = results::PointStatus::failed;
+  run.points[2].verified.reset();
+  run.points[2].step_times.clear();
+  run.points[2].reason = "hang: rank 1 is in gemm; rank 1 did not arrive at all_reduce";
+  const std::string text = summarised(run);
+  expect_fits(text, 110);
+  EXPECT_THAT(text, HasSubstr("PARTIAL"));
+  EXPECT_THAT(line_of(text, "FAILED"),
+              AllOf(HasSubstr("1 of 3"), HasSubstr("dp on 4 ranks: hang: rank 1 is in gemm")));
+  // What was finished before stands as ever.
+  EXPECT_THAT(line_of(text, "dp"), AllOf(HasSubstr(" 2 "), HasSubstr("92.5%")));
+  run.points.erase(run.points.begin(), run.points.begin() + 2);
+  EXPECT_THAT(summarised(run), AllOf(HasSubstr("FAILED"), HasSubstr("not measured: ")));
+}
+
+TEST(Summary, SaysWhichPointsFindingsDoNotSpeakOf) {
+  EXPECT_THAT(summarised(samples::two_curves()),
+              HasSubstr("not judged: 4 ranks of dp (oversubscribed)"));
+  results::RunData run = samples::two_curves();
+  for (results::PointData& point : run.points) point.labels = {"oversubscribed"};
+  EXPECT_THAT(summarised(run),
+              AllOf(HasSubstr("Findings: none"), HasSubstr("1, 2, 4 ranks of dp")));
 }
 
 TEST(Summary, SaysWhatDidNotComeOut) {

@@ -106,6 +106,18 @@ TEST(Waterfall, LeadsFromIdealToMeasured) {
   expect_exact(found);
 }
 
+TEST(Waterfall, ExplainsNothingWhereTracedStepsDifferByMoreThanATenth) {
+  EXPECT_TRUE(waterfall(four_ranks(), one_rank()).explains);
+  // Traced steps of 4.31 s, of which the baseline's difference of 0.125 s is taken.
+  StepLoss point = four_ranks();
+  point.step = (4.31 - 0.125) / 1.09;
+  EXPECT_TRUE(waterfall(point, one_rank()).explains);
+  point.step = (4.31 - 0.125) / 1.11;
+  EXPECT_FALSE(waterfall(point, one_rank()).explains);
+  point.step = (4.31 - 0.125) / 0.89;
+  EXPECT_FALSE(waterfall(point, one_rank()).explains);
+}
+
 TEST(Waterfall, OfWeakScalingHasTheBaselinesStepForIdeal) {
   StepLoss point = four_ranks();
   point.work = 400;

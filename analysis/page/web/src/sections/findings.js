@@ -30,6 +30,14 @@ function line(name, text) {
   return text && text.length > 0 ? el("div", { class: "fact-line" }, el("dt", {}, name), el("dd", {}, text)) : null;
 }
 
+/** Points that the rules did not judge, and why; null where they judged all. */
+export function leftOut(curves, report = data.report) {
+  const all = report.findings_left_out ?? [];
+  if (all.length === 0) return null;
+  const text = all.map((at) => `${whereOf(at, curves)} on ${at.ranks.join(", ")} (${at.why})`).join("; ");
+  return el("p", { class: "note" }, `not judged: ${text}`);
+}
+
 const opened = 3;
 const most = 10; // before the rest is asked for
 
@@ -65,7 +73,8 @@ function remarks(curves) {
 export function findingsSection(curves) {
   const all = findingsOf();
   const seen = remarks(curves);
-  if (all.length === 0 && seen.length === 0) return null;
+  const unjudged = leftOut(curves);
+  if (all.length === 0 && seen.length === 0 && unjudged === null) return null;
   const scale = Math.max(0, ...all.map((at) => at.severity ?? 0));
   const items = all.map((at, i) => finding(at, i, scale, curves));
   // The worst of each fault of hardware is seen, however little it costs.
@@ -77,6 +86,7 @@ export function findingsSection(curves) {
     title: "Findings",
     content: el("div", {},
       all.length > 0 ? el("p", { class: "note" }, "largest first, by the estimated share of the step that is lost; estimates overlap and do not add up; \u2014: not known: faults of hardware, then the largest") : null,
+      unjudged,
       el("ol", { class: "plain findings" }, items.filter((_, i) => isShown(i))),
       rest.length === 0 ? null : el("details", { class: "rest" }, el("summary", {}, `${rest.length} more findings`), el("ol", { class: "plain findings" }, rest)),
       seen.length === 0 ? null

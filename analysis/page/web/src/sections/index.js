@@ -12,6 +12,7 @@ const nowrap = () => "nowrap";
 
 const columns = [
   { title: "created", look: nowrap },
+  { title: "file" },
   { title: "machine" },
   { title: "experiment" },
   { title: "ranks", number: true },
@@ -22,7 +23,6 @@ const columns = [
   { title: "verified" },
   { title: "points", look: nowrap },
   { title: "labels" },
-  { title: "file" },
 ];
 
 const verdicts = new Map([[true, "yes"], [false, "no"]]);
@@ -33,9 +33,9 @@ function pointsText({ ok, failed, skipped }) {
 
 function rowsOf(run) {
   return run.experiments.map((of) => [
-    dateText(run.created), run.machine, [of.workload, of.model, of.dtype, of.scaling].filter((part) => part && part !== "none").join(", "),
+    dateText(run.created), run.file, run.machine, [of.workload, of.model, of.dtype, of.scaling].filter((part) => part && part !== "none").join(", "),
     of.ranks, of.nodes, of.throughput.value, of.throughput.unit, of.efficiency, verdicts.get(of.verified) ?? null,
-    pointsText(of.points), of.labels.join(" "), run.file,
+    pointsText(of.points), of.labels.join(" "),
   ]);
 }
 
@@ -51,9 +51,9 @@ function trendRows(machine) {
     at.first, at.last, at.median, at.min, at.max, at.unit, at.spread]);
 }
 
-/** Tables of the index, [] without one. */
+/** Tables of the index, its runs by date; [] without one. */
 export function indexTables(report) {
-  const rows = (report.index ?? []).flatMap(rowsOf);
+  const rows = [...(report.index ?? [])].sort((a, b) => a.created.localeCompare(b.created)).flatMap(rowsOf);
   const trends = (report.machines ?? []).flatMap(trendRows);
   const unreadable = (report.unreadable ?? []).map((at) => [at.file, at.reason]);
   return [

@@ -47,16 +47,18 @@ function launchFact(runs) {
     `Isoscale ${versions.join(", ")} \u00b7 ${distinctOf(runs.map((run) => (run.system?.git_hash ? `git ${run.system.git_hash}` : ""))).join(", ")}`);
 }
 
-// How traced steps differ from the others is no cause: where it is large, causes are uncertain.
+// How traced steps differ from the others is no cause: where it is large, causes are uncertain, and
+// where the report says that they do not explain the loss, they are not shown.
 const tracing = "untraced";
 const mostTracing = 0.05;
+const explains = (point) => point.full.waterfall?.explains !== false;
 const markedCauses = [...unsound, "few-steps"];
 
 /** The largest losses at the largest counts, each cause once, where it is worst. */
 function causes(curves) {
   const all = curves.flatMap((curve) => {
     const point = headlineOf(curve.points);
-    if (!point) return [];
+    if (!point || !explains(point)) return [];
     return lossesOf(point).filter((loss) => loss.share > 0 && loss.cause !== tracing)
       .map((loss) => ({ ...loss, curve, point, isSound: isSound(point) }));
   });
@@ -93,11 +95,23 @@ function tracingNote(items) {
   return el("p", { class: "note" }, `traced steps differ from the others by ${text}: the causes below are uncertain`);
 }
 
+/** The points whose loss the causes do not explain, with what differs; null: none. */
+function unexplainedNote(curves) {
+  const parts = curves.flatMap((curve) => {
+    const point = headlineOf(curve.points);
+    if (!point?.full.waterfall || explains(point)) return [];
+    const share = lossesOf(point).find((loss) => loss.cause === tracing)?.share ?? 0;
+    return [`${curve.short} on ${rankCount(point.ranks)} (traced steps differ by ${percent(share)})`];
+  });
+  return parts.length === 0 ? null : el("p", { class: "note" }, `unexplained, too few steps or traced steps unlike the others: ${listed(parts, 4)}`);
+}
+
 function causesPanel(curves) {
   const items = causes(curves);
-  if (items.length === 0) return null;
+  const unexplained = unexplainedNote(curves);
+  if (items.length === 0 && unexplained === null) return null;
   const scale = Math.max(...items.map((at) => at.share));
-  return panel("Where time is lost", "waterfall", "all causes", el("div", {}, tracingNote(items),
+  return panel("Where time is lost", "waterfall", "all causes", el("div", {}, unexplained, tracingNote(items),
     el("ol", { class: "plain" }, items.map((at) => causeItem(at, scale)))));
 }
 

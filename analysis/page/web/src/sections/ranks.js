@@ -88,7 +88,8 @@ function mapChart(map, point, columns) {
     id: "rank-map",
     title: `Where ${point.ranks} ranks spend their time`,
     note: `against the median rank, in percent of a step (${seconds(median(map.step))}); ` +
-      "caused, which is absolute and not against a median: how long each other rank waited for this one, on average",
+      "caused, which is absolute and not against a median: how long each other rank waited for this one, on average; " +
+      "a cell without a number differs by less than 0.05%, a column or cell that is missing is unknown",
     legend: false,
     height: chartHeight(map),
     table: {
