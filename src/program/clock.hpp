@@ -18,6 +18,10 @@ struct Clock {
     for (std::size_t s = 0; s < max_streams; ++s) done[s] = std::max(done[s], other.done[s]);
   }
   void join(StreamId stream, std::uint32_t count) { done[stream] = std::max(done[stream], count); }
+  /// Forgets what `other` does not know.
+  void meet(const Clock& other) {
+    for (std::size_t s = 0; s < max_streams; ++s) done[s] = std::min(done[s], other.done[s]);
+  }
   /// All that `other` knows is known here.
   [[nodiscard]] bool covers(const Clock& other) const {
     bool all = true;

@@ -3,6 +3,8 @@
 #include "program/storage.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 namespace isoscale::program {
@@ -13,10 +15,37 @@ std::uint64_t round_up(std::uint64_t bytes) {
          Arena::alignment;
 }
 
+bool is_before(const Lifetime& a, const Lifetime& b) {
+  if (!a.ends) return false;
+  return a.last < b.first || (a.last == b.first && b.known.covers(a.users));
+}
+
+/// A piece of storage that is taken while a buffer is in use.
+struct Taken {
+  std::uint64_t begin = 0, end = 0;
+};
+
+/// The beginning of the tightest gap of at least `bytes`, else the end of all. Sorts `taken`.
+std::uint64_t tightest_gap(std::vector<Taken>& taken, std::uint64_t bytes) {
+  std::ranges::sort(taken, {}, &Taken::begin);
+  std::uint64_t end = 0, best = 0, best_gap = 0;
+  for (const Taken& other : taken) {
+    const std::uint64_t gap = other.begin > end ? other.begin - end : 0;
+    if (gap >= bytes && (best_gap == 0 || gap < best_gap)) {
+      best = end;
+      best_gap = gap;
+    }
+    end = std::max(end, other.end);
+  }
+  return best_gap > 0 ? best : end;
+}
+
 }  // namespace
 
 Arena::Block Arena::take(std::uint64_t bytes, const Clock& known) {
   const std::uint64_t need = round_up(bytes);
+  live_ += need;
+  peak_ = std::max(peak_, live_);
   const Stretch stretch = tightest(need, known);
   return stretch.bytes >= need ? cut(stretch, need) : append(need, known);
 }
@@ -70,6 +99,7 @@ Arena::Block Arena::append(std::uint64_t bytes, const Clock& known) {
 }
 
 void Arena::give_back(std::uint64_t offset, std::uint64_t bytes, const Clock& last_users) {
+  live_ -= round_up(bytes);
   const auto at = std::ranges::lower_bound(free_, offset, {}, &Free::offset) - free_.begin();
   free_.insert(free_.begin() + at,
                {.offset = offset, .bytes = round_up(bytes), .last_users = last_users});
@@ -103,6 +133,30 @@ void Arena::drain() {
     }
   }
   free_ = std::move(merged);
+}
+
+Packing pack(const std::vector<Lifetime>& lifetimes) {
+  Packing result{.offsets = std::vector<std::uint64_t>(lifetimes.size())};
+  std::vector<std::size_t> order(lifetimes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::ranges::greater{},
+                           [&](std::size_t i) { return lifetimes[i].bytes; });
+  std::vector<Taken> taken;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Lifetime& mine = lifetimes[order[i]];
+    const std::uint64_t bytes = round_up(mine.bytes);
+    taken.clear();
+    for (std::size_t j = 0; j < i; ++j) {
+      const Lifetime& other = lifetimes[order[j]];
+      if (is_before(mine, other) || is_before(other, mine)) continue;
+      const std::uint64_t begin = result.offsets[order[j]];
+      taken.push_back({.begin = begin, .end = begin + round_up(other.bytes)});
+    }
+    const std::uint64_t offset = tightest_gap(taken, bytes);
+    result.offsets[order[i]] = offset;
+    result.bytes = std::max(result.bytes, offset + bytes);
+  }
+  return result;
 }
 
 }  // namespace isoscale::program

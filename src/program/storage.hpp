@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "program/clock.hpp"
+#include "program/program.hpp"
 
 namespace isoscale::program {
 
@@ -30,7 +31,8 @@ class Arena {
   /// All streams have drained: whatever was given back is free for anyone.
   void drain();
 
-  [[nodiscard]] std::uint64_t bytes() const { return end_; }  ///< extent of the arena
+  [[nodiscard]] std::uint64_t bytes() const { return end_; }       ///< extent of the arena
+  [[nodiscard]] std::uint64_t peak_live() const { return peak_; }  ///< bytes out at one time
 
  private:
   struct Free {
@@ -52,6 +54,26 @@ class Arena {
 
   std::vector<Free> free_;  ///< by offset
   std::uint64_t end_ = 0;
+  std::uint64_t live_ = 0, peak_ = 0;
 };
+
+/// From when to when a buffer needs its storage, as far as the order of ops is known.
+struct Lifetime {
+  BufferId buffer = no_buffer;
+  std::uint64_t bytes = 0;
+  Section first = Section::setup, last = Section::setup;  ///< sections with ops that use it
+  bool ends = false;  ///< released, and used in one section only: it keeps nothing for another play
+  Clock known;        ///< what has finished, in section `first`, before any op that uses it
+  Clock users;        ///< the ops that use it, in section `last`
+};
+
+/// Where the buffers of one space may lie: the largest are placed first, each in the tightest gap
+/// between those that may be in use at the same time. Two share bytes only if every op that uses
+/// one is known to finish before any that uses the other, so that the places add no dependency.
+struct Packing {
+  std::vector<std::uint64_t> offsets;  ///< one per lifetime, bytes
+  std::uint64_t bytes = 0;             ///< extent
+};
+[[nodiscard]] Packing pack(const std::vector<Lifetime>& lifetimes);
 
 }  // namespace isoscale::program
