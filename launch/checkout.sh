@@ -113,7 +113,7 @@ build() {
   local targets=()
   [[ $# -gt 0 ]] && targets=(--target "$@")
   cmake --build "$folder" --parallel "$(build_jobs)" "${targets[@]}" >&2 ||
-    fail "the build failed; the compiler's words stand above"
+    fail "the build failed; the compiler's messages are above"
 }
 
 build_folder() {

@@ -27,7 +27,7 @@ mapfile -t wanted < <(packages_of "$@")
 [[ ${#wanted[@]} -gt 0 ]] || exit 0
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
-  say "This is no Debian or Ubuntu: make sure that the equivalents of these packages are there:"
+  say "This is neither Debian nor Ubuntu: install the equivalents of these packages:"
   say "  ${wanted[*]}"
   exit 0
 fi
@@ -55,5 +55,5 @@ trap 'rm -f "$log"' EXIT
 if ! { "${apt[@]}" update && "${apt[@]}" install -y --no-install-recommends "${missing[@]}"; } \
     >"$log" 2>&1 </dev/null; then
   tail -n 20 "$log" >&2
-  fail "apt-get could not install the packages; its last lines stand above"
+  fail "apt-get could not install the packages; its last lines are above"
 fi

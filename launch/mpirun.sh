@@ -82,7 +82,7 @@ refuse_strange_hosts() {
   local host
   while read -r host; do
     [[ $host =~ ^[A-Za-z0-9_]([A-Za-z0-9_.-]*)$ ]] ||
-      fail "$(printf '%q' "$host") is no name of a host (--hosts, --hostfile)"
+      fail "$(printf '%q' "$host") is not a host name (--hosts, --hostfile)"
   done < <(named_hosts)
 }
 

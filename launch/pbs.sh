@@ -31,7 +31,7 @@ launch=${ISOSCALE_LAUNCH:-$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)}
 # shellcheck source=launch/common.sh
 source "$launch/common.sh"
 [[ -n ${PBS_JOBID:-} ]] || fail "this is a batch script: qsub [QSUB OPTION...] -- $0"
-[[ -d ${PBS_O_WORKDIR:-} ]] || fail "PBS_O_WORKDIR is no folder: '${PBS_O_WORKDIR:-}'"
+[[ -d ${PBS_O_WORKDIR:-} ]] || fail "PBS_O_WORKDIR is not a folder: '${PBS_O_WORKDIR:-}'"
 [[ -r ${PBS_NODEFILE:-} ]] || fail "PBS_NODEFILE cannot be read: '${PBS_NODEFILE:-}'"
 refuse_wrong_timeout
 

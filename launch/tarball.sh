@@ -14,9 +14,9 @@ usage() {
   cat <<TEXT
 Usage: launch/tarball.sh [-o FOLDER] [-c COMMIT] [-p PACKAGES]
 
-Writes isoscale-VERSION.tar.gz: what git has of COMMIT (HEAD unless told otherwise) with the page of
+Writes isoscale-VERSION.tar.gz: what git has of COMMIT (HEAD by default) with the page of
 report --html bundled. What is changed but not committed is not in it.
-  -o FOLDER    where it goes (here unless told otherwise)
+  -o FOLDER    where it goes (here by default)
   -p PACKAGES  a folder whose node_modules are those of analysis/page/web/package-lock.json, such as
                a build's page/; without it that of build/ where it fits, else npm fetches them
 TEXT
@@ -73,7 +73,7 @@ else
   say "npm fetches what the page is made of ..."
   (cd "$packages" && npm ci --ignore-scripts) >"$scratch/npm.log" 2>&1 || {
     cat "$scratch/npm.log" >&2
-    fail "npm could not fetch what the page is made of; what it said stands above"
+    fail "npm could not fetch what the page is made of; its messages are above"
   }
 fi
 

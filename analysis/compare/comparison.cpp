@@ -14,6 +14,7 @@
 #include "analysis/compare/normalised.hpp"
 #include "analysis/compare/overall.hpp"
 #include "analysis/compare/sides.hpp"
+#include "base/plural.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -57,7 +58,7 @@ void add_partial_runs(Comparison& comparison) {
     const auto partial =
         std::ranges::count_if(side.runs, [](const RunReport& run) { return !run.data->complete; });
     if (partial == 0) continue;
-    comparison.warnings.push_back(fmt::format("{} of {} runs of {} did not come to their end",
+    comparison.warnings.push_back(fmt::format("{} of {} runs of {} did not finish",
                                               partial, side.runs.size(), side.name));
   }
 }
@@ -67,7 +68,7 @@ void add_gate_warnings(Comparison& comparison) {
   const auto say = [&](std::size_t count, const std::string& what) {
     if (count == 0) return;
     comparison.warnings.push_back(
-        fmt::format("the gate cannot tell at {} point{}: {}", count, count == 1 ? "" : "s", what));
+        fmt::format("the gate cannot tell at {}: {}", base::counted(count, "point"), what));
   };
   say(gate.too_noisy, "launches differ too much; measure more of them");
   say(gate.one_launch,

@@ -13,6 +13,7 @@
 #include "analysis/render/cells.hpp"
 #include "analysis/render/sentences.hpp"
 #include "analysis/render/text_escape.hpp"
+#include "base/plural.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {
@@ -243,14 +244,14 @@ std::string gate_sentence(const Comparison& of) {
   const auto add = [&](std::size_t count, std::string_view what) {
     if (count > 0) parts.push_back(fmt::format("{} {}", count, what));
   };
-  add(gate.regressions, gate.regressions == 1 ? "regression" : "regressions");
+  add(gate.regressions, base::plural(gate.regressions, "regression"));
   add(gate.passed, "passed");
   add(gate.too_noisy, "too noisy to tell");
   add(gate.one_launch, "with too few launches");
   add(gate.absent, "that another side lacks");
-  return fmt::format("gate {}: {}: of {} point{}: {}", percent(gate.loss), gate_word(gate),
-                     of.differences.size() + gate.absent,
-                     of.differences.size() + gate.absent == 1 ? "" : "s", fmt::join(parts, ", "));
+  return fmt::format("gate {}: {}: of {}: {}", percent(gate.loss), gate_word(gate),
+                     base::counted(of.differences.size() + gate.absent, "point"),
+                     fmt::join(parts, ", "));
 }
 
 std::string only_sentence(const Comparison& of, const OnlyOn& only) {

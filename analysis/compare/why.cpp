@@ -77,7 +77,7 @@ void explain_efficiency(const PointReport& first, const PointReport& here, Why& 
 void explain_step(const PointReport& first, const PointReport& here, Why& result) {
   const std::optional<StepLoss> a = step_loss(first), b = step_loss(here);
   if (!a || !b) {
-    result.no_step = "it takes traced steps on both sides to say why";
+    result.no_step = "the causes need traced steps on both sides";
     result.step_first =
         first.step_time->median / first.data->work_per_step * here.data->work_per_step;
     result.step_here = here.step_time->median;

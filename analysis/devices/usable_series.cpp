@@ -92,8 +92,8 @@ std::string_view flaw_of(const DeviceSeries& series) {
   if (!quantity.unit.empty() && series.unit != quantity.unit) return "its unit is another one";
   const bool is_number = quantity.kind != QuantityKind::bits;
   const double largest = is_number ? largest_value : std::numeric_limits<double>::max();
-  if (!are_within(series.value, largest)) return "its values are no plausible numbers";
-  if (!are_within(series.time, largest_time)) return "its times are no plausible numbers";
+  if (!are_within(series.value, largest)) return "its values are not plausible";
+  if (!are_within(series.time, largest_time)) return "its times are not plausible";
   for (std::size_t i = 1; i < series.time.size(); ++i) {
     if (series.time[i] - series.time[i - 1] < shortest_interval) return "its times do not rise";
   }

@@ -11,7 +11,8 @@
 namespace isoscale::config {
 
 std::string_view name(Group group) {
-  constexpr std::array<std::string_view, 5> names{"What", "Where", "How long", "Looking", "File"};
+  constexpr std::array<std::string_view, 6> names{"Basic",    "What",    "Where",
+                                                  "How long", "Looking", "File"};
   return names[static_cast<std::size_t>(group)];
 }
 

@@ -14,7 +14,7 @@
 namespace isoscale::config {
 
 /// The headings of --help.
-enum class Group : std::uint8_t { what, where, how_long, looking, file };
+enum class Group : std::uint8_t { basic, what, where, how_long, looking, file };
 [[nodiscard]] std::string_view name(Group group);
 
 /// flag: no value on the command line. list: values between commas. repeated: options of workloads,

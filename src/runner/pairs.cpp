@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/plural.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {
@@ -66,7 +67,7 @@ std::string reason_of_failed(std::span<const RowData> rows) {
     }
   }
   if (more == 0) return reason;
-  return fmt::format("{}; {} more row{} failed", reason, more, more == 1 ? "" : "s");
+  return fmt::format("{}; {} failed", reason, base::counted(more, "more row"));
 }
 
 }  // namespace isoscale::runner

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/plural.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {
@@ -30,7 +31,7 @@ std::optional<std::string> WarmUp::over(std::span<const double> times, units::Se
   if (!last_change_) return fmt::format("{} steps; nobody looked for a change", steps);
   if (steps < steps_to_tell) {
     if (share < share_to_tell) return std::nullopt;
-    return fmt::format("{} step{}: too few to see a change", steps, steps == 1 ? "" : "s");
+    return fmt::format("{}: too few to see a change", base::counted(steps, "step"));
   }
   const bool is_late = share >= largest_share;
   if (steps < next_check_ && !is_late) return std::nullopt;

@@ -379,7 +379,7 @@ TEST(CommandLine, HelpHasALineForEachOptionUnderItsHeading) {
   std::istringstream lines{help};
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
   const std::vector<std::string> headings{
-      "\nWhat:", "\nWhere:", "\nHow long:", "\nLooking:", "\nFile:"};
+      "\nBasic:", "\nWhat:", "\nWhere:", "\nHow long:", "\nLooking:", "\nFile:"};
   std::vector<std::size_t> places;
   for (const std::string& heading : headings) places.push_back(help.find(heading));
   EXPECT_THAT(places, Not(testing::Contains(std::string::npos)));

@@ -464,7 +464,7 @@ TEST(Compare, ARunThatDidNotEndIsNamed) {
   b[0].complete = false;
   const Compared of{{side("a", around(1)), b}};
   ASSERT_EQ(of->warnings.size(), 1U);
-  EXPECT_THAT(of->warnings[0], HasSubstr("1 of 3 runs of B did not come to their end"));
+  EXPECT_THAT(of->warnings[0], HasSubstr("1 of 3 runs of B did not finish"));
 }
 
 TEST(Compare, AnywayComparesAndMarks) {

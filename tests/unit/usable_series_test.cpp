@@ -93,10 +93,10 @@ TEST(Flaw, HasNoSeriesAsSampled) {
 TEST(Flaw, OfValues) {
   EXPECT_EQ(flaw_of(energy({})), "it has no samples");
   for (const double value : {nan, infinite, -infinite, 1e300}) {
-    EXPECT_EQ(flaw_of(energy({0, value})), "its values are no plausible numbers");
+    EXPECT_EQ(flaw_of(energy({0, value})), "its values are not plausible");
   }
   EXPECT_EQ(flaw_of(series("gpu 0", "throttle_reasons", "1", {nan})),
-            "its values are no plausible numbers");
+            "its values are not plausible");
   EXPECT_EQ(flaw_of(energy({0, 5, 4})), "it counts and falls");
   EXPECT_EQ(flaw_of(series("eth0", "some_errors", "?", {5, 4})), "it counts and falls");
   EXPECT_EQ(flaw_of(series("cpu", "clock", "Hz", {-5})), "it is below 0");
@@ -115,7 +115,7 @@ TEST(Flaw, OfTimes) {
   for (const std::vector<double>& time :
        {std::vector<double>{0, 1, nan}, {0, 1, infinite}, {-1e300, 0, 1}}) {
     damaged.time = time;
-    EXPECT_EQ(flaw_of(damaged), "its times are no plausible numbers");
+    EXPECT_EQ(flaw_of(damaged), "its times are not plausible");
   }
   damaged.time = {0, 1};
   EXPECT_EQ(flaw_of(damaged), "it has not one time for each value");

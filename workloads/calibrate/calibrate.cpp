@@ -68,7 +68,7 @@ std::span<const OptionSpec> option_table() {
       OptionSpec{.key = "shapes",
                  .type = OptionType::text,
                  .default_value = "powers,1024x1024x256,256x256x1024,2048x2048x512",
-                 .help = "what is multiplied, as in workload gemm"},
+                 .help = "shapes to multiply, as in workload gemm"},
       OptionSpec{
           .key = "largest",
           .type = OptionType::integer,

@@ -160,11 +160,11 @@ std::span<const OptionSpec> option_table() {
       OptionSpec{.key = "op",
                  .default_value = "all_reduce",
                  .choices = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"},
-                 .help = "what communicates"},
+                 .help = "the collective"},
       OptionSpec{.key = "shapes",
                  .type = OptionType::text,
                  .default_value = "256x256x256,512x512x512,1024x1024x1024",
-                 .help = "what is multiplied, as in workload gemm"},
+                 .help = "shapes to multiply, as in workload gemm"},
       OptionSpec{.key = "sizes",
                  .type = OptionType::text,
                  .default_value = "64KiB..16MiB*4",
@@ -174,7 +174,7 @@ std::span<const OptionSpec> option_table() {
                  .default_value = "1",
                  .minimum = 1,
                  .maximum = 64,
-                 .help = "how many follow each other beside one message"},
+                 .help = "multiplications in a row beside one message"},
   };
   return table;
 }
