@@ -51,6 +51,8 @@ struct Load {
   units::Bytes sent{0}, memory{0};  ///< put on links in one step; storage
   int sessions = 1;                 ///< prepared one after the other
   int cases = 0;                    ///< of a micro-benchmark
+  /// Time of a step on the data sheet that prices the plan; absent: it follows from the above.
+  std::optional<units::Seconds> step{};
 };
 
 struct PlannedPoint {

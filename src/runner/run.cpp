@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/plural.hpp"
 #include "config/resumption.hpp"
 #include "results/reader.hpp"
 #include "runner/device.hpp"
@@ -19,24 +20,75 @@
 #include "runner/site.hpp"
 #include "runner/watch/watched_executor.hpp"
 #include "system/facts.hpp"
+#include "units/text.hpp"
 
 namespace isoscale::runner {
 namespace {
 
+/// Prints the plan for a machine that a data sheet describes. `why`: the reason that this sheet is
+/// assumed; "" where it is named.
+void dry_run_on(const std::string& sheet, const std::string& why, const config::RunConfig& config,
+                int ranks, const Services& services) {
+  const PricedMachine machine = services.priced_machine(sheet);
+  const Site site = site_of(machine, config, ranks);
+  Plan plan = make_plan(config, site);
+  price(machine, config, plan);
+  std::string text;
+  if (!why.empty()) {
+    text = fmt::format(
+        "{}: {} is assumed; name another machine with --on (isoscale list systems), or give "
+        "--device host.\n",
+        why, sheet);
+  }
+  text += fmt::format(
+      "Times are for {} ({} a node, {} a rank): steps as isoscale predict has them, micro-benchmarks "
+      "at usual rates.\n",
+      machine.name,
+      base::counted(config.ranks_per_node.value_or(machine.node_ranks), "rank"),
+      machine.memory ? units::format(*machine.memory) : "unknown memory");
+  services.print(text + describe(plan, config, site.device));
+}
+
+/// Prints the plan for the ranks that were started, or, unless this host can do all of it, for the
+/// data sheet that is assumed.
+void dry_run_here(const config::RunConfig& config, const Site& here, int started,
+                  const Services& services) {
+  const Site site = planned_site(here, config);
+  const bool may_assume = here.device == "host" && config.device == config::Device::automatic;
+  if (may_assume) {
+    std::optional<std::string> why = beyond_host(config);
+    if (!why) {
+      Site boundless = site;
+      boundless.memory_free.clear();
+      const std::optional<units::Bytes> free = here.memory_free.front();
+      if (free) why = beyond_host(make_plan(config, boundless), site, *free);
+    }
+    if (why) return dry_run_on(std::string{assumed_sheet}, *why, config, started, services);
+  }
+  std::string text = fmt::format(
+      "Times are for the {} device at usual rates; --on prices another machine (isoscale list "
+      "systems).\n",
+      site.device);
+  text += describe(make_plan(config, site), config, site.device);
+  if (site.nodes == Nodes::unknown) {
+    text += fmt::format(
+        "{} of {} ranks were started, so nobody knows which share a node (?); give "
+        "--ranks-per-node, or start all of them.\n",
+        started, site.ranks);
+  }
+  services.print(text);
+}
+
 /// Prints the plan; nothing is measured, so no device need be there.
 Outcome dry_run(const config::RunConfig& config, const comm::Environment& environment,
                 const comm::Communicator& world, const Services& services) {
-  const executor::Description device = planned_device(config, environment, world);
-  const Site site = planned_site(make_site(world, device, gather_facts(world)), config);
-  const Plan plan = make_plan(config, site);
-  if (world.rank() != 0) return {};
-  services.print(describe(plan, config, site.device));
-  if (site.nodes == Nodes::unknown) {
-    services.print(
-        fmt::format("{} of {} ranks were started, so nobody knows which share a node (?); give "
-                    "--ranks-per-node, or start all of them.\n",
-                    world.size(), site.ranks));
+  if (!config.on.empty()) {
+    on_root(world, [&] { dry_run_on(config.on, "", config, world.size(), services); });
+    return {};
   }
+  const executor::Description device = planned_device(config, environment, world);
+  const Site here = make_site(world, device, gather_facts(world));
+  on_root(world, [&] { dry_run_here(config, here, world.size(), services); });
   return {};
 }
 
