@@ -149,9 +149,8 @@ const std::array file_rows{
               .write = [](const E&, const R& r) { return write_flag(r.mode == Mode::dry_run); }},
     RunOption{.name = "on",
               .value = "NAME|FILE.toml",
-              .default_text = "this machine",
               .group = Group::file,
-              .help = "machine that prices a dry run (isoscale list systems)",
+              .help = "machine of a dry run (isoscale list systems)",
               .apply = [](In text, E&, R& r) { r.on = parse_path(text).string(); },
               .write = [](const E&, const R& r) { return r.on.empty() ? "" : toml_string(r.on); }},
     RunOption{
