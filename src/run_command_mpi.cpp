@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "analysis/calibration/calibrate.hpp"
+#include "analysis/predict/forecast_point.hpp"
+#include "analysis/predict/system_file.hpp"
 #include "analysis/render/checks.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/report.hpp"
@@ -63,6 +65,24 @@ void show_file(const std::filesystem::path& file) {
   } catch (const std::exception& error) {
     base::warn(fmt::format("no summary: {} cannot be read back: {}", name, error.what()));
   }
+}
+
+runner::PricedMachine priced_machine(const std::string& sheet) {
+  const simulate::Machine machine = analysis::load_system(sheet);
+  runner::PricedMachine priced{
+      .name = machine.name,
+      .node_ranks = machine.network ? machine.network->node_ranks : 1,
+      .memory = std::nullopt,
+      .step = [machine](const auto& workload, const auto& request, int node_ranks) {
+        return units::Seconds{analysis::sheet_step_time(workload, request, machine, node_ranks)};
+      }};
+  for (const simulate::MatrixRate& rate : machine.processor.matrix) {
+    if (rate.type == program::DType::bf16) priced.half_precision_rate = rate.peak / 2;
+  }
+  if (machine.memory && machine.memory->capacity > 0) {
+    priced.memory = units::Bytes{static_cast<std::uint64_t>(machine.memory->capacity)};
+  }
+  return priced;
 }
 
 /// Throws base::UsageError on every rank where ranks were started with other arguments than rank 0:
@@ -137,6 +157,7 @@ base::ExitCode run_command(const config::RunConfig& config, int argc, char** arg
                                       .calibrate = analysis::calibrate,
                                       .print = [](const std::string& text) { print_or_warn(text); },
                                       .show_file = show_file,
+                                      .priced_machine = priced_machine,
                                       .supervisor = &supervisor});
                      return outcome.exit_code;
                    });

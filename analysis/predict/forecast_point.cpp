@@ -96,6 +96,14 @@ simulate::Layout layout_of(const workloads::Request& request, int node_ranks) {
   return layout;
 }
 
+double sheet_step_time(const workloads::Workload& workload, const workloads::Request& request,
+                       simulate::Machine sheet, int node_ranks) {
+  if (sheet.network) sheet.network->node_ranks = node_ranks;
+  const StepEstimate estimate =
+      estimate_step(workload, request, sheet, layout_of(request, node_ranks), Detail::time);
+  return estimate.simulated + estimate.delay;
+}
+
 Forecast forecast_of(const Question& question, const simulate::Machine& machine,
                      workloads::Request request, int node_ranks) {
   Forecast forecast{.ranks = request.mesh.size(),

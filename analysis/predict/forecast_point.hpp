@@ -31,4 +31,10 @@ inline constexpr double sheet_error = 0.05;
 [[nodiscard]] Forecast forecast_of(const Question& question, const simulate::Machine& machine,
                                    workloads::Request request, int node_ranks);
 
+/// Seconds of a step on a machine known by its data sheet, as its forecast has them, with so many
+/// ranks on each node. Throws base::UsageError as estimate_step() does.
+[[nodiscard]] double sheet_step_time(const workloads::Workload& workload,
+                                     const workloads::Request& request, simulate::Machine sheet,
+                                     int node_ranks);
+
 }  // namespace isoscale::analysis

@@ -201,9 +201,15 @@ void refuse_flips_without_soak(const RunConfig& run) {
   }
 }
 
-/// The nodes of a run are those that it was started on.
-void refuse_planned_nodes_of_a_run(const RunConfig& run) {
-  if (!run.ranks_per_node || run.mode == Mode::dry_run) return;
+/// The machine of a run, and its nodes, are those that it was started on.
+void refuse_planned_machine_of_a_run(const RunConfig& run) {
+  if (run.mode == Mode::dry_run) return;
+  if (!run.on.empty()) {
+    throw base::UsageError(
+        "--on: has a meaning only with --dry-run, which it prices; a run measures the machine that "
+        "it was started on");
+  }
+  if (!run.ranks_per_node) return;
   throw base::UsageError(
       "--ranks-per-node: has a meaning only with --dry-run; a run is on the nodes that the "
       "launcher chose");
@@ -262,7 +268,7 @@ RunConfig assemble(const Layer& file, const Layer& command_line, Known known) {
   refuse_gpu_options_on_host(run);
   refuse_host_options_on_gpu(run);
   refuse_flips_without_soak(run);
-  refuse_planned_nodes_of_a_run(run);
+  refuse_planned_machine_of_a_run(run);
   run.suite = plan.suite;
   const bool any_chosen =
       std::ranges::any_of(std::array{&file, &command_line}, [](const auto* one) {

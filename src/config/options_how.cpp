@@ -147,6 +147,12 @@ const std::array file_rows{
               .apply = [](In text, E&,
                           R& r) { r.mode = parse_flag(text) ? Mode::dry_run : Mode::measure; },
               .write = [](const E&, const R& r) { return write_flag(r.mode == Mode::dry_run); }},
+    RunOption{.name = "on",
+              .value = "NAME|FILE.toml",
+              .group = Group::file,
+              .help = "machine of a dry run (isoscale list systems)",
+              .apply = [](In text, E&, R& r) { r.on = parse_path(text).string(); },
+              .write = [](const E&, const R& r) { return r.on.empty() ? "" : toml_string(r.on); }},
     RunOption{
         .name = "quiet",
         .group = Group::file,

@@ -103,6 +103,7 @@ struct RunConfig {
   /// run.
   std::filesystem::path resume;
   Mode mode = Mode::measure;
+  std::string on;  ///< data sheet that prices a dry run, a name or a file; "" = the device's rates
   Verbosity verbosity = Verbosity::normal;
   std::string command_line;  ///< as typed, shell-quoted
   std::string suite;         ///< name of the suite, "" when none

@@ -134,19 +134,23 @@ ChosenExecutor choose_executor(const config::RunConfig& config,
           .reason = fmt::format("no GPU: {}", vote.why)};
 }
 
+executor::Description unseen_gpus() {
+  using workloads::Precision;
+  return {.name = "cuda",
+          .detail = "no GPU was looked at",
+          .precisions = {Precision::f64, Precision::f32, Precision::tf32, Precision::f16,
+                         Precision::bf16, Precision::fp8},
+          .memory_free = std::nullopt,
+          .memory_pool = executor::MemoryPool::rank,
+          .facts_text = {},
+          .facts_number = {}};
+}
+
 executor::Description planned_device(const config::RunConfig& config,
                                      const comm::Environment& environment,
                                      const comm::Communicator& world) {
   if (config.device == config::Device::cuda && !look_for_gpus(world).usable.ok) {
-    using workloads::Precision;
-    return {.name = "cuda",
-            .detail = "no GPU was looked at",
-            .precisions = {Precision::f64, Precision::f32, Precision::tf32, Precision::f16,
-                           Precision::bf16, Precision::fp8},
-            .memory_free = std::nullopt,
-            .memory_pool = executor::MemoryPool::rank,
-            .facts_text = {},
-            .facts_number = {}};
+    return unseen_gpus();
   }
   return choose_executor(config, environment, world).executor->describe();
 }

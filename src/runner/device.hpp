@@ -24,8 +24,11 @@ struct ChosenExecutor {
                                              const comm::Environment& environment,
                                              const comm::Communicator& world);
 
+/// GPUs of which nothing is known: every type is taken to work.
+[[nodiscard]] executor::Description unseen_gpus();
+
 /// Collective over `world`: what a plan is made for. Like choose_executor, but --device cuda needs
-/// no GPU: where there is none, nothing is known of its memory, and every type is taken to work.
+/// no GPU: where there is none, it is made for unseen_gpus().
 [[nodiscard]] executor::Description planned_device(const config::RunConfig& config,
                                                    const comm::Environment& environment,
                                                    const comm::Communicator& world);

@@ -114,9 +114,9 @@ PointTime estimate(const PlannedPoint& point, const config::RunConfig& config,
   if (config.soak && !point.workload->is_bench()) {
     time.verification = time.verification + *config.soak;
   }
-  const units::Seconds step{load.flop /
-                                flops_of(device, point.request.precision, config.blas_threads) +
-                            static_cast<double>(load.sent.value()) / rates.bandwidth};
+  const units::Seconds step = load.step.value_or(units::Seconds{
+      load.flop / flops_of(device, point.request.precision, config.blas_threads) +
+      static_cast<double>(load.sent.value()) / rates.bandwidth});
   if (point.workload->is_bench()) {
     const units::Seconds cases{case_seconds * load.cases};
     time.likely = 1.0 * warm_plays * step + cases +

@@ -41,7 +41,7 @@ struct PointTime {
 /// played on a clock that nobody waits for.
 [[nodiscard]] units::Seconds loop_time(units::Seconds step, const config::RunConfig& config);
 
-/// With s = FLOP / rate + bytes sent / bandwidth for one step of the busiest rank:
+/// With s = FLOP / rate + bytes sent / bandwidth for one step of the busiest rank, or Load::step:
 ///   set-up        sessions x (communicators + memory / fill rate)
 ///   verification  a constant, some for each rank, and two checked steps
 ///   loop          least = 13 s, likely = loop_time(s), most = max(--max-time, likely)

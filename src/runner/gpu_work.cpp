@@ -23,16 +23,6 @@ using workloads::Precision;
 /// Of the memory that is free before a run, what a program may take: libraries need the rest.
 constexpr double usable_share = 0.95;
 
-/// FLOP/s that a GPU reaches in bf16 or f16: about half of what data sheets promise for dense
-/// matrices.
-double rate_of(int compute_capability) {
-  constexpr int a100 = 80, hopper = 90, blackwell = 100, consumer = 120;
-  if (compute_capability >= consumer || compute_capability < a100) return 60e12;
-  if (compute_capability >= blackwell) return 900e12;
-  if (compute_capability >= hopper) return 480e12;
-  return compute_capability == a100 ? 150e12 : 60e12;
-}
-
 /// Memory of the GPU that has least; absent where one's is unknown.
 std::optional<units::Bytes> least_memory(const Site& site) {
   std::optional<units::Bytes> least;
@@ -66,6 +56,14 @@ bool knows(const config::Experiment& experiment, std::string_view option) {
 
 }  // namespace
 
+double half_precision_rate(int compute_capability) {
+  constexpr int a100 = 80, hopper = 90, blackwell = 100, consumer = 120;
+  if (compute_capability >= consumer || compute_capability < a100) return 60e12;
+  if (compute_capability >= blackwell) return 900e12;
+  if (compute_capability >= hopper) return 480e12;
+  return compute_capability == a100 ? 150e12 : 60e12;
+}
+
 std::pair<RunConfig, std::string> with_gpu_work(const RunConfig& asked, const Site& site) {
   RunConfig config = asked;
   config.on_gpus.reset();
@@ -76,7 +74,7 @@ std::pair<RunConfig, std::string> with_gpu_work(const RunConfig& asked, const Si
   if (work.precision == Precision::bf16 && lacks_bf16) work.precision = Precision::f16;
 
   const std::optional<units::Bytes> memory = least_memory(site);
-  const double most_flop = work.longest_step.value() * rate_of(site.compute_capability);
+  const double most_flop = work.longest_step.value() * site.half_precision_rate;
   long long least_batch = 1;
   while (least_batch < site.ranks) least_batch *= 2;
   const workloads::Model* model = nullptr;

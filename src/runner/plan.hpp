@@ -34,7 +34,8 @@ struct Site {
   std::vector<std::optional<units::Bytes>> memory_free;
   executor::MemoryPool memory_pool = executor::MemoryPool::node;
   MemoryOf memory_of = MemoryOf::these_nodes;
-  int compute_capability = 0;  ///< 90 = 9.0, the least of all ranks' GPUs; 0 = unknown, or no GPU
+  /// FLOP/s that the slowest GPU may be expected to reach in bf16 or f16; 0 = there is no GPU.
+  double half_precision_rate = 0;
   std::string symmetric_problem{};  ///< executor::Description's, "" where nobody knows of one
   int numa_nodes = 1;               ///< of the node that has the fewest
   /// Ranks of this world that share cores with another rank.
@@ -57,6 +58,8 @@ struct Load {
   units::Bytes sent{0}, memory{0};  ///< put on links in one step; storage
   int sessions = 1;                 ///< prepared one after the other
   int cases = 0;                    ///< of a micro-benchmark
+  /// Time of a step on the data sheet that prices the plan; absent: it follows from the above.
+  std::optional<units::Seconds> step{};
 };
 
 struct PlannedPoint {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/plural.hpp"
 #include "config/resumption.hpp"
 #include "results/reader.hpp"
 #include "runner/device.hpp"
@@ -22,32 +23,84 @@
 #include "runner/site.hpp"
 #include "runner/watch/watched_executor.hpp"
 #include "system/facts.hpp"
+#include "units/text.hpp"
 
 namespace isoscale::runner {
 namespace {
 
-/// Prints the plan; nothing is measured, so no device need be there.
-Outcome dry_run(const config::RunConfig& asked, const comm::Environment& environment,
-                const comm::Communicator& world, const Services& services) {
-  const executor::Description device = planned_device(asked, environment, world);
-  const Site site = planned_site(make_site(world, device, gather_facts(world)), asked);
+/// Prints the plan for a machine that a data sheet describes. `why`: the reason that this sheet is
+/// assumed; "" where it is named.
+void dry_run_on(const std::string& sheet, const std::string& why, const config::RunConfig& asked,
+                int ranks, const Services& services) {
+  const PricedMachine machine = services.priced_machine(sheet);
+  const Site site = site_of(machine, asked, ranks);
   const auto [config, gpu_work] = with_gpu_work(asked, site);
-  const Plan plan = make_plan(config, site);
-  if (world.rank() != 0) return {};
-  services.print(gpu_work + describe(plan, config, site.device));
+  Plan plan = make_plan(config, site);
+  price(machine, config, plan);
+  std::string text;
+  if (!why.empty()) {
+    text = fmt::format(
+        "{}: {} is assumed; name another machine with --on (isoscale list systems), or give "
+        "--device host.\n",
+        why, sheet);
+  }
+  text += fmt::format(
+      "Times are for {} ({} a node, {} a rank): steps as isoscale predict has them, micro-benchmarks "
+      "at usual rates.\n",
+      machine.name,
+      base::counted(config.ranks_per_node.value_or(machine.node_ranks), "rank"),
+      machine.memory ? units::format(*machine.memory) : "unknown memory");
+  services.print(text + gpu_work + describe(plan, config, site.device));
+}
+
+/// Prints the plan for the ranks that were started, or, unless this host can do all of it, for the
+/// data sheet that is assumed.
+void dry_run_here(const config::RunConfig& asked, const Site& here, int started,
+                  const Services& services) {
+  const Site site = planned_site(here, asked);
+  const auto [config, gpu_work] = with_gpu_work(asked, site);
+  const bool may_assume = here.device == "host" && config.device == config::Device::automatic;
+  if (may_assume) {
+    std::optional<std::string> why = beyond_host(asked);
+    if (!why) {
+      Site boundless = site;
+      boundless.memory_free.clear();
+      const std::optional<units::Bytes> free = here.memory_free.front();
+      if (free) why = beyond_host(make_plan(asked, boundless), site, *free);
+    }
+    if (why) return dry_run_on(std::string{assumed_sheet}, *why, asked, started, services);
+  }
+  std::string text = fmt::format(
+      "Times are for the {} device at usual rates; --on prices another machine (isoscale list "
+      "systems).\n",
+      site.device);
+  text += gpu_work + describe(make_plan(config, site), config, site.device);
   if (site.nodes == Nodes::unknown) {
-    services.print(
-        fmt::format("{} of {} ranks were started, so nobody knows which share a node (?); give "
-                    "--ranks-per-node, or start all of them.\n",
-                    world.size(), site.ranks));
+    text += fmt::format(
+        "{} of {} ranks were started, so nobody knows which share a node (?); give "
+        "--ranks-per-node, or start all of them.\n",
+        started, site.ranks);
   }
   const bool is_known =
       std::ranges::any_of(site.memory_free, [](const auto& bytes) { return bytes.has_value(); });
   if (!is_known) {
-    services.print("The memory of the device is unknown: whether points fit was not checked.\n");
+    text += "The memory of the device is unknown: whether points fit was not checked.\n";
   } else if (site.memory_of == MemoryOf::this_machine) {
-    services.print("Points are checked against the memory of this machine.\n");
+    text += "Points are checked against the memory of this machine.\n";
   }
+  services.print(text);
+}
+
+/// Prints the plan; nothing is measured, so no device need be there.
+Outcome dry_run(const config::RunConfig& config, const comm::Environment& environment,
+                const comm::Communicator& world, const Services& services) {
+  if (!config.on.empty()) {
+    on_root(world, [&] { dry_run_on(config.on, "", config, world.size(), services); });
+    return {};
+  }
+  const executor::Description device = planned_device(config, environment, world);
+  const Site here = make_site(world, device, gather_facts(world));
+  on_root(world, [&] { dry_run_here(config, here, world.size(), services); });
   return {};
 }
 

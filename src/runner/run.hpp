@@ -10,6 +10,7 @@
 #include "comm/world.hpp"
 #include "config/run_config.hpp"
 #include "results/run_data.hpp"
+#include "runner/priced.hpp"
 #include "runner/stop_rule.hpp"
 #include "runner/warm_up.hpp"
 #include "runner/watch/supervisor.hpp"
@@ -28,6 +29,8 @@ struct Services {
   std::function<void(const std::string&)> print;
   /// Says what the finished file holds; called on world rank 0 only, and not where the run is quiet.
   std::function<void(const std::filesystem::path&)> show_file{};
+  /// Reads a data sheet, by name or file; called on world rank 0 only. Throws base::UsageError.
+  std::function<PricedMachine(const std::string&)> priced_machine{};
   Supervisor* supervisor = nullptr;  ///< of the launch; without one nothing is watched
 };
 

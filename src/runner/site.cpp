@@ -154,8 +154,9 @@ Site make_site(const comm::Communicator& world, const executor::Description& dev
   site.memory_free = least_of_node(world, device.memory_free, site.node_of_rank);
   std::vector<int> everyone(static_cast<std::size_t>(world.size()));
   for (std::size_t r = 0; r < everyone.size(); ++r) everyone[r] = static_cast<int>(r);
-  // The least of all.
-  site.compute_capability = -static_cast<int>(world.all_max(-1.0 * device.compute_capability));
+  const double slowest =
+      device.name == "cuda" ? half_precision_rate(device.compute_capability) : 0;
+  site.half_precision_rate = -world.all_max(-slowest);
   site.oversubscribed = share_cores(everyone, facts, site.node_of_rank);
   if (!facts.empty()) site.numa_nodes = facts.front().numa_nodes.value_or(1);
   for (const system::MachineFacts& of_rank : facts) {

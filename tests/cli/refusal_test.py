@@ -3,6 +3,7 @@
 """Every refusal: one clear message from one rank, exit 2, nothing left behind."""
 
 import os
+import re
 import unittest
 
 import harness
@@ -129,7 +130,7 @@ class Output(harness.Case):
 
     def test_a_plan_for_more_ranks_than_were_started(self):
         done = self.run_ok("run", "--dry-run", "--workload", "hybrid", "--model", "gpt-13b",
-                           "--ranks", "32", "--mesh", "tp=8,pp=4")
+                           "--ranks", "32", "--mesh", "tp=8,pp=4", "--device", "host")
         self.assertIn("tp=8,pp=4", done.stdout)
         self.assertIn("1 of 32 ranks were started", done.stdout)
         self.assertRegex(done.stdout, r"gpt-13b +32 +\? tp=8,pp=4")
@@ -137,6 +138,32 @@ class Output(harness.Case):
         done = self.run_ok("run", "--dry-run", "--device", "cuda", "--workload", "hybrid", "--model",
                            "gpt-13b", "--ranks", "32", "--mesh", "tp=8,pp=4", "--ranks-per-node", "8")
         self.assertRegex(done.stdout, r"gpt-13b +32 +4 tp=8,pp=4.*tp intra-node, pp inter-node")
+        self.assertEqual(self.files(), [])
+
+    def loop_of(self, *options):
+        """Of the one point of a dry run: its loop in seconds, and all of the text."""
+        done = self.run_ok("run", "--dry-run", "--workload", "hybrid", *options)
+        at = re.search(r"^ +1  hybrid.*? (?:dp|tp|pp)=\S+ +([\d.]+) (ms|s|min|h) ", done.stdout, re.M)
+        scale = {"ms": 1e-3, "s": 1, "min": 60, "h": 3600}
+        return float(at.group(1)) * scale[at.group(2)], done.stdout
+
+    def test_a_plan_that_a_data_sheet_prices(self):
+        point = ("--model", "gpt-13b", "--ranks", "32", "--mesh", "tp=8,pp=4")
+        priced, text = self.loop_of(*point, "--dtype", "bf16", "--on", "h100-ndr")
+        self.assertLess(priced, 200)
+        self.assertRegex(text.splitlines()[0], r"H100 SXM.*8 ranks a node")
+        self.assertRegex(text, r"gpt-13b +32 +4 tp=8,pp=4.*tp intra-node, pp inter-node")
+        # Of a type, and of a size, that a host does not have, the same sheet is assumed.
+        assumed, text = self.loop_of(*point, "--dtype", "bf16")
+        self.assertEqual(assumed, priced)
+        self.assertIn("--on", text.splitlines()[0])
+        self.assertLess(self.loop_of("--model", "gpt-175b", "--ranks", "1024",
+                                     "--mesh", "tp=8,pp=8,dp=16")[0], 3600)
+        kept, text = self.loop_of(*point, "--device", "host")
+        self.assertGreater(kept, 100 * priced)
+        self.assertIn("host device", text.splitlines()[0])
+        self.assert_refused(self.isoscale("run", "--dry-run", "--on", "h100-nrd"), "h100-ndr")
+        self.assert_refused(self.isoscale("run", "--on", "h100-ndr"), "--dry-run")
         self.assertEqual(self.files(), [])
 
 

@@ -57,6 +57,7 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{{"run", "--modle", "x"}, "unknown option '--modle'", "did you mean '--model'?"},
         Refusal{{"run", "--modle=x"}, "unknown option '--modle'", "isoscale run --help"},
         Refusal{{"run", "--ranks-per-node", "8"}, "--ranks-per-node", "only with --dry-run"},
+        Refusal{{"run", "--on", "h100-ndr"}, "--on", "only with --dry-run"},
         Refusal{{"run", "--dry-run", "--ranks-per-node", "0"}, "--ranks-per-node: '0'"},
         Refusal{{"run", "-x"}, "unknown option '-x'"},
         Refusal{{"run", "--inject", "x"}, "--inject: 'x' is not KIND=VALUE"},

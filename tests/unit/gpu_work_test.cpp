@@ -30,7 +30,7 @@ Site gpus(int ranks, std::uint64_t mebibytes, int capability) {
             .device = "cuda",
             .memory_free = {},
             .memory_pool = executor::MemoryPool::rank,
-            .compute_capability = capability};
+            .half_precision_rate = half_precision_rate(capability)};
   if (mebibytes > 0) site.memory_free = {units::Bytes{mebibytes << 20U}};
   return site;
 }
