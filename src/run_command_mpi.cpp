@@ -76,8 +76,10 @@ runner::PricedMachine priced_machine(const std::string& sheet) {
       .step = [machine](const auto& workload, const auto& request, int node_ranks) {
         return units::Seconds{analysis::sheet_step_time(workload, request, machine, node_ranks)};
       }};
-  for (const simulate::MatrixRate& rate : machine.processor.matrix) {
-    if (rate.type == program::DType::bf16) priced.half_precision_rate = rate.peak / 2;
+  if (machine.processor) {
+    for (const simulate::MatrixRate& rate : machine.processor->matrix) {
+      if (rate.type == program::DType::bf16) priced.half_precision_rate = rate.peak / 2;
+    }
   }
   if (machine.memory && machine.memory->capacity > 0) {
     priced.memory = units::Bytes{static_cast<std::uint64_t>(machine.memory->capacity)};

@@ -12,6 +12,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "runner/gpu_work.hpp"
+
 namespace isoscale::runner {
 namespace {
 
