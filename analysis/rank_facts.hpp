@@ -5,16 +5,31 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include "results/run_data.hpp"
 
 namespace isoscale::analysis {
 
+/// The rank in the launch, MPI's, of a rank of the point: the one that people are shown. The same
+/// number where the file does not tell.
+inline int world_rank(const results::PointData& point, int rank) {
+  const auto at = static_cast<std::size_t>(rank);
+  return at < point.world_rank.size() ? point.world_rank[at] : rank;
+}
+
+/// Likewise for each of `ranks`, any container of them, in its order.
+template <class Ranks>
+std::vector<int> world_ranks(const results::PointData& point, const Ranks& ranks) {
+  std::vector<int> result;
+  for (const int rank : ranks) result.push_back(world_rank(point, rank));
+  return result;
+}
+
 /// What is known of a point's rank; null without anything. Not owned.
 inline const results::RankFacts* facts_of(std::span<const results::RankFacts> facts,
                                           const results::PointData& point, int rank) {
-  const auto at = static_cast<std::size_t>(rank);
-  const int world = at < point.world_rank.size() ? point.world_rank[at] : rank;
+  const int world = world_rank(point, rank);
   // A run lists its ranks in order; a file may not.
   const auto place = static_cast<std::size_t>(world);
   if (place < facts.size() && facts[place].rank == world) return &facts[place];

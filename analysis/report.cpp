@@ -3,11 +3,15 @@
 #include "analysis/report.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <numeric>
 #include <span>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "analysis/breakdown/trace_check.hpp"
@@ -49,12 +53,45 @@ bool may_have_rates(const PointData& point, const ReportOptions& options) {
   return point.status == results::PointStatus::ok;
 }
 
+void add_memory(PointReport& report, const PointData& point) {
+  if (point.memory_of_rank.empty()) return;
+  report.memory_per_rank = std::ranges::max(point.memory_of_rank);
+  if (point.host_memory_of_rank.size() != point.memory_of_rank.size()) return;
+  report.host_memory_per_rank = std::ranges::max(point.host_memory_of_rank);
+  double device = 0;
+  for (std::size_t rank = 0; rank < point.memory_of_rank.size(); ++rank) {
+    device = std::max(device, point.memory_of_rank[rank] - point.host_memory_of_rank[rank]);
+  }
+  report.device_memory_per_rank = device;
+}
+
+/// A number above 0 that stands as text under `key`.
+std::optional<double> number_in(const std::map<std::string, std::string>& texts, const char* key) {
+  const auto found = texts.find(key);
+  if (found == texts.end()) return std::nullopt;
+  double value = 0;
+  const char* const end = found->second.data() + found->second.size();
+  const auto [read, error] = std::from_chars(found->second.data(), end, value);
+  const bool usable = error == std::errc{} && read == end && std::isfinite(value) && value > 0;
+  return usable ? std::optional{value} : std::nullopt;
+}
+
+/// Samples of a step over all ranks; absent for a workload that has no batch.
+std::optional<double> samples_per_step(const PointData& point) {
+  return number_in(point.options, "batch");
+}
+
 void add_rates(PointReport& report, const PointData& point, const ReportOptions& options) {
   const bool ok = may_have_rates(point, options);
   if (!ok || !report.step_time || !(report.step_time->median > 0)) return;
   const double time = report.step_time->median;
   if (point.work_per_step > 0 && std::isfinite(point.work_per_step)) {
     report.throughput = point.work_per_step / time;
+    if (const auto samples = samples_per_step(point)) {
+      report.samples_per_second = *samples / time;
+      const auto sequence = number_in(point.model_shape, "sequence");
+      if (sequence) report.work_growth = point.work_per_step / (*samples * *sequence);
+    }
   }
   if (report.flop_per_step && point.ranks > 0) {
     report.flops_per_rank = *report.flop_per_step / point.ranks / time;
@@ -111,8 +148,7 @@ PointReport report_point(const results::RunData& run, const PointData& point,
   add_step_time(report, times, confidences.of(point));
   report.flags = sample_flags(times);
   report.flop_per_step = flop_per_step(point);
-  if (!point.memory_of_rank.empty())
-    report.memory_per_rank = std::ranges::max(point.memory_of_rank);
+  add_memory(report, point);
   add_rates(report, point, options);
   if (const auto* const ceiling = ceiling_of(calibration, point.dtype);
       ceiling != nullptr && report.flops_per_rank && ceiling->rate > 0) {

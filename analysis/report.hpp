@@ -32,6 +32,10 @@ struct PointReport {
   const results::PointData* data = nullptr;   ///< not owned; lives as long as the runs given
   std::optional<Estimate> step_time;          ///< seconds, of the slowest rank; untraced steps
   std::optional<double> throughput;           ///< work_per_step / median step time
+  /// Samples of the global batch over the median step time; absent for workloads without a batch.
+  std::optional<double> samples_per_second;
+  /// Weak scaling grows the model: work_per_step over the tokens of the batch, 1 where it does not.
+  double work_growth = 1;
   std::optional<NodeUse> nodes;               ///< absent where it is not known who is where
   std::optional<double> speedup, efficiency;  ///< against the curve's baseline (see make_report)
   std::optional<Located> speedup_interval;    ///< 95%, from both step times; absent without theirs
@@ -42,6 +46,9 @@ struct PointReport {
   /// type reached in the same run; absent where none was measured.
   std::optional<double> mfu;
   std::optional<double> memory_per_rank;  ///< bytes, largest rank
+  /// The parts of it in the device's and in the host's memory, each on the rank that has most; absent
+  /// where the file does not tell them apart.
+  std::optional<double> device_memory_per_rank, host_memory_per_rank;
   std::optional<double> traced_step;      ///< seconds, what the breakdown sums to
   BreakdownResult breakdown;
   std::optional<PipelineReport> pipeline;           ///< with traces, of points with stages

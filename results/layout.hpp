@@ -147,6 +147,9 @@ void visit_point(Visitor& visit, Point& point) {
   visit.attribute("soak_seconds", point.soak.seconds);
   visit.column("soak_differing", point.soak.differing,
                {"text", "of each replay that differed, which rank did so first, and in what"});
+  if (!visit.has_since(6)) return;
+  visit.column("host_memory_of_rank", point.host_memory_of_rank,
+               {"B", "part of memory_of_rank in pinned and pageable buffers of the host"});
 }
 
 template <class Visitor, class Sums>

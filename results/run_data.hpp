@@ -22,7 +22,7 @@
 namespace isoscale::results {
 
 inline constexpr int schema_major = 1;
-inline constexpr int schema_minor = 5;
+inline constexpr int schema_minor = 6;
 
 enum class PointStatus : std::uint8_t { ok, failed, skipped };
 [[nodiscard]] std::string_view name(PointStatus status);
@@ -143,6 +143,7 @@ struct PointData {
   double work_per_step = 0;            ///< tokens over all ranks
   std::vector<double> flop_of_rank;    ///< one step, per rank
   std::vector<double> memory_of_rank;  ///< bytes, per rank, work space of the executor included
+  std::vector<double> host_memory_of_rank{};  ///< of it, pinned and pageable; empty: not known
   double communicator_creation = 0;    ///< seconds, slowest rank
   std::vector<int> peak_live_microbatches;  ///< per rank
   std::vector<int> world_rank;              ///< per rank of the point

@@ -144,6 +144,7 @@ void validate(const PointData& point) {
   check_mesh(point);
   require_per_rank(point, point.flop_of_rank.size(), "flop_of_rank");
   require_per_rank(point, point.memory_of_rank.size(), "memory_of_rank");
+  require_per_rank(point, point.host_memory_of_rank.size(), "host_memory_of_rank");
   require_per_rank(point, point.peak_live_microbatches.size(), "peak_live_microbatches");
   require_per_rank(point, point.world_rank.size(), "world_rank");
   require_per_rank(point, point.clock_offset.size(), "clock_offset");

@@ -103,7 +103,7 @@ class Merge {
         if (exchanges() && result_.bubble_known) result_.schedule_bubble = schedule_bubble();
       }
     }
-    result_.missing = missing_text(steps_, exchanges() ? notes_ : ReplayNotes{},
+    result_.missing = missing_text(point_, steps_, exchanges() ? notes_ : ReplayNotes{},
                                    result_.mean ? result_.mean->step : 0);
     if (!result_.mean && result_.missing.empty()) result_.missing = "no traced step counts";
     return std::move(result_);

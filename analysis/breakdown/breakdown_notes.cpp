@@ -9,32 +9,33 @@
 
 namespace isoscale::analysis {
 
-std::string missing_text(const TracedSteps& steps, const ReplayNotes& replay, double step) {
+std::string missing_text(const results::PointData& point, const TracedSteps& steps,
+                         const ReplayNotes& replay, double step) {
   std::string text;
   const auto say = [&text](const std::string& sentence) {
     text += (text.empty() ? "" : "; ") + sentence;
   };
   if (!steps.broken.empty()) {
-    say(fmt::format("the traces of {} are damaged and left out", rank_list(steps.broken)));
+    say(fmt::format("the traces of {} are damaged and left out", rank_list(point, steps.broken)));
   }
   std::set<int> unseen = steps.unseen;
   for (const int rank : steps.unaligned) unseen.erase(rank);
   if (!unseen.empty()) {
-    say(fmt::format("{} not traced: waiting for them counts as transfer", rank_list(unseen)));
+    say(fmt::format("{} not traced: waiting for them counts as transfer", rank_list(point, unseen)));
   }
   if (!steps.unaligned.empty()) {
     say(
         fmt::format("the clocks of {} are not aligned: waiting there and for them counts as "
                     "transfer",
-                    rank_list(steps.unaligned)));
+                    rank_list(point, steps.unaligned)));
   }
   if (!steps.unmatched.empty()) {
     say(fmt::format("messages of {} match no op of the partner: waiting in them counts as transfer",
-                    rank_list(steps.unmatched)));
+                    rank_list(point, steps.unmatched)));
   }
   if (!replay.assumed.empty()) {
     say(fmt::format("bubble assumes the mean op times of like ranks for {}",
-                    rank_list(replay.assumed)));
+                    rank_list(point, replay.assumed)));
   }
   if (!replay.failure.empty()) {
     say(fmt::format("bubble is not told apart from waiting: {}", replay.failure));

@@ -16,7 +16,7 @@ struct ReplayNotes {
 };
 
 /// In sentences, for BreakdownResult::missing; "" when nothing is missing. `step` in seconds.
-[[nodiscard]] std::string missing_text(const TracedSteps& steps, const ReplayNotes& replay,
-                                       double step);
+[[nodiscard]] std::string missing_text(const results::PointData& point, const TracedSteps& steps,
+                                       const ReplayNotes& replay, double step);
 
 }  // namespace isoscale::analysis

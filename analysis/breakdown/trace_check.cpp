@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/rank_facts.hpp"
+
 namespace isoscale::analysis {
 namespace {
 
@@ -111,10 +113,12 @@ bool step_counts(const results::PointData& point, std::uint32_t step) {
   return !is_dropped && !std::cmp_less(step, point.warm_up_steps);
 }
 
-std::string rank_list(const std::set<int>& ranks) {
+std::string rank_list(const results::PointData& point, const std::set<int>& ranks) {
   constexpr std::size_t most_ranges = 4;
+  std::vector<int> shown = world_ranks(point, ranks);
+  std::ranges::sort(shown);
   std::vector<std::pair<int, int>> ranges;
-  for (const int rank : ranks) {
+  for (const int rank : shown) {
     if (!ranges.empty() && ranges.back().second + 1 == rank) {
       ranges.back().second = rank;
     } else {

@@ -32,7 +32,7 @@ enum class TraceState : std::uint8_t { usable, broken };
 /// Likewise of step number `step`.
 [[nodiscard]] bool step_counts(const results::PointData& point, std::uint32_t step);
 
-/// "rank 3", "ranks 0-3, 8 and 12 more".
-[[nodiscard]] std::string rank_list(const std::set<int>& ranks);
+/// "rank 3", "ranks 0-3, 8 and 12 more": MPI's ranks of these ranks of the point.
+[[nodiscard]] std::string rank_list(const results::PointData& point, const std::set<int>& ranks);
 
 }  // namespace isoscale::analysis

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "analysis/causes/cause_tables.hpp"
+#include "analysis/rank_facts.hpp"
 #include "analysis/render/sentences.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "base/plural.hpp"
@@ -62,7 +63,7 @@ std::string unexplained(const PointReport& point) {
   return fmt::format(
       "not closed: largest unexplained interval {} on rank {}, step {}, {} after it "
       "began{}",
-      units::format(units::Seconds{at.length}), at.rank, at.step,
+      units::format(units::Seconds{at.length}), world_rank(*point.data, at.rank), at.step,
       units::format(units::Seconds{at.begin}), at.after.empty() ? "" : ", after " + at.after);
 }
 

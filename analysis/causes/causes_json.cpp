@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "analysis/rank_facts.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/json_values.hpp"
 
@@ -58,7 +59,9 @@ Json ranks_json(const PointReport& point) {
   const BreakdownResult& breakdown = point.breakdown;
   for (std::size_t i = 0; i < breakdown.ranks.size(); ++i) {
     const auto rank = static_cast<std::size_t>(breakdown.ranks[i]);
-    Json row{{"rank", breakdown.ranks[i]}, {"step", breakdown.of_rank[i].step}};
+    Json row{{"rank", breakdown.ranks[i]},
+             {"world_rank", world_rank(*point.data, breakdown.ranks[i])},
+             {"step", breakdown.of_rank[i].step}};
     row["breakdown"] = parts_json(breakdown, breakdown.of_rank[i]);
     row["caused_wait"] = breakdown.wait_known ? Json(breakdown.caused.of_rank.at(rank)) : Json{};
     rows.push_back(row);
@@ -90,17 +93,23 @@ Json waterfall_json(const std::optional<Waterfall>& waterfall) {
           {"explains", waterfall->explains}};
 }
 
-Json named_causes_json(const std::vector<NamedCause>& named) {
+Json named_causes_json(const PointReport& point) {
   Json rows = Json::array();
-  for (const NamedCause& at : named) {
-    rows.push_back({{"kind", at.kind}, {"ranks", at.ranks}, {"size", at.size}, {"text", at.text}});
+  for (const NamedCause& at : point.causes.named) {
+    rows.push_back({{"kind", at.kind},
+                    {"ranks", at.ranks},
+                    {"world_ranks", world_ranks(*point.data, at.ranks)},
+                    {"size", at.size},
+                    {"text", at.text}});
   }
   return rows;
 }
 
-Json largest_json(const std::optional<LargestUnexplained>& at) {
+Json largest_json(const PointReport& point) {
+  const std::optional<LargestUnexplained>& at = point.breakdown.largest;
   if (!at) return {};
   return {{"rank", at->rank},
+          {"world_rank", world_rank(*point.data, at->rank)},
           {"step", at->step},
           {"begin", at->begin},
           {"length", at->length},
@@ -156,7 +165,7 @@ void add_causes_json(const PointReport& point, Json& object) {
   object["breakdown_by"] = by_place_json(breakdown);
   object["breakdown_missing"] = breakdown.missing;
   object["unaccounted"] = breakdown.mean ? Json(breakdown.unaccounted) : Json{};
-  object["largest_unexplained"] = largest_json(breakdown.largest);
+  object["largest_unexplained"] = largest_json(point);
   object["wait_causes"] = breakdown.waits ? Json{{"imbalance", breakdown.waits->imbalance},
                                                  {"noise", breakdown.waits->noise}}
                                           : Json{};
@@ -172,7 +181,7 @@ void add_causes_json(const PointReport& point, Json& object) {
   const double ideal = point.efficiency ? *point.speedup / *point.efficiency : 1;
   object["efficiency_interval"] = interval_json(point.speedup_interval, ideal);
   add_losses_json(point, object);
-  object["findings"] = named_causes_json(point.causes.named);
+  object["findings"] = named_causes_json(point);
   object["injections"] = point.data->injections;
 }
 

@@ -26,7 +26,8 @@ constexpr double noticeably_more = 0.005;  ///< of the step: what makes a rank l
 /// "rank 3 (node1, NVIDIA H200 00000000:1B:00.0)".
 std::string place_of(const results::RunData& run, const results::PointData& point, int rank) {
   const results::RankFacts* const facts = facts_of(run.rank_facts, point, rank);
-  if (facts == nullptr) return fmt::format("rank {}", rank);
+  const std::string name = fmt::format("rank {}", world_rank(point, rank));
+  if (facts == nullptr) return name;
   std::string device;
   for (const char* const key : {"gpu_name", "gpu_pci"}) {
     const auto found = facts->text.find(key);
@@ -34,12 +35,13 @@ std::string place_of(const results::RunData& run, const results::PointData& poin
   }
   const bool both = !facts->host.empty() && !device.empty();
   const std::string where = facts->host + (both ? ", " : "") + device;
-  return where.empty() ? fmt::format("rank {}", rank) : fmt::format("rank {} ({})", rank, where);
+  return where.empty() ? name : fmt::format("{} ({})", name, where);
 }
 
 std::string places_of(const results::RunData& run, const results::PointData& point,
-                      const std::vector<int>& ranks) {
+                      std::vector<int> ranks) {
   constexpr std::size_t most = 4;
+  std::ranges::sort(ranks, {}, [&point](int rank) { return world_rank(point, rank); });
   std::string text;
   for (std::size_t i = 0; i < std::min(ranks.size(), most); ++i) {
     text += (i == 0 ? "" : ", ") + place_of(run, point, ranks[i]);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "analysis/labels.hpp"
@@ -121,7 +122,9 @@ void add_labels(const PointReport& a, const PointReport& b, Collector& into) {
 
 /// What throughput counts: "65536 tokens/s x s a step".
 std::string work_text(const results::PointData& point) {
-  return fmt::format("{} of {} a step", point.work_per_step, point.throughput_unit);
+  std::string_view unit = point.throughput_unit;
+  if (unit.ends_with("/s")) unit.remove_suffix(2);
+  return fmt::format("{} {} a step", point.work_per_step, unit);
 }
 
 void add_points(const JoinedCurve& here, const JoinedCurve& there, Collector& into) {

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "analysis/rank_facts.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "units/text.hpp"
@@ -94,11 +95,13 @@ Facts device_remarks(const Curve& curve) {
   return facts;
 }
 
-Json device_state_json(const DeviceState& state) {
+Json device_state_json(const PointReport& point) {
+  const DeviceState& state = point.devices;
   if (state.series.empty() && state.warnings.empty()) return {};
   Json series = Json::array();
   for (const SeriesSummary& at : state.series) {
     series.push_back({{"rank", at.rank},
+                      {"world_rank", world_rank(*point.data, at.rank)},
                       {"device", at.device},
                       {"quantity", at.quantity},
                       {"unit", at.unit},

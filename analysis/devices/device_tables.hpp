@@ -17,6 +17,6 @@ namespace isoscale::analysis {
 [[nodiscard]] Facts device_remarks(const Curve& curve);
 
 /// A point's `device_state`; null where nothing was sampled.
-[[nodiscard]] nlohmann::ordered_json device_state_json(const DeviceState& state);
+[[nodiscard]] nlohmann::ordered_json device_state_json(const PointReport& point);
 
 }  // namespace isoscale::analysis

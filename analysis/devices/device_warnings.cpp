@@ -15,6 +15,7 @@
 #include "analysis/devices/device_state.hpp"
 #include "analysis/devices/held_down.hpp"
 #include "analysis/devices/usable_series.hpp"
+#include "analysis/rank_facts.hpp"
 #include "analysis/statistics/statistics.hpp"
 #include "units/text.hpp"
 
@@ -34,8 +35,8 @@ constexpr double busy_enough = 0.8;
 constexpr std::uint64_t idle_bit = 0x01;
 
 /// "rank 3, gpu 1"
-std::string name_of(const DeviceSeries& series) {
-  return fmt::format("rank {}, {}", series.rank, series.device);
+std::string name_of(const PointData& point, const DeviceSeries& series) {
+  return fmt::format("rank {}, {}", world_rank(point, series.rank), series.device);
 }
 
 /// Whether a device worked when a sample was taken.
@@ -113,21 +114,22 @@ std::string clock_sentence(const PointData& point, const DeviceSeries& series, d
   const std::string_view kind = series.quantity == "sm_clock"       ? "SM clock"
                                 : series.quantity == "memory_clock" ? "memory clock"
                                                                     : "clock";
-  return fmt::format("{}: the {} {}", name_of(series), kind, text);
+  return fmt::format("{}: the {} {}", name_of(point, series), kind, text);
 }
 
-std::string throttle_sentence(const DeviceSeries& series, double begin) {
+std::string throttle_sentence(const PointData& point, const DeviceSeries& series, double begin) {
   std::vector<std::string> said;
   for (const HeldDown& at : held_down(series, begin)) {
     said.push_back(
         fmt::format("{} ({} of the samples)", at.reason, units::format_percent(at.share, 0)));
   }
   if (said.empty()) return "";
-  return fmt::format("{}: clocks were held down by {}", name_of(series), fmt::join(said, ", "));
+  return fmt::format("{}: clocks were held down by {}", name_of(point, series),
+                     fmt::join(said, ", "));
 }
 
 /// What is counted and should not be.
-std::string error_sentence(const DeviceSeries& series) {
+std::string error_sentence(const PointData& point, const DeviceSeries& series) {
   struct Kind {
     std::string_view quantity, name;
   };
@@ -143,7 +145,7 @@ std::string error_sentence(const DeviceSeries& series) {
   if (kind == kinds.end()) return "";
   const double grown = series.value.back() - series.value.front();
   if (!(grown > 0)) return "";
-  return fmt::format("{}: {:.0f} {}", name_of(series), grown, kind->name);
+  return fmt::format("{}: {:.0f} {}", name_of(point, series), grown, kind->name);
 }
 
 }  // namespace
@@ -160,9 +162,9 @@ std::vector<std::string> device_warnings(const PointData& point) {
     if (quantity == "sm_clock" || quantity == "memory_clock" || quantity == "clock") {
       add(clock_sentence(point, *series, begin));
     } else if (quantity == "throttle_reasons") {
-      add(throttle_sentence(*series, begin));
+      add(throttle_sentence(point, *series, begin));
     } else {
-      add(error_sentence(*series));
+      add(error_sentence(point, *series));
     }
   }
   warnings.insert(warnings.end(), usable.left_out.begin(), usable.left_out.end());

@@ -14,6 +14,8 @@
 #include <span>
 #include <tuple>
 
+#include "analysis/rank_facts.hpp"
+
 namespace isoscale::analysis {
 namespace {
 
@@ -124,7 +126,7 @@ UsableSeries usable_series(const results::PointData& point) {
     const std::string more =
         entry.count == 1 ? "" : fmt::format(" (and so are {} more series)", entry.count - 1);
     usable.left_out.push_back(fmt::format("rank {}, {}: {} is left out, since {}{}",
-                                          entry.first->rank, entry.first->device,
+                                          world_rank(point, entry.first->rank), entry.first->device,
                                           entry.first->quantity, flaw, more));
   }
   return usable;

@@ -114,8 +114,9 @@ std::optional<GemmSpeed> gemm_speed(const PointReport& report) {
 
 std::string short_place(const results::RunData& run, const PointData& point, int rank) {
   const results::RankFacts* const facts = facts_of(run.rank_facts, point, rank);
-  if (facts == nullptr || facts->host.empty()) return fmt::format("rank {}", rank);
-  return fmt::format("rank {} ({})", rank, facts->host);
+  const int world = world_rank(point, rank);
+  if (facts == nullptr || facts->host.empty()) return fmt::format("rank {}", world);
+  return fmt::format("rank {} ({})", world, facts->host);
 }
 
 }  // namespace isoscale::analysis

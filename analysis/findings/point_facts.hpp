@@ -37,7 +37,7 @@ struct GemmSpeed {
 };
 [[nodiscard]] std::optional<GemmSpeed> gemm_speed(const PointReport& point);
 
-/// "rank 3 (node17)", or without what is not known.
+/// "rank 3 (node17)", MPI's rank of a rank of the point; without the host where it is not known.
 [[nodiscard]] std::string short_place(const results::RunData& run, const results::PointData& point,
                                       int rank);
 

@@ -14,6 +14,7 @@
 
 #include "analysis/findings/judges.hpp"
 #include "analysis/labels.hpp"
+#include "analysis/rank_facts.hpp"
 #include "analysis/rows/datasheets.hpp"
 #include "units/text.hpp"
 
@@ -116,19 +117,23 @@ void add_bandwidth(const char* what, const ClassReport& at, std::vector<Evidence
 
 Said slow_pair(const RunReport& run, const Rule& /*rule*/) {
   const SlowPair* worst = nullptr;
+  const results::PointData* of_worst = nullptr;
   std::size_t count = 0;
   for (const PointReport& point : run.benches) {
     // Pairs that share cores are slow for that reason.
     if (!point.bench || has_label(point.labels, "oversubscribed")) continue;
     count += point.bench->slow.size();
     for (const SlowPair& pair : point.bench->slow) {
-      if (worst == nullptr || pair.share() < worst->share()) worst = &pair;
+      if (worst != nullptr && pair.share() >= worst->share()) continue;
+      worst = &pair;
+      of_worst = point.data;
     }
   }
   if (worst == nullptr) return std::nullopt;
   Judgement said{.size = 1 - worst->share()};
   said.sentence = fmt::format("ranks {} and {} reach {} of what others on their kind of link do{}",
-                              worst->src, worst->dst, units::format_percent(worst->share()),
+                              world_rank(*of_worst, worst->src), world_rank(*of_worst, worst->dst),
+                              units::format_percent(worst->share()),
                               count > 1 ? fmt::format(" ({} more pairs)", count - 1) : "");
   const Unit unit = worst->quantity == "latency" ? Unit::seconds : Unit::bandwidth;
   said.evidence = {{.what = std::string{worst->quantity}, .unit = unit, .value = worst->value},

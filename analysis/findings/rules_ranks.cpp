@@ -11,6 +11,7 @@
 
 #include "analysis/findings/judges.hpp"
 #include "analysis/findings/point_facts.hpp"
+#include "analysis/rank_facts.hpp"
 #include "analysis/statistics/statistics.hpp"
 #include "base/plural.hpp"
 #include "units/text.hpp"
@@ -43,9 +44,11 @@ std::string and_more(std::size_t others, std::string_view noun) {
 std::string ranks_of(const PointSubject& subject, const std::vector<int>& ranks) {
   constexpr std::size_t most = 3;
   if (ranks.size() == 1) return short_place(subject.run, *subject.point.data, ranks.front());
+  std::vector<int> shown = world_ranks(*subject.point.data, ranks);
+  std::ranges::sort(shown);
   std::string text = "ranks ";
-  for (std::size_t i = 0; i < std::min(most, ranks.size()); ++i) {
-    text += fmt::format("{}{}", i == 0 ? "" : ", ", ranks[i]);
+  for (std::size_t i = 0; i < std::min(most, shown.size()); ++i) {
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", shown[i]);
   }
   return ranks.size() > most ? text + fmt::format(" and {} more", ranks.size() - most) : text;
 }

@@ -152,6 +152,7 @@ Json device_lines(std::span<const results::RankFacts> facts, const results::Poin
       const results::RankFacts* const of_rank = facts_of(facts, point, at->rank);
       Json line{{"device", at->device},
                 {"rank", at->rank},
+                {"world_rank", world_rank(point, at->rank)},
                 {"host", of_rank != nullptr ? of_rank->host : ""},
                 {"quantity", at->quantity},
                 {"unit", at->unit}};

@@ -194,9 +194,11 @@ Json lane_json(std::span<const results::RankFacts> facts, const results::PointDa
   for (std::size_t i = 0; i < streams; ++i) {
     names.push_back(i < outline.streams.size() ? outline.streams[i] : fmt::format("stream {}", i));
   }
+  const int world = world_rank(point, rank);
   return {{"rank", rank},
+          {"world_rank", world},
           {"host", of_rank != nullptr ? of_rank->host : ""},
-          {"label", is_stage ? fmt::format("stage {}", at.pp) : fmt::format("rank {}", rank)},
+          {"label", is_stage ? fmt::format("stage {}", at.pp) : fmt::format("rank {}", world)},
           {"coordinates", {{"dp", at.dp}, {"tp", at.tp}, {"pp", at.pp}}},
           {"streams", names}};
 }

@@ -28,7 +28,7 @@ constexpr double cell_digits = 1e4;  ///< a cell is a colour: a hundredth of a p
 
 struct Row {
   std::string host{};
-  std::vector<int> ranks{};  ///< of the point, ascending
+  std::vector<int> ranks{};  ///< of the point, ascending in the launch
 };
 
 std::vector<Row> rows_of_ranks(std::span<const results::RankFacts> facts, const PointData& point) {
@@ -37,6 +37,8 @@ std::vector<Row> rows_of_ranks(std::span<const results::RankFacts> facts, const 
     const results::RankFacts* const of_rank = facts_of(facts, point, rank);
     rows.push_back({.host = of_rank != nullptr ? of_rank->host : "", .ranks = {rank}});
   }
+  std::ranges::stable_sort(
+      rows, {}, [&point](const Row& row) { return world_rank(point, row.ranks.front()); });
   std::ranges::stable_sort(
       rows, [](const Row& a, const Row& b) { return before_naturally(a.host, b.host); });
   return rows;
@@ -182,12 +184,13 @@ Json rank_map(std::span<const results::RankFacts> facts, const PointReport& poin
   const std::vector<std::size_t> steps = measured_steps(data);
   const std::vector<double> medians = median_of_rank(data, steps);
   Json hosts = Json::array(), rank = Json::array(), count = Json::array(), host = Json::array();
-  Json step = Json::array();
+  Json step = Json::array(), world = Json::array();
   std::map<std::string, std::size_t> place;
   for (const Row& row : rows) {
     const auto [at, is_new] = place.try_emplace(row.host, place.size());
     if (is_new) hosts.push_back(row.host);
     rank.push_back(row.ranks.front());
+    world.push_back(world_rank(data, row.ranks.front()));
     count.push_back(row.ranks.size());
     host.push_back(at->second);
     std::optional<double> largest;
@@ -198,7 +201,8 @@ Json rank_map(std::span<const results::RankFacts> facts, const PointReport& poin
     }
     step.push_back(drawn(largest));
   }
-  Json map{{"hosts", hosts}, {"rank", rank}, {"count", count}, {"host", host}, {"step", step}};
+  Json map{{"hosts", hosts}, {"rank", rank}, {"world_rank", world},
+           {"count", count}, {"host", host}, {"step", step}};
   add_traced(point, rows, map);
   map["cells"] = cells(data, rows, steps, limits.columns);
   return map;

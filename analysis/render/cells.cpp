@@ -6,6 +6,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 
 #include "analysis/causes/cause_tables.hpp"
 #include "analysis/labels.hpp"
@@ -50,6 +52,10 @@ void add_to_calibration(const PointReport& point, Sentences& mfu, Sentences& lin
                         text.empty() ? "" : "; ", at.op, at.axes, percent(at.share));
   }
   links.add(point, text);
+}
+
+std::string memory_text(double bytes) {
+  return units::format(units::Bytes{static_cast<std::uint64_t>(bytes)});
 }
 
 }  // namespace
@@ -130,8 +136,13 @@ std::string throughput(const PointReport& point) {
 }
 
 std::string throughput_unit(const Curve& curve) {
+  const auto grows = [](const PointReport& point) {
+    return std::abs(point.work_growth - 1) > 1e-9;
+  };
+  const bool scaled = std::ranges::any_of(curve.points, grows);
   for (const PointReport& point : curve.points) {
-    if (!point.data->throughput_unit.empty()) return escape(point.data->throughput_unit);
+    if (point.data->throughput_unit.empty()) continue;
+    return (scaled ? "scaled " : "") + escape(point.data->throughput_unit);
   }
   return "throughput";
 }
@@ -214,7 +225,10 @@ Facts remarks(const Curve& curve) {
   Sentences links;
   Sentences axes;
   Sentences soaks;
+  Sentences growth;
+  Sentences memory;
   std::vector<int> verified;
+  std::vector<std::string> rates;
   for (const PointReport& point : curve.points) {
     if (point.data->verified == true) verified.push_back(point.data->ranks);
     if (point.data->verified == false) {
@@ -254,9 +268,26 @@ Facts remarks(const Curve& curve) {
                            " of the step goes into casts and transposes");
     }
     add_to_calibration(point, mfu, links);
+    if (point.samples_per_second) {
+      rates.push_back(fmt::format("{} on {}", count(*point.samples_per_second),
+                                  base::counted(point.data->ranks, "rank")));
+    }
+    if (std::abs(point.work_growth - 1) > 1e-9) {
+      growth.add(point, fmt::format("tokens count {} times: so much larger is the model than that "
+                                    "of one rank",
+                                    count(point.work_growth)));
+    }
+    if (point.host_memory_per_rank.value_or(0) > 0) {
+      memory.add(point, fmt::format("{} a rank on the device, {} on the host",
+                                    memory_text(*point.device_memory_per_rank),
+                                    memory_text(*point.host_memory_per_rank)));
+    }
   }
   Facts facts = baseline_remark(curve);
   axes.append_to(facts, "axes");
+  if (!rates.empty()) facts.emplace_back("samples/s", fmt::format("{}", fmt::join(rates, ", ")));
+  growth.append_to(facts, "scaled");
+  memory.append_to(facts, "memory");
   if (!verified.empty()) facts.emplace_back("verified", ranks_text(verified));
   verification.append_to(facts, "WRONG");
   soaks.append_to(facts, "soak");

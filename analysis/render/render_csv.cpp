@@ -81,6 +81,9 @@ std::vector<CsvCell> what_came_out(const PointReport& point) {
       {"flops_per_rank", number_cell(point.flops_per_rank)},
       {"mfu", number_cell(point.mfu)},
       {"memory_per_rank", number_cell(point.memory_per_rank)},
+      {"device_memory_per_rank", number_cell(point.device_memory_per_rank)},
+      {"host_memory_per_rank", number_cell(point.host_memory_per_rank)},
+      {"samples_per_second", number_cell(point.samples_per_second)},
       {"energy_per_step", number_cell(point.devices.energy.joules_per_step)},
       {"traced_step", number_cell(point.traced_step)},
   };

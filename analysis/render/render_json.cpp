@@ -99,6 +99,9 @@ Json point_json(const PointReport& point) {
       {"flops_per_rank", number_or_null(point.flops_per_rank)},
       {"mfu", number_or_null(point.mfu)},
       {"memory_per_rank", number_or_null(point.memory_per_rank)},
+      {"device_memory_per_rank", number_or_null(point.device_memory_per_rank)},
+      {"host_memory_per_rank", number_or_null(point.host_memory_per_rank)},
+      {"samples_per_second", number_or_null(point.samples_per_second)},
       {"traced_step", number_or_null(point.traced_step)},
       {"breakdown", breakdown_json(point)},
       {"op_time", Json(point.op_time)},
@@ -107,13 +110,13 @@ Json point_json(const PointReport& point) {
       {"instrumentation_overhead", number_or_null(value_of(point.instrumentation_overhead))},
       {"instrumentation_overhead_interval", interval_json(point.instrumentation_overhead)},
       {"flags", Json(point.flags.sentences)},
-      {"device_state", device_state_json(point.devices)},
+      {"device_state", device_state_json(point)},
       {"graph", data.graph},
       {"soak", soak_json(data.soak)},
       {"communicators", communicators_json(data)},
       {"link_share", link_shares_json(point)},
-      {"rows", point.bench ? rows_json(*point.bench) : Json::array()},
-      {"slow_pairs", point.bench ? slow_pairs_json(*point.bench) : Json::array()},
+      {"rows", point.bench ? rows_json(point) : Json::array()},
+      {"slow_pairs", point.bench ? slow_pairs_json(point) : Json::array()},
   };
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "analysis/rank_facts.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "analysis/rows/bench_tables.hpp"
 #include "units/text.hpp"
@@ -42,7 +43,8 @@ void add_pairs(const PointReport& point, Facts& facts) {
   for (const PairReport& pair : point.bench->pairs) {
     if (pair.failure.empty() || ++said > most) continue;
     facts.emplace_back(
-        "failed", fmt::format("rank {} to rank {}: {}", pair.src, pair.dst, escape(pair.failure)));
+        "failed", fmt::format("rank {} to rank {}: {}", world_rank(*point.data, pair.src),
+                              world_rank(*point.data, pair.dst), escape(pair.failure)));
   }
   if (said > most) facts.emplace_back("failed", fmt::format("and {} more pairs", said - most));
   const auto& slow = point.bench->slow;

@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "analysis/rank_facts.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "analysis/rows/bench_tables.hpp"
 #include "units/text.hpp"
@@ -29,7 +30,8 @@ struct Quantity {
   double unit;  ///< what the cells count in
 };
 
-std::vector<TitledTable> matrices(const BenchReport& bench) {
+std::vector<TitledTable> matrices(const PointReport& point) {
+  const BenchReport& bench = *point.bench;
   constexpr Quantity quantities[] = {
       {"one-way latency in us, from (row) to (column)", &PairReport::latency, 1e-6},
       {"bandwidth in GB/s, from (row) to (column)", &PairReport::bandwidth, 1e9},
@@ -37,8 +39,9 @@ std::vector<TitledTable> matrices(const BenchReport& bench) {
   std::set<int> ranks;
   std::map<std::pair<int, int>, const PairReport*> pairs;
   for (const PairReport& pair : bench.pairs) {
-    ranks.insert({pair.src, pair.dst});
-    pairs[{pair.src, pair.dst}] = &pair;
+    const int src = world_rank(*point.data, pair.src), dst = world_rank(*point.data, pair.dst);
+    ranks.insert({src, dst});
+    pairs[{src, dst}] = &pair;
   }
   if (ranks.size() > largest_matrix) return {};
   std::vector<TitledTable> tables;
@@ -101,7 +104,7 @@ std::vector<TitledTable> pair_tables(const PointReport& point) {
   const BenchReport& bench = *point.bench;
   std::vector<TitledTable> tables;
   if (!bench.pairs.empty()) {
-    tables = matrices(bench);
+    tables = matrices(point);
     tables.push_back(class_table(bench));
   }
   TitledTable rest{.title = "ranks at once",

@@ -132,7 +132,7 @@ std::vector<ClassReport> classes_of(std::span<const PairReport> pairs) {
 
 std::string rank_name(const results::PointData& point, int rank,
                       std::span<const results::RankFacts> facts) {
-  std::string name = fmt::format("rank {}", rank);
+  std::string name = fmt::format("rank {}", world_rank(point, rank));
   const results::RankFacts* const known = facts_of(facts, point, rank);
   if (known == nullptr) return name;
   if (!known->host.empty()) name += " on " + known->host;

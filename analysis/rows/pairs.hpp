@@ -58,7 +58,7 @@ struct SlowPair {
                                                const results::PointData& point,
                                                std::span<const results::RankFacts> facts);
 
-/// "rank 3 on node17, GPU 0000:3b:00.0", as far as it is known.
+/// "rank 3 on node17, GPU 0000:3b:00.0", as far as it is known; MPI's rank of a point's rank.
 [[nodiscard]] std::string rank_name(const results::PointData& point, int rank,
                                     std::span<const results::RankFacts> facts);
 

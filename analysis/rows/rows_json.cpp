@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "analysis/rank_facts.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/rows/serve.hpp"
 
@@ -91,10 +92,12 @@ Json other_json(const RowReport& row) {
   return object;
 }
 
-Json pair_json(const PairReport& pair) {
+Json pair_json(const results::PointData& point, const PairReport& pair) {
   return {{"op", "p2p"},
           {"src", pair.src},
           {"dst", pair.dst},
+          {"src_world_rank", world_rank(point, pair.src)},
+          {"dst_world_rank", world_rank(point, pair.dst)},
           {"class", text_or_null(pair.link_class)},
           {"latency", number_or_null(pair.latency)},
           {"bandwidth", number_or_null(pair.bandwidth)},
@@ -129,7 +132,8 @@ bool is_merged(const results::RowData& row) {
 
 }  // namespace
 
-Json rows_json(const BenchReport& bench) {
+Json rows_json(const PointReport& point) {
+  const BenchReport& bench = *point.bench;
   Json rows = Json::array();
   for (const RowReport& row : bench.rows) {
     if (is_merged(*row.data)) continue;
@@ -143,16 +147,18 @@ Json rows_json(const BenchReport& bench) {
     object["reason"] = text_or_null(row.data->reason);
     rows.push_back(std::move(object));
   }
-  for (const PairReport& pair : bench.pairs) rows.push_back(pair_json(pair));
+  for (const PairReport& pair : bench.pairs) rows.push_back(pair_json(*point.data, pair));
   for (const OverlapReport& at : bench.overlaps) rows.push_back(overlap_json(at));
   return rows;
 }
 
-Json slow_pairs_json(const BenchReport& bench) {
+Json slow_pairs_json(const PointReport& point) {
   Json pairs = Json::array();
-  for (const SlowPair& at : bench.slow) {
+  for (const SlowPair& at : point.bench->slow) {
     pairs.push_back({{"src", at.src},
                      {"dst", at.dst},
+                     {"src_world_rank", world_rank(*point.data, at.src)},
+                     {"dst_world_rank", world_rank(*point.data, at.dst)},
                      {"from", at.from},
                      {"to", at.to},
                      {"class", text_or_null(at.link_class)},

@@ -10,9 +10,9 @@
 namespace isoscale::analysis {
 
 /// One object for each measured tuple; pairs of ranks are merged.
-[[nodiscard]] nlohmann::ordered_json rows_json(const BenchReport& bench);
+[[nodiscard]] nlohmann::ordered_json rows_json(const PointReport& point);
 /// "slow_pairs", a list.
-[[nodiscard]] nlohmann::ordered_json slow_pairs_json(const BenchReport& bench);
+[[nodiscard]] nlohmann::ordered_json slow_pairs_json(const PointReport& point);
 [[nodiscard]] nlohmann::ordered_json link_shares_json(const PointReport& point);
 /// Empty where nothing was fitted.
 [[nodiscard]] nlohmann::ordered_json calibration_json(const results::CalibrationData& calibration);

@@ -40,7 +40,7 @@ std::string device_of(const results::RankFacts& facts) {
 /// "hybrid tiny on 8 ranks (dp=2,tp=2,pp=2): rank 3 (node017, NVIDIA H200)"
 std::string process_name(const results::RunData& run, const PointData& point, int rank) {
   std::string text = fmt::format("{} {} on {} ({}): rank {}", point.workload, point.model,
-                                 point.ranks, mesh::to_string(point.mesh), rank);
+                                 point.ranks, mesh::to_string(point.mesh), world_rank(point, rank));
   const results::RankFacts* const facts = facts_of(run.rank_facts, point, rank);
   if (facts == nullptr) return text;
   const std::string device = device_of(*facts);
@@ -236,9 +236,11 @@ class PointExport {
 };
 
 /// What of an exported point is missing.
-void note(const PointExport& exported, const std::string& name, std::vector<std::string>& notes) {
+void note(const PointExport& exported, const PointData& point, const std::string& name,
+          std::vector<std::string>& notes) {
   const auto say = [&](const std::set<int>& ranks, const char* what) {
-    if (!ranks.empty()) notes.push_back(fmt::format("{}: {} {}", name, rank_list(ranks), what));
+    if (ranks.empty()) return;
+    notes.push_back(fmt::format("{}: {} {}", name, rank_list(point, ranks), what));
   };
   say(exported.broken(), "left out: their traces are damaged");
   say(exported.untraced(), "not traced");
@@ -268,7 +270,7 @@ TraceExport export_traces(std::span<const results::RunData> runs, std::ostream& 
       }
       PointExport exported{run, launch, point, next_process, next_flow, writer};
       exported.run();
-      note(exported, name, result.left_out);
+      note(exported, point, name, result.left_out);
       next_process += point.ranks;
       next_flow = exported.next_flow();
     }

@@ -91,6 +91,7 @@ struct SessionFacts {
   std::string folded_reason;                  ///< "" when not folded
   int blas_threads = 0;                       ///< 0 = does not apply
   units::Bytes memory;                        ///< storage taken, workspace included
+  units::Bytes host_memory{0};                ///< of it, pinned and pageable buffers
   units::Seconds communicator_creation;       ///< time to make this session's communicators
   bool graph = false;                         ///< steps are replayed as one captured graph
   std::vector<GemmChoice> gemm_choices = {};  ///< of the shapes in this rank's program

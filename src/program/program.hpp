@@ -43,6 +43,12 @@ struct Observable {
 struct RankProgram {
   std::vector<Buffer> buffers;
   std::array<std::uint64_t, space_count> arena_bytes{};  ///< per space
+
+  /// Bytes that lie in the host's memory whatever plays the program: pinned and pageable buffers.
+  [[nodiscard]] std::uint64_t host_bytes() const {
+    return arena_bytes[static_cast<std::size_t>(Space::pinned)] +
+           arena_bytes[static_cast<std::size_t>(Space::pageable)];
+  }
   std::vector<std::string> streams;                      ///< names; stream 0 is "compute"
   Program setup;
   std::vector<Program> steps = std::vector<Program>(1);  ///< at least one

@@ -176,10 +176,14 @@ void collect_gemm_choices(const comm::Communicator& point,
 
 void collect_session(const comm::Communicator& point, const executor::SessionFacts& session,
                      results::PointData& data) {
-  const std::array<double, 1> memory{static_cast<double>(session.memory.value())};
+  const std::array<double, 2> memory{static_cast<double>(session.memory.value()),
+                                     static_cast<double>(session.host_memory.value())};
   data.memory_of_rank.clear();
+  data.host_memory_of_rank.clear();
   for (const auto& part : point.gather(std::as_bytes(std::span{memory}))) {
-    data.memory_of_rank.push_back(Unpacker{part}.get<double>());
+    Unpacker of_rank{part};
+    data.memory_of_rank.push_back(of_rank.get<double>());
+    data.host_memory_of_rank.push_back(of_rank.get<double>());
   }
   data.communicator_creation = point.all_max(session.communicator_creation.value());
   collect_communicators(point, session.communicators, data);

@@ -189,7 +189,7 @@ void measure_programs(const program::ProgramSet& set, PlannedPoint& point,
                       const config::RunConfig& config, const Site& site) {
   const std::vector<program::Facts> facts = facts_of_programs(set);
   double flop = 0, busiest = 0;
-  units::Bytes memory{0}, sent{0}, most_sent{0};
+  units::Bytes memory{0}, on_host{0}, sent{0}, most_sent{0};
   const PlayedAs how{.added = added_sections(point, config), .device = site.device};
   std::vector<MemoryNeed> needs;
   for (const program::RankProgram& program : set.programs) {
@@ -200,6 +200,8 @@ void measure_programs(const program::ProgramSet& set, PlannedPoint& point,
     flop += facts[program].flop.value();
     busiest = std::max(busiest, facts[program].flop.value());
     memory = std::max(memory, memory_total(needs[program]));
+    on_host = std::max(on_host, memory_total(needs[program]) -
+                                    memory_from(executor::MemoryPool::rank, needs[program]));
     sent += sent_total(facts[program]);
     most_sent = std::max(most_sent, sent_total(facts[program]));
     add_traffic(facts[program], point);
@@ -210,6 +212,7 @@ void measure_programs(const program::ProgramSet& set, PlannedPoint& point,
   point.load.memory = std::max(point.load.memory, memory);
   point.flop_per_step = point.flop_per_step.value_or(0) + flop;
   point.memory_per_rank = std::max(point.memory_per_rank.value_or(units::Bytes{0}), memory);
+  point.host_memory_per_rank = std::max(point.host_memory_per_rank, on_host);
   point.sent_per_step = point.sent_per_step.value_or(units::Bytes{0}) + sent;
   require_memory(point, need_of_position, config.fill, site);
   // Never refused: of an A/B pair the other is still measured.

@@ -75,6 +75,8 @@ struct PlannedPoint {
   // What the programs say, for --dry-run; absent when skipped before they could be built.
   std::optional<double> flop_per_step{};          ///< over all ranks
   std::optional<units::Bytes> memory_per_rank{};  ///< of the rank that needs most
+  /// Pinned and pageable buffers, which lie in the host's memory, of the rank that has most.
+  units::Bytes host_memory_per_rank{0};
   std::optional<units::Bytes> sent_per_step{};    ///< put on links, all ranks: Traffic::sent
   std::vector<AxesTraffic> sent_by_axes{};        ///< of which, by axes; ascending
   Load load{};

@@ -42,6 +42,9 @@ std::string left_columns(const PlannedPoint& point) {
 std::string point_line(const PlannedPoint& point, const PointTime& time, units::Seconds loop) {
   std::string sent = traffic_text(point);
   if (!point.reach.empty()) sent += fmt::format(" ({})", point.reach);
+  if (point.host_memory_per_rank > units::Bytes{0}) {
+    sent += fmt::format("; {} of its memory on the host", units::format(point.host_memory_per_rank));
+  }
   return fmt::format(row, point.index + 1, point.workload->name,
                      uses_model(point) ? point.request.model.name : "-", point.ranks,
                      point.nodes ? fmt::format("{}", *point.nodes) : "?",

@@ -129,12 +129,12 @@ TEST(NamedCauses, UseTheFactsOfTheRanksInTheWorld) {
   add(point, {500, 500, 500, 500});
   add_gemm_sums(point, 0, 1.25);
   point.world_rank = {2, 3, 0, 1};
-  EXPECT_THAT(found(point).at(0).text, HasSubstr("rank 0 (node1, NVIDIA H200 00000000:2B:00.0)"));
+  EXPECT_THAT(found(point).at(0).text, HasSubstr("rank 2 (node1, NVIDIA H200 00000000:2B:00.0)"));
   // Without GPU the host alone; without facts the rank alone.
   results::RunData run = two_nodes();
   run.rank_facts[2].text.clear();
-  EXPECT_THAT(found(run, point).at(0).text, HasSubstr("rank 0 (node1) is"));
-  EXPECT_THAT(found({}, point).at(0).text, HasSubstr("rank 0 is slow"));
+  EXPECT_THAT(found(run, point).at(0).text, HasSubstr("rank 2 (node1) is"));
+  EXPECT_THAT(found({}, point).at(0).text, HasSubstr("rank 2 is slow"));
 }
 
 /// dp groups 0-2 and 1-3, tp groups 0-1 and 2-3; a step in which ops end at these times.

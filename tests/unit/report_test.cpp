@@ -144,6 +144,22 @@ TEST(Report, FailedWrongAndSkippedPointsAreNoBaselineAndHaveNoThroughput) {
   EXPECT_NEAR(*curve.points[3].efficiency, 0.5, 1e-12);
 }
 
+TEST(Report, TellsSamplesAndMemoryApart) {
+  results::RunData run = samples::run();
+  run.points = {samples::measured(0, {.dp = 2}, 0.5)};
+  results::PointData& point = run.points[0];
+  EXPECT_FALSE(make_report(run, "", {}).curves.at(0).points.at(0).host_memory_per_rank);
+  point.memory_of_rank = {70, 90};
+  point.host_memory_of_rank = {0, 40};
+  point.model_shape["sequence"] = "32";  // 16 samples of 32 tokens, counted twice
+  const PointReport report = make_report(run, "", {}).curves.at(0).points.at(0);
+  EXPECT_NEAR(*report.samples_per_second, 16 / report.step_time->median, 1e-9);
+  EXPECT_DOUBLE_EQ(report.work_growth, 2);
+  EXPECT_EQ(report.memory_per_rank, 90);
+  EXPECT_EQ(report.device_memory_per_rank, 70);
+  EXPECT_EQ(report.host_memory_per_rank, 40);
+}
+
 TEST(Report, WhatWasNotMeasuredIsAbsent) {
   results::RunData run = samples::run();
   run.points.emplace_back();

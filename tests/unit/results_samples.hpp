@@ -111,6 +111,7 @@ inline PointData point(int index, int steps = 3) {
                   .work_per_step = 4096,
                   .flop_of_rank = {1e9, 2e9, 3e9, 4e9},
                   .memory_of_rank = {10, 20, 30, 40},
+                  .host_memory_of_rank = {0, 5, 0, 5},
                   .peak_live_microbatches = {2, 2, 1, 1},
                   .world_rank = {0, 1, 4, 5},
                   .folded = true,

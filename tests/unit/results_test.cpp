@@ -113,6 +113,7 @@ TEST_F(RunFile, KeepsAPoint) {
   EXPECT_EQ(point.work_per_step, 4096);
   EXPECT_THAT(point.flop_of_rank, ElementsAre(1e9, 2e9, 3e9, 4e9));
   EXPECT_THAT(point.memory_of_rank, ElementsAre(10, 20, 30, 40));
+  EXPECT_THAT(point.host_memory_of_rank, ElementsAre(0, 5, 0, 5));
   EXPECT_THAT(point.peak_live_microbatches, ElementsAre(2, 2, 1, 1));
   EXPECT_THAT(point.world_rank, ElementsAre(0, 1, 4, 5));
   EXPECT_TRUE(point.folded);

@@ -262,6 +262,7 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
   });
   facts.memory = storage_of(program, *memory);
   facts.memory += prepared.scratch.bytes + puts.bytes();
+  facts.host_memory = units::Bytes{program.host_bytes()};
   facts.graph = options_.graph == config::Graph::on;
   facts.communicator_creation = creation;
   facts.gemm_choices = prepared.choices;

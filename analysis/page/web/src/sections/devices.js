@@ -27,12 +27,12 @@ function shown(series) {
   return { of: (value) => value, text: (value) => si(value, series.unit) };
 }
 
-const deviceName = (at) => `rank ${at.rank}, ${at.device}${at.host ? ` on ${at.host}` : ""}`;
+const deviceName = (at) => `rank ${at.world_rank}, ${at.device}${at.host ? ` on ${at.host}` : ""}`;
 
 /** Names for a legend: hosts only where there are several. */
 function shortNames(all) {
   const hosts = new Set(all.map((at) => at.host)).size;
-  return all.map((at) => (hosts > 1 ? deviceName(at) : `rank ${at.rank}, ${at.device}`));
+  return all.map((at) => (hosts > 1 ? deviceName(at) : `rank ${at.world_rank}, ${at.device}`));
 }
 const sameDevice = (a, b) => a.rank === b.rank && a.device === b.device;
 

@@ -16,23 +16,17 @@ const quantities = {
 const isPair = (row) => row.op === "p2p" && row.src !== undefined;
 const known = (value) => typeof value === "number";
 
-/**
- * Hosts of the point's ranks, or null where they are not known: points on the first ranks of a run
- * have the world's order only when they were packed.
- */
-function hostsOf(run, point) {
-  const { places, ranks } = run.system ?? {};
-  const hostOf = places ? new Map(places.rank.map((rank, i) => [rank, places.host[i]])) : new Map((ranks ?? []).map((at) => [at.rank, at.host]));
-  if (point.ranks !== run.ranks && point.placement !== "packed") return null;
-  const names = Array.from({ length: point.ranks }, (_, rank) => hostOf.get(rank));
-  return names.includes(undefined) ? null : names;
-}
+/** Pairs by the ranks that MPI gives them, which people are shown. */
+const inLaunch = (pairs) => pairs.map((pair) => ({ ...pair, src: pair.src_world_rank, dst: pair.dst_world_rank }));
 
-function blocksOf(run, point, ranks) {
-  const names = hostsOf(run, point);
-  if (!names) return [];
+/** Blocks of the hosts of these ranks of the launch; none where a host is not known. */
+function blocksOf(run, ranks) {
+  const { places, ranks: all } = run.system ?? {};
+  const hostOf = places ? new Map(places.rank.map((rank, i) => [rank, places.host[i]])) : new Map((all ?? []).map((at) => [at.rank, at.host]));
+  const names = ranks.map((rank) => hostOf.get(rank));
+  if (names.includes(undefined)) return [];
   const hosts = [...new Set(names)];
-  return hostBlocks(hosts, ranks.map((rank) => hosts.indexOf(names[rank])));
+  return hostBlocks(hosts, names.map((name) => hosts.indexOf(name)));
 }
 
 /** A pair's value over its class's median. */
@@ -91,11 +85,11 @@ function coloursOf(colours, state, quantity, items) {
 }
 
 function matrixChart(run, point) {
-  const pairs = point.rows.filter(isPair);
+  const pairs = inLaunch(point.rows.filter(isPair));
   const ranks = [...new Set(pairs.flatMap((pair) => [pair.src, pair.dst]))].sort((a, b) => a - b);
   const place = new Map(ranks.map((rank, i) => [rank, i]));
-  const blocks = blocksOf(run, point, ranks);
-  const slow = point.slow_pairs ?? [];
+  const blocks = blocksOf(run, ranks);
+  const slow = inLaunch(point.slow_pairs ?? []);
   const present = Object.keys(quantities).filter((name) => pairs.some((pair) => known(pair[quantities[name].key])));
   const numbers = numbersOf(pairs, slow);
   if (present.length === 0) return el("div", { class: "wide" }, el("p", { class: "note" }, "Of no pair a number is known."), table(numbers.columns, numbers.rows));
@@ -190,7 +184,7 @@ function slowCounts(slow) {
 }
 
 function content({ run, point }) {
-  const slow = point.slow_pairs ?? [];
+  const slow = inLaunch(point.slow_pairs ?? []);
   const pairs = slowPairs(slow);
   const end = commonEnd(pairs);
   const most = end ? 3 : 8;

@@ -20,9 +20,9 @@ const quantities = [
 
 const known = (value) => typeof value === "number";
 
-const rowName = (map, row) => (map.count[row] > 1 ? `${map.count[row]} ranks` : `rank ${map.rank[row]}`);
+const rowName = (map, row) => (map.count[row] > 1 ? `${map.count[row]} ranks` : `rank ${map.world_rank[row]}`);
 const rowTitle = (map, row) =>
-  `${map.count[row] > 1 ? `${map.count[row]} ranks, the slowest ${map.rank[row]}` : `rank ${map.rank[row]}`} on ${map.hosts[map.host[row]]}`;
+  `${map.count[row] > 1 ? `${map.count[row]} ranks, the lowest ${map.world_rank[row]}` : `rank ${map.world_rank[row]}`} on ${map.hosts[map.host[row]]}`;
 
 function deviations(map) {
   const reference = median(map.step);
@@ -98,7 +98,7 @@ function mapChart(map, point, columns) {
         ...columns.map(({ title }) => ({ title, csv: `${title} / s`, number: true, text: seconds })),
         ...columns.map(({ title }) => ({ title: `${title}, of a step`, csv: `${title} / step`, number: true, text: (value) => percent(value) })),
       ],
-      rows: map.rank.map((rank, row) => [
+      rows: map.world_rank.map((rank, row) => [
         rank, map.hosts[map.host[row]], map.count[row],
         ...columns.map((column) => column.seconds[row]), ...columns.map((column) => column.value[row])]),
     },
@@ -160,7 +160,7 @@ function cellsChart(map, point) {
         { title: "rank", number: true }, { title: "host" },
         ...cells.first.map((step) => ({ title: `step ${step}`, number: true, text: (value) => percent(value) })),
       ],
-      rows: map.rank.map((rank, row) => [rank, map.hosts[map.host[row]], ...cells.time[row]]),
+      rows: map.world_rank.map((rank, row) => [rank, map.hosts[map.host[row]], ...cells.time[row]]),
     },
     option: (colours) => {
       const { lines, ...shared } = frame(map, blocks, colours);

@@ -32,7 +32,7 @@ function rowsOf(timeline) {
 
 function laneTitle(lane) {
   const at = Object.entries(lane.coordinates ?? {}).map(([axis, index]) => `${axis} ${index}`).join(", ");
-  const rank = `rank ${lane.rank}`;
+  const rank = `rank ${lane.world_rank}`;
   return `${lane.label === rank ? rank : `${lane.label}, ${rank}`} on ${lane.host}${at ? ` (${at})` : ""}`;
 }
 
@@ -76,7 +76,7 @@ function numbers(timeline) {
     rows: spans.lane.map((l, i) => {
       const lane = timeline.lanes[l];
       return [
-        lane.label, lane.rank, lane.streams?.[spans.stream[i]] ?? spans.stream[i], timeline.ops[spans.op[i]],
+        lane.label, lane.world_rank, lane.streams?.[spans.stream[i]] ?? spans.stream[i], timeline.ops[spans.op[i]],
         timeline.phases[spans.phase[i]], place(spans.microbatch[i]), place(spans.layer[i]), spans.start[i], spans.length[i]];
     }),
   };
