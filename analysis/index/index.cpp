@@ -31,9 +31,7 @@ std::string stem(const std::string& host) {
 auto machine_key(const IndexRun& run) {
   std::set<std::string> stems;
   for (const std::string& host : run.hosts) stems.insert(stem(host));
-  return std::tuple{
-      run.device,          run.gpu, run.cpu, run.cores.value_or(0), run.nodes, run.most_per_node,
-      run.fewest_per_node, stems};
+  return std::tuple{run.device, run.gpu, run.cpu, run.cores.value_or(0), run.nodes, stems};
 }
 
 std::string machine_name(const IndexRun& run) {
@@ -41,15 +39,7 @@ std::string machine_name(const IndexRun& run) {
   if (!run.gpu.empty()) parts.push_back(run.gpu);
   if (!run.cpu.empty()) parts.push_back(run.cpu);
   if (run.cores) parts.push_back(base::counted(*run.cores, "core"));
-  std::string where = base::counted(run.nodes, "node");
-  if (run.most_per_node == 0) {
-    where = fmt::format("{} on {}", base::counted(run.ranks, "rank"), where);
-  } else if (run.fewest_per_node == run.most_per_node) {
-    where += " x " + base::counted(run.most_per_node, "rank");
-  } else {
-    where += fmt::format(" x {}-{} ranks", run.fewest_per_node, run.most_per_node);
-  }
-  parts.push_back(std::move(where));
+  parts.push_back(base::counted(run.nodes, "node"));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -86,11 +76,12 @@ IndexTrend trend_of(const std::vector<Sample>& samples) {
 /// Of the runs of a machine, which are in order.
 std::vector<IndexTrend> trends_of(const std::vector<IndexRun>& runs,
                                   const std::vector<std::size_t>& of_machine) {
-  std::map<std::tuple<std::string, int, std::string>, std::vector<Sample>> samples;
+  std::map<std::tuple<std::string, int, std::string, int>, std::vector<Sample>> samples;
   for (const std::size_t at : of_machine) {
     for (const IndexExperiment& experiment : runs[at].experiments) {
       if (!experiment.throughput || !experiment.ranks || !experiment.counts) continue;
-      auto& into = samples[{experiment.fingerprint, *experiment.ranks, experiment.unit}];
+      auto& into = samples[{experiment.fingerprint, *experiment.ranks, experiment.unit,
+                            experiment.nodes.value_or(0)}];
       // A run may have measured the same twice, as two curves; it counts once, with its last.
       if (!into.empty() && into.back().run == at) into.pop_back();
       into.push_back({.run = at, .experiment = &experiment});

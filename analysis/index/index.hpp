@@ -56,10 +56,10 @@ struct IndexTrend {
   std::optional<double> spread{};  ///< (maximum - minimum) / median; absent below 2 runs
 };
 
-/// Runs on like machines: kinds of device, CPU and GPU, cores, nodes, ranks per node, and names of
-/// hosts up to their numbers.
+/// Runs on like machines: kinds of device, CPU and GPU, cores, nodes, and names of hosts up to their
+/// numbers, however many ranks were started.
 struct IndexMachine {
-  std::string name;                ///< "cuda, NVIDIA H200, AMD EPYC 9654, 2 nodes x 8 ranks"
+  std::string name;                ///< "cuda, NVIDIA H200, AMD EPYC 9654, 2 nodes"
   std::vector<std::string> hosts;  ///< each once, ascending
   std::vector<std::size_t> runs;   ///< of Index::runs, by date
   std::vector<IndexTrend> trends;  ///< by title, then ranks

@@ -133,6 +133,14 @@ TEST(Index, MachinesAreToldApartAndTrendsKeepToThem) {
   EXPECT_NEAR(*trend.spread, 0.5 / 0.75, 1e-9);
 }
 
+TEST(Index, AMachineIsOneHoweverManyRanksWereStarted) {
+  const Index index = make_index(
+      {indexed(launch_of("a", 1, 2, 0.04)), indexed(launch_of("b", 1, 4, 0.02))});
+  ASSERT_EQ(index.machines.size(), 1U);
+  EXPECT_THAT(index.machines[0].runs, ElementsAre(0U, 1U));
+  EXPECT_EQ(index.machines[0].trends.size(), 2U) << "one for each rank count";
+}
+
 TEST(Index, LabelledPointsAreNoPartOfATrend) {
   results::RunData clean = launch_of("a", 1, 4, 0.04), shared = launch_of("b", 1, 4, 0.01);
   shared.points[0].labels = {"oversubscribed"};
