@@ -77,7 +77,11 @@ Facts bench_remarks(const PointReport& point) {
                        "all streams played as one" + (reason.empty() ? "" : ": " + reason));
   }
   add_setup(point, facts);
-  if (point.data->verified == false) facts.emplace_back("WRONG", escape(point.data->verification));
+  if (point.data->verified) {
+    const std::string found = escape(point.data->verification);
+    facts.emplace_back(*point.data->verified ? "verified" : "WRONG",
+                       found.empty() ? "all results are as expected" : found);
+  }
   const auto wrong = std::ranges::count_if(
       point.bench->rows, [](const RowReport& row) { return row.data->wrong.value_or(0) > 0; });
   if (wrong > 0) {

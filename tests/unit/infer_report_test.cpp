@@ -111,6 +111,14 @@ TEST(InferReport, JsonHasARowForEachBatchSize) {
   EXPECT_EQ(row["status"], "ok");
 }
 
+TEST(InferReport, SaysThatItsResultsAreRight) {
+  results::RunData run = run_of();
+  for (results::PointData& point : run.points) point.verified = true;
+  const RunReport report = make_report(run, "infer.h5", {});
+  EXPECT_THAT(render_text({{&report, 1}}),
+              testing::ContainsRegex("verified +all results are as expected"));
+}
+
 TEST(InferReport, ARowThatFailedSaysWhyAndHasNoTime) {
   results::RunData run = run_of();
   auto& rows = run.points[0].rows;
