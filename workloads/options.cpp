@@ -78,7 +78,7 @@ std::string accepted(const OptionSpec& spec) {
     case OptionType::list:
       return fmt::format("a list of {}", fmt::join(spec.choices, ","));
     case OptionType::text:
-      return "text, as its help says";
+      return "a value as the help describes";
   }
   throw std::logic_error("an option of a type that does not exist");
 }

@@ -14,26 +14,27 @@ std::span<const OptionSpec> option_table() {
                                   "all_to_all,gather,scatter,sendrecv,barrier",
                  .choices = {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce",
                              "all_to_all", "gather", "scatter", "sendrecv", "barrier"},
-                 .help = "what is measured; sendrecv shifts along a ring"},
+                 .help = "operations to measure; in sendrecv each rank sends to the next on a "
+                         "ring"},
       OptionSpec{.key = "sizes",
                  .type = OptionType::text,
                  .default_value = "8..1GiB",
                  .help = "message sizes: a list of sizes and of ranges that double (8..1GiB) or "
-                         "grow by a factor (8..1GiB*4); what a size means is nccl-tests' choice"},
+                         "grow by a factor (8..1GiB*4), counted as nccl-tests counts them"},
       OptionSpec{.key = "types",
                  .type = OptionType::list,
                  .choices = {"f64", "f32", "f16", "bf16", "e4m3", "e5m2", "i64", "i32", "i8", "u8"},
-                 .help = "types of elements; default: what --dtype stores"},
+                 .help = "element types; default: the type that --dtype stores"},
       OptionSpec{.key = "reduction",
                  .type = OptionType::list,
                  .default_value = "sum",
                  .choices = {"sum", "min", "max"},
-                 .help = "what reducing operations compute"},
+                 .help = "reductions to measure, for the operations that reduce"},
       OptionSpec{.key = "in_place",
                  .default_value = "both",
                  .choices = {"no", "yes", "both"},
-                 .help = "whether results overwrite what was sent; all_to_all, sendrecv and "
-                         "barrier are out of place only"},
+                 .help = "whether results overwrite the data sent; all_to_all, sendrecv and "
+                         "barrier are measured out of place only"},
       OptionSpec{.key = "axis",
                  .default_value = "world",
                  .choices = {"world", "tp", "cp", "ep", "dp", "pp"},
@@ -41,7 +42,7 @@ std::span<const OptionSpec> option_table() {
       OptionSpec{.key = "groups",
                  .default_value = "all",
                  .choices = {"all", "one", "both"},
-                 .help = "with an axis: all of its groups at once, or the first one alone"},
+                 .help = "with axis: all groups along it at once, or the first one alone"},
       OptionSpec{.key = "implementation",
                  .type = OptionType::list,
                  .default_value = "library",
@@ -52,14 +53,14 @@ std::span<const OptionSpec> option_table() {
                  .type = OptionType::integer,
                  .default_value = "0",
                  .maximum = 1'000'000,
-                 .help = "root of rooted operations: a place in the group"},
+                 .help = "root of broadcast and the like, as a position in the group"},
       OptionSpec{
           .key = "rotate",
           .type = OptionType::bytes,
           .default_value = "64MiB",
           .help =
-              "memory that successive calls go through, as far as 256 calls reach, so that caches "
-              "do not hold it"},
+              "use new memory in each call until this many bytes, or 256 calls, so that caches do "
+              "not hold the data"},
   };
   return table;
 }

@@ -78,21 +78,21 @@ std::span<const OptionSpec> option_table() {
       OptionSpec{.key = "kinds",
                  .type = OptionType::list,
                  .choices = {option_names.begin(), option_names.end()},
-                 .help = "what is measured; default: copy and triad on host, all but copy on cuda. "
-                         "explicit and managed*: data from the host read by one kernel"},
+                 .help = "what to measure; default: copy and triad on host, all but copy on cuda. "
+                         "explicit and managed*: one kernel reads data that lies on the host"},
       OptionSpec{.key = "sizes",
                  .type = OptionType::text,
                  .default_value = "64MiB,256MiB",
-                 .help = "bytes of one array: a list of sizes and of ranges, such as 1MiB..1GiB*4"},
+                 .help = "sizes of one array: a list of sizes and of ranges, such as 1MiB..1GiB*4"},
       OptionSpec{.key = "together",
                  .default_value = "both",
                  .choices = {"one", "all", "both"},
-                 .help = "one rank alone, all ranks at once, or each of these"},
+                 .help = "measure one rank alone, all ranks at once, or both, one after the other"},
       OptionSpec{.key = "numa",
                  .type = OptionType::text,
                  .default_value = "none",
-                 .help = "NUMA nodes that host memory lies on, one after the other: none (where it "
-                         "comes to lie), all, or numbers such as 0,1"},
+                 .help = "NUMA nodes to measure host memory on, one after the other: none (where "
+                         "the system puts it), all, or numbers such as 0,1"},
   };
   return table;
 }

@@ -112,44 +112,45 @@ std::span<const OptionSpec> option_table() {
                  .type = OptionType::list,
                  .default_value = "latency,bandwidth,bidirectional,bisection,all_to_all",
                  .choices = {kind_names.begin(), kind_names.end()},
-                 .help = "what is measured: of pairs the latency of 8 B one way (half of a "
-                         "ping-pong), the bandwidth in either direction and in both at once; of "
-                         "all ranks a matching across the middle, and all_to_all"},
+                 .help = "what to measure: between pairs of ranks the latency of 8 B one way (half "
+                         "a ping-pong) and the bandwidth in one and in both directions; among all "
+                         "ranks the bisection, and all_to_all"},
       OptionSpec{.key = "size",
                  .type = OptionType::bytes,
                  .default_value = "4MiB",
                  .minimum = 1,
                  .maximum = 1LL << 36U,
-                 .help = "bytes of a message; with all_to_all, bytes that a rank sends in all"},
+                 .help = "bytes of a message; for all_to_all, of all that a rank sends"},
       OptionSpec{.key = "pairs",
                  .type = OptionType::text,
                  .default_value = "all",
                  .help =
-                     "all (as many pairs at a time as there are, each rank in one), neighbours "
-                     "(on a ring), sample:K (each rank with at least K others, drawn by --seed), "
+                     "pairs to measure: all (each rank in one pair at a time), neighbours (on a "
+                     "ring), sample:K (each rank with at least K others, drawn by --seed), or "
                      "isolated (all, but on each node one pair at a time)"},
       OptionSpec{.key = "renew",
                  .type = OptionType::integer,
                  .default_value = "8",
                  .minimum = 1,
                  .maximum = 1'000'000,
-                 .help = "rounds of pairs after which communicators are made anew, so that what "
-                         "libraries keep for each connection does not add up"},
+                 .help = "make new communicators after this many rounds of pairs, so that the "
+                         "memory that libraries keep for each connection does not add up"},
       OptionSpec{.key = "transport",
                  .default_value = "nccl",
                  .choices = {"nccl", "symmetric"},
                  .help = "how messages travel: nccl, or symmetric: puts into NCCL's symmetric "
-                         "windows by a kernel of our own (--device cuda, NVLink); these have no "
+                         "windows by Isoscale's own kernel (--device cuda, NVLink), without "
                          "all_to_all"},
       OptionSpec{.key = "expect",
                  .type = OptionType::bytes,
                  .minimum = 1,
-                 .help = "bandwidth of one direction, per second (2GB is 2 GB/s), that every pair "
-                         "must reach; a pair below fails the point. Default: none"},
+                 .help = "least bandwidth of every pair in one direction, per second (2GB is 2 "
+                         "GB/s); a slower pair fails the point. Default: none"},
       OptionSpec{.key = "timeout",
                  .type = OptionType::text,
                  .default_value = "30s",
-                 .help = "a pair that does not answer for so long fails; the others are measured"},
+                 .help = "a pair that does not answer within this time fails; the others are "
+                         "measured"},
   };
   return table;
 }

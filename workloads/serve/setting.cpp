@@ -34,8 +34,8 @@ constexpr OptionSpec rate_spec{
     .type = OptionType::text,
     .default_value = "search",
     .help =
-        "requests a second over all replicas, as rate=12.5; search: the highest that is "
-        "sustained"};
+        "requests per second over all replicas, such as 12.5; search finds the highest rate "
+        "that is sustained"};
 
 std::uint64_t whole(const OptionReader& options, std::string_view key) {
   return static_cast<std::uint64_t>(options.integer(key));
@@ -48,28 +48,29 @@ std::span<const OptionSpec> option_table() {
       rate_spec,
       OptionSpec{.key = "slo",
                  .type = OptionType::text,
-                 .help = "seconds that 99 of 100 requests may take at most for a rate to count as "
-                         "sustained (default: only the backlog is looked at)"},
+                 .help = "a rate is sustained if the 99th percentile of the requests' latency is "
+                         "at most this, in seconds (default: if the backlog does not grow)"},
       OptionSpec{.key = "arrivals",
                  .default_value = "poisson",
                  .choices = {"poisson", "bursty"},
-                 .help = "requests come one by one, or so many at once as burst says"},
+                 .help = "requests arrive one by one (poisson), or several at once (bursty; see "
+                         "burst)"},
       OptionSpec{.key = "burst",
                  .type = OptionType::integer,
                  .minimum = 2,
                  .maximum = most_requests,
-                 .help = "requests of a burst (default: 8); of arrivals=bursty"},
+                 .help = "with arrivals=bursty: requests of a burst (default: 8)"},
       OptionSpec{.key = "requests",
                  .type = OptionType::integer,
                  .default_value = "200",
                  .minimum = 1,
                  .maximum = most_requests,
-                 .help = "requests of a trial at one rate; fewer where they would come too late"},
+                 .help = "requests of each trial at one rate; fewer where time would run out"},
       OptionSpec{.key = "dispatch",
                  .default_value = "round-robin",
                  .choices = {"round-robin", "least-loaded", "shortest-queue"},
-                 .help = "the next replica in turn, that with the least expected work, or that "
-                         "with the fewest requests"},
+                 .help = "which replica gets a request: the next in turn, the one with the least "
+                         "expected work, or the one with the fewest requests"},
       OptionSpec{.key = "prompt",
                  .type = OptionType::integer,
                  .minimum = 1,
@@ -80,21 +81,21 @@ std::span<const OptionSpec> option_table() {
                  .default_value = "16",
                  .minimum = 1,
                  .maximum = most_tokens,
-                 .help = "tokens of each answer"},
+                 .help = "tokens generated for each request"},
       OptionSpec{.key = "lengths",
                  .default_value = "fixed",
                  .choices = {"fixed", "uniform"},
-                 .help = "answers have output tokens each, or 1 to output drawn from the seed"},
+                 .help = "generated tokens: output for each request, or random from 1 to output"},
       OptionSpec{.key = "max_batch",
                  .type = OptionType::integer,
                  .default_value = "8",
                  .minimum = 1,
                  .maximum = most_batch,
-                 .help = "requests that a replica answers at once, at most"},
+                 .help = "largest number of requests that a replica batches"},
       OptionSpec{.key = "vocabulary",
                  .default_value = "on",
                  .choices = {"on", "off"},
-                 .help = "the output projection on the last stage, of each newest token"},
+                 .help = "include the output projection, on the last pipeline stage"},
   };
   return table;
 }

@@ -15,8 +15,8 @@ std::vector<OptionSpec> layer_options() {
       OptionSpec{.key = "recompute",
                  .default_value = "none",
                  .choices = {"none", "selective", "full"},
-                 .help = "what a layer computes again for backward instead of keeping it: nothing, "
-                         "scores and what elementwise ops make of them, or all but its input"},
+                 .help = "activations that backward recomputes instead of keeping: none, selective "
+                         "(attention scores and their softmax), or full (all but a layer's input)"},
   };
 }
 

@@ -10,35 +10,36 @@ std::vector<OptionSpec> tensor_options() {
                  .default_value = "reduce",
                  .choices = {"reduce", "gather"},
                  .help =
-                     "second GEMM of each pair: row-parallel with all-reduce, or column-parallel "
-                     "with all-gather"},
+                     "how the second GEMM of each pair is split over tp: by rows (reduce: then an "
+                     "all-reduce) or by columns (gather: then an all-gather)"},
       OptionSpec{.key = "sequence_parallel",
                  .default_value = "off",
                  .choices = {"on", "off"},
-                 .help = "between the pairs of GEMMs each tp rank has 1/tp of the rows: all-gather "
+                 .help = "each tp rank keeps 1/tp of the tokens between the GEMM pairs: all-gather "
                          "before a pair and reduce-scatter after it instead of an all-reduce"},
       OptionSpec{.key = "chunks",
                  .type = OptionType::integer,
                  .default_value = "1",
                  .minimum = 1,
                  .maximum = 1024,
-                 .help = "parts in which a pair's rows travel over tp, each under the GEMM of the "
-                         "next"},
+                 .help = "split the tp communication of each GEMM pair into this many chunks, so "
+                         "that one is sent during the GEMM of the next"},
       OptionSpec{.key = "ring",
                  .default_value = "off",
                  .choices = {"on", "off"},
-                 .help = "with sequence_parallel=on: rows go round the tp group one rank's part at "
-                         "a time, under the GEMMs of the parts that are there"},
+                 .help = "with sequence_parallel=on: send the rows around a ring of the tp ranks, "
+                         "each part during the GEMM of the part before it"},
       OptionSpec{.key = "transport",
                  .default_value = "nccl",
                  .choices = {"nccl", "symmetric"},
-                 .help = "how what tp communicates and what stages hand over travels: nccl, or "
-                         "symmetric memory (NCCL's symmetric kernels, and puts by a kernel of our "
-                         "own; --device cuda, NVLink)"},
+                 .help = "how tp and pipeline stages communicate: nccl, or symmetric memory "
+                         "(NCCL's symmetric kernels, and Isoscale's own put kernel; --device cuda, "
+                         "NVLink)"},
       OptionSpec{.key = "vocabulary",
                  .default_value = "off",
                  .choices = {"on", "off"},
-                 .help = "the output projection on the last stage (makes stages unequal)"},
+                 .help = "include the output projection, on the last pipeline stage, which then "
+                         "takes longer"},
   };
 }
 
