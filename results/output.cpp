@@ -98,7 +98,7 @@ void check_existing(const fs::path& path, const fs::path& target, config::IfExis
   if (const auto parts = existing_parts(target); !parts.empty()) {
     throw base::UsageError(fmt::format(
         "{} has the name of a part of {}; name another file with --output, or add --force to "
-        "leave it there and go on",
+        "leave it there and continue",
         parts.front().string(), path.string()));
   }
 }

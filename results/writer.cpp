@@ -72,10 +72,10 @@ Descriptor open_published(const fs::path& path) {
   if (file && owner_may_write(file)) return file;
   throw base::UsageError(
       fs::exists(path)
-          ? fmt::format("{} is read-only and is not gone on with; give its owner the permission to "
-                        "write it (chmod u+w), or resume a copy",
+          ? fmt::format("{} is read-only, so no run can continue it; let its owner write it "
+                        "(chmod u+w), or resume a copy",
                         path.string())
-          : fmt::format("cannot go on with {}: there is no such file", path.string()));
+          : fmt::format("cannot continue {}: the file does not exist", path.string()));
 }
 
 /// A damaged file is read for what is left of it, and not written any further. Those from before

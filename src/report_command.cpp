@@ -26,6 +26,7 @@
 #include "analysis/report.hpp"
 #include "analysis/traces/trace_export.hpp"
 #include "base/log.hpp"
+#include "base/plural.hpp"
 #include "index_files.hpp"
 #include "print.hpp"
 #include "results/output.hpp"
@@ -90,8 +91,8 @@ void say_page(const config::ReportCommand& command) {
 bool has_baseline(const analysis::Curve& curve) { return curve.baseline.has_value(); }
 
 std::string no_such_point(int baseline) {
-  return fmt::format("--baseline {}: no point that is ok has {} rank{}", baseline, baseline,
-                     baseline == 1 ? "" : "s");
+  return fmt::format("--baseline {}: no point that is ok has {}", baseline,
+                     base::counted(baseline, "rank"));
 }
 
 /// The refusal for files that are only listed, where the rank counts of each are not kept.

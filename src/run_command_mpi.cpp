@@ -93,8 +93,8 @@ void require_one_command(const std::string& command, const comm::Communicator& w
   const std::string first = world.broadcast(command);
   const bool is_other = first != command;
   const comm::Vote vote = comm::all_ok(
-      world, is_other ? fmt::format("was told '{}', and rank 0 '{}'; start all ranks with one "
-                                    "command",
+      world, is_other ? fmt::format("was started with '{}', and rank 0 with '{}'; start all ranks "
+                                    "with one command",
                                     command, first)
                       : "");
   if (!vote.ok) throw base::UsageError(vote.why);

@@ -38,7 +38,7 @@ std::string missing_text(const results::PointData& point, const TracedSteps& ste
                     rank_list(point, replay.assumed)));
   }
   if (!replay.failure.empty()) {
-    say(fmt::format("bubble is not told apart from waiting: {}", replay.failure));
+    say(fmt::format("bubble and waiting are not separated: {}", replay.failure));
   }
   constexpr double visible = 0.01;  // of a step: what a table of percents can show
   if (steps.clock_error > visible * step) {

@@ -68,16 +68,15 @@ void add_gate_warnings(Comparison& comparison) {
   const auto say = [&](std::size_t count, const std::string& what) {
     if (count == 0) return;
     comparison.warnings.push_back(
-        fmt::format("the gate cannot tell at {}: {}", base::counted(count, "point"), what));
+        fmt::format("the gate cannot decide at {}: {}", base::counted(count, "point"), what));
   };
-  say(gate.too_noisy, "launches differ too much; measure more of them");
+  say(gate.too_noisy, "launches differ too much; measure more launches");
   say(gate.one_launch,
       fmt::format("fewer than {} launches on a side; measure more", least_launches));
   if (gate.absent > 0) {
     comparison.warnings.push_back(fmt::format(
-        "{} point{} or curve{} of {} did not come out on another side, and could not be tested",
-        gate.absent, gate.absent == 1 ? "" : "s", gate.absent == 1 ? "" : "s",
-        comparison.sides.front().name));
+        "{} of the points and curves of {} could not be tested: another side has no result there",
+        gate.absent, comparison.sides.front().name));
   }
 }
 

@@ -89,7 +89,8 @@ std::string at_ranks(const Difference& at) { return "at " + ranks_text({at.ranks
 
 /// What is said of an efficiency whose interval leaves out its value: they are not of one estimate.
 std::string apart_from_interval(const Located& at) {
-  return fmt::format("{} points by medians over launches, but {} to {} by the launches' own",
+  return fmt::format("{} points between medians over launches, outside the interval {} to {} of "
+                     "their values",
                      one_decimal(hundred * at.value), one_decimal(hundred * *at.lower),
                      one_decimal(hundred * *at.upper));
 }
@@ -163,7 +164,7 @@ std::string throughput_sentence(const Comparison& of, const Difference& at) {
       fmt::format("{}'s throughput is {} {} {}", side, change(at.throughput.value),
                   lower ? "lower" : "higher", where);
   if (at.verdict == Verdict::one_launch) {
-    return fmt::format("{}{}; nothing is claimed from fewer than {} launches a side", text,
+    return fmt::format("{}{}; a claim needs at least {} launches a side", text,
                        few_launches(of, at), least_launches);
   }
   const std::string at_lower = change(*at.throughput.lower),
@@ -248,7 +249,7 @@ std::string gate_sentence(const Comparison& of) {
   add(gate.passed, "passed");
   add(gate.too_noisy, "too noisy to tell");
   add(gate.one_launch, "with too few launches");
-  add(gate.absent, "that another side lacks");
+  add(gate.absent, "missing on another side");
   return fmt::format("gate {}: {}: of {}: {}", percent(gate.loss), gate_word(gate),
                      base::counted(of.differences.size() + gate.absent, "point"),
                      fmt::join(parts, ", "));

@@ -66,7 +66,8 @@ void explain_efficiency(const PointReport& first, const PointReport& here, Why& 
   const auto& a = first.causes.waterfall;
   const auto& b = here.causes.waterfall;
   if (!a || !b) {
-    result.no_efficiency = "the step is not divided on both sides, at this point and its baseline";
+    result.no_efficiency =
+        "the causes need a breakdown of the step on both sides, here and at the baseline";
     return;
   }
   result.efficiency = above(efficiency_causes(*a, *b), least_shown);

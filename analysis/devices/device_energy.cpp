@@ -87,7 +87,7 @@ void add_gpus(Energy& energy, const PointData& point, const Usable& usable) {
   const auto missing = point.ranks - static_cast<int>(powers.size());
   if (missing > 0) {
     energy.missing =
-        fmt::format("{} of {} GPUs told neither energy nor power", missing, point.ranks);
+        fmt::format("{} of {} GPUs reported neither energy nor power", missing, point.ranks);
     return;
   }
   double sum = 0;

@@ -15,6 +15,7 @@
 
 #include "analysis/findings/rule.hpp"
 #include "analysis/labels.hpp"
+#include "base/plural.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -64,8 +65,8 @@ std::string ranks_text(const std::vector<int>& ranks) {
       ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(std::min(most, ranks.size()))};
   const std::string more =
       ranks.size() > most ? fmt::format(" and {} more", ranks.size() - most) : "";
-  const bool one = ranks.size() == 1 && ranks.front() == 1;
-  return fmt::format("{}{} rank{}", fmt::join(shown, ", "), more, one ? "" : "s");
+  return fmt::format("{}{} {}", fmt::join(shown, ", "), more,
+                     base::plural(ranks.size() == 1 ? ranks.front() : 2, "rank"));
 }
 
 bool is_larger(const std::optional<double>& a, const std::optional<double>& b) {

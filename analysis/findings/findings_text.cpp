@@ -14,6 +14,7 @@
 #include "analysis/render/cells.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "analysis/render/text_parts.hpp"
+#include "base/plural.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {
@@ -88,9 +89,9 @@ std::string left_out_text(std::span<const NotJudged> left_out) {
                                  ? fmt::format(" and {} more", names.size() - most_curves)
                                  : std::string{};
     names.resize(std::min(names.size(), most_curves));
-    parts.push_back(fmt::format("{} rank{} of {}{} ({})", fmt::join(ranks, ", "),
-                                ranks == std::vector{1} ? "" : "s", fmt::join(names, ", "), more,
-                                why));
+    parts.push_back(fmt::format("{} {} of {}{} ({})", fmt::join(ranks, ", "),
+                                base::plural(ranks.size() == 1 ? ranks.front() : 2, "rank"),
+                                fmt::join(names, ", "), more, why));
   }
   return fmt::format("{}", fmt::join(parts, "; "));
 }

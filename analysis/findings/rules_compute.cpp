@@ -166,8 +166,8 @@ Said slower_gemms(const PointSubject& subject, const Rule& rule) {
   said.next_step =
       point.data->mesh.tp > 1 ? "tp may make them too narrow: " + larger_gemms(*point.data)
       : subject.run.device == "host"
-          ? "ranks may share memory, caches and clocks: --workload memory,gemm tells"
-          : "smaller shapes, or lower clocks with more GPUs at work: --workload gemm tells";
+          ? "ranks may share memory, caches and clocks: run --workload memory,gemm to see"
+          : "smaller shapes, or lower clocks with more GPUs at work: run --workload gemm to see";
   return said;
 }
 

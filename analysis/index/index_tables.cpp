@@ -12,14 +12,11 @@
 #include <utility>
 
 #include "analysis/render/text_escape.hpp"
+#include "base/plural.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {
 namespace {
-
-std::string plural(std::size_t count, std::string_view noun, std::string_view ending) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : ending);
-}
 
 /// The day of a time as it is stored.
 std::string day(const std::string& created) {
@@ -223,12 +220,12 @@ TitledTable trend_table(const IndexMachine& machine) {
 
 std::string index_headline(const Index& index, Numbered numbered) {
   const std::string what = numbered == Numbered::as_launches
-                               ? plural(index.runs.size(), "launch", "es")
-                               : plural(index.runs.size(), "run", "s");
+                               ? base::counted(index.runs.size(), "launch")
+                               : base::counted(index.runs.size(), "run");
   if (index.runs.empty()) return what;
   const auto [first, last] = std::ranges::minmax(index.runs, {}, &IndexRun::created);
   const std::string begin = day(first.created), end = day(last.created);
-  return fmt::format("{} on {}, {}", what, plural(index.machines.size(), "machine", "s"),
+  return fmt::format("{} on {}, {}", what, base::counted(index.machines.size(), "machine"),
                      begin == end ? begin : begin + " to " + end);
 }
 
@@ -256,7 +253,7 @@ Facts index_warnings(const Index& index) {
 
 std::vector<std::string> index_key() {
   return {
-      "Machines are told apart by device, CPU, GPU, cores, nodes, ranks per node, and the names of "
+      "Machines differ by device, CPU, GPU, cores, nodes, ranks per node, and the names of "
       "hosts up to their numbers.",
       "Throughput and efficiency are those at the largest rank count of an experiment; verified: "
       "all points that were played.",

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "analysis/labels.hpp"
+#include "base/plural.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -39,9 +40,8 @@ std::string why_unlike(const JoinedCurve& here, const JoinedCurve& there) {
         return fmt::format("labels of {} ranks, or what was injected there, differ", a.data->ranks);
       }
       if (!lie_alike(a, b)) {
-        return fmt::format("{} ranks lie on {} node{} here, on {} there, or in another way",
-                           a.data->ranks, a.data->nodes, a.data->nodes == 1 ? "" : "s",
-                           b.data->nodes);
+        return fmt::format("{} ranks lie on {} here, on {} there, or in another way",
+                           a.data->ranks, base::counted(a.data->nodes, "node"), b.data->nodes);
       }
     }
   }
@@ -75,7 +75,7 @@ std::string launches_text(const JoinedCurve& curve, std::span<const RunReport> r
   };
   for (const auto& launches : curve.launches) std::ranges::for_each(launches, add);
   for (const LeftOut& at : curve.left_out) add(at.at);
-  return fmt::format("launch{} {}", numbers.size() == 1 ? "" : "es", fmt::join(numbers, ", "));
+  return fmt::format("{} {}", base::plural(numbers.size(), "launch"), fmt::join(numbers, ", "));
 }
 
 void tell_apart(std::vector<JoinedCurve>& curves, std::span<const RunReport> reports) {

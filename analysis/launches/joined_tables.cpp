@@ -15,6 +15,7 @@
 #include "analysis/render/node_cells.hpp"
 #include "analysis/render/sentences.hpp"
 #include "analysis/render/text_escape.hpp"
+#include "base/plural.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -28,7 +29,7 @@ std::size_t number_of(const LaunchPoint& at, std::span<const RunReport> reports)
 }
 
 std::string launches(const Numbers& numbers) {
-  return fmt::format("launch{} {}", numbers.size() == 1 ? "" : "es", fmt::join(numbers, ", "));
+  return fmt::format("{} {}", base::plural(numbers.size(), "launch"), fmt::join(numbers, ", "));
 }
 
 /// Labels of any launch of the point.

@@ -114,7 +114,7 @@ void note_details(const std::vector<DetailedPoint>& points, const Json& details,
   note(all.lanes, fmt::format("timelines: {} have no lane; report --trace FILE.json writes all",
                               base::counted(all.lanes, "traced rank")));
   note(all.averaged, fmt::format("{} of devices are drawn as at most {} values each: means, with "
-                                 "the least and most of what they stand for",
+                                 "the least and most of the values averaged",
                                  base::counted(all.averaged, "line"), limits.samples));
   note(all.lines, fmt::format("{} of devices are left out: a quantity has at most {}, of those "
                               "that differ most",

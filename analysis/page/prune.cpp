@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "analysis/natural_order.hpp"
+#include "base/plural.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -106,7 +107,7 @@ void prune_system(Json& system, const std::string& file, PageNotes& notes) {
   system.erase("ranks");
   Json kinds = kinds_of_ranks(ranks);
   if (kinds.size() > most_kinds) {
-    notes.push_back(fmt::format("{}: its ranks are of {} kinds, of which the {} largest are listed",
+    notes.push_back(fmt::format("{}: its ranks are of {} kinds, the {} largest are listed",
                                 file, kinds.size(), most_kinds));
     kinds.erase(kinds.begin() + most_kinds, kinds.end());
   }
@@ -240,8 +241,8 @@ void prune_report(Json& report, std::size_t devices, PageNotes& notes) {
 void cut_texts(Json& data, PageNotes& notes) {
   const std::size_t count = cut_all(data);
   if (count == 0) return;
-  notes.push_back(fmt::format("{} text{} longer than {} characters {} cut", count,
-                              count == 1 ? "" : "s", longest_text, count == 1 ? "is" : "are"));
+  notes.push_back(fmt::format("{} longer than {} characters {} cut", base::counted(count, "text"),
+                              longest_text, count == 1 ? "is" : "are"));
 }
 
 }  // namespace isoscale::analysis

@@ -12,13 +12,14 @@
 
 #include "analysis/render/cells.hpp"
 #include "analysis/report.hpp"
+#include "base/plural.hpp"
 
 namespace isoscale::analysis {
 
 /// "2, 4, 8 ranks"
 inline std::string ranks_text(const std::vector<int>& ranks) {
-  return fmt::format("{} rank{}", fmt::join(ranks, ", "),
-                     ranks.size() == 1 && ranks.front() == 1 ? "" : "s");
+  return fmt::format("{} {}", fmt::join(ranks, ", "),
+                     base::plural(ranks.size() == 1 ? ranks.front() : 2, "rank"));
 }
 
 /// Sentences of points, those that say the same joined: "2, 4 ranks: ...".

@@ -16,6 +16,7 @@
 #include "analysis/rows/bench_tables.hpp"
 #include "analysis/rows/infer.hpp"
 #include "analysis/statistics/statistics.hpp"
+#include "base/plural.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -139,7 +140,7 @@ void add_overlaps(const PointReport& point, std::vector<BenchRow>& rows) {
   if (hidden.empty()) return;
   rows.push_back(
       {&point, "hidden of the shorter part", median(hidden), Unit::share,
-       fmt::format("median of {} pair{}", hidden.size(), hidden.size() == 1 ? "" : "s")});
+       fmt::format("median of {}", base::counted(hidden.size(), "pair"))});
 }
 
 /// The highest rate that was sustained; where none was, the highest that was achieved.

@@ -7,6 +7,7 @@
 #include "analysis/rank_facts.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "analysis/rows/bench_tables.hpp"
+#include "base/plural.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {
@@ -85,8 +86,8 @@ Facts bench_remarks(const PointReport& point) {
   const auto wrong = std::ranges::count_if(
       point.bench->rows, [](const RowReport& row) { return row.data->wrong.value_or(0) > 0; });
   if (wrong > 0) {
-    facts.emplace_back("WRONG", fmt::format("{} row{} came out with wrong elements", wrong,
-                                            wrong == 1 ? "" : "s"));
+    facts.emplace_back("WRONG", fmt::format("{} came out with wrong elements",
+                                            base::counted(wrong, "row")));
   }
   add_pairs(point, facts);
   return facts;

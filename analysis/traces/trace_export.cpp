@@ -16,6 +16,7 @@
 #include "analysis/rank_facts.hpp"
 #include "analysis/traces/trace_events.hpp"
 #include "analysis/traces/trace_waits.hpp"
+#include "base/plural.hpp"
 #include "program/label.hpp"
 #include "units/text.hpp"
 
@@ -261,7 +262,7 @@ TraceExport export_traces(std::span<const results::RunData> runs, std::ostream& 
       if (point.status == results::PointStatus::skipped || !point.rows.empty()) continue;
       const std::string name = fmt::format(
           "{}point {} ({} on {})", launch, point.index, point.workload,
-          point.ranks == 1 ? std::string{"1 rank"} : fmt::format("{} ranks", point.ranks));
+          base::counted(point.ranks, "rank"));
       const std::string problem =
           point.traces.empty() ? "no step was traced" : outline_problem(point);
       if (!problem.empty()) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "base/plural.hpp"
 #include "config/app.hpp"
 #include "config/matched.hpp"
 #include "config/values.hpp"
@@ -142,9 +143,8 @@ CompareCommand interpret_compare(const CLI::App& command) {
   if (const std::string* const text = value_of(command, "--names")) {
     compare.names = with_place("--names", *text, parse_side_names);
     if (compare.names.size() != compare.sides.size()) {
-      refuse(fmt::format("--names gives {} name{}, but there are {} sides: give as many",
-                         compare.names.size(), compare.names.size() == 1 ? "" : "s",
-                         compare.sides.size()),
+      refuse(fmt::format("--names gives {}, but there are {} sides: name each side",
+                         base::counted(compare.names.size(), "name"), compare.sides.size()),
              command);
     }
   }

@@ -18,7 +18,7 @@ constexpr std::array<std::string_view, 4> may_be_given{"resume", "budget", "allo
 [[noreturn]] void refuse(std::string_view place) {
   throw base::UsageError(fmt::format(
       "{}: --resume takes all settings from the run file; leave this out (only --budget, "
-      "--allow and --quiet may stand beside it)",
+      "--allow and --quiet may be given with it)",
       place));
 }
 

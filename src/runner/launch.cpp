@@ -39,7 +39,7 @@ std::string point_title(const PlannedPoint& point) {
                      has_mesh ? fmt::format(" ({})", mesh::to_string(mesh)) : "");
 }
 
-/// Steps that have a say in the step time.
+/// Steps from which the step time is computed.
 std::size_t counted_steps(const results::PointData& data) {
   std::size_t counted = 0;
   for (auto i = static_cast<std::size_t>(data.warm_up_steps); i < data.traced.size(); ++i) {
@@ -315,10 +315,10 @@ void Launch::leave_out() {
 void Launch::finish() {
   if (const auto shortest = turns_->shortest()) {
     header_.warnings.push_back(
-        fmt::format("--budget {} gave {} point{} less time than --max-time {}, down to {}",
-                    units::format(*setting_.config.budget), turns_->shortened(),
-                    turns_->shortened() == 1 ? "" : "s", units::format(setting_.config.max_time),
-                    units::format(*shortest)));
+        fmt::format("--budget {} gave {} less time than --max-time {}, down to {}",
+                    units::format(*setting_.config.budget),
+                    base::counted(turns_->shortened(), "point"),
+                    units::format(setting_.config.max_time), units::format(*shortest)));
   }
   if (setting_.config.budget) {
     if (const auto warning = no_curve_warning(plan_, turns_->waiting(), *setting_.config.budget)) {

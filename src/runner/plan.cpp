@@ -39,8 +39,8 @@ std::vector<Count> counts_of(const config::RunConfig& config, const Site& site) 
   for (const int ranks : config.ranks) {
     if (ranks > site.ranks) {
       throw base::UsageError(fmt::format(
-          "--ranks {}: only {} rank{} started; start more (mpirun -np {} ...) or name fewer", ranks,
-          site.ranks, site.ranks == 1 ? "" : "s", ranks));
+          "--ranks {}: only {} started; start more (mpirun -np {} ...) or name fewer", ranks,
+          base::counted(site.ranks, "rank"), ranks));
     }
     // A suite brings its own workloads; that not all of them fit every count is no mistake.
     counts.push_back({ranks, config.suite.empty() ? Origin::named : Origin::chosen});
@@ -145,7 +145,8 @@ void require_memory(PlannedPoint& point, const std::vector<units::Bytes>& need_o
                     has_model ? "model " + point.request.model.name
                               : "workload " + std::string{point.workload->name},
                     mesh::to_string(point.request.mesh), units::format(need.bytes),
-                    shared ? fmt::format("on node {}, where {} of its ranks play", node, need.ranks)
+                    shared ? fmt::format("on node {} for {}", node,
+                                         base::counted(need.ranks, "rank"))
                            : fmt::format("on the device of a rank on node {}", node),
                     units::format(*site.memory_free[n]),
                     has_model ? "a smaller model or microbatch" : "smaller sizes",
@@ -297,8 +298,8 @@ PlannedPoint plan_point(const config::Experiment& experiment, const mesh::Reques
     measure_programs(point, config, site);
   } catch (const base::UsageError& error) {
     if (count.origin == Origin::named) {
-      throw base::UsageError(fmt::format("{} on {} rank{}: {}", experiment.workload, count.ranks,
-                                         count.ranks == 1 ? "" : "s", error.what()));
+      throw base::UsageError(fmt::format("{} on {}: {}", experiment.workload,
+                                         base::counted(count.ranks, "rank"), error.what()));
     }
     point.skip_reason = error.what();
   }

@@ -76,8 +76,8 @@ void RunFile::change(const std::function<void()>& work) {
       move_to_fallback(error.what());
       return work();
     } catch (const base::Error& also) {
-      throw base::Error(fmt::format("{}; nor can the fallback {} be written: {}", error.what(),
-                                    fallback_.string(), also.what()));
+      throw base::Error(fmt::format("{}; the fallback {} cannot be written either: {}",
+                                    error.what(), fallback_.string(), also.what()));
     }
   }
 }
@@ -98,7 +98,7 @@ void RunFile::move_to_fallback(const std::string& why) {
   results::RunWriter writer{next, header_, config::IfExists::refuse};
   for (const results::PointData& point : points) writer.commit(point);
   moved_ = fmt::format(
-      "{} cannot be written any more ({}): the run goes on in {}, which has {} of its points",
+      "{} cannot be written any more ({}): the run continues in {}, which has {} of its points",
       path_.string(), why, next.string(), points.size());
   base::warn("isoscale: " + moved_);
   writer_ = std::move(writer);

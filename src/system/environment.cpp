@@ -218,9 +218,8 @@ void add_set(std::vector<std::pair<std::string, std::string>>& recorded,
 
 std::string sentence(std::string_view evidence, std::string_view fix) {
   return fmt::format(
-      "this process thinks that it runs alone, but {}: the processes were started without the "
-      "wiring "
-      "that this MPI library needs, so each would measure itself; {}",
+      "MPI reports one process in this job, but {}: the processes were started without what this "
+      "MPI library needs to find the others, so that each would measure itself alone; {}",
       evidence, fix);
 }
 

@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "config/gpu_bind.hpp"
 
@@ -35,10 +36,6 @@ std::string canonical_pci(std::string_view id) {
   if (std::ranges::count(text, ':') == 1) text.insert(0, "0:");
   text.erase(0, std::min(text.find_first_not_of('0'), text.find(':')));
   return text;
-}
-
-std::string plural(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 std::size_t rank_count(const GpuView& view) { return view.seen_by.size(); }
@@ -83,7 +80,7 @@ int bound_gpu(const GpuView& view, const std::string& bind) {
   if (entries.size() != rank_count(view)) {
     throw base::UsageError(fmt::format(
         "--gpu-bind {} names {}, but {} on {}: name one for each rank of a node, in their order",
-        base::quoted(bind), plural(entries.size(), "GPU"),
+        base::quoted(bind), base::counted(entries.size(), "GPU"),
         rank_count(view) == 1 ? "there is 1 rank"
                               : fmt::format("there are {} ranks", rank_count(view)),
         view.host));
@@ -132,7 +129,7 @@ int choose_gpu(const GpuView& view, const std::string& bind, ShareGpu share) {
     throw base::UsageError(fmt::format(
         "{} has {}, which see only {}: start fewer ranks per node, make more GPUs visible, or let "
         "ranks share with --share-gpu (for correctness, not for speed)",
-        view.host, plural(ranks, "rank"), plural(gpus, "GPU")));
+        view.host, base::counted(ranks, "rank"), base::counted(gpus, "GPU")));
   }
   return view.visible[local_rank].index;
 }

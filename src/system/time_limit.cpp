@@ -73,14 +73,14 @@ std::optional<std::string> time_limit_warning(const std::optional<TimeLimit>& li
   if (limit->span == TimeLimit::Span::of_job) {
     return fmt::format(
         "{}may take at most {} as a whole ({}), of which some has passed: {}; give a --budget of "
-        "what is left, and --resume goes on in another job",
+        "what is left, and continue with --resume in another job",
         run, units::format(limit->time), limit->source, lost);
   }
   const std::string end =
       fmt::format("{}ends in {} ({})", run, units::format(limit->time), limit->source);
   if (usable * limit->time.value() < 1) return end + "; ask the scheduler for more time";
   return fmt::format(
-      "{}: {}; --budget {} fits the run into the job, and --resume goes on in another one", end,
+      "{}: {}; --budget {} fits the run into the job; continue with --resume in another", end,
       lost, budget_text(limit->time));
 }
 

@@ -64,7 +64,7 @@ class Full(harness.Case):
             self.assertIn("run.h5", done.stderr)
             return
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-        self.assertIn("the run goes on in", done.stderr)
+        self.assertIn("the run continues in", done.stderr)
         run = self.run_of("fallback/run.h5")
         self.assertEqual({point["status"] for point in run["points"]}, {"ok"})
         self.assertEqual(len(run["points"]), 2)
@@ -116,7 +116,7 @@ class ChangedCase(harness.Case):
         """In the fallback, with all points. What became of the original is the caller's."""
         said = self.end_of(launcher)
         self.assertEqual(launcher.returncode, 1, said)
-        self.assertRegex(said, f"cannot be written any more .*{why}.*the run goes on in")
+        self.assertRegex(said, f"cannot be written any more .*{why}.*the run continues in")
         kept, warnings = self.points_of("fallback/run.h5")
         self.assertEqual(kept, [0, 1])
         self.assertTrue(any("cannot be written any more" in text for text in warnings), warnings)
@@ -154,7 +154,7 @@ class Changed(ChangedCase):
         said = self.end_of(launcher)
         self.assertEqual(launcher.returncode, 128 + signal.SIGTERM, said)
         moved = self.path("fallback/run.h5")
-        self.assertIn(f"finished are in {moved}; go on with: isoscale run --resume {moved}", said)
+        self.assertIn(f"finished are in {moved}; continue with: isoscale run --resume {moved}", said)
         self.assertEqual(self.points_of(moved)[0], [0, 1])
         self.run_ok("run", "--resume", moved)
         self.assertEqual(self.points_of(moved)[0], [0, 1, 2])

@@ -99,7 +99,7 @@ class Case(harness.Case):
         self.assertIn(done.returncode, DOCUMENTED, done.stderr)
         if done.returncode != 0:
             self.assertRegex(done.stderr, "(?m)^isoscale: .{20}|^point .*: failed: .{20}")
-        moved = re.search(r"the run goes on in (\S+),", done.stderr)
+        moved = re.search(r"the run continues in (\S+),", done.stderr)
         kept = self.points_of(moved[1] if moved else "run.h5")
         self.assertLessEqual(self.finished_of(done), kept, done.stderr)
         if done.returncode == 0:

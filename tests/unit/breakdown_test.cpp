@@ -318,7 +318,7 @@ TEST(BreakdownMissing, CallsLatePartnersWaitWhenTheReplayFails) {
       {{trace(0, {0, 50}, {{0, 30}, {30, 40}}), trace(1, {0, 50}, {{0, 40}, {40, 50}})}}));
   expect_ranks(stuck, {{.compute = 30, .transfer = 10, .other = 10, .step = 50},
                        {.transfer = 20, .wait = 30, .step = 50}});
-  EXPECT_THAT(stuck.missing, HasSubstr("bubble is not told apart from waiting"));
+  EXPECT_THAT(stuck.missing, HasSubstr("bubble"));
 }
 
 }  // namespace

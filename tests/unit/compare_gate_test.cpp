@@ -73,7 +73,7 @@ TEST(Gate, APointThatDidNotComeOutIsSaid) {
   for (results::RunData& run : b) run.points.pop_back();
   const Compared of{{side("a", around(1)), b}, with_gate(0.05)};
   ASSERT_EQ(of->warnings.size(), 1U);
-  EXPECT_THAT(of->warnings[0], HasSubstr("1 point or curve of A did not come out"));
+  EXPECT_THAT(of->warnings[0], HasSubstr("1 of the points and curves of A"));
   EXPECT_EQ(of->gate->absent, 1U);
   EXPECT_FALSE(of->gate->fails());
 }

@@ -81,7 +81,7 @@ TEST(Compare, FewLaunchesClaimNothing) {
     EXPECT_FALSE(at.throughput.lower || at.throughput.upper);
     EXPECT_THAT(throughput_sentence(*of, at),
                 HasSubstr(factors.size() == 1 ? "one launch of B" : "two launches of B"));
-    EXPECT_THAT(throughput_sentence(*of, at), HasSubstr("nothing is claimed"));
+    EXPECT_THAT(throughput_sentence(*of, at), HasSubstr("at least 3 launches"));
   }
 }
 
@@ -327,8 +327,8 @@ TEST(Compare, AnIntervalThatDoesNotHoldItsValueSaysSo) {
   Difference at = of->differences[1];
   at.efficiency = off;
   EXPECT_THAT(efficiency_sentence(*of, at),
-              HasSubstr("no difference of B's efficiency is established at 2 ranks: 2.0 points by "
-                        "medians over launches, but -5.0 to -1.0 by the launches' own"));
+              AllOf(HasSubstr("no difference"), HasSubstr("at 2 ranks: 2.0 points"),
+                    HasSubstr("-5.0 to -1.0")));
 }
 
 TEST(Compare, AnUnevenIntervalIsShownByItsEnds) {

@@ -214,7 +214,7 @@ TEST(PlanMemory, BeyondWhatIsFreeIsToldInNumbers) {
   site.memory_free = {units::Bytes{98'304}};
   RunConfig config = config_of("dp");
   EXPECT_THAT(refusal(config, site),
-              AllOf(HasSubstr("nothing is left"), HasSubstr("on node 0, where 2 of its ranks play"),
+              AllOf(HasSubstr("nothing is left"), HasSubstr("on node 0 for 2 ranks"),
                     HasSubstr("96.0 KiB is free there")));
   config.ranks = {2};
   EXPECT_THAT(refusal(config, site),

@@ -33,17 +33,17 @@ TEST(DeviceCheck, WarnsWhereGpusWereMeant) {
   JobFacts job = chosen;
   job.ranks[0].launcher = {{"SLURM_GPUS_ON_NODE", 4}};
   EXPECT_THAT(said(job, "device"),
-              ElementsAre("warning|||plays on the host, although SLURM_GPUS_ON_NODE is 4: no GPU: "
+              ElementsAre("warning|||runs on the host, although SLURM_GPUS_ON_NODE is 4: no GPU: "
                           "there is no driver"));
   job = chosen;
   job.ranks[0].environment = {{"CUDA_VISIBLE_DEVICES", "0,1"}};
   EXPECT_THAT(said(job, "device"),
-              ElementsAre("warning|||plays on the host, although CUDA_VISIBLE_DEVICES is 0,1: no "
+              ElementsAre("warning|||runs on the host, although CUDA_VISIBLE_DEVICES is 0,1: no "
                           "GPU: there is no driver"));
   job = chosen;
   job.nodes[0].gpus.emplace(2);
   EXPECT_THAT(said(job, "device"),
-              ElementsAre("warning|||plays on the host, although c0 has 2 NVIDIA GPUs: no GPU: "
+              ElementsAre("warning|||runs on the host, although c0 has 2 NVIDIA GPUs: no GPU: "
                           "there is no driver"));
   job.device_reason.reset();  // --device host
   EXPECT_EQ(results_of(job, "device").front().verdict, Verdict::ok);

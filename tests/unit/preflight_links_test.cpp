@@ -163,7 +163,7 @@ TEST(IommuAndAcsChecks, WarnWhereTrafficTakesTheLongWay) {
   EXPECT_THAT(said(job, "iommu"),
               ElementsAre("ok|||on where NVLink-C2C joins CPU and GPU, as it is meant to be"));
   job.device = "host";
-  EXPECT_THAT(said(job, "acs"), ElementsAre("not checked|||the job plays on the host"));
+  EXPECT_THAT(said(job, "acs"), ElementsAre("not checked|||the job runs on the host"));
 }
 
 /// Two nodes of one GPU; adapters on the GPU's switch and on the other socket.

@@ -42,7 +42,7 @@ TEST(RecordedJob, OfTwoHgxNodesIsWell) {
             "ok|||200 Gbit/s and 400 Gbit/s; no port is slower than its like");
   EXPECT_EQ(fine_in("hgx-h100-8", "nvlinks"), "ok|||18 active NVLinks on every GPU");
   EXPECT_EQ(fine_in("hgx-h100-8", "nvlink-domain"), "ok|||no domain is wider than a node");
-  EXPECT_EQ(fine_in("hgx-h100-8", "cuda-settings"), "ok|||told: CUDA_DEVICE_MAX_CONNECTIONS=1");
+  EXPECT_EQ(fine_in("hgx-h100-8", "cuda-settings"), "ok|||set: CUDA_DEVICE_MAX_CONNECTIONS=1");
   EXPECT_EQ(fine_in("hgx-h100-8", "gemm-rate"), "ok|||every rank's GEMM is as fast as its like's");
   for (const CheckResult& result : check_job(recorded_facts("hgx-h100-8"), {})) {
     const bool is_of_the_host = result.name == "blas-threads" || result.name == "thread-settings";
@@ -82,7 +82,7 @@ TEST(RecordedJob, OfOneNvlinkDomainIsWell) {
 
 TEST(RecordedJob, OfACpuClusterIsWell) {
   EXPECT_THAT(wrong_in("host-cluster"), IsEmpty());
-  EXPECT_EQ(fine_in("host-cluster", "ecc"), "not checked|||the job plays on the host");
+  EXPECT_EQ(fine_in("host-cluster", "ecc"), "not checked|||the job runs on the host");
   EXPECT_EQ(fine_in("host-cluster", "port-rate"),
             "ok|||25 Gbit/s and 200 Gbit/s; no port is slower than its like");
 }

@@ -73,7 +73,7 @@ TEST(NcclChecks, SayNothingOfAJobOnTheHost) {
 TEST(NcclChoicesCheck, TellsThemAndWarnsOfNone) {
   EXPECT_THAT(
       said(job_with("cuda", "NCCL_ALGO", "Ring"), "nccl-choices"),
-      ElementsAre("ok|||told: NCCL_ALGO=Ring; nccl.conf and NCCL_CONF_FILE are not read here"));
+      ElementsAre("ok|||set: NCCL_ALGO=Ring; nccl.conf and NCCL_CONF_FILE are not read here"));
   EXPECT_THAT(
       said(bare_job("cuda", 1, 1), "nccl-choices"),
       ElementsAre(

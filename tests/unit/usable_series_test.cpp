@@ -168,7 +168,7 @@ TEST(DamagedDevices, GiveNoNumbersButWarnings) {
     EXPECT_EQ(state.temperature, std::nullopt);
     EXPECT_EQ(state.utilisation, std::nullopt);
     EXPECT_EQ(state.energy.power, std::nullopt);
-    EXPECT_EQ(state.energy.missing, "1 of 1 GPUs told neither energy nor power");
+    EXPECT_EQ(state.energy.missing, "1 of 1 GPUs reported neither energy nor power");
     EXPECT_THAT(state.warnings, Not(IsEmpty()));
     EXPECT_THAT(state.warnings, Each(HasSubstr("is left out, since")));
     EXPECT_THAT(state.warnings, Each(Not(AnyOf(HasSubstr("nan"), HasSubstr("inf")))));

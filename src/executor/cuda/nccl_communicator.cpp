@@ -40,7 +40,7 @@ void wait_for(ncclComm_t communicator, const std::string& name, units::Seconds l
     if (limit > units::Seconds{} && comm::now() > end) {
       throw NcclError(fmt::format(
           "NCCL communicator {} was not ready after {}: a rank is missing, or the ranks cannot "
-          "reach each other; NCCL_DEBUG=INFO tells more, NCCL_SOCKET_IFNAME chooses the network",
+          "reach each other; NCCL_DEBUG=INFO prints more, NCCL_SOCKET_IFNAME chooses the network",
           name, units::format(limit)));
     }
     std::this_thread::sleep_for(pause);

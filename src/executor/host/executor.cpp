@@ -9,6 +9,7 @@
 #include <span>
 
 #include "base/error.hpp"
+#include "base/plural.hpp"
 #include "executor/host/blas.hpp"
 #include "executor/host/cores.hpp"
 #include "executor/host/host.hpp"
@@ -70,9 +71,9 @@ class HostExecutor final : public Executor {
     blas_threads_ = host::set_blas_threads(options.blas_threads);
     description_.name = "host";
     description_.detail =
-        fmt::format("{}, {} thread{}", host::blas_name(),
-                    blas_threads_ == 0 ? "unknown number of" : std::to_string(blas_threads_),
-                    blas_threads_ == 1 ? "" : "s");
+        fmt::format("{}, {}", host::blas_name(),
+                    blas_threads_ == 0 ? "unknown number of threads"
+                                       : base::counted(blas_threads_, "thread"));
     const std::string warning = host::blas_warning();
     if (!warning.empty()) description_.facts_text["blas_warning"] = warning;
     using workloads::Precision;

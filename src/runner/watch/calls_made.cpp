@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "base/plural.hpp"
 #include "runner/watch/rank_runs.hpp"
 #include "units/text.hpp"
 
@@ -165,7 +166,7 @@ void describe_calls(const CallMap& map, const Whereabouts& at, RankState& state)
     AtOp& shown = state.at.emplace_back(AtOp{.op = op_text(map.outline.ops[lane.op], map.mesh)});
     if (lane.behind > 0) {
       shown.op += fmt::format(", or {} {} behind it", lane.behind == 1 ? "the" : "one of the",
-                              lane.behind == 1 ? "op" : fmt::format("{} ops", lane.behind));
+                              lane.behind == 1 ? "op" : base::counted(lane.behind, "op"));
     }
     for (const std::size_t place : lane.met) {
       const Arrival& arrival = groups.arrivals[place];

@@ -11,6 +11,7 @@
 #include <set>
 #include <utility>
 
+#include "base/plural.hpp"
 #include "runner/watch/rank_runs.hpp"
 
 namespace isoscale::runner {
@@ -135,8 +136,8 @@ std::string Hang::sentence() const {
   std::string text = fmt::format("{}", fmt::join(who, "; "));
   if (!first_op.empty()) {
     text += fmt::format("{}{} {} did not arrive at {}, where {} {} wait{}",
-                        text.empty() ? "" : "; ", absent.size() == 1 ? "rank" : "ranks",
-                        ranks_text(absent), first_op, waiting.size() == 1 ? "rank" : "ranks",
+                        text.empty() ? "" : "; ", base::plural(absent.size(), "rank"),
+                        ranks_text(absent), first_op, base::plural(waiting.size(), "rank"),
                         ranks_text(waiting), waiting.size() == 1 ? "s" : "");
   } else if (text.empty()) {
     text =

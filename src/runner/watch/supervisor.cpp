@@ -234,7 +234,7 @@ void Supervisor::end_by_signal(int signal) {
     // Before the first point has ended there is none.
     if (!file_.empty() && std::filesystem::exists(file_, unknown)) {
       text += fmt::format(
-          "; the points that were finished are in {}; go on with: isoscale run "
+          "; the points that were finished are in {}; continue with: isoscale run "
           "--resume {}",
           file_.string(), file_.string());
     }

@@ -68,10 +68,6 @@ std::string listed(std::span<const std::string> names) {
   return first == 0 ? names.back() : fmt::format("{} and {}", text, names.back());
 }
 
-std::string counted(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : noun.ends_with('s') ? "es" : "s");
-}
-
 double median(std::vector<double> values) {
   const auto half = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::ranges::nth_element(values, half);

@@ -70,8 +70,6 @@ void find_differences(Findings& findings, std::span<const Observed> observed,
 
 /// "c1", "c1, c2 and c3", "c1, c2 and 30 more"
 [[nodiscard]] std::string listed(std::span<const std::string> names);
-/// "1 GPU", "8 GPUs"
-[[nodiscard]] std::string counted(std::size_t count, std::string_view noun);
 
 /// The most common of some values, of equally common ones the first; absent for none.
 template <class T>

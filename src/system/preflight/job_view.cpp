@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/plural.hpp"
+
 namespace isoscale::system {
 
 Place JobGpu::place() const { return {.host = node->host, .device = gpu_text(index, *gpu)}; }
@@ -76,7 +78,7 @@ std::vector<JobGpu> job_gpus(const JobFacts& job) {
 }
 
 std::string no_gpus(const JobFacts& job, std::string_view source) {
-  if (job.device == "host") return "the job plays on the host";
+  if (job.device == "host") return "the job runs on the host";
   return fmt::format("{} gives no information on it", source);
 }
 
@@ -124,7 +126,7 @@ void for_ranks(const JobFacts& job, const JudgeRank& judge,
       if (!text.empty()) ranks[text].push_back(fmt::format("{}", rank->rank));
     }
     for (const auto& [text, numbers] : ranks) {
-      std::string who = fmt::format("rank{} {}", numbers.size() == 1 ? "" : "s", listed(numbers));
+      std::string who = fmt::format("{} {}", base::plural(numbers.size(), "rank"), listed(numbers));
       // Alike on all nodes, so that many nodes are one result.
       if (numbers.size() == node.ranks.size()) who = "every rank";
       found({.host = node.host(), .device = std::move(who)}, text);

@@ -22,7 +22,7 @@ struct JobGpu {
 
   [[nodiscard]] Place place() const;
 };
-/// None where the job plays on the host.
+/// None where the job runs on the host.
 [[nodiscard]] std::vector<JobGpu> job_gpus(const JobFacts& job);
 /// Why job_gpus has nothing to judge.
 [[nodiscard]] std::string no_gpus(const JobFacts& job, std::string_view source);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "base/plural.hpp"
 #include "system/preflight/job_view.hpp"
 #include "system/preflight/rules.hpp"
 
@@ -64,7 +65,7 @@ Results judge_shared_cores(const JobFacts& job) {
     const std::size_t seats = Seats{bound}.count();
     if (seats == bound.size()) continue;
     Finding finding{.what = fmt::format("only {} of {} can have a core of their own", seats,
-                                        counted(bound.size(), "rank")),
+                                        base::counted(bound.size(), "rank")),
                     .cost = "ranks take turns on cores and wait for each other: no scaling result",
                     .fix =
                         "bind each to cores of its own: srun --cpus-per-task, mpirun --map-by "
@@ -122,7 +123,7 @@ Results judge_mask(const JobFacts& job) {
   const auto judge = [&](const CheckedRank& rank, const CheckedNode* node) -> std::string {
     const std::optional<std::size_t> count = numa_nodes_of(rank, node);
     if (!findings.knows(count) || *count < 2) return {};
-    return fmt::format("may run on {}", counted(*count, "NUMA node"));
+    return fmt::format("may run on {}", base::counted(*count, "NUMA node"));
   };
   for_ranks(job, judge, [&](Place place, const std::string& text) {
     findings.warn(std::move(place),
@@ -161,7 +162,7 @@ Results judge_blas_threads(const JobFacts& job) {
     const auto threads = static_cast<std::size_t>(std::max(rank.blas_threads, 0));
     if (threads <= count_cores(rank)) return {};
     return fmt::format("{} BLAS threads on the {} it may run on", threads,
-                       counted(count_cores(rank), "core"));
+                       base::counted(count_cores(rank), "core"));
   };
   for_ranks(job, judge, [&](Place place, const std::string& text) {
     findings.warn(std::move(place),

@@ -6,6 +6,7 @@
 #include <array>
 #include <set>
 
+#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "system/preflight/rules.hpp"
 #include "system/preflight/settings.hpp"
@@ -18,7 +19,7 @@ namespace {
 Results judge_cuda(const JobFacts& job) {
   Findings findings;
   if (job.device != "cuda") {
-    return std::move(findings).results({.fine = {}, .unknown = "the job plays on the host"});
+    return std::move(findings).results({.fine = {}, .unknown = "the job runs on the host"});
   }
   find_bad_settings(
       findings, job,
@@ -27,10 +28,10 @@ Results judge_cuda(const JobFacts& job) {
                     const CheckedNode*) { return is_switched_on(rank, "CUDA_LAUNCH_BLOCKING"); },
         .cost = "every kernel is waited for: nothing overlaps, gaps everywhere",
         .fix = "unset it"}});
-  const std::string told = settings_of_first(
+  const std::string set = settings_of_first(
       job, {"CUDA_DEVICE_MAX_CONNECTIONS", "CUDA_DEVICE_ORDER", "CUDA_MODULE_LOADING"});
   return std::move(findings).results(
-      {.fine = told.empty() ? "nothing that orders kernels is set" : fmt::format("told: {}", told),
+      {.fine = set.empty() ? "nothing that orders kernels is set" : fmt::format("set: {}", set),
        .unknown = "no rank is known"});
 }
 
@@ -102,7 +103,7 @@ std::string alike_part(const CheckedRank& rank, const std::string& variable) {
   if (!value) return fmt::format("{} is not set", variable);
   if (variable == "NCCL_IB_HCA") {
     return fmt::format("{} {} {}", variable, value->starts_with('^') ? "leaves out" : "names",
-                       counted(parts_of_list(*value).size(), "adapter"));
+                       base::counted(parts_of_list(*value).size(), "adapter"));
   }
   return fmt::format("{}={}", variable, base::printable(*value));
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/plural.hpp"
 #include "system/preflight/job_view.hpp"
 #include "system/preflight/rules.hpp"
 #include "system/preflight/xid.hpp"
@@ -51,7 +52,7 @@ Results judge_uncorrected(const JobFacts& job) {
   for (const JobGpu& one : job_gpus(job)) {
     if (!findings.knows(one.gpu->ecc_uncorrected) || *one.gpu->ecc_uncorrected == 0) continue;
     findings.warn(one.place(),
-                  {.what = counted(static_cast<std::size_t>(*one.gpu->ecc_uncorrected),
+                  {.what = base::counted(*one.gpu->ecc_uncorrected,
                                    "uncorrected memory error") +
                            " since the driver was loaded",
                    .cost = "programs are killed by them; results since then are in doubt",
@@ -86,7 +87,7 @@ Results judge_remap(const JobFacts& job) {
     const std::string trouble = memory_trouble(gpu);
     if (trouble.empty()) continue;
     findings.warn(one.place(), {.what = trouble,
-                                .cost = "errors of this memory go on until it is mended",
+                                .cost = "this memory has errors until it is repaired",
                                 .fix = gpu.remap_pending == true && gpu.remap_failed != true
                                            ? "reset the GPU: nvidia-smi -r"
                                            : "take the GPU out of service and return it"});

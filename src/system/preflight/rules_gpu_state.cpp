@@ -6,6 +6,7 @@
 #include <array>
 #include <set>
 
+#include "base/plural.hpp"
 #include "system/preflight/job_view.hpp"
 #include "system/preflight/rules.hpp"
 #include "units/text.hpp"
@@ -39,9 +40,10 @@ Results judge_compute_mode(const JobFacts& job) {
     const std::string& mode = *one.gpu->compute_mode;
     const bool is_shared = mode.starts_with("exclusive") && one.ranks.size() > 1;
     if (mode != "prohibited" && !is_shared) continue;
-    findings.stop(one.place(), {.what = is_shared ? fmt::format("compute mode '{}' with {}", mode,
-                                                                counted(one.ranks.size(), "rank"))
-                                                  : "compute mode 'prohibited'",
+    const std::string ranks = base::counted(one.ranks.size(), "rank");
+    findings.stop(one.place(), {.what = is_shared
+                                            ? fmt::format("compute mode '{}' with {}", mode, ranks)
+                                            : "compute mode 'prohibited'",
                                 .cost = "ranks cannot make a CUDA context on it",
                                 .fix = "nvidia-smi -c DEFAULT"});
   }
@@ -91,8 +93,8 @@ std::optional<std::string> foreign_processes(const JobGpu& one, const std::set<s
   if (others.empty()) return "";
   if (others.size() == processes->size() && !one.ranks.empty()) {
     if (others.size() <= one.ranks.size()) return std::nullopt;
-    return fmt::format("{} compute on it, but {} took it", counted(others.size(), "process"),
-                       counted(one.ranks.size(), "rank"));
+    return fmt::format("{} compute on it, but {} took it", base::counted(others.size(), "process"),
+                       base::counted(one.ranks.size(), "rank"));
   }
   return fmt::format("others compute on it: process {}", listed(others));
 }

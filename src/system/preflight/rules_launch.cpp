@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "system/preflight/rules.hpp"
 #include "system/preflight/settings.hpp"
@@ -20,7 +21,7 @@ std::string sign_of_gpus(const JobFacts& job) {
   if (job.device != "host" || !job.device_reason) return {};
   for (const CheckedNode& node : job.nodes) {
     if (node.gpus && !node.gpus->empty()) {
-      return fmt::format("{} has {}", node.host, counted(node.gpus->size(), "NVIDIA GPU"));
+      return fmt::format("{} has {}", node.host, base::counted(node.gpus->size(), "NVIDIA GPU"));
     }
   }
   for (const CheckedRank& rank : job.ranks) {
@@ -49,9 +50,9 @@ Results judge_device(const JobFacts& job) {
   }
   if (const std::string sign = sign_of_gpus(job); !sign.empty()) {
     findings.warn(
-        {}, {.what = fmt::format("plays on the host, although {}: {}", sign, *job.device_reason),
+        {}, {.what = fmt::format("runs on the host, although {}: {}", sign, *job.device_reason),
              .cost = "CPUs are measured, and no GPU",
-             .fix = "mend what keeps GPUs from being used, or say --device host"});
+             .fix = "fix what keeps GPUs from being used, or give --device host"});
   }
   std::string fine = job.device;
   if (!job.ranks.empty() && job.ranks.front().versions.contains("device")) {
@@ -78,7 +79,7 @@ Results judge_world_size(const JobFacts& job) {
       // More than told: a heterogeneous job of Slurm tells of its own part alone.
       if (told->second <= job.world) return {};
       return fmt::format("{} is {}, but MPI counts {}", name, told->second,
-                         counted(static_cast<std::size_t>(job.world), "rank"));
+                         base::counted(job.world, "rank"));
     }
     findings.miss();
     return {};
@@ -107,7 +108,7 @@ Results judge_ranks_per_node(const JobFacts& job) {
   std::vector<Observed> observed;
   for (const NodeRanks& node : nodes_of_ranks(job)) {
     observed.push_back(
-        {.place = {.host = node.host()}, .value = counted(node.ranks.size(), "rank")});
+        {.place = {.host = node.host()}, .value = base::counted(node.ranks.size(), "rank")});
   }
   find_differences(findings, observed,
                    {.quantity = "it has",
@@ -117,7 +118,7 @@ Results judge_ranks_per_node(const JobFacts& job) {
   return std::move(findings).results(
       {.fine = observed.empty() ? ""
                                 : fmt::format("{} on each of {}", *observed.front().value,
-                                              counted(observed.size(), "node")),
+                                              base::counted(observed.size(), "node")),
        .unknown = "no rank is known"});
 }
 
@@ -145,7 +146,8 @@ Results judge_gpus_per_node(const JobFacts& job) {
     const std::optional<std::size_t> gpus = visible_gpus(node);
     if (!findings.knows(gpus) || *gpus == node.ranks.size()) continue;
     std::string what =
-        fmt::format("{} for {}", counted(*gpus, "GPU"), counted(node.ranks.size(), "rank"));
+        fmt::format("{} for {}", base::counted(*gpus, "GPU"),
+                    base::counted(node.ranks.size(), "rank"));
     if (*gpus > node.ranks.size()) {
       findings.warn({.host = node.host()},
                     {.what = std::move(what),
@@ -188,7 +190,7 @@ Results judge_duplicate_gpu(const JobFacts& job) {
   return std::move(findings).results(
       {.fine = job.share_gpu ? "sharing GPUs is wanted" : "every rank has a GPU of its own",
        .unknown =
-           job.device == "cuda" ? "no rank says which GPU it took" : "the job plays on the host",
+           job.device == "cuda" ? "no rank reports which GPU it took" : "the job runs on the host",
        .how = "run with --device cuda"});
 }
 
@@ -214,7 +216,7 @@ Results judge_visibility(const JobFacts& job) {
     const std::optional<std::size_t> seen = reachable(rank, of_node);
     if (job.device != "cuda" || !findings.knows(seen) || *seen == of_node.size()) return {};
     return fmt::format("may use {} of the {} that ranks of its node took", *seen,
-                       counted(of_node.size(), "GPU"));
+                       base::counted(of_node.size(), "GPU"));
   };
   for_ranks(job, judge, [&](Place place, const std::string& text) {
     findings.warn(std::move(place),
@@ -227,8 +229,8 @@ Results judge_visibility(const JobFacts& job) {
   });
   return std::move(findings).results(
       {.fine = "every rank may use all GPUs that its node's ranks took",
-       .unknown = job.device == "cuda" ? "no rank tells which GPUs it may use"
-                                       : "the job plays on the host",
+       .unknown = job.device == "cuda" ? "no rank reports which GPUs it may use"
+                                       : "the job runs on the host",
        .how = "run with --device cuda where NVML answers"});
 }
 
@@ -238,7 +240,7 @@ Results judge_lost_gpu(const JobFacts& job) {
     if (job.device != "cuda" || !findings.knows(node.gpus_lost) || *node.gpus_lost == 0) continue;
     findings.warn({.host = node.host},
                   {.what = fmt::format("{} of it cannot be reached any more",
-                                       counted(static_cast<std::size_t>(*node.gpus_lost), "GPU")),
+                                       base::counted(*node.gpus_lost, "GPU")),
                    .cost = "the node has fewer GPUs than it was bought with; groups over it change",
                    .fix = "look for Xid 79 in the kernel's log; drain and restart the node"});
   }

@@ -6,6 +6,7 @@
 #include <array>
 #include <tuple>
 
+#include "base/plural.hpp"
 #include "system/preflight/job_view.hpp"
 #include "system/preflight/rules.hpp"
 #include "units/text.hpp"
@@ -107,7 +108,7 @@ Results judge_application_clock(const JobFacts& job) {
   return std::move(findings).results(
       {.fine = fine + " on all GPUs of a model",
        .unknown = no_gpus(job, "NVML"),
-       .how = "GPUs without application clocks have nothing to tell"});
+       .how = "GPUs without application clocks have none to report"});
 }
 
 Results judge_power_limit(const JobFacts& job) {
@@ -155,7 +156,7 @@ Results compare_nodes(const JobFacts& job, const Difference& difference,
   }
   find_differences(findings, observed, difference);
   return std::move(findings).results(
-      {.fine = fine, .unknown = "the nodes do not tell", .how = "mount /proc and /sys"});
+      {.fine = fine, .unknown = "the nodes do not report it", .how = "mount /proc and /sys"});
 }
 
 Results judge_cpu_model(const JobFacts& job) {
@@ -166,7 +167,7 @@ Results judge_cpu_model(const JobFacts& job) {
                        [](const CheckedNode& node) -> std::optional<std::string> {
                          if (!node.cpu_model || !node.cores) return node.cpu_model;
                          return fmt::format("{}, {}", *node.cpu_model,
-                                            counted(static_cast<std::size_t>(*node.cores), "core"));
+                                            base::counted(*node.cores, "core"));
                        });
 }
 
@@ -191,7 +192,7 @@ Results judge_node_memory(const JobFacts& job) {
   }
   return std::move(findings).results(
       {.fine = sizes.empty() ? "" : fmt::format("about {} on all nodes", *bytes(usual)),
-       .unknown = "the nodes do not tell",
+       .unknown = "the nodes do not report it",
        .how = "mount /proc"});
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <set>
 
+#include "base/plural.hpp"
 #include "system/preflight/job_view.hpp"
 #include "system/preflight/rules.hpp"
 
@@ -53,7 +54,7 @@ std::string no_pairs(const JobFacts& job) {
   std::set<const CheckedNode*> nodes;
   for (const JobGpu& one : gpus) nodes.insert(one.node);
   return nodes.size() == gpus.size() ? "no node has two GPUs of the job"
-                                     : "nothing tells how GPUs are joined";
+                                     : "no source reports how GPUs are linked";
 }
 
 Results judge_peer_access(const JobFacts& job) {
@@ -95,7 +96,7 @@ Results judge_nvlinks(const JobFacts& job) {
     } else {
       observed.push_back(
           {.place = one.place(),
-           .value = counted(static_cast<std::size_t>(*gpu.nvlinks_active), "active NVLink"),
+           .value = base::counted(*gpu.nvlinks_active, "active NVLink"),
            .kind = gpu.name.value_or("")});
     }
   }
@@ -197,7 +198,7 @@ Results judge_domain(const JobFacts& job) {
   }
   if (cliques.size() > 1 && fits_one_domain(gpus)) {
     findings.warn({}, {.what = fmt::format("{} are in {} NVLink domains",
-                                           counted(gpus.size(), "GPU"), cliques.size()),
+                                           base::counted(gpus.size(), "GPU"), cliques.size()),
                        .cost = "between domains traffic goes through the network, although one "
                                "domain may hold them all",
                        .fix = "ask for nodes of one rack: srun --switches=1, or a block of "
@@ -205,8 +206,8 @@ Results judge_domain(const JobFacts& job) {
   }
   return std::move(findings).results(
       {.fine = cliques.empty() ? "no domain is wider than a node"
-                               : fmt::format("{} in {}", counted(gpus.size(), "GPU"),
-                                             counted(cliques.size(), "NVLink domain")),
+                               : fmt::format("{} in {}", base::counted(gpus.size(), "GPU"),
+                                             base::counted(cliques.size(), "NVLink domain")),
        .unknown = no_gpus(job, "NVML"),
        .how = "needs a driver that knows NVLink fabrics"});
 }

@@ -99,8 +99,7 @@ Results judge_files(const JobFacts& job) {
   for_ranks(job, judge, [&](Place place, const std::string& text) {
     findings.warn(std::move(place),
                   {.what = text,
-                   .cost = "NCCL goes on with what it finds out by itself, which may be another "
-                           "topology",
+                   .cost = "NCCL uses what it detects itself, which may be another topology",
                    .fix = "put the file on every node, or unset the variable"});
   });
   return of_nccl(job, std::move(findings), "no variable names a file that is not there");
@@ -132,7 +131,7 @@ Results judge_choices(const JobFacts& job) {
   return of_nccl(job, std::move(findings),
                  fmt::format("{}; nccl.conf and NCCL_CONF_FILE are not read here",
                              forced.empty() ? "variables leave all to NCCL"
-                                            : fmt::format("told: {}", forced)));
+                                            : fmt::format("set: {}", forced)));
 }
 
 bool names_loopback(std::string_view list) {
@@ -235,8 +234,8 @@ constexpr std::array nccl_table{
     Check{"nccl-transports", "variables that turn transports of NCCL off", judge_transports},
     Check{"nccl-files", "files that variables of NCCL name", judge_files},
     Check{"nccl-debug", "how much NCCL prints", judge_debug},
-    Check{"nccl-choices", "what NCCL was told to choose", judge_choices},
-    Check{"nccl-interfaces", "adapters and network devices that NCCL was told to use",
+    Check{"nccl-choices", "algorithms and other choices of NCCL that variables set", judge_choices},
+    Check{"nccl-interfaces", "adapters and network devices that variables set for NCCL",
           judge_interfaces},
     Check{"nccl-plugins", "network, SHARP and tuner plugins of NCCL on all nodes", judge_plugins},
 };

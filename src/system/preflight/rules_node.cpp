@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/plural.hpp"
 #include "system/preflight/job_view.hpp"
 #include "system/preflight/rules.hpp"
 #include "units/text.hpp"
@@ -62,7 +63,7 @@ Results judge_shared_memory(const JobFacts& job) {
     findings.warn(
         {.host = node.host()},
         {.what = fmt::format("/dev/shm has {} free, {} want {}", bytes(*node.facts->shm_free),
-                             counted(node.ranks.size(), "rank"), bytes(need)),
+                             base::counted(node.ranks.size(), "rank"), bytes(need)),
          .cost = "NCCL and MPI fail, or talk inside the node by slower means",
          .fix = "docker --shm-size=1g or --ipc=host; remove files left behind in "
                 "/dev/shm"});
@@ -113,7 +114,7 @@ Results judge_governor(const JobFacts& job) {
                    .fix = "cpupower frequency-set -g performance"});
   }
   return std::move(findings).results({.fine = "no CPU is set to save power",
-                                      .unknown = "the kernel tells no governor, as in virtual "
+                                      .unknown = "the kernel reports no governor, as in virtual "
                                                  "machines"});
 }
 

@@ -127,7 +127,7 @@ Results judge_iommu(const JobFacts& job) {
   }
   return std::move(findings).results(
       {.fine = std::move(fine),
-       .unknown = plays_on_gpus(job) ? "the kernel does not tell" : "the job plays on the host",
+       .unknown = plays_on_gpus(job) ? "the kernel does not report it" : "the job runs on the host",
        .how = "mount /sys"});
 }
 
@@ -145,7 +145,7 @@ Results judge_acs(const JobFacts& job) {
   return std::move(findings).results(
       {.fine = "no PCIe switch redirects peer traffic",
        .unknown = plays_on_gpus(job) ? "the configuration of PCIe switches cannot be read"
-                                     : "the job plays on the host",
+                                     : "the job runs on the host",
        .how = "root sees ACSCtl in lspci -vvv"});
 }
 

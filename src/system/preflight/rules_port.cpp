@@ -76,7 +76,7 @@ Results of_ports(const JobFacts& job, Findings findings, std::string fine) {
       job.nodes, [](const CheckedNode& node) { return node.ports.has_value(); });
   return std::move(findings).results(
       {.fine = std::move(fine),
-       .unknown = any_known ? "the nodes have no InfiniBand or RoCE port that tells it"
+       .unknown = any_known ? "the nodes have no InfiniBand or RoCE port that reports it"
                             : "the nodes' adapters are not known",
        .how = any_known ? "" : "mount /sys"});
 }
@@ -250,8 +250,8 @@ Results judge_gpudirect(const JobFacts& job) {
   }
   return std::move(findings).results(
       {.fine = "nvidia_peermem or dma-buf is there on nodes with adapters",
-       .unknown = job.device == "cuda" ? "no node with a port that is up tells of its modules"
-                                       : "the job plays on the host",
+       .unknown = job.device == "cuda" ? "no node with a port that is up reports its modules"
+                                       : "the job runs on the host",
        .how = ""});
 }
 

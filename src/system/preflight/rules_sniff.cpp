@@ -8,6 +8,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "base/plural.hpp"
 #include "system/preflight/job_view.hpp"
 #include "system/preflight/rules.hpp"
 #include "units/text.hpp"
@@ -119,7 +120,7 @@ class Ranks {
     const auto node = nodes_.find(rank.node);
     const bool is_known = node != nodes_.end() && node->second->cpu_model;
     return fmt::format("ranks on {}, {}", is_known ? *node->second->cpu_model : "unknown CPUs",
-                       counted(static_cast<std::size_t>(rank.blas_threads), "BLAS thread"));
+                       base::counted(rank.blas_threads, "BLAS thread"));
   }
   /// What joins two ranks: "pairs inside nodes over NVLink", "pairs across nodes".
   [[nodiscard]] std::string kind(const CheckedRank& a, const CheckedRank& b) const {

@@ -57,6 +57,3 @@ export const isSound = (point) => !point.labels.some((label) => unsound.includes
 
 /** The point a curve is judged by: the largest sound one, or the largest where none is; undefined without points. */
 export const headlineOf = (points) => largest(points.filter(isSound)) ?? largest(points);
-
-/** "64 ranks", "1 rank" */
-export const rankCount = (ranks) => `${ranks} rank${ranks === 1 ? "" : "s"}`;

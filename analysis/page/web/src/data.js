@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // What the page reads (analysis/page/page_data.hpp writes it), and the views that sections share.
+import { ranksText } from "./format.js";
 
 /**
  * One point of a curve, whether of one launch or of several.
@@ -141,7 +142,7 @@ export function curves(report = data.report) {
 export function launchesText(points) {
   const ranksOf = new Map();
   for (const { launch, ranks } of points) if (launch) ranksOf.set(launch, [...(ranksOf.get(launch) ?? []), ranks]);
-  const one = ([launch, ranks]) => `launch ${launch}${ranksOf.size > 1 ? ` (${ranks.join(", ")} rank${ranks.length === 1 && ranks[0] === 1 ? "" : "s"})` : ""}`;
+  const one = ([launch, ranks]) => `launch ${launch}${ranksOf.size > 1 ? ` (${ranksText(ranks)})` : ""}`;
   return ranksOf.size === 0 ? "" : `traced in ${[...ranksOf].sort(([a], [b]) => a - b).map(one).join(", ")}`;
 }
 

@@ -56,5 +56,11 @@ export function fixed(value, places = 2) {
   return known(value) ? value.toFixed(places) : missing;
 }
 
+/** 1, "rank" -> "1 rank"; 4, "rank" -> "4 ranks". */
+export const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+/** "64 ranks", "1 rank" */
+export const rankCount = (ranks) => counted(ranks, "rank");
+
 /** "2, 4 ranks" */
-export const ranksText = (ranks) => `${ranks.join(", ")} rank${ranks.length === 1 && ranks[0] === 1 ? "" : "s"}`;
+export const ranksText = (ranks) => (ranks.length === 1 ? rankCount(ranks[0]) : `${ranks.join(", ")} ranks`);

@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // What a run was made on and when, in words.
-import { memory as memoryText } from "./format.js";
+import { counted, memory as memoryText } from "./format.js";
 
-const plural = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 /** Kinds of nodes: ranks whose facts are alike. */
 export const kindsOf = (run) => run.system?.kinds ?? [];
@@ -19,8 +18,8 @@ function sharesGpus(run) {
 function shape(run) {
   const perNode = run.ranks / run.nodes;
   const unit = run.device === "cuda" && !sharesGpus(run) ? "GPU" : "rank";
-  if (!Number.isInteger(perNode)) return `${plural(run.ranks, unit)} on ${plural(run.nodes, "node")}`;
-  return `${plural(run.nodes, "node")} \u00d7 ${plural(perNode, unit)}`;
+  if (!Number.isInteger(perNode)) return `${counted(run.ranks, unit)} on ${counted(run.nodes, "node")}`;
+  return `${counted(run.nodes, "node")} \u00d7 ${counted(perNode, unit)}`;
 }
 
 /** What computes: the GPUs' models, else the CPUs'. */
@@ -34,7 +33,7 @@ function models(run) {
 
 function nodeText(kind) {
   const { cores, memory_total: memory } = kind.number;
-  return [kind.text.cpu_model, cores ? plural(cores, "core") : "", memory ? memoryText(memory) : ""].filter(Boolean).join(", ");
+  return [kind.text.cpu_model, cores ? counted(cores, "core") : "", memory ? memoryText(memory) : ""].filter(Boolean).join(", ");
 }
 
 /** node2 before node10. */

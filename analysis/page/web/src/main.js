@@ -3,6 +3,7 @@
 import { charts, drawAll } from "./chart.js";
 import { benches, curves, data } from "./data.js";
 import { el } from "./dom.js";
+import { rankCount } from "./format.js";
 import { distinctOf } from "./machine.js";
 import { breakdownSection } from "./sections/breakdown.js";
 import { collectivesSection } from "./sections/collectives.js";
@@ -88,7 +89,7 @@ function themeButton() {
 function titleOf({ runs }) {
   const workloads = distinctOf(runs.flatMap((run) => run.curves.length > 0 ? run.points.filter((point) => point.efficiency !== null) : run.points).map((point) => point.workload));
   const ranks = Math.max(...runs.map((run) => run.ranks));
-  return `Isoscale: ${workloads.slice(0, 4).join(", ") || "report"} on ${ranks} rank${ranks === 1 ? "" : "s"}`;
+  return `Isoscale: ${workloads.slice(0, 4).join(", ") || "report"} on ${rankCount(ranks)}`;
 }
 
 /** "Isoscale: A vs B, dp, pp on 64 ranks" */
@@ -98,7 +99,7 @@ function titleOfComparison({ sides, curves: compared }) {
   const ranks = Math.max(0, ...compared.flatMap((curve) => curve.sides[0].points.map((point) => point.ranks)
     .filter((count) => curve.sides.every((side) => has(side, count)))));
   const workloads = distinctOf(compared.map((curve) => curve.workload));
-  const what = workloads.length > 0 ? `, ${workloads.slice(0, 4).join(", ")}${ranks > 0 ? ` on ${ranks} rank${ranks === 1 ? "" : "s"}` : ""}` : "";
+  const what = workloads.length > 0 ? `, ${workloads.slice(0, 4).join(", ")}${ranks > 0 ? ` on ${rankCount(ranks)}` : ""}` : "";
   return `Isoscale: ${sides.map((side) => side.name).join(" vs ")}${what}`;
 }
 

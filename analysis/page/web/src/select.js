@@ -3,6 +3,7 @@
 // Choices that are too many for buttons, and the point that several sections look at together.
 import { charts, chart } from "./chart.js";
 import { el } from "./dom.js";
+import { rankCount } from "./format.js";
 
 /**
  * A list to choose from.
@@ -111,7 +112,7 @@ export function pointContent(groups, show) {
       select("ranks", group.points.map((at) => String(at.ranks)), p, (to) => choose(c, to)),
       ...(point.labels.length > 0 ? [el("span", { class: "mark" }, point.labels.join(", "))] : []));
     if (focused >= 0) lists.querySelectorAll("select")[focused].focus();
-    chosen.textContent = `${group.title}, ${point.ranks} rank${point.ranks === 1 ? "" : "s"}`;
+    chosen.textContent = `${group.title}, ${rankCount(point.ranks)}`;
     refill(place, () => show(point, group));
   };
   current ??= firstChoice(groups);

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // A card for each curve: its efficiency at its largest sound point, big, with a bar against the ideal.
-import { headlineOf, isSound, largest, rankCount } from "../causes.js";
+import { headlineOf, isSound, largest } from "../causes.js";
 import { benches } from "../data.js";
 import { el } from "../dom.js";
-import { fixed, missing, percent, seconds, si } from "../format.js";
+import { fixed, missing, percent, rankCount, seconds, si } from "../format.js";
 
 const most = 10; // two lines on a common screen
 const few = 4; // as large as the screen allows

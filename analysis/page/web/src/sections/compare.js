@@ -4,7 +4,7 @@
 import { chart } from "../chart.js";
 import { shortTitles } from "../data.js";
 import { el } from "../dom.js";
-import { missing, percent, seconds, si } from "../format.js";
+import { missing, percent, ranksText, seconds, si } from "../format.js";
 import { distinctOf, periodText } from "../machine.js";
 import { changingChart, oneOf } from "../select.js";
 import { table } from "../table.js";
@@ -44,7 +44,7 @@ function sidesList({ sides }) {
       el("dd", {}, el("b", {}, side.machines.join("; ") || missing)),
       el("dd", { class: "note" }, [
         launches.length === 1 ? "1 launch" : `${launches.length} launches`,
-        `${ranks.join(", ")} rank${ranks.length === 1 && ranks[0] === 1 ? "" : "s"}`,
+        ranksText(ranks),
         periodText(dates[0], dates.at(-1)),
         `Isoscale ${of("isoscale_version").join(", ") || missing}${of("git_hash").length > 0 ? `, git ${of("git_hash").join(", ")}` : ""}`,
       ].filter(Boolean).join(" \u00b7 ")),
@@ -179,7 +179,7 @@ function curveChart(curve, compare, name) {
   return changingChart({
     id: `compare-${name}`,
     title: unit ? `${view.title}, ${unit}` : view.title,
-    note: ["whiskers: 95% over launches, with an arrow where they go on", marked ? "hollow: labelled or unlike" : null,
+    note: ["whiskers: 95% over launches, with an arrow where they leave the chart", marked ? "hollow: labelled or unlike" : null,
       curve.marks.length > 0 ? `unlike: ${curve.marks.join(", ")}` : null, name === "efficiency" ? curve.no_baseline : null].filter(Boolean).join("; "),
     switches: [{ name: "x", label: "ranks", choices: ["log", "linear"] }, { name: "y", label: "values", choices: ["from 0", "close up"] }],
     table: curveNumbers(curve),

@@ -137,7 +137,7 @@ function efficiencyChart(curves, numbers) {
   return chart({
     id: "efficiency",
     title: "Efficiency",
-    note: `throughput per rank against ${baselineText(curves)}; whiskers: 95%, with an arrow where they go on; hollow: labelled, no scaling result`,
+    note: `throughput per rank against ${baselineText(curves)}; whiskers: 95%, with an arrow where they leave the chart; hollow: labelled, no scaling result`,
     switches: scales,
     table: numbers,
     option: (colours, state) => ({

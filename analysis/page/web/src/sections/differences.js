@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 // How far sides are apart, point by point, and which causes that goes to.
 import { partOfCause } from "../causes.js";
-import { fixed, missing, percent, seconds } from "../format.js";
+import { fixed, missing, percent, rankCount, seconds } from "../format.js";
 import { intervals } from "./whiskers.js";
 
 const known = (value) => typeof value === "number";
@@ -27,7 +27,7 @@ function rowNames(compare, names, differences) {
   const most = window.innerWidth < 520 ? 12 : 30;
   return differences.map((at, i) => {
     const begins = names.length > 1 && differences[i - 1]?.curve_index !== at.curve_index;
-    const ranks = `${at.ranks} rank${at.ranks === 1 ? "" : "s"}${several ? `, ${at.side}` : ""}${at.marks.length > 0 ? " *" : ""}`;
+    const ranks = `${rankCount(at.ranks)}${several ? `, ${at.side}` : ""}${at.marks.length > 0 ? " *" : ""}`;
     return `${begins ? `${shortened(names[at.curve_index], most)}:  ` : ""}${ranks}`;
   });
 }
@@ -79,7 +79,7 @@ function differenceChart(compare, names) {
   return {
     id: "compare-differences",
     title: `Against ${compare.sides[0].name}`,
-    note: `left of the line: slower than ${compare.sides[0].name}; whiskers: 95% over launches, with an arrow where they go on, none below 3 launches a side` +
+    note: `left of the line: slower than ${compare.sides[0].name}; whiskers: 95% over launches, with an arrow where they leave the chart, none below 3 launches a side` +
       `${gate ? "; dashed red: the gate" : ""}${marked ? "; *: unlike, compared anyway" : ""}`,
     switches: [{ name: "what", label: "show", choices: differences.some((at) => known(at.efficiency.points)) ? ["throughput", "efficiency"] : ["throughput"] }],
     height: heightOf(rows.length),

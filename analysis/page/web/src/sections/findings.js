@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // Findings, ranked: what costs how much, by what evidence, and what to do.
-import { rankCount } from "../causes.js";
 import { data } from "../data.js";
 import { el } from "../dom.js";
-import { missing, percent } from "../format.js";
+import { counted, missing, percent, rankCount } from "../format.js";
 import { table } from "../table.js";
 
 /** Findings of the report, gravest first, as it ranks them. */
@@ -91,6 +90,6 @@ export function findingsSection(curves) {
       rest.length === 0 ? null : el("details", { class: "rest" }, el("summary", {}, `${rest.length} more findings`), el("ol", { class: "plain findings" }, rest)),
       seen.length === 0 ? null
         : all.length === 0 ? points
-          : el("details", {}, el("summary", {}, `${seen.length} remark${seen.length === 1 ? "" : "s"} on single points`), points)),
+          : el("details", {}, el("summary", {}, `${counted(seen.length, "remark")} on single points`), points)),
   };
 }

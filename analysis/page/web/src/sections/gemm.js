@@ -3,7 +3,7 @@
 // Matrix multiplications: rate against work, below the measured ceiling and the datasheet's peak.
 import { unsound } from "../data.js";
 import { el } from "../dom.js";
-import { percent, seconds, si } from "../format.js";
+import { percent, rankCount, seconds, si } from "../format.js";
 import { changingChart, oneOf } from "../select.js";
 import { symbols } from "../theme.js";
 
@@ -16,7 +16,7 @@ function linesOf(micro, dtype) {
     const rows = point.rows.filter((row) => row.op === "gemm" && row.dtype === dtype && row.flop > 0);
     const caches = [...new Set(rows.map((row) => row.cache))];
     return caches.map((cache) => ({
-      name: [`${point.ranks} rank${point.ranks === 1 ? "" : "s"}`, cache && `${cache} cache`, runs > 1 && run.id].filter(Boolean).join(", "),
+      name: [rankCount(point.ranks), cache && `${cache} cache`, runs > 1 && run.id].filter(Boolean).join(", "),
       rows: rows.filter((row) => row.cache === cache).sort((a, b) => a.flop - b.flop),
       labels: point.labels,
       cache,

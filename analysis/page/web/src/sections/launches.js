@@ -1,11 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // Several launches of one experiment: which they are, how far they spread, what was kept apart.
-import { rankCount } from "../causes.js";
 import { chart } from "../chart.js";
 import { data } from "../data.js";
 import { el } from "../dom.js";
-import { percent, seconds, si } from "../format.js";
+import { counted, percent, rankCount, seconds, si } from "../format.js";
 import { dateText } from "../machine.js";
 import { table } from "../table.js";
 import { symbols } from "../theme.js";
@@ -106,7 +105,7 @@ function leftOut(report, curves) {
   const rows = report.curves.flatMap((curve, c) =>
     curve.left_out.map((at) => [curves[c]?.short ?? curve.title, at.ranks, at.file, at.step_time.median, at.throughput, at.reason]));
   return rows.length === 0 ? null
-    : el("details", {}, el("summary", {}, `${rows.length} point${rows.length === 1 ? "" : "s"} left out of the joined curves`),
+    : el("details", {}, el("summary", {}, `${counted(rows.length, "point")} left out of the joined curves`),
       table(leftOutColumns, rows, { caption: "Left out" }));
 }
 

@@ -3,14 +3,14 @@
 // Memory bandwidth, and how much communication hides behind computation.
 import { ownOf } from "../data.js";
 import { el } from "../dom.js";
-import { bytes, fixed, percent, seconds, si } from "../format.js";
+import { bytes, fixed, percent, rankCount, seconds, si } from "../format.js";
 import { changingChart, oneOf } from "../select.js";
 import { table } from "../table.js";
 
 const isMemory = (row) => row.op === "memory";
 const isOverlap = (row) => row.op === "overlap";
 const known = (value) => typeof value === "number";
-const pointNames = (points) => points.map(({ point }) => `${point.ranks} rank${point.ranks === 1 ? "" : "s"}, point ${point.index}`);
+const pointNames = (points) => points.map(({ point }) => `${rankCount(point.ranks)}, point ${point.index}`);
 
 /** A rank's bandwidth alone and with all together, at the largest size of each kind. */
 function memoryChart(rows, numbers) {

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // The first screen: what was measured on what, how well it scales, why not better, what to mind.
-import { headlineOf, isSound, lossesOf, meaning, partOfCause, rankCount } from "../causes.js";
+import { headlineOf, isSound, lossesOf, meaning, partOfCause } from "../causes.js";
 import { data, unsound } from "../data.js";
 import { el } from "../dom.js";
-import { percent } from "../format.js";
+import { counted, percent, rankCount } from "../format.js";
 import { distinctOf, machineOf, periodText } from "../machine.js";
 import { benchCards, curveCards, servedCards } from "./cards.js";
 import { findingsOf, whereOf } from "./findings.js";
@@ -74,7 +74,7 @@ function causes(curves) {
 }
 
 function causeItem({ cause, share, curve, point, others }, scale) {
-  const more = others > 0 ? `, ${others} other curve${others === 1 ? "" : "s"} too` : "";
+  const more = others > 0 ? `, ${counted(others, "other curve")} too` : "";
   const labels = point.labels.filter((name) => markedCauses.includes(name));
   const launch = point.launch ? `, launch ${point.launch}` : "";
   const label = `${launch}${labels.length > 0 ? ` (${labels.join(", ")})` : ""}`;

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // The page of a prediction: what would be reached first, then curves, intervals, causes, numbers.
-import { lossesOf, meaning, partOfCause, rankCount } from "../causes.js";
+import { lossesOf, meaning, partOfCause } from "../causes.js";
 import { el } from "../dom.js";
-import { fixed, memory, missing, percent, seconds, si } from "../format.js";
+import { fixed, memory, missing, percent, rankCount, seconds, si } from "../format.js";
 import { endsOf, fallen, lastOf, predictedCurves } from "../predicted.js";
 import { bar } from "./cards.js";
 import { bestSection } from "./predict_best.js";

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // Where a predicted step would go, and what it would lose against the baseline's.
-import { lossesOf, meaning, rankCount } from "../causes.js";
+import { lossesOf, meaning } from "../causes.js";
 import { chart } from "../chart.js";
 import { el } from "../dom.js";
-import { memory, percent, seconds } from "../format.js";
+import { memory, percent, rankCount, seconds } from "../format.js";
 import { partCells, partColumns, partsOption, unitSwitch } from "../parts.js";
 import { fallen, lastOf, predictedCurves } from "../predicted.js";
 import { oneOf } from "../select.js";

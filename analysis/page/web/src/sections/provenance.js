@@ -3,7 +3,7 @@
 // Where each launch was made, by what command, with what: enough to make it again.
 import { data, ownOf } from "../data.js";
 import { copyText, el } from "../dom.js";
-import { missing, si } from "../format.js";
+import { counted, missing, si } from "../format.js";
 import { dateText, kindsOf, naturally } from "../machine.js";
 import { oneOf } from "../select.js";
 import { table } from "../table.js";
@@ -58,7 +58,7 @@ function launch(run) {
       pair("build", [system.compiler, system.build_type].filter(Boolean).join(", ") || missing),
       pair("device", [run.device, system.device_detail].filter(Boolean).join(", ")),
       pair("MPI", system.mpi_library),
-      pair("size", `${run.ranks} ranks on ${run.nodes} node${run.nodes === 1 ? "" : "s"}`)),
+      pair("size", `${run.ranks} ranks on ${counted(run.nodes, "node")}`)),
     el("div", { class: "charts" }, kindsTable(run), environmentTable(run)),
   ];
 }

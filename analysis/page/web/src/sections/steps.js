@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 // Step by step: the series of a point's step times, and how they are distributed.
 import { el } from "../dom.js";
-import { fixed, percent, seconds } from "../format.js";
+import { fixed, percent, rankCount, seconds } from "../format.js";
 import { changingChart, pointContent } from "../select.js";
 
 /** By `kind` of details.steps. */
@@ -93,7 +93,7 @@ function distributionChart(point, group) {
   const points = group.points.filter((at) => at.details.steps?.quantiles && at.details.steps.kind.filter((kind) => kind === 0).length >= fewest);
   if (!points.includes(point)) return null;
   const middle = (at) => at.details.steps.quantiles[50];
-  const nameOf = (at) => `${at.ranks} rank${at.ranks === 1 ? "" : "s"}`;
+  const nameOf = (at) => rankCount(at.ranks);
   return changingChart({
     id: "steps-distribution",
     title: "Distribution of step times",

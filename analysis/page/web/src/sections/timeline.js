@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 // One traced step as it was played: lanes of ranks, boxes of operations.
 import { el } from "../dom.js";
-import { missing, percent, seconds } from "../format.js";
+import { missing, percent, rankCount, seconds } from "../format.js";
 import { changingChart, pointContent } from "../select.js";
 import { isCommunication } from "../span_colours.js";
 import { idleNames, idleSeries, idleWithin, laneLines, spanSeries } from "./spans.js";
@@ -90,7 +90,7 @@ function stepChart(timeline, point) {
   const hasMicrobatches = timeline.spans.microbatch.some((at) => at >= 0);
   return changingChart({
     id: "timeline-step",
-    title: `One step on ${point.ranks} rank${point.ranks === 1 ? "" : "s"}`,
+    title: `One step on ${rankCount(point.ranks)}`,
     note: noteOf(timeline),
     switches: [{ name: "colour", label: "colour by", choices: hasMicrobatches ? ["microbatch", "phase", "kind"] : ["phase", "kind"] }],
     height: Math.round(layout.rows.length * rowHeight) + 110,

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // What a reader has to know before believing a number, gravest first.
-import { rankCount } from "../causes.js";
 import { data, unsound } from "../data.js";
+import { counted, rankCount } from "../format.js";
 
 const mostDeviceWarnings = 4;
 
@@ -81,7 +81,7 @@ function leftOut(report) {
   const reasons = [...new Set((report.curves ?? []).flatMap((curve) => curve.left_out.map((at) => at.reason)))];
   return count === 0 ? [] : [{
     grave: false,
-    text: `left out of the joined curves: ${count} point${count === 1 ? "" : "s"} (${reasons.slice(0, 3).join(", ")}${reasons.length > 3 ? ", ..." : ""})`,
+    text: `left out of the joined curves: ${counted(count, "point")} (${reasons.slice(0, 3).join(", ")}${reasons.length > 3 ? ", ..." : ""})`,
     target: "launches",
   }];
 }

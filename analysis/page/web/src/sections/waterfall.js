@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // From the ideal step to the measured one: what each cause added.
-import { lossesOf, meaning, partOfCause, rankCount } from "../causes.js";
+import { lossesOf, meaning, partOfCause } from "../causes.js";
 import { chart } from "../chart.js";
 import { launchesText } from "../data.js";
 import { el } from "../dom.js";
-import { percent, seconds } from "../format.js";
+import { percent, rankCount, seconds } from "../format.js";
 import { ink } from "../parts.js";
 import { oneOf } from "../select.js";
 
