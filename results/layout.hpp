@@ -137,7 +137,7 @@ void visit_point(Visitor& visit, Point& point) {
   visit.attribute("warm_up_rule", point.warm_up_rule);
   visit.attribute("measured_seconds", point.measured_seconds);
   visit.column("injections", point.injections,
-               {"text", "faults that were put in on purpose, as given to --inject"});
+               {"text", "injected faults, as given to --inject"});
   visit.column("clock_drift", point.clock_drift,
                {"1",
                 "seconds a second by which each rank's clock runs ahead of that of rank 0; "

@@ -47,7 +47,7 @@ std::optional<Judgement> judge(const Rule& rule, const PointSubject& subject) {
 /// What a fault that was put in on purpose must not be taken for.
 void add_injections(const PointReport& point, Judgement& said) {
   if (!has_label(point.labels, "injected")) return;
-  said.evidence.push_back({.what = "put in on purpose",
+  said.evidence.push_back({.what = "injected",
                            .unit = Unit::text,
                            .text = fmt::format("{}", fmt::join(point.data->injections, ", "))});
 }

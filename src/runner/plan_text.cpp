@@ -81,7 +81,7 @@ std::string injection_text(const config::Injection& injection, const Plan& plan)
     if (is_put_in && point.skip_reason.empty()) touched.push_back(point.index + 1);
   }
   if (touched.empty()) return fmt::format("{} touches no point.\n", injection.text);
-  return fmt::format("{} is put into point {} on purpose.\n", injection.text,
+  return fmt::format("{} is injected into point {}.\n", injection.text,
                      fmt::join(touched, ", "));
 }
 

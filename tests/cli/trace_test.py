@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
-"""Looking at runs: traces for Perfetto, faults put in on purpose, NVTX ranges.
+"""Looking at runs: traces for Perfetto, injected faults, NVTX ranges.
 
 Environment, beside that of device_test: ISOSCALE_NVTX_RECORDER = a tool that writes down what NVTX
 is told; empty where it is not built.
@@ -174,7 +174,7 @@ class Injected(harness.Case):
     def test_dry_run_says_it(self):
         done = self.run_ok("run", "--workload", "dp", "--ranks", "1,2", "--dry-run", "--inject",
                            "slow-rank=1:3", ranks=2)
-        self.assertIn("slow-rank=1:3 is put into point 2 on purpose", done.stdout)
+        self.assertIn("slow-rank=1:3 is injected into point 2", done.stdout)
 
     def test_a_run_warns_of_what_touches_nothing(self):
         warning = "--inject slow-rank=1:3 touches no point of this run"

@@ -48,8 +48,8 @@ std::span<const OptionSpec> option_table() {
       rate_spec,
       OptionSpec{.key = "slo",
                  .type = OptionType::text,
-                 .help = "a rate is sustained if the 99th percentile of the requests' latency is "
-                         "at most this, in seconds (default: if the backlog does not grow)"},
+                 .help = "a rate is sustained if its backlog does not grow and at most 1 in 100 "
+                         "requests takes longer than this, in seconds (default: no limit)"},
       OptionSpec{.key = "arrivals",
                  .default_value = "poisson",
                  .choices = {"poisson", "bursty"},
