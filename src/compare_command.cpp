@@ -67,10 +67,10 @@ std::string render(const analysis::Comparison& comparison, config::CompareFormat
 
 /// Each difference on a line of its own.
 std::string refusal(const analysis::Comparison& comparison) {
-  std::string text = "what was measured is not alike, so it is not compared:";
+  std::string text = "the sides measured different things, so they are not compared:";
   for (const std::string& line : analysis::unlike_lines(comparison)) text += "\n  " + line;
   return text +
-         "\nmeasure the same on all sides, or compare it all the same, marked, with --anyway";
+         "\nmeasure the same on all sides, or compare them anyway, marked, with --anyway";
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace isoscale::analysis {
 
 std::string render_markdown(const Comparison& of) {
   std::string text = "## Comparison\n";
-  if (of.refused) text += "\n**Not compared: what was measured is not alike.**\n";
+  if (of.refused) text += "\n**Not compared: the sides measured different things.**\n";
   for (const std::string& sentence : overall_sentences(of)) {
     text += fmt::format("\n**{}**\n", literal(sentence));
   }

@@ -139,7 +139,7 @@ Said communication_ratio(const PointSubject& subject, const Rule& rule) {
   const bool waits = point.breakdown.wait_known && wait > transfer;
   said.next_step = waits  ? "most of it waits for late ranks: see causes below the curve first"
                    : axis ? advice_along(point, *axis)
-                          : "look at the timeline: isoscale report FILE.h5 --trace trace.json";
+                          : "see the timeline: isoscale report FILE.h5 --trace trace.json";
   return said;
 }
 
@@ -171,7 +171,7 @@ Said missing_overlap(const PointSubject& subject, const Rule& rule) {
   said.sentence = fmt::format(
       "overlap was asked for, yet {} of what could hide does, {} of the step is exposed",
       units::format_percent(hidden / (hidden + transfer)), units::format_percent(share));
-  said.next_step = "look at the streams: isoscale report FILE.h5 --trace trace.json";
+  said.next_step = "see the streams: isoscale report FILE.h5 --trace trace.json";
   if (const std::string given = connections_of(subject.run); !given.empty()) {
     said.evidence.push_back(
         {.what = "CUDA_DEVICE_MAX_CONNECTIONS", .unit = Unit::text, .text = given});

@@ -93,7 +93,7 @@ Said slow_rank(const PointSubject& subject, const Rule& /*rule*/) {
   said.evidence = {{.what = "GEMM time", .unit = Unit::factor, .value = worst->size}};
   for (const NamedCause* const cause : slow) said.evidence.push_back(in_full(*cause));
   said.next_step =
-      "look at its clocks, temperature and other processes; isoscale check compares ranks";
+      "check its clocks, temperature and other processes; isoscale check compares ranks";
   return said;
 }
 
@@ -113,7 +113,7 @@ Said slow_link(const PointSubject& subject, const Rule& /*rule*/) {
   said.evidence = {{.what = "time a byte", .unit = Unit::factor, .value = worst->size}};
   for (const NamedCause* const cause : slow) said.evidence.push_back(in_full(*cause));
   said.next_step = has_shared
-                       ? "look at adapter, cable and port of " + ranks_of(subject, shared.ranks)
+                       ? "check adapter, cable and port of " + ranks_of(subject, shared.ranks)
                        : "measure the pairs: isoscale run --workload p2p; ports: isoscale check";
   return said;
 }

@@ -236,7 +236,7 @@ Facts remarks(const Curve& curve) {
     }
     soaks.add(point, soak_text(point.data->soak));
     if (has_label(point.labels, "shared-gpu")) {
-      labels.add(point, "shared-gpu: ranks share a GPU, so only correctness was looked at");
+      labels.add(point, "shared-gpu: ranks share a GPU, so only correctness counts");
     }
     if (point.data->status != results::PointStatus::ok) continue;
     axes.add(point, axes_text(point));

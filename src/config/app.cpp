@@ -114,7 +114,7 @@ void add_compare(CLI::App& app) {
   add(compare, "--gate", "SHARE", "exit with 3 when a loss of throughput above this is established",
       "");
   add(compare, "--strict", "", "with --gate: fail also where the data decides nothing", "");
-  add(compare, "--anyway", "", "compare what is unlike, and mark it", "");
+  add(compare, "--anyway", "", "compare also unlike measurements, and mark them", "");
   add(compare, "--html", "FILE.html", "also write a page with charts, for a browser", "");
   add(compare, "--force", "", "overwrite the file of --html when it exists", "");
   compare.footer(

@@ -137,7 +137,7 @@ ChosenExecutor choose_executor(const config::RunConfig& config,
 executor::Description unseen_gpus() {
   using workloads::Precision;
   return {.name = "cuda",
-          .detail = "no GPU was looked at",
+          .detail = "GPUs were not examined",
           .precisions = {Precision::f64, Precision::f32, Precision::tf32, Precision::f16,
                          Precision::bf16, Precision::fp8},
           .memory_free = std::nullopt,

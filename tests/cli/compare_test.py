@@ -102,7 +102,7 @@ class Compared(Comparing):
     def test_what_is_unlike_is_refused_line_by_line(self):
         done = self.compare("a1.h5", "f64.h5", code=2)
         self.assertEqual(done.stdout, "")
-        self.assertIn("isoscale: what was measured is not alike", done.stderr)
+        self.assertIn("isoscale: the sides measured different things", done.stderr)
         self.assertIn("  dtype: f32 in a1 (a1.h5), f64 in f64 (f64.h5); ", done.stderr)
         self.assertIn("--anyway", done.stderr)
         self.assertEqual(self.json("a1.h5", "f64.h5", code=2)["refused"][0]["what"], "dtype")

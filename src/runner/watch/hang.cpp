@@ -141,7 +141,7 @@ std::string Hang::sentence() const {
                         ranks_text(waiting), waiting.size() == 1 ? "s" : "");
   } else if (text.empty()) {
     text =
-        "all ranks are at the same call, and it does not end: look at the network and its library";
+        "all ranks are at the same call, and it does not end: check the network and its library";
   }
   return text;
 }

@@ -39,7 +39,7 @@ void MpiLimit::watch(std::string_view what) {
       if (!(timeout_.value() > 0) || waited.count() < timeout_.value()) continue;
       base::warn_within(fmt::format(
           "isoscale: hang: MPI has not {} within {}: some rank of the job is not there, or "
-          "cannot be reached; look at the launcher's hosts, or give more time with --timeout",
+          "cannot be reached; check the launcher's hosts, or give more time with --timeout",
           what, units::format(timeout_)));
       std::_Exit(static_cast<int>(base::ExitCode::hang));
     }

@@ -288,10 +288,10 @@ void Supervisor::tell(const RollCall::Result& found) {
   try {
     const std::filesystem::path file = write_hang_file(
         {.run_file = file_, .ranks = world_.size(), .number = ++told_, .timeout = timeout_}, found);
-    base::warn_within(fmt::format("isoscale: what each rank was at is in {}", file.string()));
+    base::warn_within(fmt::format("isoscale: the state of each rank is in {}", file.string()));
   } catch (const std::exception& error) {
     base::warn_within(
-        fmt::format("isoscale: what each rank was at could not be written: {}", error.what()));
+        fmt::format("isoscale: the state of each rank could not be written: {}", error.what()));
   }
 }
 

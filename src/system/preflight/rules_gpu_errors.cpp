@@ -101,7 +101,7 @@ Finding finding_of(int code) {
   const std::optional<Xid> xid = find_xid(code);
   if (!xid) {
     return {.what = fmt::format("Xid {} in what the kernel's log still has", code),
-            .cost = "what it means for speed is not known here",
+            .cost = "its effect on speed is unknown",
             .fix = "look it up at docs.nvidia.com/deploy/xid-errors"};
   }
   return {.what = fmt::format("Xid {} in what the kernel's log still has: {}", code, xid->meaning),

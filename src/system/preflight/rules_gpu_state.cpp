@@ -62,7 +62,7 @@ Results judge_throttle(const JobFacts& job) {
       findings.warn(one.place(),
                     {.what = fmt::format("clocks are held down now: {}", reason),
                      .cost = "the GPU computes slower than its like from the start",
-                     .fix = "look at its power supply and cooling: nvidia-smi -q -d PERFORMANCE"});
+                     .fix = "check its power supply and cooling: nvidia-smi -q -d PERFORMANCE"});
     }
   }
   return of_gpus(job, std::move(findings), "nothing holds clocks down now");

@@ -46,7 +46,7 @@ Results judge_device(const JobFacts& job) {
   if (job.device_problem) {
     findings.stop({}, {.what = *job.device_problem,
                        .cost = "there is nothing to measure on",
-                       .fix = "mend it, or measure another device with --device"});
+                       .fix = "fix it, or measure another device with --device"});
   }
   if (const std::string sign = sign_of_gpus(job); !sign.empty()) {
     findings.warn(

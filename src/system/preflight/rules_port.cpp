@@ -137,7 +137,7 @@ Results judge_state(const JobFacts& job) {
                   {.what = fmt::format("state {}, physical state {}", *port.state,
                                        port.physical_state.value_or("not known")),
                    .cost = "nothing is sent over it: GPUs beside it go through another one",
-                   .fix = "look at cable, switch port and subnet manager; a port that is not meant "
+                   .fix = "check cable, switch port and subnet manager; a port that is not meant "
                           "for the job may be left out of NCCL_IB_HCA and UCX_NET_DEVICES"});
   }
   return of_ports(job, std::move(findings), fine_state(ports, resting));
@@ -188,7 +188,7 @@ Results judge_rate(const JobFacts& job) {
                                        units::format_prefixed(*one.port->rate, "bit/s"),
                                        units::format_prefixed(usual.at(like), "bit/s")),
                    .cost = "collectives over several nodes go at the pace of the slowest port",
-                   .fix = "look at its cable and switch port: lanes or speed were lost (ibstat, "
+                   .fix = "check its cable and switch port: lanes or speed were lost (ibstat, "
                           "mlxlink)"});
   }
   std::vector<std::string> found;

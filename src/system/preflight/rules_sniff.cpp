@@ -168,7 +168,7 @@ Results judge_gemm(const JobFacts& job) {
   }
   find_slow(findings, all, job.device == "cuda" ? least_gpu_gemm : least_cpu_gemm, "FLOP/s",
             "every step that all ranks share waits for it",
-            "look at its clocks, power, temperature and other processes; leave it out if it stays "
+            "check its clocks, power, temperature and other processes; leave it out if it stays "
             "so");
   return std::move(findings).results(
       {.fine = "every rank's GEMM is as fast as its like's", .unknown = why_not(job)});
@@ -207,10 +207,10 @@ Results judge_bandwidth(const JobFacts& job) {
     findings.stop(place,
                   {.what = "they do not answer each other",
                    .cost = "a run would hang at the first message between them",
-                   .fix = "look at the ports and links between them, and at NCCL_DEBUG=INFO"});
+                   .fix = "check the ports and links between them, and at NCCL_DEBUG=INFO"});
   }
   find_slow(findings, all, least_bandwidth, "B/s", "collectives over this pair go at its pace",
-            "look at the links between them: ports, cables, NVLinks, PCIe");
+            "check the links between them: ports, cables, NVLinks, PCIe");
   return std::move(findings).results(
       {.fine = "every pair of neighbours is as fast as its like", .unknown = why_not(job)});
 }

@@ -8,7 +8,7 @@
 namespace isoscale::system {
 namespace {
 
-constexpr std::string_view no_action = "look at what ran before, if it comes again";
+constexpr std::string_view no_action = "check the program that ran before, if it comes again";
 constexpr std::string_view reset = "reset the GPU when no work is on it: nvidia-smi -r";
 constexpr std::string_view drain =
     "take the node out of service and run the vendor's diagnostics (dcgmi diag -r 3)";
