@@ -84,8 +84,8 @@ std::vector<Note> opening(const Report& report) {
     const std::string launch =
         report.runs.size() == 1 ? "" : fmt::format("launch {}: ", &run - report.runs.data() + 1);
     if (!run.data->complete) {
-      notes.push_back({"PARTIAL", launch + "the run did not come to its end; this is what it had "
-                                           "finished"});
+      notes.push_back({"PARTIAL", launch + "the run did not finish; these are the points that "
+                                           "it completed"});
     }
     for (Note& note : mishaps(run)) {
       note.text = launch + note.text;

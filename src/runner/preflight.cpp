@@ -155,7 +155,7 @@ void require_no_stop(const results::PreflightData& preflight, const comm::Commun
     }
     if (stops.empty()) return;
     throw base::UsageError(
-        fmt::format("preflight stops the run before anything is measured:{}\nMend it, or let it "
+        fmt::format("preflight stops the run before anything is measured:{}\nFix it, or let it "
                     "pass with --allow NAME; isoscale check shows all checks",
                     stops));
   });
