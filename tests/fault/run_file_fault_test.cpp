@@ -78,7 +78,7 @@ class FallbackFaults : public testing::Test {
       problems += lacks();
     } else if (said_.empty()) {
       problems = lacks();  // it did without
-    } else if (said_.find("nor can the fallback") == said_.npos) {
+    } else if (said_.find("; the fallback ") == said_.npos) {
       problems = "it is not said that neither can be written. ";
     }
     file_.reset();

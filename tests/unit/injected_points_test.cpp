@@ -127,7 +127,7 @@ TEST_F(InjectedPlan, NamesPointsByTheProgramsThatTheyPlay) {
   EXPECT_THAT(idle_injections(config_.injections, all), ElementsAre("slow-link=0-2:2"));
   EXPECT_THAT(describe(all, config_, "host"), HasSubstr("slow-link=0-2:2 touches no point."));
   EXPECT_THAT(describe(all, config_, "host"),
-              HasSubstr("slow-link=0-1:2 is put into point 2, 3 on"));
+              HasSubstr("slow-link=0-1:2 is injected into point 2, 3"));
 }
 
 TEST_F(InjectedPlan, PointsThatAreSkippedAreNotTouched) {

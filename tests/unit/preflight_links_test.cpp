@@ -34,7 +34,7 @@ TEST(PeerAccessCheck, HasNothingToSayOfSingleGpus) {
   EXPECT_THAT(said(gpu_job(3, 1), "peer-access"),
               ElementsAre("not checked|||no node has two GPUs of the job"));
   EXPECT_THAT(said(gpu_job(1, 2), "peer-access"),
-              ElementsAre("not checked|||nothing tells how GPUs are joined"));
+              ElementsAre("not checked|||no source reports how GPUs are linked"));
 }
 
 TEST(NvlinkPairsCheck, WarnsOfPairsWithoutWhereOthersHaveIt) {

@@ -31,7 +31,7 @@ TEST(PortStateCheck, WarnsOfPortsThatAreDown) {
   EXPECT_EQ(results_of(job, "port-state").front().verdict, Verdict::warning);
   for (CheckedNode& node : job.nodes) node.ports->clear();
   EXPECT_THAT(said(job, "port-state"),
-              ElementsAre("not checked|||the nodes have no InfiniBand or RoCE port that tells it"));
+              ElementsAre("not checked|||the nodes have no InfiniBand or RoCE port that reports it"));
 }
 
 TEST(PortRateCheck, ComparesThePortsOfOneName) {

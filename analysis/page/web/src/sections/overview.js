@@ -63,9 +63,9 @@ function causes(curves) {
       .map((loss) => ({ ...loss, curve, point, isSound: isSound(point) }));
   });
   // What ranks that share cores lose says little about the machine: only where there is nothing else.
-  const counted = all.some((at) => at.isSound) ? all.filter((at) => at.isSound) : all;
+  const judged = all.some((at) => at.isSound) ? all.filter((at) => at.isSound) : all;
   const worst = new Map();
-  for (const at of counted.sort((a, b) => b.share - a.share)) {
+  for (const at of judged.sort((a, b) => b.share - a.share)) {
     const known = worst.get(at.cause);
     if (known) known.others += at.share >= 0.01 ? 1 : 0;
     else worst.set(at.cause, { ...at, others: 0 });
