@@ -278,9 +278,10 @@ Facts remarks(const Curve& curve) {
                                     count(point.work_growth)));
     }
     if (point.host_memory_per_rank.value_or(0) > 0) {
-      memory.add(point, fmt::format("{} a rank on the device, {} on the host",
-                                    memory_text(*point.device_memory_per_rank),
-                                    memory_text(*point.host_memory_per_rank)));
+      memory.add(point, fmt::format("{} a rank in pinned and pageable buffers of the host, {} in "
+                                    "all others",
+                                    memory_text(*point.host_memory_per_rank),
+                                    memory_text(*point.device_memory_per_rank)));
     }
   }
   Facts facts = baseline_remark(curve);

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/rank_facts.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/csv_cells.hpp"
 #include "analysis/render/node_cells.hpp"
@@ -163,6 +164,18 @@ std::vector<CsvCell> over_all(const Joined& joined, const PointReport& point) {
   };
 }
 
+/// How much larger the model has grown, and MPI's ranks of a row between two.
+std::vector<CsvCell> grown_and_ranks(const PointReport& point, const results::RowData* row) {
+  std::vector<CsvCell> cells{{"work_growth", number_cell(point.work_growth)}};
+  for (const std::string key : {"src", "dst"}) {
+    const auto rank = row == nullptr ? std::nullopt : number_of(*row, key);
+    cells.emplace_back(
+        key + "_world_rank",
+        rank ? std::to_string(world_rank(*point.data, static_cast<int>(*rank))) : "");
+  }
+  return cells;
+}
+
 /// What the points of one run are told against.
 struct Whole {
   const Joined& joined;
@@ -179,6 +192,7 @@ std::vector<CsvCell> cells_of(const Whole& whole, const PointReport& point, cons
     cells.push_back(std::move(cell));
   }
   for (CsvCell& cell : serve_cells(row.data)) cells.push_back(std::move(cell));
+  for (CsvCell& cell : grown_and_ranks(point, row.data)) cells.push_back(std::move(cell));
   return cells;
 }
 

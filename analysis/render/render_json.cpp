@@ -102,6 +102,7 @@ Json point_json(const PointReport& point) {
       {"device_memory_per_rank", number_or_null(point.device_memory_per_rank)},
       {"host_memory_per_rank", number_or_null(point.host_memory_per_rank)},
       {"samples_per_second", number_or_null(point.samples_per_second)},
+      {"work_growth", number_or_null(point.work_growth)},
       {"traced_step", number_or_null(point.traced_step)},
       {"breakdown", breakdown_json(point)},
       {"op_time", Json(point.op_time)},

@@ -32,7 +32,7 @@ Vote all_ok(const Communicator& communicator, std::string_view problem) {
   const std::string reason = communicator.broadcast(std::string{problem}, speaker);
   // What was voted on before, by fewer ranks or the same, says whose it is.
   if (names_rank(reason)) return {.ok = false, .why = reason};
-  return {.ok = false, .why = fmt::format("rank {}: {}", speaker, reason)};
+  return {.ok = false, .why = fmt::format("rank {}: {}", communicator.world_rank(speaker), reason)};
 }
 
 std::vector<int> node_of_rank(const Communicator& communicator) {

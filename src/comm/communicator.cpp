@@ -19,6 +19,18 @@ double all_reduce(MPI_Comm communicator, double value, MPI_Op operation) {
   return value;
 }
 
+std::vector<int> translated(MPI_Comm from, const std::vector<int>& ranks, MPI_Comm to) {
+  MPI_Group own = MPI_GROUP_NULL, theirs = MPI_GROUP_NULL;
+  check(MPI_Comm_group(from, &own));
+  check(MPI_Comm_group(to, &theirs));
+  std::vector<int> result(ranks.size());
+  check(MPI_Group_translate_ranks(own, static_cast<int>(ranks.size()), ranks.data(), theirs,
+                                  result.data()));
+  check(MPI_Group_free(&own));
+  check(MPI_Group_free(&theirs));
+  return result;
+}
+
 }  // namespace
 
 void CommunicatorTraits::free(type communicator) noexcept {
@@ -65,15 +77,13 @@ Communicator Communicator::split_node() const {
 }
 
 std::vector<int> Communicator::ranks_in(const Communicator& other) const {
-  MPI_Group own = MPI_GROUP_NULL, theirs = MPI_GROUP_NULL;
-  check(MPI_Comm_group(get(), &own));
-  check(MPI_Comm_group(other.get(), &theirs));
-  std::vector<int> ours(static_cast<std::size_t>(size_)), result(ours.size());
+  std::vector<int> ours(static_cast<std::size_t>(size_));
   std::iota(ours.begin(), ours.end(), 0);
-  check(MPI_Group_translate_ranks(own, size_, ours.data(), theirs, result.data()));
-  check(MPI_Group_free(&own));
-  check(MPI_Group_free(&theirs));
-  return result;
+  return translated(get(), ours, other.get());
+}
+
+std::vector<int> Communicator::world_ranks(const std::vector<int>& members) const {
+  return translated(get(), members, MPI_COMM_WORLD);
 }
 
 void Communicator::abandon() noexcept { static_cast<void>(handle_.release()); }

@@ -35,7 +35,7 @@ void Mail::send(int to, int box, std::span<const std::byte> letter, units::Secon
     if (done != 0) return;
     if (now() > end) {
       static_cast<void>(copy.release());  // MPI may still read it
-      throw base::Error(fmt::format("a letter to rank {} was not taken", to));
+      throw base::Error(fmt::format("a letter to rank {} was not taken", world_rank(to)));
     }
     std::this_thread::sleep_for(nap);
   }

@@ -38,6 +38,8 @@ class Mail {
   void post(int to, int box, std::span<const std::byte> letter);
   /// The oldest letter in the box, if there is one; does not wait.
   [[nodiscard]] std::optional<Envelope> take(int box) const;
+  /// See Communicator.
+  [[nodiscard]] int world_rank(int member) const { return own_.world_rank(member); }
   /// Forgets the communicator: peers may still be at it.
   void abandon() noexcept;
 

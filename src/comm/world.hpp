@@ -93,6 +93,9 @@ class Communicator {
   }
   /// The ranks of this communicator as another one numbers them.
   [[nodiscard]] std::vector<int> ranks_in(const Communicator& other) const;
+  /// The ranks in MPI_COMM_WORLD, which people are shown, of members of this communicator.
+  [[nodiscard]] std::vector<int> world_ranks(const std::vector<int>& members) const;
+  [[nodiscard]] int world_rank(int member) const { return world_ranks({member}).front(); }
   /// Forgets the communicator without freeing it: for one that peers may still be stuck in.
   void abandon() noexcept;
 
@@ -126,7 +129,7 @@ class Communicator {
 };
 
 /// The outcome of a vote: `ok` on every rank alike; `why` is the reason of the lowest rank that
-/// said no, prefixed with its rank, "" when all said yes.
+/// said no, prefixed with its rank in MPI_COMM_WORLD, "" when all said yes.
 struct Vote {
   bool ok = true;
   std::string why;

@@ -38,7 +38,7 @@ class BenchRun {
         request_(point.request),
         begin_(comm::now()) {
     for (const int rank : point.world_ranks) {
-      hosts_.push_back(context.facts[static_cast<std::size_t>(rank)].host);
+      names_.push_back(rank_name(rank, context.facts[static_cast<std::size_t>(rank)].host));
     }
     if (hooks_.timeout != nullptr) timeout_ = hooks_.timeout(request_);
   }
@@ -128,7 +128,7 @@ class BenchRun {
         data_.rows.push_back(
             row_of(row, PointStatus::failed,
                    fmt::format("no answer within {} on {}", units::format(timeout_),
-                               rank_name(waiting.front(), hosts_))));
+                               names_[static_cast<std::size_t>(waiting.front())])));
       }
     }
     return has_pairs;
@@ -224,9 +224,9 @@ class BenchRun {
     if (place_.sub_world.rank() != 0) return;
     for (const workloads::RowSpec& spec : rows_of(one)) {
       if (spec.silent) {
-        const auto [low, high] = *spec.silent;
-        data_.rows.push_back(
-            row_of(spec, PointStatus::failed, silence(low, high, timeout_, hosts_)));
+        const auto& low = names_[static_cast<std::size_t>(spec.silent->first)];
+        const auto& high = names_[static_cast<std::size_t>(spec.silent->second)];
+        data_.rows.push_back(row_of(spec, PointStatus::failed, silence(low, high, timeout_)));
         continue;
       }
       RowData& row = data_.rows.emplace_back(row_of(spec, one, record, reports));
@@ -270,7 +270,7 @@ class BenchRun {
   void judge() {
     if (hooks_.expected_bandwidth != nullptr) {
       if (const auto least = hooks_.expected_bandwidth(request_)) {
-        judge_bandwidth(data_.rows, *least, hosts_);
+        judge_bandwidth(data_.rows, *least, names_);
       }
     }
     const std::string reason = reason_of_failed(data_.rows);
@@ -282,7 +282,7 @@ class BenchRun {
   const BenchPlace& place_;
   results::PointData& data_;
   workloads::Request request_;  ///< the point's, with the pairs that proved silent
-  Hosts hosts_;                 ///< by rank of the point
+  RankNames names_;             ///< by rank of the point
   units::Seconds timeout_{};
   units::Nanoseconds begin_;
   int batches_ = 0, batch_ = 0;

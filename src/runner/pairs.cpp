@@ -14,13 +14,12 @@ namespace isoscale::runner {
 using results::PointStatus;
 using results::RowData;
 
-std::string rank_name(int rank, const Hosts& hosts) {
-  return fmt::format("rank {} ({})", rank, hosts.at(static_cast<std::size_t>(rank)));
+std::string rank_name(int world_rank, const std::string& host) {
+  return fmt::format("rank {} ({})", world_rank, host);
 }
 
-std::string silence(int low, int high, units::Seconds timeout, const Hosts& hosts) {
-  return fmt::format("no answer within {} between {} and {}", units::format(timeout),
-                     rank_name(low, hosts), rank_name(high, hosts));
+std::string silence(const std::string& low, const std::string& high, units::Seconds timeout) {
+  return fmt::format("no answer within {} between {} and {}", units::format(timeout), low, high);
 }
 
 std::optional<units::BytesPerSecond> median_bandwidth(const RowData& row) {
@@ -37,7 +36,8 @@ std::optional<units::BytesPerSecond> median_bandwidth(const RowData& row) {
   return units::BytesPerSecond{row.number.at("bytes") * static_cast<double>(row.calls) / median};
 }
 
-void judge_bandwidth(std::vector<RowData>& rows, units::BytesPerSecond least, const Hosts& hosts) {
+void judge_bandwidth(std::vector<RowData>& rows, units::BytesPerSecond least,
+                     const RankNames& names) {
   for (RowData& row : rows) {
     if (row.status != PointStatus::ok || text_of(row, "op") != "p2p" ||
         text_of(row, "kind") != "bandwidth")
@@ -47,8 +47,8 @@ void judge_bandwidth(std::vector<RowData>& rows, units::BytesPerSecond least, co
     row.status = PointStatus::failed;
     row.reason =
         fmt::format("{} from {} to {}, where {} is expected", units::format(*bandwidth),
-                    rank_name(static_cast<int>(row.number.at("src")), hosts),
-                    rank_name(static_cast<int>(row.number.at("dst")), hosts), units::format(least));
+                    names.at(static_cast<std::size_t>(row.number.at("src"))),
+                    names.at(static_cast<std::size_t>(row.number.at("dst"))), units::format(least));
   }
 }
 

@@ -12,14 +12,15 @@
 /// What is to be said of pairs of ranks; pure functions.
 namespace isoscale::runner {
 
-/// The host of each rank of a point.
-using Hosts = std::vector<std::string>;
+/// How people are told of each rank of a point, see rank_name.
+using RankNames = std::vector<std::string>;
 
-/// "rank 3 (node7)"
-[[nodiscard]] std::string rank_name(int rank, const Hosts& hosts);
+/// "rank 3 (node7)", by its rank in the launch.
+[[nodiscard]] std::string rank_name(int world_rank, const std::string& host);
 
 /// Why a row of two ranks has no times: "no answer within 30 s between rank 3 (a) and rank 5 (b)".
-[[nodiscard]] std::string silence(int low, int high, units::Seconds timeout, const Hosts& hosts);
+[[nodiscard]] std::string silence(const std::string& low, const std::string& high,
+                                  units::Seconds timeout);
 
 /// Bytes per second of a row of p2p: bytes of a call by the median over plays of a call's time on
 /// the slowest rank. Absent without times.
@@ -28,7 +29,7 @@ using Hosts = std::vector<std::string>;
 /// Fails each row of one direction's bandwidth whose median stays below `least`, with a reason that
 /// names both ends and the bandwidth.
 void judge_bandwidth(std::vector<results::RowData>& rows, units::BytesPerSecond least,
-                     const Hosts& hosts);
+                     const RankNames& names);
 
 /// The first reason of rows that failed, and how many more there are; "" when none did.
 [[nodiscard]] std::string reason_of_failed(std::span<const results::RowData> rows);

@@ -102,13 +102,19 @@ class Comparison {
     return differing;
   }
 
+  /// "rank 2", "ranks 0-3": MPI's, of ranks of the point.
+  [[nodiscard]] std::string named(const std::vector<int>& ranks) const {
+    std::vector<int> world = point_.world_ranks(ranks);
+    std::ranges::sort(world);
+    return fmt::format("{} {}", world.size() == 1 ? "rank" : "ranks", ranks_text(world));
+  }
+
   [[nodiscard]] std::string sentence(std::uint32_t op, const std::vector<int>& ranks) const {
     const program::Op& what = set_.of(point_.rank()).step().ops[op];
     const program::Outline outline =
         program::outline(set_.of(point_.rank()), program::Section::step, set_.mesh);
     const std::string text = op_text(outline.ops[op], set_.mesh);
-    const std::string who =
-        fmt::format("{} {}", ranks.size() == 1 ? "rank" : "ranks", ranks_text(ranks));
+    const std::string who = named(ranks);
     if (!program::communicates(program::kind_of(what.payload))) {
       return fmt::format("{} computed other bits from the same input: {}", who, text);
     }
@@ -121,9 +127,8 @@ class Comparison {
           "connects them",
           who, text);
     }
-    std::ranges::sort(partners);
-    return fmt::format("{} received other bits: {}, with {} {}, where nothing differs", who, text,
-                       partners.size() == 1 ? "rank" : "ranks", ranks_text(partners));
+    return fmt::format("{} received other bits: {}, with {}, where nothing differs", who, text,
+                       named(partners));
   }
 
   const program::ProgramSet& set_;

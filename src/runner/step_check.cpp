@@ -74,11 +74,12 @@ std::optional<std::size_t> first_unlike(const std::vector<Sum>& sums,
   return low;
 }
 
-/// Who holds other bits than most, where three or more can tell; else all of them. Ranks are those
-/// of the point.
-std::string holders_text(const std::vector<std::int64_t>& values, const std::vector<int>& ranks) {
+/// Who holds other bits than most, where three or more can tell; else all of them. Ranks are MPI's.
+std::string holders_text(const std::vector<std::int64_t>& values, std::vector<int> ranks) {
   std::map<std::int64_t, std::vector<int>> holders;
   for (std::size_t i = 0; i < values.size(); ++i) holders[values[i]].push_back(ranks[i]);
+  for (auto& [value, held_by] : holders) std::ranges::sort(held_by);
+  std::ranges::sort(ranks);
   const auto most =
       std::ranges::max_element(holders, {}, [](const auto& entry) { return entry.second.size(); });
   if (2 * most->second.size() <= ranks.size()) {
@@ -174,7 +175,7 @@ std::string StepCheck::unlike_members(const std::vector<Sum>& sums,
     const program::Outline outline = program::outline(program, program::Section::step, set_.mesh);
     if (!problem.empty()) continue;
     problem = fmt::format("of {}, {}", op_text(outline.ops[places.of[shared[*unlike]]], set_.mesh),
-                          holders_text(held, ranks));
+                          holders_text(held, point.world_ranks(ranks)));
   }
   return problem;
 }
@@ -220,7 +221,7 @@ void StepCheck::weights(executor::Session& session, const comm::Communicator& po
   for (const int replica : replicas) held.push_back(of_rank[static_cast<std::size_t>(replica)]);
   found(point, all_equal(held) ? ""
                                : fmt::format("after a step the weights of replicas differ: {}",
-                                             holders_text(held, replicas)));
+                                             holders_text(held, point.world_ranks(replicas))));
 }
 
 Verdict StepCheck::verdict() const {

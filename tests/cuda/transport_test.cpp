@@ -168,7 +168,7 @@ TEST_F(Transports, PlacesOfPeersMayDiffer) {
 TEST_F(Transports, ThatCannotRunAreUnsupportedWithTheirReason) {
   const mesh::Shape line{.pp = ranks()};
   machine().settings.mapped_ranks = 1;
-  EXPECT_THAT(unsupported(ring_of_puts(1), line), HasSubstr("does not reach the memory of rank"));
+  EXPECT_THAT(unsupported(ring_of_puts(1), line), HasSubstr("does not reach the memory at place"));
   machine().settings.mapped_ranks = 0;
   EXPECT_THAT(unsupported(ring_of_puts(65), line), HasSubstr("take 64 at a time"));
   machine().settings.makes_windows = false;

@@ -189,6 +189,13 @@ TEST(Vote, LowestRankWithAProblemSpeaks) {
   EXPECT_EQ(all_ok(world, "rank of a matrix: 0").why, "rank 0: rank of a matrix: 0");
 }
 
+TEST(Vote, NamesTheRankInTheWorld) {
+  const auto world = Communicator::world();
+  const auto reversed = world.split(0, -world.rank());
+  EXPECT_EQ(all_ok(reversed, "no memory").why, fmt::format("rank {}: no memory", world.size() - 1));
+  EXPECT_EQ(reversed.world_rank(reversed.rank()), world.rank());
+}
+
 TEST(Nodes, RanksOfOneMachineShareANode) {
   const auto world = Communicator::world();
   const auto nodes = node_of_rank(world);

@@ -88,9 +88,7 @@ class P2p : public testing::Test {
                                            .progress = progress_});
   }
 
-  [[nodiscard]] std::string end(int rank) const {
-    return rank_name(rank, {static_cast<std::size_t>(world_.size()), facts_.front().host});
-  }
+  [[nodiscard]] std::string end(int rank) const { return rank_name(rank, facts_.front().host); }
 
   comm::Communicator world_ = comm::Communicator::world();
   Forgetful executor_;

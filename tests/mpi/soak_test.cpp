@@ -118,6 +118,18 @@ TEST(Soak, EndsInTimeAndLeavesTheStateAsItWas) {
   EXPECT_EQ(weights(), before);
 }
 
+TEST(Soak, NamesTheRankInTheWorld) {
+  const auto world = comm::Communicator::world();
+  const auto point = world.split(0, -world.rank());
+  Soaked soaked{"dp", {.dp = world.size()}, point, 0, 7};
+  const SoakResult result = soaked.soak->run(
+      *soaked.session, point, {.time = units::Seconds{3600}, .replays = 2}, [](auto&) {});
+  ASSERT_EQ(result.differing.size(), 1U);
+  EXPECT_THAT(result.differing[0].ranks, ElementsAre(0));
+  EXPECT_THAT(result.differing[0].sentence,
+              testing::StartsWith("rank " + std::to_string(world.size() - 1) + " "));
+}
+
 /// A rank whose arithmetic goes wrong once, in the first replay, which all others are held against.
 class OnceWrong final : public executor::ForwardingSession {
  public:

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/breakdown/trace_check.hpp"
 #include "run_samples.hpp"
 
 namespace isoscale::analysis {
@@ -319,6 +320,14 @@ TEST(BreakdownMissing, CallsLatePartnersWaitWhenTheReplayFails) {
   expect_ranks(stuck, {{.compute = 30, .transfer = 10, .other = 10, .step = 50},
                        {.transfer = 20, .wait = 30, .step = 50}});
   EXPECT_THAT(stuck.missing, HasSubstr("bubble"));
+}
+
+TEST(RankList, NamesTheRanksInTheWorld) {
+  results::PointData point;
+  const std::string own = rank_list(point, {0, 1});
+  point.world_rank = {0, 2, 1, 3};
+  EXPECT_EQ(rank_list(point, {0, 2}), own);  // next to each other, though not in the point
+  EXPECT_NE(rank_list(point, {0, 1}), own);
 }
 
 }  // namespace

@@ -77,6 +77,16 @@ TEST(SlowRank, IsFoundWithItsHost) {
   EXPECT_NEAR(found->severity.value(), 0.8 * (1 - 1 / factor), 1e-9);
 }
 
+TEST(SlowRank, IsNamedAsInTheWorld) {
+  results::PointData point = four_ranks({800, 800, 800, 800});
+  point.world_rank = {0, 2, 1, 3};
+  add_gemm_sums(point, 2, 1.25);
+  const auto all = findings_of(point);
+  const Finding* const found = find(all, "slow-rank");
+  ASSERT_NE(found, nullptr);
+  EXPECT_THAT(found->sentence, HasSubstr("rank 1"));
+}
+
 TEST(SlowRank, IsNoneAmongLikeRanksOrOnSharedCores) {
   results::PointData point = four_ranks({800, 800, 800, 800});
   add_gemm_sums(point, 2, 1.0);

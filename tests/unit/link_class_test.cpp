@@ -143,11 +143,12 @@ TEST(Pairs, BelowWhatIsExpectedFailWithBothEnds) {
   std::vector<RowData> rows{link(0, 1, {1}), link(2, 1, {2}), link(1, 0, {3}), link(0, 2, {})};
   rows.push_back(link(0, 1, {50}));
   rows.back().text["kind"] = "bidirectional";
-  judge_bandwidth(rows, units::BytesPerSecond{1000}, {"a", "b", "c"});
+  const RankNames names{rank_name(5, "a"), rank_name(3, "b"), rank_name(4, "c")};
+  judge_bandwidth(rows, units::BytesPerSecond{1000}, names);
   EXPECT_EQ(rows[0].status, PointStatus::ok);
   EXPECT_EQ(rows[1].status, PointStatus::ok);  // just as fast
   EXPECT_EQ(rows[2].status, PointStatus::failed);
-  EXPECT_THAT(rows[2].reason, AllOf(HasSubstr("667 B/s"), HasSubstr("rank 1 (b) to rank 0 (a)"),
+  EXPECT_THAT(rows[2].reason, AllOf(HasSubstr("667 B/s"), HasSubstr("rank 3 (b) to rank 5 (a)"),
                                     HasSubstr("1 kB/s")));
   EXPECT_EQ(rows[3].status, PointStatus::ok);
   EXPECT_EQ(rows[4].status, PointStatus::ok);
@@ -160,7 +161,7 @@ TEST(Pairs, BelowWhatIsExpectedFailWithBothEnds) {
 }
 
 TEST(Pairs, SilenceNamesBothEnds) {
-  EXPECT_EQ(silence(0, 2, units::Seconds{30}, {"a", "b", "c"}),
+  EXPECT_EQ(silence(rank_name(0, "a"), rank_name(2, "c"), units::Seconds{30}),
             "no answer within 30 s between rank 0 (a) and rank 2 (c)");
 }
 

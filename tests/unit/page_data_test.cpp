@@ -199,6 +199,16 @@ TEST(RankMap, HasARowPerRankByHostAndItsStepsAgainstTheMedian) {
   EXPECT_EQ(cells["time"][9][6], 0.1);
 }
 
+TEST(RankMap, IsInTheOrderOfTheRanksInTheWorld) {
+  results::RunData run = samples::two_curves();
+  run.points[2].world_rank = {0, 2, 1, 3};
+  const OneRun one{std::move(run)};
+  const Json map = rank_map(one.run.rank_facts, one.point(2), {});
+  EXPECT_EQ(map["world_rank"], (Json{0, 1, 2, 3}));
+  EXPECT_EQ(map["rank"], (Json{0, 2, 1, 3}));
+  EXPECT_NEAR(map["compute"][1].get<double>(), (400 + 50 * 2 + 240) * 1e-9, 1e-15);
+}
+
 TEST(RankMap, PutsRanksOfAHostTogetherAndKeepsTheFurthest) {
   const OneRun one{twelve_hosts()};
   const Json map = rank_map(one.run.rank_facts, one.point(0), {.columns = 7, .rows = 12});

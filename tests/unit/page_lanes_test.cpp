@@ -65,6 +65,17 @@ TEST(Lanes, ShowEachOpOfEachRankAndWhenNothingIsDone) {
   EXPECT_EQ(timeline["left_out"], 0);
 }
 
+TEST(Lanes, NameTheRanksInTheWorld) {
+  results::RunData run = samples::two_curves();
+  run.points[2].world_rank = {0, 2, 1, 3};
+  const Json lanes = lanes_of(run.points[2])["lanes"];
+  ASSERT_EQ(lanes.size(), 4U);
+  EXPECT_EQ(lanes[1]["rank"], 1);
+  EXPECT_EQ(lanes[1]["world_rank"], 2);
+  EXPECT_EQ(lanes[1]["label"], "rank 2");
+  EXPECT_EQ(lanes[2]["world_rank"], 1);
+}
+
 TEST(Lanes, OfAPipelineAreItsStagesOnOneClock) {
   const results::RunData run = samples::two_curves();
   const Json timeline = lanes_of(run.points[4]);
@@ -297,6 +308,18 @@ TEST(DeviceLines, KeepWhatIsLeastAndMost) {
   // What stays level needs no values in between.
   EXPECT_EQ(lines[2]["value"], (Json{0, 0, 72, 0, 0}));
   EXPECT_NEAR(lines[2]["time"][2].get<double>(), 40.45, 1e-9);
+}
+
+TEST(DeviceLines, NameTheRankInTheWorldAndItsHost) {
+  results::PointData point = samples::measured(0, {.dp = 4}, 1e-3);
+  point.world_rank = {0, 2, 1, 3};
+  point.device_series = {series(1, "sm_clock", "Hz", {1.5e9, 1.5e9})};
+  const results::RunData run = samples::launch("one", 4, 1);
+  const Json lines = device_lines(run.rank_facts, point, {});
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_EQ(lines[0]["rank"], 1);
+  EXPECT_EQ(lines[0]["world_rank"], 2);
+  EXPECT_EQ(lines[0]["host"], run.rank_facts[2].host);
 }
 
 TEST(DeviceLines, AreOfTheDevicesThatDifferMost) {

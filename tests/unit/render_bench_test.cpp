@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <map>
@@ -13,6 +14,7 @@
 
 #include "analysis/render/render.hpp"
 #include "analysis/render/text_escape.hpp"
+#include "analysis/rows/bench_tables.hpp"
 #include "bench_samples.hpp"
 #include "golden.hpp"
 #include "report_samples.hpp"
@@ -83,6 +85,34 @@ TEST(RenderBench, SummarisesPairsOfMoreThan16Ranks) {
   EXPECT_THAT(text,
               HasSubstr("SLOW     rank 4 on node17 to rank 16 (other node): bandwidth 1 GB/s, "
                         "10.0% of its class's 10 GB/s"));
+}
+
+TEST(RenderBench, NamesPairsByTheirRanksInTheWorld) {
+  results::RunData run = samples::run();
+  results::PointData point = samples::bench_point(0, "p2p", 4);
+  point.world_rank = {0, 2, 1, 3};
+  auto row = samples::row({{"op", "p2p"}, {"kind", "bandwidth"}, {"class", "same node"}},
+                          {{"src", 1}, {"dst", 3}, {"bytes", 1e6}}, 1e-4, 2);
+  row.ranks = {1, 3};
+  point.rows = {row};
+  run.points = {point};
+  const TitledTable matrix = [&] {
+    const RunReport report = make_report(run, "a.h5", {});
+    return pair_tables(report.benches.at(0)).at(0);
+  }();
+  ASSERT_EQ(matrix.rows.size(), 2U);
+  EXPECT_EQ(matrix.rows[0].cells, (std::vector<std::string>{"2", "", "10.0"}));
+  EXPECT_EQ(matrix.rows[1].cells[0], "3");
+  const json found = json::parse(rendered(run, render_json))["runs"][0]["points"][0]["rows"];
+  const auto pair =
+      std::ranges::find_if(found, [](const json& at) { return at.contains("src_world_rank"); });
+  ASSERT_NE(pair, found.end());
+  EXPECT_EQ((*pair)["src"], 1);
+  EXPECT_EQ((*pair)["src_world_rank"], 2);
+  EXPECT_EQ((*pair)["dst_world_rank"], 3);
+  const std::string csv = rendered(run, render_csv);
+  EXPECT_THAT(csv, HasSubstr(",work_growth,src_world_rank,dst_world_rank\n"));
+  EXPECT_THAT(csv, testing::EndsWith(",1,2,3\n"));
 }
 
 TEST(RenderBench, SaysHowCurvesDidAgainstTheirParts) {

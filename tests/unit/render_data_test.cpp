@@ -70,6 +70,7 @@ TEST(RenderJson, HasEveryKeyOfTheContract) {
                                  "device_memory_per_rank",
                                  "host_memory_per_rank",
                                  "samples_per_second",
+                                 "work_growth",
                                  "traced_step",
                                  "breakdown",
                                  "op_time",
@@ -152,6 +153,24 @@ TEST(RenderJson, GivesPlainNumbersAndNullForWhatIsUnknown) {
   EXPECT_TRUE(skipped["efficiency"].is_null());
   EXPECT_TRUE(skipped["breakdown"]["compute"].is_null());
   EXPECT_EQ(at["points"][5]["verified"], false);
+}
+
+TEST(RenderJson, TellsTheRanksInTheWorldBesideThoseOfThePoint) {
+  results::RunData run = samples::two_curves();
+  run.points[2].world_rank = {0, 2, 1, 3};
+  RunReport report = make_report(run, "a.h5", {});
+  report.curves.at(0).points.at(2).causes.named = {
+      {.kind = "slow rank", .ranks = {1, 3}, .size = 2, .text = ""}};
+  const json document = json::parse(render_json({{&report, 1}}));
+  const json& causes = document["runs"][0]["points"][2];
+  const json& of_rank = causes["breakdown_of_rank"];
+  ASSERT_EQ(of_rank.size(), 4U);
+  for (std::size_t rank = 0; rank < 4; ++rank) {
+    EXPECT_EQ(of_rank[rank]["rank"], rank);
+    EXPECT_EQ(of_rank[rank]["world_rank"], run.points[2].world_rank[rank]);
+  }
+  EXPECT_EQ(causes["findings"][0]["ranks"], (json{1, 3}));
+  EXPECT_EQ(causes["findings"][0]["world_ranks"], (json{2, 3}));
 }
 
 TEST(RenderJson, JoinsRuns) {

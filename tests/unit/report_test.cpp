@@ -10,10 +10,12 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "analysis/render/render.hpp"
 #include "report_samples.hpp"
 
 namespace isoscale::analysis {
@@ -158,6 +160,9 @@ TEST(Report, TellsSamplesAndMemoryApart) {
   EXPECT_EQ(report.memory_per_rank, 90);
   EXPECT_EQ(report.device_memory_per_rank, 70);
   EXPECT_EQ(report.host_memory_per_rank, 40);
+  const RunReport whole = make_report(run, "", {});
+  const auto document = nlohmann::json::parse(render_json({.runs = {&whole, 1}}));
+  EXPECT_EQ(document["runs"][0]["points"][0]["work_growth"], 2);
 }
 
 TEST(Report, WhatWasNotMeasuredIsAbsent) {

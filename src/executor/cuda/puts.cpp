@@ -126,8 +126,9 @@ class Planner {
     const Mapped mapped = mapped_ranks(communicator, me);
     if (mapped.contains(peer)) return;
     throw Unsupported(fmt::format(
-        "transport=symmetric: along {} the GPU of rank {} does not reach the memory of rank {}, "
-        "only that of ranks {} to {}: puts need NVLink or peer access; use transport=nccl, or put "
+        "transport=symmetric: along {} the GPU at place {} of the group does not reach the memory "
+        "at place {}, only that at places {} to {}: puts need NVLink or peer access; use "
+        "transport=nccl, or put "
         "that axis within a node",
         mesh::name(axis), me, peer, mapped.first, mapped.first + mapped.count - 1));
   }
