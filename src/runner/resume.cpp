@@ -200,8 +200,8 @@ void require_no_differences(const std::string& file, std::span<const std::string
 std::string resumption_warning(const RunData& earlier, const RunData& now,
                                const std::set<int>& missing) {
   std::string text = fmt::format(
-      "the run was resumed at {}: {} {} was measured since then by another launch than the rest, "
-      "and launches differ",
+      "the run was resumed at {}: another launch than the rest measured {} {} since then, and "
+      "launches differ",
       now.created, base::plural(missing.size(), "point"), ranges_text(missing));
   const auto before = hosts_of(earlier), after = hosts_of(now);
   if (before != after) {

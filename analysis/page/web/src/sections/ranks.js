@@ -152,7 +152,7 @@ function cellsChart(map, point) {
     title: `${point.ranks} ranks, step by step`,
     note: "a rank's step time against the median of all ranks in that step" +
       (cells.every > 1 ? `; each column is ${cells.every} steps` : "") +
-      ". A row is a slow rank, a block for a slow host, a dot for noise.",
+      ". A row shows a slow rank, a block a slow host, a dot noise.",
     legend: false,
     height: chartHeight(map),
     table: {
