@@ -59,7 +59,7 @@ std::string list_systems() {
                         system.name, sheet["name"].value_or(""),
                         sheet["network"]["node_ranks"].value_or(1),
                         units::format(units::Bytes{capacity}),
-                        units::format_count(matrix["peak"].value_or(0.0), "FLOP/s"),
+                        units::format(units::FlopsPerSecond{matrix["peak"].value_or(0.0)}),
                         matrix["types"][0].value_or(""), "", sheet["source"].value_or(""));
   }
   return text;
