@@ -68,7 +68,11 @@ class Requests {
  private:
   [[noreturn]] void throw_all() const {
     const std::string_view option = question_.meshes == Meshes::searched ? "--best: " : "";
-    throw base::UsageError(fmt::format("{}{}", option, fmt::join(reasons_, "\n")));
+    std::vector<std::string> distinct;
+    for (const std::string& reason : reasons_) {
+      if (std::ranges::find(distinct, reason) == distinct.end()) distinct.push_back(reason);
+    }
+    throw base::UsageError(fmt::format("{}{}", option, fmt::join(distinct, "\n")));
   }
 
   void add(int ranks) {
@@ -281,6 +285,9 @@ Prediction predict(const Question& question) {
     prediction.command = command_of(question, prediction.best.front().request);
   }
   warn(question, prediction);
+  const bool has_command = prediction.next || !prediction.command.empty();
+  const std::string model = has_command ? model_to_write(question) : "";
+  if (!model.empty()) prediction.warnings.push_back(model);
   return prediction;
 }
 

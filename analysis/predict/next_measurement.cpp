@@ -6,15 +6,19 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
 #include "analysis/statistics/student_distribution.hpp"
+#include "config/arguments.hpp"
 #include "simulate/measured_growth.hpp"
 #include "simulate/measured_time.hpp"
+#include "workloads/model_toml.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -89,20 +93,42 @@ double with_one_more(const ModelFit& fit) {
   return student_quantile(tail, freedom + 1) / student_quantile(tail, freedom);
 }
 
-/// The argument of --model for the model of a run: a built-in name, the file that its command line
-/// named, or a file of that name.
-std::string model_argument(const results::RunData& run, const std::string& model) {
-  const std::vector<std::string> names = workloads::model_names();
-  if (std::ranges::find(names, model) != names.end()) return model;
-  const std::string flag = "--model";
-  const std::size_t at = run.command_line.find(flag);
-  if (at != std::string::npos && at + flag.size() < run.command_line.size()) {
-    const std::size_t begin = at + flag.size() + 1;
-    const std::string named =
-        run.command_line.substr(begin, run.command_line.find(' ', begin) - begin);
-    if (named.find(".toml") != std::string::npos) return named;
+/// The files between commas after --model on the run's command line.
+std::vector<std::string> model_files(const results::RunData& run) {
+  constexpr std::string_view flag = "--model", joined = "--model=";
+  const std::vector<std::string> words = config::shell_words(run.command_line);
+  std::vector<std::string> files;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const bool is_joined = words[i].starts_with(joined);
+    if (!is_joined && (words[i] != flag || i + 1 == words.size())) continue;
+    std::istringstream values{is_joined ? words[i].substr(joined.size()) : words[i + 1]};
+    for (std::string value; std::getline(values, value, ',');) {
+      if (value.ends_with(".toml")) files.push_back(value);
+    }
   }
-  return model + ".toml";
+  return files;
+}
+
+bool is_built_in(const std::string& model) {
+  const std::vector<std::string> names = workloads::model_names();
+  return std::ranges::find(names, model) != names.end();
+}
+
+/// The file of that model which the run's command line names: the only one, or the one of its name.
+std::optional<std::string> model_file(const results::RunData& run, const std::string& model) {
+  const std::vector<std::string> files = model_files(run);
+  if (files.size() == 1) return files.front();
+  const auto found = std::ranges::find_if(
+      files, [&](const std::string& file) { return std::filesystem::path{file}.stem() == model; });
+  return found == files.end() ? std::nullopt : std::optional{*found};
+}
+
+/// The argument of --model for the model of a run, quoted for a shell: a built-in name, the file
+/// that its command line named, or the file that model_to_write() asks for.
+std::string model_argument(const results::RunData& run, const std::string& model) {
+  if (is_built_in(model)) return model;
+  const std::vector<std::string> words{model_file(run, model).value_or(model + ".toml")};
+  return config::shell_quoted(words);
 }
 
 /// What `isoscale run` needs to measure the same again, but for ranks and workload.
@@ -185,6 +211,24 @@ std::vector<std::pair<NextMeasurement, Uncertainty>> larger_ones(
 
 }  // namespace
 
+std::string model_to_write(const Question& question) {
+  const workloads::Model& model = question.base.model;
+  if (question.run == nullptr || !question.model_source.empty() || is_built_in(model.name) ||
+      question.workload->model_use == workloads::ModelUse::none ||
+      model_file(*question.run, model.name)) {
+    return "";
+  }
+  std::string keys = workloads::to_toml(model);
+  while (keys.ends_with('\n')) keys.pop_back();
+  for (std::size_t at = 0; (at = keys.find('\n', at)) != std::string::npos;) {
+    keys.replace(at, 1, "; ");
+  }
+  return fmt::format(
+      "the run's command line names no file of the model {0}; before the command write its keys "
+      "into {0}.toml, one a line: {1}",
+      model.name, keys);
+}
+
 std::string command_of(const Question& question, const workloads::Request& request) {
   const workloads::Workload& workload = *question.workload;
   const std::string device = question.run == nullptr ? "" : " --device " + question.run->device;
@@ -192,10 +236,11 @@ std::string command_of(const Question& question, const workloads::Request& reque
       fmt::format("mpirun -np {} isoscale run --workload {}{} --dtype {}", request.mesh.size(),
                   workload.name, device, workloads::name(request.precision));
   if (workload.model_use != workloads::ModelUse::none) {
-    std::string model = question.model_source;
-    if (model.empty()) {
-      model = question.run == nullptr ? request.model.name
-                                      : model_argument(*question.run, request.model.name);
+    std::string model = request.model.name;
+    if (!question.model_source.empty()) {
+      model = config::shell_quoted(std::vector{question.model_source});
+    } else if (question.run != nullptr) {
+      model = model_argument(*question.run, model);
     }
     text += " --model " + model;
   }

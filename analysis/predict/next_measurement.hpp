@@ -20,6 +20,10 @@ inline constexpr double interval_90 = 1.6448536269514722;
 /// The command that measures `request`.
 [[nodiscard]] std::string command_of(const Question& question, const workloads::Request& request);
 
+/// A sentence that says which model file to write before the commands for the question's run can be
+/// run, with its keys; "" where each names a built-in model or a file that the run was given.
+[[nodiscard]] std::string model_to_write(const Question& question);
+
 /// All parts as one relative standard deviation.
 [[nodiscard]] double total(const Uncertainty& uncertainty);
 /// How wide the 90% interval of an efficiency is, its error being relative: of the logarithm.

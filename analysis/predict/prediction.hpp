@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -109,6 +110,13 @@ struct Prediction {
   std::string network{};  ///< which numbers are from another machine; "" = none
   std::string assumed{};  ///< options that nobody named, as a whole training step has them
   std::vector<std::string> warnings{};
+
+  /// False of one rank count alone, which would be its own baseline.
+  [[nodiscard]] bool has_efficiency() const {
+    const auto predicted =
+        std::ranges::count_if(base.points, [](const Forecast& at) { return at.refused.empty(); });
+    return !measured.empty() || predicted > 1;
+  }
 };
 
 }  // namespace isoscale::analysis

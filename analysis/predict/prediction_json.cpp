@@ -123,6 +123,7 @@ Json prediction_json(const Prediction& prediction) {
           {"throughput_unit", prediction.throughput_unit},
           {"node_ranks", prediction.node_ranks},
           {"baseline", number_or_null(prediction.baseline)},
+          {"has_efficiency", prediction.has_efficiency()},
           {"correction", number_or_null(prediction.correction)},
           {"measured", array_of(prediction.measured, measured_json)},
           {"curve", curve_json(prediction.base)},

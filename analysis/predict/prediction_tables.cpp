@@ -19,9 +19,6 @@
 namespace isoscale::analysis {
 namespace {
 
-/// The point that an efficiency refers to.
-enum class Against : std::uint8_t { baseline, itself_alone };
-
 std::string seconds(double time) { return units::format(units::Seconds{time}); }
 
 std::string count(double value) {
@@ -65,30 +62,24 @@ Row measured_row(const MeasuredPoint& at) {
           .tail = ""};
 }
 
-/// A point against itself has no efficiency: where there is one count alone, nothing is shown.
-Row forecast_row(const Forecast& at, Against against) {
+Row forecast_row(const Forecast& at, bool with_efficiency) {
   if (!at.refused.empty()) {
     return {.cells = {std::to_string(at.ranks), std::to_string(at.nodes)},
             .tail = escape(at.refused)};
   }
   const std::optional<Expected> mfu = at.expected_mfu();
-  const bool alone = against == Against::itself_alone;
-  return {.cells = {std::to_string(at.ranks), std::to_string(at.nodes),
+  Row row{.cells = {std::to_string(at.ranks), std::to_string(at.nodes),
                     mesh::to_string(at.request.mesh), count(at.throughput_per_rank().value),
                     mfu ? percent(mfu->value) : std::string{undefined}, seconds(at.step_time.value),
-                    seconds_range(at.step_time),
-                    alone ? std::string{undefined} : percent(at.efficiency.value),
-                    alone ? std::string{undefined} : range(at.efficiency),
-                    deviation(at.uncertainty.noise), deviation(at.uncertainty.launch),
-                    deviation(at.uncertainty.fit), notes(at)},
+                    seconds_range(at.step_time)},
           .tail = ""};
-}
-
-/// A count alone would be its own baseline.
-bool has_efficiency(const Prediction& prediction) {
-  const auto predicted = std::ranges::count_if(
-      prediction.base.points, [](const Forecast& at) { return at.refused.empty(); });
-  return !prediction.measured.empty() || predicted > 1;
+  if (with_efficiency) {
+    row.cells.insert(row.cells.end(), {percent(at.efficiency.value), range(at.efficiency)});
+  }
+  row.cells.insert(row.cells.end(),
+                   {deviation(at.uncertainty.noise), deviation(at.uncertainty.launch),
+                    deviation(at.uncertainty.fit), notes(at)});
+  return row;
 }
 
 std::vector<const Forecast*> with_waterfall(const ForecastCurve& curve) {
@@ -159,18 +150,18 @@ TitledTable forecast_table(const Prediction& prediction) {
                                  {escape(prediction.throughput_unit) + "/rank"},
                                  {"MFU"},
                                  {"step time"},
-                                 {"90% interval", Align::left},
-                                 {"efficiency"},
-                                 {"90% interval", Align::left},
-                                 {"noise"},
-                                 {"launch"},
-                                 {"model"},
-                                 {"", Align::left}},
+                                 {"90% interval", Align::left}},
                      .rows = {}};
-  const Against against = has_efficiency(prediction) ? Against::baseline : Against::itself_alone;
+  const bool with_efficiency = prediction.has_efficiency();
+  if (with_efficiency) {
+    result.columns.push_back({"efficiency"});
+    result.columns.push_back({"90% interval", Align::left});
+  }
+  for (const char* const more : {"noise", "launch", "model"}) result.columns.push_back({more});
+  result.columns.push_back({"", Align::left});
   for (const MeasuredPoint& at : prediction.measured) result.rows.push_back(measured_row(at));
   for (const Forecast& at : prediction.base.points) {
-    result.rows.push_back(forecast_row(at, against));
+    result.rows.push_back(forecast_row(at, with_efficiency));
   }
   return result;
 }
@@ -232,7 +223,7 @@ std::optional<TitledTable> lost_time_table(const ForecastCurve& curve,
 }
 
 TitledTable what_if_table(const Prediction& prediction, const ForecastCurve& changed) {
-  const bool with_efficiency = has_efficiency(prediction);
+  const bool with_efficiency = prediction.has_efficiency();
   TitledTable result{.title = "",
                      .columns = {{"ranks"},
                                  {escape(prediction.throughput_unit) + "/rank"},

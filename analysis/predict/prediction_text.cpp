@@ -60,33 +60,32 @@ std::string base_text(const Prediction& prediction) {
   if (prediction.next) {
     facts.emplace_back(
         "next",
-        fmt::format("measure this next: {}; the efficiency's interval narrows from {} to "
-                    "{}: {}",
-                    escape(prediction.next->what), percent(prediction.next->width_now),
-                    percent(prediction.next->width_then), escape(prediction.next->command)));
+        fmt::format("measure this next: {}; the {}'s interval narrows from {} to {}: {}",
+                    escape(prediction.next->what),
+                    prediction.has_efficiency() ? "efficiency" : "throughput",
+                    percent(prediction.next->width_now), percent(prediction.next->width_then),
+                    escape(prediction.next->command)));
   }
   return facts.empty() ? text : text + "\n" + lines(facts);
-}
-
-std::string baseline_text(const Prediction& prediction) {
-  return prediction.baseline ? fmt::format(" relative to {} rank{}", *prediction.baseline,
-                                           *prediction.baseline == 1 ? "" : "s")
-                             : std::string{};
 }
 
 std::string key(const Prediction& prediction) {
   std::string text = fmt::format(
       "\n90% interval: the interval that holds the number before it nine times in ten.\n"
-      "MFU: share of the peak that the model's GEMMs use. Efficiency: throughput per rank{}.\n"
+      "MFU: share of the peak that the model's GEMMs use.{}\n"
       "noise, launch, model: relative standard deviations that make the interval: from step to "
       "step, from launch\n"
       "to launch, and of what the model misses of what is known and of its extrapolation.\n",
-      baseline_text(prediction));
+      prediction.has_efficiency() && prediction.baseline
+          ? fmt::format(" Efficiency: throughput per rank relative to {} rank{}.",
+                        *prediction.baseline, *prediction.baseline == 1 ? "" : "s")
+          : "");
   text += "Where a step would go: shares of it, mean over ranks, each moment counted once:\n";
   for (const Category& category : categories()) {
     text += fmt::format("  {} {:<9} {}\n", category.glyph, category.name, category.meaning);
   }
   text += "    hidden    communication behind computation and copies (part of these)\n";
+  if (!lost_time_table(prediction.base)) return text;
   text += "Lost time: what a cause adds to the step beyond the baseline's share of it";
   text += prediction.measured.empty()
               ? ".\n"

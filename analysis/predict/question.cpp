@@ -16,6 +16,7 @@
 #include "analysis/predict/run_noise.hpp"
 #include "analysis/report.hpp"
 #include "base/error.hpp"
+#include "base/plural.hpp"
 #include "simulate/measured_time.hpp"
 #include "workloads/fit.hpp"
 
@@ -230,17 +231,23 @@ void use_network(const simulate::Machine& other, const std::string& name, Questi
   std::erase_if(machine.measured.communication, crosses);
   machine.network = other.network;
   if (machine.network) machine.network->node_ranks = question.node_ranks;
-  bool found = other.network.has_value();
+  int on_node = 0;
   for (const simulate::TimedCommunication& curve : other.measured.communication) {
     if (!crosses(curve)) continue;
     machine.measured.communication.push_back(curve);
-    found = true;
+    on_node = std::max(on_node, (curve.members + curve.nodes - 1) / curve.nodes);
   }
-  if (!found) {
+  if (on_node == 0 && !other.network) {
     throw base::UsageError(fmt::format(
         "--network {}: nothing between nodes was measured there; name a run of several nodes or a "
         "data sheet (isoscale list systems)",
         name));
+  }
+  if (!other.network && on_node != question.node_ranks) {
+    question.warnings.push_back(fmt::format(
+        "{} measured between nodes with {} on each, and here nodes have {}: communication between "
+        "nodes takes as long as it did there, however many ranks of a node share its links",
+        name, base::counted(on_node, "rank"), question.node_ranks));
   }
   simulate::settle_laws(machine.measured);
   if (question.fit && other.network) {

@@ -4,6 +4,8 @@
 
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "config/command_line.hpp"
 #include "workloads/workload.hpp"
@@ -17,5 +19,7 @@ namespace isoscale::config {
 
 /// The arguments as one would type them into a shell, in ASCII where they are not plain text.
 [[nodiscard]] std::string shell_quoted(std::span<const std::string> arguments);
+/// The arguments that shell_quoted() wrote, but for those that it wrote as $'...'.
+[[nodiscard]] std::vector<std::string> shell_words(std::string_view line);
 
 }  // namespace isoscale::config

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <stdexcept>
 
 #include "config/find_workload.hpp"
@@ -52,8 +53,14 @@ std::string list_systems() {
   std::string text;
   for (const workloads::Preset& system : workloads::system_presets()) {
     const toml::table sheet = workloads::parse_toml(system.toml, system.name);
-    text += fmt::format("{:<12} {}\n{:12} {}\n", system.name, sheet["name"].value_or(""), "",
-                        sheet["source"].value_or(""));
+    const auto matrix = sheet["processor"]["matrix"][0];
+    const auto capacity = static_cast<std::uint64_t>(sheet["memory"]["capacity"].value_or(0.0));
+    text += fmt::format("{:<12} {}: nodes of {} ranks, each with {} and {} in {}\n{:12} {}\n",
+                        system.name, sheet["name"].value_or(""),
+                        sheet["network"]["node_ranks"].value_or(1),
+                        units::format(units::Bytes{capacity}),
+                        units::format(units::FlopsPerSecond{matrix["peak"].value_or(0.0)}),
+                        matrix["types"][0].value_or(""), "", sheet["source"].value_or(""));
   }
   return text;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <string_view>
+#include <vector>
 
 #include "base/text.hpp"
 #include "config/arguments.hpp"
@@ -54,6 +55,28 @@ std::string shell_quoted(std::span<const std::string> arguments) {
     line += base::is_plain(argument) ? quote_plain(argument) : quote_bytes(argument);
   }
   return line;
+}
+
+std::vector<std::string> shell_words(std::string_view line) {
+  std::vector<std::string> words;
+  bool is_open = false, is_quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char letter = line[i];
+    if (letter == ' ' && !is_quoted) {
+      is_open = false;
+      continue;
+    }
+    if (!is_open) words.emplace_back();
+    is_open = true;
+    if (letter == '\'') {
+      is_quoted = !is_quoted;
+    } else if (letter == '\\' && !is_quoted && i + 1 < line.size()) {
+      words.back() += line[++i];
+    } else {
+      words.back() += letter;
+    }
+  }
+  return words;
 }
 
 }  // namespace isoscale::config

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import shlex
 
 import harness
 
@@ -62,6 +63,8 @@ class OfSheets(Predicting):
     def test_a_sheet_is_named_like_a_model(self):
         listed = self.isoscale("list", "systems").stdout
         self.assertIn("a100-hdr ", listed)
+        for numbers in ("nodes of 72 ranks", "74.5 GiB", "989 TFLOP/s in bf16"):
+            self.assertIn(numbers, listed)
         by_name = self.json("a100-hdr", *self.ask()[1:])
         self.assertEqual(by_name["curve"], self.json(*self.ask())["curve"])
         self.assert_refused(self.isoscale("predict", "h100", *self.ask()[1:]), "h100-ndr")
@@ -84,6 +87,8 @@ class OfSheets(Predicting):
         text = self.predict(*asked, "--set", "gemm=1.3x").stdout
         self.assertIn("512", text)
         self.assertNotIn("100.0%", text)
+        self.assertNotIn("fficiency", text)
+        self.assertFalse(document["has_efficiency"])
 
     def test_few_microbatches_are_warned_of(self):
         asked = [self.sheet(), "--model", "gpt-1.3b", "--ranks", "8", "--mesh", "pp=8"]
@@ -229,6 +234,37 @@ class OfRuns(Predicting):
         command = document["best_command"].split()
         self.run_ok(*command[command.index("isoscale") + 1:], "--dry-run", ranks=2)
 
+    def check_commands(self, run):
+        """The printed commands can be run, at least as far as a dry run goes."""
+        document = self.json(run, "--ranks", "4", "--nodes-of", "4", "--best")
+        commands = [document["best_command"]]
+        if document["next"] is not None:
+            commands.append(document["next"]["command"])
+        for command in commands:
+            words = shlex.split(command)
+            self.run_ok(*words[words.index("isoscale") + 1:], "--dry-run", ranks=int(words[2]))
+        return document
+
+    def test_its_commands_name_the_model_file_of_the_run(self):
+        keys = "layers = 2\nhidden = 64\nheads = 4\nsequence = 32\n"
+        measured = ["--device", "host", "--workload", "dp,calibrate", "--ranks", "1,2",
+                    "--max-time", "1s"]
+        os.mkdir(self.path("my models"))
+        with open(self.path("my models/even.toml"), "w", encoding="utf-8") as file:
+            file.write(keys)
+        self.run_ok("run", *measured, "--model=my models/even.toml", "--output", "file.h5", ranks=2)
+        self.assertIn("--model 'my models/even.toml'",
+                      self.check_commands("file.h5")["best_command"])
+        with open(self.path("plan.toml"), "w", encoding="utf-8") as file:
+            file.write(f"[model]\nname = 'mine'\n{keys}")
+        self.run_ok("run", "plan.toml", *measured, "--output", "table.h5", ranks=2)
+        document = self.json("table.h5", "--ranks", "4", "--nodes-of", "4", "--best")
+        told = [text for text in document["warnings"] if "mine.toml" in text]
+        self.assertEqual(len(told), 1, document["warnings"])
+        with open(self.path("mine.toml"), "w", encoding="utf-8") as file:
+            file.write(told[0].split("one a line: ")[1].replace("; ", "\n"))
+        self.check_commands("table.h5")
+
     def test_a_network_of_a_sheet_joins_nodes_of_a_run(self):
         refused = self.json("run.h5", "--ranks", "2,4")["curve"]["points"]
         self.assertIsNone(refused[0]["refused"])
@@ -256,6 +292,8 @@ class OfRuns(Predicting):
         # Nothing was measured between nodes, and nothing is made up.
         self.assert_refused(isoscale("predict", "run.h5", "--ranks", "4"), "between nodes",
                             "--nodes-of")
+        same = isoscale("predict", "run.h5", "--ranks", "4,8")
+        self.assertEqual(same.stderr.count("between nodes"), 1, same.stderr)
         self.assert_refused(isoscale("predict", "run.h5", "--ranks", "4", "--workload", "tp"),
                             "--workload tp")
         self.run_ok("run", "--device", "host", "--workload", "dp", "--ranks", "1", "--max-time",

@@ -217,6 +217,8 @@ TEST(CommandLine, OptionsChangeASuite) {
 }
 
 TEST(CommandLine, QuotesTheCommandForAShell) {
+  const Arguments words{"isoscale", "run", "--set", "a=b", "x y", "it's", "", "$HOME"};
+  EXPECT_EQ(shell_words(shell_quoted(words)), words);
   EXPECT_EQ(shell_quoted(Arguments{"isoscale", "run", "--set", "a=b", "x y", "it's", "", "$HOME"}),
             R"(isoscale run --set a=b 'x y' 'it'\''s' '' '$HOME')");
   EXPECT_EQ(shell_quoted(Arguments{"a\nb\xff\\'1"}), R"($'a\012b\377\\\'1')");

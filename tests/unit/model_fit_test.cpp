@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -159,6 +161,57 @@ TEST(NextMeasurement, NarrowsTheIntervalMostFirst) {
   for (const char* part :
        {"--ranks 16", "--model tiny", "--scaling weak", "--device host", "--dtype f32"}) {
     EXPECT_NE(larger->command.find(part), std::string::npos) << larger->command;
+  }
+}
+
+std::string command_for(results::RunData run, const std::string& command_line) {
+  run.command_line = command_line;
+  for (results::PointData& point : run.points) point.model = "even";
+  std::vector<const results::PointData*> points;
+  for (const results::PointData* const point : known().points) {
+    points.push_back(&run.points.at(static_cast<std::size_t>(point - known().run.points.data())));
+  }
+  const auto found =
+      next_measurements(run, points, known().fit, known().machine, forecast_of(more_ranks));
+  return std::ranges::find(found, "another launch of the same", &NextMeasurement::what)->command;
+}
+
+TEST(NextMeasurement, NamesTheModelsFileAsTheRunDid) {
+  using testing::HasSubstr;
+  const auto& run = known().run;
+  EXPECT_THAT(command_for(run, "isoscale run --model even.toml"), HasSubstr("--model even.toml "));
+  EXPECT_THAT(command_for(run, "isoscale run '--model=m d/own.toml' --force"),
+              HasSubstr("--model 'm d/own.toml' "));
+  EXPECT_THAT(command_for(run, "isoscale run --model tiny,a/even.toml,b/odd.toml"),
+              HasSubstr("--model a/even.toml "));
+  EXPECT_THAT(command_for(run, "isoscale run plan.toml"), HasSubstr("--model even.toml "));
+}
+
+/// The model of an experiment file has no file of its own: its keys are what to write.
+TEST(NextMeasurement, SaysWhichModelFileToWrite) {
+  results::RunData run = known().run;
+  Question question{.workload = &workloads::find_workload("dp"), .run = &run};
+  question.base.model = workloads::load_model("tiny");
+  EXPECT_EQ(model_to_write(question), "");
+  question.base.model.name = "mine";
+  run.command_line = "isoscale run plan.toml";
+  EXPECT_THAT(model_to_write(question),
+              testing::AllOf(testing::HasSubstr("mine.toml"), testing::HasSubstr("layers = ")));
+  run.command_line = "isoscale run --model own.toml";
+  EXPECT_EQ(model_to_write(question), "");
+}
+
+TEST(NextMeasurement, DoesNotAskAgainForPointsThatWereLeftOut) {
+  Known made = known();
+  results::PointData point = *made.points.back();
+  point.ranks = 16;
+  point.labels = {"oversubscribed"};
+  made.run.points.push_back(point);
+  point.workload = "calibrate";
+  made.run.points.push_back(point);
+  for (const NextMeasurement& next : next_measurements(made.run, known().points, made.fit,
+                                                       made.machine, forecast_of(more_ranks))) {
+    EXPECT_THAT(next.what, testing::Not(testing::HasSubstr("16 ranks")));
   }
 }
 

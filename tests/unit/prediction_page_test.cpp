@@ -12,6 +12,7 @@
 
 #include "analysis/page/asset.hpp"
 #include "analysis/page/page.hpp"
+#include "analysis/predict/prediction_render.hpp"
 #include "base/error.hpp"
 
 namespace isoscale::analysis {
@@ -83,6 +84,19 @@ TEST(PredictionPage, HoldsTheNumbersOfThePrediction) {
   EXPECT_EQ(predicted["next"]["width_then"], 0.125);
   EXPECT_EQ(predicted["best"][1]["why_not"], "more bubbles");
   EXPECT_EQ(predicted["limits"].size(), 1U);
+}
+
+TEST(PredictionPage, OneCountAloneHasNoEfficiency) {
+  Prediction made = prediction();
+  EXPECT_EQ(prediction_page_data(made)["prediction"]["has_efficiency"], true);
+  made.base.points.erase(made.base.points.begin());
+  EXPECT_EQ(prediction_page_data(made)["prediction"]["has_efficiency"], true) << "8 are measured";
+  made.measured.clear();
+  made.baseline = 512;
+  const auto data = prediction_page_data(made);
+  EXPECT_EQ(data["prediction"]["has_efficiency"], false) << "1000 ranks are refused";
+  EXPECT_EQ(data["prediction"]["curve"]["points"][0]["step_time"]["value"], 0.5);
+  EXPECT_THAT(render_text(made), Not(HasSubstr("fficiency")));
 }
 
 TEST(PredictionPage, OfVeryManyRankCountsShowsSomeWithBothEnds) {

@@ -157,6 +157,24 @@ TEST(Question, TakesANetworkFromAnotherMachine) {
   EXPECT_THROW(use_network(nothing, "nothing", question), base::UsageError);
 }
 
+TEST(Question, TakesWhatAnotherRunMeasuredBetweenNodes) {
+  Question question = asked(samples::plain_command());
+  question.node_ranks = 2;
+  simulate::Machine other;
+  other.measured.communication = {
+      {.kind = program::OpKind::all_reduce, .members = 4, .nodes = 2, .samples = {{8, 1e-5}}},
+      {.kind = program::OpKind::all_reduce, .members = 2, .nodes = 1, .samples = {{8, 1e-6}}}};
+  use_network(other, "other.h5", question);
+  EXPECT_FALSE(question.machine.network);
+  ASSERT_EQ(question.machine.measured.communication.size(), 1U);
+  EXPECT_EQ(question.machine.measured.communication[0].members, 4);
+  EXPECT_TRUE(question.warnings.empty());
+  question.node_ranks = 8;
+  use_network(other, "other.h5", question);
+  ASSERT_EQ(question.warnings.size(), 1U);
+  EXPECT_NE(question.warnings[0].find("2 ranks on each"), std::string::npos);
+}
+
 TEST(Question, RefusesASearchWithNothingToSearchFor) {
   PredictCommand command = samples::plain_command();
   command.best = true;

@@ -21,11 +21,11 @@ function fact(name, title, details) {
 }
 
 function facts(prediction) {
-  const { baseline, correction, measured, node_ranks: onNode } = prediction;
+  const { baseline, correction, has_efficiency: hasEfficiency, measured, node_ranks: onNode } = prediction;
   const most = measured.length > 0 ? Math.max(...measured.map((point) => point.ranks)) : null;
   return el("dl", { class: "facts" },
     fact("machine", prediction.machine || missing, `nodes of ${rankCount(onNode)}`),
-    fact("would play", prediction.title || prediction.workload, baseline === null ? "no baseline" : `efficiency against that on ${rankCount(baseline)}`),
+    fact("would play", prediction.title || prediction.workload, hasEfficiency && baseline !== null ? `efficiency against that on ${rankCount(baseline)}` : null),
     fact("predicted from", prediction.source || missing,
       [most === null ? "a data sheet: nothing was measured" : `measured up to ${rankCount(most)}`,
         correction === null ? "" : `simulated step times \u00d7 ${fixed(correction, 3)}, which measured ones are of them`].filter(Boolean).join(" \u00b7 ")));
@@ -55,8 +55,6 @@ function card(curve, prediction, scale) {
   const ends = endsOf(point.efficiency);
   const rate = endsOf(point.throughput);
   const time = endsOf(point.step_time);
-  // A point that is its own baseline reaches it, whatever it is.
-  const isAlone = point.ranks === prediction.baseline && curve.points.length === 1 && prediction.measured.length === 0;
   const unit = `${prediction.throughput_unit}/rank`;
   const between = (of, text) => (of ? ` (${text(of[0])} to ${text(of[1])})` : "");
   const efficiency = () => [
@@ -66,7 +64,7 @@ function card(curve, prediction, scale) {
     el("div", { class: "headline" }, el("b", { class: "huge" }, si(point.throughput.value / point.ranks)), el("span", {}, unit),
       rate ? el("span", { class: "note", title: "90% interval" }, `${si(rate[0] / point.ranks)} to ${si(rate[1] / point.ranks)}`) : null),
     el("p", { class: "note" }, `${point.mfu === null ? "" : `MFU ${percent(point.mfu)} \u00b7 `}${seconds(point.step_time.value)} a step${between(time, seconds)}`),
-    ...(isAlone ? [] : efficiency()),
+    ...(prediction.has_efficiency ? efficiency() : []),
     badges(point));
 }
 
@@ -75,7 +73,7 @@ function cards(prediction, curves) {
   const scale = Math.max(1, ...reached.filter((value) => Number.isFinite(value) && value < 2));
   const made = curves.map((curve) => card(curve, prediction, scale));
   return el("div", {},
-    el("p", { class: "note" }, "predicted throughput per rank at the largest rank count; in brackets what holds it nine times in ten; then efficiency against the baseline, the bar's end is ideal"),
+    el("p", { class: "note" }, `predicted throughput per rank at the largest rank count, with its 90% interval${prediction.has_efficiency ? "; then efficiency against the baseline, the bar's end is ideal" : ""}`),
     el("div", { class: made.length <= 4 ? "cards few" : "cards" }, made.slice(0, mostCards)),
     made.length <= mostCards ? null
       : el("details", {}, el("summary", {}, `${made.length - mostCards} more what-ifs`), el("div", { class: "cards" }, made.slice(mostCards))));

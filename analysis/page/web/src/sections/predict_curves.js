@@ -136,23 +136,24 @@ function curveChart(name, curves, prediction, numbers) {
 }
 
 /** Each what-if beside the base. */
-function whatIfTable(curves) {
+function whatIfTable(curves, hasEfficiency) {
   const [base, ...changed] = curves;
+  const efficiencies = (now, then) => (hasEfficiency ? [now.efficiency.value, then.efficiency.value, ...(endsOf(then.efficiency) ?? [null, null])] : []);
   const rows = changed.flatMap((curve) => curve.points.map((then) => {
     const now = base.points.find((point) => point.ranks === then.ranks);
     if (!now) return null;
-    return [curve.name, then.ranks, now.step_time.value, then.step_time.value, now.step_time.value / then.step_time.value - 1,
-      now.efficiency.value, then.efficiency.value, ...(endsOf(then.efficiency) ?? [null, null])];
+    return [curve.name, then.ranks, now.step_time.value, then.step_time.value, now.step_time.value / then.step_time.value - 1, ...efficiencies(now, then)];
   }).filter(Boolean));
   if (rows.length === 0) return null;
   const share = (value) => percent(value);
+  const ofEfficiency = [{ title: "efficiency", number: true, text: share },
+    { title: "then ", csv: "efficiency then", number: true, text: share }, { title: "lower", csv: "efficiency then, lower", number: true, text: share },
+    { title: "upper", csv: "efficiency then, upper", number: true, text: share }];
   return table(
     [{ title: "if" }, { title: "ranks", number: true },
       { title: "step time", csv: "step time / s", number: true, text: seconds }, { title: "then", csv: "step time then / s", number: true, text: seconds },
-      { title: "faster by", number: true, text: share }, { title: "efficiency", number: true, text: share },
-      { title: "then ", csv: "efficiency then", number: true, text: share }, { title: "lower", csv: "efficiency then, lower", number: true, text: share },
-      { title: "upper", csv: "efficiency then, upper", number: true, text: share }],
-    rows, { caption: "What if: efficiency is against the baseline on the machine so changed", id: "what-if", most: 40 });
+      { title: "faster by", number: true, text: share }, ...(hasEfficiency ? ofEfficiency : [])],
+    rows, { caption: hasEfficiency ? "What if: efficiency is against the baseline on the machine so changed" : "What if", id: "what-if", most: 40 });
 }
 
 export function predictedCurvesSection(prediction) {
@@ -166,8 +167,8 @@ export function predictedCurvesSection(prediction) {
     title: "Curve",
     heading: curves.length > 1 ? "Curves" : "The curve",
     content: el("div", { class: "stacked" },
-      make("efficiency"),
+      prediction.has_efficiency ? make("efficiency") : null,
       el("div", { class: "charts" }, make("throughput"), make("step_time")),
-      whatIfTable(curves)),
+      whatIfTable(curves, prediction.has_efficiency)),
   };
 }

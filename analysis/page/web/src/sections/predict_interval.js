@@ -71,7 +71,7 @@ export function nextContent(next) {
   return el("div", {},
     el("p", {}, el("b", {}, next.what)),
     next.command ? el("p", {}, el("code", {}, next.command), " ", copy) : null,
-    bar("width of the efficiency's interval at the largest rank count, now", next.width_now),
+    bar("width of the interval at the largest rank count, now", next.width_now),
     bar("with that measured", next.width_then));
 }
 

@@ -28,9 +28,9 @@ function notesOf(point) {
   return [point.extrapolated ? "extrapolated" : "", point.fits === false ? "does not fit in memory" : ""].filter(Boolean).join(", ");
 }
 
-function predictedRow(curve, point) {
-  return [curve.name, point.ranks, point.nodes, meshText(point.mesh), ...ends(point.step_time), ...ends(point.throughput), point.speedup.value,
-    ...ends(point.efficiency), point.uncertainty.noise, point.uncertainty.launch, point.uncertainty.fit, point.simulated, point.delay,
+function predictedRow(curve, point, hasEfficiency) {
+  return [curve.name, point.ranks, point.nodes, meshText(point.mesh), ...ends(point.step_time), ...ends(point.throughput), hasEfficiency ? point.speedup.value : null,
+    ...(hasEfficiency ? ends(point.efficiency) : none(3)), point.uncertainty.noise, point.uncertainty.launch, point.uncertainty.fit, point.simulated, point.delay,
     point.memory_per_rank, point.mfu, point.limit, notesOf(point)];
 }
 
@@ -47,7 +47,7 @@ export function numbersOf(prediction, curves) {
     columns,
     rows: [
       ...prediction.measured.map(measuredRow),
-      ...curves.flatMap((curve) => [...curve.points.map((point) => predictedRow(curve, point)), ...curve.refused.map((point) => refusedRow(curve, point))]),
+      ...curves.flatMap((curve) => [...curve.points.map((point) => predictedRow(curve, point, prediction.has_efficiency)), ...curve.refused.map((point) => refusedRow(curve, point))]),
     ],
   };
 }
