@@ -84,7 +84,7 @@ TEST(SlowRank, IsNamedAsInTheWorld) {
   const auto all = findings_of(point);
   const Finding* const found = find(all, "slow-rank");
   ASSERT_NE(found, nullptr);
-  EXPECT_THAT(found->sentence, HasSubstr("rank 1"));
+  EXPECT_THAT(found->sentence, HasSubstr("rank 1 ("));
 }
 
 TEST(SlowRank, IsNoneAmongLikeRanksOrOnSharedCores) {
