@@ -66,6 +66,7 @@ class BenchRun {
   /// In one session, or in several where ranks time out: each is the end of one.
   void run_batch() {
     std::size_t next_case = 0;
+    first_row_ = data_.rows.size();
     do {
       session_.reset();  // its memory and communicators go before the next one's come
       if (!built()) return;
@@ -93,6 +94,7 @@ class BenchRun {
       session_->abandon();
       return take_note(bench_.cases[next_case], end) ? next_case : next_case + 1;
     }
+    for (std::size_t i = 0; i < bench_.cases.size(); ++i) check_case(i, expectations);
     return next_case;
   }
 
@@ -196,28 +198,55 @@ class BenchRun {
     if (record.end != CaseEnd::complete) return record.end;
     if (one.wants_estimate) record.estimate = session_->estimate(one.section);
     RankReport mine{.plays = record.plays, .stream_times = record.stream_times};
-    const std::vector<workloads::Expectation> expected =
-        hooks_.expect == nullptr ? std::vector<workloads::Expectation>{}
-                                 : hooks_.expect(request_, batch_, index, place_.sub_world.rank());
-    if (!expected.empty()) {
-      const Comparison found = expectations.compare(*session_, expected);
-      mine.wrong = found.wrong;
-      if (found.wrong > 0 && first_wrong_.empty()) {
-        first_wrong_ = fmt::format("{}: {} wrong elements, the first is {}",
-                                   title_of(bench_.rows[one.row_begin]), found.wrong, found.first);
-      }
-    }
-    if (place_.share == Share::in_point) gather_rows(one, record, mine);
+    if (!one.check) mine.wrong = compared(index, expectations);
+    if (place_.share == Share::in_point) add_rows(one, record, gather(mine));
     return CaseEnd::complete;
   }
 
-  void gather_rows(const Case& one, const CaseRecord& record, const RankReport& mine) {
+  /// This rank's wrong elements; absent: it has nothing to compare.
+  std::optional<std::uint64_t> compared(std::size_t index, Expectations& expectations) {
+    const Case& one = bench_.cases[index];
+    const std::vector<workloads::Expectation> expected =
+        hooks_.expect == nullptr ? std::vector<workloads::Expectation>{}
+                                 : hooks_.expect(request_, batch_, index, place_.sub_world.rank());
+    const std::span<const program::Gemm> products =
+        one.check ? std::span<const program::Gemm>{one.check->products}
+                  : std::span<const program::Gemm>{};
+    if (expected.empty() && products.empty()) return std::nullopt;
+    std::uint64_t wrong = 0;
+    for (const Comparison& found :
+         {expectations.compare(*session_, expected), expectations.compare(*session_, products)}) {
+      wrong += found.wrong;
+      if (found.wrong == 0 || !first_wrong_.empty()) continue;
+      first_wrong_ = fmt::format("{}: {} wrong elements, the first is {}",
+                                 title_of(bench_.rows[one.row_begin]), found.wrong, found.first);
+    }
+    return wrong;
+  }
+
+  /// Plays the check of a case and tells its rows. Multiplications that only wait have no results.
+  void check_case(std::size_t index, Expectations& expectations) {
+    const Case& one = bench_.cases[index];
+    if (!one.check || place_.faults.gemm_rate > 0) return;
+    context_.progress.doing("checking " + title_of(bench_.rows[one.row_begin]));
+    session_->play({.section = one.check->section});
+    session_->play({.section = one.section});
+    const RankReport mine{.wrong = compared(index, expectations)};
+    if (place_.share != Share::in_point) return;
+    const std::vector<RankReport> reports = gather(mine);
+    if (place_.sub_world.rank() != 0) return;
+    for (std::size_t row = one.row_begin; row < one.row_end; ++row) {
+      note_wrong(bench_.rows[row], reports, data_.rows[first_row_ + row]);
+    }
+  }
+
+  std::vector<RankReport> gather(const RankReport& mine) {
     const std::vector<double> packed = pack(mine);
     std::vector<RankReport> reports;
     for (const auto& part : place_.sub_world.gather(std::as_bytes(std::span{packed}))) {
       reports.push_back(unpack(part));
     }
-    add_rows(one, record, reports);
+    return reports;
   }
 
   void add_rows(const Case& one, const CaseRecord& record, std::span<const RankReport> reports) {
@@ -244,10 +273,10 @@ class BenchRun {
     session_.reset();
     if (data_.status == PointStatus::failed) return;
     const bool is_right = agreed(first_wrong_);
-    if (hooks_.expect != nullptr) {
+    const auto checked =
+        std::ranges::count_if(data_.rows, [](const RowData& row) { return row.wrong.has_value(); });
+    if (checked > 0 || !is_right) {
       data_.verified = is_right;
-      const auto checked = std::ranges::count_if(
-          data_.rows, [](const RowData& row) { return row.wrong.has_value(); });
       data_.verification =
           is_right ? fmt::format("{} of {} rows compared bit for bit", checked, data_.rows.size())
                    : data_.reason;
@@ -286,6 +315,7 @@ class BenchRun {
   units::Seconds timeout_{};
   units::Nanoseconds begin_;
   int batches_ = 0, batch_ = 0;
+  std::size_t first_row_ = 0;  ///< of the batch, in the point's rows
   Bench bench_;
   std::unique_ptr<executor::Session> session_;
   std::string first_wrong_;  ///< on this rank

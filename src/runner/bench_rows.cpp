@@ -90,19 +90,24 @@ RowData row_of(const workloads::RowSpec& spec, const workloads::Case& one, const
   std::size_t plays = SIZE_MAX;
   for (const std::size_t rank : ranks) {
     plays = std::min(plays, times_of(spec, reports[rank]).size());
-    if (const auto wrong = reports[rank].wrong) {
-      row.wrong = row.wrong.value_or(0) + static_cast<std::int64_t>(*wrong);
-    }
   }
   for (std::size_t play = 0; play < plays; ++play) {
     std::vector<double>& times = row.times.emplace_back();
     for (const std::size_t rank : ranks) times.push_back(times_of(spec, reports[rank])[play]);
   }
-  if (row.wrong.value_or(0) > 0) {
-    row.status = PointStatus::failed;
-    row.reason = fmt::format("{} wrong elements", *row.wrong);
-  }
+  note_wrong(spec, reports, row);
   return row;
+}
+
+void note_wrong(const workloads::RowSpec& spec, std::span<const RankReport> reports, RowData& row) {
+  for (const std::size_t rank : ranks_of(spec, reports.size())) {
+    if (const auto wrong = reports[rank].wrong) {
+      row.wrong = row.wrong.value_or(0) + static_cast<std::int64_t>(*wrong);
+    }
+  }
+  if (row.wrong.value_or(0) == 0) return;
+  row.status = PointStatus::failed;
+  row.reason = fmt::format("{} wrong elements", *row.wrong);
 }
 
 std::string title_of(const workloads::RowSpec& row) {

@@ -38,6 +38,10 @@ struct RankReport {
                                       const CaseRecord& record,
                                       std::span<const RankReport> reports);
 
+/// Adds up what the ranks of a row found wrong; a row with wrong elements has failed.
+void note_wrong(const workloads::RowSpec& spec, std::span<const RankReport> reports,
+                results::RowData& row);
+
 /// What a row is about, for people: "all_reduce f32 1.00 MiB".
 [[nodiscard]] std::string title_of(const workloads::RowSpec& row);
 

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "workloads/bench/pattern.hpp"
+#include "workloads/bench/product.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -46,7 +47,8 @@ Comparison Expectations::compare(executor::Session& session,
   // By source, so that each table is made once however many there are.
   std::vector<const workloads::Expectation*> order;
   for (const workloads::Expectation& one : expected) order.push_back(&one);
-  std::ranges::stable_sort(order, {}, [](const auto* one) -> const auto& { return one->sources; });
+  std::ranges::stable_sort(
+      order, {}, [](const auto* one) -> const auto& { return one->sources; });
   Comparison result;
   std::vector<std::byte> got;
   for (const workloads::Expectation* const next : order) {
@@ -64,6 +66,37 @@ Comparison Expectations::compare(executor::Session& session,
       result.compared += slice.count;
       if (std::memcmp(got.data(), stretch.data(), got.size()) != 0) {
         count_wrong(got, stretch, element, done, result);
+      }
+    }
+  }
+  return result;
+}
+
+Comparison Expectations::compare(executor::Session& session,
+                                 std::span<const program::Gemm> products) const {
+  Comparison result;
+  std::vector<std::byte> got;
+  const auto type = [&](const program::Matrix& matrix) {
+    return buffers_.at(matrix.slice.buffer).dtype;
+  };
+  for (const program::Gemm& gemm : products) {
+    const workloads::ProductTypes types{.a = type(gemm.a), .b = type(gemm.b), .d = type(gemm.d)};
+    const std::uint64_t element = program::element_size(types.d), row = gemm.n * element;
+    for (std::uint32_t batch = 0; batch < gemm.batch; ++batch) {
+      const std::vector<std::byte> truth = workloads::product_rows(gemm, types, batch);
+      // The rows that differ, again and again.
+      const std::uint64_t period = truth.size() / row;
+      for (std::uint64_t done = 0; done < gemm.m; done += period) {
+        program::Slice slice = gemm.d.slice;
+        const std::uint64_t begin = (std::uint64_t{batch} * gemm.m + done) * gemm.n;
+        slice.offset += begin;
+        slice.count = std::min(period, gemm.m - done) * gemm.n;
+        got.resize(slice.count * element);
+        session.read(slice, got);
+        result.compared += slice.count;
+        if (std::memcmp(got.data(), truth.data(), got.size()) != 0) {
+          count_wrong(got, truth, element, begin, result);
+        }
       }
     }
   }

@@ -32,6 +32,9 @@ class Expectations {
   /// be computed exactly.
   [[nodiscard]] Comparison compare(executor::Session& session,
                                    std::span<const workloads::Expectation> expected);
+  /// The same of the results of multiplications whose operands product_fills() made.
+  [[nodiscard]] Comparison compare(executor::Session& session,
+                                   std::span<const program::Gemm> products) const;
 
  private:
   using Key = std::tuple<program::DType, std::vector<int>, program::Reduction>;

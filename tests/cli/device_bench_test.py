@@ -196,9 +196,11 @@ class Parts(device_test.Case):
             with self.subTest(device=device, dtype=dtype):
                 self.run_ok("run", "--device", device, "--dtype", dtype, "--workload", "gemm",
                             "--ranks", "2", *self.SHAPES, "--set", "rotate=64KiB", *QUICK, ranks=2)
-                rows = self.report()["points"][0]["rows"]
-                self.assertEqual(len(rows), 4)
-                for row in rows:
+                point = self.report()["points"][0]
+                self.assertTrue(point["verified"])
+                self.assertEqual(len(point["rows"]), 4)
+                self.assertEqual([row["wrong"] for row in rows_of(self.path("run.h5"))], [0] * 4)
+                for row in point["rows"]:
                     flop = 2 * row["m"] * row["n"] * row["k"] * row["batch"]
                     self.assertAlmostEqual(row["flops"], flop / row["time"]["median"],
                                            delta=1e-6 * row["flops"])
@@ -209,7 +211,14 @@ class Parts(device_test.Case):
         rows = rows_of(self.path("run.h5"))
         self.assertEqual([row["part"] for row in rows[:5]],
                          ["gemm", "gemm traced", "collective", "collective traced", "together"])
+        self.assertEqual({row["wrong"] for row in rows}, {0})
         self.assertIn("hidden", self.run_ok("report", "run.h5", "--detail").stdout)
+
+    def test_a_multiplication_that_only_waits_is_not_compared(self):
+        self.run_ok("run", "--device", "host", "--workload", "gemm", "--ranks", "1", *self.SHAPES,
+                    "--inject", "delay=20GFLOP/s", *QUICK)
+        self.assertIsNone(self.report()["points"][0]["verified"])
+        self.assertEqual({row["wrong"] for row in rows_of(self.path("run.h5"))}, {-1})
 
     def test_a_calibrated_run_has_its_ceiling(self):
         self.run_ok("run", "--device", "host", "--workload", "calibrate,dp", "--model", "tiny",

@@ -39,6 +39,13 @@ enum class Restore : std::uint8_t { never, once, every_play };
 /// Whether the spans of a traced pass, dealt out in order, are those of its calls.
 enum class CallsAreSpans : std::uint8_t { no, yes };
 
+/// Inputs of which the results are known. After all cases have been timed, `section` is played and
+/// then the case's own section, once.
+struct Check {
+  program::Section section{};             ///< makes the inputs, and spoils earlier results
+  std::vector<program::Gemm> products{};  ///< whose results are compared; see product.hpp
+};
+
 /// One step of a bench's programs, timed by itself; one time on each rank, for one row or several.
 struct Case {
   program::Section section{};
@@ -51,6 +58,9 @@ struct Case {
   bool wants_estimate = false;
   std::size_t row_begin = 0, row_end = 0;  ///< into Bench::rows
   CallsAreSpans calls_are_spans = CallsAreSpans::yes;
+  /// Absent: what the last timed play has left is compared, where BenchHooks::expect says with
+  /// what.
+  std::optional<Check> check{};
 };
 
 /// What is played in one session, on communicators of its own.
@@ -94,8 +104,9 @@ struct BenchHooks {
   int (*batches)(const Request& request) = nullptr;
   /// Throws base::UsageError when options exclude each other or the mesh.
   Bench (*build)(const Request& request, int batch) = nullptr;
-  /// What `rank` must hold after case number `index` of the batch has been played; one case at a
-  /// time, for there are as many as calls times ranks. Null: nothing can be said.
+  /// What `rank` must hold after case number `index` of the batch has been played, its
+  /// check's products left out; one case at a time, for there are as many as calls times ranks.
+  /// Null: nothing can be said.
   std::vector<Expectation> (*expect)(const Request& request, int batch, std::size_t index,
                                      int rank) = nullptr;
   /// Types that buffers have, for the executor must know them. Null: those of the precision.

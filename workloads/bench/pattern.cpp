@@ -50,8 +50,20 @@ void put(std::byte* at, Element element) {
   std::memcpy(at, &element, sizeof element);
 }
 
-/// Writes an integer that `type` holds exactly.
-void put(std::byte* at, std::int64_t value, DType type) {
+std::int64_t combine(std::int64_t a, std::int64_t b, Reduction reduction) {
+  switch (reduction) {
+    case Reduction::min:
+      return std::min(a, b);
+    case Reduction::max:
+      return std::max(a, b);
+    default:
+      return a + b;
+  }
+}
+
+}  // namespace
+
+void store_integer(std::byte* at, std::int64_t value, DType type) {
   if (const auto format = program::narrow_format(type)) {
     const std::uint16_t code = program::encode(*format, static_cast<double>(value));
     if (program::element_size(type) == 1) return put(at, static_cast<std::uint8_t>(code));
@@ -70,19 +82,6 @@ void put(std::byte* at, std::int64_t value, DType type) {
       return put(at, static_cast<std::uint8_t>(value));
   }
 }
-
-std::int64_t combine(std::int64_t a, std::int64_t b, Reduction reduction) {
-  switch (reduction) {
-    case Reduction::min:
-      return std::min(a, b);
-    case Reduction::max:
-      return std::max(a, b);
-    default:
-      return a + b;
-  }
-}
-
-}  // namespace
 
 std::optional<double> exact_integers(DType type) {
   if (const auto format = program::narrow_format(type)) return std::ldexp(2, format->mantissa_bits);
@@ -144,7 +143,7 @@ std::vector<std::byte> pattern_table(DType type, int ranks, std::span<const int>
       throw base::Error(fmt::format("{} cannot add {} ranks' data exactly at element {}",
                                     program::name(type), sources.size(), i));
     }
-    put(table.data() + i * size, value, type);
+    store_integer(table.data() + i * size, value, type);
   }
   return table;
 }

@@ -33,6 +33,9 @@ struct PatternGrid {
 /// alike in any order.
 [[nodiscard]] std::optional<double> exact_integers(program::DType type);
 
+/// Writes an element of `type`, which holds `value` exactly.
+void store_integer(std::byte* at, std::int64_t value, program::DType type);
+
 /// A grid whose sums over `ranks` ranks stay within exact_integers(type): for certain, or, where
 /// not even -1, 0 and 1 would on all ranks, with a probability below 1e-13 an element that
 /// they do not.

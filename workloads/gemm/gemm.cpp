@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "workloads/bench/elements.hpp"
+#include "workloads/bench/product.hpp"
 
 namespace isoscale::workloads::gemm {
 namespace {
@@ -132,6 +133,15 @@ program::Gemm Operands::multiplication(const Shape& shape, std::uint64_t set) co
           .d = matrix(results_.at(shape.d), shape.d_count(), shape.n)};
 }
 
+program::Gemm Operands::fill_check(const Shape& shape, std::uint64_t set) {
+  const program::Gemm gemm = multiplication(shape, set);
+  for (const program::Fill& fill :
+       product_fills(gemm, {.a = shape.a, .b = shape.b, .d = shape.d})) {
+    builder_.emit(stream, fill);
+  }
+  return gemm;
+}
+
 Bench build(const Request& request, int /*batch*/) {
   const std::vector<GemmCase> cases = cases_of(request);
   Bench bench;
@@ -151,6 +161,12 @@ Bench build(const Request& request, int /*batch*/) {
                            .row_begin = i,
                            .row_end = i + 1});
     bench.rows.push_back(row_of(one, request));
+  }
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const program::Section section = program::step_section(cases.size() + i);
+    builder.begin(section);
+    bench.cases[i].check = Check{
+        .section = section, .products = {operands.fill_check(cases[i].shape, cases[i].sets - 1)}};
   }
   bench.set = alike(request.mesh, builder.finish());
   return bench;

@@ -26,6 +26,8 @@ class Operands {
   void fill();
   /// The multiplication of one set, each in memory of its own.
   [[nodiscard]] program::Gemm multiplication(const Shape& shape, std::uint64_t set) const;
+  /// Fills its operands with integers, and its result with none; returns the multiplication.
+  program::Gemm fill_check(const Shape& shape, std::uint64_t set);
 
  private:
   struct Pool {

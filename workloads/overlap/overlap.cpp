@@ -6,10 +6,13 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
+#include <utility>
 
 #include "base/error.hpp"
 #include "workloads/bench/elements.hpp"
 #include "workloads/bench/pattern.hpp"
+#include "workloads/bench/product.hpp"
 #include "workloads/bench/sizes.hpp"
 #include "workloads/gemm/gemm.hpp"
 
@@ -70,7 +73,11 @@ Plan plan_of(const Request& request) {
   return plan;
 }
 
-/// Three sections a pair: the multiplications alone, the collective alone, both at once.
+/// The first that are allocated.
+constexpr BufferId source = 0, target = 1;
+
+/// Three sections a pair: the multiplications alone, the collective alone, both at once. Then one a
+/// pair that makes what they are checked on.
 class Writer {
  public:
   Writer(const Request& request, const Plan& plan)
@@ -83,13 +90,12 @@ class Writer {
       operands_.reserve(pair.shape, plan_.multiplications);
       room = std::max(room, plan_.whole(pair));
     }
+    for (const program::Role role : {program::Role::input, program::Role::workspace}) {
+      static_cast<void>(
+          builder_.allocate({.dtype = plan_.type, .role = role, .count = pattern_room(room)}));
+    }
     operands_.fill();
-    const auto take = [&](program::Role role) {
-      return builder_.allocate({.dtype = plan_.type, .role = role, .count = pattern_room(room)});
-    };
-    source_ = take(program::Role::input);
-    target_ = take(program::Role::workspace);
-    builder_.emit(compute, fill_pattern(builder_.whole(source_), plan_.type, request_.mesh));
+    builder_.emit(compute, fill_pattern(builder_.whole(source), plan_.type, request_.mesh));
     for (std::size_t i = 0; i < plan_.pairs.size(); ++i) {
       const Pair& pair = plan_.pairs[i];
       begin(3 * i);
@@ -101,7 +107,16 @@ class Writer {
       communicate(pair);
       multiply(pair);
     }
+    for (std::size_t i = 0; i < plan_.pairs.size(); ++i) {
+      begin(3 * plan_.pairs.size() + i);
+      make_check(plan_.pairs[i]);
+    }
     return builder_.finish();
+  }
+
+  /// The multiplications of each pair.
+  [[nodiscard]] const std::vector<std::vector<program::Gemm>>& products() const {
+    return products_;
   }
 
  private:
@@ -111,6 +126,20 @@ class Writer {
     for (std::uint64_t i = 0; i < plan_.multiplications; ++i) {
       builder_.emit(compute, operands_.multiplication(pair.shape, i));
     }
+  }
+
+  void make_check(const Pair& pair) {
+    std::vector<program::Gemm>& products = products_.emplace_back();
+    for (std::uint64_t i = 0; i < plan_.multiplications; ++i) {
+      products.push_back(operands_.fill_check(pair.shape, i));
+    }
+    const Slice received = builder_.whole(target);
+    builder_.emit(communication_, program::Fill{.dst = received,
+                                                .shard = {.extents = {received.count, 1, 1},
+                                                          .local = {1, 0, 0},
+                                                          .global = {1, 0, 0}},
+                                                .source = program::FillSource::constant,
+                                                .value = never_an_integer});
   }
 
   void communicate(const Pair& pair) {
@@ -123,8 +152,8 @@ class Writer {
     builder_.emit(communication_,
                   program::Collective{.kind = plan_.kind,
                                       .axes = mesh::every_axis,
-                                      .send = slice(source_, gathers ? pair.part : whole),
-                                      .receive = slice(target_, scatters ? pair.part : whole)});
+                                      .send = slice(source, gathers ? pair.part : whole),
+                                      .receive = slice(target, scatters ? pair.part : whole)});
   }
 
   const Request& request_;
@@ -132,7 +161,7 @@ class Writer {
   program::Builder builder_;
   gemm::Operands operands_;
   program::StreamId communication_ = 0;
-  BufferId source_ = program::no_buffer, target_ = program::no_buffer;
+  std::vector<std::vector<program::Gemm>> products_;
 };
 
 RowSpec row_of(const Request& request, const Plan& plan, std::size_t index, std::string_view part) {
@@ -182,14 +211,19 @@ std::span<const OptionSpec> option_table() {
 Bench build(const Request& request, int /*batch*/) {
   const Plan plan = plan_of(request);
   Bench bench;
-  bench.set = alike(request.mesh, Writer{request, plan}.write());
+  Writer writer{request, plan};
+  bench.set = alike(request.mesh, writer.write());
   const auto add_case = [&](std::size_t section, std::vector<RowSpec> rows) {
+    const std::size_t pair = section / 3;
+    Check check{.section = program::step_section(3 * plan.pairs.size() + pair)};
+    if (section % 3 != 1) check.products = writer.products()[pair];
     const std::size_t begin = bench.rows.size();
     for (RowSpec& row : rows) bench.rows.push_back(std::move(row));
     bench.cases.push_back({.section = program::step_section(section),
                            .most_times = passes,
                            .row_begin = begin,
-                           .row_end = bench.rows.size()});
+                           .row_end = bench.rows.size(),
+                           .check = std::move(check)});
   };
   const std::vector<std::string>& streams = bench.set.programs.front().streams;
   const auto communication =
@@ -209,9 +243,34 @@ Bench build(const Request& request, int /*batch*/) {
   return bench;
 }
 
+std::vector<Expectation> expect(const Request& request, int /*batch*/, std::size_t index,
+                                int rank) {
+  if (index % 3 == 0) return {};  // it only multiplies
+  const Plan plan = plan_of(request);
+  const std::uint64_t part = plan.pairs.at(index / 3).part;
+  const std::uint64_t own = static_cast<std::uint64_t>(rank) * part;
+  std::vector<int> all(static_cast<std::size_t>(plan.ranks));
+  std::iota(all.begin(), all.end(), 0);
+  const Slice received{.buffer = target, .count = part};
+  if (plan.kind == CollectiveKind::all_reduce) return {{.slice = received, .sources = all}};
+  if (plan.kind == CollectiveKind::reduce_scatter) {
+    return {{.slice = received, .sources = all, .first = own}};
+  }
+  std::vector<Expectation> parts;
+  for (const int other : all) {
+    Slice slice = received;
+    slice.offset = static_cast<std::uint64_t>(other) * part;
+    parts.push_back({.slice = slice,
+                     .sources = {other},
+                     .first = plan.kind == CollectiveKind::all_gather ? 0 : own});
+  }
+  return parts;
+}
+
 BenchHooks hooks() {
   return {.batches = [](const Request&) { return 1; },
           .build = build,
+          .expect = expect,
           .uses_model =
               [](const Request& request) {
                 const OptionReader options{option_table(), request.options};

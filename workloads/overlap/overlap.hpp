@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <span>
+#include <vector>
 
 #include "workloads/bench/bench.hpp"
 #include "workloads/workload.hpp"
@@ -13,5 +15,8 @@ namespace isoscale::workloads::overlap {
 [[nodiscard]] std::span<const OptionSpec> option_table();
 [[nodiscard]] BenchHooks hooks();
 [[nodiscard]] Bench build(const Request& request, int batch);
+/// What the collective of case number `index` leaves on `rank`.
+[[nodiscard]] std::vector<Expectation> expect(const Request& request, int batch, std::size_t index,
+                                              int rank);
 
 }  // namespace isoscale::workloads::overlap

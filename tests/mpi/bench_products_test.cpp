@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// What gemm and overlap compute is compared bit for bit; and a bit that is not right is found.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "executor/host/host.hpp"
+#include "runner/expectations.hpp"
+#include "workloads/gemm/gemm.hpp"
+#include "workloads/overlap/overlap.hpp"
+#include "workloads/workload.hpp"
+
+namespace isoscale::runner {
+namespace {
+
+using workloads::Bench;
+using workloads::Case;
+using workloads::Precision;
+
+class Products : public testing::Test {
+ protected:
+  void prepare(Bench (*build)(const workloads::Request&, int), workloads::Options options,
+               Precision precision = Precision::f32) {
+    request_.mesh.dp = world_.size();
+    request_.precision = precision;
+    request_.options = std::move(options);
+    bench_ = build(request_, 0);
+    session_ = executor_->prepare(bench_.set, world_);
+    session_->play(program::Section::setup, executor::Trace::off);
+  }
+
+  void make_inputs(const Case& one) { session_->play({.section = one.check->section}); }
+  void play(const Case& one) {
+    make_inputs(one);
+    session_->play({.section = one.section});
+  }
+
+  [[nodiscard]] Comparison compare(std::span<const program::Gemm> products) {
+    return expectations().compare(*session_, products);
+  }
+  [[nodiscard]] Comparison compare(std::span<const workloads::Expectation> expected) {
+    return expectations().compare(*session_, expected);
+  }
+  [[nodiscard]] Expectations expectations() const {
+    return {bench_.set.of(world_.rank()), bench_.set.mesh.size()};
+  }
+
+  /// Adds the results of every case, each right.
+  std::uint64_t compare_all() {
+    std::uint64_t compared = 0;
+    for (const Case& one : bench_.cases) {
+      play(one);
+      const Comparison found = compare(one.check->products);
+      compared += found.compared;
+      const auto& row = bench_.rows[one.row_begin];
+      EXPECT_EQ(found.wrong, 0U) << fmt::format("{} x {} x {}: {}", row.number.at("m"),
+                                                row.number.at("n"), row.number.at("k"),
+                                                found.first);
+    }
+    return compared;
+  }
+
+  comm::Communicator world_ = comm::Communicator::world();
+  std::unique_ptr<executor::Executor> executor_ =
+      executor::make_host_executor({.narrow = executor::NarrowTypes::emulated});
+  workloads::Request request_;
+  Bench bench_;
+  std::unique_ptr<executor::Session> session_;
+};
+
+constexpr const char* shapes = "1x1x1,31x29x7,64x48x16x3,30x100x33,16x16x2048";
+
+TEST_F(Products, AreRightInEveryPrecision) {
+  for (const Precision precision :
+       {Precision::f64, Precision::f32, Precision::f16, Precision::bf16}) {
+    SCOPED_TRACE(name(precision));
+    prepare(workloads::gemm::build, {{"shapes", shapes}, {"rotate", "64KiB"}}, precision);
+    EXPECT_EQ(compare_all(), 2U * (1 + 31 * 29 + 64 * 48 * 3 + 30 * 100 + 16 * 16));
+  }
+}
+
+/// A training step multiplies transposed operands and, in fp8, operands of two types.
+TEST_F(Products, AreRightWithTheTransposesOfATrainingStep) {
+  request_.model = workloads::load_model("tiny");
+  for (const Precision precision : {Precision::f64, Precision::fp8}) {
+    SCOPED_TRACE(name(precision));
+    prepare(workloads::gemm::build, {{"shapes", "model"}, {"cache", "warm"}}, precision);
+    std::set<std::string> layouts;
+    for (const auto& row : bench_.rows) layouts.insert(row.text.at("layout"));
+    EXPECT_GE(layouts.size(), 2U);
+    EXPECT_GT(compare_all(), 0U);
+  }
+}
+
+/// The first, a middle and the last element, the lowest and the highest bit.
+TEST_F(Products, AFlippedBitIsFound) {
+  prepare(workloads::gemm::build, {{"shapes", shapes}, {"rotate", "64KiB"}}, Precision::bf16);
+  for (const Case& one : bench_.cases) {
+    play(one);
+    const program::Slice all = one.check->products.front().d.slice;
+    const std::size_t size =
+        program::element_size(bench_.set.of(world_.rank()).buffers[all.buffer].dtype);
+    for (const std::uint64_t at : {std::uint64_t{0}, all.count / 2, all.count - 1}) {
+      for (const std::size_t bit : {std::size_t{0}, size * 8 - 1}) {
+        program::Slice element = all;
+        element.offset += at;
+        element.count = 1;
+        std::vector<std::byte> right(size);
+        session_->read(element, right);
+        std::vector<std::byte> spoilt = right;
+        spoilt[bit / 8] ^= std::byte{1} << (bit % 8);
+        session_->write(element, spoilt);
+        const Comparison found = compare(one.check->products);
+        EXPECT_EQ(found.wrong, 1U);
+        EXPECT_EQ(found.first, fmt::format("element {}", at));
+        session_->write(element, right);
+      }
+    }
+  }
+}
+
+TEST_F(Products, WithoutThePlayEveryElementIsWrong) {
+  prepare(workloads::gemm::build, {{"shapes", shapes}, {"rotate", "64KiB"}});
+  for (const Case& one : bench_.cases) {
+    play(one);
+    make_inputs(one);
+    const Comparison found = compare(one.check->products);
+    EXPECT_EQ(found.wrong, found.compared);
+  }
+}
+
+TEST_F(Products, OverlapComparesBothParts) {
+  for (const char* const op : {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"}) {
+    SCOPED_TRACE(op);
+    prepare(workloads::overlap::build, {{"op", op},
+                                        {"shapes", "64x48x16,31x29x7"},
+                                        {"sizes", "4KiB,300KiB"},
+                                        {"multiplications", "2"}});
+    for (std::size_t i = 0; i < bench_.cases.size(); ++i) {
+      const Case& one = bench_.cases[i];
+      const auto expected = workloads::overlap::expect(request_, 0, i, world_.rank());
+      const bool multiplies = i % 3 != 1, communicates = i % 3 != 0;
+      EXPECT_EQ(one.check->products.size(), multiplies ? 2U : 0U);
+      EXPECT_EQ(expected.empty(), !communicates);
+      play(one);
+      EXPECT_EQ(compare(one.check->products).wrong, 0U);
+      EXPECT_EQ(compare(expected).wrong, 0U);
+      make_inputs(one);
+      const Comparison products = compare(one.check->products), received = compare(expected);
+      EXPECT_EQ(products.wrong, products.compared);
+      EXPECT_EQ(received.wrong, received.compared);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace isoscale::runner
