@@ -14,7 +14,8 @@ import harness
 
 MODEL = 'layers = 4\nhidden = 32\nheads = 4\nkv_heads = 2\nsequence = 16\nvocabulary = 64\n'
 AXES = {"dp": ["dp"], "tp": ["tp"], "pp": ["pp"], "cp": ["cp"], "ep": ["ep"],
-        "hybrid": ["dp", "tp", "pp", "cp"], "tiles": ["dp", "tp", "cp"], "infer": ["tp", "pp", "dp"]}
+        "hybrid": ["dp", "tp", "pp", "cp"], "tiles": ["dp", "tp", "cp"],
+        "infer": ["tp", "pp", "dp"]}
 SEED = int(os.environ.get("ISOSCALE_SEED", "20260106"))
 
 
@@ -32,14 +33,16 @@ def drawn(random_, workload):
 
 
 def suggestions(message):
-    """The meshes and settings of options that a refusal names: (mesh or None, {option: value})."""
-    found = [(mesh, {}) for mesh in re.findall(
+    """What a refusal names: (workload or None, mesh or None, {option: value}) of each."""
+    found = [(None, mesh, {}) for mesh in re.findall(
         r"nearest mesh that works on \d+ ranks? is ([a-z]+=\d+(?:,[a-z]+=\d+)*)", message)]
+    found += [(workload, mesh, {}) for workload, mesh in re.findall(
+        r"or use --workload (\w+) --mesh ([a-z]+=\d+(?:,[a-z]+=\d+)*)", message)]
     for name, numbers in re.findall(r"nearest that work are (\w+)=(\d+(?:(?:, | and )\d+)*)",
                                     message):
-        found += [(None, {name: int(n)}) for n in re.findall(r"\d+", numbers)]
+        found += [(None, None, {name: int(n)}) for n in re.findall(r"\d+", numbers)]
     for name, number in re.findall(r"nearest (\w+) that works is (\d+)", message):
-        found.append((None, {name: int(number)}))
+        found.append((None, None, {name: int(number)}))
     return found
 
 
@@ -55,7 +58,8 @@ class Drawn(harness.Case):
 
     def assert_measured(self, done, what, name):
         self.assertEqual(done.returncode, 0, f"{what}\n{done.stderr}")
-        points = json.loads(self.run_ok("report", name, "--format", "json").stdout)["runs"][0]["points"]
+        report = self.run_ok("report", name, "--format", "json").stdout
+        points = json.loads(report)["runs"][0]["points"]
         self.assertTrue(points, what)
         for point in points:
             self.assertEqual(point["status"], "ok", f"{what}\n{point}")
@@ -82,10 +86,13 @@ class Drawn(harness.Case):
                 if not suggested:
                     without += [line for line in done.stderr.splitlines()
                                 if line.startswith("isoscale:")]
-                for k, (other_mesh, changed) in enumerate(suggested):
-                    other = dict(part.split("=") for part in other_mesh.split(",")) if other_mesh else mesh
+                for k, (kind, other_mesh, changed) in enumerate(suggested):
+                    other = mesh
+                    if other_mesh:
+                        other = dict(part.split("=") for part in other_mesh.split(","))
                     name = f"{i}-{k}.h5"
-                    again, said = self.attempt(workload, ranks, other, {**options, **changed}, name)
+                    again, said = self.attempt(kind or workload, ranks, other,
+                                               {**options, **changed}, name)
                     self.assert_measured(again, f"{done.stderr}\n{said}", name)
                     followed += 1
         print(f"{count} requests: {measured} measured, {followed} suggestions followed, "
