@@ -285,8 +285,10 @@ Prediction predict(const Question& question) {
     prediction.command = command_of(question, prediction.best.front().request);
   }
   warn(question, prediction);
-  const bool has_command = prediction.next || !prediction.command.empty();
-  const std::string model = has_command ? model_to_write(question) : "";
+  const std::string commands =
+      prediction.command + (prediction.next ? prediction.next->command : "");
+  const bool names_model = commands.find(" --model ") != std::string::npos;
+  const std::string model = names_model ? model_to_write(question) : "";
   if (!model.empty()) prediction.warnings.push_back(model);
   return prediction;
 }
