@@ -13,7 +13,9 @@
 namespace isoscale::analysis {
 
 inline constexpr double search_slack = 0.06, search_margin = 0.01;
-inline constexpr double search_memory_slack = 0.25;
+/// Quick estimates know nothing of buffers that share storage: of 60 layouts of 16 ranks the worst
+/// was 36% above its program.
+inline constexpr double search_memory_slack = 0.4;
 
 struct SearchResult {
   std::vector<Candidate> best;  ///< at most `keep`, best first

@@ -46,7 +46,7 @@ void try_line(std::string_view text) {
     must(share > 0 && share < 1, "shares are between 0 and 1");
   });
   try_it([&] { must(config::parse_time_limit(text).value() > 0, "time limits are above 0"); });
-  try_it([&] { (void)config::to_text(config::parse_mesh(text)); });
+  try_it([&] { (void)isoscale::mesh::to_text(config::parse_mesh(text)); });
   try_it([&] {
     int last = 0;
     for (const int count : config::parse_rank_counts(text)) {
