@@ -133,7 +133,7 @@ Said imbalance(const PointSubject& subject, const Rule& rule) {
                   units::format_percent(cause->size), whom, divided ? "" : "; it may be chance");
   said.evidence = {{.what = "waiting", .value = cause->size}, in_full(*cause)};
   said.next_step = divided ? "compare ranks: breakdown_of_rank in isoscale report --format json"
-                           : "trace more steps to separate imbalance from noise: --trace-steps 16";
+                           : "trace more steps: --trace-steps 16";
   return said;
 }
 

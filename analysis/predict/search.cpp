@@ -267,7 +267,7 @@ class Search {
 
   /// How far below its bound a whole play may come.
   static constexpr double bound_slack = search_slack + 0.02;
-  static constexpr std::size_t built_at_least = 8;
+  static constexpr std::size_t built_at_least = 32;
   static constexpr std::size_t played_at_once = 64, simulated_at_once = 4;
   /// Of whole plays, what fits in the time that a search may take.
   static constexpr double most_passes = 200'000;

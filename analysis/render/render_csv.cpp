@@ -167,12 +167,13 @@ std::vector<CsvCell> over_all(const Joined& joined, const PointReport& point) {
 /// How much larger the model has grown, and MPI's ranks of a row between two.
 std::vector<CsvCell> grown_and_ranks(const PointReport& point, const results::RowData* row) {
   std::vector<CsvCell> cells{{"work_growth", number_cell(point.work_growth)}};
-  for (const std::string key : {"src", "dst"}) {
+  const auto add = [&](std::string_view column, const char* key) {
     const auto rank = row == nullptr ? std::nullopt : number_of(*row, key);
     cells.emplace_back(
-        key + "_world_rank",
-        rank ? std::to_string(world_rank(*point.data, static_cast<int>(*rank))) : "");
-  }
+        column, rank ? std::to_string(world_rank(*point.data, static_cast<int>(*rank))) : "");
+  };
+  add("src_world_rank", "src");
+  add("dst_world_rank", "dst");
   return cells;
 }
 
