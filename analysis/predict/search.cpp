@@ -65,6 +65,7 @@ class Search {
   [[nodiscard]] SearchResult among(const SearchSpace& space) {
     std::vector<Entry> entries = ranked(space.requests);
     std::vector<Entry> best = simulated(std::move(entries));
+    if (best.empty()) best = simulated(smallest(space.requests));
     if (best.empty()) refuse(space);
     SearchResult result{.best = {},
                         .looked_at = static_cast<int>(space.requests.size()) + space.impossible,
@@ -94,14 +95,34 @@ class Search {
     std::ranges::stable_sort(by_bytes, {}, [&](std::size_t i) { return bytes[i]; });
     std::vector<Entry> fitting;
     for (const std::size_t i : by_bytes) {
-      // Estimates alone refuse nothing: the smallest are built, so that a refusal says what is so.
-      if (bytes[i] > capacity_ * (1 + search_memory_slack) && fitting.size() >= built_at_least)
-        break;
+      if (bytes[i] > capacity_ * (1 + search_memory_slack)) break;
       fitting.push_back(entries[i]);
     }
     too_large_ += static_cast<int>(entries.size() - fitting.size());
     std::ranges::stable_sort(fitting, faster);
     return played(std::move(fitting), quick);
+  }
+
+  /// Those that need least by their quick estimates, however slow. Estimates alone refuse nothing:
+  /// these are built where none of the fast ones fits, so that a refusal says what is so.
+  [[nodiscard]] std::vector<Entry> smallest(const std::vector<Request>& requests) {
+    std::vector<Entry> entries;
+    for (const Request& request : requests) entries.push_back({.request = &request});
+    if (!QuickEstimate::knows(workload_) || !std::isfinite(capacity_)) return {};
+    QuickEstimate quick{workload_, machine_, node_ranks_};
+    quick.learn(requests);
+    side_by_side(entries.size(), [&](std::size_t i) {
+      entries[i].seconds = quick.bytes(*entries[i].request);
+    });
+    std::ranges::stable_sort(entries, faster);
+    if (entries.size() > built_at_most) entries.resize(built_at_most);
+    for (Entry& entry : entries) {
+      entry.estimate = quick.bound(*entry.request);
+      entry.schedule = workloads::stack::pipeline_of(*entry.request).schedule;
+      entry.largest_stage = quick.largest_stage(*entry.request);
+    }
+    too_large_ = static_cast<int>(requests.size() - entries.size());
+    return entries;
   }
 
   /// Bounds replaced by coarse plays, sorted again; without those that need not be played.
@@ -267,7 +288,7 @@ class Search {
 
   /// How far below its bound a whole play may come.
   static constexpr double bound_slack = search_slack + 0.02;
-  static constexpr std::size_t built_at_least = 32;
+  static constexpr std::size_t built_at_most = 512;
   static constexpr std::size_t played_at_once = 64, simulated_at_once = 4;
   /// Of whole plays, what fits in the time that a search may take.
   static constexpr double most_passes = 200'000;
