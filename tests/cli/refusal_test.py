@@ -159,9 +159,10 @@ class Output(harness.Case):
         self.assertIn("--on", text.splitlines()[0])
         self.assertLess(self.loop_of("--model", "gpt-175b", "--ranks", "1024",
                                      "--mesh", "tp=8,pp=8,dp=16")[0], 3600)
-        kept, text = self.loop_of(*point, "--device", "host")
-        self.assertGreater(kept, 100 * priced)
+        text = self.run_ok("run", "--dry-run", "--workload", "hybrid", *point, "--device",
+                           "host").stdout
         self.assertIn("host device", text.splitlines()[0])
+        self.assertRegex(text, r"does not fit: [\d.]+ GiB of [\d.]+ GiB")
         self.assert_refused(self.isoscale("run", "--dry-run", "--on", "h100-nrd"), "h100-ndr")
         self.assert_refused(self.isoscale("run", "--on", "h100-ndr"), "--dry-run")
         self.assertEqual(self.files(), [])
