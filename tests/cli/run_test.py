@@ -85,9 +85,10 @@ class Measured(harness.Case):
         self.run_ok("run", "e.toml", ranks=4)
         points = self.report()["runs"][0]["points"]
         self.assertEqual([p["ranks"] for p in points], [1, 2, 4])
-        for point in points:
+        self.assertEqual(points[0]["status"], "skipped")  # the curve keeps tp=2
+        for point in points[1:]:
             self.assertEqual((point["status"], point["verified"]), ("ok", True), point["reason"])
-            self.assertEqual(point["scaling"], "weak")
+            self.assertEqual((point["scaling"], point["mesh"]["tp"]), ("weak", 2))
         self.assertEqual(points[2]["options"]["batch"], str(4 * 4 * 2))
 
     def test_counts_that_a_suite_does_not_fit_are_skipped(self):
