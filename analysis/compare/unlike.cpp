@@ -106,18 +106,9 @@ std::string injections_text(const PointReport& point) {
   return all.empty() ? "none" : fmt::format("{}", fmt::join(all, ", "));
 }
 
-/// One difference: the labels with what was injected; where they are the same, that alone.
 void add_labels(const PointReport& a, const PointReport& b, Collector& into) {
-  const std::string of_a = labels_text(a), of_b = labels_text(b);
-  if (of_a == of_b) {
-    into.add("injected", injections_text(a), injections_text(b), a.data->ranks);
-    return;
-  }
-  const auto with_injections = [](const PointReport& at, const std::string& labels) {
-    return at.data->injections.empty() ? labels
-                                       : fmt::format("{} ({})", labels, injections_text(at));
-  };
-  into.add("labels", with_injections(a, of_a), with_injections(b, of_b), a.data->ranks);
+  into.add("labels", labels_text(a), labels_text(b), a.data->ranks);
+  into.add("injected", injections_text(a), injections_text(b), a.data->ranks);
 }
 
 /// What throughput counts: "65536 tokens/s x s a step".

@@ -85,11 +85,35 @@ std::vector<Group> of_several_curves(const std::vector<Group>& groups) {
   return joined;
 }
 
+/// "injected (slow-rank=1:1.5)": a label with what was injected.
+void add_injections(const UnlikeEnd& injected, UnlikeEnd& into) {
+  if (injected.value != "none") into.value += fmt::format(" ({})", injected.value);
+}
+
+/// The differences with labels and injections of a point as one, where it has both.
+std::vector<Unlike> with_injections_at_labels(const std::vector<Unlike>& all) {
+  std::vector<Unlike> result;
+  for (const Unlike& at : all) {
+    const auto labels = std::ranges::find_if(result, [&](const Unlike& other) {
+      return other.what == "labels" && other.curve == at.curve && other.title == at.title &&
+             other.side == at.side && other.ranks == at.ranks &&
+             other.there.files == at.there.files;
+    });
+    if (at.what != "injected" || labels == result.end()) {
+      result.push_back(at);
+      continue;
+    }
+    add_injections(at.here, labels->here);
+    add_injections(at.there, labels->there);
+  }
+  return result;
+}
+
 }  // namespace
 
 std::vector<std::string> unlike_lines(const Comparison& of) {
   std::vector<Group> common, left;
-  for (const Unlike& at : of.unlike) {
+  for (const Unlike& at : with_injections_at_labels(of.unlike)) {
     if (is_of_all(of, at)) {
       gather(at, common, says_the_same);
     } else {

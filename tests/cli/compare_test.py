@@ -171,7 +171,7 @@ class Gated(Comparing):
             self.assertEqual(min(at["launches"].values()), 3)
             self.assertLess(at["throughput"]["lower"], 0.7)
             self.assertLess(at["throughput"]["upper"], 0.95)
-            self.assertEqual(at["marks"], ["labels"])
+            self.assertEqual(at["marks"], ["labels", "injected"])
         text = self.compare(before, slowed, *gate, code=3).stdout
         self.assertTrue(text.splitlines()[-1].startswith("gate 5.0%: "), text)
         self.assertEqual(self.json(before, same, *gate)["gate"]["regressions"], 0)
