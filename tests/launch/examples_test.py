@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: The Isoscale authors
 # SPDX-License-Identifier: MIT
-"""The commands that the documents show for launch/ are ones that the scripts and Slurm would take."""
+"""The commands that the documents, and the scripts' own usage texts, show for launch/ are ones that the
+scripts and Slurm would take. demo_test.py and packaging/sources_test.py run the other scripts."""
 
 import glob
 import os
@@ -14,6 +15,25 @@ ROOT = os.path.dirname(scripts.LAUNCH)
 PAGES = ("README.md", *sorted(glob.glob("docs/**/*.md", root_dir=ROOT, recursive=True)))
 EXAMPLE = re.compile(r"    ((?:for .*)?(?:ISOSCALE\w*=\S+ )?"
                      r"(?:launch/(?:mpirun\.sh|sweep)|sbatch|qsub) .*)")
+#: What a usage text leaves open, and what is put there.
+OPEN = {"N": "8", "COMMAND": "run", "PROGRAM": "true", "DIR": "."}
+
+
+def usages(script):
+    """The calls that a script's usage, or the comment at its top, shows: without what is optional, and
+    with it where the text says what it is."""
+    with open(os.path.join(scripts.LAUNCH, script), encoding="utf-8") as file:
+        text = file.read()
+    shown = re.findall(r"^(?:Usage:|      ) (.*\blaunch/.*)$", text, re.M)
+    shown += [re.sub(r" *\\\n# *", " ", call)
+              for call in re.findall(r"^#   ((?:sbatch|qsub) -.*(?:\\\n#.*)+)$", text, re.M)]
+    for call in shown:
+        call = re.sub(r"\[[^]]*(?:\.\.\.|--)\]|(?<= )--(?= (?:COMMAND|\[OPTION OF))", "", call)
+        if "FILE..." in call:
+            continue  # what the last job of a sweep does: sweep_test.Reports
+        for optional in ("", r"\1"):
+            words = re.sub(r"\[([^]]*)\]", optional, call).split()
+            yield " ".join(OPEN.get(word, word) for word in words)
 
 
 class Examples(scripts.Case):
@@ -82,6 +102,16 @@ echo 1""")
                     example = example.replace(" --wait ", " ")  # nothing is measured
                     self.assertTrue(self.started(example, **job))
         self.assertGreater(shown, 6)
+
+    def test_the_usage_of_each_script_starts_what_it_says(self):
+        for script in ("mpirun.sh", "sweep", "bind.sh", "slurm.sbatch", "pbs.sh"):
+            calls = set(usages(script))
+            self.assertTrue(calls, script)
+            for call in calls:
+                with self.subTest(script=script, call=call):
+                    # Without options the number of ranks is that of a job.
+                    started = self.started(call, **{"SLURM_NTASKS": "2"} if script == "mpirun.sh" else {})
+                    self.assertTrue(started or "--print" in call, call)
 
     def test_jobs_that_become_one_curve(self):
         """Each measures one count, to a file of its own."""
