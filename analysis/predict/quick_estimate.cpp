@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/predict/side_by_side.hpp"
+#include "analysis/predict/whole_step.hpp"
 #include "simulate/classes.hpp"
 #include "simulate/op_time.hpp"
 #include "workloads/stack/options.hpp"
@@ -19,6 +20,7 @@ namespace {
 
 using workloads::Request;
 using workloads::stack::Pipeline;
+using workloads::stack::Schedule;
 
 std::size_t index(int number) { return static_cast<std::size_t>(number); }
 
@@ -56,21 +58,22 @@ StageKey head_key(const Request& request) {
   return key;
 }
 
-/// Two stages of one layer, with the rows of `request` to hand over.
-Request two_stages(const workloads::Workload& workload, const Request& request) {
+/// Stages of one layer each, with the rows of `request` to hand over.
+Request stages_of_one_layer(const workloads::Workload& workload, const Request& request, int stages,
+                            int microbatches, const char* schedule) {
   Request result = request;
-  result.model.layers = 2;
+  result.model.layers = stages;
   const int replicas = request.mesh.ep;
   result.options["batch"] =
-      std::to_string(std::stoll(request.options.at("microbatch")) * 2 * replicas);
+      std::to_string(std::stoll(request.options.at("microbatch")) * microbatches * replicas);
   result.options.erase("microbatches");
-  result.options["schedule"] = "1f1b";
+  result.options["schedule"] = schedule;
   result.options["vocabulary"] = "off";
   result.options["zero"] = "0";
   result.options.erase("v");
   result.options.erase("stage_layers");
   mesh::Shape shape = request.mesh;
-  shape.pp = 2;
+  shape.pp = stages;
   shape.dp = 1;
   return workload.scale(result, shape, workloads::Scaling::strong);
 }
@@ -96,16 +99,20 @@ void QuickEstimate::learn(std::span<const Request> requests) {
   learn_all(one_of_each<StageKey>(requests, head_key), heads_, [&](const Request& request) {
     return head_numbers(workload_, request, machine_, node_ranks_);
   });
-  std::map<Rows, const Request*> with_stages;
+  std::map<Rows, const Request*> with_stages, with_late;
   for (const Request& request : requests) {
-    if (request.mesh.pp > 1) with_stages.try_emplace(rows_of(request), &request);
+    if (request.mesh.pp == 1) continue;
+    with_stages.try_emplace(rows_of(request), &request);
+    const bool is_late = workloads::stack::pipeline_of(request).schedule == Schedule::zb_h1;
+    if (is_late) with_late.try_emplace(rows_of(request), &request);
   }
   learn_all(with_stages, hand_overs_, [&](const Request& request) { return hand_over(request); });
+  learn_all(with_late, late_bytes_, [&](const Request& request) { return late_bytes(request); });
 }
 
 QuickEstimate::HandOverNumbers QuickEstimate::hand_over(const Request& request) const {
   constexpr program::Section step = program::Section::step;
-  const Request small = two_stages(workload_, request);
+  const Request small = stages_of_one_layer(workload_, request, 2, 2, "1f1b");
   const program::ProgramSet set = workload_.build(small);
   const simulate::Layout layout = simulate::packed(small.mesh.size(), node_ranks_);
   const int receiver = small.mesh.size() / 2;
@@ -138,28 +145,63 @@ StageNumbers QuickEstimate::stage(const Request& request, int stage) const {
   numbers.weight_gradient += head.weight_gradient;
   numbers.tail += head.tail;
   numbers.states += head.states;
-  numbers.workspace += head.workspace;
   return numbers;
+}
+
+/// The last stage of s + 1 has s microbatches between input and weight gradients while it makes the
+/// input gradients of another: one stage more is one microbatch more.
+double QuickEstimate::late_bytes(const Request& request) const {
+  const auto bytes = [&](int stages) {
+    const Request small = stages_of_one_layer(workload_, request, stages, stages, "zb-h1");
+    return stage_device_bytes(small, stages - 1);
+  };
+  return std::max(0.0, bytes(4) - bytes(3));
+}
+
+double QuickEstimate::activation_bytes(const Request& request, const Pipeline& pipeline,
+                                       int stage) const {
+  const double one = laws_.at(stage_key(request)).activation.each;
+  const double layers = layers_of(pipeline, stage);
+  if (pipeline.stages == 1) return one * layers;
+  if (pipeline.schedule != Schedule::zb_h1) {
+    const int in_flight = workloads::stack::row_of(pipeline.schedule).in_flight(pipeline, stage);
+    return in_flight * one * layers / pipeline.chunks;
+  }
+  // While the input gradients of microbatch i are made, forward passes are `ahead` in front of it
+  // and weight gradients `stage` behind. Layers go from one state to the other, the last one first.
+  const double late = late_bytes_.at(rows_of(request));
+  const int others = pipeline.microbatches - 1, ahead = pipeline.stages - 1 - stage;
+  double most = 0;
+  for (const int i : {0, std::min(stage, others), std::max(0, others - ahead), others}) {
+    const double held = std::min(ahead, others - i) * one + std::min(stage, i) * late;
+    most = std::max(most, held * layers);
+  }
+  return most + one + (layers - 1) * std::max(one, late);
 }
 
 std::vector<double> QuickEstimate::bytes_of_stages(const Request& request) const {
   const Pipeline pipeline = workloads::stack::pipeline_of(request);
-  const StageLaw& law = laws_.at(stage_key(request));
   const auto& row = workloads::stack::row_of(pipeline.schedule);
+  const bool others_wait =
+      pipeline.schedule == Schedule::gpipe || pipeline.schedule == Schedule::zb_h1;
   std::vector<double> bytes;
   for (int s = 0; s < pipeline.stages; ++s) {
-    const double layers = layers_of(pipeline, s);
-    // Counted by the chunks that they are in.
-    const double in_flight = pipeline.stages == 1 ? 1 : row.in_flight(pipeline, s);
     const StageNumbers numbers = stage(request, s);
-    double need = numbers.states + numbers.workspace +
-                  in_flight * law.activation.at(layers / pipeline.chunks);
+    const int in_flight =
+        pipeline.stages == 1
+            ? 1
+            : (row.in_flight(pipeline, s) + pipeline.chunks - 1) / pipeline.chunks;
+    double need = numbers.states + numbers.workspace + activation_bytes(request, pipeline, s);
+    double under_way = numbers.recomputed;
+    if (s == 0) need += std::max(0, pipeline.microbatches - in_flight) * numbers.input;
     if (s == pipeline.stages - 1) {
-      const double whole = std::max(1.0, in_flight / pipeline.chunks);
-      const bool others_wait = pipeline.schedule == workloads::stack::Schedule::gpipe ||
-                               pipeline.schedule == workloads::stack::Schedule::zb_h1;
-      need += heads_.at(head_key(request)).activation * (others_wait ? whole : 1);
+      const StageNumbers& head = heads_.at(head_key(request));
+      const int outputs = others_wait ? in_flight : 1;
+      need += outputs * numbers.output + (outputs - 1) * head.activation;
+      under_way = std::max(under_way, head.activation + head.workspace);
     }
+    if (pipeline.stages > 1) need += 2 * numbers.output;
+    need += under_way;
     bytes.push_back(need);
   }
   return bytes;

@@ -30,7 +30,22 @@ class QuickEstimate {
   /// Learns the laws of the stages of all requests; the others are about requests learnt.
   void learn(std::span<const workloads::Request> requests);
 
-  /// Device memory of a rank of the stage that needs most.
+  /// Device memory of a rank of the stage that needs most: the sum of what lives at its peak.
+  ///
+  ///   states + workspace + layers in flight x activation + inputs + outputs + messages + under way
+  ///
+  /// - states, activation and workspace are lines in the layers of a stage through two programs of
+  ///   few layers (stage_law); all their microbatches are in flight at once
+  /// - layers in flight: by the schedule (ScheduleRow::in_flight). zb-h1 keeps a microbatch until
+  ///   its weight gradients, with other bytes after the input gradients than before (late_bytes):
+  ///   Qi et al., arXiv 2401.10241, section 2.3
+  /// - inputs: of all microbatches, on the first stage (stack/inputs.cpp); those in flight are
+  ///   among the activations
+  /// - outputs: the last layer's, and the logits of microbatches that wait, on the last stage; of
+  ///   all in flight where backward passes wait for those of others (gpipe, zb-h1), else of one
+  /// - messages: an activation and a gradient, between stages (stack/hand_overs.cpp)
+  /// - under way: activations of one layer that is computed again, or the backward pass of the
+  ///   output projection with its logits, whichever is more; the other waits
   [[nodiscard]] double bytes(const workloads::Request& request) const;
   [[nodiscard]] int largest_stage(const workloads::Request& request) const;  ///< which one that is
   /// Passes of the slowest stage and the bubble of the schedule's formula: messages take no time.
@@ -48,6 +63,11 @@ class QuickEstimate {
   using Rows = std::tuple<int, int, int, std::string>;  ///< tp, cp, ep, microbatch
   [[nodiscard]] static Rows rows_of(const workloads::Request& request);
   [[nodiscard]] HandOverNumbers hand_over(const workloads::Request& request) const;
+  /// What a layer keeps of a microbatch in zb-h1, from its input gradient to its weight gradient.
+  [[nodiscard]] double late_bytes(const workloads::Request& request) const;
+  [[nodiscard]] double activation_bytes(const workloads::Request& request,
+                                        const workloads::stack::Pipeline& pipeline,
+                                        int stage) const;
   [[nodiscard]] CoarsePipeline coarse(const workloads::Request& request) const;
   [[nodiscard]] std::vector<double> bytes_of_stages(const workloads::Request& request) const;
   [[nodiscard]] StageNumbers stage(const workloads::Request& request, int stage) const;
@@ -58,6 +78,7 @@ class QuickEstimate {
   std::map<StageKey, StageLaw> laws_;
   std::map<StageKey, StageNumbers> heads_;  ///< of keys without recomputation
   std::map<Rows, HandOverNumbers> hand_overs_;
+  std::map<Rows, double> late_bytes_;  ///< of requests with zb-h1
 };
 
 }  // namespace isoscale::analysis

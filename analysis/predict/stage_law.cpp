@@ -134,6 +134,24 @@ double state_bytes(const program::RankProgram& program, const program::Facts& fa
   return std::max(0.0, sum);
 }
 
+/// Of a probe, in which all microbatches are in flight.
+void add_bytes(const program::RankProgram& program, const program::Facts& facts,
+               StageNumbers& into) {
+  const auto one_of = [&](program::Role role) {
+    const auto all = facts.peak_of_role[static_cast<std::size_t>(role)];
+    return static_cast<double>(all.value()) / probed_microbatches;
+  };
+  const bool is_on_device = std::ranges::any_of(program.buffers, [](const auto& buffer) {
+    return buffer.role == program::Role::input && buffer.space == program::Space::device;
+  });
+  into.states = state_bytes(program, facts);
+  into.output = one_of(program::Role::input);  // as many rows and columns
+  into.input = is_on_device ? into.output : 0;
+  into.activation = one_of(program::Role::activation);
+  into.workspace = std::max(0.0, device_bytes(program) - into.states -
+                                     (into.activation + into.input) * probed_microbatches);
+}
+
 /// Plays a probe. Ranks that play different programs (uneven shares of the work) meet in every
 /// step: the one with the longest passes tells.
 StageNumbers play(const Workload& workload, const Request& request,
@@ -150,16 +168,12 @@ StageNumbers play(const Workload& workload, const Request& request,
     const StageNumbers one = Passes{set.programs[number].step(), trace}.numbers();
     if (one.forward + one.backward > result.forward + result.backward) result = one;
   }
+  double most = 0;
   for (const program::RankProgram& program : set.programs) {
-    const program::Facts facts = program::facts(program, set.mesh);
-    const auto kept = facts.peak_of_role[static_cast<std::size_t>(program::Role::activation)];
-    const double one = static_cast<double>(kept.value()) / probed_microbatches;
-    const double states = state_bytes(program, facts);
     const double all = device_bytes(program);
-    if (all <= result.states + result.workspace + result.activation * probed_microbatches) continue;
-    result.states = states;
-    result.activation = one;
-    result.workspace = std::max(0.0, all - states - one * probed_microbatches);
+    if (all <= most) continue;
+    most = all;
+    add_bytes(program, program::facts(program, set.mesh), result);
   }
   return result;
 }
@@ -180,8 +194,11 @@ StageNumbers StageLaw::at(double layers) const {
           .weight_gradient = weight_gradient.at(layers),
           .tail = tail.at(layers),
           .states = states.at(layers),
-          .workspace = workspace.at(layers),
-          .activation = activation.at(layers)};
+          .workspace = workspace.at(std::min<double>(layers, most_layers)),
+          .activation = activation.at(layers),
+          .recomputed = recomputed.at(layers),
+          .input = input.at(layers),
+          .output = output.at(layers)};
 }
 
 StageKey stage_key(const Request& request) {
@@ -207,6 +224,10 @@ StageLaw stage_law(const Workload& workload, const Request& request,
   const auto line = [&](double StageNumbers::*number) {
     return LayerTime::through(few, one.*number, most, two.*number);
   };
+  // Of what the activations of a probe are beyond its layers each microbatch has the last output,
+  // and the input of the first layer is no activation; what is left is there once.
+  const LayerTime kept = line(&StageNumbers::activation);
+  const double beyond = kept.fixed + two.input - two.output;
   return {.forward = line(&StageNumbers::forward),
           .backward = line(&StageNumbers::backward),
           .first_forward = line(&StageNumbers::first_forward),
@@ -214,8 +235,12 @@ StageLaw stage_law(const Workload& workload, const Request& request,
           .weight_gradient = line(&StageNumbers::weight_gradient),
           .tail = line(&StageNumbers::tail),
           .states = line(&StageNumbers::states),
-          .workspace = {.fixed = two.workspace, .each = 0},
-          .activation = line(&StageNumbers::activation)};
+          .workspace = line(&StageNumbers::workspace),
+          .activation = {.fixed = 0, .each = kept.each},
+          .recomputed = {.fixed = std::max(0.0, beyond * probed_microbatches), .each = 0},
+          .input = {.fixed = two.input, .each = 0},
+          .output = {.fixed = two.output, .each = 0},
+          .most_layers = most};
 }
 
 StageNumbers head_numbers(const Workload& workload, const Request& request,

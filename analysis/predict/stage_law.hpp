@@ -28,13 +28,20 @@ struct StageNumbers {
   double last_backward = 0;          ///< what the last backward pass takes more
   double weight_gradient = 0;        ///< of `backward`, the part that zb-h1 puts off
   double tail = 0;                   ///< after the last backward pass: reductions left, the update
-  double states = 0;                 ///< bytes of weights, gradients and what the optimizer keeps
-  double workspace = 0;              ///< further bytes, as many for any number of layers
-  double activation = 0;             ///< bytes of one microbatch in flight
+  // Bytes on the device:
+  double states = 0;      ///< weights, gradients and what the optimizer keeps
+  double workspace = 0;   ///< short-lived, at the peak
+  double activation = 0;  ///< of one microbatch in flight, with its input
+  double recomputed = 0;  ///< activations of the layer that is computed again, as many for any layers
+  double input = 0;       ///< of the first stage, of one microbatch; 0 where they are on the host
+  double output = 0;      ///< of a stage, of one microbatch
 };
+/// Lines in the number of layers. Workspace is one up to the layers that were looked at, and a
+/// constant beyond: buckets of gradients are as large as the stage until it fills one.
 struct StageLaw {
   LayerTime forward, backward, first_forward, last_backward, weight_gradient, tail, states,
-      workspace, activation;
+      workspace, activation, recomputed, input, output;
+  int most_layers = 1;  ///< looked at
   [[nodiscard]] StageNumbers at(double layers) const;
 };
 
