@@ -103,8 +103,8 @@ class Search {
     return played(std::move(fitting), quick);
   }
 
-  /// Those that need least by their quick estimates, however slow. Estimates alone refuse nothing:
-  /// these are built where none of the fast ones fits, so that a refusal says what is so.
+  /// Those that need least by their quick estimates, however slow: all that may fit, as far as there
+  /// is time for, and some more, so that a refusal says what the smallest needs by its program.
   [[nodiscard]] std::vector<Entry> smallest(const std::vector<Request>& requests) {
     std::vector<Entry> entries;
     for (const Request& request : requests) entries.push_back({.request = &request});
@@ -115,7 +115,15 @@ class Search {
       entries[i].seconds = quick.bytes(*entries[i].request);
     });
     std::ranges::stable_sort(entries, faster);
-    if (entries.size() > built_at_most) entries.resize(built_at_most);
+    double passes = 0;
+    std::size_t built = 0;
+    for (; built < entries.size(); ++built) {
+      const bool may_fit = entries[built].seconds <= capacity_ * (1 + search_memory_slack);
+      passes += layer_passes(*entries[built].request);
+      if (built < built_at_least) continue;
+      if (!may_fit || built >= built_at_most || passes > most_passes) break;
+    }
+    entries.resize(built);
     for (Entry& entry : entries) {
       entry.estimate = quick.bound(*entry.request);
       entry.schedule = workloads::stack::pipeline_of(*entry.request).schedule;
@@ -288,7 +296,7 @@ class Search {
 
   /// How far below its bound a whole play may come.
   static constexpr double bound_slack = search_slack + 0.02;
-  static constexpr std::size_t built_at_most = 512;
+  static constexpr std::size_t built_at_least = 8, built_at_most = 512;
   static constexpr std::size_t played_at_once = 64, simulated_at_once = 4;
   /// Of whole plays, what fits in the time that a search may take.
   static constexpr double most_passes = 200'000;

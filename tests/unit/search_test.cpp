@@ -364,6 +364,22 @@ TEST(SearchTest, RefusesOnlyWhereTheSmallestCandidateDoesNotFit) {
   EXPECT_FALSE(search(hybrid(), base, {}, 4, machine_of(least), 4, {}).best.empty());
 }
 
+/// Thousands of layouts whose programs are long, none of which comes near the memory: a handful is
+/// built (of more, this test ran for ten minutes).
+TEST(SearchTest, RefusesALargeModelWithoutBuildingAllOfIt) {
+  Request base = base_of({{"batch", "1536"}, {"vocabulary", "on"}});
+  base.model = workloads::load_model("gpt-175b");
+  try {
+    static_cast<void>(search(hybrid(), base, {}, 8, machine_of(80e9, 1, 8), 8, {}));
+    FAIL() << "it does not fit";
+  } catch (const base::UsageError& error) {
+    const std::string text = error.what();
+    const std::size_t at = text.find(") needs ");
+    ASSERT_NE(at, std::string::npos) << text;
+    EXPECT_NEAR(std::stod(text.substr(at + 8)), 393, 20) << text;  // GiB
+  }
+}
+
 /// In a program of few layers what is kept from step to step lies where activations were: the
 /// memory of many layers must not be read off its arena.
 TEST(QuickEstimateTest, CountsStatesThatGrowWithLayers) {
