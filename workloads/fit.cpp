@@ -10,6 +10,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/plural.hpp"
+
 namespace isoscale::workloads {
 namespace {
 
@@ -43,22 +45,48 @@ mesh::Shape resolved(const Workload& workload, const Request& base, const mesh::
                         }});
 }
 
-/// " or use --workload hybrid --mesh dp=2", where that would do; else "".
+/// "--workload hybrid --mesh dp=2", where that would do; else "".
 std::string other_workload(const Workload& workload, const Request& base,
                            const mesh::Request& wanted, int ranks, Scaling scaling) {
   const Workload& other = find_workload(any_mesh);
   if (workload.build != other.build || workload.name == other.name) return "";
+  std::optional<mesh::Shape> shape;
   try {
-    const mesh::Shape shape = resolved(other, base, wanted, ranks, scaling);
-    if (!takes(other, base, shape, scaling)) return "";
-    return fmt::format("; or use --workload {} --mesh {}", any_mesh, mesh::to_text(shape));
+    shape = resolved(other, base, wanted, ranks, scaling);
   } catch (const mesh::MeshError& error) {
-    if (!error.nearest()) return "";
-    return fmt::format("; or use --workload {} --mesh {}", any_mesh,
-                       mesh::to_text(*error.nearest()));
-  } catch (const base::UsageError&) {
-    return "";
+    shape = error.nearest();
   }
+  if (!shape || !takes(other, base, *shape, scaling)) return "";
+  return fmt::format("--workload {} --mesh {}", any_mesh, mesh::to_text(*shape));
+}
+
+mesh::Request asked(const Workload& workload, const mesh::Request& wanted, int ranks) {
+  return wanted.empty() ? workload.natural_mesh(ranks) : wanted;
+}
+
+bool fits(const Workload& workload, const Request& base, const mesh::Request& wanted, int ranks,
+          Scaling scaling) {
+  try {
+    const auto limits = workload.limits(base, scaling);
+    const mesh::Shape shape =
+        mesh::resolve(asked(workload, wanted, ranks), ranks, limits, {.axes = workload.axes});
+    return takes(workload, base, shape, scaling);
+  } catch (const base::UsageError&) {
+    return false;
+  }
+}
+
+/// "use 1 or 3 ranks, or --workload hybrid --mesh dp=2": all that would do.
+std::string instead(const Workload& workload, const Request& base, const mesh::Request& wanted,
+                    int ranks, Scaling scaling) {
+  const std::vector<int> near = nearest_ranks(workload, base, wanted, ranks, scaling);
+  const std::string other =
+      other_workload(workload, base, asked(workload, wanted, ranks), ranks, scaling);
+  if (near.empty() && other.empty()) return "use another mesh, model or options";
+  const std::string counts =
+      near.empty() ? "" : fmt::format("{} rank{}", fmt::join(near, " or "),
+                                      near.size() == 1 && near.front() == 1 ? "" : "s");
+  return fmt::format("use {}{}{}", counts, counts.empty() || other.empty() ? "" : ", or ", other);
 }
 
 }  // namespace
@@ -102,16 +130,36 @@ mesh::Request curve_mesh(const Workload& workload, std::span<const int> counts, 
   return result;
 }
 
+std::vector<int> nearest_ranks(const Workload& workload, const Request& base,
+                               const mesh::Request& wanted, int ranks, Scaling scaling) {
+  constexpr int most_tried = 4096;
+  std::vector<int> near;
+  const auto try_one = [&](int count) {
+    if (!fits(workload, base, wanted, count, scaling)) return false;
+    near.push_back(count);
+    return true;
+  };
+  for (int less = ranks - 1; less >= std::max(1, ranks - most_tried); --less) {
+    if (try_one(less)) break;
+  }
+  for (int more = ranks + 1; more <= ranks + std::min(ranks, most_tried); ++more) {
+    if (try_one(more)) break;
+  }
+  return near;
+}
+
 Request fit(const Workload& workload, const Request& base, const mesh::Request& wanted, int ranks,
             Scaling scaling) {
-  const mesh::Request asked = wanted.empty() ? workload.natural_mesh(ranks) : wanted;
   std::optional<mesh::Shape> shape;
   try {
-    shape = resolved(workload, base, asked, ranks, scaling);
+    shape = resolved(workload, base, asked(workload, wanted, ranks), ranks, scaling);
   } catch (const mesh::MeshError& error) {
-    const std::string other = other_workload(workload, base, asked, ranks, scaling);
-    if (other.empty()) throw;
-    throw mesh::MeshError(error.what() + other, error.nearest());
+    if (error.nearest()) throw;
+    throw mesh::MeshError(error.why(),
+                          fmt::format("{} has no mesh of {} with these numbers: {}", workload.name,
+                                      base::counted(ranks, "rank"),
+                                      instead(workload, base, wanted, ranks, scaling)),
+                          std::nullopt);
   }
   return workload.scale(base, *shape, scaling);
 }

@@ -40,9 +40,15 @@ class NumberError : public base::UsageError {
 [[nodiscard]] mesh::Request curve_mesh(const Workload& workload, std::span<const int> counts,
                                        int node_ranks);
 
+/// The rank counts nearest below and above `ranks`, up to the double of it, that fit() takes with
+/// the same mesh and options; empty where none of those looked at is taken.
+[[nodiscard]] std::vector<int> nearest_ranks(const Workload& workload, const Request& base,
+                                             const mesh::Request& wanted, int ranks,
+                                             Scaling scaling);
+
 /// The request of a point on `ranks` ranks, on the mesh asked for or, where that is empty, on the
-/// workload's natural one. Throws NumberError, mesh::MeshError or another base::UsageError; a mesh
-/// that it suggests is accepted with the same options.
+/// workload's natural one. Throws NumberError, mesh::MeshError or another base::UsageError. A mesh,
+/// number of ranks or workload that it suggests is accepted with the same options.
 [[nodiscard]] Request fit(const Workload& workload, const Request& base,
                           const mesh::Request& wanted, int ranks, Scaling scaling);
 

@@ -137,7 +137,7 @@ class NearestMesh {
                                   base::counted(ranks, "rank"), to_text(*search.best()))
                     : fmt::format("no mesh of {} works here: use another number of ranks",
                                   base::counted(ranks, "rank"));
-  throw MeshError(fmt::format("{}; {}", why, advice), search.best());
+  throw MeshError(why, advice, search.best());
 }
 
 }  // namespace

@@ -33,11 +33,14 @@ struct Constraint {
 /// A mesh that cannot be, and the nearest that can, if there is one.
 class MeshError : public base::UsageError {
  public:
-  MeshError(const std::string& why, const std::optional<Shape>& nearest)
-      : base::UsageError(why), nearest_(nearest) {}
+  /// `advice` is what to do about `why`.
+  MeshError(const std::string& why, const std::string& advice, const std::optional<Shape>& nearest)
+      : base::UsageError(why + "; " + advice), why_(why), nearest_(nearest) {}
+  [[nodiscard]] const std::string& why() const { return why_; }
   [[nodiscard]] const std::optional<Shape>& nearest() const { return nearest_; }
 
  private:
+  std::string why_;
   std::optional<Shape> nearest_;
 };
 

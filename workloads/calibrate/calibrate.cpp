@@ -21,8 +21,6 @@ enum class Part : std::uint8_t { multiplications, sums, collectives };
 
 Part part_of(int batch) { return static_cast<Part>(batch); }
 
-int batches(const Request& request) { return request.mesh.size() > 1 ? 3 : 1; }
-
 Request collectives_of(const Request& request, Part which) {
   const bool sums = which == Part::sums;
   const OptionReader options{option_table(), request.options};
@@ -33,6 +31,12 @@ Request collectives_of(const Request& request, Part which) {
                   {"rotate", "16MiB"}};
   if (!options.is("axis", "world")) part.options["axis"] = options.text("axis");
   return part;
+}
+
+int batches(const Request& request) {
+  if (request.mesh.size() == 1) return 1;
+  static_cast<void>(collectives::hooks().batches(collectives_of(request, Part::sums)));
+  return 3;
 }
 
 Request multiplications_of(const Request& request) {

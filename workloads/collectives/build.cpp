@@ -296,7 +296,11 @@ Bench build(const Request& request, int /*batch*/) {
 }
 
 BenchHooks hooks() {
-  return {.batches = [](const Request&) { return 1; },
+  return {.batches =
+              [](const Request& request) {
+                static_cast<void>(setting_of(request));  // refuses meshes that it cannot play
+                return 1;
+              },
           .build = build,
           .expect = expect,
           .types =
