@@ -100,7 +100,7 @@ std::string describe(const Plan& plan, const config::RunConfig& config, std::str
                   "memory/rank", "FLOP/step", "sent/step by axis, and how far the axis reaches");
   const std::map<int, units::Seconds> loops = expected_loops(plan, config, device);
   units::Seconds all{0}, to_measure{0};
-  std::size_t left_out = 0;
+  std::size_t fitting = 0, left_out = 0;
   for (const PlannedPoint& point : plan.points) {
     const auto loop = loops.find(point.index);
     if (!point.misfit.empty()) {
@@ -111,6 +111,7 @@ std::string describe(const Plan& plan, const config::RunConfig& config, std::str
       ++left_out;
       text += fmt::format("{}left out: does not fit into the budget\n", left_columns(point));
     } else {
+      ++fitting;
       const PointTime time = estimate(point, config, device);
       to_measure += time.stretch * loop->second + time.after;
       all += total(time, loop->second);
@@ -128,6 +129,7 @@ std::string describe(const Plan& plan, const config::RunConfig& config, std::str
       text += fmt::format("Point {}: {}.\n", point.index + 1, note);
     }
   }
+  if (fitting == 0) return text + "Nothing would run: no point fits.\n";
   text += fmt::format(
       "About {} in all: {} to measure, more where steps scatter by more than {}, and {} for set-up "
       "and verification, which is a guess. A point's loop aims at {}; it lasts up to {:g} times as "
@@ -136,7 +138,7 @@ std::string describe(const Plan& plan, const config::RunConfig& config, std::str
       units::format(all - to_measure), units::format(config.max_time), longest_overtime,
       least_counted);
   text += partition_text(plan);
-  if (config.budget) text += budget_text(*config.budget, loops.size(), left_out);
+  if (config.budget) text += budget_text(*config.budget, fitting, left_out);
   for (const config::Injection& injection : config.injections) {
     text += injection_text(injection, plan);
   }

@@ -64,6 +64,22 @@ TEST(PlanTable, MarksWhatDoesNotFit) {
   EXPECT_THAT(text, Not(HasSubstr("Point 2 is skipped")));
 }
 
+TEST(PlanTable, SaysThatNothingWouldRunWhereNoPointFits) {
+  Site site = site_of(2, 1);
+  site.memory_of = MemoryOf::this_machine;
+  site.memory_free.assign(2, units::Bytes{98'304});
+  RunConfig config = config_of("dp");
+  config.budget = units::Seconds{20};
+  const std::string none = describe(make_plan(config, site), config, "host");
+  EXPECT_THAT(none, AllOf(HasSubstr("Nothing would run"), Not(HasSubstr(" in all")),
+                          Not(HasSubstr("--budget"))));
+  site.memory_pool = executor::MemoryPool::rank;
+  site.memory_free = {std::nullopt, units::Bytes{98'304}};  // two ranks do not fit, one does
+  const std::string one = describe(make_plan(config, site), config, "host");
+  EXPECT_THAT(one, AllOf(Not(HasSubstr("Nothing would run")), HasSubstr(" in all"),
+                         HasSubstr("1 of 1 point fit into --budget")));
+}
+
 TEST(PlanTable, SaysWhatShardingAndOffloadingKeep) {
   // 4 layers of 12 h^2 = 3072 parameters: 16 bytes each in f32 with Adam make 192 KiB. Of these
   // zero=2 shards gradients and moments over 4 ranks: 48 + 144 / 4 KiB, and the powers of Adam.
