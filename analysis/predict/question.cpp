@@ -18,13 +18,11 @@
 #include "base/error.hpp"
 #include "base/plural.hpp"
 #include "simulate/measured_time.hpp"
+#include "units/text.hpp"
 #include "workloads/fit.hpp"
 
 namespace isoscale::analysis {
 namespace {
-
-/// Rank counts above are not tried as neighbours of one that cannot be divided.
-constexpr long long most_ranks_tried = 1 << 20;
 
 using config::PredictCommand;
 using results::PointData;
@@ -132,6 +130,15 @@ void assume_training(const PredictCommand& command, Question& question) {
   }
 }
 
+/// Without --mesh all points have one tp and pp, as those of a run's curve have: those of the run's
+/// largest point, of a data sheet those that a run of these rank counts would have.
+void keep_mesh(const PointData* largest, Question& question) {
+  if (!question.mesh.empty() || question.meshes == Meshes::searched) return;
+  question.mesh = workloads::curve_mesh(*question.workload, question.ranks, question.node_ranks);
+  if (largest == nullptr) return;
+  for (auto& [axis, extent] : question.mesh) extent = largest->mesh[axis];
+}
+
 std::string title_of(const Question& question) {
   const bool has_model = question.workload->model_use != workloads::ModelUse::none;
   return fmt::format("{}, {}{}, {} scaling", question.workload->name,
@@ -182,6 +189,7 @@ Question question_of(const PredictCommand& command, std::span<const results::Run
       command,
       question.machine.network ? question.machine.network->node_ranks : measured_node_ranks(run),
       question);
+  keep_mesh(&largest, question);
 
   question.fit = fit_model(run, chosen.points, question.machine);
   question.run = &run;
@@ -221,6 +229,7 @@ Question question_of(const PredictCommand& command, const simulate::Machine& she
   assume_training(command, question);
   apply_command(command, question);
   set_node_ranks(command, sheet.network ? sheet.network->node_ranks : 1, question);
+  keep_mesh(nullptr, question);
   question.title = title_of(question);
   return question;
 }
@@ -250,49 +259,20 @@ void use_network(const simulate::Machine& other, const std::string& name, Questi
         name, base::counted(on_node, "rank"), question.node_ranks));
   }
   simulate::settle_laws(machine.measured);
-  if (question.fit && other.network) {
-    question.fit->known.fit = std::hypot(question.fit->known.fit, sheet_error);
-  }
-  question.network = fmt::format("between nodes as {} ({}) says; all else as {} measured", name,
-                                 other.name, question.source);
+  const double error = other.network ? sheet_error : other.noise.launch;
+  if (question.fit) question.fit->known.fit = std::hypot(question.fit->known.fit, error);
+  question.network = fmt::format(
+      "between nodes as {} ({}) says, for which the interval counts {} more; all else as {} "
+      "measured",
+      name, other.name, units::format_percent(error), question.source);
 }
 
 namespace {
 
-workloads::Request scaled_to(const Question& question, int ranks) {
-  const workloads::Workload& workload = *question.workload;
-  const mesh::Request wanted = question.mesh.empty() ? workload.natural_mesh(ranks) : question.mesh;
-  const auto limits = workload.limits(question.base, question.scaling);
-  const mesh::Shape shape = mesh::resolve(wanted, ranks, limits);
-  if (shape.dp > 1 && !workload.axes.contains(mesh::Axis::dp)) {
-    throw base::UsageError(
-        fmt::format("workload {} has no axis dp to put {} ranks on", workload.name, ranks));
-  }
-  return workload.scale(question.base, shape, question.scaling);
-}
-
-bool is_possible(const Question& question, int ranks) {
-  try {
-    static_cast<void>(scaled_to(question, ranks));
-    return true;
-  } catch (const base::UsageError&) {
-    return false;
-  }
-}
-
-/// "; the nearest rank counts that do are 992 and 1024", or "" where there are none near.
+/// "; the nearest rank counts that can be divided are 992 and 1024", or "" where there are none near.
 std::string nearest_counts(const Question& question, int ranks) {
-  std::vector<int> near;
-  for (int less = ranks - 1; less >= std::max(1, ranks / 2); --less) {
-    if (!is_possible(question, less)) continue;
-    near.push_back(less);
-    break;
-  }
-  for (int more = ranks + 1; more <= std::min(2LL * ranks, most_ranks_tried); ++more) {
-    if (!is_possible(question, more)) continue;
-    near.push_back(more);
-    break;
-  }
+  const std::vector<int> near = workloads::nearest_ranks(
+      *question.workload, question.base, question.mesh, ranks, question.scaling);
   if (near.empty()) return "";
   return fmt::format("; the nearest rank count{} that can be divided {} {}",
                      near.size() == 1 ? "" : "s", near.size() == 1 ? "is" : "are",
@@ -302,13 +282,17 @@ std::string nearest_counts(const Question& question, int ranks) {
 }  // namespace
 
 workloads::Request request_at(const Question& question, int ranks) {
+  const workloads::Workload& workload = *question.workload;
   try {
-    return workloads::fit(*question.workload, question.base, question.mesh, ranks,
-                          question.scaling);
+    return workloads::fit(workload, question.base, question.mesh, ranks, question.scaling);
   } catch (const base::UsageError& error) {
-    throw base::UsageError(fmt::format("{} on {} ranks: {}{}", question.workload->name, ranks,
-                                       error.what(), nearest_counts(question, ranks)),
-                           error.where());
+    const auto* const of_mesh = dynamic_cast<const mesh::MeshError*>(&error);
+    // Where these ranks have no mesh at all, the error names the nearest rank counts itself.
+    const bool names_counts = of_mesh != nullptr && !of_mesh->nearest();
+    throw base::UsageError(
+        fmt::format("{} on {}: {}{}", workload.name, base::counted(ranks, "rank"), error.what(),
+                    names_counts ? "" : nearest_counts(question, ranks)),
+        error.where());
   }
 }
 

@@ -29,7 +29,7 @@ struct Question {
   std::string title{};                            ///< of the curve
   const workloads::Workload* workload = nullptr;  ///< not owned: of the registry
   workloads::Request base{};                      ///< at the mesh of one rank
-  mesh::Request mesh{};                           ///< empty = the workload's natural mesh
+  mesh::Request mesh{};  ///< of all points; empty = each count's natural mesh, or searched for
   workloads::Scaling scaling = workloads::Scaling::strong;
   Meshes meshes = Meshes::given;
   std::vector<std::string> fixed{};  ///< options that a search leaves as they are
@@ -66,7 +66,8 @@ struct Question {
                                    const simulate::Machine& sheet);
 
 /// Takes what `other` knows of communication between nodes instead of what the run knows; `name` is
-/// the other's. Throws base::UsageError where it knows nothing of that.
+/// the other's. The interval is widened by what a sheet may miss, or by what launches of the other
+/// run differ by. Throws base::UsageError where it knows nothing of that.
 void use_network(const simulate::Machine& other, const std::string& name, Question& question);
 
 /// The request at so many ranks, on the mesh asked for. Throws base::UsageError with the nearest

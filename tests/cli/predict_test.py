@@ -73,7 +73,7 @@ class OfSheets(Predicting):
         asked = [self.sheet(), "--model", "gpt-1.3b", "--mesh", "tp=8", "--ranks", "8,12,64"]
         points = self.json(*asked)["curve"]["points"]
         self.assertEqual([point["refused"] is None for point in points], [True, False, True])
-        self.assertIn("8 and 16", points[1]["refused"])
+        self.assertIn("8 or 16", points[1]["refused"])
         self.assertIn("12", self.predict(*asked).stdout)
 
     def test_the_batch_is_said_and_a_single_count_has_no_efficiency(self):
@@ -272,8 +272,16 @@ class OfRuns(Predicting):
         document = self.json("run.h5", "--ranks", "2,4", "--network", "h100-ndr")
         self.assertEqual([point["nodes"] for point in document["curve"]["points"]], [1, 2])
         self.assertIsNone(document["curve"]["points"][1]["refused"])
-        for name in ("h100-ndr", "run.h5"):
+        for name in ("h100-ndr", "run.h5", "5.0%"):
             self.assertIn(name, document["network"])
+        text = self.predict("run.h5", "--ranks", "2,4", "--network", "h100-ndr").stdout
+        self.assertIn(document["network"], " ".join(text.split()))
+        # What the sheet may miss is part of the interval.
+        alone = self.json("run.h5", "--ranks", "2")["curve"]["points"][0]
+        joined = document["curve"]["points"][0]
+        self.assertGreaterEqual(joined["uncertainty"]["fit"], 0.05)
+        self.assertGreater(joined["step_time"]["upper"] / joined["step_time"]["value"],
+                           alone["step_time"]["upper"] / alone["step_time"]["value"])
         self.assert_refused(self.isoscale("predict", "run.h5", "--ranks", "4", "--network",
                                           "run.h5"), "--network run.h5")
         self.assert_refused(self.isoscale("predict", "h100-ndr", "--model", "tiny", "--ranks", "4",

@@ -181,7 +181,7 @@ TEST(Forecast, ARankCountThatDoesNotDivideIsRefusedAlone) {
   ASSERT_EQ(prediction.base.points.size(), 3U);
   for (const ForecastCurve* const curve : {&prediction.base, &prediction.what_if.at(0)}) {
     EXPECT_EQ(curve->points[0].refused, "");
-    EXPECT_NE(curve->points[1].refused.find("8 and 16"), std::string::npos);
+    EXPECT_NE(curve->points[1].refused.find("8 or 16"), std::string::npos);
     EXPECT_EQ(curve->points[2].refused, "");
     EXPECT_GT(curve->points[2].step_time.value, 0);
   }

@@ -46,22 +46,18 @@ config::RunConfig planned(std::vector<int> ranks) {
 }
 
 TEST(PricedPlan, HasTheStepTimesOfThePrediction) {
-  // A run keeps tp and pp along a hybrid curve, a prediction has the mesh of each count by itself.
-  const mesh::Request mesh{{mesh::Axis::tp, 2}, {mesh::Axis::pp, 2}};
   config::RunConfig config = planned({8, 16, 64});
-  config.experiments.front().mesh = mesh;
   const PricedMachine machine = plain_machine();
   const Site site = site_of(machine, config, 1);
   Plan plan = make_plan(config, site);
   price(machine, config, plan);
-  config::PredictCommand command = samples::plain_command();
-  command.mesh = mesh;
   const analysis::Prediction prediction =
-      predict(analysis::question_of(command, samples::plain_sheet()));
+      predict(analysis::question_of(samples::plain_command(), samples::plain_sheet()));
   ASSERT_EQ(prediction.base.points.size(), 3U);
   for (std::size_t i = 0; i < 3; ++i) {
     const analysis::Forecast& forecast = prediction.base.points[i];
     const PlannedPoint& point = plan.points[i];
+    EXPECT_EQ(point.request.mesh.tp * point.request.mesh.pp, 4);  // one along the curve
     ASSERT_EQ(point.request.mesh, forecast.request.mesh);
     ASSERT_TRUE(point.load.step);
     EXPECT_DOUBLE_EQ(point.load.step->value(), forecast.step_time.value);

@@ -136,8 +136,23 @@ TEST(Question, NamesTheNearestRankCountsThatDivide) {
     static_cast<void>(request_at(question, 10));
     FAIL() << "10 ranks cannot be divided by 4";
   } catch (const base::UsageError& error) {
-    EXPECT_NE(std::string{error.what()}.find("8 and 16"), std::string::npos) << error.what();
+    EXPECT_NE(std::string{error.what()}.find("8 or 16"), std::string::npos) << error.what();
   }
+}
+
+TEST(Question, KeepsTpAndPpAlongACurve) {
+  PredictCommand command = samples::plain_command();
+  command.workload = "hybrid";
+  command.mesh.clear();
+  command.ranks = {4, 8, 64};
+  const Question question = asked(command);
+  EXPECT_EQ(request_at(question, 8).mesh, (mesh::Shape{.tp = 2, .dp = 2, .pp = 2}));
+  EXPECT_EQ(request_at(question, 64).mesh, (mesh::Shape{.tp = 2, .dp = 16, .pp = 2}));
+  command.ranks = {4};
+  EXPECT_EQ(request_at(asked(command), 4).mesh, (mesh::Shape{.tp = 2, .dp = 2}));
+  // A search looks at all of them.
+  command.best = true;
+  EXPECT_TRUE(asked(command).mesh.empty());
 }
 
 TEST(Question, TakesANetworkFromAnotherMachine) {
@@ -147,7 +162,9 @@ TEST(Question, TakesANetworkFromAnotherMachine) {
   question.machine.measured.communication = {
       {.kind = program::OpKind::all_reduce, .members = 2, .nodes = 1, .samples = {{8, 1e-6}}},
       {.kind = program::OpKind::all_reduce, .members = 4, .nodes = 2, .samples = {{8, 1e-5}}}};
+  question.fit = ModelFit{};
   use_network(samples::plain_sheet(), "plain", question);
+  EXPECT_DOUBLE_EQ(question.fit->known.fit, 0.05);
   ASSERT_TRUE(question.machine.network);
   EXPECT_EQ(question.machine.network->node_ranks, 2);
   ASSERT_EQ(question.machine.measured.communication.size(), 1U);
@@ -164,7 +181,11 @@ TEST(Question, TakesWhatAnotherRunMeasuredBetweenNodes) {
   other.measured.communication = {
       {.kind = program::OpKind::all_reduce, .members = 4, .nodes = 2, .samples = {{8, 1e-5}}},
       {.kind = program::OpKind::all_reduce, .members = 2, .nodes = 1, .samples = {{8, 1e-6}}}};
+  question.fit = ModelFit{};
+  question.fit->known.fit = 0.03;
+  other.noise.launch = 0.04;
   use_network(other, "other.h5", question);
+  EXPECT_DOUBLE_EQ(question.fit->known.fit, 0.05);
   EXPECT_FALSE(question.machine.network);
   ASSERT_EQ(question.machine.measured.communication.size(), 1U);
   EXPECT_EQ(question.machine.measured.communication[0].members, 4);
