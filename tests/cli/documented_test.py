@@ -19,12 +19,16 @@ import harness
 ROOT = os.environ["ISOSCALE_DOCUMENTS"]
 COMMANDS = ("run", "report", "compare", "predict", "check", "list", "completion")
 #: A line that shows a command: a launcher and variables, the program, a subcommand.
-SHOWN = re.compile(r"^ *((?:[\w./=:$-]+ )*?(?:\S*/)?isoscale (?:%s)\b.*)" % "|".join(COMMANDS))
+SHOWN = re.compile(r"^ *((?:[\w./=:$,-]+ )*?(?:\S*/)?isoscale (?:%s)\b.*)" % "|".join(COMMANDS))
+#: One in the middle of a sentence.
+INLINE = re.compile(r"(?:.*<\()?(?:[\w./ -]+ )?isoscale (?:%s)\b.*" % "|".join(COMMANDS))
 #: What documents leave open, and what is put there.
 OPEN = {"WORKLOAD": "dp", "N": "1", "FILE.toml": "curves.toml", "DIR": "folder", "NAME": "dp",
-        "[SECTION,...]": "findings"}
+        "FILE": "run.h5", "[SECTION,...]": "findings"}
 #: Commands that cannot be tried, and why. Each must still be shown somewhere.
-UNTRIED: dict[str, str] = {}
+UNTRIED = {"mpirun ... launch/bind.sh --cores 8 -- isoscale run ...": "launch/bind_test.py has it"}
+#: In a sentence these name the subcommand; what it reads or writes is said elsewhere.
+NAMED = re.compile(r"isoscale (run|report|compare|predict|check|completion)( --detail| --html)?")
 #: These need GPUs, of which a plan needs none.
 ON_GPUS = re.compile(r"--dtype (bf16|f16|fp8|tf32)|--model (gpt|llama)|--suite (standard|acceptance)")
 
@@ -37,6 +41,16 @@ def commands_of(text, indents):
         match = SHOWN.match(line)
         if match and not match[1].startswith("Usage"):
             yield re.split(r"  +|\s#", match[1])[0].rstrip(".;,")
+
+
+def inline(text):
+    """The commands in sentences; one that a shell reads from a process is the process."""
+    unfenced = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+    sentences = "\n".join(line for line in unfenced.splitlines() if not line.startswith("    "))
+    for code in re.findall(r"`([^`]+)`", re.sub(r"(?<=.)\n(?=.)", " ", sentences)):
+        command = code.partition("<(")[2].rstrip(")") or code.partition(" | ")[0]
+        if INLINE.fullmatch(code) and not NAMED.fullmatch(command):
+            yield command
 
 
 def fenced(text):
@@ -150,8 +164,9 @@ class Documented(harness.Case):
                                                                     recursive=True))]
         for page in pages:
             with open(page, encoding="utf-8") as file:
-                for command in commands_of(fenced(file.read()), "    "):
-                    yield os.path.relpath(page, ROOT), command
+                text = fenced(file.read())
+            for command in (*commands_of(text, "    "), *inline(text)):
+                yield os.path.relpath(page, ROOT), command
 
     def test_those_of_the_documents(self):
         found = list(self.shown_in_documents())
