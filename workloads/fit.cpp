@@ -83,9 +83,10 @@ std::string instead(const Workload& workload, const Request& base, const mesh::R
   const std::string other =
       other_workload(workload, base, asked(workload, wanted, ranks), ranks, scaling);
   if (near.empty() && other.empty()) return "use another mesh, model or options";
-  const std::string counts =
-      near.empty() ? "" : fmt::format("{} rank{}", fmt::join(near, " or "),
-                                      near.size() == 1 && near.front() == 1 ? "" : "s");
+  const std::string counts = near.empty()
+                                 ? ""
+                                 : fmt::format("{} rank{}", fmt::join(near, " or "),
+                                               near.size() == 1 && near.front() == 1 ? "" : "s");
   return fmt::format("use {}{}{}", counts, counts.empty() || other.empty() ? "" : ", or ", other);
 }
 
@@ -155,11 +156,11 @@ Request fit(const Workload& workload, const Request& base, const mesh::Request& 
     shape = resolved(workload, base, asked(workload, wanted, ranks), ranks, scaling);
   } catch (const mesh::MeshError& error) {
     if (error.nearest()) throw;
-    throw mesh::MeshError(error.why(),
-                          fmt::format("{} has no mesh of {} with these numbers: {}", workload.name,
-                                      base::counted(ranks, "rank"),
-                                      instead(workload, base, wanted, ranks, scaling)),
-                          std::nullopt);
+    throw mesh::MeshError(
+        error.why(),
+        fmt::format("{} has no mesh of {} with these numbers: {}", workload.name,
+                    base::counted(ranks, "rank"), instead(workload, base, wanted, ranks, scaling)),
+        std::nullopt);
   }
   return workload.scale(base, *shape, scaling);
 }

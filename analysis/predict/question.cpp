@@ -269,10 +269,11 @@ void use_network(const simulate::Machine& other, const std::string& name, Questi
 
 namespace {
 
-/// "; the nearest rank counts that can be divided are 992 and 1024", or "" where there are none near.
+/// "; the nearest rank counts that can be divided are 992 and 1024", or "" where there are none
+/// near.
 std::string nearest_counts(const Question& question, int ranks) {
-  const std::vector<int> near = workloads::nearest_ranks(
-      *question.workload, question.base, question.mesh, ranks, question.scaling);
+  const std::vector<int> near = workloads::nearest_ranks(*question.workload, question.base,
+                                                         question.mesh, ranks, question.scaling);
   if (near.empty()) return "";
   return fmt::format("; the nearest rank count{} that can be divided {} {}",
                      near.size() == 1 ? "" : "s", near.size() == 1 ? "is" : "are",

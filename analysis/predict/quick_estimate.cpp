@@ -188,9 +188,8 @@ std::vector<double> QuickEstimate::bytes_of_stages(const Request& request) const
   for (int s = 0; s < pipeline.stages; ++s) {
     const StageNumbers numbers = stage(request, s);
     const int in_flight =
-        pipeline.stages == 1
-            ? 1
-            : (row.in_flight(pipeline, s) + pipeline.chunks - 1) / pipeline.chunks;
+        pipeline.stages == 1 ? 1
+                             : (row.in_flight(pipeline, s) + pipeline.chunks - 1) / pipeline.chunks;
     double need = numbers.states + numbers.workspace + activation_bytes(request, pipeline, s);
     double under_way = numbers.recomputed;
     if (s == 0) need += std::max(0, pipeline.microbatches - in_flight) * numbers.input;

@@ -103,17 +103,17 @@ class Search {
     return played(std::move(fitting), quick);
   }
 
-  /// Those that need least by their quick estimates, however slow: all that may fit, as far as there
-  /// is time for, and some more, so that a refusal says what the smallest needs by its program.
+  /// Those that need least by their quick estimates, however slow: all that may fit, as far as
+  /// there is time for, and some more, so that a refusal says what the smallest needs by its
+  /// program.
   [[nodiscard]] std::vector<Entry> smallest(const std::vector<Request>& requests) {
     std::vector<Entry> entries;
     for (const Request& request : requests) entries.push_back({.request = &request});
     if (!QuickEstimate::knows(workload_) || !std::isfinite(capacity_)) return {};
     QuickEstimate quick{workload_, machine_, node_ranks_};
     quick.learn(requests);
-    side_by_side(entries.size(), [&](std::size_t i) {
-      entries[i].seconds = quick.bytes(*entries[i].request);
-    });
+    side_by_side(entries.size(),
+                 [&](std::size_t i) { entries[i].seconds = quick.bytes(*entries[i].request); });
     std::ranges::stable_sort(entries, faster);
     double passes = 0;
     std::size_t built = 0;

@@ -32,7 +32,7 @@ struct StageNumbers {
   double states = 0;      ///< weights, gradients and what the optimizer keeps
   double workspace = 0;   ///< short-lived, at the peak
   double activation = 0;  ///< of one microbatch in flight, with its input
-  double recomputed = 0;  ///< activations of the layer that is computed again, as many for any layers
+  double recomputed = 0;  ///< activations of the one layer that is computed again
   double input = 0;       ///< of the first stage, of one microbatch; 0 where they are on the host
   double output = 0;      ///< of a stage, of one microbatch
 };

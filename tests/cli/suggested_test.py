@@ -37,7 +37,7 @@ def suggestions(message):
     found = [(None, mesh, {}) for mesh in re.findall(
         r"nearest mesh that works on \d+ ranks? is ([a-z]+=\d+(?:,[a-z]+=\d+)*)", message)]
     found += [(workload, mesh, {}) for workload, mesh in re.findall(
-        r"or use --workload (\w+) --mesh ([a-z]+=\d+(?:,[a-z]+=\d+)*)", message)]
+        r"--workload (\w+) --mesh ([a-z]+=\d+(?:,[a-z]+=\d+)*)", message)]
     for name, numbers in re.findall(r"nearest that work are (\w+)=(\d+(?:(?:, | and )\d+)*)",
                                     message):
         found += [(None, None, {name: int(n)}) for n in re.findall(r"\d+", numbers)]

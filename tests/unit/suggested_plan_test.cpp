@@ -26,9 +26,10 @@ struct Wish {
 };
 
 std::string text_of(const Wish& wish) {
-  return fmt::format("{} on {} ranks, mesh {}, {} heads, {} experts", wish.workload, wish.ranks,
-                     mesh::to_text(wish.mesh), wish.base.model.heads,
-                     wish.base.options.contains("experts") ? wish.base.options.at("experts") : "no");
+  return fmt::format(
+      "{} on {} ranks, mesh {}, {} heads, {} experts", wish.workload, wish.ranks,
+      mesh::to_text(wish.mesh), wish.base.model.heads,
+      wish.base.options.contains("experts") ? wish.base.options.at("experts") : "no");
 }
 
 /// "" where the plan is accepted.
@@ -59,8 +60,10 @@ std::vector<std::smatch> matches(const std::string& text, const std::regex& what
 
 std::vector<Wish> suggested(const Wish& wish, const std::string& refused) {
   static const std::regex mesh{R"(works on \d+ ranks? is ([a-z=0-9,]+))"},
-      other{R"(--workload (\w+) --mesh ([a-z=0-9,]+))"}, counts{R"(: use (\d+)(?: or (\d+))? rank)"},
-      two{R"(nearest that work are (\w+)=(\d+) and (\d+))"}, one{R"(nearest (\w+) that works is (\d+))"};
+      other{R"(--workload (\w+) --mesh ([a-z=0-9,]+))"},
+      counts{R"(: use (\d+)(?: or (\d+))? rank)"},
+      two{R"(nearest that work are (\w+)=(\d+) and (\d+))"},
+      one{R"(nearest (\w+) that works is (\d+))"};
   std::vector<Wish> found;
   const auto add = [&](const auto& change) {
     found.push_back(wish);
