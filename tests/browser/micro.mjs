@@ -144,3 +144,13 @@ export function pairsMatrix(option, { report }) {
 }
 
 const valueTriple = (item) => (Array.isArray(item) ? item : item.value);
+
+/** Only what has an interval is joined by lines, and on the frontier. */
+export function inferenceFrontier({ series }, { report }) {
+  const rows = rowsOf(report, (row) => row.op === "infer" && known(row.tpot.median) && known(row.tokens_per_second_per_rank));
+  const place = (row) => [row.tpot.median, row.tokens_per_second_per_rank];
+  const [joined, single] = ["line", "scatter"].map((type) => series.filter((at) => at.type === type).flatMap(({ data }) => data));
+  sameSet(joined.map(({ value }) => value), rows.filter((row) => known(row.tpot.lower)).map(place), "joined");
+  sameSet(single.map(({ value }) => value), rows.filter((row) => !known(row.tpot.lower)).map(place), "single");
+  assert.ok(single.every(({ symbol }) => symbol === "emptyCircle"));
+}
