@@ -148,9 +148,13 @@ class Parameters {
 
 /// A key for the values of one tensor, from the run's seed and the tensor's name.
 [[nodiscard]] std::uint64_t fill_key(std::uint64_t seed, std::string_view tensor);
-/// The power of two that brings Fill's integers (standard deviation 73.3) nearest to `deviation`.
-[[nodiscard]] int fill_exponent(double deviation);
-/// The standard deviation of what Fill writes with an exponent.
-[[nodiscard]] double fill_deviation(int exponent);
+/// Random values of this standard deviation, or up to 2% less: on Fill's grid, which is exact in
+/// bf16. Never more, because attention without softmax multiplies three tensors, and thus magnifies
+/// an excess to its third power in every layer.
+[[nodiscard]] program::Fill random_fill(const program::Slice& dst, const program::Shard& shard,
+                                        std::uint64_t key, double deviation);
+/// The initial values of a parameter, with standard deviation 1/sqrt(fan in).
+[[nodiscard]] program::Fill weight_fill(const program::Slice& dst, const Parameter& parameter,
+                                        std::uint64_t seed);
 
 }  // namespace isoscale::workloads::stack
