@@ -13,9 +13,10 @@
 #include "program/access.hpp"
 #include "program/clock.hpp"
 #include "program/hazards.hpp"
-#include "program/matrices.hpp"
-#include "program/shapes.hpp"
 #include "program/list_checks.hpp"
+#include "program/matrices.hpp"
+#include "program/order.hpp"
+#include "program/shapes.hpp"
 #include "program/storage.hpp"
 
 namespace isoscale::program {
@@ -25,8 +26,8 @@ enum class Stage : std::uint8_t { unplaced, placed, released };
 
 struct BufferState {
   Stage stage = Stage::unplaced;
+  Section placed_in = Section::setup;
   BufferHistory history;
-  Lifetime life;
 };
 
 /// Arenas at most this much above the peak of live bytes stay as they are, and so do those of more
@@ -73,8 +74,11 @@ struct Builder::State {
   /// A wait for each thing needed that neither the stream's past nor another wait implies.
   void add_waits(Op& op, const Clock& need, const Clock& past);
   void drain();
-  /// Places the buffers of a space anew, now that the order of all ops is known.
-  void repack(Space space);
+  /// From when to when the buffers that are used need storage, now that the order of all ops is
+  /// known.
+  [[nodiscard]] std::vector<Lifetime> lifetimes() const;
+  /// Places the buffers of each space anew whose arena is larger than it need be.
+  void repack();
 };
 
 Builder::Builder(const mesh::Shape& mesh) : Builder(mesh, {}) {}
@@ -110,12 +114,10 @@ BufferId Builder::allocate(Buffer buffer) {
 void Builder::release(BufferId id) {
   BufferState& state = state_->buffers.at(id);
   const Buffer& buffer = state_->program.buffers[id];
-  if (state.stage == Stage::placed) {
-    state.life.users = state.history.users();
-    state.life.ends = state.life.first == state_->section;
-    state_->arenas[static_cast<std::size_t>(buffer.space)].give_back(buffer.offset,
-                                                                     bytes_of(buffer),
-                                                                     state.life.users);
+  // What an earlier section has written is there again when a step is played again.
+  if (state.stage == Stage::placed && state.placed_in == state_->section) {
+    state_->arenas[static_cast<std::size_t>(buffer.space)].give_back(
+        buffer.offset, bytes_of(buffer), state.history.users());
   }
   state.stage = Stage::released;
   state.history = {};
@@ -171,9 +173,8 @@ void Builder::State::place_buffer(BufferId id, const Clock& known) {
       arenas[static_cast<std::size_t>(buffer.space)].take(bytes_of(buffer), known);
   buffer.offset = block.offset;
   buffers[id].stage = Stage::placed;
+  buffers[id].placed_in = section;
   buffers[id].history = BufferHistory{buffer.count, block.birth};
-  buffers[id].life = {.buffer = id, .bytes = bytes_of(buffer), .first = section, .last = section,
-                      .known = known, .users = {}};
 }
 
 void Builder::State::verify_shape(const Payload& payload) const {
@@ -264,15 +265,12 @@ void Builder::emit(StreamId stream, Payload payload) {
   s.add_waits(op, need, past);
 
   const auto count = static_cast<std::uint32_t>(mine.clocks.size() + 1);
-  const Clock before = known;
   known.join(stream, count);
   mine.clocks.push_back(known);
   Program& program = s.current();
   mine.positions.push_back(static_cast<std::uint32_t>(program.ops.size()));
   for_each_slice(op.payload, [&](const Slice& slice, Mode mode) {
-    BufferState& buffer = s.buffers[slice.buffer];
-    buffer.history.note(access(slice, s.mesh, mode), stream, count);
-    if (buffer.life.first == s.section) buffer.life.known.meet(before);
+    s.buffers[slice.buffer].history.note(access(slice, s.mesh, mode), stream, count);
   });
   program.ops.push_back(std::move(op));
 }
@@ -281,32 +279,71 @@ void Builder::observe(std::string name, Slice slice, Shard shard) {
   state_->program.observables.push_back({std::move(name), slice, shard});
 }
 
-void Builder::State::repack(Space space) {
-  const Arena& arena = arenas[static_cast<std::size_t>(space)];
-  std::uint64_t& bytes = program.arena_bytes[static_cast<std::size_t>(space)];
-  bytes = arena.bytes();
-  // Kernels reach symmetric buffers on their peers at the addresses that they have here: places
-  // that go with the order of allocation are alike in programs that differ a little.
-  if (space == Space::symmetric) return;
-  if (static_cast<double>(bytes) <= good_enough * static_cast<double>(arena.peak_live())) return;
-  std::vector<Lifetime> lifetimes;
-  for (BufferId id = 0; id < buffers.size(); ++id) {
-    if (program.buffers[id].space != space || buffers[id].life.buffer == no_buffer) continue;
-    lifetimes.push_back(buffers[id].life);
+std::vector<Lifetime> Builder::State::lifetimes() const {
+  std::vector<Lifetime> lives(buffers.size());
+  Section which = Section::setup;
+  for (const Program* ops : program.sections()) {
+    const std::vector<Clock> before = clocks_before(*ops);
+    std::array<std::uint32_t, max_streams> counts{};
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      const StreamId stream = ops->ops[i].stream;
+      ++counts[stream];
+      for_each_slice(ops->ops[i].payload, [&](const Slice& slice, Mode) {
+        Lifetime& life = lives[slice.buffer];
+        if (life.buffer == no_buffer) {
+          life = {.buffer = slice.buffer,
+                  .bytes = bytes_of(program.buffers[slice.buffer]),
+                  .first = which,
+                  .known = before[i],
+                  .users = {}};
+        }
+        if (life.first == which) life.known.meet(before[i]);
+        if (life.last != which) life.users = {};
+        life.last = which;
+        life.users.join(stream, counts[stream]);
+      });
+    }
+    which = static_cast<Section>(static_cast<std::uint32_t>(which) + 1);
   }
-  if (lifetimes.size() > most_packed) return;
-  const Packing packing = pack(lifetimes);
-  if (packing.bytes >= bytes) return;
-  bytes = packing.bytes;
-  for (std::size_t i = 0; i < lifetimes.size(); ++i) {
-    program.buffers[lifetimes[i].buffer].offset = packing.offsets[i];
+  for (Lifetime& life : lives) {
+    life.ends = life.buffer != no_buffer && buffers[life.buffer].stage == Stage::released &&
+                life.first == life.last;
+  }
+  return lives;
+}
+
+void Builder::State::repack() {
+  std::optional<std::vector<Lifetime>> lives;
+  for (std::size_t space = 0; space < space_count; ++space) {
+    const Arena& arena = arenas[space];
+    std::uint64_t& bytes = program.arena_bytes[space];
+    bytes = arena.bytes();
+    // Kernels reach symmetric buffers on their peers at the addresses that they have here: places
+    // that go with the order of allocation are alike in programs that differ a little.
+    if (static_cast<Space>(space) == Space::symmetric) continue;
+    if (static_cast<double>(bytes) <= good_enough * static_cast<double>(arena.peak_live())) {
+      continue;
+    }
+    if (!lives) lives = lifetimes();
+    std::vector<Lifetime> here;
+    for (const Lifetime& life : *lives) {
+      if (life.buffer == no_buffer) continue;
+      if (static_cast<std::size_t>(program.buffers[life.buffer].space) == space) {
+        here.push_back(life);
+      }
+    }
+    if (here.size() > most_packed) continue;
+    const Packing packing = pack(here);
+    if (packing.bytes >= bytes) continue;
+    bytes = packing.bytes;
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      program.buffers[here[i].buffer].offset = packing.offsets[i];
+    }
   }
 }
 
 RankProgram Builder::finish() {
-  for (std::size_t space = 0; space < space_count; ++space) {
-    state_->repack(static_cast<Space>(space));
-  }
+  state_->repack();
   RankProgram program = std::move(state_->program);
   *state_ = {};
   return program;
