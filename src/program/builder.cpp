@@ -15,7 +15,6 @@
 #include "program/hazards.hpp"
 #include "program/list_checks.hpp"
 #include "program/matrices.hpp"
-#include "program/order.hpp"
 #include "program/shapes.hpp"
 #include "program/storage.hpp"
 
@@ -29,11 +28,6 @@ struct BufferState {
   Section placed_in = Section::setup;
   BufferHistory history;
 };
-
-/// Arenas at most this much above the peak of live bytes stay as they are, and so do those of more
-/// buffers than are compared in pairs in some tens of milliseconds.
-constexpr double good_enough = 1.02;
-constexpr std::size_t most_packed = 4096;
 
 /// Per stream, the clock of each of its ops and where that op stands in the program.
 struct StreamState {
@@ -74,11 +68,6 @@ struct Builder::State {
   /// A wait for each thing needed that neither the stream's past nor another wait implies.
   void add_waits(Op& op, const Clock& need, const Clock& past);
   void drain();
-  /// From when to when the buffers that are used need storage, now that the order of all ops is
-  /// known.
-  [[nodiscard]] std::vector<Lifetime> lifetimes() const;
-  /// Places the buffers of each space anew whose arena is larger than it need be.
-  void repack();
 };
 
 Builder::Builder(const mesh::Shape& mesh) : Builder(mesh, {}) {}
@@ -279,72 +268,16 @@ void Builder::observe(std::string name, Slice slice, Shard shard) {
   state_->program.observables.push_back({std::move(name), slice, shard});
 }
 
-std::vector<Lifetime> Builder::State::lifetimes() const {
-  std::vector<Lifetime> lives(buffers.size());
-  Section which = Section::setup;
-  for (const Program* ops : program.sections()) {
-    const std::vector<Clock> before = clocks_before(*ops);
-    std::array<std::uint32_t, max_streams> counts{};
-    for (std::size_t i = 0; i < before.size(); ++i) {
-      const StreamId stream = ops->ops[i].stream;
-      ++counts[stream];
-      for_each_slice(ops->ops[i].payload, [&](const Slice& slice, Mode) {
-        Lifetime& life = lives[slice.buffer];
-        if (life.buffer == no_buffer) {
-          life = {.buffer = slice.buffer,
-                  .bytes = bytes_of(program.buffers[slice.buffer]),
-                  .first = which,
-                  .known = before[i],
-                  .users = {}};
-        }
-        if (life.first == which) life.known.meet(before[i]);
-        if (life.last != which) life.users = {};
-        life.last = which;
-        life.users.join(stream, counts[stream]);
-      });
-    }
-    which = static_cast<Section>(static_cast<std::uint32_t>(which) + 1);
-  }
-  for (Lifetime& life : lives) {
-    life.ends = life.buffer != no_buffer && buffers[life.buffer].stage == Stage::released &&
-                life.first == life.last;
-  }
-  return lives;
-}
-
-void Builder::State::repack() {
-  std::optional<std::vector<Lifetime>> lives;
-  for (std::size_t space = 0; space < space_count; ++space) {
-    const Arena& arena = arenas[space];
-    std::uint64_t& bytes = program.arena_bytes[space];
-    bytes = arena.bytes();
-    // Kernels reach symmetric buffers on their peers at the addresses that they have here: places
-    // that go with the order of allocation are alike in programs that differ a little.
-    if (static_cast<Space>(space) == Space::symmetric) continue;
-    if (static_cast<double>(bytes) <= good_enough * static_cast<double>(arena.peak_live())) {
-      continue;
-    }
-    if (!lives) lives = lifetimes();
-    std::vector<Lifetime> here;
-    for (const Lifetime& life : *lives) {
-      if (life.buffer == no_buffer) continue;
-      if (static_cast<std::size_t>(program.buffers[life.buffer].space) == space) {
-        here.push_back(life);
-      }
-    }
-    if (here.size() > most_packed) continue;
-    const Packing packing = pack(here);
-    if (packing.bytes >= bytes) continue;
-    bytes = packing.bytes;
-    for (std::size_t i = 0; i < here.size(); ++i) {
-      program.buffers[here[i].buffer].offset = packing.offsets[i];
-    }
-  }
-}
-
 RankProgram Builder::finish() {
-  state_->repack();
   RankProgram program = std::move(state_->program);
+  for (std::size_t space = 0; space < space_count; ++space) {
+    program.arena_bytes[space] = state_->arenas[space].bytes();
+  }
+  std::vector<bool> released;
+  for (const BufferState& buffer : state_->buffers) {
+    released.push_back(buffer.stage == Stage::released);
+  }
+  repack(program, released);
   *state_ = {};
   return program;
 }

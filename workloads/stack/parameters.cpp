@@ -115,11 +115,6 @@ void Parameters::allocate(Builder& builder, const Types& types) {
     states_.moment2 = flat(types.accumulate, Role::optimizer, part, space);
     states_.powers = flat(types.accumulate, Role::optimizer, 2 * buckets_.size(), Space::device);
   }
-  const auto slot = [&](DType type) {
-    return flat(type, Role::workspace, largest_bucket(), Space::device);
-  };
-  if (plan_.shards_gradients()) states_.gradient_slot = slot(types.accumulate);
-  if (plan_.shards_weights()) states_.weight_slot = slot(types.compute);
 }
 
 std::uint64_t Parameters::largest_bucket() const {
@@ -134,13 +129,14 @@ void Parameters::fill(Builder& builder, std::uint64_t seed) const {
     if (states_.masters != program::no_buffer) draw(builder, seed, states_.masters, 0, all);
   } else {
     if (plan_.shards_weights()) {
-      draw_parts(builder, seed, states_.weights, states_.weight_slot);
+      draw_parts(builder, seed, states_.weights);
     } else {
       draw(builder, seed, states_.weights, 0, all);
     }
-    if (states_.masters != program::no_buffer) {
-      draw_parts(builder, seed, states_.masters,
-                 plan_.shards_gradients() ? states_.gradient_slot : states_.gradients);
+    if (states_.masters != program::no_buffer && plan_.shards_gradients()) {
+      draw_parts(builder, seed, states_.masters);
+    } else if (states_.masters != program::no_buffer) {
+      draw_parts(builder, seed, states_.masters, states_.gradients);
     } else if (plan_.zero == 1) {
       for (const Bucket& bucket : buckets_) {  // nothing else writes what is reduced with the rest
         fill_flat(
@@ -179,6 +175,13 @@ void Parameters::draw_parts(Builder& builder, std::uint64_t seed, program::Buffe
     const Slice whole = flat(scratch, bucket.offset - base, bucket.count);
     copy_flat(builder, 0, own_part(whole, plan_.shards), part(into, bucket));
   }
+}
+
+void Parameters::draw_parts(Builder& builder, std::uint64_t seed, program::BufferId into) const {
+  const program::BufferId scratch = builder.allocate(
+      {.dtype = builder.buffer(into).dtype, .role = Role::workspace, .count = largest_bucket()});
+  draw_parts(builder, seed, into, scratch);
+  builder.release(scratch);
 }
 
 Slice Parameters::slice(program::BufferId buffer, std::uint64_t offset, std::uint64_t count) const {

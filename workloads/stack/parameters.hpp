@@ -66,8 +66,6 @@ struct States {
   program::BufferId masters = program::no_buffer;
   program::BufferId moment1 = program::no_buffer, moment2 = program::no_buffer;
   program::BufferId powers = program::no_buffer;
-  /// Of the largest bucket, where buckets of gradients or weights are whole for a while only.
-  program::BufferId gradient_slot = program::no_buffer, weight_slot = program::no_buffer;
 };
 
 /// Weights, gradients, master copy and optimizer state as flat buffers in one order.
@@ -120,10 +118,12 @@ class Parameters {
   /// Draws the parameters `first` ... `last` into a buffer that begins at `base` of the flat ones.
   void draw(program::Builder& builder, std::uint64_t seed, program::BufferId into,
             std::uint64_t base, Range of) const;
-  /// Draws each bucket into `scratch`, whole or one bucket after the other, and keeps this rank's
-  /// part of it.
+  /// Draws each bucket into `scratch`, which has room for all of them or for the largest, and keeps
+  /// this rank's part of it.
   void draw_parts(program::Builder& builder, std::uint64_t seed, program::BufferId into,
                   program::BufferId scratch) const;
+  /// The same, by way of storage of its own.
+  void draw_parts(program::Builder& builder, std::uint64_t seed, program::BufferId into) const;
   void gather_observed(program::Builder& builder, program::BufferId from,
                        program::BufferId to) const;
 
