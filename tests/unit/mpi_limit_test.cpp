@@ -50,7 +50,7 @@ TEST_F(MpiLimits, AnMpiThatDoesNotEndEndsTheProcess) {
 TEST_F(MpiLimits, OtherProcessesOfALaunchLeaveTheirEndToTheLauncherForAWhile) {
   EXPECT_EXIT(
       {
-        MpiLimit limit{units::Seconds{0.1}, false};
+        MpiLimit limit(units::Seconds{0.1}, false);
         limit.ends();
         std::this_thread::sleep_for(std::chrono::seconds{1});
         _exit(7);  // as the launcher would end it
