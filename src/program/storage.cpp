@@ -8,6 +8,7 @@
 #include <functional>
 #include <iterator>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "program/access.hpp"
@@ -16,10 +17,10 @@
 namespace isoscale::program {
 namespace {
 
-/// Arenas at most this much above the peak of bytes in use stay as they are, and so do those of
-/// more buffers than are compared in pairs in some tens of milliseconds.
+/// Arenas at most this much above the peak of bytes in use stay as they are.
 constexpr double good_enough = 1.02;
-constexpr std::size_t most_packed = 4096;
+/// So many buffers are compared in pairs within some tens of milliseconds.
+constexpr std::size_t most_compared = 4096;
 
 /// From when to when a buffer needs its storage, as far as the order of ops is known.
 struct Lifetime {
@@ -33,61 +34,104 @@ struct Lifetime {
 };
 
 bool is_before(const Lifetime& a, const Lifetime& b) {
-  if (!a.ends) return false;
+  if (!a.ends || a.last_op >= b.first_op) return false;
   return a.last_section < b.first_section ||
          (a.last_section == b.first_section && b.known.covers(a.users));
 }
 
-/// A piece of storage that is taken while a buffer is in use.
-struct Taken {
-  std::uint64_t begin = 0, end = 0;
-};
-
-/// The beginning of the tightest gap of at least `bytes`, else the end of all. Sorts `taken`.
-std::uint64_t tightest_gap(std::vector<Taken>& taken, std::uint64_t bytes) {
-  std::ranges::sort(taken, {}, &Taken::begin);
-  std::uint64_t end = 0, best = 0, best_gap = 0;
-  for (const Taken& other : taken) {
-    const std::uint64_t gap = other.begin > end ? other.begin - end : 0;
-    if (gap >= bytes && (best_gap == 0 || gap < best_gap)) {
-      best = end;
-      best_gap = gap;
-    }
-    end = std::max(end, other.end);
-  }
-  return best_gap > 0 ? best : end;
-}
-
-/// Where buffers may lie: the largest are placed first, and of equal ones those that are used last,
-/// each in the tightest gap between those that may be in use at the same time.
+/// Where buffers may lie.
 struct Packing {
   std::vector<std::uint64_t> offsets;  ///< one per lifetime, bytes
   std::uint64_t bytes = 0;             ///< extent
 };
 
-Packing pack(const std::vector<Lifetime>& lifetimes) {
-  Packing result{.offsets = std::vector<std::uint64_t>(lifetimes.size())};
-  std::vector<std::size_t> order(lifetimes.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, std::ranges::greater{}, [&](std::size_t i) {
-    return std::pair{lifetimes[i].bytes, lifetimes[i].last_op};
-  });
-  std::vector<Taken> taken;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const Lifetime& mine = lifetimes[order[i]];
-    taken.clear();
-    for (std::size_t j = 0; j < i; ++j) {
-      const Lifetime& other = lifetimes[order[j]];
-      if (is_before(mine, other) || is_before(other, mine)) continue;
-      const std::uint64_t begin = result.offsets[order[j]];
-      taken.push_back({.begin = begin, .end = begin + other.bytes});
+/// Places buffers one by one, each in the tightest gap between those that may be in use at the same
+/// time.
+class Packer {
+ public:
+  explicit Packer(const std::vector<Lifetime>& lifetimes)
+      : lives_(lifetimes), result_{.offsets = std::vector<std::uint64_t>(lifetimes.size())} {}
+
+  /// The largest first, and of equal ones those that are used last. Compares all with all.
+  [[nodiscard]] Packing by_size() {
+    for (const std::size_t i : ordered([&](const Lifetime& life) {
+           return std::tuple{life.bytes, life.last_op};
+         })) {
+      place(i);
     }
-    const std::uint64_t offset = tightest_gap(taken, mine.bytes);
-    result.offsets[order[i]] = offset;
-    result.bytes = std::max(result.bytes, offset + mine.bytes);
+    return std::move(result_);
   }
-  return result;
-}
+
+  /// From the last that is used to the first; what never ends comes before all. Looks only at those
+  /// that some of the rest may be in use beside, and makes more gaps.
+  [[nodiscard]] Packing by_end() {
+    const std::vector<std::size_t> order = ordered([&](const Lifetime& life) {
+      return std::tuple{!life.ends, life.last_op, life.bytes};
+    });
+    // The ops that use a buffer or any that is placed after it, in its last section.
+    std::vector<Clock> users(order.size());
+    for (std::size_t i = order.size(); i-- > 0;) {
+      const Lifetime& mine = lives_[order[i]];
+      users[i] = mine.users;
+      const bool goes_on =
+          i + 1 < order.size() && lives_[order[i + 1]].last_section == mine.last_section;
+      if (goes_on) users[i].join(users[i + 1]);
+    }
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const Lifetime& mine = lives_[order[i]];
+      if (mine.ends) drop_after(mine.last_section, users[i]);
+      place(order[i]);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  struct Placed {
+    std::uint64_t offset = 0;
+    const Lifetime* life = nullptr;
+    [[nodiscard]] std::uint64_t end() const { return offset + life->bytes; }
+  };
+
+  template <class Key>
+  [[nodiscard]] std::vector<std::size_t> ordered(const Key& key) const {
+    std::vector<std::size_t> order(lives_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, std::ranges::greater{},
+                             [&](std::size_t i) { return key(lives_[i]); });
+    return order;
+  }
+
+  /// Forgets buffers that begin once all of `users` have finished.
+  void drop_after(std::size_t section, const Clock& users) {
+    std::erase_if(placed_, [&](const Placed& other) {
+      return other.life->first_section > section ||
+             (other.life->first_section == section && other.life->known.covers(users));
+    });
+  }
+
+  void place(std::size_t index) {
+    const Lifetime& mine = lives_[index];
+    std::uint64_t end = 0, best = 0, best_gap = 0;
+    for (const Placed& other : placed_) {
+      if (is_before(mine, *other.life) || is_before(*other.life, mine)) continue;
+      const std::uint64_t gap = other.offset > end ? other.offset - end : 0;
+      if (gap >= mine.bytes && (best_gap == 0 || gap < best_gap)) {
+        best = end;
+        best_gap = gap;
+      }
+      end = std::max(end, other.end());
+    }
+    const std::uint64_t offset = best_gap > 0 ? best : end;
+    placed_.insert(std::ranges::upper_bound(placed_, offset, {}, &Placed::offset),
+                   {.offset = offset, .life = &mine});
+    result_.offsets[index] = offset;
+    result_.bytes = std::max(result_.bytes, offset + mine.bytes);
+  }
+
+  const std::vector<Lifetime>& lives_;
+  Packing result_;
+  std::vector<Placed> placed_;  ///< by offset
+};
 
 /// Of the buffers that are used, the clocks left out.
 std::vector<Lifetime> lifetimes(const RankProgram& program, const std::vector<bool>& released) {
@@ -267,8 +311,8 @@ void repack(RankProgram& program, const std::vector<bool>& released) {
       return life.buffer != no_buffer &&
              static_cast<std::size_t>(program.buffers[life.buffer].space) == space;
     });
-    if (here.size() > most_packed) continue;
-    const Packing packing = pack(here);
+    Packer packer{here};
+    const Packing packing = here.size() <= most_compared ? packer.by_size() : packer.by_end();
     if (packing.bytes >= bytes) continue;
     bytes = packing.bytes;
     for (std::size_t i = 0; i < here.size(); ++i) {
