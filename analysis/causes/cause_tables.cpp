@@ -45,8 +45,8 @@ std::vector<std::string> causes_of(const Points& points) {
   return causes;
 }
 
-/// Of the measured step; "0" is what never was, "0.0%" what rounds to it. Causes that do not
-/// explain the loss have no share.
+/// Returns the share of the measured step that this cause took: "0" if it took no time at all,
+/// "0.0%" if its share rounds to that, and no number if the causes do not explain the loss.
 std::string loss_cell(const Waterfall& waterfall, const std::string& cause) {
   if (!waterfall.explains && cause != untraced_cause) return std::string{undefined};
   const auto lost = std::ranges::find(waterfall.lost, cause, &LostTime::cause);
