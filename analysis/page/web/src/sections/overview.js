@@ -47,8 +47,8 @@ function launchFact(runs) {
     `Isoscale ${versions.join(", ")} \u00b7 ${distinctOf(runs.map((run) => (run.system?.git_hash ? `git ${run.system.git_hash}` : ""))).join(", ")}`);
 }
 
-// How traced steps differ from the others is no cause: where it is large, causes are uncertain, and
-// where the report says that they do not explain the loss, they are not shown.
+// How traced steps differ from the others is not a cause: where it is large, causes are uncertain,
+// and where the report says that they do not explain the loss, they are not shown.
 const tracing = "untraced";
 const mostTracing = 0.05;
 const explains = (point) => point.full.waterfall?.explains !== false;
