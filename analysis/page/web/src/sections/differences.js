@@ -152,7 +152,7 @@ const ways = {
   },
 };
 
-/** What no trace explains is no cause: it is named as what it is, and stands last. */
+/** Time that no trace explains is not a cause: it has a name of its own and comes last. */
 const untraced = "untraced";
 const shownAs = (cause) => (cause === untraced ? "traced steps differ" : cause);
 const place = (cause) => (cause === untraced ? 2 : cause === "other causes" ? 1 : 0);

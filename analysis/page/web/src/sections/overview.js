@@ -47,7 +47,7 @@ function launchFact(runs) {
     `Isoscale ${versions.join(", ")} \u00b7 ${distinctOf(runs.map((run) => (run.system?.git_hash ? `git ${run.system.git_hash}` : ""))).join(", ")}`);
 }
 
-// How traced steps differ from the others is no cause: where it is large, causes are uncertain.
+// How traced steps differ from the others is not a cause: where it is large, causes are uncertain.
 const mostTracing = 0.05;
 const markedCauses = [...unsound, "few-steps"];
 
