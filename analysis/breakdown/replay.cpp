@@ -182,12 +182,22 @@ std::vector<Nanoseconds> busy_times(const program::OutlineSet& set, const simula
   return busy;
 }
 
+/// The same of a condensed program. What it throws names ops by their numbers in the whole one.
+std::vector<Policy::Rank> condensed_times(const results::PointData& point, const LikeRanks& like,
+                                          const simulate::Costs& all_costs) {
+  const auto folding = point.folded ? program::Folding::folded : program::Folding::as_streamed;
+  try {
+    return counted_times(like.set, like.costs, folding);
+  } catch (const base::Error&) {
+    const LikeRanks whole = like_ranks(point.outline, all_costs);
+    return counted_times(whole.set, whole.costs, folding);
+  }
+}
+
 Replay play(const results::PointData& point, const Condensed& condensed,
             const simulate::Costs& all_costs) {
   const LikeRanks like = like_ranks(condensed.set(), condensed.costs(all_costs));
-  const std::vector<Policy::Rank> ranks =
-      counted_times(like.set, like.costs,
-                    point.folded ? program::Folding::folded : program::Folding::as_streamed);
+  const std::vector<Policy::Rank> ranks = condensed_times(point, like, all_costs);
   const std::vector<Nanoseconds> busy =
       busy_times(like.set, like.costs,
                  point.folded ? simulate::Streams::folded : simulate::Streams::as_written);

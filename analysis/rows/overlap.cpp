@@ -106,7 +106,7 @@ std::string why_unknown(const OverlapReport& report, const std::string& few_play
   if (!report.hidden->lower) {
     return "hidden has no interval, as plays depend on those before them: raise --max-time";
   }
-  return fmt::format("hidden is not known, only that it is in {} to {}: raise --max-time",
+  return fmt::format("hidden is not known, its 95% interval is {} to {}: raise --max-time",
                      units::format_percent(*report.hidden->lower),
                      units::format_percent(*report.hidden->upper));
 }
