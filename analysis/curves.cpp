@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "analysis/causes/against_baseline.hpp"
@@ -36,7 +38,79 @@ std::optional<int> baseline_of(const Curve& curve, const ReportOptions& options)
   return baseline_ranks(candidates);
 }
 
+/// True if the points of two curves that have as many ranks differ in what is said of them.
+bool differ(const Curve& a, const Curve& b,
+            const std::function<std::string(const PointReport&)>& text_of) {
+  return std::ranges::any_of(a.points, [&](const PointReport& mine) {
+    return std::ranges::any_of(b.points, [&](const PointReport& theirs) {
+      return mine.data->ranks == theirs.data->ranks && text_of(mine) != text_of(theirs);
+    });
+  });
+}
+
+std::string microbatch_text(const PointReport& point) {
+  const auto found = point.data->options.find("microbatch");
+  return found == point.data->options.end() ? std::string{} : "microbatch=" + found->second;
+}
+
 }  // namespace
+
+const PointReport* telling_point(const std::vector<const PointReport*>& points) {
+  const PointReport* best = nullptr;
+  const auto rank = [](const PointReport& at) {
+    const int soundness = at.labels.empty() ? 2 : is_scaling_result(at.labels) ? 1 : 0;
+    return std::pair{soundness, at.data->ranks};
+  };
+  for (const PointReport* const point : points) {
+    if (point->data->status != results::PointStatus::ok) continue;
+    if (best == nullptr || rank(*best) < rank(*point)) best = point;
+  }
+  return best;
+}
+
+const PointReport* telling_point(const Curve& curve) {
+  std::vector<const PointReport*> others;
+  for (const PointReport& point : curve.points) {
+    if (point.throughput && curve.baseline != point.data->ranks) others.push_back(&point);
+  }
+  const PointReport* const point = telling_point(others);
+  return point != nullptr ? point : baseline_point(curve);
+}
+
+void tell_apart(std::vector<std::string>& names, const std::vector<std::string>& bases,
+                const std::vector<std::string>& texts) {
+  std::map<std::string, std::set<std::string>> seen;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!texts[i].empty()) seen[bases[i]].insert(texts[i]);
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (seen[bases[i]].size() > 1 && !texts[i].empty()) names[i] += ", " + texts[i];
+  }
+}
+
+void tell_apart(std::vector<std::string>& names, const std::vector<std::string>& bases,
+                std::span<const Curve* const> curves,
+                const std::function<std::string(const PointReport&)>& text_of) {
+  std::vector<std::string> texts(curves.size());
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    const PointReport* const point = telling_point(*curves[i]);
+    if (point == nullptr) continue;
+    for (std::size_t j = 0; j < curves.size() && texts[i].empty(); ++j) {
+      if (bases[i] == bases[j] && differ(*curves[i], *curves[j], text_of)) {
+        texts[i] = text_of(*point);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (!texts[i].empty()) names[i] += ", " + texts[i];
+  }
+}
+
+void tell_meshes_apart(std::vector<std::string>& names, std::span<const Curve* const> curves) {
+  tell_apart(names, std::vector<std::string>{names}, curves,
+             [](const PointReport& at) { return mesh::to_string(at.data->mesh); });
+  tell_apart(names, std::vector<std::string>{names}, curves, microbatch_text);
+}
 
 Experiment experiment_of(const Curve& curve) {
   const auto played = std::ranges::find_if(curve.points, [](const PointReport& point) {
@@ -108,8 +182,11 @@ std::vector<Curve> make_curves(std::vector<PointReport> points, const ReportOpti
     experiments.push_back(experiment_of(curve));
     set_against_baseline(curve, options);
   }
-  const std::vector<std::string> names = titles(experiments);
-  for (std::size_t i = 0; i < curves.size(); ++i) curves[i].title = names[i];
+  std::vector<std::string> names = titles(experiments);
+  std::vector<const Curve*> named;
+  for (const Curve& curve : curves) named.push_back(&curve);
+  tell_meshes_apart(names, named);
+  for (std::size_t i = 0; i < curves.size(); ++i) curves[i].title = std::move(names[i]);
   return curves;
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +16,27 @@ namespace isoscale::analysis {
 /// Sorts points into curves, names these and sets each point against its curve's baseline.
 [[nodiscard]] std::vector<Curve> make_curves(std::vector<PointReport> points,
                                              const ReportOptions& options);
+
+/// Of several points of one kind, the one that is shown for all: the largest rank count of those
+/// without a label, else of those whose labels do not say that ranks shared something, else of all
+/// that are ok. Null where none is.
+[[nodiscard]] const PointReport* telling_point(const std::vector<const PointReport*>& points);
+/// The same of the points of a curve that have a throughput; the baseline, which says nothing of
+/// scaling, only for want of another.
+[[nodiscard]] const PointReport* telling_point(const Curve& curve);
+
+/// Appends to each name the text of its place, where names that `bases` has as one have different
+/// texts.
+void tell_apart(std::vector<std::string>& names, const std::vector<std::string>& bases,
+                const std::vector<std::string>& texts);
+/// The same by what is said of points: appends the text of each curve's telling point, where two
+/// curves of one base differ at a rank count that both have.
+void tell_apart(std::vector<std::string>& names, const std::vector<std::string>& bases,
+                std::span<const Curve* const> curves,
+                const std::function<std::string(const PointReport&)>& text_of);
+/// Curves that differ in their meshes or microbatches alone get one title: appends the mesh, and
+/// where that is the same too, the microbatch.
+void tell_meshes_apart(std::vector<std::string>& names, std::span<const Curve* const> curves);
 
 /// What the points of a curve have in common. The curve has one.
 [[nodiscard]] Experiment experiment_of(const Curve& curve);

@@ -23,8 +23,8 @@ inline constexpr std::array<std::string_view, 3> unsound_labels{"oversubscribed"
   });
 }
 
-/// Of points of which fewer steps count than an interval needs: their time is hardly known, nor is
-/// what rests on it. The analysis sets it; it is not stored.
+/// The label of points of which fewer steps count than an interval needs: their time is unreliable,
+/// and so is everything derived from it. The analysis sets it; it is not stored.
 inline constexpr std::string_view few_steps = "few-steps";
 inline constexpr std::size_t fewest_steps = 6;
 

@@ -14,6 +14,7 @@
 #include <system_error>
 #include <utility>
 
+#include "analysis/breakdown/parallel.hpp"
 #include "analysis/breakdown/trace_check.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/calibration/calibrate.hpp"
@@ -134,7 +135,7 @@ void add_step_time(PointReport& report, std::span<const double> times, double co
 
 PointReport report_point(const results::RunData& run, const PointData& point,
                          const results::CalibrationData& calibration, const ReportOptions& options,
-                         Confidences& confidences) {
+                         double confidence) {
   PointReport report;
   report.data = &point;
   report.labels = point.labels;
@@ -145,7 +146,7 @@ PointReport report_point(const results::RunData& run, const PointData& point,
   }
   report.devices = device_state(run, point);
   const std::vector<double> times = step_times(point);
-  add_step_time(report, times, confidences.of(point));
+  add_step_time(report, times, confidence);
   report.flags = sample_flags(times);
   report.flop_per_step = flop_per_step(point);
   add_memory(report, point);
@@ -172,10 +173,17 @@ PointReport report_point(const results::RunData& run, const PointData& point,
 RunReport make_report(const results::RunData& run, std::string file, const ReportOptions& options) {
   RunReport report{.data = &run, .file = std::move(file)};
   report.calibration = calibration_of(run);
-  std::vector<PointReport> points;
+  std::vector<double> confidence;
   Confidences confidences;
   for (const PointData& point : run.points) {
-    PointReport of_point = report_point(run, point, report.calibration, options, confidences);
+    confidence.push_back(is_bench(point) ? plain_confidence : confidences.of(point));
+  }
+  std::vector<PointReport> reports(run.points.size());
+  in_parallel(reports.size(), [&](std::size_t i) {
+    reports[i] = report_point(run, run.points[i], report.calibration, options, confidence[i]);
+  });
+  std::vector<PointReport> points;
+  for (PointReport& of_point : reports) {
     (of_point.bench ? report.benches : points).push_back(std::move(of_point));
   }
   std::ranges::stable_sort(report.benches, {},

@@ -59,7 +59,7 @@ struct PointReport {
   std::vector<LinkShare> link_shares;  ///< against the same collectives alone; with traces
   DeviceState devices;                 ///< beside the loop; empty where nothing was sampled
   std::optional<BenchReport> bench;    ///< of a micro-benchmark; it has nothing of steps
-  Causes causes;                       ///< why it is no faster
+  Causes causes;                       ///< why it is not faster
   std::vector<std::string> labels;     ///< of the data, plus few-steps, not-closed
   std::size_t steps = 0;               ///< that count for the step time, over its launches
   /// Of a point over several launches: the one, from 1, that its breakdown and causes are of; 0 of

@@ -257,6 +257,13 @@ void visit_ops(Visitor& visit, Ops& ops) {
   visit.column("transfer_offset", ops.transfer_offset,
                {"1", "how far along the axis the peer is, wrapping around"});
   visit.column("transfer_bytes", ops.transfer_bytes, {"B", "size of the message"});
+  if (!visit.has_since(6)) return;
+  visit.column("gemm_shape", ops.gemm_shape,
+               {"1", "row of the gemm_ columns here, -1 for what is not a matrix multiplication"});
+  visit.column("gemm_m", ops.gemm_m, {"1", "rows of the product"});
+  visit.column("gemm_n", ops.gemm_n, {"1", "columns of the product"});
+  visit.column("gemm_k", ops.gemm_k, {"1", "extent that is summed over"});
+  visit.column("gemm_batch", ops.gemm_batch, {"1", "multiplications that the op makes"});
 }
 
 template <class Visitor, class Traces>

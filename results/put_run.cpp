@@ -126,10 +126,12 @@ std::uint64_t room_for(const PointData& point, const PointTables& tables) {
   const TraceTable& traces = tables.traces;
   // Bytes of one row over all columns, rounded up.
   constexpr std::uint64_t op_row = 48, wait_row = 8, transfer_row = 16, rank_row = 64;
+  constexpr std::uint64_t shape_row = 16;
   constexpr std::uint64_t trace_row = 48, span_row = 24;
   std::uint64_t bytes = room_for_structure + ops.kind.size() * op_row +
                         ops.wait_ops.size() * wait_row + ops.transfer_bytes.size() * transfer_row +
-                        traces.rank.size() * trace_row + traces.span_op.size() * span_row +
+                        ops.gemm_m.size() * shape_row + traces.rank.size() * trace_row +
+                        traces.span_op.size() * span_row +
                         static_cast<std::uint64_t>(point.ranks) * rank_row + point.reason.size() +
                         point.verification.size();
   bytes += room_for_texts(point) + room_for(tables.rows) + room_for_observed(point);

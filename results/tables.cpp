@@ -3,13 +3,29 @@
 #include "results/tables.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "results/columns.hpp"
 
 namespace isoscale::results {
 namespace {
 
-void append(OpTable& table, const program::Outline& outline) {
+using ShapeRows = std::map<program::GemmShape, std::int32_t>;
+
+/// The row of a shape, which is added where it is new.
+std::int32_t row_of(OpTable& table, ShapeRows& rows, const program::GemmShape& shape) {
+  if (shape == program::GemmShape{}) return -1;
+  const auto [row, added] = rows.try_emplace(shape, static_cast<std::int32_t>(rows.size()));
+  if (added) {
+    table.gemm_m.push_back(shape.m);
+    table.gemm_n.push_back(shape.n);
+    table.gemm_k.push_back(shape.k);
+    table.gemm_batch.push_back(shape.batch);
+  }
+  return row->second;
+}
+
+void append(OpTable& table, ShapeRows& shapes, const program::Outline& outline) {
   table.stream_names.insert(table.stream_names.end(), outline.streams.begin(),
                             outline.streams.end());
   for (const program::OutlineOp& op : outline.ops) {
@@ -23,6 +39,7 @@ void append(OpTable& table, const program::Outline& outline) {
     table.axes.push_back(op.axes.bits());
     table.wait_count.push_back(op.wait_count);
     table.transfer_count.push_back(op.transfer_count);
+    table.gemm_shape.push_back(row_of(table, shapes, op.gemm));
     for (const program::Wait& wait : outline.waits_of(op)) {
       table.wait_stream.push_back(wait.stream);
       table.wait_ops.push_back(wait.count);
@@ -48,6 +65,12 @@ void check_columns(const OpTable& t) {
   require_lengths({t.transfer_direction.size(), t.transfer_axis.size(), t.transfer_offset.size(),
                    t.transfer_bytes.size()},
                   "the columns of the ops' transfers differ in length");
+  if (!t.gemm_shape.empty()) {  // older files have none
+    require_lengths({t.kind.size(), t.gemm_shape.size()},
+                    "the op table's 'gemm_shape' differs in length");
+  }
+  require_lengths({t.gemm_m.size(), t.gemm_n.size(), t.gemm_k.size(), t.gemm_batch.size()},
+                  "the columns of the ops' gemm shapes differ in length");
   require_lengths({t.op_begin.size(), t.stream_begin.size()},
                   "the op table's outlines differ in number");
   require_offsets(t.op_begin, t.kind.size(), "the op table's 'op_begin' is out of order");
@@ -63,6 +86,16 @@ struct Cursor {
   std::size_t wait = 0, transfer = 0;
 };
 
+program::GemmShape shape_of(const OpTable& table, std::size_t op) {
+  if (table.gemm_shape.empty() || table.gemm_shape[op] < 0) return {};
+  const auto row = static_cast<std::size_t>(table.gemm_shape[op]);
+  require(row < table.gemm_m.size(), "an op has a gemm shape that does not exist");
+  return {.m = table.gemm_m[row],
+          .n = table.gemm_n[row],
+          .k = table.gemm_k[row],
+          .batch = table.gemm_batch[row]};
+}
+
 void append_op(program::Outline& outline, const OpTable& table, std::size_t row, Cursor& cursor) {
   require(table.stream[row] < outline.streams.size(), "an op is on a stream that does not exist");
   require(table.wait_count[row] <= table.wait_ops.size() - cursor.wait &&
@@ -77,6 +110,7 @@ void append_op(program::Outline& outline, const OpTable& table, std::size_t row,
                         .flop = table.flop[row],
                         .bytes = table.bytes[row],
                         .axes = mesh::AxisSet::from_bits(table.axes[row]),
+                        .gemm = shape_of(table, row),
                         .wait_begin = static_cast<std::uint32_t>(outline.waits.size()),
                         .wait_count = table.wait_count[row],
                         .transfer_begin = static_cast<std::uint32_t>(outline.transfers.size()),
@@ -115,7 +149,8 @@ OpTable to_table(const program::OutlineSet& set) {
   table.outline_of_rank = set.outline_of_rank;
   table.op_begin.push_back(0);
   table.stream_begin.push_back(0);
-  for (const program::Outline& outline : set.outlines) append(table, outline);
+  ShapeRows shapes;
+  for (const program::Outline& outline : set.outlines) append(table, shapes, outline);
   return table;
 }
 

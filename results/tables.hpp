@@ -14,7 +14,8 @@ namespace isoscale::results {
 
 /// The ops of all outlines of a point, one outline after the other. Ops [op_begin[i],
 /// op_begin[i+1]) and streams [stream_begin[i], stream_begin[i+1]) are those of outline i. Waits
-/// and transfers follow each other in op order, as many per op as it counts.
+/// and transfers follow each other in op order, as many per op as it counts. The shapes of matrix
+/// multiplications stand once each in the gemm_ columns.
 struct OpTable {
   std::vector<std::uint32_t> outline_of_rank;
   std::vector<std::uint64_t> op_begin, stream_begin;
@@ -32,6 +33,9 @@ struct OpTable {
   std::vector<std::uint8_t> transfer_direction, transfer_axis;
   std::vector<std::int32_t> transfer_offset;
   std::vector<std::uint64_t> transfer_bytes;
+
+  std::vector<std::int32_t> gemm_shape;  ///< of each op, into the columns below; -1 for none
+  std::vector<std::uint32_t> gemm_m, gemm_n, gemm_k, gemm_batch;
 };
 
 [[nodiscard]] OpTable to_table(const program::OutlineSet& set);

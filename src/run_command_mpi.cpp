@@ -111,7 +111,7 @@ base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Wo
   const bool speaks = system::speaks_for_launch(system::process_environment());
   const auto alone = system::singleton_problem(1, system::process_environment());
   runner::HeldSignals signals;  // before MPI starts threads
-  runner::MpiLimit limit{timeout};
+  runner::MpiLimit limit{timeout, speaks};
   limit.starts();
   const comm::Environment environment{&argc, &argv};
   comm::Communicator world = comm::Communicator::world();

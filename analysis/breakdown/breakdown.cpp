@@ -57,8 +57,9 @@ LargestUnexplained describe(const results::PointData& point, const TracedStep& s
 /// The results of all steps, put together.
 class Merge {
  public:
-  Merge(const results::PointData& point, const TracedSteps& steps, const Layers& layers)
-      : point_(point), steps_(steps), places_(layers) {}
+  Merge(const results::PointData& point, const Condensed& condensed, const TracedSteps& steps,
+        const Layers& layers)
+      : point_(point), condensed_(condensed), steps_(steps), places_(layers) {}
 
   void add(const TracedStep& step, const StepResult& one) {
     for (const auto& [rank, parts] : one.of_rank) {
@@ -128,7 +129,7 @@ class Merge {
   /// What would be idle were all ranks alike; no more than the bubble that was.
   [[nodiscard]] std::optional<double> schedule_bubble() const {
     try {
-      const Replay replay = replay_of_schedule(point_, steps_.steps);
+      const Replay replay = replay_of_schedule(point_, condensed_, steps_.steps);
       double idle = 0;
       for (const Nanoseconds time : replay.idle) idle += seconds(time);
       return std::min(idle / static_cast<double>(replay.idle.size()), result_.mean->bubble);
@@ -146,6 +147,7 @@ class Merge {
   }
 
   const results::PointData& point_;
+  const Condensed& condensed_;
   const TracedSteps& steps_;
   PlaceSums places_;
   std::map<int, std::vector<Breakdown>> of_rank_;
@@ -177,12 +179,14 @@ BreakdownResult breakdown(const results::PointData& point) {
 BreakdownResult breakdown(const results::PointData& point, const TracedSteps& traced) {
   const WaitCauses causes{traced};
   const Layers layers{point.outline};
+  const Condensed condensed{
+      point.outline, point.folded ? program::Folding::folded : program::Folding::as_streamed};
   std::vector<StepResult> steps(traced.steps.size(), StepResult{layers});
   in_parallel(steps.size(), [&](std::size_t i) {
-    steps[i] = split_step(point, traced.steps[i], layers,
+    steps[i] = split_step(point, condensed, traced.steps[i], layers,
                           causes.known() ? causes.noise_shares(i) : std::vector<double>{});
   });
-  Merge merge{point, traced, layers};
+  Merge merge{point, condensed, traced, layers};
   for (std::size_t i = 0; i < steps.size(); ++i) merge.add(traced.steps[i], steps[i]);
   return merge.finish(causes);
 }

@@ -9,23 +9,19 @@ namespace {
 
 using program::OpKind;
 
-/// What one op adds to the place that it stands at.
-Breakdown of_op(const program::OutlineOp& op, const OpShare& share, double bubble_share) {
+/// What an op that communicates adds to the place that it is of.
+Breakdown of_communication(const program::OutlineOp& op, const OpShare& share,
+                           double bubble_share) {
   Breakdown result;
   result.gap = seconds(share.gap);
-  if (!program::communicates(op.kind)) {
-    (op.kind == OpKind::copy ? result.copies : result.compute) = seconds(share.own);
-  } else {
-    result.transfer = seconds(share.own);
-    result.wait = seconds(share.waiting);
-    result.hidden_communication = seconds(share.hidden);
-    if (program::between_stages(op)) {
-      result.bubble = result.wait * bubble_share;
-      result.wait -= result.bubble;
-    }
+  result.transfer = seconds(share.own);
+  result.wait = seconds(share.waiting);
+  result.hidden_communication = seconds(share.hidden);
+  if (program::between_stages(op)) {
+    result.bubble = result.wait * bubble_share;
+    result.wait -= result.bubble;
   }
-  result.step =
-      result.compute + result.copies + result.transfer + result.wait + result.bubble + result.gap;
+  result.step = result.transfer + result.wait + result.bubble + result.gap;
   return result;
 }
 
@@ -54,10 +50,23 @@ void PlaceSums::add(const program::Outline& outline, std::span<const std::uint32
                     std::span<const OpShare> shares, double bubble_share) {
   for (std::size_t op = 0; op < shares.size(); ++op) {
     const program::OutlineOp& at = outline.ops[op];
-    const Breakdown parts = of_op(at, shares[op], bubble_share);
-    phases_[static_cast<std::size_t>(at.place.phase)] += parts;
-    layers_[layer_slots[op]] += parts;
-    if (program::communicates(at.kind)) axes_[at.axes.bits() % axes_count] += parts;
+    Breakdown& phase = phases_[static_cast<std::size_t>(at.place.phase)];
+    Breakdown& layer = layers_[layer_slots[op]];
+    if (program::communicates(at.kind)) {
+      const Breakdown parts = of_communication(at, shares[op], bubble_share);
+      for (Breakdown* const sum : {&phase, &layer, &axes_[at.axes.bits() % axes_count]}) {
+        *sum += parts;
+      }
+      continue;
+    }
+    // Most ops are of this kind, so only what they can add is added.
+    const auto busy = at.kind == OpKind::copy ? &Breakdown::copies : &Breakdown::compute;
+    const double own = seconds(shares[op].own), gap = seconds(shares[op].gap);
+    for (Breakdown* const sum : {&phase, &layer}) {
+      sum->*busy += own;
+      sum->gap += gap;
+      sum->step += own + gap;
+    }
   }
 }
 

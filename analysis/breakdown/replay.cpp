@@ -101,12 +101,12 @@ Nanoseconds busy_time(const Outline& outline, const timeline::StepTrace& step) {
   return timeline::total(timeline::normalise(std::move(busy)));
 }
 
-/// Notes when a rank's counted plays began and ended, and how long messages between stages took in
-/// them: on a free network that is waiting.
+/// Notes when a rank's plays from number `first` on began and ended, and how long messages between
+/// stages took in them: on a free network that is waiting.
 class Policy {
  public:
-  Policy(const program::OutlineSet& set, const simulate::Costs& costs)
-      : set_(set), costs_(costs), ranks_(set.outline_of_rank.size()) {}
+  Policy(const program::OutlineSet& set, const simulate::Costs& costs, int first)
+      : set_(set), costs_(costs), first_(first), ranks_(set.outline_of_rank.size()) {}
 
   struct Rank {
     int play = 0;
@@ -118,12 +118,12 @@ class Policy {
   }
   void span(int rank, std::uint32_t op, std::int64_t start, std::int64_t end) {
     Rank& state = ranks_[static_cast<std::size_t>(rank)];
-    if (state.play < settling_plays) return;
+    if (state.play < first_) return;
     if (program::between_stages(set_.of(rank).ops[op])) state.late += end - start;
   }
   void step(int rank, int play, std::int64_t begin, std::int64_t end) {
     Rank& state = ranks_[static_cast<std::size_t>(rank)];
-    if (play == settling_plays) state.begin = begin;
+    if (play == first_) state.begin = begin;
     state.end = end;
     state.play = play + 1;
   }
@@ -132,8 +132,33 @@ class Policy {
  private:
   const program::OutlineSet& set_;
   const simulate::Costs& costs_;
+  int first_;
   std::vector<Rank> ranks_;
 };
+
+/// Times over the counted plays. Where the last of the settling ones took all ranks equally long,
+/// those that follow are the same again, only later, and need not be played.
+std::vector<Policy::Rank> counted_times(const program::OutlineSet& set,
+                                        const simulate::Costs& costs, program::Folding folding) {
+  Policy settling{set, costs, settling_plays - 1};
+  program::Matcher<Policy>{set, folding, settling_plays, settling}.run();
+  std::vector<Policy::Rank> ranks = settling.ranks();
+  const auto length = [](const Policy::Rank& at) { return at.end - at.begin; };
+  const bool is_periodic = std::ranges::all_of(
+      ranks, [&](const Policy::Rank& at) { return length(at) == length(ranks.front()); });
+  if (is_periodic) {
+    for (Policy::Rank& at : ranks) {
+      at.end = at.begin + counted_plays * length(at);
+      at.late *= counted_plays;
+    }
+    return ranks;
+  }
+  std::vector<Nanoseconds> begin;
+  for (const Policy::Rank& at : ranks) begin.emplace_back(at.end);
+  Policy counted{set, costs, 0};
+  program::Matcher<Policy>{set, folding, counted_plays, counted}.run(begin);
+  return counted.ranks();
+}
 
 /// Busy time of each rank over the counted plays.
 std::vector<Nanoseconds> busy_times(const program::OutlineSet& set, const simulate::Costs& costs,
@@ -157,19 +182,28 @@ std::vector<Nanoseconds> busy_times(const program::OutlineSet& set, const simula
   return busy;
 }
 
-Replay play(const results::PointData& point, simulate::Costs all_costs) {
-  const LikeRanks like = like_ranks(point.outline, std::move(all_costs));
-  Policy policy{like.set, like.costs};
-  program::Matcher<Policy>{like.set,
-                           point.folded ? program::Folding::folded : program::Folding::as_streamed,
-                           settling_plays + counted_plays, policy}
-      .run();
+/// The same of a condensed program. What it throws names ops by their numbers in the whole one.
+std::vector<Policy::Rank> condensed_times(const results::PointData& point, const LikeRanks& like,
+                                          const simulate::Costs& all_costs) {
+  const auto folding = point.folded ? program::Folding::folded : program::Folding::as_streamed;
+  try {
+    return counted_times(like.set, like.costs, folding);
+  } catch (const base::Error&) {
+    const LikeRanks whole = like_ranks(point.outline, all_costs);
+    return counted_times(whole.set, whole.costs, folding);
+  }
+}
+
+Replay play(const results::PointData& point, const Condensed& condensed,
+            const simulate::Costs& all_costs) {
+  const LikeRanks like = like_ranks(condensed.set(), condensed.costs(all_costs));
+  const std::vector<Policy::Rank> ranks = condensed_times(point, like, all_costs);
   const std::vector<Nanoseconds> busy =
       busy_times(like.set, like.costs,
                  point.folded ? simulate::Streams::folded : simulate::Streams::as_written);
   Replay replay;
   for (const std::uint32_t rank : like.rank) {
-    const Policy::Rank& times = policy.ranks()[rank];
+    const Policy::Rank& times = ranks[rank];
     const Nanoseconds whole{times.end - times.begin};
     replay.idle.push_back(std::min(Nanoseconds{times.late}, whole - busy[rank]) / counted_plays);
     replay.step = std::max(replay.step, whole / counted_plays);
@@ -206,14 +240,16 @@ double gemm_cost(const Outline& outline, const Table& table) {
 
 }  // namespace
 
-Replay replay_on_free_network(const results::PointData& point, const TraceOfRank& traces) {
+Replay replay_on_free_network(const results::PointData& point, const Condensed& condensed,
+                              const TraceOfRank& traces) {
   std::set<int> assumed;
-  Replay replay = play(point, costs_of(point.outline, traces, assumed));
+  Replay replay = play(point, condensed, costs_of(point.outline, traces, assumed));
   replay.assumed = std::move(assumed);
   return replay;
 }
 
-Replay replay_of_schedule(const results::PointData& point, const std::vector<TracedStep>& steps) {
+Replay replay_of_schedule(const results::PointData& point, const Condensed& condensed,
+                          const std::vector<TracedStep>& steps) {
   const program::OutlineSet& set = point.outline;
   std::vector<Table> tables(set.outline_of_rank.size());
   std::vector<double> rates;
@@ -243,7 +279,7 @@ Replay replay_of_schedule(const results::PointData& point, const std::vector<Tra
     }
     costs.table_of_rank.push_back(*table_of_outline[outline]);
   }
-  return play(point, std::move(costs));
+  return play(point, condensed, costs);
 }
 
 }  // namespace isoscale::analysis

@@ -5,6 +5,7 @@
 #include <set>
 #include <vector>
 
+#include "analysis/breakdown/condensed.hpp"
 #include "analysis/breakdown/matching.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
 #include "results/run_data.hpp"
@@ -22,14 +23,15 @@ struct Replay {
 };
 
 /// `traces` has at least one trace and has passed check_trace. Throws base::Error when no rank with
-/// some program was traced, or when the programs do not play to their end.
+/// some program was traced, or when the programs do not play to their end. `condensed` is of the
+/// point's programs.
 [[nodiscard]] Replay replay_on_free_network(const results::PointData& point,
-                                            const TraceOfRank& traces);
+                                            const Condensed& condensed, const TraceOfRank& traces);
 
 /// The same with ranks that are all alike, so that what is idle is the schedule's doing alone: each
 /// op has its mean time over the steps, and all ops of a rank are scaled by one factor that gives
 /// its GEMMs the middle rank's time per FLOP.
-[[nodiscard]] Replay replay_of_schedule(const results::PointData& point,
+[[nodiscard]] Replay replay_of_schedule(const results::PointData& point, const Condensed& condensed,
                                         const std::vector<TracedStep>& steps);
 
 }  // namespace isoscale::analysis

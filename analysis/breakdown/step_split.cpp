@@ -35,9 +35,10 @@ Breakdown to_breakdown(const RankStep& times, Nanoseconds bubble) {
 /// Splits one traced step over its ranks.
 class StepSplit {
  public:
-  StepSplit(const results::PointData& point, const TracedStep& step, const Layers& layers,
-            std::vector<double> noise_shares)
+  StepSplit(const results::PointData& point, const Condensed& condensed, const TracedStep& step,
+            const Layers& layers, std::vector<double> noise_shares)
       : point_(point),
+        condensed_(condensed),
         step_(step),
         layers_(layers),
         noise_shares_(std::move(noise_shares)),
@@ -54,7 +55,7 @@ class StepSplit {
  private:
   void replay() {
     try {
-      Replay replay = replay_on_free_network(point_, step_.traces);
+      Replay replay = replay_on_free_network(point_, condensed_, step_.traces);
       result_.replay.assumed = std::move(replay.assumed);
       result_.free_network_step = replay.step;
       idle_ = std::move(replay.idle);
@@ -98,6 +99,7 @@ class StepSplit {
   }
 
   const results::PointData& point_;
+  const Condensed& condensed_;
   const TracedStep& step_;
   const Layers& layers_;
   std::vector<double> noise_shares_;  ///< by instance; empty = not known
@@ -108,9 +110,10 @@ class StepSplit {
 
 }  // namespace
 
-StepResult split_step(const results::PointData& point, const TracedStep& step, const Layers& layers,
+StepResult split_step(const results::PointData& point, const Condensed& condensed,
+                      const TracedStep& step, const Layers& layers,
                       std::vector<double> noise_shares) {
-  return StepSplit{point, step, layers, std::move(noise_shares)}.run();
+  return StepSplit{point, condensed, step, layers, std::move(noise_shares)}.run();
 }
 
 }  // namespace isoscale::analysis

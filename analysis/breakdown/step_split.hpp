@@ -8,6 +8,7 @@
 
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/breakdown/breakdown_notes.hpp"
+#include "analysis/breakdown/condensed.hpp"
 #include "analysis/breakdown/place_sums.hpp"
 #include "analysis/breakdown/rank_step.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
@@ -37,7 +38,8 @@ struct StepResult {
 };
 
 /// `noise_shares`: by instance, see WaitCauses; empty where that is not known.
-[[nodiscard]] StepResult split_step(const results::PointData& point, const TracedStep& step,
-                                    const Layers& layers, std::vector<double> noise_shares);
+[[nodiscard]] StepResult split_step(const results::PointData& point, const Condensed& condensed,
+                                    const TracedStep& step, const Layers& layers,
+                                    std::vector<double> noise_shares);
 
 }  // namespace isoscale::analysis

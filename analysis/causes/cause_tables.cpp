@@ -12,8 +12,10 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <string>
 
+#include "analysis/breakdown/op_time.hpp"
 #include "analysis/causes/point_tables.hpp"
 #include "analysis/causes/strategy_tables.hpp"
 #include "program/op.hpp"
@@ -22,7 +24,7 @@
 namespace isoscale::analysis {
 namespace {
 
-constexpr std::size_t most_layers = 12;  ///< rows of a table
+constexpr std::size_t most_layers = 12, most_gemm_shapes = 12;  ///< rows of a table
 constexpr std::string_view untraced_cause = "untraced";
 
 /// "2 ranks, 4 traced steps, launch 3".
@@ -45,8 +47,8 @@ std::vector<std::string> causes_of(const Points& points) {
   return causes;
 }
 
-/// Of the measured step; "0" is what never was, "0.0%" what rounds to it. Causes that do not
-/// explain the loss have no share.
+/// Returns the share of the measured step that this cause took: "0" if it took no time at all,
+/// "0.0%" if its share rounds to that, and no number if the causes do not explain the loss.
 std::string loss_cell(const Waterfall& waterfall, const std::string& cause) {
   if (!waterfall.explains && cause != untraced_cause) return std::string{undefined};
   const auto lost = std::ranges::find(waterfall.lost, cause, &LostTime::cause);
@@ -177,6 +179,31 @@ TitledTable layer_table(const PointReport& point) {
   return table.take();
 }
 
+/// A row per shape: a rank's calls in a step and what they take together.
+std::optional<TitledTable> gemm_table(const PointReport& point) {
+  const std::vector<GemmTime> times = gemm_times(*point.data);
+  if (times.empty()) return std::nullopt;
+  TitledTable table{
+      .title = "GEMMs by shape, a rank's in a step, " + traced_heading(point),
+      .columns = {{"m x n x k", Align::left}, {"calls"}, {"step"}, {"time of one"}, {"FLOP/s"}},
+      .rows = {}};
+  for (const GemmTime& at : times | std::views::take(most_gemm_shapes)) {
+    table.rows.push_back(
+        {.cells = {program::to_string(at.shape), fmt::format("{:.4g}", at.calls),
+                   percent(at.seconds / point.breakdown.mean->step),
+                   units::format(units::Seconds{at.seconds / at.calls}),
+                   at.seconds > 0 ? units::format(units::FlopsPerSecond{at.flop / at.seconds})
+                                  : ""},
+         .tail = ""});
+  }
+  if (times.size() > most_gemm_shapes) {
+    table.rows.push_back(
+        {.cells = {fmt::format("and {} more (--format json)", times.size() - most_gemm_shapes)},
+         .tail = ""});
+  }
+  return table;
+}
+
 }  // namespace
 
 Points traced_points(const Curve& curve) {
@@ -212,6 +239,7 @@ std::vector<TitledTable> cause_tables(const Curve& curve, const Sections& sectio
   const PointReport& largest = *traced.back();
   add(Section::phases, phase_table(largest));
   if (!largest.breakdown.by_axes.empty()) add(Section::phases, axes_table(largest));
+  if (sections.has(Section::phases)) add(Section::phases, gemm_table(largest));
   if (largest.breakdown.by_layer.size() > 1) add(Section::layers, layer_table(largest));
   return tables;
 }

@@ -13,7 +13,7 @@
 
 namespace isoscale::analysis {
 
-/// Why a point is no faster.
+/// Why a point is not faster.
 struct Causes {
   std::optional<Pop> pop{};                  ///< with scalability where the curve has a baseline
   std::optional<StepCosts> costs{};          ///< absent without traces

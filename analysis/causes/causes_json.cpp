@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "analysis/breakdown/op_time.hpp"
 #include "analysis/rank_facts.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/json_values.hpp"
@@ -154,6 +155,22 @@ Json pipeline_json(const std::optional<PipelineReport>& pipeline) {
   return object;
 }
 
+/// Seconds, FLOP and calls are a rank's in one step.
+Json traced_gemms_json(const results::PointData& point) {
+  Json rows = Json::array();
+  for (const GemmTime& at : gemm_times(point)) {
+    rows.push_back({{"m", at.shape.m},
+                    {"n", at.shape.n},
+                    {"k", at.shape.k},
+                    {"batch", at.shape.batch},
+                    {"calls", at.calls},
+                    {"time", at.seconds},
+                    {"flop", at.flop},
+                    {"flops", at.seconds > 0 ? Json(at.flop / at.seconds) : Json{}}});
+  }
+  return rows;
+}
+
 void add_losses_json(const PointReport& point, Json& object) {
   object["pop"] = pop_json(point.causes.pop);
   object["waterfall"] = waterfall_json(point.causes.waterfall);
@@ -175,6 +192,7 @@ void add_causes_json(const PointReport& point, Json& object) {
   object["utilisation"] = utilisation_json(breakdown);
   object["hidden_copies"] = breakdown.mean ? Json(breakdown.mean->hidden_copies) : Json{};
   object["pipeline"] = pipeline_json(point.pipeline);
+  object["traced_gemms"] = traced_gemms_json(*point.data);
   object["breakdown_of_rank"] = ranks_json(point);
   object["speedup_interval"] = interval_json(point.speedup_interval, 1);
   // What an ideal speed-up would be: ranks, or nodes.

@@ -19,9 +19,9 @@ struct NamedCause {
   std::string text;        ///< one sentence, with hosts and devices
 };
 
-/// The named causes of a point, gravest kinds first: ranks that are slow in their own GEMMs, links,
-/// ranks that others always wait for, and waiting that hits now one and now another; waiting counts
-/// from 1% of the step.
+/// The named causes of a point, most severe kinds first: ranks that are slow in their own GEMMs,
+/// links, ranks that others always wait for, and waiting that hits now one and now another; waiting
+/// counts from 1% of the step.
 [[nodiscard]] std::vector<NamedCause> named_causes(const results::RunData& run,
                                                    const results::PointData& point,
                                                    const TracedSteps& traced,

@@ -8,8 +8,8 @@
 namespace isoscale::analysis {
 namespace {
 
-/// Of the measured step, by which traced steps may differ from the others for causes to be
-/// believed.
+/// The causes explain the loss only if traced and untraced steps differ by at most this share of
+/// the measured step.
 constexpr double most_untraced = 0.1;
 
 double transfer_of(const StepCosts& costs, mesh::AxisSet axes) {

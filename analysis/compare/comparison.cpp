@@ -52,7 +52,7 @@ void normalise_all(Comparison& comparison) {
   }
 }
 
-/// What was killed, or had no time, may lack its last and largest points.
+/// A run that was killed or ran out of time may lack its last and largest points.
 void add_partial_runs(Comparison& comparison) {
   for (const Side& side : comparison.sides) {
     const auto partial =

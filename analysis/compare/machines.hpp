@@ -8,7 +8,7 @@
 
 namespace isoscale::analysis {
 
-/// What is not the same of the machines that the compared curves were measured on: their entries
+/// The differences between the machines that the compared curves were measured on: their entries
 /// (see machine.hpp), and of points of as many ranks how these lie on nodes and whether streams
 /// were played as one. It is what is compared, and so never refused.
 [[nodiscard]] std::vector<MachineDifference> machine_differences(

@@ -9,7 +9,7 @@
 
 #include "analysis/launches/join.hpp"
 
-/// What keeps two curves from being compared: they did not do the same.
+/// Why two curves cannot be compared: their settings differ.
 namespace isoscale::analysis {
 
 /// One end of a difference; without a side where there is nothing to say of it.

@@ -15,7 +15,7 @@
 namespace isoscale::analysis {
 
 /// The part that no trace can explain: traced steps were not as long as the untraced ones that the
-/// difference is of. It is no cause.
+/// difference is of. It is not a cause.
 inline constexpr std::string_view untraced_part = "untraced";
 /// Causes below a limit, in one sum.
 inline constexpr std::string_view other_causes = "other causes";

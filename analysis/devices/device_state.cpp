@@ -44,7 +44,7 @@ SeriesSummary summary(const DeviceSeries& series, double begin) {
 enum class Computing : std::uint8_t { gpus, cpus };
 
 /// What the devices that compute are like, out of the summaries.
-void add_state(DeviceState& state, const PointData& point, Computing computing) {
+void add_state(DeviceState& state, const UsableSeries& usable, Computing computing) {
   const bool gpus = computing == Computing::gpus;
   const std::string_view clock = gpus ? "sm_clock" : "clock";
   const std::string_view lowest = gpus ? "sm_clock" : "clock_min";
@@ -61,8 +61,7 @@ void add_state(DeviceState& state, const PointData& point, Computing computing) 
     }
     if (series.quantity == "utilisation" && series.median) busy.push_back(*series.median);
     if (series.quantity != "busy_time") continue;
-    const DeviceSeries* const counter =
-        find_series(point, series.rank, series.device, series.quantity);
+    const DeviceSeries* const counter = usable.find(series.rank, series.device, series.quantity);
     const double period = counter->time.back() - counter->time.front();
     if (period > 0) busy.push_back((series.last - series.first) / period);
   }
@@ -99,10 +98,11 @@ DeviceState device_state(const results::RunData& run, const PointData& point) {
   DeviceState state;
   if (point.status != results::PointStatus::ok || point.device_series.empty()) return state;
   const double begin = warm_up_seconds(point);
-  for (const DeviceSeries* const series : usable_series(point).series) {
+  const UsableSeries usable = usable_series(point);
+  for (const DeviceSeries* const series : usable.series) {
     state.series.push_back(summary(*series, begin));
   }
-  add_state(state, point, run.device == "host" ? Computing::cpus : Computing::gpus);
+  add_state(state, usable, run.device == "host" ? Computing::cpus : Computing::gpus);
   state.energy = energy_of(run, point);
   state.warnings = device_warnings(point);
   return state;

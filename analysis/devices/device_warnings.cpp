@@ -42,10 +42,9 @@ std::string name_of(const PointData& point, const DeviceSeries& series) {
 /// Whether a device worked when a sample was taken.
 class Working {
  public:
-  Working(const PointData& point, const DeviceSeries& clock)
+  Working(const UsableSeries& usable, const DeviceSeries& clock)
       : gpu_(clock.device.starts_with("gpu")),
-        of_(find_series(point, clock.rank, clock.device, gpu_ ? "throttle_reasons" : "busy_time")) {
-  }
+        of_(usable.find(clock.rank, clock.device, gpu_ ? "throttle_reasons" : "busy_time")) {}
 
   [[nodiscard]] bool at(double time) const {
     if (of_ == nullptr) return gpu_;
@@ -68,8 +67,8 @@ struct Samples {
 };
 
 /// Those that count: after warm-up, of a device that works.
-Samples counting(const PointData& point, const DeviceSeries& clock, double begin) {
-  const Working working{point, clock};
+Samples counting(const UsableSeries& usable, const DeviceSeries& clock, double begin) {
+  const Working working{usable, clock};
   Samples samples;
   for (std::size_t i = 0; i < clock.value.size(); ++i) {
     if (clock.time[i] < begin || !working.at(clock.time[i])) continue;
@@ -106,8 +105,9 @@ std::string dip_sentence(const Samples& samples) {
                      units::format_prefixed(middle, "Hz"), units::format_percent(share, 0));
 }
 
-std::string clock_sentence(const PointData& point, const DeviceSeries& series, double begin) {
-  const Samples samples = counting(point, series, begin);
+std::string clock_sentence(const PointData& point, const UsableSeries& usable,
+                           const DeviceSeries& series, double begin) {
+  const Samples samples = counting(usable, series, begin);
   std::string text = drift_sentence(samples);
   if (text.empty()) text = dip_sentence(samples);
   if (text.empty()) return "";
@@ -160,7 +160,7 @@ std::vector<std::string> device_warnings(const PointData& point) {
   for (const DeviceSeries* const series : usable.series) {
     const std::string& quantity = series->quantity;
     if (quantity == "sm_clock" || quantity == "memory_clock" || quantity == "clock") {
-      add(clock_sentence(point, *series, begin));
+      add(clock_sentence(point, usable, *series, begin));
     } else if (quantity == "throttle_reasons") {
       add(throttle_sentence(point, *series, begin));
     } else {

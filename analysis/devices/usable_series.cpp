@@ -10,9 +10,7 @@
 #include <cstddef>
 #include <limits>
 #include <map>
-#include <set>
 #include <span>
-#include <tuple>
 
 #include "analysis/rank_facts.hpp"
 
@@ -109,11 +107,11 @@ UsableSeries usable_series(const results::PointData& point) {
   };
   UsableSeries usable;
   std::map<std::string_view, LeftOut> left_out;  // by flaw
-  std::set<std::tuple<int, std::string_view, std::string_view>> seen;
   for (const DeviceSeries& series : point.device_series) {
     std::string_view flaw = flaw_of(series);
     const bool is_first =
-        flaw.empty() && seen.emplace(series.rank, series.device, series.quantity).second;
+        flaw.empty() &&
+        usable.by_name.try_emplace({series.rank, series.device, series.quantity}, &series).second;
     if (is_first) {
       usable.series.push_back(&series);
       continue;

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "results/run_data.hpp"
@@ -32,6 +34,16 @@ struct Quantity {
 struct UsableSeries {
   std::vector<const results::DeviceSeries*> series;  ///< not owned: of the point
   std::vector<std::string> left_out;  ///< a sentence per reason; texts of the file not escaped
+  /// The same by rank, device and quantity.
+  std::map<std::tuple<int, std::string_view, std::string_view>, const results::DeviceSeries*>
+      by_name{};
+
+  /// Null where there is none.
+  [[nodiscard]] const results::DeviceSeries* find(int rank, std::string_view device,
+                                                  std::string_view quantity) const {
+    const auto found = by_name.find({rank, device, quantity});
+    return found == by_name.end() ? nullptr : found->second;
+  }
 };
 /// Of the point's series those without a flaw, in order; of several about the same quantity of one
 /// rank's device the first.

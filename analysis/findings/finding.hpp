@@ -50,8 +50,8 @@ struct Finding {
   std::optional<double> size{};
   std::string curve{};       ///< title of the curve; "" = of the whole run
   std::vector<int> ranks{};  ///< rank counts of the points, ascending; empty = of the whole run
-  std::string sentence{};    ///< of the gravest point where there are several; 120 columns or so
-  std::vector<Evidence> evidence{};  ///< of the gravest point first
+  std::string sentence{};  ///< of the most severe point where there are several; 120 columns or so
+  std::vector<Evidence> evidence{};  ///< of the most severe point first
   std::string next_step{};           ///< an option, a command, a place to look
   std::string_view source{};         ///< where the rule and its threshold come from
 };

@@ -75,7 +75,7 @@ bool is_larger(const std::optional<double>& a, const std::optional<double>& b) {
 }
 
 /// Of findings or judgements of one rule: those of known severity first, then the larger ones.
-bool is_graver(const auto& a, const auto& b) {
+bool is_more_severe(const auto& a, const auto& b) {
   return a.severity || b.severity ? is_larger(a.severity, b.severity) : is_larger(a.size, b.size);
 }
 
@@ -86,14 +86,15 @@ Finding merged(const Rule& rule, const std::string& curve, std::vector<JudgedPoi
   for (const JudgedPoint& at : judged) finding.ranks.push_back(at.ranks);
   // Of equal ones that of the most ranks stands for all.
   std::ranges::reverse(judged);
-  std::ranges::stable_sort(
-      judged, [](const JudgedPoint& a, const JudgedPoint& b) { return is_graver(a.said, b.said); });
-  const JudgedPoint& gravest = judged.front();
-  finding.severity = gravest.said.severity;
-  finding.size = gravest.said.size;
-  finding.next_step = gravest.said.next_step;
-  finding.sentence = fmt::format("{}: {}", ranks_text(finding.ranks), gravest.said.sentence);
-  if (judged.size() > 1) finding.sentence += fmt::format(" (on {})", gravest.ranks);
+  std::ranges::stable_sort(judged, [](const JudgedPoint& a, const JudgedPoint& b) {
+    return is_more_severe(a.said, b.said);
+  });
+  const JudgedPoint& most_severe = judged.front();
+  finding.severity = most_severe.said.severity;
+  finding.size = most_severe.said.size;
+  finding.next_step = most_severe.said.next_step;
+  finding.sentence = fmt::format("{}: {}", ranks_text(finding.ranks), most_severe.said.sentence);
+  if (judged.size() > 1) finding.sentence += fmt::format(" (on {})", most_severe.ranks);
   for (JudgedPoint& at : judged) {
     for (Evidence& evidence : at.said.evidence) {
       evidence.ranks = at.ranks;
@@ -176,7 +177,7 @@ void rank(std::vector<Finding>& findings) {
   std::ranges::stable_sort(findings, [&](const Finding& a, const Finding& b) {
     const bool unknown = !a.severity && !b.severity;
     if (unknown && is_soft(a) != is_soft(b)) return is_soft(b);
-    return is_graver(a, b);
+    return is_more_severe(a, b);
   });
 }
 

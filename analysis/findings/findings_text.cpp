@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t text_columns = 118, indent = 9;
 
-/// Those of the gravest point: they stand first.
+/// The evidence of the most severe point, which comes first.
 std::string evidence_text(const Finding& finding) {
   std::vector<std::string> parts;
   for (const Evidence& at : finding.evidence) {

@@ -26,11 +26,11 @@ inline constexpr std::size_t most_findings = 8;  ///< that a report for people s
 struct FindingCells {
   std::string share;     ///< "~22%", "—"
   std::string sentence;  ///< what, with the rank counts
-  std::string evidence;  ///< curve and numbers, of the gravest point
+  std::string evidence;  ///< curve and numbers, of the most severe point
   std::string next_step;
   std::string rule, source;
 };
-/// `most` at most, in their order: the gravest, and of each fault of hardware the worst.
+/// `most` at most, in their order: the most severe, and of each fault of hardware the worst.
 [[nodiscard]] std::vector<FindingCells> finding_cells(std::span<const Finding> findings,
                                                       std::size_t most = most_findings);
 

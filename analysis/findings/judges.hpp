@@ -19,6 +19,7 @@ Said single_bucket(const PointSubject& subject, const Rule& rule);
 Said small_gemms(const PointSubject& subject, const Rule& rule);
 Said slower_gemms(const PointSubject& subject, const Rule& rule);
 Said small_microbatch(const PointSubject& subject, const Rule& rule);
+Said above_ceiling(const PointSubject& subject, const Rule& rule);
 Said throttling(const PointSubject& subject, const Rule& rule);
 
 Said few_microbatches(const PointSubject& subject, const Rule& rule);

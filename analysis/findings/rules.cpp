@@ -33,6 +33,7 @@ constexpr std::array of_microbatch{Threshold{.what = "MFU", .value = 0.30},
 constexpr std::array of_microbatches{Threshold{.what = "bubble", .value = 0.10}};
 constexpr std::array of_bubble{Threshold{.what = "excess", .value = 0.05}};
 constexpr std::array of_waiting{Threshold{.what = "waiting", .value = 0.05}};
+constexpr std::array of_ceiling{Threshold{.what = "MFU", .value = 1.0}};
 constexpr std::array of_interval{Threshold{.what = "half width", .value = 0.05}};
 constexpr std::array of_launches{Threshold{.what = "spread", .value = 0.05}};
 
@@ -127,6 +128,12 @@ constexpr std::array all_rules{
          .source = "Petrini, Kerbyson, Pakin, SC03; docs/breakdown.md",
          .scope = Scope::faults,
          .judge_point = judges::noise},
+    Rule{.name = "above-ceiling",
+         .looks_at = "an MFU above 100%: the run's own measurement of its ceiling is too low",
+         .thresholds = of_ceiling,
+         .source = "docs/micro-benchmarks.md",
+         .concern = Concern::measurement,
+         .judge_point = judges::above_ceiling},
     Rule{.name = "wide-interval",
          .looks_at = "the 95% interval of the step time",
          .thresholds = of_interval,

@@ -206,6 +206,20 @@ Said small_microbatch(const PointSubject& subject, const Rule& rule) {
   return said;
 }
 
+Said above_ceiling(const PointSubject& subject, const Rule& rule) {
+  const auto mfu = subject.point.mfu;
+  const auto* const ceiling = ceiling_of(subject.calibration, subject.point.data->dtype);
+  if (!mfu || ceiling == nullptr || !(*mfu > threshold_of(rule, "MFU"))) return std::nullopt;
+  return Judgement{
+      .size = *mfu - 1,
+      .sentence = fmt::format(
+          "MFU is {}, above 100%: GEMMs ran faster than the best that this run measured alone",
+          units::format_percent(*mfu)),
+      .evidence = {{.what = "MFU", .value = *mfu},
+                   {.what = "ceiling", .unit = Unit::flop_rate, .value = ceiling->rate}},
+      .next_step = "measure the model's own GEMMs beside it: --workload gemm --set shapes=model"};
+}
+
 Said throttling(const PointSubject& subject, const Rule& /*rule*/) {
   const PointReport& point = subject.point;
   const Worst worst = worst_of(*point.data);

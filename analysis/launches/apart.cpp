@@ -7,8 +7,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <set>
+#include <string>
+#include <utility>
 
+#include "analysis/curves.hpp"
 #include "analysis/labels.hpp"
 #include "base/plural.hpp"
 
@@ -54,6 +58,48 @@ bool are_alike_but_for_settings(const JoinedCurve& here, const JoinedCurve& ther
   return are_alike(as_there, there.experiment);
 }
 
+/// "CPU Intel Xeon 8480, MPI MPICH 4.1": of the first few entries in which machines of `curves`
+/// that have the same base name differ, those of `curves[at]`.
+std::string machine_text(const std::vector<JoinedCurve>& curves,
+                         const std::vector<std::string>& bases, std::size_t at) {
+  constexpr std::size_t most = 2;
+  std::map<std::string, std::set<std::string>> values;
+  const auto value_of = [](const JoinedCurve& curve, const std::string& name) {
+    const auto found = curve.machine.find(name);
+    return found == curve.machine.end() ? std::string{"unset"} : found->second;
+  };
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    if (bases[i] != bases[at]) continue;
+    for (const auto& [name, value] : curves[i].machine) values[name];
+  }
+  std::vector<std::string> differing;
+  for (auto& [name, seen] : values) {
+    for (std::size_t i = 0; i < curves.size(); ++i) {
+      if (bases[i] == bases[at]) seen.insert(value_of(curves[i], name));
+    }
+    if (seen.size() < 2 || differing.size() == most) continue;
+    std::string text = name + " " + value_of(curves[at], name);
+    // A title's parts have commas between them.
+    std::erase(text, ',');
+    differing.push_back(std::move(text));
+  }
+  return fmt::format("{}", fmt::join(differing, ", "));
+}
+
+/// "2 nodes".
+std::string node_count_text(const PointReport& point) {
+  return base::counted(point.data->nodes, "node");
+}
+
+/// "injected slow-rank=3:1.2".
+std::string unsound_text(const PointReport& point) {
+  std::string text = fmt::format("{}", fmt::join(unsound(point.data->labels), "+"));
+  if (!point.data->injections.empty()) {
+    text += fmt::format(" {}", fmt::join(point.data->injections, "+"));
+  }
+  return text.empty() ? "no label" : text;
+}
+
 /// In what two launches were told or ran on something else, "" where in nothing.
 std::string told_and_ran_on(const JoinedCurve& here, const JoinedCurve& there) {
   const std::string told = differences(here.experiment.settings, there.experiment.settings);
@@ -79,23 +125,30 @@ std::string launches_text(const JoinedCurve& curve, std::span<const RunReport> r
 }
 
 void tell_apart(std::vector<JoinedCurve>& curves, std::span<const RunReport> reports) {
-  std::vector<std::string> names;
-  for (const JoinedCurve& curve : curves) names.push_back(curve.curve.title);
+  std::vector<std::string> bases, launches, machines;
+  std::vector<const Curve*> named;
+  for (const JoinedCurve& curve : curves) {
+    bases.push_back(curve.curve.title);
+    launches.push_back(launches_text(curve, reports));
+    named.push_back(&curve.curve);
+  }
   for (std::size_t i = 0; i < curves.size(); ++i) {
+    machines.push_back(machine_text(curves, bases, i));
     for (std::size_t j = 0; j < curves.size(); ++j) {
       if (i == j || !are_alike_but_for_settings(curves[i], curves[j])) continue;
       const std::string told = told_and_ran_on(curves[i], curves[j]);
       const std::string why = told.empty() ? why_unlike(curves[i], curves[j]) : told;
       if (why.empty()) continue;
-      curves[i].apart.push_back(launches_text(curves[j], reports) + ": " + why);
+      curves[i].apart.push_back(launches[j] + ": " + why);
     }
-    const std::string launches = launches_text(curves[i], reports);
-    const auto other = [&](const JoinedCurve& curve) {
-      return names[static_cast<std::size_t>(&curve - curves.data())] == names[i] &&
-             launches_text(curve, reports) != launches;
-    };
-    if (std::ranges::any_of(curves, other)) curves[i].curve.title += ", " + launches;
   }
+  std::vector<std::string> names = bases;
+  tell_meshes_apart(names, named);
+  tell_apart(names, bases, machines);
+  tell_apart(names, bases, named, node_count_text);
+  tell_apart(names, bases, named, unsound_text);
+  tell_apart(names, bases, launches);
+  for (std::size_t i = 0; i < curves.size(); ++i) curves[i].curve.title = std::move(names[i]);
 }
 
 }  // namespace isoscale::analysis

@@ -14,8 +14,8 @@ namespace isoscale::analysis {
 /// says that their times are not the machine's (labels, and what was put in on purpose).
 [[nodiscard]] bool is_same_point(const PointReport& a, const PointReport& b);
 
-/// Says of each curve why it was not joined with others of like experiments, and names the launches
-/// in titles that would else be the same.
+/// Says of each curve why it was not joined with others of like experiments, and adds to titles
+/// that would else be the same what differs: mesh, machine, nodes, labels and launches.
 void tell_apart(std::vector<JoinedCurve>& curves, std::span<const RunReport> reports);
 
 /// "launch 2", "launches 1, 3": numbers, from 1, of those that a curve has points of.

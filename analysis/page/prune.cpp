@@ -227,6 +227,7 @@ void prune_report(Json& report, std::size_t devices, PageNotes& notes) {
     prune_warnings(run, notes);
     for (Json& point : run["points"]) {
       point.erase("breakdown_of_rank");
+      point.erase("traced_gemms");
       lines += prune_devices(point, devices);
     }
   }

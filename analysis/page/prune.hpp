@@ -14,8 +14,9 @@ namespace isoscale::analysis {
 inline constexpr std::size_t longest_text = 2000;
 
 /// Takes out of a report as report_json() makes it: runs[].system.ranks, which becomes `kinds` of
-/// ranks that are alike and `places`; the facts of preflight; what points have of single ranks; and
-/// lines of devices above `devices` of a quantity. Says in `notes` what is then missing.
+/// ranks that are alike and `places`; the facts of preflight; what points have of single ranks and
+/// of GEMM shapes; and lines of devices above `devices` of a quantity. Says in `notes` what is then
+/// missing.
 void prune_report(nlohmann::ordered_json& report, std::size_t devices, PageNotes& notes);
 
 /// kinds[]: ranks ("0-63"), count, hosts (the first eight), more_hosts, text{}, number{}. Ranks are

@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 using system::CheckResult;
 using system::Verdict;
 
-constexpr std::string_view schema_version = "1.0";
+constexpr std::string_view checks_schema_version = "1.0";
 
 /// "c1, GPU 3: what", without what there is not.
 std::string subject(const CheckResult& result) {
@@ -145,7 +145,7 @@ Json checks_json(const results::PreflightData& preflight) {
 }
 
 std::string render_checks_json(const results::PreflightData& preflight) {
-  Json document{{"schema_version", schema_version}};
+  Json document{{"schema_version", checks_schema_version}};
   document.update(checks_json(preflight));
   // ASCII only, so that printing it on a terminal is safe; bytes that are not UTF-8 are replaced.
   return document.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";

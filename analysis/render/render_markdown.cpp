@@ -153,7 +153,7 @@ std::string joined_markdown(const Report& report) {
   return text;
 }
 
-/// What a summary says, its first heading before the machine.
+/// Returns the summary with its first heading moved before the line about the machine.
 std::string answer_markdown(const Report& report) {
   Document document = answer(report);
   const auto title = std::ranges::find_if(

@@ -25,7 +25,7 @@ constexpr std::array<SectionName, section_count> all_names{{
      "time lost by cause, from the ideal step to the measured one"},
     {Section::pop, "pop", "the efficiency tree of the POP Centre of Excellence"},
     {Section::strategies, "strategies", "pipeline bubbles, offloading, uneven shares"},
-    {Section::phases, "phases", "traced steps by phase and mesh axis"},
+    {Section::phases, "phases", "traced steps by phase, mesh axis and GEMM shape"},
     {Section::layers, "layers", "traced steps by layer"},
     {Section::soak, "soak", "steps replayed and compared bit by bit"},
     {Section::nodes, "nodes", "which mesh axes cross nodes"},

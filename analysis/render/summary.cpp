@@ -14,13 +14,14 @@
 #include "analysis/index/index_tables.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/summary_parts.hpp"
+#include "base/plural.hpp"
 #include "system/preflight/check.hpp"
 
 namespace isoscale::analysis {
 namespace {
 
 constexpr std::size_t most_shown_findings = 3;
-constexpr std::size_t most_shown_warnings = 5;
+constexpr std::size_t most_shown_warnings = 4;
 
 std::string day_of(const results::RunData& run) {
   return run.created.substr(0, run.created.find('T'));
@@ -68,12 +69,12 @@ std::vector<Note> mishaps(const RunReport& run) {
     std::string reason = first.reason;
     if (reason.empty())
       reason = first.verified == false ? first.verification : "no reason recorded";
-    notes.push_back(
-        {.key = std::string{kind.key},
-         .text = fmt::format("{} of {} points{}: {} on {}: {}", kind.points.size(),
-                             run.data->points.size(), kind.points.size() == 1 ? "" : ", the first",
-                             first.workload, ranks_of(first.ranks), reason),
-         .lines = kind.key == "FAILED" ? Lines::as_needed : Lines::one});
+    notes.push_back({.key = std::string{kind.key},
+                     .text = fmt::format("{} of {}{}: {} on {}: {}", kind.points.size(),
+                                         base::counted(run.data->points.size(), "point"),
+                                         kind.points.size() == 1 ? "" : ", the first",
+                                         first.workload, ranks_of(first.ranks), reason),
+                     .lines = kind.key == "FAILED" ? Lines::as_needed : Lines::one});
   }
   return notes;
 }

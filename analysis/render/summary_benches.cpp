@@ -10,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "analysis/curves.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/metrics.hpp"
 #include "analysis/render/summary_parts.hpp"
@@ -135,12 +136,16 @@ void add_memory(const PointReport& point, std::vector<BenchRow>& rows) {
 void add_overlaps(const PointReport& point, std::vector<BenchRow>& rows) {
   std::vector<double> hidden;
   for (const OverlapReport& at : point.bench->overlaps) {
-    if (at.hidden) hidden.push_back(*at.hidden);
+    if (at.hidden_known) hidden.push_back(at.hidden->value);
   }
-  if (hidden.empty()) return;
+  const std::size_t all = point.bench->overlaps.size();
+  if (all == 0) return;
+  std::string where = hidden.size() == all ? fmt::format("median of {}", base::counted(all, "pair"))
+                                           : fmt::format("{} of {} known", hidden.size(),
+                                                         base::counted(all, "pair"));
+  if (hidden.size() < all && !hidden.empty()) where = "median of the " + where;
   rows.push_back(
-      {&point, "hidden of the shorter part", median(hidden), Unit::share,
-       fmt::format("median of {}", base::counted(hidden.size(), "pair"))});
+      {&point, "hidden of the shorter part", median(hidden), Unit::share, std::move(where)});
 }
 
 /// The highest rate that was sustained; where none was, the highest that was achieved.

@@ -168,27 +168,6 @@ std::string without_noun(const std::string& part) {
   return noun == std::string::npos ? part : part.substr(0, noun);
 }
 
-/// Curves that differ in their meshes or microbatches alone have one title: rows of one name get
-/// the mesh of their point, and where that is the same too, its microbatch.
-void tell_apart(std::vector<CurveRow>& rows) {
-  const auto add = [&rows](const auto& text_of) {
-    std::map<std::string, std::set<std::string>> texts;
-    for (const CurveRow& row : rows) {
-      if (row.point != nullptr) texts[row.name].insert(text_of(*row.point->data));
-    }
-    for (CurveRow& row : rows) {
-      if (texts[row.name].size() < 2 || row.point == nullptr) continue;
-      if (const std::string text = text_of(*row.point->data); !text.empty())
-        row.name += ", " + text;
-    }
-  };
-  add([](const results::PointData& at) { return mesh::to_string(at.mesh); });
-  add([](const results::PointData& at) {
-    const auto found = at.options.find("microbatch");
-    return found == at.options.end() ? std::string{} : "microbatch=" + found->second;
-  });
-}
-
 /// Names the rows by what their titles do not share; gives what they share.
 std::string name_rows(std::vector<CurveRow>& rows) {
   std::map<std::string, std::size_t> counts;
@@ -209,25 +188,14 @@ std::string name_rows(std::vector<CurveRow>& rows) {
     }
     row.name = fmt::format("{}", fmt::join(own, ", "));
   }
-  tell_apart(rows);
   return fmt::format("{}", fmt::join(common, ", "));
 }
 
 CurveRow row_of(const Curve& curve) {
-  CurveRow row{.curve = &curve};
-  std::vector<const PointReport*> others;
-  for (const PointReport& point : curve.points) {
-    if (!point.throughput) continue;
-    if (curve.baseline == point.data->ranks) {
-      row.baseline = &point;
-    } else {
-      others.push_back(&point);
-    }
-  }
-  // A baseline says nothing of scaling: it stands only for want of another.
-  row.point = telling_point(others);
-  if (row.point == nullptr) row.point = row.baseline;
-  return row;
+  return {.curve = &curve,
+          .point = telling_point(curve),
+          .launches = 0,
+          .baseline = baseline_point(curve)};
 }
 
 std::vector<CurveRow> rows_of(const Report& report) {
@@ -312,19 +280,6 @@ void name_baseline(DocumentTable& table, const std::vector<CurveRow>& rows) {
 }  // namespace
 
 std::string ranks_of(int ranks) { return base::counted(ranks, "rank"); }
-
-const PointReport* telling_point(const std::vector<const PointReport*>& points) {
-  const PointReport* best = nullptr;
-  const auto rank = [](const PointReport& at) {
-    const int soundness = at.labels.empty() ? 2 : is_scaling_result(at.labels) ? 1 : 0;
-    return std::pair{soundness, at.data->ranks};
-  };
-  for (const PointReport* const point : points) {
-    if (point->data->status != results::PointStatus::ok) continue;
-    if (best == nullptr || rank(*best) < rank(*point)) best = point;
-  }
-  return best;
-}
 
 std::vector<Note> curve_legend() {
   return legend_of(std::span<const Metric<CurveRow>>{curve_metrics});

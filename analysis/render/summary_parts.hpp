@@ -37,11 +37,6 @@ struct BenchesSummary {
 [[nodiscard]] std::vector<Note> curve_legend();
 [[nodiscard]] std::vector<Note> bench_legend();
 
-/// The point that a summary shows of several of one kind: the largest rank count of those without a
-/// label, else of those whose labels do not say that ranks shared something, else of all that are
-/// ok. Null where none is.
-[[nodiscard]] const PointReport* telling_point(const std::vector<const PointReport*>& points);
-
 /// "2 ranks", "1 rank".
 [[nodiscard]] std::string ranks_of(int ranks);
 

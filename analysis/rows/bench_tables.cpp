@@ -184,17 +184,26 @@ std::vector<TitledTable> overlap_tables(const BenchReport& bench) {
                                 {"together"},
                                 {"gemm slowed"},
                                 {"collective slowed"},
-                                {"hidden"}},
+                                {"hidden"},
+                                {"±95%"}},
                     .rows = {}};
   const auto factor = [](std::optional<double> value) {
     return value ? fmt::format("{:.2f}x", *value) : std::string{undefined};
+  };
+  const auto share = [](const OverlapReport& at) {
+    const bool doubtful = at.hidden && !at.hidden_known;
+    return percent(value_of(at.hidden)) + (doubtful ? "?" : "");
+  };
+  const auto interval = [](const std::optional<Located>& hidden) {
+    if (!hidden || !hidden->lower) return std::string{undefined};
+    return "±" + percent(std::max(*hidden->upper - hidden->value, hidden->value - *hidden->lower));
   };
   for (const OverlapReport& at : bench.overlaps) {
     Row row{.cells = {escape(fmt::format("{} {}", at.collective, at.dtype)), size_cell(at.bytes),
                       count_cell(at.m), count_cell(at.n), count_cell(at.k), time_cell(at.gemm),
                       time_cell(at.communication), time_cell(at.together), factor(at.gemm_slowdown),
-                      factor(at.communication_slowdown), percent(at.hidden)},
-            .tail = escape(at.failure)};
+                      factor(at.communication_slowdown), share(at), interval(at.hidden)},
+            .tail = escape(at.failure.empty() ? at.why_unknown : at.failure)};
     table.rows.push_back(std::move(row));
   }
   return {table};

@@ -24,9 +24,15 @@ struct OverlapReport {
   /// Seconds alone, from traced plays, which the slowdowns are relative to.
   std::optional<double> gemm_traced, communication_traced;
   /// (gemm + collective - together) / the shorter of the two alone: 1 when it is hidden wholly, 0
-  /// when nothing is, negative when together takes longer than one after the other.
-  std::optional<double> hidden;
-  std::string failure;  ///< why something of it is missing; "" when nothing is
+  /// when nothing is, negative when together takes longer than one after the other. Its 95%
+  /// interval combines those of the three medians in quadrature.
+  std::optional<Located> hidden;
+  /// True if the interval of `hidden` is at most as wide as the whole range from 0 to 1. A share
+  /// that is not known is shown, but nothing is concluded from it.
+  bool hidden_known = false;
+  std::string failure;  ///< why something of it is missing; "" when nothing failed
+  std::string
+      why_unknown;  ///< why a share or slowdown is absent or not known though nothing failed
 };
 
 /// One entry for each pair, in the order of their first rows.

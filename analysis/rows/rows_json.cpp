@@ -119,7 +119,11 @@ Json overlap_json(const OverlapReport& at) {
           {"together", number_or_null(at.together)},
           {"gemm_slowdown", number_or_null(at.gemm_slowdown)},
           {"collective_slowdown", number_or_null(at.communication_slowdown)},
-          {"hidden", number_or_null(at.hidden)},
+          {"hidden", number_or_null(value_of(at.hidden))},
+          {"hidden_lower", number_or_null(at.hidden ? at.hidden->lower : std::nullopt)},
+          {"hidden_upper", number_or_null(at.hidden ? at.hidden->upper : std::nullopt)},
+          {"hidden_known", at.hidden_known},
+          {"why_unknown", text_or_null(at.why_unknown)},
           {"status", at.failure.empty() ? "ok" : "failed"},
           {"reason", text_or_null(at.failure)}};
 }

@@ -48,11 +48,15 @@ std::string process_name(const results::RunData& run, const PointData& point, in
   return text + fmt::format(" ({}{}{})", facts->host, device.empty() ? "" : ", ", device);
 }
 
-/// "gemm layer 0 mb 1, 25.2 MFLOP": multiplications of a layer differ by their work.
+/// "gemm layer 0 mb 1, 64 x 256 x 64": multiplications of a layer differ by their shapes. Files
+/// before schema 1.6 tell the work only: "gemm layer 0 mb 1, 25.2 MFLOP".
 std::string name_of(const OutlineOp& op) {
   const std::string name = program::label(op.kind, op.place);
   if (op.kind != program::OpKind::gemm || !(op.flop > 0)) return name;
-  return fmt::format("{}, {}", name, units::format(units::Flops{op.flop}));
+  if (op.gemm == program::GemmShape{}) {
+    return fmt::format("{}, {}", name, units::format(units::Flops{op.flop}));
+  }
+  return fmt::format("{}, {}", name, program::to_string(op.gemm));
 }
 
 EventArguments arguments_of(const OutlineOp& op, std::uint32_t number, const mesh::Shape& mesh,
@@ -61,6 +65,12 @@ EventArguments arguments_of(const OutlineOp& op, std::uint32_t number, const mes
   arguments.add("op", std::int64_t{number}).add("phase", program::name(op.place.phase));
   if (op.place.layer >= 0) arguments.add("layer", std::int64_t{op.place.layer});
   if (op.place.microbatch >= 0) arguments.add("microbatch", std::int64_t{op.place.microbatch});
+  if (op.gemm != program::GemmShape{}) {
+    arguments.add("m", std::int64_t{op.gemm.m})
+        .add("n", std::int64_t{op.gemm.n})
+        .add("k", std::int64_t{op.gemm.k})
+        .add("batch", std::int64_t{op.gemm.batch});
+  }
   if (op.flop > 0) arguments.add("flop", op.flop);
   if (op.bytes > 0) arguments.add("bytes", static_cast<std::int64_t>(op.bytes));
   const mesh::AxisSet axes = mesh::varying(mesh, op.axes);

@@ -13,9 +13,9 @@
 #include "program/access.hpp"
 #include "program/clock.hpp"
 #include "program/hazards.hpp"
+#include "program/list_checks.hpp"
 #include "program/matrices.hpp"
 #include "program/shapes.hpp"
-#include "program/list_checks.hpp"
 #include "program/storage.hpp"
 
 namespace isoscale::program {
@@ -25,14 +25,9 @@ enum class Stage : std::uint8_t { unplaced, placed, released };
 
 struct BufferState {
   Stage stage = Stage::unplaced;
+  Section placed_in = Section::setup;
   BufferHistory history;
-  Lifetime life;
 };
-
-/// Arenas at most this much above the peak of live bytes stay as they are, and so do those of more
-/// buffers than are compared in pairs in some tens of milliseconds.
-constexpr double good_enough = 1.02;
-constexpr std::size_t most_packed = 4096;
 
 /// Per stream, the clock of each of its ops and where that op stands in the program.
 struct StreamState {
@@ -73,8 +68,6 @@ struct Builder::State {
   /// A wait for each thing needed that neither the stream's past nor another wait implies.
   void add_waits(Op& op, const Clock& need, const Clock& past);
   void drain();
-  /// Places the buffers of a space anew, now that the order of all ops is known.
-  void repack(Space space);
 };
 
 Builder::Builder(const mesh::Shape& mesh) : Builder(mesh, {}) {}
@@ -110,12 +103,10 @@ BufferId Builder::allocate(Buffer buffer) {
 void Builder::release(BufferId id) {
   BufferState& state = state_->buffers.at(id);
   const Buffer& buffer = state_->program.buffers[id];
-  if (state.stage == Stage::placed) {
-    state.life.users = state.history.users();
-    state.life.ends = state.life.first == state_->section;
-    state_->arenas[static_cast<std::size_t>(buffer.space)].give_back(buffer.offset,
-                                                                     bytes_of(buffer),
-                                                                     state.life.users);
+  // What an earlier section has written is there again when a step is played again.
+  if (state.stage == Stage::placed && state.placed_in == state_->section) {
+    state_->arenas[static_cast<std::size_t>(buffer.space)].give_back(
+        buffer.offset, bytes_of(buffer), state.history.users());
   }
   state.stage = Stage::released;
   state.history = {};
@@ -171,9 +162,8 @@ void Builder::State::place_buffer(BufferId id, const Clock& known) {
       arenas[static_cast<std::size_t>(buffer.space)].take(bytes_of(buffer), known);
   buffer.offset = block.offset;
   buffers[id].stage = Stage::placed;
+  buffers[id].placed_in = section;
   buffers[id].history = BufferHistory{buffer.count, block.birth};
-  buffers[id].life = {.buffer = id, .bytes = bytes_of(buffer), .first = section, .last = section,
-                      .known = known, .users = {}};
 }
 
 void Builder::State::verify_shape(const Payload& payload) const {
@@ -264,15 +254,12 @@ void Builder::emit(StreamId stream, Payload payload) {
   s.add_waits(op, need, past);
 
   const auto count = static_cast<std::uint32_t>(mine.clocks.size() + 1);
-  const Clock before = known;
   known.join(stream, count);
   mine.clocks.push_back(known);
   Program& program = s.current();
   mine.positions.push_back(static_cast<std::uint32_t>(program.ops.size()));
   for_each_slice(op.payload, [&](const Slice& slice, Mode mode) {
-    BufferState& buffer = s.buffers[slice.buffer];
-    buffer.history.note(access(slice, s.mesh, mode), stream, count);
-    if (buffer.life.first == s.section) buffer.life.known.meet(before);
+    s.buffers[slice.buffer].history.note(access(slice, s.mesh, mode), stream, count);
   });
   program.ops.push_back(std::move(op));
 }
@@ -281,33 +268,16 @@ void Builder::observe(std::string name, Slice slice, Shard shard) {
   state_->program.observables.push_back({std::move(name), slice, shard});
 }
 
-void Builder::State::repack(Space space) {
-  const Arena& arena = arenas[static_cast<std::size_t>(space)];
-  std::uint64_t& bytes = program.arena_bytes[static_cast<std::size_t>(space)];
-  bytes = arena.bytes();
-  // Kernels reach symmetric buffers on their peers at the addresses that they have here: places
-  // that go with the order of allocation are alike in programs that differ a little.
-  if (space == Space::symmetric) return;
-  if (static_cast<double>(bytes) <= good_enough * static_cast<double>(arena.peak_live())) return;
-  std::vector<Lifetime> lifetimes;
-  for (BufferId id = 0; id < buffers.size(); ++id) {
-    if (program.buffers[id].space != space || buffers[id].life.buffer == no_buffer) continue;
-    lifetimes.push_back(buffers[id].life);
-  }
-  if (lifetimes.size() > most_packed) return;
-  const Packing packing = pack(lifetimes);
-  if (packing.bytes >= bytes) return;
-  bytes = packing.bytes;
-  for (std::size_t i = 0; i < lifetimes.size(); ++i) {
-    program.buffers[lifetimes[i].buffer].offset = packing.offsets[i];
-  }
-}
-
 RankProgram Builder::finish() {
-  for (std::size_t space = 0; space < space_count; ++space) {
-    state_->repack(static_cast<Space>(space));
-  }
   RankProgram program = std::move(state_->program);
+  for (std::size_t space = 0; space < space_count; ++space) {
+    program.arena_bytes[space] = state_->arenas[space].bytes();
+  }
+  std::vector<bool> released;
+  for (const BufferState& buffer : state_->buffers) {
+    released.push_back(buffer.stage == Stage::released);
+  }
+  repack(program, released);
   *state_ = {};
   return program;
 }

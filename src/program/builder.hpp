@@ -35,7 +35,8 @@ class Builder {
   /// A logical buffer; its storage is found when it is first used. `offset` of `buffer` is ignored.
   [[nodiscard]] BufferId allocate(Buffer buffer);
   /// No later op uses the buffer: its storage may serve another, once its last users are known to
-  /// have finished before that one's first.
+  /// have finished before that one's first; not where it was written in an earlier section, for
+  /// steps are played again.
   void release(BufferId id);
 
   /// Ops emitted from now on belong to this section. Sections come in order, setup first; each has

@@ -14,18 +14,32 @@ namespace {
 
 constexpr std::uint32_t never = ~std::uint32_t{0};
 
-/// First and last op of a step that touches each buffer; buffers that setup touches live on.
+/// First and last op of a step that touches each buffer.
 struct Life {
   std::uint32_t first = never, last = 0;
 };
 
-std::vector<Life> lives(const RankProgram& program, const Program& step) {
-  std::vector<Life> result(program.buffers.size());
-  const auto ops = static_cast<std::uint32_t>(step.ops.size());
+/// The buffers that setup leaves to steps: they live from the first step on.
+std::vector<bool> kept_by_setup(const RankProgram& program) {
+  std::vector<bool> in_setup(program.buffers.size()), kept(program.buffers.size());
   for (const Op& op : program.setup.ops) {
-    for_each_slice(op.payload, [&](const Slice& slice, Mode) {
-      result[slice.buffer] = {.first = 0, .last = ops};
-    });
+    for_each_slice(op.payload, [&](const Slice& slice, Mode) { in_setup[slice.buffer] = true; });
+  }
+  for (const Program& step : program.steps) {
+    for (const Op& op : step.ops) {
+      for_each_slice(op.payload, [&](const Slice& slice, Mode) {
+        kept[slice.buffer] = in_setup[slice.buffer];
+      });
+    }
+  }
+  return kept;
+}
+
+std::vector<Life> lives(const Program& step, const std::vector<bool>& kept) {
+  const auto ops = static_cast<std::uint32_t>(step.ops.size());
+  std::vector<Life> result(kept.size());
+  for (std::size_t id = 0; id < kept.size(); ++id) {
+    if (kept[id]) result[id] = {.first = 0, .last = ops};
   }
   for (std::uint32_t i = 0; i < ops; ++i) {
     for_each_slice(step.ops[i].payload, [&](const Slice& slice, Mode) {
@@ -38,8 +52,9 @@ std::vector<Life> lives(const RankProgram& program, const Program& step) {
 }
 
 /// Walks a step in program order and keeps the account of what is alive.
-void account_memory(const RankProgram& program, const Program& step, Facts& result) {
-  const std::vector<Life> life = lives(program, step);
+void account_memory(const RankProgram& program, const Program& step, const std::vector<bool>& kept,
+                    Facts& result) {
+  const std::vector<Life> life = lives(step, kept);
   const std::size_t ops = step.ops.size();
   std::vector<std::vector<BufferId>> born(ops + 1), dead(ops + 2);
   for (BufferId id = 0; id < life.size(); ++id) {
@@ -111,6 +126,7 @@ units::Bytes sent_by(const Outline& step, const OutlineOp& op, const mesh::Shape
 
 Facts facts(const RankProgram& program, const mesh::Shape& mesh) {
   Facts result{};
+  const std::vector<bool> kept = kept_by_setup(program);
   std::map<std::pair<std::uint8_t, OpKind>, Traffic> traffic;
   for (std::size_t i = 0; i < program.steps.size(); ++i) {
     const Outline step = outline(program, step_section(i), mesh);
@@ -126,7 +142,7 @@ Facts facts(const RankProgram& program, const mesh::Shape& mesh) {
       entry.bytes += units::Bytes{op.bytes};
       entry.sent += sent_by(step, op, mesh);
     }
-    account_memory(program, program.steps[i], result);
+    account_memory(program, program.steps[i], kept, result);
   }
   for (const auto& [key, entry] : traffic) result.traffic.push_back(entry);
   for (std::size_t s = 0; s < space_count; ++s) {

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #include "program/outline.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "program/op_bytes.hpp"
@@ -62,6 +64,11 @@ void add_exchange(const RankProgram& program, const Exchange& exchange, Outline&
 
 }  // namespace
 
+std::string to_string(const GemmShape& shape) {
+  std::string text = fmt::format("{} x {} x {}", shape.m, shape.n, shape.k);
+  return shape.batch > 1 ? text + fmt::format(", batch {}", shape.batch) : text;
+}
+
 Outline outline(const RankProgram& program, Section section, const mesh::Shape& mesh) {
   const Program& source = program.section(section);
   Outline result{.streams = program.streams, .ops = {}, .waits = source.waits, .transfers = {}};
@@ -84,6 +91,9 @@ Outline outline(const RankProgram& program, Section section, const mesh::Shape& 
       add_exchange(program, *exchange, result, out);
     } else {
       out.bytes = local_bytes(program, op.payload);
+      if (const auto* gemm = std::get_if<Gemm>(&op.payload)) {
+        out.gemm = {.m = gemm->m, .n = gemm->n, .k = gemm->k, .batch = gemm->batch};
+      }
     }
   }
   return result;

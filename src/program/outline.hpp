@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -22,6 +23,16 @@ struct OutlineTransfer {
   std::uint64_t bytes = 0;
 };
 
+/// The extents of a matrix multiplication, m x k times k x n, `batch` times; all 0 for other ops
+/// and where a file from before schema 1.6 does not tell.
+struct GemmShape {
+  std::uint32_t m = 0, n = 0, k = 0, batch = 0;
+  auto operator<=>(const GemmShape&) const = default;
+};
+
+/// "64 x 256 x 64" for m x n x k, "32 x 32 x 16, batch 8".
+[[nodiscard]] std::string to_string(const GemmShape& shape);
+
 struct OutlineOp {
   OpKind kind = OpKind::gemm;
   StreamId stream = 0;
@@ -35,6 +46,7 @@ struct OutlineOp {
   /// on; 0 = not known (an outline that was read from a file).
   std::uint32_t signature = 0;
   bool uneven = false;  ///< an all_to_all with counts: members may move different sizes
+  GemmShape gemm{};
   std::uint32_t wait_begin = 0, wait_count = 0;          ///< into Outline::waits
   std::uint32_t transfer_begin = 0, transfer_count = 0;  ///< into Outline::transfers
 };

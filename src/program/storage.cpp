@@ -3,49 +3,210 @@
 #include "program/storage.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <functional>
+#include <iterator>
 #include <numeric>
+#include <tuple>
 #include <utility>
+
+#include "program/access.hpp"
+#include "program/order.hpp"
 
 namespace isoscale::program {
 namespace {
 
-std::uint64_t round_up(std::uint64_t bytes) {
-  return std::max<std::uint64_t>(1, (bytes + Arena::alignment - 1) / Arena::alignment) *
-         Arena::alignment;
-}
+/// Arenas at most this much above the peak of bytes in use stay as they are.
+constexpr double good_enough = 1.02;
+/// So many buffers are compared in pairs within some tens of milliseconds.
+constexpr std::size_t most_compared = 4096;
 
-bool is_before(const Lifetime& a, const Lifetime& b) {
-  if (!a.ends) return false;
-  return a.last < b.first || (a.last == b.first && b.known.covers(a.users));
-}
-
-/// A piece of storage that is taken while a buffer is in use.
-struct Taken {
-  std::uint64_t begin = 0, end = 0;
+/// From when to when a buffer needs its storage, as far as the order of ops is known.
+struct Lifetime {
+  BufferId buffer = no_buffer;
+  std::uint64_t bytes = 0;                          ///< Arena::footprint
+  std::size_t first_section = 0, last_section = 0;  ///< those with ops that use it
+  std::size_t first_op = 0, last_op = 0;            ///< of all sections, numbered in program order
+  bool ends = false;  ///< released, and used in one section only: it keeps nothing for another play
+  Clock known;        ///< what has finished, in the first section, before any op that uses it
+  Clock users;        ///< the ops that use it, in the last section
 };
 
-/// The beginning of the tightest gap of at least `bytes`, else the end of all. Sorts `taken`.
-std::uint64_t tightest_gap(std::vector<Taken>& taken, std::uint64_t bytes) {
-  std::ranges::sort(taken, {}, &Taken::begin);
-  std::uint64_t end = 0, best = 0, best_gap = 0;
-  for (const Taken& other : taken) {
-    const std::uint64_t gap = other.begin > end ? other.begin - end : 0;
-    if (gap >= bytes && (best_gap == 0 || gap < best_gap)) {
-      best = end;
-      best_gap = gap;
+bool is_before(const Lifetime& a, const Lifetime& b) {
+  if (!a.ends || a.last_op >= b.first_op) return false;
+  return a.last_section < b.first_section ||
+         (a.last_section == b.first_section && b.known.covers(a.users));
+}
+
+/// Where buffers may lie.
+struct Packing {
+  std::vector<std::uint64_t> offsets;  ///< one per lifetime, bytes
+  std::uint64_t bytes = 0;             ///< extent
+};
+
+/// Places buffers one by one, each in the tightest gap between those that may be in use at the same
+/// time.
+class Packer {
+ public:
+  explicit Packer(const std::vector<Lifetime>& lifetimes)
+      : lives_(lifetimes), result_{.offsets = std::vector<std::uint64_t>(lifetimes.size())} {}
+
+  /// The largest first, and of equal ones those that are used last. Compares all with all.
+  [[nodiscard]] Packing by_size() {
+    for (const std::size_t i : ordered([&](const Lifetime& life) {
+           return std::tuple{life.bytes, life.last_op};
+         })) {
+      place(i);
     }
-    end = std::max(end, other.end);
+    return std::move(result_);
   }
-  return best_gap > 0 ? best : end;
+
+  /// From the last that is used to the first; what never ends comes before all. Looks only at those
+  /// that some of the rest may be in use beside, and makes more gaps.
+  [[nodiscard]] Packing by_end() {
+    const std::vector<std::size_t> order = ordered([&](const Lifetime& life) {
+      return std::tuple{!life.ends, life.last_op, life.bytes};
+    });
+    // The ops that use a buffer or any that is placed after it, in its last section.
+    std::vector<Clock> users(order.size());
+    for (std::size_t i = order.size(); i-- > 0;) {
+      const Lifetime& mine = lives_[order[i]];
+      users[i] = mine.users;
+      const bool goes_on =
+          i + 1 < order.size() && lives_[order[i + 1]].last_section == mine.last_section;
+      if (goes_on) users[i].join(users[i + 1]);
+    }
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const Lifetime& mine = lives_[order[i]];
+      if (mine.ends) drop_after(mine.last_section, users[i]);
+      place(order[i]);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  struct Placed {
+    std::uint64_t offset = 0;
+    const Lifetime* life = nullptr;
+    [[nodiscard]] std::uint64_t end() const { return offset + life->bytes; }
+  };
+
+  template <class Key>
+  [[nodiscard]] std::vector<std::size_t> ordered(const Key& key) const {
+    std::vector<std::size_t> order(lives_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, std::ranges::greater{},
+                             [&](std::size_t i) { return key(lives_[i]); });
+    return order;
+  }
+
+  /// Forgets buffers that begin once all of `users` have finished.
+  void drop_after(std::size_t section, const Clock& users) {
+    std::erase_if(placed_, [&](const Placed& other) {
+      return other.life->first_section > section ||
+             (other.life->first_section == section && other.life->known.covers(users));
+    });
+  }
+
+  void place(std::size_t index) {
+    const Lifetime& mine = lives_[index];
+    std::uint64_t end = 0, best = 0, best_gap = 0;
+    for (const Placed& other : placed_) {
+      if (is_before(mine, *other.life) || is_before(*other.life, mine)) continue;
+      const std::uint64_t gap = other.offset > end ? other.offset - end : 0;
+      if (gap >= mine.bytes && (best_gap == 0 || gap < best_gap)) {
+        best = end;
+        best_gap = gap;
+      }
+      end = std::max(end, other.end());
+    }
+    const std::uint64_t offset = best_gap > 0 ? best : end;
+    placed_.insert(std::ranges::upper_bound(placed_, offset, {}, &Placed::offset),
+                   {.offset = offset, .life = &mine});
+    result_.offsets[index] = offset;
+    result_.bytes = std::max(result_.bytes, offset + mine.bytes);
+  }
+
+  const std::vector<Lifetime>& lives_;
+  Packing result_;
+  std::vector<Placed> placed_;  ///< by offset
+};
+
+/// Of the buffers that are used, the clocks left out.
+std::vector<Lifetime> lifetimes(const RankProgram& program, const std::vector<bool>& released) {
+  std::vector<Lifetime> lives(program.buffers.size());
+  std::size_t section = 0, number = 0;
+  for (const Program* ops : program.sections()) {
+    for (const Op& op : ops->ops) {
+      for_each_slice(op.payload, [&](const Slice& slice, Mode) {
+        Lifetime& life = lives[slice.buffer];
+        if (life.buffer == no_buffer) {
+          const Buffer& buffer = program.buffers[slice.buffer];
+          life.buffer = slice.buffer;
+          life.bytes = Arena::footprint(buffer.count * element_size(buffer.dtype));
+          life.first_section = section;
+          life.first_op = number;
+        }
+        life.last_section = section;
+        life.last_op = number;
+      });
+      ++number;
+    }
+    ++section;
+  }
+  for (Lifetime& life : lives) {
+    life.ends = life.buffer != no_buffer && released[life.buffer] &&
+                life.first_section == life.last_section;
+  }
+  return lives;
+}
+
+/// The most bytes in use at one op of a program that is played in program order, per space.
+std::array<std::uint64_t, space_count> peaks(const RankProgram& program,
+                                             const std::vector<Lifetime>& lives) {
+  std::size_t ops = 0;
+  for (const Program* section : program.sections()) ops += section->ops.size();
+  std::vector<std::array<std::uint64_t, space_count>> taken(ops + 1), given_back(ops + 1);
+  for (const Lifetime& life : lives) {
+    if (life.buffer == no_buffer) continue;
+    const auto space = static_cast<std::size_t>(program.buffers[life.buffer].space);
+    taken[life.first_op][space] += life.bytes;
+    if (life.ends) given_back[life.last_op + 1][space] += life.bytes;
+  }
+  std::array<std::uint64_t, space_count> live{}, peak{};
+  for (std::size_t op = 0; op < ops; ++op) {
+    for (std::size_t space = 0; space < space_count; ++space) {
+      live[space] += taken[op][space] - given_back[op][space];
+      peak[space] = std::max(peak[space], live[space]);
+    }
+  }
+  return peak;
+}
+
+void add_clocks(const RankProgram& program, std::vector<Lifetime>& lives) {
+  std::size_t section = 0, number = 0;
+  for (const Program* ops : program.sections()) {
+    const std::vector<Clock> before = clocks_before(*ops);
+    Clock now;  // the ops so far
+    for (std::size_t i = 0; i < before.size(); ++i, ++number) {
+      const StreamId stream = ops->ops[i].stream;
+      ++now.done[stream];
+      for_each_slice(ops->ops[i].payload, [&](const Slice& slice, Mode) {
+        Lifetime& life = lives[slice.buffer];
+        if (life.first_op == number) life.known = before[i];
+        if (life.first_section == section) life.known.meet(before[i]);
+        if (life.last_section == section) life.users.join(stream, now.done[stream]);
+      });
+    }
+    ++section;
+  }
 }
 
 }  // namespace
 
 Arena::Block Arena::take(std::uint64_t bytes, const Clock& known) {
-  const std::uint64_t need = round_up(bytes);
-  live_ += need;
-  peak_ = std::max(peak_, live_);
+  const std::uint64_t need = footprint(bytes);
   const Stretch stretch = tightest(need, known);
   return stretch.bytes >= need ? cut(stretch, need) : append(need, known);
 }
@@ -99,10 +260,9 @@ Arena::Block Arena::append(std::uint64_t bytes, const Clock& known) {
 }
 
 void Arena::give_back(std::uint64_t offset, std::uint64_t bytes, const Clock& last_users) {
-  live_ -= round_up(bytes);
   const auto at = std::ranges::lower_bound(free_, offset, {}, &Free::offset) - free_.begin();
   free_.insert(free_.begin() + at,
-               {.offset = offset, .bytes = round_up(bytes), .last_users = last_users});
+               {.offset = offset, .bytes = footprint(bytes), .last_users = last_users});
   auto i = static_cast<std::size_t>(at);
   if (i > 0) {
     const std::size_t before = free_.size();
@@ -135,28 +295,30 @@ void Arena::drain() {
   free_ = std::move(merged);
 }
 
-Packing pack(const std::vector<Lifetime>& lifetimes) {
-  Packing result{.offsets = std::vector<std::uint64_t>(lifetimes.size())};
-  std::vector<std::size_t> order(lifetimes.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, std::ranges::greater{},
-                           [&](std::size_t i) { return lifetimes[i].bytes; });
-  std::vector<Taken> taken;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    const Lifetime& mine = lifetimes[order[i]];
-    const std::uint64_t bytes = round_up(mine.bytes);
-    taken.clear();
-    for (std::size_t j = 0; j < i; ++j) {
-      const Lifetime& other = lifetimes[order[j]];
-      if (is_before(mine, other) || is_before(other, mine)) continue;
-      const std::uint64_t begin = result.offsets[order[j]];
-      taken.push_back({.begin = begin, .end = begin + round_up(other.bytes)});
+void repack(RankProgram& program, const std::vector<bool>& released) {
+  std::vector<Lifetime> lives = lifetimes(program, released);
+  const std::array<std::uint64_t, space_count> peak = peaks(program, lives);
+  bool has_clocks = false;
+  // Kernels reach symmetric buffers on their peers at the addresses that they have here: programs
+  // of such peers have the same ops and buffers, and thus the same places.
+  for (std::size_t space = 0; space < space_count; ++space) {
+    std::uint64_t& bytes = program.arena_bytes[space];
+    if (static_cast<double>(bytes) <= good_enough * static_cast<double>(peak[space])) continue;
+    if (!has_clocks) add_clocks(program, lives);
+    has_clocks = true;
+    std::vector<Lifetime> here;
+    std::ranges::copy_if(lives, std::back_inserter(here), [&](const Lifetime& life) {
+      return life.buffer != no_buffer &&
+             static_cast<std::size_t>(program.buffers[life.buffer].space) == space;
+    });
+    Packer packer{here};
+    const Packing packing = here.size() <= most_compared ? packer.by_size() : packer.by_end();
+    if (packing.bytes >= bytes) continue;
+    bytes = packing.bytes;
+    for (std::size_t i = 0; i < here.size(); ++i) {
+      program.buffers[here[i].buffer].offset = packing.offsets[i];
     }
-    const std::uint64_t offset = tightest_gap(taken, bytes);
-    result.offsets[order[i]] = offset;
-    result.bytes = std::max(result.bytes, offset + bytes);
   }
-  return result;
 }
 
 }  // namespace isoscale::program

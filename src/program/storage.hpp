@@ -22,6 +22,10 @@ class Arena {
   };
 
   static constexpr std::uint64_t alignment = 256;  ///< bytes
+  /// What a block takes: a multiple of the alignment, and never nothing.
+  [[nodiscard]] static constexpr std::uint64_t footprint(std::uint64_t bytes) {
+    return (bytes == 0 ? 1 : (bytes + alignment - 1) / alignment) * alignment;
+  }
 
   /// A block of at least `bytes` for an op that knows `known` to have finished: the tightest free
   /// stretch it may have, else new storage at the end.
@@ -31,8 +35,7 @@ class Arena {
   /// All streams have drained: whatever was given back is free for anyone.
   void drain();
 
-  [[nodiscard]] std::uint64_t bytes() const { return end_; }       ///< extent of the arena
-  [[nodiscard]] std::uint64_t peak_live() const { return peak_; }  ///< bytes out at one time
+  [[nodiscard]] std::uint64_t bytes() const { return end_; }  ///< extent of the arena
 
  private:
   struct Free {
@@ -54,26 +57,12 @@ class Arena {
 
   std::vector<Free> free_;  ///< by offset
   std::uint64_t end_ = 0;
-  std::uint64_t live_ = 0, peak_ = 0;
 };
 
-/// From when to when a buffer needs its storage, as far as the order of ops is known.
-struct Lifetime {
-  BufferId buffer = no_buffer;
-  std::uint64_t bytes = 0;
-  Section first = Section::setup, last = Section::setup;  ///< sections with ops that use it
-  bool ends = false;  ///< released, and used in one section only: it keeps nothing for another play
-  Clock known;        ///< what has finished, in section `first`, before any op that uses it
-  Clock users;        ///< the ops that use it, in section `last`
-};
-
-/// Where the buffers of one space may lie: the largest are placed first, each in the tightest gap
-/// between those that may be in use at the same time. Two share bytes only if every op that uses
+/// Places the buffers of a finished program anew, now that the order of all ops is known, where the
+/// arena of a space is larger than it need be. Two buffers share bytes only if every op that uses
 /// one is known to finish before any that uses the other, so that the places add no dependency.
-struct Packing {
-  std::vector<std::uint64_t> offsets;  ///< one per lifetime, bytes
-  std::uint64_t bytes = 0;             ///< extent
-};
-[[nodiscard]] Packing pack(const std::vector<Lifetime>& lifetimes);
+/// `released`: per buffer, whether it keeps nothing for another play.
+void repack(RankProgram& program, const std::vector<bool>& released);
 
 }  // namespace isoscale::program

@@ -20,7 +20,7 @@ namespace isoscale::runner {
 
 /// Why a point was left out for which there was no time left; --resume measures it.
 inline constexpr std::string_view budget_reason = "budget";
-/// Of a point that was left when the run was told to end soon.
+/// The reason of a point that was not measured because a signal asked the run to end soon.
 inline constexpr std::string_view signal_reason = "signal";
 
 /// Of a list of points: the one to measure now, and the time of its loop.

@@ -16,7 +16,7 @@ namespace isoscale::runner {
 /// three of which two are traced.
 inline constexpr int fewest_steps = 13;
 /// How much step times are assumed to scatter, relative: decides when a loop is precise enough.
-inline constexpr double assumed_scatter = 0.02;
+inline constexpr double assumed_scatter = 0.03;
 
 struct PointTime {
   units::Seconds set_up{}, verification{};

@@ -20,7 +20,7 @@ using config::GpuWork;
 using config::RunConfig;
 using workloads::Precision;
 
-/// Of the memory that is free before a run, what a program may take: libraries need the rest.
+/// A program may take this share of the memory that is free before a run; libraries need the rest.
 constexpr double usable_share = 0.95;
 
 /// Memory of the GPU that has least; absent where one's is unknown.

@@ -20,8 +20,8 @@ namespace isoscale::runner {
 /// for.
 enum class Nodes : std::uint8_t { known, unknown };
 
-/// Whether memory was looked at on the nodes of a plan, or theirs is taken to be that of the
-/// machine that plans.
+/// these_nodes: the free memory was read on the plan's own nodes. this_machine: it was read on the
+/// machine that plans, and the nodes are assumed to have as much.
 enum class MemoryOf : std::uint8_t { these_nodes, this_machine };
 
 /// Where a run takes place, as the plan sees it.

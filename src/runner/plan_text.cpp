@@ -53,7 +53,7 @@ std::string point_line(const PlannedPoint& point, const PointTime& time, units::
                      units::format(units::Flops{*point.flop_per_step}), sent);
 }
 
-/// Of a point that does not fit: what is known of it but times.
+/// Describes a point that does not fit into memory; all columns but the times are filled in.
 std::string misfit_line(const PlannedPoint& point) {
   return fmt::format(
       row, point.index + 1, point.workload->name,

@@ -11,7 +11,8 @@
 #include "executor/executor.hpp"
 #include "system/preflight/job_facts.hpp"
 
-/// A short look at what every rank computes and exchanges: facts alone do not find a bad node.
+/// A short look at what every rank computes and exchanges: a node can be slow though all its facts
+/// are right.
 namespace isoscale::runner {
 
 /// Who exchanges with whom at the same time; -1 = this rank sits out.

@@ -13,6 +13,7 @@
 #include <span>
 
 #include "base/error.hpp"
+#include "program/access.hpp"
 #include "program/checksum.hpp"
 #include "runner/watch/calls_made.hpp"
 #include "runner/watch/rank_runs.hpp"
@@ -107,13 +108,13 @@ mesh::AxisSet replica_axes(const program::RankProgram& program) {
                        : mesh::AxisSet{mesh::Axis::cp, mesh::Axis::dp};
 }
 
-/// As a Checksum op would leave it, of memory that none reaches.
-Sum sum_on_host(executor::Session& session, program::BufferId id, const program::Buffer& buffer) {
+/// Calls visit(bits, index) for each element of a buffer, which is read block by block.
+template <class Visit>
+void for_each_element(executor::Session& session, program::BufferId id,
+                      const program::Buffer& buffer, const Visit& visit) {
   constexpr std::uint64_t block = std::uint64_t{1} << 20U;  // elements read at a time
   const std::uint64_t size = program::element_size(buffer.dtype);
-  const std::uint64_t mask = program::exponent_mask(buffer.dtype);
   std::vector<std::byte> raw;
-  Sum sum;
   for (std::uint64_t first = 0; first < buffer.count; first += block) {
     const std::uint64_t count = std::min(block, buffer.count - first);
     raw.resize(count * size);
@@ -121,11 +122,39 @@ Sum sum_on_host(executor::Session& session, program::BufferId id, const program:
     for (std::uint64_t i = 0; i < count; ++i) {
       std::uint64_t bits = 0;
       std::memcpy(&bits, raw.data() + i * size, size);
-      sum.bits += program::checksum_term(bits, first + i);
-      sum.not_finite += program::is_finite(bits, mask) ? 0 : 1;
+      visit(bits, first + i);
     }
   }
+}
+
+/// The sum that a Checksum op would leave, of memory that none reaches.
+Sum sum_on_host(executor::Session& session, program::BufferId id, const program::Buffer& buffer) {
+  const std::uint64_t mask = program::exponent_mask(buffer.dtype);
+  Sum sum;
+  for_each_element(session, id, buffer, [&](std::uint64_t bits, std::uint64_t index) {
+    sum.bits += program::checksum_term(bits, index);
+    sum.not_finite += program::is_finite(bits, mask) ? 0 : 1;
+  });
   return sum;
+}
+
+/// Names a weight by the first op of the step that touches it: a buffer holds those of all layers.
+std::string user_text(const program::ProgramSet& set, int rank, program::BufferId id,
+                      std::uint64_t element) {
+  const program::RankProgram& program = set.of(rank);
+  const mesh::Coordinates at = mesh::coordinates(set.mesh, rank);
+  for (std::size_t i = 0; i < program.step().ops.size(); ++i) {
+    bool touches = false;
+    program::for_each_slice(
+        program.step().ops[i].payload, [&](const program::Slice& slice, program::Mode) {
+          const std::uint64_t first = slice.first(at);
+          touches |= slice.buffer == id && first <= element && element < first + slice.count;
+        });
+    if (!touches) continue;
+    const program::Outline outline = program::outline(program, program::Section::step, set.mesh);
+    return fmt::format(": the first op that uses it is {}", op_text(outline.ops[i], set.mesh));
+  }
+  return "";
 }
 
 }  // namespace
@@ -206,14 +235,19 @@ void StepCheck::weights(executor::Session& session, const comm::Communicator& po
   session.play(weights_.section, executor::Trace::off);
   const std::size_t mine = set_.program_of_rank[static_cast<std::size_t>(point.rank())];
   std::vector<Sum> sums = read_sums(session, weights_.sums[mine]);
+  std::vector<program::BufferId> summed = weights_.sums[mine].of;
   const program::RankProgram& program = set_.programs[mine];
   for (program::BufferId id = 0; id < program.buffers.size(); ++id) {
     const program::Buffer& buffer = program.buffers[id];
     if (buffer.role != program::Role::weight || program::has_checksum(buffer)) continue;
     sums.push_back(sum_on_host(session, id, buffer));
+    summed.push_back(id);
   }
-  const bool all_finite = std::ranges::all_of(sums, [](const Sum& s) { return s.not_finite == 0; });
-  found(point, all_finite ? "" : "a weight is not finite after a step");
+  const auto bad = std::ranges::find_if(sums, [](const Sum& sum) { return sum.not_finite > 0; });
+  found(point, bad == sums.end()
+                   ? ""
+                   : not_finite(session, point.rank(),
+                                summed[static_cast<std::size_t>(bad - sums.begin())]));
   const std::vector<std::int64_t> of_rank = point.all_gather(digest_of(sums));
   const mesh::AxisSet axes = replica_axes(set_.of(point.rank()));
   const std::vector<int> replicas = mesh::group_members(set_.mesh, point.rank(), axes);
@@ -222,6 +256,17 @@ void StepCheck::weights(executor::Session& session, const comm::Communicator& po
   found(point, all_equal(held) ? ""
                                : fmt::format("after a step the weights of replicas differ: {}",
                                              holders_text(held, point.world_ranks(replicas))));
+}
+
+std::string StepCheck::not_finite(executor::Session& session, int rank,
+                                  program::BufferId id) const {
+  const program::Buffer& buffer = set_.of(rank).buffers[id];
+  const std::uint64_t mask = program::exponent_mask(buffer.dtype);
+  std::optional<std::uint64_t> first;
+  for_each_element(session, id, buffer, [&](std::uint64_t bits, std::uint64_t index) {
+    if (!first && !program::is_finite(bits, mask)) first = index;
+  });
+  return "a weight is not finite after a step" + (first ? user_text(set_, rank, id, *first) : "");
 }
 
 Verdict StepCheck::verdict() const {

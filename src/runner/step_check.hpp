@@ -54,6 +54,9 @@ class StepCheck {
  private:
   [[nodiscard]] std::string unlike_members(const std::vector<Sum>& sums,
                                            const comm::Communicator& point) const;
+  /// Names the first weight of a buffer that is not finite.
+  [[nodiscard]] std::string not_finite(executor::Session& session, int rank,
+                                       program::BufferId id) const;
   void found(const comm::Communicator& point, const std::string& problem);
 
   const program::ProgramSet& set_;

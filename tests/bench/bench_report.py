@@ -45,7 +45,8 @@ def main(arguments):
         subprocess.run([make_runs, "many", many, str(count)], check=True)
     files = [os.path.join(many, name) for name in sorted(os.listdir(many))[:count]]
     for name, goal, command in (
-            ("big run, text", "3 s, 1024 MiB", ["report", big]),
+            ("big run, summary", "1 s, 1024 MiB", ["report", big]),
+            ("big run, text", "3 s, 1024 MiB", ["report", big, "--detail"]),
             ("big run, JSON", "3 s, 1024 MiB", ["report", big, "--format", "json"]),
             (f"index of {len(files)}, text", "3 s for 1,000", ["report", "--index", *files]),
             (f"index of {len(files)}, JSON", "3 s for 1,000",

@@ -71,6 +71,7 @@ export const registry = [
   [/^memory-bandwidth$/, micro.memoryBandwidth],
   [/^memory-sizes$/, micro.memorySizes],
   [/^pairs-matrix$/, micro.pairsMatrix],
+  [/^inference-frontier$/, micro.inferenceFrontier],
   [/^over-time-(\d+)$/, overTime],
   [/^compare-differences$/, compared.differences],
   [/^compare-why$/, compared.why],

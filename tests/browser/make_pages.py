@@ -108,6 +108,10 @@ class Pages:
                      "--set", "sizes=8KiB..2MiB*16", "--set", "largest=256", "--set", "cache=warm", "--set", "rotate=1MiB")
         self.report("run", "run", "run.h5")
         self.hostile("run", 2 if self.whole else 4)  # it has curves
+        # So little time that some batch sizes have too few plays for an interval.
+        self.call(*MPIEXEC, "2", PROGRAM, "run", "--workload", "infer", "--ranks", "1,2", "--set", "prompt=8",
+                  "--set", "output=4", "--max-time", "0.001s", "--quiet", "--output", "inference.h5")
+        self.report("inference", "run", "inference.h5")
         for launch in ("launch_a", "launch_b", "launch_c"):
             self.measure(f"{launch}.h5", 2, "--workload", "dp", "--ranks", "1,2", *LITTLE)
         self.report("launches", "launches", "launch_a.h5", "launch_b.h5", "launch_c.h5")

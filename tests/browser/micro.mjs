@@ -117,7 +117,8 @@ export function pairsMatrix(option, { report }) {
   const point = pointOf(option, report, "p2p");
   const rows = point.rows.filter((row) => row.op === "p2p" && row.src !== undefined);
   const key = pairKeys[option.state.what];
-  const ranks = [...new Set(rows.flatMap(({ src, dst }) => [src, dst]))].sort((a, b) => a - b);
+  // The page speaks of MPI's ranks, which differ from the point's where it leaves some ranks out.
+  const ranks = [...new Set(rows.flatMap((row) => [row.src_world_rank, row.dst_world_rank]))].sort((a, b) => a - b);
   assert.deepEqual(option.xAxis[0].data, ranks.map(String));
   const value = (row) => {
     if (option.state.colour === "value") return row[key];
@@ -129,7 +130,7 @@ export function pairsMatrix(option, { report }) {
   assert.equal(drawn.size, shown.length);
   const medians = new Map();
   for (const row of shown) {
-    const at = drawn.get(`${ranks.indexOf(row.src)} ${ranks.indexOf(row.dst)}`);
+    const at = drawn.get(`${ranks.indexOf(row.src_world_rank)} ${ranks.indexOf(row.dst_world_rank)}`);
     if (option.state.colour === "value") near(at, row[key], `${row.src} to ${row.dst}`);
     else {
       const id = row.class;
@@ -137,9 +138,19 @@ export function pairsMatrix(option, { report }) {
       assert.ok(Math.abs(at - (row[key] / medians.get(id) - 1)) < 1e-9, `${row.src} to ${row.dst}: ${at}`);
     }
   }
-  const slow = point.slow_pairs.filter((at) => at.quantity === key).map((at) => `${ranks.indexOf(at.dst)} ${ranks.indexOf(at.src)}`);
+  const slow = point.slow_pairs.filter((at) => at.quantity === key).map((at) => `${ranks.indexOf(at.dst_world_rank)} ${ranks.indexOf(at.src_world_rank)}`);
   const outlined = option.series.find(({ name }) => name === "\0slow").data.map(([x, y]) => `${x} ${y}`);
   assert.deepEqual(outlined.sort(), slow.sort(), "slow pairs are outlined");
 }
 
 const valueTriple = (item) => (Array.isArray(item) ? item : item.value);
+
+/** Only what has an interval is joined by lines, and on the frontier. */
+export function inferenceFrontier({ series }, { report }) {
+  const rows = rowsOf(report, (row) => row.op === "infer" && known(row.tpot.median) && known(row.tokens_per_second_per_rank));
+  const place = (row) => [row.tpot.median, row.tokens_per_second_per_rank];
+  const [joined, single] = ["line", "scatter"].map((type) => series.filter((at) => at.type === type).flatMap(({ data }) => data));
+  sameSet(joined.map(({ value }) => value), rows.filter((row) => known(row.tpot.lower)).map(place), "joined");
+  sameSet(single.map(({ value }) => value), rows.filter((row) => !known(row.tpot.lower)).map(place), "single");
+  assert.ok(single.every(({ symbol }) => symbol === "emptyCircle"));
+}

@@ -18,14 +18,15 @@ import harness
 from hang_test import ranks_of
 
 RANKS = 4
-# 12 points: four experiments on 1, 2 and 4 ranks.
+# 12 points: four experiments on 1, 2 and 4 ranks. A curve of hybrid keeps its tensor ranks, so its
+# point on 1 rank is skipped.
 TOML = "".join(f"""
 [[experiment]]
 workload = "{workload}"
 model = "tiny"
 set = {{ microbatch = 1, microbatches = 4 }}
 """ for workload in ("dp", "tp", "pp", "hybrid"))
-POINTS = 12
+POINTS = 11
 
 
 class Case(harness.Case):

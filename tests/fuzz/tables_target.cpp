@@ -110,6 +110,8 @@ void try_ops(Input& input) {
   input.columns(waits, ops.wait_stream, ops.wait_ops);
   input.columns(transfers, ops.transfer_direction, ops.transfer_axis, ops.transfer_offset,
                 ops.transfer_bytes);
+  if (input.below(2) == 1) input.columns(rows, ops.gemm_shape);
+  input.columns(input.below(4), ops.gemm_m, ops.gemm_n, ops.gemm_k, ops.gemm_batch);
   // Codes have been translated, and so are in range, when a table is made of a file.
   for (auto& kind : ops.kind) kind %= 4;
   for (auto& phase : ops.phase) phase %= 3;

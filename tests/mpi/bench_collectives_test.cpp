@@ -10,6 +10,7 @@
 
 #include "executor/host/host.hpp"
 #include "runner/expectations.hpp"
+#include "tests/mpi/flip_bits.hpp"
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/workload.hpp"
 
@@ -99,27 +100,14 @@ TEST_F(Collectives, TextbookAlgorithmsAreRight) {
 TEST_F(Collectives, AFlippedBitIsFound) {
   prepare(
       {{"sizes", "256"}, {"types", all_types}, {"reduction", "sum,min,max"}, {"rotate", "512"}});
-  const auto& buffers = bench_.set.of(world_.rank()).buffers;
   for (std::size_t i = 0; i < bench_.cases.size(); ++i) {
     play(bench_.cases[i]);
     std::size_t flipped = 0;
     for (const Expectation& one : expected_[i]) {
-      const std::uint64_t size = program::element_size(buffers[one.slice.buffer].dtype);
-      for (const std::uint64_t at : {std::uint64_t{0}, one.slice.count / 2, one.slice.count - 1}) {
-        for (const std::size_t bit : {std::size_t{0}, size * 8 - 1}) {
-          program::Slice element = one.slice;
-          element.offset += at;
-          element.count = 1;
-          std::vector<std::byte> right(size);
-          session_->read(element, right);
-          std::vector<std::byte> spoilt = right;
-          spoilt[bit / 8] ^= std::byte{1} << (bit % 8);
-          session_->write(element, spoilt);
-          EXPECT_EQ(compare(i).wrong, 1U) << title(i) << ": element " << at << ", bit " << bit;
-          session_->write(element, right);
-          ++flipped;
-        }
-      }
+      flipped += flip_bits(
+          *session_, bench_.set.of(world_.rank()), one.slice, [&](std::uint64_t at, std::size_t bit) {
+            EXPECT_EQ(compare(i).wrong, 1U) << title(i) << ": element " << at << ", bit " << bit;
+          });
     }
     EXPECT_EQ(compare(i).wrong, 0U) << title(i);
     const auto& row = bench_.rows[bench_.cases[i].row_begin];

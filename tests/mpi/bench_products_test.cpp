@@ -9,6 +9,7 @@
 
 #include "executor/host/host.hpp"
 #include "runner/expectations.hpp"
+#include "tests/mpi/flip_bits.hpp"
 #include "workloads/gemm/gemm.hpp"
 #include "workloads/overlap/overlap.hpp"
 #include "workloads/workload.hpp"
@@ -101,24 +102,11 @@ TEST_F(Products, AFlippedBitIsFound) {
   for (const Case& one : bench_.cases) {
     play(one);
     const program::Slice all = one.check->products.front().d.slice;
-    const std::size_t size =
-        program::element_size(bench_.set.of(world_.rank()).buffers[all.buffer].dtype);
-    for (const std::uint64_t at : {std::uint64_t{0}, all.count / 2, all.count - 1}) {
-      for (const std::size_t bit : {std::size_t{0}, size * 8 - 1}) {
-        program::Slice element = all;
-        element.offset += at;
-        element.count = 1;
-        std::vector<std::byte> right(size);
-        session_->read(element, right);
-        std::vector<std::byte> spoilt = right;
-        spoilt[bit / 8] ^= std::byte{1} << (bit % 8);
-        session_->write(element, spoilt);
-        const Comparison found = compare(one.check->products);
-        EXPECT_EQ(found.wrong, 1U);
-        EXPECT_EQ(found.first, fmt::format("element {}", at));
-        session_->write(element, right);
-      }
-    }
+    flip_bits(*session_, bench_.set.of(world_.rank()), all, [&](std::uint64_t at, std::size_t) {
+      const Comparison found = compare(one.check->products);
+      EXPECT_EQ(found.wrong, 1U);
+      EXPECT_EQ(found.first, fmt::format("element {}", at));
+    });
   }
 }
 

@@ -70,10 +70,11 @@ class InferReference {
   /// `count` elements of a tensor from `first` on, of deviation 1 / sqrt(fan in).
   [[nodiscard]] Row values(const std::string& name, std::size_t first, std::size_t count,
                            int fan_in) const {
-    const program::FillGrid grid{
-        .origin = program::fill_origin(workloads::stack::fill_key(c_.seed, name))};
-    const double scale = program::power_of_two(
-        workloads::stack::fill_exponent(1 / std::sqrt(static_cast<double>(fan_in))));
+    const program::Fill fill =
+        workloads::stack::random_fill({}, {}, workloads::stack::fill_key(c_.seed, name),
+                                      1 / std::sqrt(static_cast<double>(fan_in)));
+    const program::FillGrid grid{.origin = program::fill_origin(fill.key), .range = fill.range};
+    const double scale = program::power_of_two(fill.exponent);
     Row row;
     for (std::size_t i = 0; i < count; ++i) {
       row.push_back(program::fill_value<double>(program::fill_integer(grid, first + i), scale));

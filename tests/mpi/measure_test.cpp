@@ -305,6 +305,7 @@ TEST(Weights, ThatAreNotFiniteAreFound) {
           world, [&](float) { return bad; }, where);
       EXPECT_FALSE(verdict.ok);
       EXPECT_THAT(verdict.detail, HasSubstr("not finite"));
+      EXPECT_THAT(verdict.detail, HasSubstr(where == Where::at_the_end ? "layer 0," : "layer "));
     }
   }
 }

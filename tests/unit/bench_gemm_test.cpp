@@ -135,6 +135,33 @@ TEST(Overlap, PlaysEachAloneAndBothOnTwoStreams) {
   }
 }
 
+/// The collective is of all ranks, in the order of their places in the group of all axes.
+TEST(Overlap, ExpectsPartsByThePlaceInTheGroupOnMeshesOfSeveralAxes) {
+  for (const mesh::Shape& shape : {mesh::Shape{.tp = 2, .dp = 2}, mesh::Shape{.tp = 2, .pp = 3},
+                                   mesh::Shape{.tp = 2, .cp = 2, .dp = 2}}) {
+    Request request =
+        request_on(shape.size(), {{"shapes", "64x64x64"}, {"sizes", "4800"}, {"op", "all_to_all"}});
+    request.mesh = shape;
+    const std::uint64_t part = 4800 / 4 / static_cast<std::uint64_t>(shape.size());
+    for (int rank = 0; rank < shape.size(); ++rank) {
+      const auto place =
+          static_cast<std::uint64_t>(mesh::group_index(shape, rank, mesh::every_axis));
+      const std::vector<int> members = mesh::group_members(shape, rank, mesh::every_axis);
+      const std::vector<Expectation> parts = overlap::expect(request, 0, 1, rank);
+      ASSERT_EQ(parts.size(), members.size());
+      for (std::size_t other = 0; other < parts.size(); ++other) {
+        EXPECT_EQ(parts[other].slice.offset, other * part);
+        EXPECT_EQ(parts[other].slice.count, part);
+        EXPECT_THAT(parts[other].sources, testing::ElementsAre(members[other]));
+        EXPECT_EQ(parts[other].first, place * part);
+      }
+      request.options["op"] = "reduce_scatter";
+      EXPECT_EQ(overlap::expect(request, 0, 1, rank).at(0).first, place * part);
+      request.options["op"] = "all_to_all";
+    }
+  }
+}
+
 TEST(Calibrate, HasMultiplicationsAndWhatTrainingCommunicates) {
   const BenchHooks hooks = calibrate::hooks();
   EXPECT_EQ(hooks.batches(request_on(1, {})), 1);

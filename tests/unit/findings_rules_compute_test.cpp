@@ -172,6 +172,21 @@ TEST(SmallMicrobatch, IsFoundOfOneSampleAtALowMfu) {
   EXPECT_EQ(find(findings_of(calibrated(point, 30e9)), "small-microbatch"), nullptr);
 }
 
+/// A step of 1 us: 100,000 FLOP are as many a second as the ceiling.
+TEST(AboveCeiling, IsFoundAboveAMeasuredMfuOf100PercentAndNotBelow) {
+  results::PointData point = gemm_point(104e3);
+  const auto all = findings_of(calibrated(point, 30e9));
+  const Finding* const found = find(all, "above-ceiling");
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->concern, Concern::measurement);
+  EXPECT_FALSE(found->severity);
+  EXPECT_NEAR(found->size.value(), 0.04, 1e-3);
+  EXPECT_NEAR(evidence(*found, "MFU"), 1.04, 1e-3);  // nothing is cut off
+  EXPECT_NEAR(evidence(*found, "ceiling"), 100e9, 1);
+  EXPECT_EQ(find(findings_of(calibrated(gemm_point(99e3), 30e9)), "above-ceiling"), nullptr);
+  EXPECT_EQ(find(findings_of(samples::run_of(point)), "above-ceiling"), nullptr) << "no ceiling";
+}
+
 /// A GPU that gives `bits` as reasons in the last `count` of 20 samples.
 results::RunData sampled(double bits, int count) {
   results::PointData point = gemm_point(1e9);

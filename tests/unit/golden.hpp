@@ -18,9 +18,9 @@ namespace isoscale::analysis::golden {
 
 /// The words of a text that have a digit or are a verdict, without the punctuation around them.
 inline std::vector<std::string> claims_of(const std::string& text) {
-  constexpr std::array<std::string_view, 12> verdicts{
-      "PARTIAL", "WARNING", "WRONG",          "SLOW",     "FAILED",    "SKIPPED",
-      "failed",  "skipped", "oversubscribed", "injected", "few-steps", "unverified"};
+  constexpr std::array<std::string_view, 14> verdicts{
+      "PARTIAL", "WARNING",        "WRONG",    "SLOW",      "FAILED",     "SKIPPED",    "failed",
+      "skipped", "oversubscribed", "injected", "few-steps", "unverified", "regression", "passed"};
   std::vector<std::string> claims;
   std::istringstream words{text};
   for (std::string word; words >> word;) {

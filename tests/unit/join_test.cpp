@@ -20,6 +20,7 @@ using samples::launch;
 using samples::launch_of;
 using testing::AllOf;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -114,7 +115,12 @@ TEST(Join, UnlikeMachinesMakeCurvesOfTheirOwnAndSaySo) {
   runs[2].mpi_library = "MPICH 4.1";
   const JoinedLaunches of{std::move(runs)};
   ASSERT_EQ(of.joined.curves.size(), 3U);
-  EXPECT_EQ(of.joined.curves[0].curve.title, "dp, tiny, f32, strong scaling, packed, launch 1");
+  const std::string base = "dp, tiny, f32, strong scaling, packed, ";
+  EXPECT_EQ(of.joined.curves[0].curve.title,
+            base + "CPU AMD EPYC 7763, MPI Open MPI 4.1.4, launch 1");
+  EXPECT_EQ(of.joined.curves[1].curve.title,
+            base + "CPU Intel Xeon 8480, MPI Open MPI 4.1.4, launch 2");
+  EXPECT_EQ(of.joined.curves[2].curve.title, base + "CPU AMD EPYC 7763, MPI MPICH 4.1, launch 3");
   EXPECT_THAT(of.joined.curves[0].apart,
               ElementsAre("launch 2: CPU: AMD EPYC 7763 here, Intel Xeon 8480 there",
                           "launch 3: MPI: Open MPI 4.1.4 here, MPICH 4.1 there"));
@@ -211,6 +217,8 @@ TEST(Join, MeshesOfOneRankCountStayOnTheCurvesTheyGoWith) {
     EXPECT_THAT(rank_counts(joined), ElementsAre(2, 4));
     EXPECT_EQ(joined.curve.points[0].data->mesh.tp == 2, joined.curve.points[1].data->mesh.tp == 4);
   }
+  EXPECT_THAT(of.joined.curves[0].curve.title, EndsWith("packed, tp=4"));
+  EXPECT_THAT(of.joined.curves[1].curve.title, EndsWith("packed, dp=4"));
 }
 
 TEST(Join, AsManyRanksOnMoreNodesAreAnotherPoint) {
@@ -218,6 +226,8 @@ TEST(Join, AsManyRanksOnMoreNodesAreAnotherPoint) {
   ASSERT_EQ(of.joined.curves.size(), 2U);
   EXPECT_THAT(of.joined.curves[0].apart,
               ElementsAre(AllOf(HasSubstr("launch 2: 4 ranks"), HasSubstr("1 node here, on 2"))));
+  EXPECT_THAT(of.joined.curves[0].curve.title, EndsWith("packed, 1 node, launch 1"));
+  EXPECT_THAT(of.joined.curves[1].curve.title, EndsWith("packed, 2 nodes, launch 2"));
 }
 
 TEST(Join, TheSameTwiceInOneLaunchIsNoSecondLaunch) {

@@ -47,6 +47,17 @@ TEST_F(MpiLimits, AnMpiThatDoesNotEndEndsTheProcess) {
       ExitedWithCode(4), "isoscale: hang: MPI has not ended within 200 ms");
 }
 
+TEST_F(MpiLimits, OtherProcessesOfALaunchLeaveTheirEndToTheLauncherForAWhile) {
+  EXPECT_EXIT(
+      {
+        MpiLimit limit(units::Seconds{0.1}, false);
+        limit.ends();
+        std::this_thread::sleep_for(std::chrono::seconds{1});
+        _exit(7);  // as the launcher would end it
+      },
+      ExitedWithCode(7), "");
+}
+
 TEST_F(MpiLimits, AlsoWhereNobodyReadsStandardError) {
   EXPECT_EXIT(
       {

@@ -48,6 +48,31 @@ TEST(OpTimes, LeaveOutStepsThatDoNotCountAndTracesThatAreDamaged) {
   EXPECT_TRUE(op_times(point).empty());
 }
 
+/// The first GEMM takes 30 and 50 ns, the second 30 and 10; 1e3 and 4e3 FLOP.
+TEST(GemmTimes, AreMeansOverRanksByShape) {
+  results::PointData point = two_ranks();
+  EXPECT_TRUE(gemm_times(point).empty()) << "an old file";
+  for (program::Outline& outline : point.outline.outlines) {
+    outline.ops[0].gemm = {.m = 10, .n = 10, .k = 5, .batch = 1};
+    outline.ops[0].flop = 1e3;
+    outline.ops[2].gemm = {.m = 20, .n = 10, .k = 10, .batch = 1};
+    outline.ops[2].flop = 4e3;
+  }
+  const std::vector<GemmTime> times = gemm_times(point);
+  ASSERT_EQ(times.size(), 2U);
+  EXPECT_EQ(times[0].shape.k, 5U);
+  EXPECT_NEAR(times[0].seconds, 40e-9, 1e-18);
+  EXPECT_NEAR(times[1].seconds, 20e-9, 1e-18);
+  EXPECT_DOUBLE_EQ(times[0].calls, 1);
+  EXPECT_DOUBLE_EQ(times[1].flop, 4e3);
+  for (program::Outline& outline : point.outline.outlines) {
+    outline.ops[2].gemm = outline.ops[0].gemm;
+  }
+  ASSERT_EQ(gemm_times(point).size(), 1U);
+  EXPECT_DOUBLE_EQ(gemm_times(point)[0].calls, 2);
+  EXPECT_DOUBLE_EQ(gemm_times(point)[0].flop, 5e3);
+}
+
 TEST(OpTimes, WithoutTracesThereAreNone) {
   results::PointData point = two_ranks();
   point.traces.clear();

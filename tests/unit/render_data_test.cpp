@@ -95,6 +95,7 @@ TEST(RenderJson, HasEveryKeyOfTheContract) {
                                  "traced_steps",
                                  "schedule_bubble",
                                  "pipeline",
+                                 "traced_gemms",
                                  "hidden_copies",
                                  "utilisation",
                                  "breakdown_of_rank",

@@ -17,6 +17,7 @@ namespace isoscale::results::samples {
 inline program::Outline outline(int stage) {
   using program::OpKind;
   using program::Phase;
+  const auto stage_extent = static_cast<std::uint32_t>(stage);
   program::Outline outline{.streams = {"compute", "dp", "pp_next"},
                            .ops = {},
                            .waits = {{.stream = 0, .count = 1}, {.stream = 1, .count = 1}},
@@ -26,7 +27,8 @@ inline program::Outline outline(int stage) {
                          .place = {.phase = Phase::backward, .layer = stage, .microbatch = 1},
                          .flop = 2e9 + stage,
                          .bytes = 3000,
-                         .axes = {}});
+                         .axes = {},
+                         .gemm = {.m = 1000, .n = 500, .k = 400 + stage_extent, .batch = 5}});
   outline.ops.push_back(
       {.kind = OpKind::all_reduce,
        .stream = 1,

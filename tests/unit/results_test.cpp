@@ -9,6 +9,7 @@
 #include "results/layout.hpp"
 #include "results/output.hpp"
 #include "results/reader.hpp"
+#include "results/tables.hpp"
 #include "results/writer.hpp"
 #include "tests/unit/results_samples.hpp"
 
@@ -203,12 +204,14 @@ TEST_F(RunFile, KeepsOpsWithWaitsAndTransfers) {
   EXPECT_EQ(gemm.flop, 2000000001.0);
   EXPECT_EQ(gemm.bytes, 3000U);
   EXPECT_TRUE(gemm.axes.empty());
+  EXPECT_EQ(gemm.gemm, (program::GemmShape{.m = 1000, .n = 500, .k = 401, .batch = 5}));
   const program::OutlineOp& reduce = outline.ops[1];
   EXPECT_EQ(reduce.kind, program::OpKind::all_reduce);
   EXPECT_EQ(reduce.stream, 1);
   EXPECT_EQ(reduce.place.layer, -1);
   EXPECT_EQ(reduce.bytes, 21474836480U);
   EXPECT_EQ(reduce.axes, mesh::AxisSet{mesh::Axis::dp});
+  EXPECT_EQ(reduce.gemm, program::GemmShape{});
   ASSERT_EQ(outline.waits_of(reduce).size(), 1U);
   EXPECT_EQ(outline.waits_of(reduce)[0].stream, 0);
   EXPECT_EQ(outline.waits_of(reduce)[0].count, 1U);
@@ -221,6 +224,38 @@ TEST_F(RunFile, KeepsOpsWithWaitsAndTransfers) {
   EXPECT_EQ(outline.transfers_of(exchange)[1].axis, mesh::Axis::pp);
   EXPECT_EQ(outline.transfers_of(exchange)[1].offset, -1);
   EXPECT_EQ(outline.transfers_of(exchange)[1].bytes, 78U);
+}
+
+TEST_F(RunFile, OfSchema15IsReadWithoutTheShapesOfItsGemms) {
+  RunWriter{file(), samples::header(), IfExists::refuse}.commit(samples::point(0));
+  hdf5::File open = hdf5::File::open_to_change(file());
+  {
+    hdf5::Group root = open.root();
+    root.set("schema_version", "1.5");
+    hdf5::Group ops = root.open_group("points").open_group("0000").open_group("ops");
+    for (const char* name : {"gemm_shape", "gemm_m", "gemm_n", "gemm_k", "gemm_batch"}) {
+      ops.remove(name);
+    }
+  }
+  open.close();
+  const RunData run = read_run(file());
+  const program::OutlineOp& gemm = run.points.at(0).outline.of(3).ops.at(0);
+  EXPECT_EQ(gemm.flop, 2000000001.0);
+  EXPECT_EQ(gemm.gemm, program::GemmShape{});
+}
+
+TEST(OpTable, HasEachShapeOnceAndRefusesOnesThatAreNotThere) {
+  PointData point = samples::point(0);
+  program::Outline& outline = point.outline.outlines[0];
+  outline.ops.push_back(outline.ops[0]);
+  outline.ops.back().wait_count = 0;
+  OpTable table = to_table(point.outline);
+  EXPECT_THAT(table.gemm_shape, ElementsAre(0, -1, -1, 0, 1, -1, -1));
+  EXPECT_THAT(table.gemm_k, ElementsAre(400, 401));
+  table.gemm_shape[4] = 2;
+  EXPECT_THROW((void)to_outlines(table, point.outline.mesh), base::Error);
+  table.gemm_shape.pop_back();
+  EXPECT_THROW((void)to_outlines(table, point.outline.mesh), base::Error);
 }
 
 TEST_F(RunFile, KeepsTracesToTheNanosecond) {

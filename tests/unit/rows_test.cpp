@@ -254,12 +254,12 @@ TEST(Overlap, SharesAndSlowdownsAreByTheirFormulas) {
   const BenchReport report = report_bench({}, point, {});
   ASSERT_EQ(report.overlaps.size(), 2U);
   const OverlapReport& first = report.overlaps[0];
-  EXPECT_NEAR(first.hidden.value(), (4.0 + 2 - 5) / 2, 1e-9);
+  EXPECT_NEAR(value_of(first.hidden).value(), (4.0 + 2 - 5) / 2, 1e-9);
   EXPECT_NEAR(first.gemm_slowdown.value(), 1.25, 1e-9);
   EXPECT_NEAR(first.communication_slowdown.value(), 1.5, 1e-9);
   EXPECT_EQ(first.collective, "all_reduce");
   const OverlapReport& second = report.overlaps[1];
-  EXPECT_NEAR(second.hidden.value(), (4.0 + 1 - 5.5) / 1, 1e-9);  // shown as it is
+  EXPECT_NEAR(value_of(second.hidden).value(), (4.0 + 1 - 5.5) / 1, 1e-9);  // shown as it is
   EXPECT_FALSE(second.gemm_slowdown || second.communication_slowdown);
 }
 
@@ -275,7 +275,36 @@ TEST(Overlap, LacksWhatFailed) {
 TEST(Overlap, OfFewPlaysSaysNothing) {
   results::PointData point = samples::overlaps(0);
   point.rows[2].times.resize(5);
-  EXPECT_FALSE(report_bench({}, point, {}).overlaps[0].hidden);
+  const OverlapReport few = report_bench({}, point, {}).overlaps[0];
+  EXPECT_FALSE(few.hidden || few.hidden_known);
+  EXPECT_EQ(few.failure, "");
+  EXPECT_THAT(few.why_unknown, HasSubstr("together 5"));
+}
+
+/// Each median's interval is 0.8% of its time to either side: ranks 2 and 10 of 11.
+TEST(Overlap, SharesHaveAnIntervalFromThoseOfTheThreeTimes) {
+  const results::PointData point = samples::overlaps(0);
+  const OverlapReport at = report_bench({}, point, {}).overlaps[0];
+  const double off = 0.002 * 4;
+  // (4 + 2 - 5) / 2 moves by half of what 4 and 5 move by; by 2, it is (4 - 5) / 2 + 1.
+  EXPECT_TRUE(at.hidden_known);
+  EXPECT_EQ(at.why_unknown, "");
+  ASSERT_TRUE(at.hidden->lower && at.hidden->upper);
+  EXPECT_NEAR(*at.hidden->lower, 0.5 - std::hypot(4 * off / 2, 5 * off / 2, 0.5 * off), 2e-4);
+  EXPECT_NEAR(*at.hidden->upper, 0.5 + std::hypot(4 * off / 2, 5 * off / 2, 0.5 * off), 2e-4);
+}
+
+/// On a busy machine times scatter by half of themselves: no share follows from that.
+TEST(Overlap, SharesOfScatteredTimesAreNotKnown) {
+  results::PointData point = samples::overlaps(0);
+  for (auto& play : point.rows[2].times) play.back() *= play.back() > 5e-2 ? 1.5 : 0.7;
+  const BenchReport report = report_bench({}, point, {});
+  const OverlapReport& at = report.overlaps[0];
+  ASSERT_TRUE(at.hidden && at.hidden->lower);
+  EXPECT_GT(*at.hidden->upper - *at.hidden->lower, 1);
+  EXPECT_FALSE(at.hidden_known);
+  EXPECT_NE(at.why_unknown, "");
+  EXPECT_TRUE(report.overlaps[1].hidden_known);
 }
 
 TEST(Bench, IsToldFromCurves) {

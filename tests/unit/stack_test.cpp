@@ -26,6 +26,19 @@ program::ProgramSet build(const Request& base, const mesh::Shape& mesh,
   return hybrid.build(hybrid.scale(base, mesh, scaling));
 }
 
+TEST(StackTest, InitialValuesSpreadAsAskedForAndNeverMore) {
+  for (std::uint64_t fan_in = 1; fan_in <= 70'000; fan_in += 1 + fan_in / 50) {
+    const double wanted = 1 / std::sqrt(static_cast<double>(fan_in));
+    const stack::Parameter parameter{.name = "", .shard = {}, .fan_in = fan_in};
+    const program::Fill fill = stack::weight_fill({}, parameter, 1);
+    EXPECT_LE(fill.range, 127);                                   // exact in bf16
+    const double variance = fill.range * (fill.range + 1) / 3.0;  // of integers
+    const double spread = std::ldexp(std::sqrt(variance), fill.exponent);
+    EXPECT_LE(spread, wanted * (1 + 1e-12)) << fan_in;
+    EXPECT_GE(spread, wanted * 0.98) << fan_in;
+  }
+}
+
 TEST(StackTest, FlopOfALayerFollowsThePublishedFormula) {
   // 72 b s h^2 (1 + s / 6h), forward and backward, arXiv 2104.04473 appendix without recomputation.
   for (const char* name : {"gpt-125m", "gpt-1.3b", "gpt-6.7b", "gpt-175b"}) {

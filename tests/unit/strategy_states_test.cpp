@@ -7,9 +7,11 @@
 
 #include <cstdint>
 #include <numeric>
+#include <set>
 #include <string>
 
 #include "base/error.hpp"
+#include "program/access.hpp"
 #include "program/check.hpp"
 #include "program/facts.hpp"
 #include "workloads/workload.hpp"
@@ -105,11 +107,17 @@ TEST(ZeroTest, MemoryOfARankFollowsTheFormula) {
   }
 }
 
-/// Buffers of a role and size in a space.
+/// Buffers of workspace, of a type and size, that the step uses.
 std::size_t count_buffers(const program::RankProgram& program, program::DType type,
                           std::uint64_t count) {
+  std::set<program::BufferId> used;
+  for (const program::Op& op : program.step().ops) {
+    program::for_each_slice(
+        op.payload, [&](const program::Slice& slice, program::Mode) { used.insert(slice.buffer); });
+  }
   std::size_t found = 0;
-  for (const program::Buffer& buffer : program.buffers) {
+  for (const program::BufferId id : used) {
+    const program::Buffer& buffer = program.buffers[id];
     if (buffer.role == program::Role::workspace && buffer.space == program::Space::device &&
         buffer.dtype == type && buffer.count == count) {
       ++found;

@@ -101,6 +101,24 @@ TEST(StrategyTransport, MovesWhatTravelsToSymmetricMemoryAndNothingElse) {
   }
 }
 
+TEST(StrategyTransport, PutsWhatKernelsReachAtTheSamePlacesOnAllRanksOfTp) {
+  const mesh::Shape mesh{.tp = 4, .pp = 2};
+  const program::ProgramSet set = build({{"transport", "symmetric"},
+                                         {"sequence_parallel", "on"},
+                                         {"ring", "on"},
+                                         {"vocabulary", "on"}},
+                                        mesh, Keep::observables);
+  for (int rank = 0; rank < mesh.size(); ++rank) {
+    const program::RankProgram &mine = set.of(rank), &first = set.of(rank / 4 * 4);
+    ASSERT_EQ(mine.buffers.size(), first.buffers.size());
+    for (program::BufferId id = 0; id < mine.buffers.size(); ++id) {
+      if (mine.buffers[id].space != Space::symmetric) continue;
+      EXPECT_EQ(mine.buffers[id].offset, first.buffers[id].offset) << rank << ", " << id;
+    }
+  }
+  EXPECT_NE(&set.of(0), &set.of(1));  // for each observes logits in an order of its own
+}
+
 TEST(StrategyTransport, LeavesGradientsOverDpToNccl) {
   const program::ProgramSet set = build({{"transport", "symmetric"}}, {.tp = 2, .dp = 2});
   std::size_t reductions = 0;

@@ -83,6 +83,22 @@ TEST(TraceExport, OfSeveralLaunchesSaysWhoseATimelineIs) {
   EXPECT_THAT(launches, ElementsAre("launch 1,", "launch 2,"));
 }
 
+TEST(TraceExport, NamesTheShapeOfAGemm) {
+  results::PointData point = two_stages();
+  for (program::Outline& outline : point.outline.outlines) {
+    for (program::OutlineOp& op : outline.ops) {
+      if (op.kind == program::OpKind::gemm) op.gemm = {.m = 100, .n = 50, .k = 20, .batch = 5};
+    }
+  }
+  const auto [result, events] = exported({point});
+  const json gemm = of_kind(events, "X")[1];
+  EXPECT_EQ(gemm.at("name"), "gemm layer 3 mb 0, 100 x 50 x 20, batch 5");
+  EXPECT_EQ(gemm.at("args").at("m"), 100);
+  EXPECT_EQ(gemm.at("args").at("n"), 50);
+  EXPECT_EQ(gemm.at("args").at("k"), 20);
+  EXPECT_EQ(gemm.at("args").at("batch"), 5);
+}
+
 TEST(TraceExport, HasAnEventPerSpanAndStep) {
   const auto [result, events] = exported({two_stages()});
   EXPECT_EQ(result.events, 6U);

@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <numeric>
@@ -19,13 +18,6 @@
 
 namespace isoscale::workloads::hybrid {
 namespace {
-
-/// Whether QKV's weights are larger than 1/sqrt(fan in), as the nearest power of two may make them.
-/// Attention multiplies three such products, and the gradients magnify its rounding again.
-bool widens(int fan_in) {
-  const double wanted = 1 / std::sqrt(static_cast<double>(fan_in));
-  return stack::fill_deviation(stack::fill_exponent(wanted)) > wanted;
-}
 
 constexpr long long most_chunks = 4;
 
@@ -57,7 +49,6 @@ Model small_model(const Request& request) {
   model.kv_heads = std::min(real.kv_heads, 2 * mesh.tp);
   model.heads = model.kv_heads * std::min(2, real.heads / real.kv_heads);
   model.hidden = width(32);
-  while (widens(model.hidden)) model.hidden += width(16);
   model.ffn = width(64);
   model.vocabulary = width(32);
   model.sequence = small_sequence(request, fp8 ? stack::fp8_multiple : 1);

@@ -25,13 +25,10 @@ Cache::Cache(program::Builder& builder, const stack::Geometry& geometry, const R
   for (int layer = 0; layer < g_.layers; ++layer) {
     const auto fill = [&](BufferId buffer, std::string_view what) {
       const std::string name = fmt::format("layer{}.{}", g_.global_layer(layer), what);
+      const std::uint64_t offset = static_cast<std::uint64_t>(layer) * layer_size();
       builder.emit(0,
-                   program::Fill{.dst = {.buffer = buffer,
-                                         .offset = static_cast<std::uint64_t>(layer) * layer_size(),
-                                         .count = layer_size()},
-                                 .shard = shard(),
-                                 .key = stack::fill_key(request.seed, name),
-                                 .exponent = stack::fill_exponent(1.0)});
+                   stack::random_fill({.buffer = buffer, .offset = offset, .count = layer_size()},
+                                      shard(), stack::fill_key(request.seed, name), 1));
     };
     fill(keys_, "keys");
     fill(values_, "values");

@@ -73,11 +73,8 @@ void Replica::fill_inputs(const Request& request) {
                          .base = group * count,
                          .steps = {}};
     shard.steps[static_cast<std::size_t>(mesh::Axis::dp)] = room_.samples * positions * g_.hidden;
-    builder_.emit(0,
-                  program::Fill{.dst = {.buffer = buffer, .offset = group * count, .count = count},
-                                .shard = shard,
-                                .key = stack::fill_key(request.seed, name),
-                                .exponent = stack::fill_exponent(1.0)});
+    builder_.emit(0, stack::random_fill({.buffer = buffer, .offset = group * count, .count = count},
+                                        shard, stack::fill_key(request.seed, name), 1));
   };
   builder_.at({.phase = program::Phase::setup});
   for (std::uint64_t group = 0; group < groups; ++group) {

@@ -3,7 +3,6 @@
 #include "workloads/infer/weights.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 #include "base/error.hpp"
@@ -35,11 +34,7 @@ Weights::Weights(program::Builder& builder, const stack::Geometry& geometry, con
                               .count = count});
   builder.at({.phase = program::Phase::setup});
   for (const stack::Parameter& entry : parameters_) {
-    const double deviation = 1.0 / std::sqrt(static_cast<double>(entry.fan_in));
-    builder.emit(0, program::Fill{.dst = slice(entry),
-                                  .shard = entry.shard,
-                                  .key = stack::fill_key(request.seed, entry.name),
-                                  .exponent = stack::fill_exponent(deviation)});
+    builder.emit(0, stack::weight_fill(slice(entry), entry, request.seed));
   }
 }
 

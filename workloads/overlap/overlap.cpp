@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <utility>
 
 #include "base/error.hpp"
@@ -248,20 +247,21 @@ std::vector<Expectation> expect(const Request& request, int /*batch*/, std::size
   if (index % 3 == 0) return {};  // it only multiplies
   const Plan plan = plan_of(request);
   const std::uint64_t part = plan.pairs.at(index / 3).part;
-  const std::uint64_t own = static_cast<std::uint64_t>(rank) * part;
-  std::vector<int> all(static_cast<std::size_t>(plan.ranks));
-  std::iota(all.begin(), all.end(), 0);
+  // Parts go by the place in the group of all ranks, sources by the number of the rank.
+  const int place = mesh::group_index(request.mesh, rank, mesh::every_axis);
+  const std::uint64_t own = static_cast<std::uint64_t>(place) * part;
+  const std::vector<int> all = mesh::group_members(request.mesh, rank, mesh::every_axis);
   const Slice received{.buffer = target, .count = part};
   if (plan.kind == CollectiveKind::all_reduce) return {{.slice = received, .sources = all}};
   if (plan.kind == CollectiveKind::reduce_scatter) {
     return {{.slice = received, .sources = all, .first = own}};
   }
   std::vector<Expectation> parts;
-  for (const int other : all) {
+  for (std::size_t other = 0; other < all.size(); ++other) {
     Slice slice = received;
-    slice.offset = static_cast<std::uint64_t>(other) * part;
+    slice.offset = other * part;
     parts.push_back({.slice = slice,
-                     .sources = {other},
+                     .sources = {all[other]},
                      .first = plan.kind == CollectiveKind::all_gather ? 0 : own});
   }
   return parts;

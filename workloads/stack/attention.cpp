@@ -62,9 +62,11 @@ class AttentionViews {
   const Geometry& g_;
 };
 
-/// Rows of a softmax add up to 1; sums of scores as they are grow with sqrt(s).
+/// Rows of a softmax add up to 1. Sums of s scores as they are times values have variance s, and
+/// s^2 / hidden more because all keys and values are products of inputs with the same weights.
 double context_scale(const Geometry& g) {
-  return g.elementwise ? 1 : 1 / std::sqrt(static_cast<double>(g.whole_sequence));
+  const auto s = static_cast<double>(g.whole_sequence);
+  return g.elementwise ? 1 : 1 / std::sqrt(s + s * s / static_cast<double>(g.hidden));
 }
 
 }  // namespace

@@ -38,7 +38,6 @@ Gradients::Gradients(program::Builder& builder, const Geometry& geometry,
   const OptionReader options{option_table(), request.options};
   overlaps_ = options.is("overlap", "on");
   if (overlaps_ && reduces_) stream_ = builder_.stream("dp");
-  if (parameters.plan().shards_gradients()) whole_.add(parameters.states().gradient_slot);
 }
 
 std::size_t Gradients::number(const Bucket& bucket) const {
@@ -70,6 +69,8 @@ void Gradients::done(const Slice& gradient, int microbatch) {
 }
 
 void Gradients::finish() {
+  whole_.release();
+  parts_.release();
   if (!reduces_ || overlaps_ || parameters_.plan().shards_gradients()) return;
   for (const Bucket& bucket : parameters_.buckets()) reduce(bucket);
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "workloads/stack/inputs.hpp"
 
+#include "workloads/stack/flat.hpp"
 #include "workloads/stack/funnel.hpp"
 #include "workloads/stack/matrix.hpp"
 #include "workloads/stack/options.hpp"
@@ -71,12 +72,8 @@ void Inputs::fill(int microbatch, BufferId source, std::uint64_t key) {
   program::Shard shard = sample_shard(g_, microbatch, g_.hidden, g_.hidden);
   const std::uint64_t next = shard.steps[static_cast<std::size_t>(mesh::Axis::dp)];
   for (std::uint64_t part = 0; part < static_cast<std::uint64_t>(parts_); ++part) {
-    builder_.emit(0, program::Fill{.dst = {.buffer = source,
-                                           .offset = part * g_.activation(),
-                                           .count = g_.activation()},
-                                   .shard = shard,
-                                   .key = key,
-                                   .exponent = fill_exponent(1.0)});
+    builder_.emit(
+        0, random_fill(flat(source, part * g_.activation(), g_.activation()), shard, key, 1));
     shard.base += next;
   }
 }

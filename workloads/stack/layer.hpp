@@ -44,8 +44,8 @@ enum class InputGradient : std::uint8_t { first, last };
 
 /// Writes the ops of one layer on the compute stream:
 ///   Y = g * attention(X) * Wo + X,   Z = g * inner(Y * Wup) * Wdown + Y
-/// with scores scaled by 1/sqrt(d) and context by 1/sqrt(s), and no softmax, norm or activation;
-/// with elementwise work
+/// with scores scaled by 1/sqrt(d), context by 1/sqrt(s + s^2/hidden), and no softmax, norm or
+/// activation; with elementwise work
 ///   Y = g * attention(norm(X)) * Wo + X,   Z = g * inner(norm(Y) * Wup) * Wdown + Y
 /// where attention takes the softmax of its scores and inner is gelu, or swiglu of gated MLPs.
 /// Under tp with partial sums the residual enters as 1/tp on each rank.

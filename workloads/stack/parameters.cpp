@@ -43,13 +43,24 @@ std::uint64_t fill_key(std::uint64_t seed, std::string_view tensor) {
   return key;
 }
 
-int fill_exponent(double deviation) {
-  return static_cast<int>(std::lround(std::log2(deviation / fill_deviation(0))));
+program::Fill random_fill(const Slice& dst, const Shard& shard, std::uint64_t key,
+                          double deviation) {
+  // Integers uniform on -r ... r have variance r (r + 1) / 3.
+  constexpr double most = 127;
+  const int exponent =
+      static_cast<int>(std::ceil(std::log2(deviation / std::sqrt(most * (most + 1) / 3))));
+  const double wanted = std::ldexp(deviation, -exponent);
+  const double range = std::floor((std::sqrt(1 + 12 * wanted * wanted) - 1) / 2);
+  return {.dst = dst,
+          .shard = shard,
+          .key = key,
+          .exponent = exponent,
+          .range = static_cast<std::int32_t>(std::min(range, most))};
 }
 
-double fill_deviation(int exponent) {
-  // Integers uniform on -127 ... 127 have variance (255^2 - 1) / 12.
-  return std::ldexp(std::sqrt((255.0 * 255.0 - 1.0) / 12.0), exponent);
+program::Fill weight_fill(const Slice& dst, const Parameter& parameter, std::uint64_t seed) {
+  return random_fill(dst, parameter.shard, fill_key(seed, parameter.name),
+                     1 / std::sqrt(static_cast<double>(parameter.fan_in)));
 }
 
 Parameters::Parameters(Builder& builder, const Geometry& geometry, const Request& request)
@@ -104,11 +115,6 @@ void Parameters::allocate(Builder& builder, const Types& types) {
     states_.moment2 = flat(types.accumulate, Role::optimizer, part, space);
     states_.powers = flat(types.accumulate, Role::optimizer, 2 * buckets_.size(), Space::device);
   }
-  const auto slot = [&](DType type) {
-    return flat(type, Role::workspace, largest_bucket(), Space::device);
-  };
-  if (plan_.shards_gradients()) states_.gradient_slot = slot(types.accumulate);
-  if (plan_.shards_weights()) states_.weight_slot = slot(types.compute);
 }
 
 std::uint64_t Parameters::largest_bucket() const {
@@ -123,13 +129,14 @@ void Parameters::fill(Builder& builder, std::uint64_t seed) const {
     if (states_.masters != program::no_buffer) draw(builder, seed, states_.masters, 0, all);
   } else {
     if (plan_.shards_weights()) {
-      draw_parts(builder, seed, states_.weights, states_.weight_slot);
+      draw_parts(builder, seed, states_.weights);
     } else {
       draw(builder, seed, states_.weights, 0, all);
     }
-    if (states_.masters != program::no_buffer) {
-      draw_parts(builder, seed, states_.masters,
-                 plan_.shards_gradients() ? states_.gradient_slot : states_.gradients);
+    if (states_.masters != program::no_buffer && plan_.shards_gradients()) {
+      draw_parts(builder, seed, states_.masters);
+    } else if (states_.masters != program::no_buffer) {
+      draw_parts(builder, seed, states_.masters, states_.gradients);
     } else if (plan_.zero == 1) {
       for (const Bucket& bucket : buckets_) {  // nothing else writes what is reduced with the rest
         fill_flat(
@@ -150,12 +157,7 @@ void Parameters::draw(Builder& builder, std::uint64_t seed, program::BufferId in
                       std::uint64_t base, Range of) const {
   for (const Parameter& entry : parameters_) {
     if (entry.offset < of.offset || entry.offset >= of.end()) continue;
-    const std::uint64_t key = fill_key(seed, entry.name);
-    const int exponent = fill_exponent(1.0 / std::sqrt(static_cast<double>(entry.fan_in)));
-    builder.emit(0, program::Fill{.dst = slice(into, entry.offset - base, entry.count()),
-                                  .shard = entry.shard,
-                                  .key = key,
-                                  .exponent = exponent});
+    builder.emit(0, weight_fill(slice(into, entry.offset - base, entry.count()), entry, seed));
   }
   for (const Bucket& bucket : buckets_) {
     if (bucket.offset < of.offset || bucket.offset >= of.end()) continue;
@@ -173,6 +175,13 @@ void Parameters::draw_parts(Builder& builder, std::uint64_t seed, program::Buffe
     const Slice whole = flat(scratch, bucket.offset - base, bucket.count);
     copy_flat(builder, 0, own_part(whole, plan_.shards), part(into, bucket));
   }
+}
+
+void Parameters::draw_parts(Builder& builder, std::uint64_t seed, program::BufferId into) const {
+  const program::BufferId scratch = builder.allocate(
+      {.dtype = builder.buffer(into).dtype, .role = Role::workspace, .count = largest_bucket()});
+  draw_parts(builder, seed, into, scratch);
+  builder.release(scratch);
 }
 
 Slice Parameters::slice(program::BufferId buffer, std::uint64_t offset, std::uint64_t count) const {

@@ -66,8 +66,6 @@ struct States {
   program::BufferId masters = program::no_buffer;
   program::BufferId moment1 = program::no_buffer, moment2 = program::no_buffer;
   program::BufferId powers = program::no_buffer;
-  /// Of the largest bucket, where buckets of gradients or weights are whole for a while only.
-  program::BufferId gradient_slot = program::no_buffer, weight_slot = program::no_buffer;
 };
 
 /// Weights, gradients, master copy and optimizer state as flat buffers in one order.
@@ -120,10 +118,12 @@ class Parameters {
   /// Draws the parameters `first` ... `last` into a buffer that begins at `base` of the flat ones.
   void draw(program::Builder& builder, std::uint64_t seed, program::BufferId into,
             std::uint64_t base, Range of) const;
-  /// Draws each bucket into `scratch`, whole or one bucket after the other, and keeps this rank's
-  /// part of it.
+  /// Draws each bucket into `scratch`, which has room for all of them or for the largest, and keeps
+  /// this rank's part of it.
   void draw_parts(program::Builder& builder, std::uint64_t seed, program::BufferId into,
                   program::BufferId scratch) const;
+  /// The same, by way of storage of its own.
+  void draw_parts(program::Builder& builder, std::uint64_t seed, program::BufferId into) const;
   void gather_observed(program::Builder& builder, program::BufferId from,
                        program::BufferId to) const;
 
@@ -148,9 +148,13 @@ class Parameters {
 
 /// A key for the values of one tensor, from the run's seed and the tensor's name.
 [[nodiscard]] std::uint64_t fill_key(std::uint64_t seed, std::string_view tensor);
-/// The power of two that brings Fill's integers (standard deviation 73.3) nearest to `deviation`.
-[[nodiscard]] int fill_exponent(double deviation);
-/// The standard deviation of what Fill writes with an exponent.
-[[nodiscard]] double fill_deviation(int exponent);
+/// Random values of this standard deviation, or up to 2% less: on Fill's grid, which is exact in
+/// bf16. Never more, because attention without softmax multiplies three tensors, and thus magnifies
+/// an excess to its third power in every layer.
+[[nodiscard]] program::Fill random_fill(const program::Slice& dst, const program::Shard& shard,
+                                        std::uint64_t key, double deviation);
+/// The initial values of a parameter, with standard deviation 1/sqrt(fan in).
+[[nodiscard]] program::Fill weight_fill(const program::Slice& dst, const Parameter& parameter,
+                                        std::uint64_t seed);
 
 }  // namespace isoscale::workloads::stack

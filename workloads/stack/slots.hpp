@@ -18,11 +18,6 @@ class Slots {
   Slots(program::Builder& builder, const program::Buffer& kind, std::size_t least)
       : builder_(&builder), kind_(kind), least_(least) {}
 
-  /// A buffer that exists already joins those that are free.
-  void add(program::BufferId slot) {
-    free_.push_back(slot);
-    ++made_;
-  }
   /// The one that has been free for longest; a new one where there are few, or none is free.
   [[nodiscard]] program::BufferId take() {
     if (made_ < least_ || free_.empty()) {
@@ -35,6 +30,11 @@ class Slots {
   }
   /// Ops that are written later may write to it.
   void give_back(program::BufferId slot) { free_.push_back(slot); }
+  /// None is used again, and all have been given back.
+  void release() {
+    for (const program::BufferId slot : free_) builder_->release(slot);
+    free_.clear();
+  }
 
  private:
   program::Builder* builder_;

@@ -93,6 +93,7 @@ program::RankProgram StageWriter::write() {
       hand_overs_.write(std::get<HandOver>(step));
     }
   }
+  weights_.finish();
   gradients_.finish();
   // Along cp and ep ranks have parts of the same samples.
   const double tokens =

@@ -86,6 +86,8 @@ void Updates::write(double tokens) {
     gather(bundle);
     give_back(buckets[i], bundle);
   }
+  states_.release();
+  weights_.release();
 }
 
 Updates::Bundle Updates::fetch(const Bucket& bucket) {

@@ -72,7 +72,6 @@ Weights::Weights(program::Builder& builder, const Geometry& geometry, const Para
       builder,
       {.dtype = builder.buffer(weights).dtype, .role = program::Role::workspace, .count = most},
       1};
-  if (plan.shards_weights()) slots_.add(parameters.states().weight_slot);
 }
 
 void Weights::cut_units(const Geometry& g) {

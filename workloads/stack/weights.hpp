@@ -36,6 +36,8 @@ class Weights {
   void before(int layer);
   /// That use has been written.
   void after();
+  /// All uses have been written.
+  void finish() { slots_.release(); }
   /// Where the weights of the layer in use are.
   [[nodiscard]] program::Slice of(int layer, Tensor tensor) const;
   [[nodiscard]] program::Slice of_vocabulary() const;

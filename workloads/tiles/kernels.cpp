@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "workloads/tiles/options.hpp"
 
@@ -91,13 +90,9 @@ void Kernels::allocate(const stack::Types& types) {
 void Kernels::fill(std::uint64_t seed) {
   builder_.at({.phase = program::Phase::setup});
   for (const stack::Parameter& entry : parameters_) {
-    const double deviation = 1.0 / std::sqrt(static_cast<double>(entry.fan_in));
     for (const BufferId buffer : {weights_, masters_}) {
       if (buffer == program::no_buffer) continue;
-      builder_.emit(0, program::Fill{.dst = part(buffer, entry.offset, entry.count()),
-                                     .shard = entry.shard,
-                                     .key = stack::fill_key(seed, entry.name),
-                                     .exponent = stack::fill_exponent(deviation)});
+      builder_.emit(0, stack::weight_fill(part(buffer, entry.offset, entry.count()), entry, seed));
     }
   }
   if (update_.optimizer != program::Optimizer::adam) return;

@@ -82,12 +82,10 @@ void Writer::fill_images(std::uint64_t seed) {
                                    .value = 0});
     tiles_.push_back(tile);
   }
-  builder_.emit(0, program::Fill{.dst = {.buffer = tiles_.front(),
-                                         .offset = g_.place(g_.halo, g_.halo),
-                                         .count = g_.span()},
-                                 .shard = g_.shard(),
-                                 .key = stack::fill_key(seed, "input"),
-                                 .exponent = stack::fill_exponent(1.0)});
+  builder_.emit(
+      0, stack::random_fill(
+             {.buffer = tiles_.front(), .offset = g_.place(g_.halo, g_.halo), .count = g_.span()},
+             g_.shard(), stack::fill_key(seed, "input"), 1));
 }
 
 program::RankProgram Writer::write() {

@@ -16,6 +16,7 @@
 namespace isoscale::runner {
 namespace {
 
+constexpr units::Seconds for_launcher{2};  // to end the other processes when one has ended
 constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 10'000'000};
 
 }  // namespace
@@ -30,13 +31,14 @@ void MpiLimit::watch(std::string_view what) {
     sigset_t signals;
     sigemptyset(&signals);
     for (const int signal : {SIGTERM, SIGINT}) sigaddset(&signals, signal);
+    const units::Seconds limit = is_first_ ? timeout_ : timeout_ + for_launcher;
     const auto begin = std::chrono::steady_clock::now();
     while (!over_) {
       constexpr int by_signal = 128;
       const int signal = sigtimedwait(&signals, nullptr, &between_looks);
       if (signal > 0) std::_Exit(by_signal + signal);
       const std::chrono::duration<double> waited = std::chrono::steady_clock::now() - begin;
-      if (!(timeout_.value() > 0) || waited.count() < timeout_.value()) continue;
+      if (!(timeout_.value() > 0) || waited.count() < limit.value()) continue;
       base::warn_within(fmt::format(
           "isoscale: hang: MPI has not {} within {}: some rank of the job is not there, or "
           "cannot be reached; check the launcher's hosts, or give more time with --timeout",

@@ -49,6 +49,12 @@ export function lossesOf(point) {
     .sort((a, b) => b.seconds - a.seconds);
 }
 
+/** What stands among a waterfall's losses without being a cause: how traced steps differ from the others. */
+export const tracing = "untraced";
+
+/** False where the report says that the causes do not explain the loss: then their shares are not shown. */
+export const explains = (point) => point.full.waterfall?.explains !== false;
+
 /** The measured point of the largest rank count; undefined where none was measured. */
 export const largest = (points) => points.reduce((best, at) => (best && best.ranks >= at.ranks ? best : at), undefined);
 

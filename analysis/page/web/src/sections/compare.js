@@ -90,10 +90,12 @@ function verdictTable(compare, names) {
 }
 
 function verdictSection(compare, names) {
-  const refused = compare.refused.length > 0
-    ? [el("p", { class: "verdict bad" }, "Refused: the sides did not do the same."),
-        el("ul", { class: "saying" }, compare.unlike_lines.map((line) => el("li", {}, line)))]
-    : [];
+  const refused = compare.refused.length > 0 ?
+      [
+        el('p', {class: 'verdict bad'}, 'Refused: the sides were run with different settings.'),
+        el('ul', {class: 'saying'}, compare.unlike_lines.map((line) => el('li', {}, line)))
+      ] :
+      [];
   const marks = compare.unlike.length > 0 && refused.length === 0
     ? el("p", { class: "mark" }, `${compare.unlike_lines.length === 1 ? "One thing is" : `${compare.unlike_lines.length} things are`} unlike and compared anyway: see below.`)
     : null;

@@ -45,6 +45,8 @@ function rowAxis(rows) {
   };
 }
 
+const edge = 0.02; // of the values' range, on each side
+
 const sizes = {
   throughput: {
     of: (at) => ({ value: at.throughput.ratio - 1, lower: at.throughput.lower === null ? null : at.throughput.lower - 1, upper: at.throughput.upper === null ? null : at.throughput.upper - 1 }),
@@ -102,9 +104,9 @@ function differenceChart(compare, names) {
       return {
         grid: { top: 26 },
         xAxis: { type: "value", scale: true, name: size.name, nameLocation: "middle", nameGap: 26, axisLabel: { formatter: size.axis },
-          // The line of no difference and the gate are always in the picture.
-          min: ({ min }) => Math.max(-widest(items), Math.min(min, state.what === "throughput" && gate ? -1.4 * gate.loss : 0)),
-          max: ({ max }) => Math.min(widest(items), Math.max(max, 0)) },
+          // The line of no difference and the gate are always in the picture, and whole symbols at its ends.
+          min: ({ min, max }) => Math.max(-widest(items), Math.min(min, state.what === "throughput" && gate ? -1.4 * gate.loss : 0)) - edge * (max - min),
+          max: ({ min, max }) => Math.min(widest(items), Math.max(max, 0)) + edge * (max - min) },
         yAxis: rowAxis(rows),
         tooltip: {
           formatter: ({ data: item }) => {
@@ -150,7 +152,7 @@ const ways = {
   },
 };
 
-/** What no trace explains is no cause: it is named as what it is, and stands last. */
+/** Time that no trace explains is not a cause: it has a name of its own and comes last. */
 const untraced = "untraced";
 const shownAs = (cause) => (cause === untraced ? "traced steps differ" : cause);
 const place = (cause) => (cause === untraced ? 2 : cause === "other causes" ? 1 : 0);

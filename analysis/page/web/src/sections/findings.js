@@ -6,10 +6,10 @@ import { el } from "../dom.js";
 import { counted, missing, percent, rankCount } from "../format.js";
 import { table } from "../table.js";
 
-/** Findings of the report, gravest first, as it ranks them. */
+/** Findings of the report, most severe first, as it ranks them. */
 export const findingsOf = (report = data.report) => report.findings ?? [];
 
-/** One line for each point, the gravest first. */
+/** One line for each point, the most severe first. */
 function evidence(at) {
   if (!Array.isArray(at.evidence)) return at.evidence;
   const lines = new Map();

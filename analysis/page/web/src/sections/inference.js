@@ -8,8 +8,9 @@ import { table } from "../table.js";
 
 const isInference = (row) => row.op === "infer";
 const known = (value) => typeof value === "number";
-/** Rows of too few samples for an interval are on no frontier. */
-const onFrontier = (row) => row.on_frontier && known(row.tpot.lower);
+/** Rows of too few samples for an interval are on no frontier, and no line joins them. */
+const hasInterval = (row) => known(row.tpot.lower);
+const onFrontier = (row) => row.on_frontier && hasInterval(row);
 
 /** "tp=2, dp=2": axes of one rank left out. */
 function meshText(mesh) {
@@ -43,7 +44,7 @@ function frontierChart(all) {
   return changingChart({
     id: "inference-frontier",
     title: "Throughput against time per output token",
-    note: "a line for each mesh over its batch sizes; filled: on the frontier",
+    note: "a line for each mesh over its batch sizes; filled: on the frontier; not joined: too few samples for an interval",
     switches: [{ name: "y", label: "values", choices: ["linear", "log"] }],
     table: numbersOf(all),
     option: (colours, state) => ({
@@ -51,15 +52,17 @@ function frontierChart(all) {
       xAxis: { type: state.y === "log" ? "log" : "value", name: "time per output token", nameLocation: "middle", nameGap: 26, axisLabel: { formatter: seconds } },
       yAxis: { type: state.y === "log" ? "log" : "value", axisLabel: { formatter: (value) => si(value) } },
       tooltip: { formatter: ({ seriesName, value, data: item }) => `${seriesName}, batch ${item.batch}\n${seconds(value[0])} a token, ${si(value[1])} tokens/s a rank` },
-      series: meshes.map((mesh, i) => ({
-        type: "line",
-        name: mesh,
-        symbolSize: 9,
-        lineStyle: { type: i >= colours.series.length ? "dashed" : "solid" },
-        itemStyle: { color: colours.series[i % colours.series.length] },
-        data: measured.filter(({ point }) => meshText(point.mesh) === mesh).sort((a, b) => a.row.batch - b.row.batch)
-          .map(({ row }) => ({ value: [row.tpot.median, row.tokens_per_second_per_rank], batch: row.batch, symbol: onFrontier(row) ? "circle" : "emptyCircle" })),
-      })),
+      series: meshes.flatMap((mesh, i) => {
+        const rows = measured.filter(({ point }) => meshText(point.mesh) === mesh).map(({ row }) => row).sort((a, b) => a.batch - b.batch);
+        const drawn = (passes) => rows.filter(passes).map((row) => ({
+          value: [row.tpot.median, row.tokens_per_second_per_rank], batch: row.batch, symbol: onFrontier(row) ? "circle" : "emptyCircle",
+        }));
+        const common = { name: mesh, symbolSize: 9, itemStyle: { color: colours.series[i % colours.series.length] } };
+        return [
+          { ...common, type: "line", lineStyle: { type: i >= colours.series.length ? "dashed" : "solid" }, data: drawn(hasInterval) },
+          { ...common, type: "scatter", data: drawn((row) => !hasInterval(row)) },
+        ].filter(({ data }) => data.length > 0);
+      }),
     }),
   });
 }

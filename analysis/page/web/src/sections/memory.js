@@ -106,24 +106,39 @@ export function memorySection(micro) {
 
 function overlapContent({ point }) {
   const rows = point.rows.filter(isOverlap);
-  const best = rows.filter((row) => known(row.hidden)).reduce((top, row) => (top && top.hidden >= row.hidden ? top : row), null);
+  const best = rows.filter((row) => row.hidden_known)
+                   .reduce((top, row) => (top && top.hidden >= row.hidden ? top : row), null);
   return [
-    point.labels.length > 0 ? el("p", { class: "mark" }, point.labels.join(", ")) : null,
-    el("p", { class: "saying" }, "hidden: (alone + alone - together) / the shorter of the two; below 0, both at once took longer than one after the other." +
-      (best ? ` At best ${percent(best.hidden, 0)} is hidden.` : "")),
+    point.labels.length > 0 ? el('p', {class: 'mark'}, point.labels.join(', ')) : null,
+    el('p', {class: 'saying'},
+       'hidden: (alone + alone - together) / the shorter of the two; below 0, both at once took longer than one after the other. from, to: its 95% interval.' +
+           (best ? ` At best ${percent(best.hidden, 0)} is hidden.` : '')),
     table(
-      [
-        { title: "collective" }, { title: "size", number: true, text: bytes }, { title: "m", number: true }, { title: "n", number: true },
-        { title: "k", number: true }, { title: "precision" }, { title: "GEMM alone", csv: "GEMM alone / s", number: true, text: seconds },
-        { title: "collective alone", csv: "collective alone / s", number: true, text: seconds }, { title: "together", csv: "together / s", number: true, text: seconds },
-        { title: "hidden", number: true, text: (value) => percent(value, 0) },
-        { title: "GEMM slower", number: true, text: (value) => `${fixed(value)} x` },
-        { title: "collective slower", number: true, text: (value) => `${fixed(value)} x` }, { title: "status" },
-      ],
-      rows.map((row) => [
-        row.collective, row.bytes, row.m, row.n, row.k, row.dtype, row.gemm_alone, row.collective_alone, row.together, row.hidden,
-        row.gemm_slowdown, row.collective_slowdown, row.status === "ok" ? "ok" : `${row.status}: ${row.reason ?? ""}`]),
-      { caption: "overlap of multiplications and collectives", most: 40 }),
+        [
+          {title: 'collective'},
+          {title: 'size', number: true, text: bytes},
+          {title: 'm', number: true},
+          {title: 'n', number: true},
+          {title: 'k', number: true},
+          {title: 'precision'},
+          {title: 'GEMM alone', csv: 'GEMM alone / s', number: true, text: seconds},
+          {title: 'collective alone', csv: 'collective alone / s', number: true, text: seconds},
+          {title: 'together', csv: 'together / s', number: true, text: seconds},
+          {title: 'hidden', number: true, text: (value) => percent(value, 0)},
+          {title: 'from', number: true, text: (value) => percent(value, 0)},
+          {title: 'to', number: true, text: (value) => percent(value, 0)},
+          {title: 'GEMM slower', number: true, text: (value) => `${fixed(value)} x`},
+          {title: 'collective slower', number: true, text: (value) => `${fixed(value)} x`},
+          {title: 'status'},
+        ],
+        rows.map(
+            (row) =>
+                [row.collective, row.bytes, row.m, row.n, row.k, row.dtype, row.gemm_alone,
+                 row.collective_alone, row.together, row.hidden, row.hidden_lower, row.hidden_upper,
+                 row.gemm_slowdown, row.collective_slowdown,
+                 row.status === 'ok' ? row.why_unknown ?? 'ok' :
+                                       `${row.status}: ${row.reason ?? ''}`]),
+        {caption: 'overlap of multiplications and collectives', most: 40}),
   ];
 }
 

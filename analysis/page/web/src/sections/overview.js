@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // The first screen: what was measured on what, how well it scales, why not better, what to mind.
-import { headlineOf, isSound, lossesOf, meaning, partOfCause } from "../causes.js";
+import { explains, headlineOf, isSound, lossesOf, meaning, partOfCause, tracing } from "../causes.js";
 import { data, unsound } from "../data.js";
 import { el } from "../dom.js";
 import { counted, percent, rankCount } from "../format.js";
@@ -47,11 +47,8 @@ function launchFact(runs) {
     `Isoscale ${versions.join(", ")} \u00b7 ${distinctOf(runs.map((run) => (run.system?.git_hash ? `git ${run.system.git_hash}` : ""))).join(", ")}`);
 }
 
-// How traced steps differ from the others is no cause: where it is large, causes are uncertain, and
-// where the report says that they do not explain the loss, they are not shown.
-const tracing = "untraced";
+// How traced steps differ from the others is not a cause: where it is large, causes are uncertain.
 const mostTracing = 0.05;
-const explains = (point) => point.full.waterfall?.explains !== false;
 const markedCauses = [...unsound, "few-steps"];
 
 /** The largest losses at the largest counts, each cause once, where it is worst. */

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-// What a reader has to know before believing a number, gravest first.
+// What a reader has to know before believing a number, most severe first.
 import { data, unsound } from "../data.js";
 import { counted, rankCount } from "../format.js";
 

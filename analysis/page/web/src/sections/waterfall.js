@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 // From the ideal step to the measured one: what each cause added.
-import { lossesOf, meaning, partOfCause } from "../causes.js";
+import { explains, lossesOf, meaning, partOfCause, tracing } from "../causes.js";
 import { chart } from "../chart.js";
 import { launchesText } from "../data.js";
 import { el } from "../dom.js";
@@ -17,12 +17,17 @@ export const wholeFrom = 0.2; // of the step lost: then bars from zero show it w
 
 const hasWaterfall = (point) => Boolean(point.full.waterfall && point.full.waterfall.measured > 0);
 
-/** Steps of the staircase: {name, seconds, from, to, kind, part, tip}; the last is `point.whole`. */
+/**
+ * Steps of the staircase: {name, seconds, from, to, kind, part, tip}; the last is `point.whole`.
+ * Where causes do not explain the loss, they are one step, beside the difference of traced steps.
+ */
 export function stairs(point) {
   const { ideal, measured } = point.full.waterfall;
+  const told = explains(point);
   const losses = lossesOf(point).filter((loss) => loss.seconds !== 0);
-  const shown = losses.filter((loss) => Math.abs(loss.share) >= least);
-  const small = losses.filter((loss) => Math.abs(loss.share) < least);
+  const isShown = (loss) => Math.abs(loss.share) >= least && (told || loss.cause === tracing);
+  const shown = losses.filter(isShown);
+  const small = losses.filter((loss) => !isShown(loss));
   const rest = small.reduce((sum, loss) => sum + loss.seconds, 0);
   const steps = [{ name: "ideal step", seconds: ideal, from: 0, to: ideal, kind: "whole" }];
   let at = ideal;
@@ -31,7 +36,10 @@ export function stairs(point) {
     at += amount;
   };
   for (const loss of shown) add(loss.cause, loss.seconds, partOfCause(loss.cause), meaning(loss.cause));
-  if (Math.abs(rest) >= leastSeen * measured) add(small.length === 1 ? small[0].cause : `${small.length} smaller`, rest, "other", small.map((loss) => loss.cause).join(", "));
+  if (Math.abs(rest) >= leastSeen * measured) {
+    const name = !told ? "causes not told apart" : small.length === 1 ? small[0].cause : `${small.length} smaller`;
+    add(name, rest, "other", told ? small.map((loss) => loss.cause).join(", ") : "too few steps count, or traced steps differ from the others by over 10%");
+  }
   return [...steps, { name: point.whole ?? "measured", seconds: measured, from: 0, to: measured, kind: "whole" }];
 }
 
