@@ -29,9 +29,9 @@ namespace isoscale::analysis {
 
 /// One point with everything derived from it. Optional = undefined or not measured.
 struct PointReport {
-  const results::PointData* data = nullptr;   ///< not owned; lives as long as the runs given
-  std::optional<Estimate> step_time;          ///< seconds, of the slowest rank; untraced steps
-  std::optional<double> throughput;           ///< work_per_step / median step time
+  const results::PointData* data = nullptr;  ///< not owned; lives as long as the runs given
+  std::optional<Estimate> step_time;         ///< seconds, of the slowest rank; untraced steps
+  std::optional<double> throughput;          ///< work_per_step / median step time
   /// Samples of the global batch over the median step time; absent for workloads without a batch.
   std::optional<double> samples_per_second;
   /// Weak scaling grows the model: work_per_step over the tokens of the batch, 1 where it does not.
@@ -46,10 +46,10 @@ struct PointReport {
   /// type reached in the same run; absent where none was measured.
   std::optional<double> mfu;
   std::optional<double> memory_per_rank;  ///< bytes, largest rank
-  /// The parts of it in the device's and in the host's memory, each on the rank that has most; absent
-  /// where the file does not tell them apart.
+  /// The parts of it in the device's and in the host's memory, each on the rank that has most;
+  /// absent where the file does not tell them apart.
   std::optional<double> device_memory_per_rank, host_memory_per_rank;
-  std::optional<double> traced_step;      ///< seconds, what the breakdown sums to
+  std::optional<double> traced_step;  ///< seconds, what the breakdown sums to
   BreakdownResult breakdown;
   std::optional<PipelineReport> pipeline;           ///< with traces, of points with stages
   std::map<std::string, double> op_time;            ///< seconds by kind of op, see op_times

@@ -136,8 +136,7 @@ void visit_point(Visitor& visit, Point& point) {
   if (!visit.has_since(3)) return;
   visit.attribute("warm_up_rule", point.warm_up_rule);
   visit.attribute("measured_seconds", point.measured_seconds);
-  visit.column("injections", point.injections,
-               {"text", "injected faults, as given to --inject"});
+  visit.column("injections", point.injections, {"text", "injected faults, as given to --inject"});
   visit.column("clock_drift", point.clock_drift,
                {"1",
                 "seconds a second by which each rank's clock runs ahead of that of rank 0; "

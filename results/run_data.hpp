@@ -144,10 +144,10 @@ struct PointData {
   std::vector<double> flop_of_rank;    ///< one step, per rank
   std::vector<double> memory_of_rank;  ///< bytes, per rank, work space of the executor included
   std::vector<double> host_memory_of_rank{};  ///< of it, pinned and pageable; empty: not known
-  double communicator_creation = 0;    ///< seconds, slowest rank
-  std::vector<int> peak_live_microbatches;  ///< per rank
-  std::vector<int> world_rank;              ///< per rank of the point
-  bool folded = false;                      ///< the executor played all streams as one
+  double communicator_creation = 0;           ///< seconds, slowest rank
+  std::vector<int> peak_live_microbatches;    ///< per rank
+  std::vector<int> world_rank;                ///< per rank of the point
+  bool folded = false;                        ///< the executor played all streams as one
   std::string folded_reason;
   std::string graph = "off";             ///< "on": steps were played as one captured graph
   std::vector<GemmChoice> gemm_choices;  ///< empty where the executor chooses nothing

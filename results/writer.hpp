@@ -53,8 +53,9 @@ class RunWriter {
   /// it has no points. May be called when a run ends early, with `complete` false.
   void finish(const RunData& last);
 
-  /// A copy in `directory` of what was published last, whatever has become of its name; parts do not
-  /// lie beside it. Null before the first commit. Throws base::Error when there is no room for it.
+  /// A copy in `directory` of what was published last, whatever has become of its name; parts do
+  /// not lie beside it. Null before the first commit. Throws base::Error when there is no room for
+  /// it.
   [[nodiscard]] std::unique_ptr<TemporaryFile> copy_published(
       const std::filesystem::path& directory) const;
 

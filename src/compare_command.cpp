@@ -69,8 +69,7 @@ std::string render(const analysis::Comparison& comparison, config::CompareFormat
 std::string refusal(const analysis::Comparison& comparison) {
   std::string text = "the sides measured different things, so they are not compared:";
   for (const std::string& line : analysis::unlike_lines(comparison)) text += "\n  " + line;
-  return text +
-         "\nmeasure the same on all sides, or compare them anyway, marked, with --anyway";
+  return text + "\nmeasure the same on all sides, or compare them anyway, marked, with --anyway";
 }
 
 }  // namespace

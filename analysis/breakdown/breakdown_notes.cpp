@@ -21,7 +21,8 @@ std::string missing_text(const results::PointData& point, const TracedSteps& ste
   std::set<int> unseen = steps.unseen;
   for (const int rank : steps.unaligned) unseen.erase(rank);
   if (!unseen.empty()) {
-    say(fmt::format("{} not traced: waiting for them counts as transfer", rank_list(point, unseen)));
+    say(fmt::format("{} not traced: waiting for them counts as transfer",
+                    rank_list(point, unseen)));
   }
   if (!steps.unaligned.empty()) {
     say(

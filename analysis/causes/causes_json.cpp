@@ -109,12 +109,9 @@ Json named_causes_json(const PointReport& point) {
 Json largest_json(const PointReport& point) {
   const std::optional<LargestUnexplained>& at = point.breakdown.largest;
   if (!at) return {};
-  return {{"rank", at->rank},
-          {"world_rank", world_rank(*point.data, at->rank)},
-          {"step", at->step},
-          {"begin", at->begin},
-          {"length", at->length},
-          {"after", at->after}};
+  return {{"rank", at->rank},     {"world_rank", world_rank(*point.data, at->rank)},
+          {"step", at->step},     {"begin", at->begin},
+          {"length", at->length}, {"after", at->after}};
 }
 
 }  // namespace

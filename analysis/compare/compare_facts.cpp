@@ -151,9 +151,8 @@ void add_left_out(const Comparison& of, const ComparedCurve& curve, Facts& facts
     if (!curve.sides[s]) continue;
     SaidOfSides said;
     for (const LeftOut& at : curve.sides[s]->joined->left_out) {
-      said.add(
-          fmt::format("{}, {}", of.sides[s].name, escape_up_to(at.at.run->file, most_of_file)),
-          at.at.point->data->ranks, escape(at.reason));
+      said.add(fmt::format("{}, {}", of.sides[s].name, escape_up_to(at.at.run->file, most_of_file)),
+               at.at.point->data->ranks, escape(at.reason));
     }
     said.append_to(facts, "left out");
   }

@@ -58,8 +58,8 @@ void add_partial_runs(Comparison& comparison) {
     const auto partial =
         std::ranges::count_if(side.runs, [](const RunReport& run) { return !run.data->complete; });
     if (partial == 0) continue;
-    comparison.warnings.push_back(fmt::format("{} of {} runs of {} did not finish",
-                                              partial, side.runs.size(), side.name));
+    comparison.warnings.push_back(
+        fmt::format("{} of {} runs of {} did not finish", partial, side.runs.size(), side.name));
   }
 }
 

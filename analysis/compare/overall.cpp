@@ -167,8 +167,8 @@ std::string overall_sentence(const Comparison& of, const Overall& at) {
   const std::string_view than = speed.ends_with("as fast") ? "as" : "than";
   if (!at.throughput.lower) {
     return fmt::format(
-        "{} is {} {} {} {}, as measured; a claim needs at least {} launches a side{}",
-        side, speed, than, first, points, least_launches, marked);
+        "{} is {} {} {} {}, as measured; a claim needs at least {} launches a side{}", side, speed,
+        than, first, points, least_launches, marked);
   }
   if (!is_established(at.throughput, 1)) {
     return fmt::format("no difference is shown {}: {} is {} {} {} as measured, {}{}", points, side,

@@ -89,10 +89,11 @@ std::string at_ranks(const Difference& at) { return "at " + ranks_text({at.ranks
 
 /// What is said of an efficiency whose interval leaves out its value: they are not of one estimate.
 std::string apart_from_interval(const Located& at) {
-  return fmt::format("{} points between medians over launches, outside the interval {} to {} of "
-                     "their values",
-                     one_decimal(hundred * at.value), one_decimal(hundred * *at.lower),
-                     one_decimal(hundred * *at.upper));
+  return fmt::format(
+      "{} points between medians over launches, outside the interval {} to {} of "
+      "their values",
+      one_decimal(hundred * at.value), one_decimal(hundred * *at.lower),
+      one_decimal(hundred * *at.upper));
 }
 
 }  // namespace

@@ -56,8 +56,8 @@ struct IndexTrend {
   std::optional<double> spread{};  ///< (maximum - minimum) / median; absent below 2 runs
 };
 
-/// Runs on like machines: kinds of device, CPU and GPU, cores, nodes, and names of hosts up to their
-/// numbers, however many ranks were started.
+/// Runs on like machines: kinds of device, CPU and GPU, cores, nodes, and names of hosts up to
+/// their numbers, however many ranks were started.
 struct IndexMachine {
   std::string name;                ///< "cuda, NVIDIA H200, AMD EPYC 9654, 2 nodes"
   std::vector<std::string> hosts;  ///< each once, ascending

@@ -44,8 +44,8 @@ std::string why_unlike(const JoinedCurve& here, const JoinedCurve& there) {
         return fmt::format("labels of {} ranks, or what was injected there, differ", a.data->ranks);
       }
       if (!lie_alike(a, b)) {
-        return fmt::format("{} ranks lie on {} here, on {} there, or in another way",
-                           a.data->ranks, base::counted(a.data->nodes, "node"), b.data->nodes);
+        return fmt::format("{} ranks lie on {} here, on {} there, or in another way", a.data->ranks,
+                           base::counted(a.data->nodes, "node"), b.data->nodes);
       }
     }
   }

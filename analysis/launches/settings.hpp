@@ -11,8 +11,8 @@
 namespace isoscale::analysis {
 
 /// What a launch was told for all its points and their times depend on, as text by name: fill,
-/// graph, gemm_algorithms, blas_threads, host_streams. What its configuration leaves out has its default; empty
-/// where the configuration cannot be read and no point played a graph.
+/// graph, gemm_algorithms, blas_threads, host_streams. What its configuration leaves out has its
+/// default; empty where the configuration cannot be read and no point played a graph.
 [[nodiscard]] std::map<std::string, std::string> settings_of(const results::RunData& run);
 
 /// Whether an environment variable bears on how ranks communicate, where they are bound and how

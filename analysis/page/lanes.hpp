@@ -18,11 +18,11 @@ namespace isoscale::analysis {
 /// Keys: step, begin, length (seconds, of all lanes together), step_time (seconds, of the slowest
 /// rank), ops[], phases[], lanes[], spans{} and idle{} (columns; nanoseconds after the begin),
 /// merged (spans that are part of another one), merged_gaps (nanoseconds between those),
-/// spans_left_out (the shortest), totals{} (columns by lane: LaneTotals, nanoseconds, of all spans),
-/// breakdown{} (seconds, means over these lanes' ranks and all traced steps; null where there is
-/// none; wait_known, bubble_known as in BreakdownResult), left_out (traced ranks without a lane). An op's kind is a name of
-/// program::OpKind, or, of several put together, "compute", "copies", "communication", or "mixed"
-/// where it was more than one of these.
+/// spans_left_out (the shortest), totals{} (columns by lane: LaneTotals, nanoseconds, of all
+/// spans), breakdown{} (seconds, means over these lanes' ranks and all traced steps; null where
+/// there is none; wait_known, bubble_known as in BreakdownResult), left_out (traced ranks without a
+/// lane). An op's kind is a name of program::OpKind, or, of several put together, "compute",
+/// "copies", "communication", or "mixed" where it was more than one of these.
 [[nodiscard]] nlohmann::ordered_json lanes(std::span<const results::RankFacts> facts,
                                            const PointReport& point, const DetailLimits& limits);
 

@@ -107,8 +107,8 @@ void prune_system(Json& system, const std::string& file, PageNotes& notes) {
   system.erase("ranks");
   Json kinds = kinds_of_ranks(ranks);
   if (kinds.size() > most_kinds) {
-    notes.push_back(fmt::format("{}: its ranks are of {} kinds, the {} largest are listed",
-                                file, kinds.size(), most_kinds));
+    notes.push_back(fmt::format("{}: its ranks are of {} kinds, the {} largest are listed", file,
+                                kinds.size(), most_kinds));
     kinds.erase(kinds.begin() + most_kinds, kinds.end());
   }
   system["kinds"] = std::move(kinds);

@@ -91,8 +91,8 @@ StepEstimate estimate_step(const workloads::Workload& workload, const workloads:
       machine.folded ? std::optional{as_folded(classes)} : std::nullopt;
   const Classes& as_played = folded ? *folded : classes;
   played.folded = machine.folded;
-  played.step = simulate::play_classes(as_played, played.costs, machine.overlap,
-                                       simulate::Record::steps);
+  played.step =
+      simulate::play_classes(as_played, played.costs, machine.overlap, simulate::Record::steps);
   for (const std::uint32_t program : classes.program) {
     played.flop_of_rank.push_back(flop_of(classes.outline.outlines[program]));
     played.memory_of_rank.push_back(total_bytes(set.programs[program]));

@@ -19,13 +19,13 @@ enum class Detail : std::uint8_t { time, play, trace };
 enum class Ranks : std::uint8_t { by_class, each };
 
 struct StepEstimate {
-  double simulated = 0;               ///< seconds of a step without noise
-  double delay = 0;                   ///< seconds that noise and slow ranks add
-  double memory_per_rank = 0;         ///< bytes, largest rank
-  double device_memory_per_rank = 0;  ///< bytes, largest rank; without what the host holds for it
-  double flop = 0;                    ///< of a step, over all ranks
-  double work = 0;                    ///< of a step, as the workload counts it
-  std::optional<PlayedStep> played{};          ///< with Detail::play
+  double simulated = 0;                ///< seconds of a step without noise
+  double delay = 0;                    ///< seconds that noise and slow ranks add
+  double memory_per_rank = 0;          ///< bytes, largest rank
+  double device_memory_per_rank = 0;   ///< bytes, largest rank; without what the host holds for it
+  double flop = 0;                     ///< of a step, over all ranks
+  double work = 0;                     ///< of a step, as the workload counts it
+  std::optional<PlayedStep> played{};  ///< with Detail::play
   std::optional<results::PointData> point{};  ///< with Detail::trace, as trace() gives it
 };
 

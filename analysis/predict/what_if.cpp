@@ -39,9 +39,9 @@ double parse_factor(std::string_view text, std::string_view change) {
   const auto [stop, error] = std::from_chars(text.data(), end, factor);
   const bool is_number = error == std::errc{} && std::string_view{stop, end} == "x";
   if (is_number && factor >= least && factor <= most) return factor;
-  throw base::UsageError(fmt::format(
-      "{}: {} must be a factor from 0.001x to 1000x, as in link.inter=2x",
-      base::quoted(change), base::quoted(text)));
+  throw base::UsageError(
+      fmt::format("{}: {} must be a factor from 0.001x to 1000x, as in link.inter=2x",
+                  base::quoted(change), base::quoted(text)));
 }
 
 Change parse_change(std::string_view text) {

@@ -249,8 +249,7 @@ Facts remarks(const Curve& curve) {
     }
     if (has_label(point.labels, "injected")) {
       const std::string given = fmt::format("{}", fmt::join(point.data->injections, ", "));
-      labels.add(point, fmt::format("injected: {}",
-                                    given.empty() ? "faults" : escape(given)));
+      labels.add(point, fmt::format("injected: {}", given.empty() ? "faults" : escape(given)));
     }
     labels.add(point, few_steps_text(point));
     if (has_label(point.labels, "not-closed")) {

@@ -14,8 +14,8 @@ namespace isoscale::analysis {
 /// The name of a column, and what a line has there.
 using CsvCell = std::pair<std::string_view, std::string>;
 
-/// All of a text, escaped as for a terminal. A spreadsheet takes a cell that begins with =, +, - or @
-/// for a formula; an apostrophe makes it text.
+/// All of a text, escaped as for a terminal. A spreadsheet takes a cell that begins with =, +, - or
+/// @ for a formula; an apostrophe makes it text.
 [[nodiscard]] std::string text_cell(std::string_view text);
 /// The shortest text that reads back as the same number; empty = unknown.
 [[nodiscard]] std::string number_cell(std::optional<double> number);

@@ -43,9 +43,9 @@ void add_pairs(const PointReport& point, Facts& facts) {
   std::size_t said = 0;
   for (const PairReport& pair : point.bench->pairs) {
     if (pair.failure.empty() || ++said > most) continue;
-    facts.emplace_back(
-        "failed", fmt::format("rank {} to rank {}: {}", world_rank(*point.data, pair.src),
-                              world_rank(*point.data, pair.dst), escape(pair.failure)));
+    facts.emplace_back("failed",
+                       fmt::format("rank {} to rank {}: {}", world_rank(*point.data, pair.src),
+                                   world_rank(*point.data, pair.dst), escape(pair.failure)));
   }
   if (said > most) facts.emplace_back("failed", fmt::format("and {} more pairs", said - most));
   const auto& slow = point.bench->slow;
@@ -86,8 +86,8 @@ Facts bench_remarks(const PointReport& point) {
   const auto wrong = std::ranges::count_if(
       point.bench->rows, [](const RowReport& row) { return row.data->wrong.value_or(0) > 0; });
   if (wrong > 0) {
-    facts.emplace_back("WRONG", fmt::format("{} came out with wrong elements",
-                                            base::counted(wrong, "row")));
+    facts.emplace_back("WRONG",
+                       fmt::format("{} came out with wrong elements", base::counted(wrong, "row")));
   }
   add_pairs(point, facts);
   return facts;

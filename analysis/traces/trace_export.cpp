@@ -270,9 +270,8 @@ TraceExport export_traces(std::span<const results::RunData> runs, std::ostream& 
         runs.size() > 1 ? fmt::format("launch {}, ", &run - runs.data() + 1) : "";
     for (const PointData& point : run.points) {
       if (point.status == results::PointStatus::skipped || !point.rows.empty()) continue;
-      const std::string name = fmt::format(
-          "{}point {} ({} on {})", launch, point.index, point.workload,
-          base::counted(point.ranks, "rank"));
+      const std::string name = fmt::format("{}point {} ({} on {})", launch, point.index,
+                                           point.workload, base::counted(point.ranks, "rank"));
       const std::string problem =
           point.traces.empty() ? "no step was traced" : outline_problem(point);
       if (!problem.empty()) {

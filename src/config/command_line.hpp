@@ -21,12 +21,12 @@ enum class ReportFormat : std::uint8_t { text, json, csv, markdown, nccl_tests }
 struct ReportCommand {
   std::vector<std::filesystem::path> files;
   ReportFormat format = ReportFormat::text;
-  std::optional<int> baseline;  ///< rank count; absent = first point that is ok
-  bool whole_node = false;      ///< or the first point that fills a node
+  std::optional<int> baseline;          ///< rank count; absent = first point that is ok
+  bool whole_node = false;              ///< or the first point that fills a node
   std::optional<std::string> detail{};  ///< "all", or sections between commas; absent = a summary
-  bool index_only = false;      ///< say what the files are, and nothing of what joins them
-  std::filesystem::path trace;  ///< where traces are written for a viewer; empty = nowhere
-  std::filesystem::path html;   ///< where the report is written as a page; empty = nowhere
+  bool index_only = false;              ///< say what the files are, and nothing of what joins them
+  std::filesystem::path trace;          ///< where traces are written for a viewer; empty = nowhere
+  std::filesystem::path html;           ///< where the report is written as a page; empty = nowhere
   IfExists if_exists = IfExists::refuse;
 };
 

@@ -114,7 +114,8 @@ ClockError parse_clock(std::string_view text) {
 
 Delay parse_delay(std::string_view text) {
   const units::FlopsPerSecond rate = units::parse_flops_per_second(text);
-  if (!(rate.value() > 0)) refuse(text, "must be a rate above 0: write for example delay=20GFLOP/s");
+  if (!(rate.value() > 0))
+    refuse(text, "must be a rate above 0: write for example delay=20GFLOP/s");
   return {.rate = rate};
 }
 

@@ -9,8 +9,7 @@ namespace isoscale::executor {
 
 void require_usual_communication(const SessionOptions& options, std::string_view name) {
   if (!options.collective_algorithm.empty() || !options.collective_protocol.empty()) {
-    throw Unsupported(
-        fmt::format("the {} device has no choice of algorithm or protocol", name));
+    throw Unsupported(fmt::format("the {} device has no choice of algorithm or protocol", name));
   }
   if (options.registration != Registration::none) {
     throw Unsupported(fmt::format("the {} device registers no memory", name));

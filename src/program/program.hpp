@@ -49,7 +49,7 @@ struct RankProgram {
     return arena_bytes[static_cast<std::size_t>(Space::pinned)] +
            arena_bytes[static_cast<std::size_t>(Space::pageable)];
   }
-  std::vector<std::string> streams;                      ///< names; stream 0 is "compute"
+  std::vector<std::string> streams;  ///< names; stream 0 is "compute"
   Program setup;
   std::vector<Program> steps = std::vector<Program>(1);  ///< at least one
   std::vector<Observable> observables;

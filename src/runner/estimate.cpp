@@ -18,8 +18,8 @@ using workloads::Precision;
 constexpr double traced_share = 0.3;             // of a case's budget, see play_case()
 constexpr double case_seconds = 0.01;            // to prepare and compare a case
 constexpr int warm_plays = 2, fewest_plays = 6;  // of a case, see play_case()
-// Shares of --max-time that the timed plays of all cases take: where each is precise after six short
-// ones, and where six of some take longer than their part.
+// Shares of --max-time that the timed plays of all cases take: where each is precise after six
+// short ones, and where six of some take longer than their part.
 constexpr double quick_share = 0.3, slow_share = 0.5;
 constexpr int checked_steps = 2;  // before and after the loop, see StepCheck
 /// Half of the interval of a normal distribution's median, for one sample and spread 1, at the 99%
@@ -114,9 +114,9 @@ PointTime estimate(const PlannedPoint& point, const config::RunConfig& config,
   if (config.soak && !point.workload->is_bench()) {
     time.verification = time.verification + *config.soak;
   }
-  const units::Seconds step = load.step.value_or(units::Seconds{
-      load.flop / flops_of(device, point.request.precision, config.blas_threads) +
-      static_cast<double>(load.sent.value()) / rates.bandwidth});
+  const units::Seconds step = load.step.value_or(
+      units::Seconds{load.flop / flops_of(device, point.request.precision, config.blas_threads) +
+                     static_cast<double>(load.sent.value()) / rates.bandwidth});
   if (point.workload->is_bench()) {
     const units::Seconds cases{case_seconds * load.cases};
     time.likely = 1.0 * warm_plays * step + cases +

@@ -47,8 +47,7 @@ Comparison Expectations::compare(executor::Session& session,
   // By source, so that each table is made once however many there are.
   std::vector<const workloads::Expectation*> order;
   for (const workloads::Expectation& one : expected) order.push_back(&one);
-  std::ranges::stable_sort(
-      order, {}, [](const auto* one) -> const auto& { return one->sources; });
+  std::ranges::stable_sort(order, {}, [](const auto* one) -> const auto& { return one->sources; });
   Comparison result;
   std::vector<std::byte> got;
   for (const workloads::Expectation* const next : order) {

@@ -314,11 +314,10 @@ void Launch::leave_out() {
 
 void Launch::finish() {
   if (const auto shortest = turns_->shortest()) {
-    header_.warnings.push_back(
-        fmt::format("--budget {} gave {} less time than --max-time {}, down to {}",
-                    units::format(*setting_.config.budget),
-                    base::counted(turns_->shortened(), "point"),
-                    units::format(setting_.config.max_time), units::format(*shortest)));
+    header_.warnings.push_back(fmt::format(
+        "--budget {} gave {} less time than --max-time {}, down to {}",
+        units::format(*setting_.config.budget), base::counted(turns_->shortened(), "point"),
+        units::format(setting_.config.max_time), units::format(*shortest)));
   }
   if (setting_.config.budget) {
     if (const auto warning = no_curve_warning(plan_, turns_->waiting(), *setting_.config.budget)) {

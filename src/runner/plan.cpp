@@ -38,9 +38,9 @@ std::vector<Count> counts_of(const config::RunConfig& config, const Site& site) 
   std::vector<Count> counts;
   for (const int ranks : config.ranks) {
     if (ranks > site.ranks) {
-      throw base::UsageError(fmt::format(
-          "--ranks {}: only {} started; start more (mpirun -np {} ...) or name fewer", ranks,
-          base::counted(site.ranks, "rank"), ranks));
+      throw base::UsageError(
+          fmt::format("--ranks {}: only {} started; start more (mpirun -np {} ...) or name fewer",
+                      ranks, base::counted(site.ranks, "rank"), ranks));
     }
     // A suite brings its own workloads; that not all of them fit every count is no mistake.
     counts.push_back({ranks, config.suite.empty() ? Origin::named : Origin::chosen});
@@ -140,17 +140,16 @@ void require_memory(PlannedPoint& point, const std::vector<units::Bytes>& need_o
     if (site.memory_of == MemoryOf::this_machine) return;
     const bool shared = site.memory_pool == executor::MemoryPool::node;
     const bool has_model = !point.workload->is_bench() && uses_model(point);
-    throw base::UsageError(
-        fmt::format("{} on mesh {} needs {} {}, and {} is free there; use {}, {}",
-                    has_model ? "model " + point.request.model.name
-                              : "workload " + std::string{point.workload->name},
-                    mesh::to_string(point.request.mesh), units::format(need.bytes),
-                    shared ? fmt::format("on node {} for {}", node,
-                                         base::counted(need.ranks, "rank"))
-                           : fmt::format("on the device of a rank on node {}", node),
-                    units::format(*site.memory_free[n]),
-                    has_model ? "a smaller model or microbatch" : "smaller sizes",
-                    shared ? "or fewer ranks on that node" : "or more ranks"));
+    throw base::UsageError(fmt::format(
+        "{} on mesh {} needs {} {}, and {} is free there; use {}, {}",
+        has_model ? "model " + point.request.model.name
+                  : "workload " + std::string{point.workload->name},
+        mesh::to_string(point.request.mesh), units::format(need.bytes),
+        shared ? fmt::format("on node {} for {}", node, base::counted(need.ranks, "rank"))
+               : fmt::format("on the device of a rank on node {}", node),
+        units::format(*site.memory_free[n]),
+        has_model ? "a smaller model or microbatch" : "smaller sizes",
+        shared ? "or fewer ranks on that node" : "or more ranks"));
   }
 }
 

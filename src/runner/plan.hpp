@@ -77,8 +77,8 @@ struct PlannedPoint {
   std::optional<units::Bytes> memory_per_rank{};  ///< of the rank that needs most
   /// Pinned and pageable buffers, which lie in the host's memory, of the rank that has most.
   units::Bytes host_memory_per_rank{0};
-  std::optional<units::Bytes> sent_per_step{};    ///< put on links, all ranks: Traffic::sent
-  std::vector<AxesTraffic> sent_by_axes{};        ///< of which, by axes; ascending
+  std::optional<units::Bytes> sent_per_step{};  ///< put on links, all ranks: Traffic::sent
+  std::vector<AxesTraffic> sent_by_axes{};      ///< of which, by axes; ascending
   Load load{};
   std::string reach{};                    ///< mesh::reach_text, or "?" where nodes are unknown
   std::vector<std::string> notes{};       ///< what else the plan says of it, a sentence each

@@ -43,7 +43,8 @@ std::string point_line(const PlannedPoint& point, const PointTime& time, units::
   std::string sent = traffic_text(point);
   if (!point.reach.empty()) sent += fmt::format(" ({})", point.reach);
   if (point.host_memory_per_rank > units::Bytes{0}) {
-    sent += fmt::format("; {} of its memory on the host", units::format(point.host_memory_per_rank));
+    sent +=
+        fmt::format("; {} of its memory on the host", units::format(point.host_memory_per_rank));
   }
   return fmt::format(row, point.index + 1, point.workload->name,
                      uses_model(point) ? point.request.model.name : "-", point.ranks,
@@ -81,8 +82,7 @@ std::string injection_text(const config::Injection& injection, const Plan& plan)
     if (is_put_in && point.skip_reason.empty()) touched.push_back(point.index + 1);
   }
   if (touched.empty()) return fmt::format("{} touches no point.\n", injection.text);
-  return fmt::format("{} is injected into point {}.\n", injection.text,
-                     fmt::join(touched, ", "));
+  return fmt::format("{} is injected into point {}.\n", injection.text, fmt::join(touched, ", "));
 }
 
 std::string budget_text(units::Seconds budget, std::size_t fitting, std::size_t left_out) {

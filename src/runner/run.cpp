@@ -45,10 +45,10 @@ void dry_run_on(const std::string& sheet, const std::string& why, const config::
         why, sheet);
   }
   text += fmt::format(
-      "Times are for {} ({} a node, {} a rank): steps as isoscale predict has them, micro-benchmarks "
+      "Times are for {} ({} a node, {} a rank): steps as isoscale predict has them, "
+      "micro-benchmarks "
       "at usual rates.\n",
-      machine.name,
-      base::counted(config.ranks_per_node.value_or(machine.node_ranks), "rank"),
+      machine.name, base::counted(config.ranks_per_node.value_or(machine.node_ranks), "rank"),
       machine.memory ? units::format(*machine.memory) : "unknown memory");
   services.print(text + gpu_work + describe(plan, config, site.device));
 }

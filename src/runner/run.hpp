@@ -27,7 +27,8 @@ struct Services {
   std::function<results::CalibrationData(const results::RunData&)> calibrate;
   /// Shows text to the user; called on world rank 0 only.
   std::function<void(const std::string&)> print;
-  /// Says what the finished file holds; called on world rank 0 only, and not where the run is quiet.
+  /// Says what the finished file holds; called on world rank 0 only, and not where the run is
+  /// quiet.
   std::function<void(const std::filesystem::path&)> show_file{};
   /// Reads a data sheet, by name or file; called on world rank 0 only. Throws base::UsageError.
   std::function<PricedMachine(const std::string&)> priced_machine{};

@@ -156,8 +156,7 @@ Site make_site(const comm::Communicator& world, const executor::Description& dev
   site.memory_free = least_of_node(world, device.memory_free, site.node_of_rank);
   std::vector<int> everyone(static_cast<std::size_t>(world.size()));
   for (std::size_t r = 0; r < everyone.size(); ++r) everyone[r] = static_cast<int>(r);
-  const double slowest =
-      device.name == "cuda" ? half_precision_rate(device.compute_capability) : 0;
+  const double slowest = device.name == "cuda" ? half_precision_rate(device.compute_capability) : 0;
   site.half_precision_rate = -world.all_max(-slowest);
   site.oversubscribed = share_cores(everyone, facts, site.node_of_rank);
   if (!facts.empty()) site.numa_nodes = facts.front().numa_nodes.value_or(1);

@@ -80,8 +80,8 @@ std::optional<std::string> time_limit_warning(const std::optional<TimeLimit>& li
       fmt::format("{}ends in {} ({})", run, units::format(limit->time), limit->source);
   if (usable * limit->time.value() < 1) return end + "; ask the scheduler for more time";
   return fmt::format(
-      "{}: {}; --budget {} fits the run into the job; continue with --resume in another", end,
-      lost, budget_text(limit->time));
+      "{}: {}; --budget {} fits the run into the job; continue with --resume in another", end, lost,
+      budget_text(limit->time));
 }
 
 }  // namespace isoscale::system

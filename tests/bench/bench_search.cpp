@@ -56,7 +56,8 @@ int run(int argc, char** argv) {
       "{} on {} ranks of {}: {} candidates ({} impossible, {} too large, {} simulated{}) in "
       "{:.1f} s, {:.1f} s of CPU (goal: 10 s on 2 cores)\n",
       base.model.name, ranks, machine.name, result.looked_at, result.impossible, result.too_large,
-      result.simulated, result.complete ? "" : ", not to the end", bench::seconds_now() - begin, cpu_seconds() - cpu);
+      result.simulated, result.complete ? "" : ", not to the end", bench::seconds_now() - begin,
+      cpu_seconds() - cpu);
   for (const analysis::Candidate& candidate : result.best) print(candidate);
   return 0;
 }

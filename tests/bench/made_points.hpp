@@ -30,9 +30,9 @@ struct Wanted {
   mesh::Shape mesh{};
   workloads::Scaling scaling = workloads::Scaling::strong;
   std::map<std::string, std::string> options{};
-  int steps = 200;           ///< warm-up included
-  int traced_steps = 4;      ///< at the end; one more is dropped
-  int traced_ranks = 64;     ///< those of the lowest coordinates along dp
+  int steps = 200;        ///< warm-up included
+  int traced_steps = 4;   ///< at the end; one more is dropped
+  int traced_ranks = 64;  ///< those of the lowest coordinates along dp
   int ranks_per_node = 8;
   double slow = 1;           ///< factor of all times
   std::size_t samples = 60;  ///< of each quantity of a device
@@ -81,10 +81,14 @@ inline results::PointData described(int index, const Wanted& wanted,
     if (options.has(spec.key)) point.options[std::string{spec.key}] = options.text(spec.key);
   }
   const workloads::Model& model = request.model;
-  for (const auto& [name, number] :
-       {std::pair{"hidden", model.hidden}, {"ffn", model.ffn}, {"heads", model.heads},
-        {"kv_heads", model.kv_heads}, {"head_size", model.head_size}, {"layers", model.layers},
-        {"sequence", model.sequence}, {"vocabulary", model.vocabulary}}) {
+  for (const auto& [name, number] : {std::pair{"hidden", model.hidden},
+                                     {"ffn", model.ffn},
+                                     {"heads", model.heads},
+                                     {"kv_heads", model.kv_heads},
+                                     {"head_size", model.head_size},
+                                     {"layers", model.layers},
+                                     {"sequence", model.sequence},
+                                     {"vocabulary", model.vocabulary}}) {
     point.model_shape[name] = std::to_string(number);
   }
   point.model_shape["gated_mlp"] = model.gated_mlp ? "yes" : "no";
@@ -109,10 +113,10 @@ inline results::OpSums sums_of(const program::OutlineSet& set, const timeline::T
     std::map<std::string_view, double> of_rank;
     for (const timeline::Span& span : trace.spans) {
       const program::OpKind kind = set.of(trace.rank).ops[span.op].kind;
-      const char* name = program::communicates(kind)           ? "communication"
-                         : kind == program::OpKind::gemm       ? "gemm"
-                         : kind == program::OpKind::copy       ? "copies"
-                                                               : "other";
+      const char* name = program::communicates(kind)     ? "communication"
+                         : kind == program::OpKind::gemm ? "gemm"
+                         : kind == program::OpKind::copy ? "copies"
+                                                         : "other";
       of_rank[name] += static_cast<double>((span.end - span.start).value()) * 1e-9;
     }
     sums.gemm.push_back(of_rank["gemm"]);
@@ -155,8 +159,7 @@ inline void add_traces(results::PointData& point, const Wanted& wanted, std::mt1
 }
 
 inline void add_untraced(results::PointData& point, const Wanted& wanted, std::mt19937_64& random) {
-  const timeline::Timeline step =
-      play(point.outline, wanted.slow, random, simulate::Record::steps);
+  const timeline::Timeline step = play(point.outline, wanted.slow, random, simulate::Record::steps);
   const int count = wanted.steps - wanted.traced_steps - 1;
   for (int i = 0; i < count; ++i) {
     auto& times = point.step_times.emplace_back();
@@ -176,11 +179,17 @@ inline void add_series(results::PointData& point, std::size_t samples, std::mt19
     const char *name, *unit;
     double base, slope;  ///< by sample
   };
-  constexpr Quantity quantities[] = {
-      {"sm_clock", "Hz", 1.98e9, 0},    {"memory_clock", "Hz", 2.6e9, 0}, {"power", "W", 600, 0},
-      {"energy", "J", 1e5, 300},        {"temperature", "K", 330, 0},     {"utilisation", "1", 1, 0},
-      {"throttle_reasons", "1", 0, 0},  {"ecc_corrected", "1", 0, 0},     {"ecc_uncorrected", "1", 0, 0},
-      {"nvlink_sent_bytes", "B", 0, 1e9}, {"nvlink_received_bytes", "B", 0, 1e9}};
+  constexpr Quantity quantities[] = {{"sm_clock", "Hz", 1.98e9, 0},
+                                     {"memory_clock", "Hz", 2.6e9, 0},
+                                     {"power", "W", 600, 0},
+                                     {"energy", "J", 1e5, 300},
+                                     {"temperature", "K", 330, 0},
+                                     {"utilisation", "1", 1, 0},
+                                     {"throttle_reasons", "1", 0, 0},
+                                     {"ecc_corrected", "1", 0, 0},
+                                     {"ecc_uncorrected", "1", 0, 0},
+                                     {"nvlink_sent_bytes", "B", 0, 1e9},
+                                     {"nvlink_received_bytes", "B", 0, 1e9}};
   for (int rank = 0; rank < point.ranks; ++rank) {
     for (const Quantity& quantity : quantities) {
       auto& series = point.device_series.emplace_back(
@@ -191,9 +200,9 @@ inline void add_series(results::PointData& point, std::size_t samples, std::mt19
       for (std::size_t i = 0; i < samples; ++i) {
         const double factor = 1 + 0.01 * static_cast<double>(random() % 1000) / 1000;
         series.time.push_back(0.5 * static_cast<double>(i));
-        series.value.push_back(
-            quantity.slope > 0 ? quantity.base + quantity.slope * static_cast<double>(i)
-                               : quantity.base * factor);
+        series.value.push_back(quantity.slope > 0
+                                   ? quantity.base + quantity.slope * static_cast<double>(i)
+                                   : quantity.base * factor);
       }
     }
   }

@@ -104,10 +104,11 @@ TEST_F(Collectives, AFlippedBitIsFound) {
     play(bench_.cases[i]);
     std::size_t flipped = 0;
     for (const Expectation& one : expected_[i]) {
-      flipped += flip_bits(
-          *session_, bench_.set.of(world_.rank()), one.slice, [&](std::uint64_t at, std::size_t bit) {
-            EXPECT_EQ(compare(i).wrong, 1U) << title(i) << ": element " << at << ", bit " << bit;
-          });
+      flipped += flip_bits(*session_, bench_.set.of(world_.rank()), one.slice,
+                           [&](std::uint64_t at, std::size_t bit) {
+                             EXPECT_EQ(compare(i).wrong, 1U)
+                                 << title(i) << ": element " << at << ", bit " << bit;
+                           });
     }
     EXPECT_EQ(compare(i).wrong, 0U) << title(i);
     const auto& row = bench_.rows[bench_.cases[i].row_begin];

@@ -11,9 +11,9 @@
 
 namespace isoscale::runner {
 
-/// Spoils the first, the middle and the last element of a slice, each by its lowest and by its highest
-/// bit, one after the other: calls `spoilt` with the element's place and the bit's, then puts back what
-/// was there. Returns how many bits were flipped.
+/// Spoils the first, the middle and the last element of a slice, each by its lowest and by its
+/// highest bit, one after the other: calls `spoilt` with the element's place and the bit's, then
+/// puts back what was there. Returns how many bits were flipped.
 template <class Spoilt>
 std::size_t flip_bits(executor::Session& session, const program::RankProgram& program,
                       const program::Slice& slice, const Spoilt& spoilt) {

@@ -95,7 +95,8 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{{"run", "--dtype", "bf17"}, "--dtype: unknown dtype 'bf17'", "bf16, fp8"},
         Refusal{{"run", "--set", "bucket"}, "'bucket' is not KEY=VALUE"},
         Refusal{{"run", "--set", "=1"}, "'=1' is not KEY=VALUE"},
-        Refusal{{"run", "--set", "bukket=1"}, "unknown option 'bukket' of", "did you mean 'bucket'?"},
+        Refusal{
+            {"run", "--set", "bukket=1"}, "unknown option 'bukket' of", "did you mean 'bucket'?"},
         Refusal{{"run", "--workload", "tp", "--set", "bucket=1"},
                 "unknown option 'bucket' of tp",
                 "isoscale list options tp"},

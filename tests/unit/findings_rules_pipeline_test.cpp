@@ -53,7 +53,8 @@ TEST(FewMicrobatches, AreCountedByTheFormulaOfTheSchedule) {
   ASSERT_NE(find(late, "few-microbatches"), nullptr);
   EXPECT_DOUBLE_EQ(find(late, "few-microbatches")->severity.value(), 1.0 / 9);
   EXPECT_EQ(evidence(*find(late, "few-microbatches"), "enough"), 9);
-  // Two virtual stages halve the bubble: 3/16 of the work; 14 are enough, in turns of 4 they are 16.
+  // Two virtual stages halve the bubble: 3/16 of the work; 14 are enough, in turns of 4 they
+  // are 16.
   auto turns = pipeline(4, 8, "interleaved");
   turns.options["v"] = "2";
   const auto interleaved = findings_of(turns);

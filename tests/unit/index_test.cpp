@@ -134,8 +134,8 @@ TEST(Index, MachinesAreToldApartAndTrendsKeepToThem) {
 }
 
 TEST(Index, AMachineIsOneHoweverManyRanksWereStarted) {
-  const Index index = make_index(
-      {indexed(launch_of("a", 1, 2, 0.04)), indexed(launch_of("b", 1, 4, 0.02))});
+  const Index index =
+      make_index({indexed(launch_of("a", 1, 2, 0.04)), indexed(launch_of("b", 1, 4, 0.02))});
   ASSERT_EQ(index.machines.size(), 1U);
   EXPECT_THAT(index.machines[0].runs, ElementsAre(0U, 1U));
   EXPECT_EQ(index.machines[0].trends.size(), 2U) << "one for each rank count";

@@ -76,7 +76,8 @@ TEST(Limited, RefusesMoreMemory) {
 }
 
 TEST(Limited, CutsOffWhoNeverStopsSpeaking) {
-  const Answer answer = answer_within(plenty, [] { return std::string(std::size_t{1} << 24U, 'x'); });
+  const Answer answer =
+      answer_within(plenty, [] { return std::string(std::size_t{1} << 24U, 'x'); });
   EXPECT_EQ(answer.text, std::nullopt);
   EXPECT_EQ(answer.ended, "an endless answer");
 }

@@ -30,8 +30,9 @@ TEST(PortStateCheck, WarnsOfPortsThatAreDown) {
   port_at(job, 1).physical_state = "LinkErrorRecovery";
   EXPECT_EQ(results_of(job, "port-state").front().verdict, Verdict::warning);
   for (CheckedNode& node : job.nodes) node.ports->clear();
-  EXPECT_THAT(said(job, "port-state"),
-              ElementsAre("not checked|||the nodes have no InfiniBand or RoCE port that reports it"));
+  EXPECT_THAT(
+      said(job, "port-state"),
+      ElementsAre("not checked|||the nodes have no InfiniBand or RoCE port that reports it"));
 }
 
 TEST(PortRateCheck, ComparesThePortsOfOneName) {

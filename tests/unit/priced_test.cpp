@@ -86,8 +86,7 @@ TEST(PricedPlan, HasTheMemoryOfTheSheet) {
   PricedMachine machine = plain_machine();
   EXPECT_NO_THROW(static_cast<void>(make_plan(config, site_of(machine, config, 1))));
   machine.memory = units::Bytes{1000};
-  EXPECT_THROW(static_cast<void>(make_plan(config, site_of(machine, config, 1))),
-               base::UsageError);
+  EXPECT_THROW(static_cast<void>(make_plan(config, site_of(machine, config, 1))), base::UsageError);
 }
 
 TEST(PricedPlan, SaysWhichPointTheSheetCannotPrice) {
@@ -110,8 +109,11 @@ TEST(BeyondHost, IsATypeOrMoreBytesThanTheHostHas) {
   EXPECT_THAT(beyond_host(config).value_or(""), HasSubstr("bf16"));
   config.experiments.front().base.precision = workloads::Precision::f32;
 
-  Site site{.ranks = 4, .node_of_rank = {0, 0, 1, 1}, .precisions = {workloads::Precision::f32},
-            .device = "host", .memory_free = {}};
+  Site site{.ranks = 4,
+            .node_of_rank = {0, 0, 1, 1},
+            .precisions = {workloads::Precision::f32},
+            .device = "host",
+            .memory_free = {}};
   config.experiments.pop_back();
   const Plan plan = make_plan(config, site);
   const units::Bytes rank = *plan.points.front().memory_per_rank;

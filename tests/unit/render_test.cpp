@@ -79,8 +79,7 @@ TEST(RenderText, SaysWhatWasPutInOnPurpose) {
   run.points[0].labels = {"injected"};
   run.points[0].injections = {"slow-rank=0:2", "jitter=5%"};
   const RunReport report = make_report(run, "a.h5", {});
-  EXPECT_THAT(render_text({{&report, 1}}),
-              HasSubstr("injected: slow-rank=0:2, jitter=5%"));
+  EXPECT_THAT(render_text({{&report, 1}}), HasSubstr("injected: slow-rank=0:2, jitter=5%"));
 }
 
 TEST(RenderText, DrawsSuperlinearEfficiencyPastTheIdeal) {

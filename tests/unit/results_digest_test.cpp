@@ -89,8 +89,8 @@ TEST_F(Digest, WhenWrongIsWarnedOfAndTheRestIsRead) {
   ASSERT_FALSE(run.warnings.empty());
   EXPECT_THAT(run.warnings.back(), AllOf(HasSubstr("run.h5"), HasSubstr("digest differs")));
   EXPECT_THAT([&] { (void)RunWriter::resume(file(), run, {}); },
-              ThrowsMessage<base::UsageError>(AllOf(HasSubstr("digest differs"),
-                                                    HasSubstr("not gone on with"))));
+              ThrowsMessage<base::UsageError>(
+                  AllOf(HasSubstr("digest differs"), HasSubstr("not gone on with"))));
 }
 
 TEST_F(Digest, IsMissedByNobodyInOlderFilesAndComesWithTheNextPoint) {

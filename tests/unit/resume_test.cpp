@@ -164,9 +164,9 @@ TEST(ResumptionWarning, NamesPointsAndHosts) {
               AllOf(HasSubstr("2026-01-31"), HasSubstr("points 2 to 4, 7 "),
                     testing::Not(HasSubstr("node1"))));
   now.rank_facts[3].host = "node3";
-  EXPECT_THAT(resumption_warning(run_of(4), now, {4}),
-              AllOf(HasSubstr("point 5 "),
-                    HasSubstr("on node1, node2, node3 instead of node1, node2")));
+  EXPECT_THAT(
+      resumption_warning(run_of(4), now, {4}),
+      AllOf(HasSubstr("point 5 "), HasSubstr("on node1, node2, node3 instead of node1, node2")));
 }
 
 }  // namespace

@@ -33,9 +33,9 @@ std::uint64_t parse_factor(std::string_view key, std::string_view text) {
   const char* const end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(text.data(), end, factor);
   if (error == std::errc{} && stop == end && factor >= 2 && factor <= largest) return factor;
-  throw base::UsageError(fmt::format(
-      "option {}: {} must be a whole number from 2 to {}, the factor between sizes", key,
-      base::quoted(text), largest));
+  throw base::UsageError(
+      fmt::format("option {}: {} must be a whole number from 2 to {}, the factor between sizes",
+                  key, base::quoted(text), largest));
 }
 
 void add_range(std::string_view key, std::string_view text, std::size_t dots,

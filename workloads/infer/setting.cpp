@@ -28,9 +28,9 @@ std::uint64_t parse_batch(std::string_view text) {
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), batch);
   const bool is_whole = failure == std::errc{} && end == text.data() + text.size();
   if (is_whole && batch >= 1 && batch <= most_samples) return batch;
-  throw base::UsageError(
-      fmt::format("batch: {} must be a whole number of samples from 1 to {}; a list is as batch=1,8,64",
-                  base::quoted(text), most_samples));
+  throw base::UsageError(fmt::format(
+      "batch: {} must be a whole number of samples from 1 to {}; a list is as batch=1,8,64",
+      base::quoted(text), most_samples));
 }
 
 }  // namespace

@@ -47,11 +47,10 @@ std::vector<OptionSpec> data_options() {
                  .choices = {"on", "off"},
                  .help = "all-reduce gradient buckets on their own stream during backward (on), or "
                          "after it (off)"},
-      OptionSpec{
-          .key = "bucket",
-          .type = OptionType::bytes,
-          .default_value = "25MiB",
-          .help = "bytes of gradients in one all-reduce, rounded up to whole tensors"},
+      OptionSpec{.key = "bucket",
+                 .type = OptionType::bytes,
+                 .default_value = "25MiB",
+                 .help = "bytes of gradients in one all-reduce, rounded up to whole tensors"},
       OptionSpec{.key = "grad_dtype",
                  .default_value = "same",
                  .choices = {"same", "bf16", "f16"},

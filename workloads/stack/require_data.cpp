@@ -27,9 +27,9 @@ bool departs(const Request& request, const Setting& setting) {
 void refuse_beside(const Request& request, std::string_view what, std::string_view why,
                    const Setting& setting) {
   if (!departs(request, setting)) return;
-  throw base::UsageError(fmt::format("{} cannot be combined with {}={}: {}; use {}={}", what, setting.key,
-                                     request.options.find(setting.key)->second, why, setting.key,
-                                     setting.neutral));
+  throw base::UsageError(fmt::format("{} cannot be combined with {}={}: {}; use {}={}", what,
+                                     setting.key, request.options.find(setting.key)->second, why,
+                                     setting.key, setting.neutral));
 }
 
 void require_funnel(const Request& request) {
@@ -43,10 +43,11 @@ void require_funnel(const Request& request) {
   }
   for (const mesh::Axis axis : {mesh::Axis::cp, mesh::Axis::ep}) {
     if (request.mesh[axis] == 1) continue;
-    throw base::UsageError(fmt::format(
-        "strategy=funnel cannot be combined with {}={}: it has one row of replicas, along dp; use {}=1",
-        mesh::to_string(mesh::AxisSet{axis}), request.mesh[axis],
-        mesh::to_string(mesh::AxisSet{axis})));
+    throw base::UsageError(
+        fmt::format("strategy=funnel cannot be combined with {}={}: it has one row of replicas, "
+                    "along dp; use {}=1",
+                    mesh::to_string(mesh::AxisSet{axis}), request.mesh[axis],
+                    mesh::to_string(mesh::AxisSet{axis})));
   }
 }
 

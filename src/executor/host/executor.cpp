@@ -70,10 +70,9 @@ class HostExecutor final : public Executor {
     }
     blas_threads_ = host::set_blas_threads(options.blas_threads);
     description_.name = "host";
-    description_.detail =
-        fmt::format("{}, {}", host::blas_name(),
-                    blas_threads_ == 0 ? "unknown number of threads"
-                                       : base::counted(blas_threads_, "thread"));
+    description_.detail = fmt::format(
+        "{}, {}", host::blas_name(),
+        blas_threads_ == 0 ? "unknown number of threads" : base::counted(blas_threads_, "thread"));
     const std::string warning = host::blas_warning();
     if (!warning.empty()) description_.facts_text["blas_warning"] = warning;
     using workloads::Precision;

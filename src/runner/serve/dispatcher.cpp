@@ -105,8 +105,7 @@ class Dispatcher {
   void note(const comm::Envelope& envelope) {
     const Letter letter = read(envelope);
     if (letter.kind == Kind::failed) {
-      throw base::Error(
-          fmt::format("rank {} could not continue", mail_.world_rank(envelope.from)));
+      throw base::Error(fmt::format("rank {} could not continue", mail_.world_rank(envelope.from)));
     }
     const auto sender = std::ranges::find(trial_.leader_of_replica, envelope.from);
     const auto replica = static_cast<std::size_t>(sender - trial_.leader_of_replica.begin());

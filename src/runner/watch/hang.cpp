@@ -140,8 +140,7 @@ std::string Hang::sentence() const {
                         ranks_text(absent), first_op, base::plural(waiting.size(), "rank"),
                         ranks_text(waiting), waiting.size() == 1 ? "s" : "");
   } else if (text.empty()) {
-    text =
-        "all ranks are at the same call, and it does not end: check the network and its library";
+    text = "all ranks are at the same call, and it does not end: check the network and its library";
   }
   return text;
 }

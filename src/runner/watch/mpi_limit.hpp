@@ -12,8 +12,8 @@ namespace isoscale::runner {
 
 /// While MPI starts and while it ends nothing else watches. Ends the process with a sentence when
 /// that takes too long: some rank of the job is not there. SIGTERM and SIGINT, which the process
-/// may hold back by then, end it at once. One process of the launch ends first, and the launcher the
-/// others: Open MPI 4.1's mpirun may crash or hang itself where all of them leave at once.
+/// may hold back by then, end it at once. One process of the launch ends first, and the launcher
+/// the others: Open MPI 4.1's mpirun may crash or hang itself where all of them leave at once.
 class MpiLimit {
  public:
   /// `timeout`: 0 = none. `is_first`: whether this process is the one that ends first.

@@ -52,8 +52,7 @@ Results judge_uncorrected(const JobFacts& job) {
   for (const JobGpu& one : job_gpus(job)) {
     if (!findings.knows(one.gpu->ecc_uncorrected) || *one.gpu->ecc_uncorrected == 0) continue;
     findings.warn(one.place(),
-                  {.what = base::counted(*one.gpu->ecc_uncorrected,
-                                   "uncorrected memory error") +
+                  {.what = base::counted(*one.gpu->ecc_uncorrected, "uncorrected memory error") +
                            " since the driver was loaded",
                    .cost = "programs are killed by them; results since then are in doubt",
                    .fix = "reset the GPU; take it out of service if they come again"});

@@ -41,11 +41,11 @@ Results judge_compute_mode(const JobFacts& job) {
     const bool is_shared = mode.starts_with("exclusive") && one.ranks.size() > 1;
     if (mode != "prohibited" && !is_shared) continue;
     const std::string ranks = base::counted(one.ranks.size(), "rank");
-    findings.stop(one.place(), {.what = is_shared
-                                            ? fmt::format("compute mode '{}' with {}", mode, ranks)
-                                            : "compute mode 'prohibited'",
-                                .cost = "ranks cannot make a CUDA context on it",
-                                .fix = "nvidia-smi -c DEFAULT"});
+    findings.stop(one.place(),
+                  {.what = is_shared ? fmt::format("compute mode '{}' with {}", mode, ranks)
+                                     : "compute mode 'prohibited'",
+                   .cost = "ranks cannot make a CUDA context on it",
+                   .fix = "nvidia-smi -c DEFAULT"});
   }
   return of_gpus(job, std::move(findings), "lets every rank compute");
 }

@@ -145,9 +145,8 @@ Results judge_gpus_per_node(const JobFacts& job) {
     if (job.device != "cuda" || job.device_problem) break;  // the problem says it already
     const std::optional<std::size_t> gpus = visible_gpus(node);
     if (!findings.knows(gpus) || *gpus == node.ranks.size()) continue;
-    std::string what =
-        fmt::format("{} for {}", base::counted(*gpus, "GPU"),
-                    base::counted(node.ranks.size(), "rank"));
+    std::string what = fmt::format("{} for {}", base::counted(*gpus, "GPU"),
+                                   base::counted(node.ranks.size(), "rank"));
     if (*gpus > node.ranks.size()) {
       findings.warn({.host = node.host()},
                     {.what = std::move(what),

@@ -94,10 +94,9 @@ Results judge_nvlinks(const JobFacts& job) {
                              "collectives go at its pace",
                      .fix = "nvidia-smi nvlink -s; reset the GPUs, look for Xid 74"});
     } else {
-      observed.push_back(
-          {.place = one.place(),
-           .value = base::counted(*gpu.nvlinks_active, "active NVLink"),
-           .kind = gpu.name.value_or("")});
+      observed.push_back({.place = one.place(),
+                          .value = base::counted(*gpu.nvlinks_active, "active NVLink"),
+                          .kind = gpu.name.value_or("")});
     }
   }
   find_differences(findings, observed,

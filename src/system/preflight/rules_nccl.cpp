@@ -128,10 +128,10 @@ Results judge_choices(const JobFacts& job) {
       settings_of_first(job, {"NCCL_ALGO", "NCCL_PROTO", "NCCL_MIN_NCHANNELS", "NCCL_MAX_NCHANNELS",
                               "NCCL_NTHREADS", "NCCL_BUFFSIZE", "NCCL_CROSS_NIC",
                               "NCCL_NVLS_ENABLE", "NCCL_P2P_LEVEL", "NCCL_NET_GDR_LEVEL"});
-  return of_nccl(job, std::move(findings),
-                 fmt::format("{}; nccl.conf and NCCL_CONF_FILE are not read here",
-                             forced.empty() ? "variables leave all to NCCL"
-                                            : fmt::format("set: {}", forced)));
+  return of_nccl(
+      job, std::move(findings),
+      fmt::format("{}; nccl.conf and NCCL_CONF_FILE are not read here",
+                  forced.empty() ? "variables leave all to NCCL" : fmt::format("set: {}", forced)));
 }
 
 bool names_loopback(std::string_view list) {

@@ -204,10 +204,9 @@ Results judge_bandwidth(const JobFacts& job) {
       all.push_back({.place = place, .kind = ranks.kind(*a, *b), .value = *bandwidth});
       continue;
     }
-    findings.stop(place,
-                  {.what = "they do not answer each other",
-                   .cost = "a run would hang at the first message between them",
-                   .fix = "check the ports and links between them, and at NCCL_DEBUG=INFO"});
+    findings.stop(place, {.what = "they do not answer each other",
+                          .cost = "a run would hang at the first message between them",
+                          .fix = "check the ports and links between them, and at NCCL_DEBUG=INFO"});
   }
   find_slow(findings, all, least_bandwidth, "B/s", "collectives over this pair go at its pace",
             "check the links between them: ports, cables, NVLinks, PCIe");
