@@ -22,9 +22,9 @@ constexpr int warm_plays = 2, fewest_plays = 6;  // of a case, see play_case()
 // short ones, and where six of some take longer than their part.
 constexpr double quick_share = 0.3, slow_share = 0.5;
 constexpr int checked_steps = 2;  // before and after the loop, see StepCheck
-/// Half of the interval of a normal distribution's median, for one sample and spread 1, at the 99%
+/// Half of the interval of a normal distribution's median, for one sample and spread 1, at the 99.5%
 /// that looking several times demands.
-constexpr double units_of_median = 2.58 * 1.2533;
+constexpr double units_of_median = 2.81 * 1.2533;
 constexpr std::size_t most_steps = 100'000;  // that are played in thought
 
 /// Rates that devices of the kind reach on the work of the workloads.

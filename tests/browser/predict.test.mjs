@@ -14,8 +14,8 @@ async function copied(page, id) {
     window.copied = undefined;
     Object.defineProperty(navigator, "clipboard", { configurable: true, value: { writeText: async (text) => { window.copied = text; } } });
   });
-  await page.locator(`#${id}`).getByRole("button", { name: "copy as CSV" }).click();
-  await page.waitForFunction(() => window.copied !== undefined);
+  await page.locator(`#${id}`).getByRole("button", { name: "copy as CSV" }).evaluate((button) => button.click());
+  await page.waitForFunction(() => window.copied !== undefined, undefined, { polling: 50 });
   const rows = (await page.evaluate(() => window.copied)).trimEnd().split("\r\n")
     .map((line) => [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(([, quoted, bare]) => quoted?.replaceAll('""', '"') ?? bare));
   return rows.slice(1).map((row) => Object.fromEntries(rows[0].map((name, i) => [name, row[i]])));
