@@ -129,7 +129,9 @@ std::string describe(const Plan& plan, const config::RunConfig& config, std::str
       text += fmt::format("Point {}: {}.\n", point.index + 1, note);
     }
   }
-  if (fitting == 0) return text + "Nothing would run: no point fits.\n";
+  const std::string of_budget =
+      config.budget ? budget_text(*config.budget, fitting, left_out) : std::string{};
+  if (fitting == 0) return text + "Nothing would run: no point fits.\n" + of_budget;
   text += fmt::format(
       "About {} in all: {} to measure, more where steps scatter by more than {}, and {} for set-up "
       "and verification, which is a guess. A point's loop aims at {}; it lasts up to {:g} times as "
@@ -138,7 +140,7 @@ std::string describe(const Plan& plan, const config::RunConfig& config, std::str
       units::format(all - to_measure), units::format(config.max_time), longest_overtime,
       least_counted);
   text += partition_text(plan);
-  if (config.budget) text += budget_text(*config.budget, fitting, left_out);
+  text += of_budget;
   for (const config::Injection& injection : config.injections) {
     text += injection_text(injection, plan);
   }

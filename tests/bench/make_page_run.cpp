@@ -33,7 +33,7 @@ results::RunData header(int ranks, std::uint64_t seed) {
   results::RunData run{.id = fmt::format("{:016x}", 0x9a6e0000ULL + seed),
                        .created = fmt::format("2026-11-{:02}T09:00:00Z", 1 + seed % 28),
                        .ended = "",
-                       .isoscale_version = "0.1.0",
+                       .isoscale_version = "0.2.0",
                        .git_hash = "0123456789ab",
                        .compiler = "GNU 12.2.0",
                        .build_type = "Release",
