@@ -80,6 +80,8 @@ struct RunConfig {
   int blas_threads = 1;  ///< per rank
   HostStreams host_streams = HostStreams::automatic;
   ShareGpu share_gpu = ShareGpu::no;
+  Mode mode = Mode::measure;
+  Verbosity verbosity = Verbosity::normal;
   std::string gpu_bind{automatic_gpu_bind};  ///< or one GPU per local rank, see gpu_bind.hpp
 
   double precision = 0.01;               ///< relative half-width of the interval to stop at
@@ -91,20 +93,18 @@ struct RunConfig {
   int trace_ranks = 64;                  ///< ranks whose spans are kept
   Graph graph = Graph::off;
   Nvtx nvtx = Nvtx::off;
+  IfExists if_exists = IfExists::refuse;  ///< of `output`
   std::vector<Injection> injections;      ///< faults put in on purpose
   std::filesystem::path gemm_algorithms;  ///< run file whose choices are used; empty = choose
 
-  std::filesystem::path output;  ///< empty = isoscale-<workloads>-<host>-<UTC time>.h5 here
-  IfExists if_exists = IfExists::refuse;
+  std::filesystem::path output;        ///< empty = isoscale-<workloads>-<host>-<UTC time>.h5 here
   std::filesystem::path fallback_dir;  ///< where the run file goes on; empty = TMPDIR, else /tmp
   std::vector<std::string> allowed;    ///< checks of preflight whose stop lets the run go on
   /// Run file whose missing points are measured; then nothing else here but `budget`, `allowed`
   /// and `verbosity` is meant, and there are no experiments (see resumption.hpp). Empty = a new
   /// run.
   std::filesystem::path resume;
-  Mode mode = Mode::measure;
   std::string on;  ///< data sheet that prices a dry run, a name or a file; "" = the device's rates
-  Verbosity verbosity = Verbosity::normal;
   std::string command_line;  ///< as typed, shell-quoted
   std::string suite;         ///< name of the suite, "" when none
   /// Set where a suite has work for GPUs and the user chose no model, type or option. It is settled

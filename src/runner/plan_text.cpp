@@ -130,7 +130,7 @@ std::string describe(const Plan& plan, const config::RunConfig& config, std::str
     }
   }
   const std::string of_budget =
-      config.budget ? budget_text(*config.budget, fitting, left_out) : std::string{};
+      config.budget && fitting + left_out > 0 ? budget_text(*config.budget, fitting, left_out) : "";
   if (fitting == 0) return text + "Nothing would run: no point fits.\n" + of_budget;
   text += fmt::format(
       "About {} in all: {} to measure, more where steps scatter by more than {}, and {} for set-up "
