@@ -17,9 +17,9 @@ namespace isoscale::analysis {
 [[nodiscard]] std::vector<Curve> make_curves(std::vector<PointReport> points,
                                              const ReportOptions& options);
 
-/// Of several points of one kind, the one that is shown for all: the largest rank count of those
-/// without a label, else of those whose labels do not say that ranks shared something, else of all
-/// that are ok. Null where none is.
+/// Chooses the point that is shown for several of one kind: the largest rank count of those without
+/// a label, else of those whose labels do not say that ranks shared something, else of all that are
+/// ok. Null where none is.
 [[nodiscard]] const PointReport* telling_point(const std::vector<const PointReport*>& points);
 /// The same of the points of a curve that have a throughput; the baseline, which says nothing of
 /// scaling, only for want of another.

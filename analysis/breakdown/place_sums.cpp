@@ -9,7 +9,7 @@ namespace {
 
 using program::OpKind;
 
-/// What an op that communicates adds to the place that it is of.
+/// Returns what an op that communicates adds to the sums of its place.
 Breakdown of_communication(const program::OutlineOp& op, const OpShare& share,
                            double bubble_share) {
   Breakdown result;

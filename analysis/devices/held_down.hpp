@@ -21,9 +21,9 @@ struct HeldDown {
   double share = 0;         ///< of the samples
 };
 
-/// Of a series of throttle_reasons, from `begin` seconds on: the reasons of hardware and
-/// temperature whenever seen, others (software power cap, sync boost) from a tenth of the samples;
-/// idleness and settings by an administrator are none.
+/// Finds what held clocks down in a series of throttle_reasons, from `begin` seconds on. Reasons of
+/// hardware and temperature count whenever they are seen, others (software power cap, sync boost)
+/// from a tenth of the samples. Idleness and settings by an administrator do not count.
 [[nodiscard]] std::vector<HeldDown> held_down(const results::DeviceSeries& series, double begin);
 
 }  // namespace isoscale::analysis

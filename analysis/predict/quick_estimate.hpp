@@ -63,7 +63,7 @@ class QuickEstimate {
   using Rows = std::tuple<int, int, int, std::string>;  ///< tp, cp, ep, microbatch
   [[nodiscard]] static Rows rows_of(const workloads::Request& request);
   [[nodiscard]] HandOverNumbers hand_over(const workloads::Request& request) const;
-  /// What a layer keeps of a microbatch in zb-h1, from its input gradient to its weight gradient.
+  /// Bytes that a layer keeps for a microbatch in zb-h1 between its input and weight gradients.
   [[nodiscard]] double late_bytes(const workloads::Request& request) const;
   [[nodiscard]] double activation_bytes(const workloads::Request& request,
                                         const workloads::stack::Pipeline& pipeline,

@@ -134,7 +134,7 @@ double state_bytes(const program::RankProgram& program, const program::Facts& fa
   return std::max(0.0, sum);
 }
 
-/// Of a probe, in which all microbatches are in flight.
+/// Adds the bytes of a probe, all of whose microbatches are in flight.
 void add_bytes(const program::RankProgram& program, const program::Facts& facts,
                StageNumbers& into) {
   const auto one_of = [&](program::Role role) {
@@ -224,8 +224,8 @@ StageLaw stage_law(const Workload& workload, const Request& request,
   const auto line = [&](double StageNumbers::*number) {
     return LayerTime::through(few, one.*number, most, two.*number);
   };
-  // Of what the activations of a probe are beyond its layers each microbatch has the last output,
-  // and the input of the first layer is no activation; what is left is there once.
+  // Beyond its layers, a probe has the last output for each microbatch and lacks the input of the
+  // first layer, which is not an activation. The rest is there once: the layer computed again.
   const LayerTime kept = line(&StageNumbers::activation);
   const double beyond = kept.fixed + two.input - two.output;
   return {.forward = line(&StageNumbers::forward),

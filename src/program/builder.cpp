@@ -103,7 +103,7 @@ BufferId Builder::allocate(Buffer buffer) {
 void Builder::release(BufferId id) {
   BufferState& state = state_->buffers.at(id);
   const Buffer& buffer = state_->program.buffers[id];
-  // What an earlier section has written is there again when a step is played again.
+  // A step that is played again reads once more what an earlier section wrote, so that stays.
   if (state.stage == Stage::placed && state.placed_in == state_->section) {
     state_->arenas[static_cast<std::size_t>(buffer.space)].give_back(
         buffer.offset, bytes_of(buffer), state.history.users());

@@ -133,7 +133,7 @@ class Packer {
   std::vector<Placed> placed_;  ///< by offset
 };
 
-/// Of the buffers that are used, the clocks left out.
+/// Lists the buffers that are used with all but their clocks.
 std::vector<Lifetime> lifetimes(const RankProgram& program, const std::vector<bool>& released) {
   std::vector<Lifetime> lives(program.buffers.size());
   std::size_t section = 0, number = 0;
