@@ -21,6 +21,8 @@ namespace {
 constexpr double good_enough = 1.02;
 /// So many buffers are compared in pairs within some tens of milliseconds.
 constexpr std::size_t most_compared = 4096;
+/// Dropping looks at all that is placed, so it is not done at every place.
+constexpr std::size_t places_between_drops = 32;
 
 /// From when to when a buffer needs its storage, as far as the order of ops is known.
 struct Lifetime {
@@ -79,17 +81,23 @@ class Packer {
     }
     for (std::size_t i = 0; i < order.size(); ++i) {
       const Lifetime& mine = lives_[order[i]];
-      if (mine.ends) drop_after(mine.last_section, users[i]);
+      // Those that stay a little longer change nothing: they are in no later buffer's way.
+      if (mine.ends && i % places_between_drops == 0) drop_after(mine.last_section, users[i]);
       place(order[i]);
     }
     return std::move(result_);
   }
 
  private:
+  /// `first_op` and `last_op` are those of `life`: most of what is placed can be told by them alone.
   struct Placed {
-    std::uint64_t offset = 0;
+    std::uint64_t offset = 0, end = 0;
+    std::size_t first_op = 0, last_op = 0;
     const Lifetime* life = nullptr;
-    [[nodiscard]] std::uint64_t end() const { return offset + life->bytes; }
+    [[nodiscard]] bool is_in_the_way_of(const Lifetime& other) const {
+      const bool overlap = first_op <= other.last_op && other.first_op <= last_op;
+      return overlap || (!is_before(other, *life) && !is_before(*life, other));
+    }
   };
 
   template <class Key>
@@ -113,17 +121,21 @@ class Packer {
     const Lifetime& mine = lives_[index];
     std::uint64_t end = 0, best = 0, best_gap = 0;
     for (const Placed& other : placed_) {
-      if (is_before(mine, *other.life) || is_before(*other.life, mine)) continue;
+      if (!other.is_in_the_way_of(mine)) continue;
       const std::uint64_t gap = other.offset > end ? other.offset - end : 0;
       if (gap >= mine.bytes && (best_gap == 0 || gap < best_gap)) {
         best = end;
         best_gap = gap;
       }
-      end = std::max(end, other.end());
+      end = std::max(end, other.end);
     }
     const std::uint64_t offset = best_gap > 0 ? best : end;
     placed_.insert(std::ranges::upper_bound(placed_, offset, {}, &Placed::offset),
-                   {.offset = offset, .life = &mine});
+                   {.offset = offset,
+                    .end = offset + mine.bytes,
+                    .first_op = mine.first_op,
+                    .last_op = mine.last_op,
+                    .life = &mine});
     result_.offsets[index] = offset;
     result_.bytes = std::max(result_.bytes, offset + mine.bytes);
   }
