@@ -222,7 +222,7 @@ TEST_F(Transports, AnOldNcclOrASharedGpuIsKnownBeforehand) {
 /// A put that waits for a peer for ever is told to stop, so that the session can be left.
 TEST_F(Transports, ASessionThatFailedEndsItsPuts) {
   const auto executor = gpus_.executor();
-  machine().settings.failing_communicator = "pp, even links";
+  machine().settings.failing_communicator = "pp, all links";
   machine().settings.failing_after = 1;
   auto session = executor->prepare(ring_of_puts(1).on({.pp = ranks()}), gpus_.world);
   EXPECT_THROW(session->play({.section = Section::step, .timeout = units::Seconds{0.2}}),

@@ -1,7 +1,14 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
 #include "executor/cuda/communicators.hpp"
 #include "program/builder.hpp"
 #include "workloads/workload.hpp"
@@ -107,11 +114,138 @@ TEST(CommunicatorPlans, OneCarriesTheMessagesOfManyLinks) {
       EXPECT_EQ(joined.carrier(link_kind({.dp = 8}, rank, Axis::dp, offset)), joined.links[0]);
     }
   }
-  // Few links, links between the same two ranks, and several streams are kept apart.
-  EXPECT_TRUE(communicator_plan(exchanges(8, {1, -1}, one)).joined.empty());
-  EXPECT_TRUE(communicator_plan(exchanges(4, {1, 2, -2}, one)).joined.empty());
+  EXPECT_EQ(communicator_plan(exchanges(8, {1, -1}, one)).links.size(), 1U);
+  // Two links between the same ranks: ops correspond, and tell them apart.
+  EXPECT_EQ(communicator_plan(exchanges(4, {1, 2, -2}, one)).links.size(), 1U);
+  // Messages of several streams are kept apart.
   EXPECT_TRUE(
       communicator_plan(exchanges(8, {1, 2, 5}, {"compute", "compute", "other"})).joined.empty());
+}
+
+/// Of two ranks the second sends first what the first one receives last: order tells nothing.
+TEST(CommunicatorPlans, OpsThatDoNotCorrespondKeepTwoLinksBetweenTheSameRanksApart) {
+  using enum program::Direction;
+  program::ProgramSet set{.mesh = {.dp = 2}, .programs = {}, .program_of_rank = {0, 1}};
+  const auto add = [&set](const std::vector<std::pair<program::Direction, int>>& messages) {
+    program::Builder builder{set.mesh};
+    const program::BufferId buffer = builder.allocate({.count = 1});
+    builder.emit(
+        0, program::Fill{.dst = builder.whole(buffer), .source = program::FillSource::constant});
+    builder.begin(program::Section::step);
+    for (const auto& [direction, offset] : messages) {
+      builder.emit(0, program::Exchange{{{.direction = direction,
+                                          .axis = Axis::dp,
+                                          .offset = offset,
+                                          .slice = builder.whole(buffer)}}});
+    }
+    set.programs.push_back(builder.finish());
+  };
+  add({{send, 1}, {send, -1}});
+  add({{receive, 1}, {receive, -1}});
+  EXPECT_TRUE(communicator_plan(set).joined.empty());
+  EXPECT_EQ(communicator_plan(set).links.size(), 2U);
+}
+
+/// NCCL plays the kernels of several communicators on one stream one after the other.
+void expect_one_communicator_per_exchange(const program::ProgramSet& set, const std::string& what) {
+  const CommunicatorPlan plan = communicator_plan(set);
+  for (int rank = 0; rank < set.mesh.size(); ++rank) {
+    for (const program::Program* section : set.of(rank).sections()) {
+      for (const program::Op& op : section->ops) {
+        const auto* const exchange = std::get_if<program::Exchange>(&op.payload);
+        if (exchange == nullptr) continue;
+        std::set<LinkKind> carriers;
+        for (const program::Transfer& at : exchange->transfers) {
+          carriers.insert(plan.carrier(link_kind(set.mesh, rank, at.axis, at.offset)));
+        }
+        std::string links;
+        for (const program::Transfer& at : exchange->transfers) {
+          links +=
+              fmt::format(" {}{:+}{}s{}", mesh::name(at.axis), at.offset,
+                          at.direction == program::Direction::send ? "send" : "recv", op.stream);
+        }
+        ASSERT_LE(carriers.size(), 1U) << what << ", rank " << rank << links;
+      }
+    }
+  }
+}
+
+/// A model whose numbers `ranks` divide: 2, 3, 4 or 8.
+workloads::Request divisible(int ranks) {
+  return {.model = {.name = "divisible",
+                    .source = "test",
+                    .hidden = 96,
+                    .ffn = 192,
+                    .heads = 24,
+                    .kv_heads = 24,
+                    .head_size = 4,
+                    .gated_mlp = false,
+                    .layers = ranks,
+                    .sequence = 48,
+                    .vocabulary = 96}};
+}
+
+/// Of one rank count: each axis alone and in pairs, with the options that exchange most.
+void expect_of_training(const workloads::Workload& workload, int ranks, int& tried) {
+  // What infer's stages hand on in one op goes to one and comes from another, on two streams: each
+  // neighbour has a communicator of its own.
+  const bool has_pairs_of_streams = workload.name == "infer" || workload.name == "serve";
+  std::vector<Shape> shapes{{.tp = ranks}, {.pp = ranks}, {.cp = ranks}, {.dp = ranks}};
+  if (ranks % 2 == 0) {
+    shapes.push_back({.tp = 2, .cp = ranks / 2});
+    shapes.push_back({.tp = 2, .pp = ranks / 2});
+    shapes.push_back({.cp = ranks / 2, .pp = 2});
+  }
+  for (const Shape& shape : shapes) {
+    if (has_pairs_of_streams && shape.pp > 1) continue;
+    for (const workloads::Options& options :
+         {workloads::Options{}, {{"sequence_parallel", "on"}, {"ring", "on"}}}) {
+      workloads::Request base = divisible(ranks);
+      base.options = options;
+      try {
+        const workloads::Request request = workload.scale(base, shape, workloads::Scaling::strong);
+        const program::ProgramSet set = workload.build(request);
+        expect_one_communicator_per_exchange(
+            set, fmt::format("{} {}", workload.name, mesh::to_text(shape)));
+        ++tried;
+      } catch (const base::UsageError&) {
+        continue;  // a mesh or an option that the workload does not have
+      }
+    }
+  }
+}
+
+void expect_of_bench(const workloads::Workload& workload, int ranks) {
+  std::vector<workloads::Options> all{{}};
+  if (workload.name == "collectives") {
+    all = {{{"op", "sendrecv"}, {"sizes", "4KiB"}},
+           {{"implementation", "ring"}, {"sizes", "4KiB"}}};
+  } else if (workload.name == "p2p") {
+    all = {{{"pairs", "all"}}, {{"pairs", "neighbours"}}};
+  }
+  for (const workloads::Options& options : all) {
+    workloads::Request request = divisible(ranks);
+    request.mesh.dp = ranks;
+    request.options = options;
+    for (int batch = 0; batch < workload.bench.batches(request); ++batch) {
+      expect_one_communicator_per_exchange(workload.bench.build(request, batch).set,
+                                           fmt::format("{} on {}", workload.name, ranks));
+    }
+  }
+}
+
+TEST(CommunicatorPlans, AnExchangeTakesOneCommunicatorInEveryWorkload) {
+  for (const int ranks : {2, 3, 4, 8}) {
+    for (const workloads::Workload& workload : workloads::registry()) {
+      int tried = 0;
+      if (workload.build != nullptr) {
+        expect_of_training(workload, ranks, tried);
+        EXPECT_GT(tried, 0) << workload.name << " on " << ranks;
+      } else {
+        expect_of_bench(workload, ranks);
+      }
+    }
+  }
 }
 
 TEST(CommunicatorPlans, PairsOfAllRanksTakeOne) {

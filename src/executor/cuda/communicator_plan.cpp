@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <cstdlib>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "executor/cuda/communicators.hpp"
@@ -32,34 +34,82 @@ LinkKind link_kind(const mesh::Shape& mesh, int rank, mesh::Axis axis, std::int3
   return {.axis = axis, .distance = distance, .parity = distance == 0 ? 0 : begin / distance % 2};
 }
 
+std::vector<program::Transfer> transfers_by_link(const mesh::Shape& mesh, int rank,
+                                                 const program::Exchange& exchange) {
+  std::vector<program::Transfer> transfers = exchange.transfers;
+  std::ranges::stable_sort(transfers, {}, [&](const program::Transfer& transfer) {
+    return link_kind(mesh, rank, transfer.axis, transfer.offset);
+  });
+  return transfers;
+}
+
 namespace {
 
-/// Streams that have messages along an axis, on any rank.
-std::set<program::StreamId> streams_of(const program::ProgramSet& set, mesh::Axis axis) {
+/// What the Exchange ops of a program send and receive along an axis, op by op.
+struct AxisExchanges {
   std::set<program::StreamId> streams;
-  for (const program::RankProgram& program : set.programs) {
-    for (const program::Program* section : program.sections()) {
-      for (const program::Op& op : section->ops) {
-        const auto* const exchange = std::get_if<program::Exchange>(&op.payload);
-        if (exchange == nullptr) continue;
-        for (const program::Transfer& transfer : exchange->transfers) {
-          if (transfer.axis == axis) streams.insert(op.stream);
-        }
+  std::vector<std::set<MessageKind>> ops;
+};
+
+AxisExchanges exchanges_along(const program::RankProgram& program, mesh::Axis axis) {
+  AxisExchanges result;
+  for (const program::Program* section : program.sections()) {
+    for (const program::Op& op : section->ops) {
+      const auto* const exchange = std::get_if<program::Exchange>(&op.payload);
+      if (exchange == nullptr) continue;
+      std::set<MessageKind> messages;
+      for (const program::Transfer& transfer : exchange->transfers) {
+        if (transfer.axis != axis) continue;
+        messages.insert({.axis = axis, .offset = transfer.offset, .direction = transfer.direction});
       }
+      if (messages.empty()) continue;
+      result.streams.insert(op.stream);
+      result.ops.push_back(std::move(messages));
     }
   }
-  return streams;
+  return result;
+}
+
+/// Whether each op receives from one side what it sends to the other, as shifts and halos do.
+bool is_shift(const AxisExchanges& exchanges) {
+  using enum program::Direction;
+  return std::ranges::all_of(exchanges.ops, [](const std::set<MessageKind>& op) {
+    return std::ranges::all_of(op, [&op](const MessageKind& message) {
+      return op.contains({.axis = message.axis,
+                          .offset = -message.offset,
+                          .direction = message.direction == send ? receive : send});
+    });
+  });
+}
+
+/// Whether the ops of all ranks of each group along an axis are shifts that correspond one by one.
+bool corresponds(const program::ProgramSet& set, mesh::Axis axis,
+                 const std::vector<AxisExchanges>& of_programs) {
+  const auto of_rank = [&](int rank) -> const AxisExchanges& {
+    return of_programs[set.program_of_rank[static_cast<std::size_t>(rank)]];
+  };
+  if (!std::ranges::all_of(of_programs, is_shift)) return false;
+  for (int rank = 0; rank < set.mesh.size(); ++rank) {
+    if (of_rank(rank).ops != of_rank(mesh::neighbour(set.mesh, rank, axis, 1)).ops) return false;
+  }
+  return true;
 }
 
 mesh::AxisSet joined_axes(const program::ProgramSet& set, const CommunicationNeeds& needs) {
-  constexpr std::size_t most_apart = 2;  // a ring or a pipeline has both directions
   mesh::AxisSet joined;
   for (const auto& [axis, offsets] : needs.exchanges) {
-    if (offsets.size() <= most_apart || streams_of(set, axis).size() > 1) continue;
+    std::vector<AxisExchanges> of_programs;
+    for (const program::RankProgram& program : set.programs) {
+      of_programs.push_back(exchanges_along(program, axis));
+    }
+    const bool has_one_stream = std::ranges::all_of(
+        of_programs, [](const AxisExchanges& at) { return at.streams.size() <= 1; });
+    if (!has_one_stream) continue;
     const int extent = set.mesh[axis];
     std::set<int> hops;
     for (const std::int32_t offset : offsets) hops.insert((offset % extent + extent) % extent);
-    if (hops.size() < offsets.size()) continue;
+    // Two links between the same ranks are told apart by the order of their messages alone.
+    if (hops.size() < offsets.size() && !corresponds(set, axis, of_programs)) continue;
     joined = mesh::AxisSet::from_bits(
         static_cast<std::uint8_t>(joined.bits() | mesh::AxisSet{axis}.bits()));
   }

@@ -14,9 +14,9 @@
 namespace isoscale::executor::cuda {
 
 /// A link joins two ranks that are `distance` apart along an axis. The links of a rank are of two
-/// kinds that take turns along the axis, each with a communicator of its own: what a rank exchanges
-/// with the previous stage and with the next then waits for nothing but its own peer, on whichever
-/// streams the two ends use, and two links between the same two ranks are told apart.
+/// kinds that take turns along the axis. Where the messages of an axis are on several streams, each
+/// kind has a communicator of its own: what a pipeline's stage exchanges with the previous one and
+/// with the next then waits for nothing but its own peer.
 struct LinkKind {
   mesh::Axis axis = mesh::Axis::pp;
   int distance = 1;
@@ -27,6 +27,11 @@ struct LinkKind {
 /// The kind of the link from `rank` to the rank `offset` steps along `axis`; alike at both ends.
 [[nodiscard]] LinkKind link_kind(const mesh::Shape& mesh, int rank, mesh::Axis axis,
                                  std::int32_t offset);
+
+/// What `rank` sends and receives in an exchange, ordered by link: alike at both ends, so that
+/// messages of two links between the same ranks can be told apart by their order.
+[[nodiscard]] std::vector<program::Transfer> transfers_by_link(const mesh::Shape& mesh, int rank,
+                                                               const program::Exchange& exchange);
 
 /// Messages that a rank exchanges, apart from what they carry.
 struct MessageKind {
@@ -44,9 +49,11 @@ struct MessageKind {
 struct CommunicatorPlan {
   std::vector<std::pair<mesh::AxisSet, program::StreamId>> collectives;
   std::vector<LinkKind> links;
-  /// Axes along which ranks exchange with many others. One communicator carries all of their
-  /// messages, since one for each distance would be too many. It can where one stream alone has
-  /// them, and no two links join the same two ranks in the same direction: nothing can be mistaken.
+  /// Axes of which one communicator carries all messages, so that NCCL starts one kernel for all
+  /// that an op sends and receives: of several communicators on one stream it plays one after the
+  /// other. It can where one stream alone has the messages, and either no two links join the same
+  /// two ranks, or the ops of all ranks correspond, so that the order of messages tells links
+  /// apart.
   mesh::AxisSet joined{};
 
   /// What carries the messages of a link.

@@ -76,16 +76,14 @@ Call prepare_op(const Resolver& resolver, const program::Collective& op, ncclCom
 
 Call prepare_op(const Resolver& resolver, const program::Exchange& op,
                 const Communicators& communicators) {
-  const auto kind_of = [&](const program::Transfer& transfer) {
-    return link_kind(resolver.mesh(), resolver.rank(), transfer.axis, transfer.offset);
-  };
   // A group starts a kernel a communicator, in an order that all ranks must share: else they could
-  // wait for each other around a ring. NCCL takes its own order or that of the calls.
-  std::vector<program::Transfer> transfers = op.transfers;
-  std::ranges::stable_sort(transfers, {}, kind_of);
+  // wait for each other around a ring. NCCL takes its own order or that of the calls. It matches
+  // the messages of two ranks on one communicator by their order.
   ExchangeCall call;
-  for (const program::Transfer& transfer : transfers) {
-    const LinkKind kind = kind_of(transfer);
+  for (const program::Transfer& transfer :
+       transfers_by_link(resolver.mesh(), resolver.rank(), op)) {
+    const LinkKind kind =
+        link_kind(resolver.mesh(), resolver.rank(), transfer.axis, transfer.offset);
     const int peer =
         mesh::neighbour(resolver.mesh(), resolver.rank(), transfer.axis, transfer.offset);
     call.messages.push_back({.direction = transfer.direction,

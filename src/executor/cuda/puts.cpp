@@ -60,7 +60,8 @@ class Planner {
     std::vector<PutMessage> received, sent;
     std::map<Lane, std::uint32_t> counts;
     std::vector<Lane> lanes_received, lanes_sent;
-    for (const program::Transfer& transfer : exchange.transfers) {
+    for (const program::Transfer& transfer :
+         transfers_by_link(mesh_, memory_.resolver.rank(), exchange)) {
       if (transfer.slice.count == 0) continue;
       const bool receives = transfer.direction == program::Direction::receive;
       Lane lane;
