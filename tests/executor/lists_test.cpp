@@ -250,7 +250,7 @@ void test_rows(const std::function<std::unique_ptr<Session>(const Sketch&)>& pre
                const RowShape& shape) {
   SCOPED_TRACE(testing::Message() << program::name(type) << " " << shape.rows << " of "
                                   << shape.each << " x " << shape.columns);
-  constexpr std::uint64_t sources = 7;
+  constexpr std::uint32_t sources = 7;
   Sketch sketch;
   const Slice src = sketch.buffer(type, sources * shape.src_stride);
   const Slice dst = sketch.buffer(type, shape.rows * shape.dst_stride);

@@ -19,8 +19,6 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-constexpr std::size_t largest_element = 8;  // bytes
-
 std::string link_name(const LinkKind& kind) {
   if (kind.distance == 0) return fmt::format("{}, all links", mesh::name(kind.axis));
   return fmt::format("{}{}, {} links", mesh::name(kind.axis),
@@ -43,38 +41,11 @@ void for_each_communication(const program::RankProgram& program, const OnCollect
   }
 }
 
-/// What the programs of all ranks do over each of the plan's groups.
-std::vector<std::set<CollectiveUse>> uses_of(const program::ProgramSet& set,
-                                             const CommunicatorPlan& plan) {
-  std::vector<std::set<CollectiveUse>> uses(plan.collectives.size());
-  for (const program::RankProgram& program : set.programs) {
-    for_each_communication(
-        program,
-        [&](const program::Op& op, const program::Collective& collective) {
-          const auto at =
-              std::ranges::lower_bound(plan.collectives, std::pair{collective.axes, op.stream});
-          const program::BufferId buffer = collective.send.buffer != program::no_buffer
-                                               ? collective.send.buffer
-                                               : collective.receive.buffer;
-          CollectiveUse use{.kind = collective.kind, .reduction = collective.reduction};
-          if (buffer != program::no_buffer) use.type = program.buffers[buffer].dtype;
-          uses[static_cast<std::size_t>(at - plan.collectives.begin())].insert(use);
-        },
-        [](const program::Transfer& /*transfer*/) {});
-  }
-  return uses;
-}
-
 }  // namespace
 
 Communicators::Communicators(const program::ProgramSet& set, const comm::Communicator& point,
                              units::Seconds limit)
-    : mesh_(set.mesh),
-      rank_(point.rank()),
-      limit_(limit),
-      plan_(communicator_plan(set)),
-      messages_(messages_of(set.of(point.rank()))),
-      uses_(uses_of(set, plan_)) {
+    : mesh_(set.mesh), rank_(point.rank()), limit_(limit), plan_(communicator_plan(set)) {
   if (plan_.collectives.empty() && plan_.links.empty()) return;
   const units::Nanoseconds before = comm::now();
   world_ = NcclCommunicator::world(point, limit);
@@ -117,54 +88,26 @@ std::size_t Communicators::link_number(const LinkKind& kind) const {
   return static_cast<std::size_t>(found - plan_.links.begin());
 }
 
-units::Bytes Communicators::connect_bytes(int ranks) {
-  // What all ranks send or receive together, and one part more.
-  return units::Bytes{(static_cast<std::uint64_t>(ranks) + 1) * largest_element};
-}
-
-void Communicators::connect(const comm::Communicator& point, void* scratch, FirstCalls calls) {
+void Communicators::connect(const comm::Communicator& point, const FirstCalls& calls) {
   if (all_.empty()) return;
   const Stream stream = make_stream(Priority::high);
   for (std::size_t i = 0; i < all_.size(); ++i) {
+    const ncclComm_t communicator = all_[i].get();
     const units::Nanoseconds before = comm::now();
-    if (i < plan_.collectives.size()) {
-      connect_collectives(i, all_[i].get(), scratch, stream.get(), calls);
-    } else {
-      connect_links(plan_.links[i - plan_.collectives.size()], all_[i].get(), scratch,
-                    stream.get());
+    bool any = false;
+    for (const CollectiveCall& call : calls.collectives) {
+      if (call.communicator != communicator) continue;
+      launch(call, stream.get());
+      any = true;
     }
+    if (const auto found = calls.exchanges.find(communicator); found != calls.exchanges.end()) {
+      launch(found->second, stream.get());
+      any = true;
+    }
+    if (!any) continue;
     wait_for(all_[i], stream.get());
     point.count_other();
     facts_[i + 1].first_call = units::to_seconds(comm::now() - before);
-  }
-}
-
-void Communicators::connect_collectives(std::size_t index, ncclComm_t communicator, void* scratch,
-                                        cudaStream_t stream, FirstCalls calls) const {
-  using program::CollectiveKind;
-  auto* const parts = static_cast<std::byte*>(scratch);  // an element for each rank
-  std::byte* const one = parts + static_cast<std::size_t>(all_[index].size()) * largest_element;
-  std::set<CollectiveUse> uses{CollectiveUse{}};
-  if (calls == FirstCalls::each_kind) uses = uses_[index];
-  for (const CollectiveUse& use : uses) {
-    const ncclDataType_t type = nccl_type(use.type);
-    const ncclRedOp_t operation = nccl_operation(use.reduction);
-    switch (use.kind) {
-      case CollectiveKind::reduce_scatter:
-        check(ncclReduceScatter(parts, one, 1, type, operation, communicator, stream));
-        break;
-      case CollectiveKind::all_gather:
-        check(ncclAllGather(one, parts, 1, type, communicator, stream));
-        break;
-      case CollectiveKind::broadcast:
-        check(ncclBroadcast(one, one, 1, type, 0, communicator, stream));
-        break;
-      case CollectiveKind::reduce:
-        check(ncclReduce(one, one, 1, type, operation, 0, communicator, stream));
-        break;
-      default:  // barriers are all_reduces; those that are messages connect when they are used
-        check(ncclAllReduce(one, one, 1, type, operation, communicator, stream));
-    }
   }
 }
 
@@ -215,29 +158,12 @@ void Communicators::wait_for(const NcclCommunicator& communicator, cudaStream_t 
     if (status == cudaSuccess) return;
     if (limit_ > units::Seconds{} && comm::now() > end) {
       throw NcclError(
-          fmt::format("the first call on NCCL communicator {} did not end within {}: "
+          fmt::format("the first calls on NCCL communicator {} did not end within {}: "
                       "a rank is missing, or the ranks cannot reach each other",
                       communicator.name(), units::format(limit_)));
     }
     std::this_thread::yield();
   }
-}
-
-void Communicators::connect_links(const LinkKind& kind, ncclComm_t communicator, void* scratch,
-                                  cudaStream_t stream) const {
-  auto* const bytes = static_cast<std::byte*>(scratch);
-  NcclGroup group;
-  for (const MessageKind& message : messages_) {
-    if (plan_.carrier(link_kind(mesh_, rank_, message.axis, message.offset)) != kind) continue;
-    const int neighbour = mesh::neighbour(mesh_, rank_, message.axis, message.offset);
-    const int peer = mesh::group_index(mesh_, neighbour, message.axis);
-    if (message.direction == program::Direction::send) {
-      check(ncclSend(bytes, 1, ncclFloat32, peer, communicator, stream));
-    } else {
-      check(ncclRecv(bytes + sizeof(float), 1, ncclFloat32, peer, communicator, stream));
-    }
-  }
-  group.end();
 }
 
 void Communicators::poll() const {

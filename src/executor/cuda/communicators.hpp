@@ -2,12 +2,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "executor/communication_needs.hpp"
+#include "executor/cuda/nccl_call.hpp"
 #include "executor/cuda/nccl_communicator.hpp"
 #include "executor/executor.hpp"
 
@@ -64,19 +66,12 @@ struct CommunicatorPlan {
 };
 [[nodiscard]] CommunicatorPlan communicator_plan(const program::ProgramSet& set);
 
-/// A collective as programs use it, apart from its size.
-struct CollectiveUse {
-  program::CollectiveKind kind = program::CollectiveKind::all_reduce;
-  program::DType type = program::DType::f32;
-  program::Reduction reduction = program::Reduction::sum;
-
-  auto operator<=>(const CollectiveUse&) const = default;
-};
-
-/// What is called to connect the ranks of a communicator for collectives.
-enum class FirstCalls : std::uint8_t {
-  one,        ///< an all_reduce
-  each_kind,  ///< each collective, type and reduction that is used: finds out what NCCL refuses
+/// Calls that make NCCL connect all that a program will use: of each collective of a communicator,
+/// type and reduction the largest, and the largest message of each pair of ranks. NCCL connects an
+/// algorithm, and takes its buffers, when the first call uses it.
+struct FirstCalls {
+  std::vector<CollectiveCall> collectives;  ///< in the order in which the program has the first
+  std::map<ncclComm_t, ExchangeCall> exchanges;  ///< one each
 };
 
 /// The NCCL communicators of one rank.
@@ -92,11 +87,9 @@ class Communicators {
   /// The number of what carries a link, alike on all ranks, below link_count().
   [[nodiscard]] std::size_t link_number(const LinkKind& kind) const;
   [[nodiscard]] std::size_t link_count() const { return plan_.links.size(); }
-  /// Collective: the first call on each, which makes its connections. `scratch` is at least
-  /// connect_bytes of device memory. Throws NcclError when a call takes longer than the limit; what
-  /// NCCL itself waits for while it connects has no bound.
-  void connect(const comm::Communicator& point, void* scratch, FirstCalls calls);
-  [[nodiscard]] static units::Bytes connect_bytes(int ranks);
+  /// Collective: makes the calls, one communicator after another. Throws NcclError when those of
+  /// one take longer than the limit; what NCCL itself waits for while it connects has no bound.
+  void connect(const comm::Communicator& point, const FirstCalls& calls);
   /// Those that carry the programs' communication, in the order in which all ranks made them.
   [[nodiscard]] std::vector<ncclComm_t> all() const;
   /// Of these, those whose ops touch buffers of a space on some rank.
@@ -113,17 +106,11 @@ class Communicators {
  private:
   void add(const comm::Communicator& point, mesh::AxisSet axes, const std::string& name);
   void wait_for(const NcclCommunicator& communicator, cudaStream_t stream) const;
-  void connect_collectives(std::size_t index, ncclComm_t communicator, void* scratch,
-                           cudaStream_t stream, FirstCalls calls) const;
-  void connect_links(const LinkKind& kind, ncclComm_t communicator, void* scratch,
-                     cudaStream_t stream) const;
 
   mesh::Shape mesh_;
   int rank_;
   units::Seconds limit_;
   CommunicatorPlan plan_;
-  std::set<MessageKind> messages_;             ///< of this rank
-  std::vector<std::set<CollectiveUse>> uses_;  ///< by plan_.collectives, of all ranks
   NcclCommunicator world_;
   std::vector<NcclCommunicator> all_;  ///< those of plan_.collectives, then of plan_.links
   std::vector<CommunicatorFacts> facts_;

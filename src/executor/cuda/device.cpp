@@ -52,9 +52,6 @@ std::vector<std::string> all_gather(const comm::Communicator& node, const std::s
 
 /// What NCCL must be told before it is first used; what the user has set stays.
 void set_environment(const ChosenGpu& chosen, const std::string& own_host) {
-  // Communicators that are used side by side are launched in the order of the calls, on all ranks
-  // alike: they could block each other otherwise. NCCL 2.26 and newer.
-  ::setenv("NCCL_LAUNCH_ORDER_IMPLICIT", "1", 0);
   if (!chosen.is_shared) return;
   ::setenv("NCCL_HOSTID", own_host.c_str(), 1);
   ::setenv("NCCL_NET", "Socket", 0);

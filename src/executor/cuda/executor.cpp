@@ -21,7 +21,6 @@
 namespace isoscale::executor {
 namespace {
 
-using cuda::allocate_device;
 using cuda::check;
 using cuda::choose_marks;
 using cuda::chooses;
@@ -29,8 +28,6 @@ using cuda::ChosenGpu;
 using cuda::CollectiveChoice;
 using cuda::Communicators;
 using cuda::CudaSession;
-using cuda::DeviceMemory;
-using cuda::FirstCalls;
 using cuda::gemm_problems;
 using cuda::GemmChoices;
 using cuda::GemmProblem;
@@ -171,10 +168,6 @@ class CudaExecutor final : public Executor {
                                                  const SessionOptions& options) override;
 
  private:
-  /// Makes the communicators and the first call on each; the time that making them took.
-  units::Seconds connect(const program::ProgramSet& set, const comm::Communicator& point,
-                         const SessionOptions& options,
-                         std::unique_ptr<Communicators>& communicators) const;
   void say_what_was_chosen_anew(const comm::Communicator& point);
 
   CudaOptions options_;
@@ -183,29 +176,6 @@ class CudaExecutor final : public Executor {
   GemmChoices choices_;
   int said_ = 0;
 };
-
-units::Seconds CudaExecutor::connect(const program::ProgramSet& set,
-                                     const comm::Communicator& point, const SessionOptions& options,
-                                     std::unique_ptr<Communicators>& communicators) const {
-  const units::Nanoseconds before = comm::now();
-  std::optional<CollectiveChoice> choice;  // until the first calls are made: NCCL looks again then
-  agreed(point, [&] { choice.emplace(options, set); });
-  agreed(point, [&] {
-    as_chosen(options, [&] {
-      communicators = std::make_unique<Communicators>(set, point, options_.communicator_timeout);
-    });
-  });
-  const units::Seconds creation = units::to_seconds(comm::now() - before);
-  DeviceMemory scratch;
-  agreed(point, [&] { scratch = allocate_device(Communicators::connect_bytes(point.size())); });
-  agreed(point, [&] {
-    as_chosen(options, [&] {
-      communicators->connect(point, scratch.get(),
-                             chooses(options) ? FirstCalls::each_kind : FirstCalls::one);
-    });
-  });
-  return creation;
-}
 
 std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
                                                const comm::Communicator& point,
@@ -218,9 +188,17 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
   // Declared in this order: memory must outlive the communicators that know it.
   std::unique_ptr<Memory> memory;
   std::unique_ptr<Communicators> communicators;
-  const units::Seconds creation = connect(set, point, options, communicators);
-
   Registrations registrations;
+  std::optional<CollectiveChoice> choice;  // until the first calls are made: NCCL looks again then
+  agreed(point, [&] { choice.emplace(options, set); });
+  const units::Nanoseconds before = comm::now();
+  agreed(point, [&] {
+    as_chosen(options, [&] {
+      communicators = std::make_unique<Communicators>(set, point, options_.communicator_timeout);
+    });
+  });
+  const units::Seconds creation = units::to_seconds(comm::now() - before);
+
   std::vector<GemmProblem> problems;
   agreed(point, [&] {
     if (gives_advice(program) && !moves_pages()) {
@@ -249,6 +227,22 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
   agreed(point, [&] {
     prepared = cuda::prepare(memory->resolver, program, *communicators, puts, choices_);
   });
+  // All memory is zero still, and stays so: sums and extremes of zeros are zeros.
+  agreed(point, [&] {
+    as_chosen(options, [&] {
+      try {
+        communicators->connect(point, cuda::first_calls(prepared));
+      } catch (const cuda::NcclRefusal&) {
+        throw;
+      } catch (const base::Error&) {
+        // Peers may wait inside of NCCL for what this rank will not do: its abort tells them.
+        registrations.abandon();
+        communicators->abort();
+        throw;
+      }
+    });
+  });
+  choice.reset();
   if (options_.nvtx == config::Nvtx::on) {
     const auto sections = program.sections();
     for (std::size_t i = 0; i < prepared.sections.size(); ++i) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/error.hpp"
@@ -209,6 +210,64 @@ PreparedProgram prepare(const Resolver& resolver, const program::RankProgram& pr
   result.plans = preparer.take_plans();
   result.choices = preparer.choices_in_use();
   return result;
+}
+
+namespace {
+
+/// Chooses the calls that connect from those of a program.
+class FirstCallFinder {
+ public:
+  void add(const CollectiveCall& call) {
+    const bool is_uneven = !call.send_counts.empty();
+    const auto [found, is_new] = collectives_.try_emplace(
+        std::tuple{call.communicator, call.kind, call.type, call.operation, call.root, is_uneven},
+        result_.collectives.size());
+    if (is_new) {
+      result_.collectives.push_back(call);
+    } else if (!is_uneven && call.data.count > result_.collectives[found->second].data.count) {
+      // Ranks would not choose alike among uneven ones, of which each knows its own part only.
+      result_.collectives[found->second] = call;
+    }
+  }
+
+  void add(const ExchangeCall& call) {
+    for (const Message& message : call.messages) {
+      if (message.count == 0) continue;
+      Message& largest =
+          messages_[{message.communicator, message.peer, message.direction, message.type}];
+      if (message.count > largest.count) largest = message;
+    }
+  }
+
+  [[nodiscard]] FirstCalls take() {
+    for (const auto& [key, largest] : messages_) {
+      result_.exchanges[largest.communicator].messages.push_back(largest);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  FirstCalls result_;
+  std::map<std::tuple<ncclComm_t, program::CollectiveKind, ncclDataType_t, ncclRedOp_t, int, bool>,
+           std::size_t>
+      collectives_;  // number in result_
+  std::map<std::tuple<ncclComm_t, int, program::Direction, ncclDataType_t>, Message> messages_;
+};
+
+}  // namespace
+
+FirstCalls first_calls(const PreparedProgram& program) {
+  FirstCallFinder finder;
+  for (const PreparedSection& section : program.sections) {
+    for (const PreparedOp& op : section.ops) {
+      if (const auto* const collective = std::get_if<CollectiveCall>(&op.call)) {
+        finder.add(*collective);
+      } else if (const auto* const exchange = std::get_if<ExchangeCall>(&op.call)) {
+        finder.add(*exchange);
+      }
+    }
+  }
+  return finder.take();
 }
 
 }  // namespace isoscale::executor::cuda

@@ -71,4 +71,7 @@ struct PreparedProgram {
                                       const Communicators& communicators, const Puts& puts,
                                       const GemmChoices& choices);
 
+/// Alike on both ends of each message, and on all ranks of each collective: their ops correspond.
+[[nodiscard]] FirstCalls first_calls(const PreparedProgram& program);
+
 }  // namespace isoscale::executor::cuda
