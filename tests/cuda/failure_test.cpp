@@ -76,6 +76,49 @@ TEST_F(Failures, OutOfMemoryNamesNeedAndFreeAndTheNextSessionPlays) {
   expect_plays(*executor);
 }
 
+/// NCCL takes memory when it connects what a large call uses: that fails the point, not the run.
+TEST_F(Failures, OutOfMemoryForAConnectionFailsThePointOnAllRanks) {
+  executor::CudaOptions options;
+  options.gpu_bind = config::automatic_gpu_bind;
+  options.communicator_timeout = units::Seconds{0.2};  // of ranks whose peer has given up
+  const auto executor = executor::make_cuda_executor(options, gpus_.world);
+  for (const int failing : {-1, 0}) {  // all ranks, or one
+    if (failing < 0 || failing == gpus_.world.rank()) machine().settings.most_connected = 1024;
+    const Sketch small = reduction(64), large = reduction(1024);
+    EXPECT_NO_THROW(static_cast<void>(executor->prepare(small.on(mesh()), gpus_.world)));
+    EXPECT_THROW(static_cast<void>(executor->prepare(large.on(mesh()), gpus_.world)),
+                 base::AgreedError);
+    EXPECT_EQ(machine().alive.communicators, 0);
+    machine().settings.most_connected = healthy(gpus_.world, 1).most_connected;
+    expect_plays(*executor);
+  }
+}
+
+/// The largest message of each pair of ranks and the largest collective connect, and no other.
+TEST_F(Failures, ConnectionsAreMadeAtTheLargestSize) {
+  Sketch sketch;
+  const Slice all = sketch.buffer<float>(1024);
+  for (const std::uint64_t count : {64U, 1024U, 256U}) {
+    Slice part = all;
+    part.count = count;
+    sketch.emit(Collective{
+        .kind = CollectiveKind::all_reduce, .axes = mesh::Axis::dp, .send = part, .receive = part});
+  }
+  const auto executor = gpus_.executor();
+  machine().all_reduces = 0;
+  machine().settings.most_connected = 1024 * sizeof(float);
+  const auto session = executor->prepare(sketch.on(mesh()), gpus_.world);
+  EXPECT_EQ(machine().all_reduces, 1);
+  machine().settings.most_connected = 1024 * sizeof(float) - 1;
+  EXPECT_THROW(static_cast<void>(executor->prepare(sketch.on(mesh()), gpus_.world)), base::Error);
+}
+
+TEST_F(Failures, LaunchOrderOfNcclIsLeftToTheUser) {
+  ::unsetenv("NCCL_LAUNCH_ORDER_IMPLICIT");
+  static_cast<void>(gpus_.executor());
+  EXPECT_EQ(std::getenv("NCCL_LAUNCH_ORDER_IMPLICIT"), nullptr);
+}
+
 TEST_F(Failures, OutOfPinnedMemoryOnOneRankFailsAll) {
   if (gpus_.world.rank() == gpus_.world.size() - 1) machine().settings.pinned_memory = 100;
   const auto executor = gpus_.executor();

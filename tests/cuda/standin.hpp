@@ -44,7 +44,9 @@ struct Settings {
   std::function<void()> when_asked_why{};  ///< called before that is told
   std::uint64_t failing_after = 0;         ///< kernels that it does first
   std::string endless_communicator;        ///< by name: its creation never ends
-  std::string refused_algorithm;           ///< communicators made under an NCCL_ALGO with this text
+  std::uint64_t most_connected =
+      ~std::uint64_t{0};          ///< bytes; GPU memory is short for larger calls
+  std::string refused_algorithm;  ///< communicators made under an NCCL_ALGO with this text
   std::optional<program::DType> refused_type;  ///< then of this type alone; absent: of all
   bool makes_windows = true;                   ///< NCCL has symmetric windows here
   int mapped_ranks = 0;                        ///< of a communicator, in turn; 0: all

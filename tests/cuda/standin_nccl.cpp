@@ -123,6 +123,7 @@ ncclResult_t issue(ncclComm_t communicator, Call call, ncclDataType_t type, cuda
     machine().all_reduces += call.kind == CallKind::all_reduce ? 1 : 0;
     machine().choices.insert(ring.algorithm + "|" + ring.protocol);
   }
+  if (call.bytes() > machine().settings.most_connected) return ncclUnhandledCudaError;
   note_memory(call);
   if (group().depth > 0) {
     group().calls.push_back(std::move(call));
