@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: MIT
 """The figures that the CUDA executor is to reach, on one GPU, by one command.
 
-Usage: bench_gpu.py [--build BUILD] [--rounds N] [--launcher 'COMMAND WORDS']
+Usage: bench_gpu.py [--build BUILD] [--rounds N] [--launcher WORDS] [--alone WORDS] [--keep DIR]
 
 1. GEMMs in bf16 (8192^3 and the linear layers of gpt-13b, forward and backward) against torch.matmul, alternating round by round on
    random data; the median ratio is to be at least 0.99. Without torch the rates stand alone.
@@ -93,21 +93,20 @@ def compare_gemms(build, launcher, rounds):
             print(f"{name:34} {rate:7.1f} TFLOP/s (no torch to compare with)")
 
 
-def measure_step(build, launcher, graph):
-    with tempfile.TemporaryDirectory() as folder:
-        file = str(Path(folder) / "step.h5")
-        command = [*launcher, str(build / "isoscale"), "run", "--device", "cuda", "--workload",
-                   "dp", "--model", "gpt-1.3b", "--dtype", "bf16", "--ranks", "1", "--max-time",
-                   "20s", "--output", file, "--quiet", *(["--graph"] if graph else [])]
-        subprocess.run(command, check=True)
-        report = subprocess.run([str(build / "isoscale"), "report", file, "--format", "json"],
-                                check=True, capture_output=True, text=True)
-        gemm_share = share_of_gemms(file)
+def measure_step(build, launcher, alone, folder, graph):
+    file = str(Path(folder) / ("graph.h5" if graph else "plain.h5"))
+    command = [*launcher, str(build / "isoscale"), "run", "--device", "cuda", "--workload",
+               "dp", "--model", "gpt-1.3b", "--dtype", "bf16", "--ranks", "1", "--max-time",
+               "20s", "--output", file, "--force", "--quiet", *(["--graph"] if graph else [])]
+    subprocess.run(command, check=True)
+    report = subprocess.run([*alone, str(build / "isoscale"), "report", file, "--format", "json"],
+                            check=True, capture_output=True, text=True)
     point = json.loads(report.stdout)["runs"][0]["points"][0]
-    step, parts = point["traced_step"], point["breakdown"]
     if point["status"] != "ok":
         print(f"gpt-1.3b: {point['reason']}", file=sys.stderr)
         sys.exit(2)
+    step, parts = point["traced_step"], point["breakdown"]
+    gemm_share = share_of_gemms(file)
     name = "with --graph" if graph else "without graph"
     print(f"gpt-1.3b {name}: step {point['step_time']['median'] * 1e3:.2f} ms, "
           f"{point['flops_per_rank'] * 1e-12:.1f} TFLOP/s")
@@ -141,11 +140,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", type=Path, default=Path("build"))
     parser.add_argument("--rounds", type=int, default=11)
-    parser.add_argument("--launcher", default="", help="words before each program, as 'mpirun -np 1'")
+    parser.add_argument("--launcher", default="", help="words before each run, as 'mpirun -np 1'")
+    parser.add_argument("--alone", default="", help="words before a program that needs no launcher")
+    parser.add_argument("--keep", help="a folder where the run files stay")
     options = parser.parse_args()
     launcher = options.launcher.split()
     compare_gemms(options.build, launcher, options.rounds)
-    plain, replayed = (measure_step(options.build, launcher, graph) for graph in (False, True))
+    with tempfile.TemporaryDirectory() as folder:
+        plain, replayed = (measure_step(options.build, launcher, options.alone.split(),
+                                        options.keep or folder, graph) for graph in (False, True))
     print(f"launch gap, as what --graph saves: {(plain - replayed) / plain:.2%} of a step")
 
 
