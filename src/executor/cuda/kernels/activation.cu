@@ -79,10 +79,10 @@ cudaError_t start(const ActivationCall& call, cudaStream_t stream) {
     const auto x = rows_of<const T>(call.x, call.rows);
     const auto y = rows_of<T>(call.y, call.rows);
     if (call.kind == ActivationKind::gelu) {
-      gelu<T><<<blocks_for(count), block_threads, 0, stream>>>(x, y, call.columns);
+      start_kernel(gelu<T>, blocks_for(count), block_threads, stream, x, y, call.columns);
     } else {
-      swiglu<T><<<blocks_for(count), block_threads, 0, stream>>>(
-          x, rows_of<const T>(call.up, call.rows), y, call.columns);
+      start_kernel(swiglu<T>, blocks_for(count), block_threads, stream, x,
+                   rows_of<const T>(call.up, call.rows), y, call.columns);
     }
     return true;
   }));
@@ -96,11 +96,12 @@ cudaError_t start(const ActivationGradientCall& call, cudaStream_t stream) {
     const auto dy = rows_of<const T>(call.dy, call.rows), x = rows_of<const T>(call.x, call.rows);
     const auto dx = rows_of<T>(call.dx, call.rows);
     if (call.kind == ActivationKind::gelu) {
-      gelu_gradient<T><<<blocks_for(count), block_threads, 0, stream>>>(dy, x, dx, call.columns);
+      start_kernel(gelu_gradient<T>, blocks_for(count), block_threads, stream, dy, x, dx,
+                   call.columns);
     } else {
-      swiglu_gradient<T><<<blocks_for(count), block_threads, 0, stream>>>(
-          dy, x, rows_of<const T>(call.up, call.rows), dx, rows_of<T>(call.dup, call.rows),
-          call.columns);
+      start_kernel(swiglu_gradient<T>, blocks_for(count), block_threads, stream, dy, x,
+                   rows_of<const T>(call.up, call.rows), dx, rows_of<T>(call.dup, call.rows),
+                   call.columns);
     }
     return true;
   }));

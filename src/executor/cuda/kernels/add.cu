@@ -31,10 +31,10 @@ cudaError_t start(const AddCall& call, cudaStream_t stream) {
   if (count == 0) return cudaSuccess;
   return outcome(with_addable(call.type, [&](auto type) {
     using T = typename decltype(type)::type;
-    add<T><<<blocks_for(count), block_threads, 0, stream>>>(
-        static_cast<const T*>(call.a), static_cast<const T*>(call.b), static_cast<T*>(call.dst),
-        call.rows, call.columns, call.a_row, call.b_row, call.dst_row,
-        program::constant_as<Compute<T>>(call.scale));
+    start_kernel(add<T>, blocks_for(count), block_threads, stream, static_cast<const T*>(call.a),
+                 static_cast<const T*>(call.b), static_cast<T*>(call.dst), call.rows, call.columns,
+                 call.a_row, call.b_row, call.dst_row,
+                 program::constant_as<Compute<T>>(call.scale));
     return true;
   }));
 }

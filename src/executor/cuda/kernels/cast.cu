@@ -24,8 +24,8 @@ __global__ void find_largest(const From* src, std::uint64_t rows, std::uint64_t 
     const unsigned int bits = __float_as_uint(value) & 0x7fffffffU;
     mine = bits > mine ? bits : mine;
   }
-  mine = __reduce_max_sync(0xffffffffU, mine);
-  if (threadIdx.x % warpSize == 0) atomicMax(largest, mine);
+  mine = over_warp(mine, Most{});
+  if (lane() == 0) atomicMax(largest, mine);
 }
 
 /// As program::amax_scale has it.
@@ -116,8 +116,8 @@ template <class From>
 cudaError_t start_to_find(const CastCall& call, const From* src, cudaStream_t stream) {
   const cudaError_t cleared = cudaMemsetAsync(call.largest, 0, sizeof *call.largest, stream);
   if (cleared != cudaSuccess) return cleared;
-  find_largest<From><<<blocks_for(call.rows * call.columns), block_threads, 0, stream>>>(
-      src, call.rows, call.columns, call.src_row, call.largest);
+  start_kernel(find_largest<From>, blocks_for(call.rows * call.columns), block_threads, stream, src,
+               call.rows, call.columns, call.src_row, call.largest);
   return cudaGetLastError();
 }
 
@@ -133,17 +133,17 @@ void start_typed(const CastCall& call, const From* src, cudaStream_t stream) {
                         .largest = call.largest,
                         .descale = call.descale};
   if (call.transposed == nullptr) {
-    cast_plain<From, To><<<blocks_for(call.rows * call.columns), block_threads, 0, stream>>>(
-        src, call.src_row, dst, call.dst_row, call.rows, call.columns, scaling);
+    start_kernel(cast_plain<From, To>, blocks_for(call.rows * call.columns), block_threads, stream,
+                 src, call.src_row, dst, call.dst_row, call.rows, call.columns, scaling);
     return;
   }
   constexpr std::uint64_t most_down = 65535;  // a grid's limit
   const std::uint64_t down = (call.rows + tile - 1) / tile;
   const dim3 grid{static_cast<unsigned>((call.columns + tile - 1) / tile),
                   static_cast<unsigned>(down < most_down ? down : most_down)};
-  cast_transpose<From, To><<<grid, dim3{tile, tile_rows}, 0, stream>>>(
-      src, call.src_row, dst, call.dst_row, static_cast<To*>(call.transposed), call.transposed_row,
-      call.rows, call.columns, scaling);
+  start_kernel(cast_transpose<From, To>, grid, dim3{tile, tile_rows}, stream, src, call.src_row,
+               dst, call.dst_row, static_cast<To*>(call.transposed), call.transposed_row, call.rows,
+               call.columns, scaling);
 }
 
 }  // namespace

@@ -10,11 +10,6 @@ namespace {
 
 using Word64 = unsigned long long;  // what atomicAdd takes
 
-__device__ Word64 sum_over_warp(Word64 value) {
-  for (int lane = 16; lane > 0; lane /= 2) value += __shfl_down_sync(~0U, value, lane);
-  return value;
-}
-
 /// `Word` is an unsigned integer of the size of an element. Sums of integers do not depend on the
 /// order that warps add in.
 template <class Word>
@@ -30,9 +25,9 @@ __global__ void checksum(const Word* src, std::uint64_t rows, std::uint64_t colu
     mine += program::checksum_term(bits, i);
     not_finite += program::is_finite(bits, mask) ? 0 : 1;
   }
-  mine = sum_over_warp(mine);
-  not_finite = sum_over_warp(not_finite);
-  if (threadIdx.x % warpSize != 0) return;
+  mine = over_warp(mine, Sum{});
+  not_finite = over_warp(not_finite, Sum{});
+  if (lane() != 0) return;
   atomicAdd(sum, mine);
   if (not_finite != 0) atomicAdd(sum + 1, not_finite);
 }
@@ -51,13 +46,14 @@ __global__ void flip_bits(Word* src, std::uint64_t rows, std::uint64_t columns, 
 template <class Word>
 void start_as(const ChecksumCall& call, cudaStream_t stream) {
   if (call.flip != nullptr) {
-    flip_bits<Word><<<1, 1, 0, stream>>>(static_cast<Word*>(call.src), call.rows, call.columns,
-                                         call.batch, call.row_stride, call.batch_stride,
-                                         static_cast<const Word64*>(call.flip));
+    start_kernel(flip_bits<Word>, 1, 1, stream, static_cast<Word*>(call.src), call.rows,
+                 call.columns, call.batch, call.row_stride, call.batch_stride,
+                 static_cast<const Word64*>(call.flip));
   }
-  checksum<Word><<<blocks_for(call.batch * call.rows * call.columns), block_threads, 0, stream>>>(
-      static_cast<const Word*>(call.src), call.rows, call.columns, call.batch, call.row_stride,
-      call.batch_stride, program::exponent_mask(call.type), static_cast<Word64*>(call.sum));
+  start_kernel(checksum<Word>, blocks_for(call.batch * call.rows * call.columns), block_threads,
+               stream, static_cast<const Word*>(call.src), call.rows, call.columns, call.batch,
+               call.row_stride, call.batch_stride, program::exponent_mask(call.type),
+               static_cast<Word64*>(call.sum));
 }
 
 }  // namespace

@@ -56,11 +56,11 @@ cudaError_t start(const NormCall& call, cudaStream_t stream) {
   if (call.rows == 0 || call.columns == 0) return cudaSuccess;
   return outcome(with_float(call.type, [&](auto type) {
     using T = typename decltype(type)::type;
-    norm<T><<<row_blocks(call.rows), row_threads(call.columns), 0, stream>>>(
-        rows_of<const T>(call.x, call.rows), rows_of<const T>(call.addend, call.rows),
-        rows_of<T>(call.sum, call.rows), rows_of<T>(call.y, call.rows),
-        static_cast<Compute<T>*>(call.inverse), call.columns,
-        static_cast<Compute<T>>(call.epsilon));
+    start_kernel(norm<T>, row_blocks(call.rows), row_threads(call.columns), stream,
+                 rows_of<const T>(call.x, call.rows), rows_of<const T>(call.addend, call.rows),
+                 rows_of<T>(call.sum, call.rows), rows_of<T>(call.y, call.rows),
+                 static_cast<Compute<T>*>(call.inverse), call.columns,
+                 static_cast<Compute<T>>(call.epsilon));
     return true;
   }));
 }
@@ -69,10 +69,10 @@ cudaError_t start(const NormGradientCall& call, cudaStream_t stream) {
   if (call.rows == 0 || call.columns == 0) return cudaSuccess;
   return outcome(with_float(call.type, [&](auto type) {
     using T = typename decltype(type)::type;
-    norm_gradient<T><<<row_blocks(call.rows), row_threads(call.columns), 0, stream>>>(
-        rows_of<const T>(call.dy, call.rows), rows_of<const T>(call.s, call.rows),
-        rows_of<const T>(call.addend, call.rows), rows_of<T>(call.dx, call.rows),
-        static_cast<const Compute<T>*>(call.inverse), call.columns);
+    start_kernel(norm_gradient<T>, row_blocks(call.rows), row_threads(call.columns), stream,
+                 rows_of<const T>(call.dy, call.rows), rows_of<const T>(call.s, call.rows),
+                 rows_of<const T>(call.addend, call.rows), rows_of<T>(call.dx, call.rows),
+                 static_cast<const Compute<T>*>(call.inverse), call.columns);
     return true;
   }));
 }

@@ -31,9 +31,9 @@ cudaError_t start(const RowsCall& call, cudaStream_t stream) {
   return outcome(with_float(call.type, [&](auto type) {
     using T = typename decltype(type)::type;
     const auto blocks = static_cast<unsigned>(call.rows < most_blocks ? call.rows : most_blocks);
-    sum_rows<T><<<blocks, block_threads, 0, stream>>>(
-        static_cast<const T*>(call.src), call.src_row, static_cast<T*>(call.dst), call.dst_row,
-        call.from, call.rows, call.columns, call.each, static_cast<Compute<T>>(call.scale));
+    start_kernel(sum_rows<T>, blocks, block_threads, stream, static_cast<const T*>(call.src),
+                 call.src_row, static_cast<T*>(call.dst), call.dst_row, call.from, call.rows,
+                 call.columns, call.each, static_cast<Compute<T>>(call.scale));
     return true;
   }));
 }

@@ -9,8 +9,6 @@
 /// own, so that a result may lie where an operand does.
 namespace isoscale::executor::cuda {
 
-inline constexpr unsigned warp_threads = 32;
-
 /// A warp for short rows, at most block_threads for long ones.
 inline unsigned row_threads(std::uint64_t columns) {
   const std::uint64_t warps = (columns + warp_threads - 1) / warp_threads;
@@ -38,29 +36,14 @@ RowsOf<T> rows_of(const MatrixAt& matrix, std::uint64_t rows) {
   return {static_cast<T*>(matrix.data), matrix.row_stride, matrix.batch_stride, rows};
 }
 
-struct Sum {
-  template <class Value>
-  __device__ Value operator()(Value a, Value b) const {
-    return a + b;
-  }
-};
-struct Most {
-  template <class Value>
-  __device__ Value operator()(Value a, Value b) const {
-    return a < b ? b : a;
-  }
-};
-
 /// What all threads of the block have together, in every one of them: by warps, then over these,
 /// each time in one order.
 template <class Value, class Join>
 __device__ Value over_block(Value mine, const Join& join) {
   __shared__ Value of_warp[block_threads / warp_threads];
-  for (unsigned distance = warp_threads / 2; distance > 0; distance /= 2) {
-    mine = join(mine, __shfl_xor_sync(0xffffffffU, mine, distance));
-  }
+  mine = over_warp(mine, join);
   __syncthreads();  // all have read what an earlier call left
-  if (threadIdx.x % warp_threads == 0) of_warp[threadIdx.x / warp_threads] = mine;
+  if (lane() == 0) of_warp[threadIdx.x / warp_threads] = mine;
   __syncthreads();
   Value all = of_warp[0];
   for (unsigned warp = 1; warp < blockDim.x / warp_threads; ++warp) all = join(all, of_warp[warp]);

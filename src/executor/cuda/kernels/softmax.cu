@@ -44,8 +44,9 @@ cudaError_t start(const SoftmaxCall& call, cudaStream_t stream) {
   if (rows == 0 || call.columns == 0) return cudaSuccess;
   return outcome(with_float(call.type, [&](auto type) {
     using T = typename decltype(type)::type;
-    softmax<T><<<row_blocks(rows), row_threads(call.columns), 0, stream>>>(
-        rows_of<const T>(call.x, call.rows), rows_of<T>(call.y, call.rows), rows, call.columns);
+    start_kernel(softmax<T>, row_blocks(rows), row_threads(call.columns), stream,
+                 rows_of<const T>(call.x, call.rows), rows_of<T>(call.y, call.rows), rows,
+                 call.columns);
     return true;
   }));
 }
@@ -55,9 +56,9 @@ cudaError_t start(const SoftmaxGradientCall& call, cudaStream_t stream) {
   if (rows == 0 || call.columns == 0) return cudaSuccess;
   return outcome(with_float(call.type, [&](auto type) {
     using T = typename decltype(type)::type;
-    softmax_gradient<T><<<row_blocks(rows), row_threads(call.columns), 0, stream>>>(
-        rows_of<const T>(call.y, call.rows), rows_of<const T>(call.dy, call.rows),
-        rows_of<T>(call.dx, call.rows), rows, call.columns);
+    start_kernel(softmax_gradient<T>, row_blocks(rows), row_threads(call.columns), stream,
+                 rows_of<const T>(call.y, call.rows), rows_of<const T>(call.dy, call.rows),
+                 rows_of<T>(call.dx, call.rows), rows, call.columns);
     return true;
   }));
 }

@@ -65,20 +65,20 @@ void start_typed(const UpdateCall& call, cudaStream_t stream) {
   const auto number = [](double value) { return static_cast<State>(value); };
   const unsigned blocks = blocks_for(call.count);
   if (call.optimizer == program::Optimizer::sgd) {
-    sgd<State, Gradient, Weight><<<blocks, block_threads, 0, stream>>>(
-        target, gradient, call.count, number(call.gradient_scale), number(call.rate));
+    start_kernel(sgd<State, Gradient, Weight>, blocks, block_threads, stream, target, gradient,
+                 call.count, number(call.gradient_scale), number(call.rate));
     return;
   }
   auto* const powers = static_cast<State*>(call.powers);
   if (call.powers_mode == Powers::advance) {
-    advance<State><<<1, 1, 0, stream>>>(powers, call.beta1, call.beta2);
+    start_kernel(advance<State>, 1, 1, stream, powers, call.beta1, call.beta2);
   }
   const AdamFactors<State> factors{
       number(call.gradient_scale), number(call.rate),      number(call.beta1),  number(call.beta2),
       number(1 - call.beta1),      number(1 - call.beta2), number(call.epsilon)};
-  adam<State, Gradient, Weight><<<blocks, block_threads, 0, stream>>>(
-      target, gradient, static_cast<State*>(call.moment1), static_cast<State*>(call.moment2),
-      powers, call.count, factors);
+  start_kernel(adam<State, Gradient, Weight>, blocks, block_threads, stream, target, gradient,
+               static_cast<State*>(call.moment1), static_cast<State*>(call.moment2), powers,
+               call.count, factors);
 }
 
 /// Calls use(state, gradient, weight) with the types of a call; false when no kernel has them.
