@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "tests/cuda/kernel_shim/fibers.hpp"
 
+#include <setjmp.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -37,8 +38,8 @@ void fail(const std::string& why) {
 
 enum class State : std::uint8_t { ready, at_barrier, in_exchange, done };
 
-struct Thread;
 struct Fiber {
+  jmp_buf place{};
   ucontext_t context{};
   std::unique_ptr<std::byte[]> stack = std::make_unique_for_overwrite<std::byte[]>(stack_bytes);
 };
@@ -49,6 +50,11 @@ struct Thread {
   std::uint64_t lanes = 0, value = 0;
   Fiber* fiber = nullptr;
 };
+
+/// Leaves one stack for another. Unlike swapcontext it makes no call to the kernel.
+void change(jmp_buf& from, jmp_buf& to) {
+  if (_setjmp(from) == 0) _longjmp(to, 1);
+}
 
 /// The threads of one block. A fiber runs one thread after the other until one of them has to wait.
 class Block {
@@ -67,7 +73,7 @@ class Block {
     Thread& mine = threads_[running_];
     mine.state = why;
     if (why == State::ready) ready_.push_back(running_);
-    swapcontext(&mine.fiber->context, &scheduler_);
+    change(mine.fiber->place, scheduler_);
   }
   [[nodiscard]] Thread& running() { return threads_[running_]; }
   [[nodiscard]] const std::uint64_t* seen_by_warp() const {
@@ -75,7 +81,7 @@ class Block {
   }
 
  private:
-  [[nodiscard]] static Fiber* take_fiber();
+  void start_fiber();
   [[noreturn]] static void fiber_main();
   void run_fresh(Fiber* fiber);
   void resume(std::size_t thread);
@@ -97,26 +103,27 @@ class Block {
   std::vector<std::size_t> fresh_, ready_;  ///< not begun; free to go on
   std::vector<std::uint64_t> seen_;         ///< of each thread, in the last exchange of its warp
   std::size_t running_ = 0;
-  ucontext_t scheduler_{};
+  jmp_buf scheduler_{};
 };
 
 constinit thread_local Block* current = nullptr;
-constinit thread_local Fiber* starting = nullptr;  ///< what runs fresh threads next
+constinit thread_local Fiber* starting = nullptr;  ///< the newest
 thread_local std::vector<std::unique_ptr<Fiber>> fibers;
 thread_local std::vector<Fiber*> idle;
 
-Fiber* Block::take_fiber() {
-  if (idle.empty()) {
-    Fiber* const made = fibers.emplace_back(std::make_unique<Fiber>()).get();
-    getcontext(&made->context);
-    made->context.uc_stack.ss_sp = made->stack.get();
-    made->context.uc_stack.ss_size = stack_bytes;
-    makecontext(&made->context, &Block::fiber_main, 0);
-    idle.push_back(made);
+/// Lets an idle fiber, else a new one, run fresh threads.
+void Block::start_fiber() {
+  if (!idle.empty()) {
+    Fiber* const fiber = idle.back();
+    idle.pop_back();
+    return change(scheduler_, fiber->place);
   }
-  Fiber* const taken = idle.back();
-  idle.pop_back();
-  return taken;
+  starting = fibers.emplace_back(std::make_unique<Fiber>()).get();
+  getcontext(&starting->context);
+  starting->context.uc_stack.ss_sp = starting->stack.get();
+  starting->context.uc_stack.ss_size = stack_bytes;
+  makecontext(&starting->context, &Block::fiber_main, 0);
+  if (_setjmp(scheduler_) == 0) setcontext(&starting->context);
 }
 
 void Block::fiber_main() {
@@ -124,7 +131,7 @@ void Block::fiber_main() {
   while (true) {
     current->run_fresh(mine);
     idle.push_back(mine);
-    swapcontext(&mine->context, &current->scheduler_);
+    change(mine->place, current->scheduler_);
   }
 }
 
@@ -142,7 +149,7 @@ void Block::run_fresh(Fiber* fiber) {
 
 void Block::resume(std::size_t thread) {
   enter(thread);
-  swapcontext(&scheduler_, &threads_[thread].fiber->context);
+  change(scheduler_, threads_[thread].fiber->place);
 }
 
 /// Lets those warps go on of which all that an exchange names have reached it.
@@ -201,8 +208,7 @@ void Block::run() {
   auto last_change = std::chrono::steady_clock::now();
   while (true) {
     if (!fresh_.empty() && (ready_.empty() || random_() % 2 == 0)) {
-      starting = take_fiber();
-      swapcontext(&scheduler_, &starting->context);
+      start_fiber();
     } else if (!ready_.empty()) {
       std::swap(ready_[random_() % ready_.size()], ready_.back());
       const std::size_t thread = ready_.back();
