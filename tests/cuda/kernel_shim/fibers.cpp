@@ -239,12 +239,15 @@ void for_each_block(const Grid& grid, const std::function<void(KernelIndex)>& vi
   constexpr unsigned most_threads = 1024, most_down = 65535;
   const unsigned threads = grid.threads.x * grid.threads.y;
   if (threads == 0 || threads > most_threads || grid.threads.z != 1 || grid.blocks.x == 0 ||
-      grid.blocks.y == 0 || grid.blocks.y > most_down || grid.blocks.z != 1) {
+      grid.blocks.y == 0 || grid.blocks.y > most_down || grid.blocks.z == 0 ||
+      grid.blocks.z > most_down) {
     return fail("a launch of " + std::to_string(grid.blocks.x) + " x " +
                 std::to_string(grid.blocks.y) + " blocks of " + std::to_string(threads));
   }
-  for (unsigned y = 0; y < grid.blocks.y; ++y) {
-    for (unsigned x = 0; x < grid.blocks.x; ++x) visit({x, y, 0});
+  for (unsigned z = 0; z < grid.blocks.z; ++z) {
+    for (unsigned y = 0; y < grid.blocks.y; ++y) {
+      for (unsigned x = 0; x < grid.blocks.x; ++x) visit({x, y, z});
+    }
   }
 }
 

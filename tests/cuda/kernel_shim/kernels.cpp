@@ -6,6 +6,7 @@
 #include "executor/cuda/kernels/add.cu"
 #include "executor/cuda/kernels/cast.cu"
 #include "executor/cuda/kernels/checksum.cu"
+#include "executor/cuda/kernels/copy.cu"
 #include "executor/cuda/kernels/fill.cu"
 #include "executor/cuda/kernels/norm.cu"
 #include "executor/cuda/kernels/put.cu"

@@ -193,6 +193,35 @@ TEST(ShippedKernels, Checksum) {
   });
 }
 
+TEST(ShippedKernels, Copy) {
+  constexpr std::array units{DType::u8, DType::f16, DType::f32, DType::f64};
+  for_cases(units, 40, [](Case& one, DType type) {
+    const std::uint64_t size = program::element_size(type);
+    const std::uint64_t rows = one.extent() % 60 + 1, columns = one.extent();
+    const std::uint64_t batch = 1 + one.below(3), dst_row = one.stride(columns);
+    // Rows of a source that repeats itself begin where they like, or all where the first one does.
+    const std::uint64_t src_row = one.below(3) == 0 ? one.below(columns) : one.stride(columns);
+    const std::uint64_t src_batch = one.coin() ? rows * src_row : one.below(rows * src_row + 1);
+    const std::uint64_t dst_batch = rows * dst_row + (one.coin() ? one.below(3) : 0);
+    const Array src = one.take(type, batch * src_batch + rows * src_row + columns, Values::bits);
+    const Array dst = one.take(type, batch * dst_batch, Values::bits);
+    const CopyCall call{{.src = src.kernel,
+                         .dst = dst.kernel,
+                         .row_bytes = columns * size,
+                         .rows = rows,
+                         .batch = batch,
+                         .src_row = src_row * size,
+                         .src_batch = src_batch * size,
+                         .dst_row = dst_row * size,
+                         .dst_batch = dst_batch * size}};
+    start_both(one, call, [&](CopyCall& at) {
+      at.pieces.src = src.reference;
+      at.pieces.dst = dst.reference;
+    });
+    one.compare("copy", exactly);
+  });
+}
+
 TEST(ShippedKernels, Select) {
   static constexpr std::array<std::uint32_t, 8> blocks{1, 7, 32, 100, 256, 300, 1024, 4096};
   for_cases(floats, 14, [](Case& one, DType type) {
@@ -249,7 +278,7 @@ TEST(ShippedKernels, Spread) {
 TEST(ShippedKernels, Rows) {
   for_cases(floats, 20, [](Case& one, DType type) {
     constexpr std::uint64_t sources = 20;
-    RowsCall call{.type = type, .rows = one.extent() % 90 + 1, .columns = one.extent()};
+    RowsCall call{.type = type, .rows = one.extent() % 65 + 1, .columns = one.extent()};
     call.each = static_cast<std::uint32_t>(1 + one.below(3));
     call.scale = 0.5;
     call.src_row = one.stride(call.columns);

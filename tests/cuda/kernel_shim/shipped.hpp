@@ -7,6 +7,7 @@
 #include <array>
 
 #include "executor/cuda/kernels/checksum.hpp"
+#include "executor/cuda/kernels/copy.hpp"
 #include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/kernels/layer_kernels.hpp"
 #include "executor/cuda/kernels/lists.hpp"
@@ -22,6 +23,7 @@ cudaError_t start_shipped(const AddCall& call, cudaStream_t stream);
 cudaError_t start_shipped(const CastCall& call, cudaStream_t stream);
 cudaError_t start_shipped(const UpdateCall& call, cudaStream_t stream);
 cudaError_t start_shipped(const ChecksumCall& call, cudaStream_t stream);
+cudaError_t start_shipped(const CopyCall& call, cudaStream_t stream);
 cudaError_t start_shipped(const SelectCall& call, cudaStream_t stream);
 cudaError_t start_shipped(const SpreadCall& call, cudaStream_t stream);
 cudaError_t start_shipped(const RowsCall& call, cudaStream_t stream);

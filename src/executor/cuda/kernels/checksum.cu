@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "executor/cuda/kernels/checksum.hpp"
 
-#include "executor/cuda/kernels/elements.cuh"
+#include "executor/cuda/kernels/vectors.cuh"
 #include "program/checksum.hpp"
 
 namespace isoscale::executor::cuda {
@@ -13,18 +13,16 @@ using Word64 = unsigned long long;  // what atomicAdd takes
 /// `Word` is an unsigned integer of the size of an element. Sums of integers do not depend on the
 /// order that warps add in.
 template <class Word>
-__global__ void checksum(const Word* src, std::uint64_t rows, std::uint64_t columns,
-                         std::uint64_t batch, std::uint64_t row_stride, std::uint64_t batch_stride,
-                         std::uint64_t mask, Word64* sum) {
+__global__ void checksum(Extents extents, In<Word> src, Places places, std::uint64_t mask,
+                         Word64* sum) {
   Word64 mine = 0, not_finite = 0;
-  const std::uint64_t elements = batch * rows * columns;
-  for (std::uint64_t i = first_element(); i < elements; i += element_step()) {
-    const std::uint64_t row = i / columns;
-    const Word bits =
-        src[row / rows * batch_stride + row % rows * row_stride + (i - row * columns)];
-    mine += program::checksum_term(bits, i);
-    not_finite += program::is_finite(bits, mask) ? 0 : 1;
-  }
+  for_each_element(
+      extents,
+      [&](const Word& bits, std::uint64_t place) {
+        mine += program::checksum_term(bits, place);
+        not_finite += program::is_finite(bits, mask) ? 0 : 1;
+      },
+      src, places);
   mine = over_warp(mine, Sum{});
   not_finite = over_warp(not_finite, Sum{});
   if (lane() != 0) return;
@@ -50,10 +48,10 @@ void start_as(const ChecksumCall& call, cudaStream_t stream) {
                  call.columns, call.batch, call.row_stride, call.batch_stride,
                  static_cast<const Word64*>(call.flip));
   }
-  start_kernel(checksum<Word>, blocks_for(call.batch * call.rows * call.columns), block_threads,
-               stream, static_cast<const Word*>(call.src), call.rows, call.columns, call.batch,
-               call.row_stride, call.batch_stride, program::exponent_mask(call.type),
-               static_cast<Word64*>(call.sum));
+  start_elements(checksum<Word>, {call.rows, call.columns, call.batch}, stream,
+                 In<Word>{static_cast<const Word*>(call.src), call.row_stride, call.batch_stride},
+                 Places{call.rows, call.columns}, program::exponent_mask(call.type),
+                 static_cast<Word64*>(call.sum));
 }
 
 }  // namespace

@@ -1,31 +1,36 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/cuda/kernels/elements.cuh"
+#include <type_traits>
+
 #include "executor/cuda/kernels/kernels.hpp"
+#include "executor/cuda/kernels/vectors.cuh"
 
 namespace isoscale::executor::cuda {
 namespace {
 
-/// How an updated w, computed in State, reaches memory: w itself, and the rounded weight beside a
-/// master copy.
-template <class State, class Weight>
-struct Target {
-  State* w;
-  Weight* rounded_weight;  ///< null when w is the weight
+/// The rounded weight stands beside a master copy, w; without one w is the weight.
+enum class Master : bool { no, yes };
 
-  __device__ void store(std::uint64_t i, State value) const {
-    w[i] = value;
-    if (rounded_weight != nullptr) rounded_weight[i] = rounded<Weight>(value);
+/// Calls step(gradient, w, moments ..., rounded weight if there is a master) for each element.
+template <Master master, class Step, class Weight, class... O>
+__device__ void update_each(const Extents& extents, const Step& step, Out<Weight> weight,
+                            const O&... operands) {
+  if constexpr (master == Master::yes) {
+    for_each_element(extents, step, operands..., weight);
+  } else {
+    for_each_element(extents, step, operands...);
   }
-};
+}
 
-template <class State, class Gradient, class Weight>
-__global__ void sgd(Target<State, Weight> target, const Gradient* gradient, std::uint64_t count,
+template <Master master, class State, class Gradient, class Weight>
+__global__ void sgd(Extents extents, In<Gradient> gradient, InOut<State> w, Out<Weight> weight,
                     State scale, State rate) {
-  for (std::uint64_t i = first_element(); i < count; i += element_step()) {
-    const State g = static_cast<State>(load(gradient[i])) * scale;
-    target.store(i, target.w[i] - rate * g);
-  }
+  const auto step = [=](const Gradient& element, State& to, auto&... narrow) {
+    const State g = static_cast<State>(load(element)) * scale;
+    to = to - rate * g;
+    ((narrow = rounded<Weight>(to)), ...);
+  };
+  update_each<master>(extents, step, weight, gradient, w);
 }
 
 template <class State>
@@ -39,34 +44,35 @@ struct AdamFactors {
   State scale, rate, beta1, beta2, fresh1, fresh2, epsilon;
 };
 
-template <class State, class Gradient, class Weight>
-__global__ void adam(Target<State, Weight> target, const Gradient* gradient, State* moment1,
-                     State* moment2, const State* powers, std::uint64_t count,
+template <Master master, class State, class Gradient, class Weight>
+__global__ void adam(Extents extents, In<Gradient> gradient, InOut<State> w, InOut<State> moment1,
+                     InOut<State> moment2, Out<Weight> weight, const State* powers,
                      AdamFactors<State> f) {
   const auto correction1 = static_cast<State>(1 - static_cast<double>(powers[0]));
   const auto correction2 = static_cast<State>(1 - static_cast<double>(powers[1]));
-  for (std::uint64_t i = first_element(); i < count; i += element_step()) {
-    const State g = static_cast<State>(load(gradient[i])) * f.scale;
-    const State m = f.beta1 * moment1[i] + f.fresh1 * g;
-    const State v = f.beta2 * moment2[i] + f.fresh2 * g * g;
-    moment1[i] = m;
-    moment2[i] = v;
-    const State step = (m / correction1) / (sqrt(v / correction2) + f.epsilon);
-    target.store(i, target.w[i] - f.rate * step);
-  }
+  const auto step = [=](const Gradient& element, State& to, State& m, State& v, auto&... narrow) {
+    const State g = static_cast<State>(load(element)) * f.scale;
+    m = f.beta1 * m + f.fresh1 * g;
+    v = f.beta2 * v + f.fresh2 * g * g;
+    to = to - f.rate * ((m / correction1) / (sqrt(v / correction2) + f.epsilon));
+    ((narrow = rounded<Weight>(to)), ...);
+  };
+  update_each<master>(extents, step, weight, gradient, w, moment1, moment2);
 }
 
-template <class State, class Gradient, class Weight>
+template <Master master, class State, class Gradient, class Weight>
 void start_typed(const UpdateCall& call, cudaStream_t stream) {
-  const bool has_master = call.master != nullptr;
-  const Target<State, Weight> target{static_cast<State*>(has_master ? call.master : call.weight),
-                                     has_master ? static_cast<Weight*>(call.weight) : nullptr};
-  const auto* const gradient = static_cast<const Gradient*>(call.gradient);
+  const auto state = [&](void* data) {
+    return InOut<State>{static_cast<State*>(data), call.count};
+  };
+  const auto w = state(master == Master::yes ? call.master : call.weight);
+  const Out<Weight> weight{static_cast<Weight*>(call.weight), call.count};
+  const In<Gradient> gradient{static_cast<const Gradient*>(call.gradient), call.count};
   const auto number = [](double value) { return static_cast<State>(value); };
-  const unsigned blocks = blocks_for(call.count);
+  const Extents extents{1, call.count};
   if (call.optimizer == program::Optimizer::sgd) {
-    start_kernel(sgd<State, Gradient, Weight>, blocks, block_threads, stream, target, gradient,
-                 call.count, number(call.gradient_scale), number(call.rate));
+    start_elements(sgd<master, State, Gradient, Weight>, extents, stream, gradient, w, weight,
+                   number(call.gradient_scale), number(call.rate));
     return;
   }
   auto* const powers = static_cast<State*>(call.powers);
@@ -76,9 +82,8 @@ void start_typed(const UpdateCall& call, cudaStream_t stream) {
   const AdamFactors<State> factors{
       number(call.gradient_scale), number(call.rate),      number(call.beta1),  number(call.beta2),
       number(1 - call.beta1),      number(1 - call.beta2), number(call.epsilon)};
-  start_kernel(adam<State, Gradient, Weight>, blocks, block_threads, stream, target, gradient,
-               static_cast<State*>(call.moment1), static_cast<State*>(call.moment2), powers,
-               call.count, factors);
+  start_elements(adam<master, State, Gradient, Weight>, extents, stream, gradient, w,
+                 state(call.moment1), state(call.moment2), weight, powers, factors);
 }
 
 /// Calls use(state, gradient, weight) with the types of a call; false when no kernel has them.
@@ -103,8 +108,16 @@ bool with_types(const UpdateCall& call, const Use& use) {
 cudaError_t start(const UpdateCall& call, cudaStream_t stream) {
   if (call.count == 0) return cudaSuccess;
   return outcome(with_types(call, [&](auto state, auto gradient, auto weight) {
-    start_typed<typename decltype(state)::type, typename decltype(gradient)::type,
-                typename decltype(weight)::type>(call, stream);
+    using State = typename decltype(state)::type;
+    using Gradient = typename decltype(gradient)::type;
+    using Weight = typename decltype(weight)::type;
+    if (call.master != nullptr) {
+      start_typed<Master::yes, State, Gradient, Weight>(call, stream);
+    } else if constexpr (std::is_same_v<State, Weight>) {
+      start_typed<Master::no, State, Gradient, Weight>(call, stream);
+    } else {
+      return false;
+    }
     return true;
   }));
 }

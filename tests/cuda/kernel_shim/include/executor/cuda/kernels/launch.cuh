@@ -21,6 +21,9 @@
 #ifndef __global__
 #define __global__
 #endif
+#ifndef __host__
+#define __host__
+#endif
 #ifndef __device__
 #define __device__
 #endif
@@ -66,6 +69,8 @@ inline isoscale::executor::cuda::Lanes __ballot_sync(
   }
   return result & lanes;
 }
+
+inline void __stwb(uint4* to, uint4 word) { *to = word; }
 
 inline int __popcll(unsigned long long bits) { return std::popcount(bits); }
 inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
