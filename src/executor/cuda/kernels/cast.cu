@@ -87,6 +87,7 @@ __device__ void visit_pack(bool whole, std::uint64_t column, std::uint64_t colum
   if (whole && column + pack <= columns) {
     return visit(op, column, 0, Held<pack, 1, Places>{Places{}}, Held<pack, 1, O>{rows}...);
   }
+#pragma unroll 1
   for (std::uint64_t i = column; i < column + pack && i < columns; ++i) {
     visit(op, i, 0, Held<1, 1, Places>{Places{}}, Held<1, 1, O>{rows}...);
   }
@@ -96,7 +97,7 @@ __device__ void visit_pack(bool whole, std::uint64_t column, std::uint64_t colum
 /// in words where `extents` and `transposed_extents` have packs. `dst` may not exist.
 template <class From, class To>
 __global__ void cast_transpose(Extents extents, Extents transposed_extents, In<From> src,
-                               Out<To> dst, Out<To> transposed, Scaling scaling) {
+                               OptionalOut<To> dst, Out<To> transposed, Scaling scaling) {
   constexpr unsigned pack = pack_of<In<From>, Out<To>>(), across = tile / pack;
   // One bank more: columns lie in different ones.
   constexpr unsigned gap = sizeof(To) < sizeof(unsigned) ? sizeof(unsigned) / sizeof(To) : 1;
@@ -108,18 +109,13 @@ __global__ void cast_transpose(Extents extents, Extents transposed_extents, In<F
     for (unsigned p = threadIdx.x; p < tile * across; p += blockDim.x) {
       const unsigned r = p / across, c = p % across * pack;
       if (down + r >= extents.rows) continue;
-      const auto keep = [&](std::uint64_t column, const From& element, auto&... to) {
-        const To value = scaled<From, To>(element, scale, scaling.is_exact);
-        values[column - right][r] = value;
-        ((to = value), ...);
-      };
-      const auto from = src.row(down + r);
-      if (dst.exists()) {
-        visit_pack<pack>(extents.packs != 0, right + c, extents.columns, keep, from,
-                         dst.row(down + r));
-      } else {
-        visit_pack<pack>(extents.packs != 0, right + c, extents.columns, keep, from);
-      }
+      visit_pack<pack>(
+          extents.packs != 0, right + c, extents.columns,
+          [&](std::uint64_t column, const From& element, To& to) {
+            to = scaled<From, To>(element, scale, scaling.is_exact);
+            values[column - right][r] = to;
+          },
+          src.row(down + r), dst.row(down + r));
     }
     __syncthreads();
     for (unsigned p = threadIdx.x; p < tile * across; p += blockDim.x) {
@@ -146,7 +142,7 @@ cudaError_t start_to_find(const CastCall& call, const From* src, cudaStream_t st
 template <class From, class To>
 void start_typed(const CastCall& call, const From* src, cudaStream_t stream) {
   const In<From> from{src, call.src_row};
-  const Out<To> dst{static_cast<To*>(call.dst), call.dst_row};
+  auto* const dst = static_cast<To*>(call.dst);
   const Out<To> transposed{static_cast<To*>(call.transposed), call.transposed_row};
   int exponent = 0;
   const bool is_power = std::abs(std::frexp(call.scale, &exponent)) == 0.5;
@@ -157,16 +153,18 @@ void start_typed(const CastCall& call, const From* src, cudaStream_t stream) {
                         .largest = call.largest,
                         .descale = call.descale};
   if (!transposed.exists()) {
-    start_elements(cast_plain<From, To>, {call.rows, call.columns}, stream, from, dst, scaling);
+    start_elements(cast_plain<From, To>, {call.rows, call.columns}, stream, from,
+                   Out<To>{dst, call.dst_row}, scaling);
     return;
   }
   constexpr std::uint64_t most_down = 65535;  // a grid's limit
   const std::uint64_t right = (call.columns + tile - 1) / tile,
                       down = (call.rows + tile - 1) / tile;
   const dim3 grid{static_cast<unsigned>(right), static_cast<unsigned>(std::min(down, most_down))};
-  const Extents extents = packed({call.rows, call.columns}, from, dst);
+  const OptionalOut<To> plain{dst, dst == nullptr ? 0 : call.dst_row};
+  const Extents extents = packed({call.rows, call.columns}, from, plain);
   start_kernel(cast_transpose<From, To>, grid, block_threads, stream, extents,
-               packed({call.columns, call.rows}, transposed), from, dst, transposed, scaling);
+               packed({call.columns, call.rows}, transposed), from, plain, transposed, scaling);
 }
 
 }  // namespace

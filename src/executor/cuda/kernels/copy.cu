@@ -9,7 +9,8 @@ namespace {
 
 template <class Unit>
 __global__ void copy(Extents extents, In<Unit> src, Out<Unit> dst) {
-  for_each_element(extents, [](const Unit& from, Unit& to) { to = from; }, src, dst);
+  for_each_element(
+      extents, [](const Unit& from, Unit& to) { to = from; }, src, dst);
 }
 
 template <class Unit>

@@ -1,36 +1,23 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <type_traits>
-
 #include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/kernels/vectors.cuh"
 
 namespace isoscale::executor::cuda {
 namespace {
 
-/// The rounded weight stands beside a master copy, w; without one w is the weight.
-enum class Master : bool { no, yes };
-
-/// Calls step(gradient, w, moments ..., rounded weight if there is a master) for each element.
-template <Master master, class Step, class Weight, class... O>
-__device__ void update_each(const Extents& extents, const Step& step, Out<Weight> weight,
-                            const O&... operands) {
-  if constexpr (master == Master::yes) {
-    for_each_element(extents, step, operands..., weight);
-  } else {
-    for_each_element(extents, step, operands...);
-  }
-}
-
-template <Master master, class State, class Gradient, class Weight>
-__global__ void sgd(Extents extents, In<Gradient> gradient, InOut<State> w, Out<Weight> weight,
-                    State scale, State rate) {
-  const auto step = [=](const Gradient& element, State& to, auto&... narrow) {
-    const State g = static_cast<State>(load(element)) * scale;
-    to = to - rate * g;
-    ((narrow = rounded<Weight>(to)), ...);
-  };
-  update_each<master>(extents, step, weight, gradient, w);
+/// w is the master copy with the rounded weight beside it; without one, w is the weight.
+template <class State, class Gradient, class Weight>
+__global__ void sgd(Extents extents, In<Gradient> gradient, InOut<State> w,
+                    OptionalOut<Weight> weight, State scale, State rate) {
+  for_each_element(
+      extents,
+      [=](const Gradient& element, State& to, Weight& narrow) {
+        const State g = static_cast<State>(load(element)) * scale;
+        to = to - rate * g;
+        narrow = rounded<Weight>(to);
+      },
+      gradient, w, weight);
 }
 
 template <class State>
@@ -44,34 +31,35 @@ struct AdamFactors {
   State scale, rate, beta1, beta2, fresh1, fresh2, epsilon;
 };
 
-template <Master master, class State, class Gradient, class Weight>
+template <class State, class Gradient, class Weight>
 __global__ void adam(Extents extents, In<Gradient> gradient, InOut<State> w, InOut<State> moment1,
-                     InOut<State> moment2, Out<Weight> weight, const State* powers,
+                     InOut<State> moment2, OptionalOut<Weight> weight, const State* powers,
                      AdamFactors<State> f) {
   const auto correction1 = static_cast<State>(1 - static_cast<double>(powers[0]));
   const auto correction2 = static_cast<State>(1 - static_cast<double>(powers[1]));
-  const auto step = [=](const Gradient& element, State& to, State& m, State& v, auto&... narrow) {
-    const State g = static_cast<State>(load(element)) * f.scale;
-    m = f.beta1 * m + f.fresh1 * g;
-    v = f.beta2 * v + f.fresh2 * g * g;
-    to = to - f.rate * ((m / correction1) / (sqrt(v / correction2) + f.epsilon));
-    ((narrow = rounded<Weight>(to)), ...);
-  };
-  update_each<master>(extents, step, weight, gradient, w, moment1, moment2);
+  for_each_element(
+      extents,
+      [=](const Gradient& element, State& to, State& m, State& v, Weight& narrow) {
+        const State g = static_cast<State>(load(element)) * f.scale;
+        m = f.beta1 * m + f.fresh1 * g;
+        v = f.beta2 * v + f.fresh2 * g * g;
+        to = to - f.rate * ((m / correction1) / (sqrt(v / correction2) + f.epsilon));
+        narrow = rounded<Weight>(to);
+      },
+      gradient, w, moment1, moment2, weight);
 }
 
-template <Master master, class State, class Gradient, class Weight>
+template <class State, class Gradient, class Weight>
 void start_typed(const UpdateCall& call, cudaStream_t stream) {
-  const auto state = [&](void* data) {
-    return InOut<State>{static_cast<State*>(data), call.count};
-  };
-  const auto w = state(master == Master::yes ? call.master : call.weight);
-  const Out<Weight> weight{static_cast<Weight*>(call.weight), call.count};
-  const In<Gradient> gradient{static_cast<const Gradient*>(call.gradient), call.count};
+  const auto state = [](void* data) { return InOut<State>{static_cast<State*>(data)}; };
+  const bool has_master = call.master != nullptr;
+  const auto w = state(has_master ? call.master : call.weight);
+  const OptionalOut<Weight> weight{has_master ? static_cast<Weight*>(call.weight) : nullptr};
+  const In<Gradient> gradient{static_cast<const Gradient*>(call.gradient)};
   const auto number = [](double value) { return static_cast<State>(value); };
   const Extents extents{1, call.count};
   if (call.optimizer == program::Optimizer::sgd) {
-    start_elements(sgd<master, State, Gradient, Weight>, extents, stream, gradient, w, weight,
+    start_elements(sgd<State, Gradient, Weight>, extents, stream, gradient, w, weight,
                    number(call.gradient_scale), number(call.rate));
     return;
   }
@@ -82,8 +70,8 @@ void start_typed(const UpdateCall& call, cudaStream_t stream) {
   const AdamFactors<State> factors{
       number(call.gradient_scale), number(call.rate),      number(call.beta1),  number(call.beta2),
       number(1 - call.beta1),      number(1 - call.beta2), number(call.epsilon)};
-  start_elements(adam<master, State, Gradient, Weight>, extents, stream, gradient, w,
-                 state(call.moment1), state(call.moment2), weight, powers, factors);
+  start_elements(adam<State, Gradient, Weight>, extents, stream, gradient, w, state(call.moment1),
+                 state(call.moment2), weight, powers, factors);
 }
 
 /// Calls use(state, gradient, weight) with the types of a call; false when no kernel has them.
@@ -108,16 +96,8 @@ bool with_types(const UpdateCall& call, const Use& use) {
 cudaError_t start(const UpdateCall& call, cudaStream_t stream) {
   if (call.count == 0) return cudaSuccess;
   return outcome(with_types(call, [&](auto state, auto gradient, auto weight) {
-    using State = typename decltype(state)::type;
-    using Gradient = typename decltype(gradient)::type;
-    using Weight = typename decltype(weight)::type;
-    if (call.master != nullptr) {
-      start_typed<Master::yes, State, Gradient, Weight>(call, stream);
-    } else if constexpr (std::is_same_v<State, Weight>) {
-      start_typed<Master::no, State, Gradient, Weight>(call, stream);
-    } else {
-      return false;
-    }
+    start_typed<typename decltype(state)::type, typename decltype(gradient)::type,
+                typename decltype(weight)::type>(call, stream);
     return true;
   }));
 }

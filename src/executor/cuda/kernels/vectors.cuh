@@ -22,10 +22,11 @@ inline constexpr unsigned words_in_flight = 4;      ///< loads of a thread befor
 inline constexpr unsigned most_elements_held = 32;  ///< of each operand: more would spill
 
 /// A matrix, or a batch of them one after the other, as an operand of a kernel.
-template <class T, bool reads_elements, bool writes_elements>
+template <class T, bool reads_elements, bool writes_elements, bool may_miss = false>
 struct Operand {
   using Element = std::remove_const_t<T>;
   static constexpr bool reads = reads_elements, writes = writes_elements;
+  static constexpr bool can_miss = may_miss;  ///< then nothing is written
 
   T* data = nullptr;
   std::uint64_t row_stride = 0, batch_stride = 0;
@@ -33,6 +34,7 @@ struct Operand {
   [[nodiscard]] __host__ __device__ bool exists() const { return data != nullptr; }
   /// A row of one matrix, as an operand of one row.
   [[nodiscard]] __device__ Operand row(std::uint64_t row, std::uint64_t matrix = 0) const {
+    if (can_miss && !exists()) return {};
     return {data + matrix * batch_stride + row * row_stride};
   }
   /// The same elements to read alone.
@@ -44,6 +46,8 @@ template <class T>
 using In = Operand<const T, true, false>;
 template <class T>
 using Out = Operand<T, false, true>;
+template <class T>
+using OptionalOut = Operand<T, false, true, true>;
 template <class T>
 using InOut = Operand<T, true, true>;
 
@@ -57,8 +61,8 @@ struct Places {
 
 template <class O>
 inline constexpr bool is_operand = false;
-template <class T, bool reads, bool writes>
-inline constexpr bool is_operand<Operand<T, reads, writes>> = true;
+template <class T, bool reads, bool writes, bool can_miss>
+inline constexpr bool is_operand<Operand<T, reads, writes, can_miss>> = true;
 
 /// Elements that a thread takes at once: as many as the narrowest operand has in a word.
 template <class... O>
@@ -111,6 +115,7 @@ struct Held {
   }
   __device__ void store(std::uint64_t at, std::uint64_t step) {
     if constexpr (O::writes) {
+      if (O::can_miss && !row.exists()) return;
 #pragma unroll
       for (unsigned p = 0; p < count; ++p) {
         if constexpr (pack == 1) {
