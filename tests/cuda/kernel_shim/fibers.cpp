@@ -10,7 +10,9 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
+#include <span>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -85,7 +87,9 @@ class Block {
   [[noreturn]] static void fiber_main();
   void run_fresh(Fiber* fiber);
   void resume(std::size_t thread);
-  [[nodiscard]] bool release_warps();
+  [[nodiscard]] std::optional<std::size_t> missing_thread(std::size_t first,
+                                                          const Thread& waiting) const;
+  bool release_warps(bool must);
   [[nodiscard]] bool release_barrier();
   void release(std::size_t thread) {
     threads_[thread].state = State::ready;
@@ -152,33 +156,41 @@ void Block::resume(std::size_t thread) {
   change(scheduler_, threads_[thread].fiber->place);
 }
 
-/// Lets those warps go on of which all that an exchange names have reached it.
-bool Block::release_warps() {
+/// The thread that an exchange of the warp names and that has not reached it, if there is one;
+/// `waiting` has reached it.
+std::optional<std::size_t> Block::missing_thread(std::size_t first, const Thread& waiting) const {
+  for (std::size_t lane = 0; lane < warp_threads; ++lane) {
+    if ((waiting.lanes >> lane & 1U) == 0) continue;
+    const std::size_t t = first + lane;
+    if (t < threads_.size() && threads_[t].state == State::in_exchange &&
+        threads_[t].lanes == waiting.lanes && threads_[t].at.line() == waiting.at.line()) {
+      continue;
+    }
+    return t;
+  }
+  return std::nullopt;
+}
+
+/// Lets those warps go on of which all that an exchange names have reached it. `must`: nobody else
+/// can run, so that a thread that is missing is a failure.
+bool Block::release_warps(bool must) {
   bool any = false;
   for (std::size_t first = 0; first < threads_.size(); first += warp_threads) {
-    const std::size_t end = std::min<std::size_t>(first + warp_threads, threads_.size());
-    const auto begin = threads_.begin() + static_cast<std::ptrdiff_t>(first);
-    const auto waiting =
-        std::ranges::find(begin, threads_.begin() + static_cast<std::ptrdiff_t>(end),
-                          State::in_exchange, &Thread::state);
-    if (waiting == threads_.begin() + static_cast<std::ptrdiff_t>(end)) continue;
-    const std::uint64_t lanes = waiting->lanes;
-    const std::source_location at = waiting->at;
-    for (std::size_t lane = 0; lane < warp_threads; ++lane) {
-      if ((lanes >> lane & 1U) == 0) continue;
-      const std::size_t t = first + lane;
-      if (t < end && threads_[t].state == State::in_exchange && threads_[t].lanes == lanes &&
-          threads_[t].at.line() == at.line()) {
-        continue;
-      }
-      fail("line " + std::to_string(at.line()) + ": a warp operation that thread " +
-           std::to_string(t) + " does not reach");
+    const std::span warp = std::span{threads_}.subspan(first).first(
+        std::min<std::size_t>(warp_threads, threads_.size() - first));
+    const auto found = std::ranges::find(warp, State::in_exchange, &Thread::state);
+    if (found == warp.end()) continue;
+    const Thread waiting = *found;
+    if (const auto missing = missing_thread(first, waiting)) {
+      if (!must) continue;
+      fail("line " + std::to_string(waiting.at.line()) + ": a warp operation that thread " +
+           std::to_string(*missing) + " does not reach");
       return false;
     }
-    for (std::size_t t = first; t < end; ++t) {
-      if ((lanes >> (t - first) & 1U) == 0) continue;
-      seen_[t] = threads_[t].value;
-      release(t);
+    for (std::size_t lane = 0; lane < warp.size(); ++lane) {
+      if ((waiting.lanes >> lane & 1U) == 0) continue;
+      seen_[first + lane] = warp[lane].value;
+      release(first + lane);
     }
     any = true;
   }
@@ -207,6 +219,8 @@ void Block::run() {
   gridDim = grid_.blocks;
   auto last_change = std::chrono::steady_clock::now();
   while (true) {
+    // Now and then, so that a warp may be far ahead of others.
+    if (random_() % 16 == 0) release_warps(false);
     if (!fresh_.empty() && (ready_.empty() || random_() % 2 == 0)) {
       start_fiber();
     } else if (!ready_.empty()) {
@@ -219,7 +233,7 @@ void Block::run() {
       if (!only_looks) last_change = now;
       if (only_looks) std::this_thread::yield();
       if (now - last_change > patience) return fail("a thread waits for ever");
-    } else if (!release_warps() && !release_barrier()) {
+    } else if (!release_warps(true) && !release_barrier()) {
       return;
     }
   }

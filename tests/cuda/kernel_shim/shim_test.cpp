@@ -95,6 +95,34 @@ TEST(KernelShim, ABarrierThatIsMissingShowsInTheNumbers) {
   EXPECT_NE(to, reversed);
 }
 
+/// Reads in the next round what the warps have written in this one.
+template <bool waits>
+__global__ void two_rounds(unsigned* to) {
+  __shared__ unsigned of_warp[threads / warp_threads];
+  unsigned sum = 0;
+  for (unsigned round = 1; round <= 2; ++round) {
+    const unsigned value = __shfl_xor_sync(all_lanes, round, 1);
+    if (threadIdx.x % warp_threads == 0) of_warp[threadIdx.x / warp_threads] = value;
+    __syncthreads();
+    for (const unsigned one : of_warp) sum += one;
+    if (waits) __syncthreads();
+  }
+  to[threadIdx.x] = sum;
+}
+
+TEST(KernelShim, AWarpMayBeARoundAhead) {
+  constexpr unsigned warps = threads / warp_threads, plays = 20;
+  std::array<unsigned, threads> sums{};
+  bool differs = false;
+  for (unsigned play = 0; play < plays; ++play) {
+    EXPECT_EQ(failure_of(two_rounds<true>, sums.data()), "");
+    EXPECT_EQ(std::ranges::count(sums, 3 * warps), threads);
+    EXPECT_EQ(failure_of(two_rounds<false>, sums.data()), "");
+    differs = differs || std::ranges::count(sums, 3 * warps) != threads;
+  }
+  EXPECT_TRUE(differs);
+}
+
 __global__ void nothing() {}
 
 TEST(KernelShim, LaunchesThatCudaRefusesAreFailures) {
