@@ -43,6 +43,7 @@ void launch(const SpreadCall& call, cudaStream_t stream) { check(start(call, str
 void launch(const RowsCall& call, cudaStream_t stream) { check(start(call, stream)); }
 void launch(const PutCall& call, cudaStream_t stream) { check(start(call, stream)); }
 void launch(const ChecksumCall& call, cudaStream_t stream) { check(start(call, stream)); }
+void launch(const CopyCall& call, cudaStream_t stream) { check(start(call, stream)); }
 
 void launch(const HostFillCall& call, cudaStream_t stream) {
   FillCall fill = call.fill;

@@ -8,13 +8,13 @@
 
 #include "executor/cuda/gemm_plan.hpp"
 #include "executor/cuda/kernels/checksum.hpp"
+#include "executor/cuda/kernels/copy.hpp"
 #include "executor/cuda/kernels/kernels.hpp"
 #include "executor/cuda/kernels/lists.hpp"
 #include "executor/cuda/kernels/put.hpp"
 #include "executor/cuda/layer_call.hpp"
 #include "executor/cuda/memory_advice.hpp"
 #include "executor/cuda/nccl_call.hpp"
-#include "executor/strided_copy.hpp"
 
 /// Ops of a program with everything looked up: what is left is to start them on a stream.
 namespace isoscale::executor::cuda {
@@ -32,6 +32,7 @@ void launch(const SpreadCall& call, cudaStream_t stream);
 void launch(const RowsCall& call, cudaStream_t stream);
 void launch(const PutCall& call, cudaStream_t stream);
 void launch(const ChecksumCall& call, cudaStream_t stream);
+void launch(const CopyCall& call, cudaStream_t stream);
 
 /// A fill of host memory: by the same kernel into GPU memory, then copied, so that every element is
 /// what it would be there.
@@ -43,8 +44,8 @@ struct HostFillCall {
 };
 void launch(const HostFillCall& call, cudaStream_t stream);
 
-using Call = std::variant<GemmCall, CollectiveCall, ExchangeCall, StridedCopy, AddCall, CastCall,
-                          FillCall, HostFillCall, UpdateCall, NormCall, NormGradientCall,
+using Call = std::variant<GemmCall, CollectiveCall, ExchangeCall, StridedCopy, CopyCall, AddCall,
+                          CastCall, FillCall, HostFillCall, UpdateCall, NormCall, NormGradientCall,
                           ActivationCall, ActivationGradientCall, SoftmaxCall, SoftmaxGradientCall,
                           SelectCall, SpreadCall, RowsCall, PutCall, ChecksumCall, AdviseCall>;
 

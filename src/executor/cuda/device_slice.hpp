@@ -13,17 +13,20 @@
 
 namespace isoscale::executor::cuda {
 
+/// True if kernels reach the slice at full speed.
+[[nodiscard]] inline bool is_on_device(const Resolver& resolver, const program::Slice& slice) {
+  const program::Space space = resolver.space(slice);
+  return space == program::Space::device || space == program::Space::managed ||
+         space == program::Space::symmetric;
+}
+
 /// Throws base::Error, naming the operand by its role, unless kernels reach the slice at full
 /// speed.
 inline void require_on_device(const Resolver& resolver, const program::Slice& slice,
                               std::string_view role) {
-  const program::Space space = resolver.space(slice);
-  if (space == program::Space::device || space == program::Space::managed ||
-      space == program::Space::symmetric) {
-    return;
-  }
+  if (is_on_device(resolver, slice)) return;
   throw base::Error(fmt::format("{} lies in {} memory; only copies and fills may use that", role,
-                                program::name(space)));
+                                program::name(resolver.space(slice))));
 }
 
 /// Where it lies; throws as require_on_device.

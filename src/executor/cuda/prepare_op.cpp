@@ -96,8 +96,14 @@ Call prepare_op(const Resolver& resolver, const program::Exchange& op,
   return call;
 }
 
+/// Many pieces are one kernel where it reaches both sides: the driver would take a call for each
+/// matrix, or even for each row.
 Call prepare_op(const Resolver& resolver, const program::Copy& op) {
-  return strided_copy(resolver, op);
+  const StridedCopy copy = strided_copy(resolver, op);
+  const bool is_kernel = copy.rows * copy.batch > 1 && is_on_device(resolver, op.src.slice) &&
+                         is_on_device(resolver, op.dst.slice);
+  if (is_kernel) return CopyCall{copy};
+  return copy;
 }
 
 Call prepare_op(const Resolver& resolver, const program::Add& op) {

@@ -24,83 +24,83 @@ __device__ Value logistic(Value x) {
   return 1 / (1 + exp(-x));
 }
 
-/// y may be an operand: each element is read before it is written, by the same thread.
 template <class T>
-__global__ void gelu(RowsOf<const T> x, RowsOf<T> y, std::uint64_t columns) {
-  const std::uint64_t count = x.rows * columns;
-  for (std::uint64_t e = first_element(); e < count; e += element_step()) {
-    const std::uint64_t row = e / columns, i = e % columns;
-    const Compute<T> at = load(x(row)[i]);
-    y(row)[i] = rounded<T>(at * distribution(at));
-  }
+__global__ void gelu(Extents extents, In<T> x, Out<T> y) {
+  for_each_element(
+      extents,
+      [](const T& element, T& result) {
+        const Compute<T> at = load(element);
+        result = rounded<T>(at * distribution(at));
+      },
+      x, y);
 }
 
 template <class T>
-__global__ void swiglu(RowsOf<const T> x, RowsOf<const T> up, RowsOf<T> y, std::uint64_t columns) {
-  const std::uint64_t count = x.rows * columns;
-  for (std::uint64_t e = first_element(); e < count; e += element_step()) {
-    const std::uint64_t row = e / columns, i = e % columns;
-    const Compute<T> at = load(x(row)[i]);
-    y(row)[i] = rounded<T>(load(up(row)[i]) * at * logistic(at));
-  }
+__global__ void swiglu(Extents extents, In<T> x, In<T> up, Out<T> y) {
+  for_each_element(
+      extents,
+      [](const T& element, const T& factor, T& result) {
+        const Compute<T> at = load(element);
+        result = rounded<T>(load(factor) * at * logistic(at));
+      },
+      x, up, y);
 }
 
 template <class T>
-__global__ void gelu_gradient(RowsOf<const T> dy, RowsOf<const T> x, RowsOf<T> dx,
-                              std::uint64_t columns) {
-  const std::uint64_t count = x.rows * columns;
-  for (std::uint64_t e = first_element(); e < count; e += element_step()) {
-    const std::uint64_t row = e / columns, i = e % columns;
-    const Compute<T> at = load(x(row)[i]), from = load(dy(row)[i]);
-    dx(row)[i] = rounded<T>(from * (distribution(at) + at * density(at)));
-  }
+__global__ void gelu_gradient(Extents extents, In<T> dy, In<T> x, Out<T> dx) {
+  for_each_element(
+      extents,
+      [](const T& gradient, const T& element, T& result) {
+        const Compute<T> at = load(element), from = load(gradient);
+        result = rounded<T>(from * (distribution(at) + at * density(at)));
+      },
+      dy, x, dx);
 }
 
 template <class T>
-__global__ void swiglu_gradient(RowsOf<const T> dy, RowsOf<const T> x, RowsOf<const T> up,
-                                RowsOf<T> dx, RowsOf<T> dup, std::uint64_t columns) {
-  const std::uint64_t count = x.rows * columns;
-  for (std::uint64_t e = first_element(); e < count; e += element_step()) {
-    const std::uint64_t row = e / columns, i = e % columns;
-    const Compute<T> at = load(x(row)[i]), from = load(dy(row)[i]), other = load(up(row)[i]);
-    const Compute<T> gate = logistic(at);
-    dx(row)[i] = rounded<T>(from * other * gate * (1 + at * (1 - gate)));
-    dup(row)[i] = rounded<T>(from * at * gate);
-  }
+__global__ void swiglu_gradient(Extents extents, In<T> dy, In<T> x, In<T> up, Out<T> dx,
+                                Out<T> dup) {
+  for_each_element(
+      extents,
+      [](const T& gradient, const T& element, const T& factor, T& of_x, T& of_up) {
+        const Compute<T> at = load(element), from = load(gradient), other = load(factor);
+        const Compute<T> gate = logistic(at);
+        of_x = rounded<T>(from * other * gate * (1 + at * (1 - gate)));
+        of_up = rounded<T>(from * at * gate);
+      },
+      dy, x, up, dx, dup);
 }
 
 }  // namespace
 
 cudaError_t start(const ActivationCall& call, cudaStream_t stream) {
-  const std::uint64_t count = call.rows * call.columns;
-  if (count == 0) return cudaSuccess;
+  if (call.rows * call.columns == 0) return cudaSuccess;
   return outcome(with_float(call.type, [&](auto type) {
     using T = typename decltype(type)::type;
-    const auto x = rows_of<const T>(call.x, call.rows);
-    const auto y = rows_of<T>(call.y, call.rows);
+    const Extents extents{call.rows, call.columns};
+    const auto x = in<T>(call.x);
+    const auto y = out<T>(call.y);
     if (call.kind == ActivationKind::gelu) {
-      gelu<T><<<blocks_for(count), block_threads, 0, stream>>>(x, y, call.columns);
+      start_elements(gelu<T>, extents, stream, x, y);
     } else {
-      swiglu<T><<<blocks_for(count), block_threads, 0, stream>>>(
-          x, rows_of<const T>(call.up, call.rows), y, call.columns);
+      start_elements(swiglu<T>, extents, stream, x, in<T>(call.up), y);
     }
     return true;
   }));
 }
 
 cudaError_t start(const ActivationGradientCall& call, cudaStream_t stream) {
-  const std::uint64_t count = call.rows * call.columns;
-  if (count == 0) return cudaSuccess;
+  if (call.rows * call.columns == 0) return cudaSuccess;
   return outcome(with_float(call.type, [&](auto type) {
     using T = typename decltype(type)::type;
-    const auto dy = rows_of<const T>(call.dy, call.rows), x = rows_of<const T>(call.x, call.rows);
-    const auto dx = rows_of<T>(call.dx, call.rows);
+    const Extents extents{call.rows, call.columns};
+    const auto dy = in<T>(call.dy), x = in<T>(call.x);
+    const auto dx = out<T>(call.dx);
     if (call.kind == ActivationKind::gelu) {
-      gelu_gradient<T><<<blocks_for(count), block_threads, 0, stream>>>(dy, x, dx, call.columns);
+      start_elements(gelu_gradient<T>, extents, stream, dy, x, dx);
     } else {
-      swiglu_gradient<T><<<blocks_for(count), block_threads, 0, stream>>>(
-          dy, x, rows_of<const T>(call.up, call.rows), dx, rows_of<T>(call.dup, call.rows),
-          call.columns);
+      start_elements(swiglu_gradient<T>, extents, stream, dy, x, in<T>(call.up), dx,
+                     out<T>(call.dup));
     }
     return true;
   }));

@@ -1,22 +1,16 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/cuda/kernels/elements.cuh"
 #include "executor/cuda/kernels/kernels.hpp"
+#include "executor/cuda/kernels/vectors.cuh"
 
 namespace isoscale::executor::cuda {
 namespace {
 
-/// dst may be a or b: each element is read before it is written, by the same thread.
 template <class T>
-__global__ void add(const T* a, const T* b, T* dst, std::uint64_t rows, std::uint64_t columns,
-                    std::uint64_t a_row, std::uint64_t b_row, std::uint64_t dst_row,
-                    Compute<T> scale) {
-  const std::uint64_t count = rows * columns;
-  for (std::uint64_t e = first_element(); e < count; e += element_step()) {
-    const std::uint64_t row = e / columns, column = e % columns;
-    dst[row * dst_row + column] =
-        rounded<T>(load(a[row * a_row + column]) + scale * load(b[row * b_row + column]));
-  }
+__global__ void add(Extents extents, In<T> a, In<T> b, Out<T> dst, Compute<T> scale) {
+  for_each_element(
+      extents, [=](const T& x, const T& y, T& sum) { sum = rounded<T>(load(x) + scale * load(y)); },
+      a, b, dst);
 }
 
 template <class Use>
@@ -27,14 +21,14 @@ bool with_addable(program::DType type, const Use& use) {
 }  // namespace
 
 cudaError_t start(const AddCall& call, cudaStream_t stream) {
-  const std::uint64_t count = call.rows * call.columns;
-  if (count == 0) return cudaSuccess;
+  if (call.rows * call.columns == 0) return cudaSuccess;
   return outcome(with_addable(call.type, [&](auto type) {
     using T = typename decltype(type)::type;
-    add<T><<<blocks_for(count), block_threads, 0, stream>>>(
-        static_cast<const T*>(call.a), static_cast<const T*>(call.b), static_cast<T*>(call.dst),
-        call.rows, call.columns, call.a_row, call.b_row, call.dst_row,
-        program::constant_as<Compute<T>>(call.scale));
+    start_elements(add<T>, {call.rows, call.columns}, stream,
+                   In<T>{static_cast<const T*>(call.a), call.a_row},
+                   In<T>{static_cast<const T*>(call.b), call.b_row},
+                   Out<T>{static_cast<T*>(call.dst), call.dst_row},
+                   program::constant_as<Compute<T>>(call.scale));
     return true;
   }));
 }

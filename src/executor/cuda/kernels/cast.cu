@@ -3,29 +3,28 @@
 #include <cmath>
 #include <type_traits>
 
-#include "executor/cuda/kernels/elements.cuh"
 #include "executor/cuda/kernels/kernels.hpp"
+#include "executor/cuda/kernels/vectors.cuh"
 
 namespace isoscale::executor::cuda {
 namespace {
 
-constexpr unsigned tile = 32;      // elements a side
-constexpr unsigned tile_rows = 8;  // threads of a column: each takes four elements
+constexpr unsigned tile = 64;  // elements a side
 
 /// Largest magnitude of a matrix, as the bits of an f32: for numbers that are not negative these
 /// order as the numbers do, with NaN above all.
 template <class From>
-__global__ void find_largest(const From* src, std::uint64_t rows, std::uint64_t columns,
-                             std::uint64_t src_row, unsigned int* largest) {
+__global__ void find_largest(Extents extents, In<From> src, unsigned int* largest) {
   unsigned int mine = 0;
-  const std::uint64_t count = rows * columns;
-  for (std::uint64_t e = first_element(); e < count; e += element_step()) {
-    const auto value = static_cast<float>(load(src[e / columns * src_row + e % columns]));
-    const unsigned int bits = __float_as_uint(value) & 0x7fffffffU;
-    mine = bits > mine ? bits : mine;
-  }
-  mine = __reduce_max_sync(0xffffffffU, mine);
-  if (threadIdx.x % warpSize == 0) atomicMax(largest, mine);
+  for_each_element(
+      extents,
+      [&](const From& element) {
+        const auto value = static_cast<float>(load(element));
+        mine = Most{}(mine, __float_as_uint(value) & 0x7fffffffU);
+      },
+      src);
+  mine = over_warp(mine, Most{});
+  if (lane() == 0) atomicMax(largest, mine);
 }
 
 /// As program::amax_scale has it.
@@ -72,41 +71,60 @@ __device__ To scaled(const From& element, double scale, bool is_exact) {
 }
 
 template <class From, class To>
-__global__ void cast_plain(const From* src, std::uint64_t src_row, To* dst, std::uint64_t dst_row,
-                           std::uint64_t rows, std::uint64_t columns, Scaling scaling) {
+__global__ void cast_plain(Extents extents, In<From> src, Out<To> dst, Scaling scaling) {
   const double scale = scale_of_cast(scaling);
-  const std::uint64_t count = rows * columns;
-  for (std::uint64_t e = first_element(); e < count; e += element_step()) {
-    const std::uint64_t row = e / columns, column = e % columns;
-    dst[row * dst_row + column] =
-        scaled<From, To>(src[row * src_row + column], scale, scaling.is_exact);
+  for_each_element(
+      extents,
+      [=](const From& element, To& to) { to = scaled<From, To>(element, scale, scaling.is_exact); },
+      src, dst);
+}
+
+/// Calls op(place, element of each row ...) for the `pack` columns from `column` on, of those that
+/// exist; at once where `whole` ones may be.
+template <unsigned pack, class Op, class... O>
+__device__ void visit_pack(bool whole, std::uint64_t column, std::uint64_t columns, const Op& op,
+                           const O&... rows) {
+  if (whole && column + pack <= columns) {
+    return visit(op, column, 0, Held<pack, 1, Places>{Places{}}, Held<pack, 1, O>{rows}...);
+  }
+#pragma unroll 1
+  for (std::uint64_t i = column; i < column + pack && i < columns; ++i) {
+    visit(op, i, 0, Held<1, 1, Places>{Places{}}, Held<1, 1, O>{rows}...);
   }
 }
 
-/// A tile of 32 x 32 a block, through shared memory, so that both sides are read and written along
-/// their rows. `dst` may be null.
+/// A tile a block, through shared memory, so that both sides are read and written along their rows,
+/// in words where `extents` and `transposed_extents` have packs. `dst` may not exist.
 template <class From, class To>
-__global__ void cast_transpose(const From* src, std::uint64_t src_row, To* dst,
-                               std::uint64_t dst_row, To* transposed, std::uint64_t transposed_row,
-                               std::uint64_t rows, std::uint64_t columns, Scaling scaling) {
-  __shared__ To values[tile][tile + 1];  // one more: columns lie in different banks
+__global__ void cast_transpose(Extents extents, Extents transposed_extents, In<From> src,
+                               OptionalOut<To> dst, Out<To> transposed, Scaling scaling) {
+  constexpr unsigned pack = pack_of<In<From>, Out<To>>(), across = tile / pack;
+  // One bank more: columns lie in different ones.
+  constexpr unsigned gap = sizeof(To) < sizeof(unsigned) ? sizeof(unsigned) / sizeof(To) : 1;
+  __shared__ To values[tile][tile + gap];
   const double scale = scale_of_cast(scaling);
-  const std::uint64_t tiles_down = (rows + tile - 1) / tile;
-  const std::uint64_t column = std::uint64_t{blockIdx.x} * tile + threadIdx.x;
-  for (std::uint64_t down = blockIdx.y; down < tiles_down; down += gridDim.y) {
-    for (unsigned r = threadIdx.y; r < tile; r += tile_rows) {
-      const std::uint64_t row = down * tile + r;
-      if (row >= rows || column >= columns) continue;
-      const To value = scaled<From, To>(src[row * src_row + column], scale, scaling.is_exact);
-      values[r][threadIdx.x] = value;
-      if (dst != nullptr) dst[row * dst_row + column] = value;
+  const std::uint64_t right = std::uint64_t{blockIdx.x} * tile;
+  for (std::uint64_t down = std::uint64_t{blockIdx.y} * tile; down < extents.rows;
+       down += std::uint64_t{gridDim.y} * tile) {
+    for (unsigned p = threadIdx.x; p < tile * across; p += blockDim.x) {
+      const unsigned r = p / across, c = p % across * pack;
+      if (down + r >= extents.rows) continue;
+      visit_pack<pack>(
+          extents.packs != 0, right + c, extents.columns,
+          [&](std::uint64_t column, const From& element, To& to) {
+            to = scaled<From, To>(element, scale, scaling.is_exact);
+            values[column - right][r] = to;
+          },
+          src.row(down + r), dst.row(down + r));
     }
     __syncthreads();
-    for (unsigned c = threadIdx.y; c < tile; c += tile_rows) {
-      const std::uint64_t out_row = std::uint64_t{blockIdx.x} * tile + c;
-      const std::uint64_t out_column = down * tile + threadIdx.x;
-      if (out_row >= columns || out_column >= rows) continue;
-      transposed[out_row * transposed_row + out_column] = values[threadIdx.x][c];
+    for (unsigned p = threadIdx.x; p < tile * across; p += blockDim.x) {
+      const unsigned r = p / across, c = p % across * pack;
+      if (right + r >= extents.columns) continue;
+      visit_pack<pack>(
+          transposed_extents.packs != 0, down + c, extents.rows,
+          [&](std::uint64_t column, To& to) { to = values[r][column - down]; },
+          transposed.row(right + r));
     }
     __syncthreads();
   }
@@ -116,14 +134,16 @@ template <class From>
 cudaError_t start_to_find(const CastCall& call, const From* src, cudaStream_t stream) {
   const cudaError_t cleared = cudaMemsetAsync(call.largest, 0, sizeof *call.largest, stream);
   if (cleared != cudaSuccess) return cleared;
-  find_largest<From><<<blocks_for(call.rows * call.columns), block_threads, 0, stream>>>(
-      src, call.rows, call.columns, call.src_row, call.largest);
+  start_elements(find_largest<From>, {call.rows, call.columns}, stream, In<From>{src, call.src_row},
+                 call.largest);
   return cudaGetLastError();
 }
 
 template <class From, class To>
 void start_typed(const CastCall& call, const From* src, cudaStream_t stream) {
+  const In<From> from{src, call.src_row};
   auto* const dst = static_cast<To*>(call.dst);
+  const Out<To> transposed{static_cast<To*>(call.transposed), call.transposed_row};
   int exponent = 0;
   const bool is_power = std::abs(std::frexp(call.scale, &exponent)) == 0.5;
   const Scaling scaling{.kind = call.scaling,
@@ -132,18 +152,19 @@ void start_typed(const CastCall& call, const From* src, cudaStream_t stream) {
                         .target = call.target,
                         .largest = call.largest,
                         .descale = call.descale};
-  if (call.transposed == nullptr) {
-    cast_plain<From, To><<<blocks_for(call.rows * call.columns), block_threads, 0, stream>>>(
-        src, call.src_row, dst, call.dst_row, call.rows, call.columns, scaling);
+  if (!transposed.exists()) {
+    start_elements(cast_plain<From, To>, {call.rows, call.columns}, stream, from,
+                   Out<To>{dst, call.dst_row}, scaling);
     return;
   }
   constexpr std::uint64_t most_down = 65535;  // a grid's limit
-  const std::uint64_t down = (call.rows + tile - 1) / tile;
-  const dim3 grid{static_cast<unsigned>((call.columns + tile - 1) / tile),
-                  static_cast<unsigned>(down < most_down ? down : most_down)};
-  cast_transpose<From, To><<<grid, dim3{tile, tile_rows}, 0, stream>>>(
-      src, call.src_row, dst, call.dst_row, static_cast<To*>(call.transposed), call.transposed_row,
-      call.rows, call.columns, scaling);
+  const std::uint64_t right = (call.columns + tile - 1) / tile,
+                      down = (call.rows + tile - 1) / tile;
+  const dim3 grid{static_cast<unsigned>(right), static_cast<unsigned>(std::min(down, most_down))};
+  const OptionalOut<To> plain{dst, dst == nullptr ? 0 : call.dst_row};
+  const Extents extents = packed({call.rows, call.columns}, from, plain);
+  start_kernel(cast_transpose<From, To>, grid, block_threads, stream, extents,
+               packed({call.columns, call.rows}, transposed), from, plain, transposed, scaling);
 }
 
 }  // namespace

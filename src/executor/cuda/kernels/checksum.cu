@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "executor/cuda/kernels/checksum.hpp"
 
-#include "executor/cuda/kernels/elements.cuh"
+#include "executor/cuda/kernels/vectors.cuh"
 #include "program/checksum.hpp"
 
 namespace isoscale::executor::cuda {
@@ -10,29 +10,22 @@ namespace {
 
 using Word64 = unsigned long long;  // what atomicAdd takes
 
-__device__ Word64 sum_over_warp(Word64 value) {
-  for (int lane = 16; lane > 0; lane /= 2) value += __shfl_down_sync(~0U, value, lane);
-  return value;
-}
-
 /// `Word` is an unsigned integer of the size of an element. Sums of integers do not depend on the
 /// order that warps add in.
 template <class Word>
-__global__ void checksum(const Word* src, std::uint64_t rows, std::uint64_t columns,
-                         std::uint64_t batch, std::uint64_t row_stride, std::uint64_t batch_stride,
-                         std::uint64_t mask, Word64* sum) {
+__global__ void checksum(Extents extents, In<Word> src, Places places, std::uint64_t mask,
+                         Word64* sum) {
   Word64 mine = 0, not_finite = 0;
-  const std::uint64_t elements = batch * rows * columns;
-  for (std::uint64_t i = first_element(); i < elements; i += element_step()) {
-    const std::uint64_t row = i / columns;
-    const Word bits =
-        src[row / rows * batch_stride + row % rows * row_stride + (i - row * columns)];
-    mine += program::checksum_term(bits, i);
-    not_finite += program::is_finite(bits, mask) ? 0 : 1;
-  }
-  mine = sum_over_warp(mine);
-  not_finite = sum_over_warp(not_finite);
-  if (threadIdx.x % warpSize != 0) return;
+  for_each_element(
+      extents,
+      [&](const Word& bits, std::uint64_t place) {
+        mine += program::checksum_term(bits, place);
+        not_finite += program::is_finite(bits, mask) ? 0 : 1;
+      },
+      src, places);
+  mine = over_warp(mine, Sum{});
+  not_finite = over_warp(not_finite, Sum{});
+  if (lane() != 0) return;
   atomicAdd(sum, mine);
   if (not_finite != 0) atomicAdd(sum + 1, not_finite);
 }
@@ -51,13 +44,14 @@ __global__ void flip_bits(Word* src, std::uint64_t rows, std::uint64_t columns, 
 template <class Word>
 void start_as(const ChecksumCall& call, cudaStream_t stream) {
   if (call.flip != nullptr) {
-    flip_bits<Word><<<1, 1, 0, stream>>>(static_cast<Word*>(call.src), call.rows, call.columns,
-                                         call.batch, call.row_stride, call.batch_stride,
-                                         static_cast<const Word64*>(call.flip));
+    start_kernel(flip_bits<Word>, 1, 1, stream, static_cast<Word*>(call.src), call.rows,
+                 call.columns, call.batch, call.row_stride, call.batch_stride,
+                 static_cast<const Word64*>(call.flip));
   }
-  checksum<Word><<<blocks_for(call.batch * call.rows * call.columns), block_threads, 0, stream>>>(
-      static_cast<const Word*>(call.src), call.rows, call.columns, call.batch, call.row_stride,
-      call.batch_stride, program::exponent_mask(call.type), static_cast<Word64*>(call.sum));
+  start_elements(checksum<Word>, {call.rows, call.columns, call.batch}, stream,
+                 In<Word>{static_cast<const Word*>(call.src), call.row_stride, call.batch_stride},
+                 Places{call.rows, call.columns}, program::exponent_mask(call.type),
+                 static_cast<Word64*>(call.sum));
 }
 
 }  // namespace

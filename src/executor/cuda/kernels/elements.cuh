@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "executor/cuda/kernels/launch.cuh"
 #include "program/buffer.hpp"
 
 /// From element types as programs name them to types that kernels compute with.
@@ -56,6 +57,33 @@ __device__ inline std::uint64_t first_element() {
   return std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
 }
 __device__ inline std::uint64_t element_step() { return std::uint64_t{gridDim.x} * blockDim.x; }
+
+/// Place of a thread in its warp.
+__device__ inline unsigned lane() {
+  return (threadIdx.y * blockDim.x + threadIdx.x) % warp_threads;
+}
+
+struct Sum {
+  template <class Value>
+  __device__ Value operator()(Value a, Value b) const {
+    return a + b;
+  }
+};
+struct Most {
+  template <class Value>
+  __device__ Value operator()(Value a, Value b) const {
+    return a < b ? b : a;
+  }
+};
+
+/// The values of all threads of a warp joined, in every one of them, always in one order.
+template <class Value, class Join>
+__device__ Value over_warp(Value mine, const Join& join) {
+  for (unsigned distance = warp_threads / 2; distance > 0; distance /= 2) {
+    mine = join(mine, __shfl_xor_sync(all_lanes, mine, distance));
+  }
+  return mine;
+}
 
 /// Calls use(Type<T>{}) with the type of floating point in memory; false when it is none of these.
 template <class Use>

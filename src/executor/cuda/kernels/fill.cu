@@ -60,9 +60,10 @@ cudaError_t start(const FillCall& call, cudaStream_t stream) {
       } else {
         value = T(call.value);  // rounded once, also to the narrow types
       }
-      fill_same<T><<<blocks_for(count), block_threads, 0, stream>>>(dst, shape, value);
+      start_kernel(fill_same<T>, blocks_for(count), block_threads, stream, dst, shape, value);
     } else {
-      fill_random<T><<<blocks_for(count), block_threads, 0, stream>>>(dst, shape, call.scale);
+      start_kernel(fill_random<T>, blocks_for(count), block_threads, stream, dst, shape,
+                   call.scale);
     }
     return true;
   }));

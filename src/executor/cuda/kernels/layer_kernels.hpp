@@ -21,7 +21,7 @@ struct MatrixAt {
 struct NormCall {
   program::DType type = program::DType::f32;
   std::uint64_t rows = 0, columns = 0;
-  MatrixAt x, addend, sum, y;
+  MatrixAt x{}, addend{}, sum{}, y{};
   void* inverse = nullptr;  ///< f64 beside f64, else f32
   double epsilon = 0;
 };
@@ -30,7 +30,7 @@ struct NormCall {
 struct NormGradientCall {
   program::DType type = program::DType::f32;
   std::uint64_t rows = 0, columns = 0;
-  MatrixAt dy, s, addend, dx;
+  MatrixAt dy{}, s{}, addend{}, dx{};
   const void* inverse = nullptr;
 };
 [[nodiscard]] cudaError_t start(const NormGradientCall& call, cudaStream_t stream);
@@ -39,7 +39,7 @@ struct ActivationCall {
   program::ActivationKind kind = program::ActivationKind::gelu;
   program::DType type = program::DType::f32;
   std::uint64_t rows = 0, columns = 0;
-  MatrixAt x, up, y;
+  MatrixAt x{}, up{}, y{};
 };
 [[nodiscard]] cudaError_t start(const ActivationCall& call, cudaStream_t stream);
 
@@ -47,21 +47,21 @@ struct ActivationGradientCall {
   program::ActivationKind kind = program::ActivationKind::gelu;
   program::DType type = program::DType::f32;
   std::uint64_t rows = 0, columns = 0;
-  MatrixAt dy, x, up, dx, dup;
+  MatrixAt dy{}, x{}, up{}, dx{}, dup{};
 };
 [[nodiscard]] cudaError_t start(const ActivationGradientCall& call, cudaStream_t stream);
 
 struct SoftmaxCall {
   program::DType type = program::DType::f32;
   std::uint64_t rows = 0, columns = 0, batch = 1;
-  MatrixAt x, y;
+  MatrixAt x{}, y{};
 };
 [[nodiscard]] cudaError_t start(const SoftmaxCall& call, cudaStream_t stream);
 
 struct SoftmaxGradientCall {
   program::DType type = program::DType::f32;
   std::uint64_t rows = 0, columns = 0, batch = 1;
-  MatrixAt y, dy, dx;
+  MatrixAt y{}, dy{}, dx{};
 };
 [[nodiscard]] cudaError_t start(const SoftmaxGradientCall& call, cudaStream_t stream);
 

@@ -7,47 +7,65 @@ namespace {
 
 /// Two passes over a row, the second from cache.
 template <class T>
-__global__ void norm(RowsOf<const T> x, RowsOf<const T> addend, RowsOf<T> sum, RowsOf<T> y,
-                     Compute<T>* inverses, std::uint64_t columns, Compute<T> epsilon) {
+__global__ void norm(Extents extents, In<T> x, In<T> addend, Out<T> sum, Out<T> y,
+                     Compute<T>* inverses, Compute<T> epsilon) {
   using Value = Compute<T>;
-  for (std::uint64_t row = blockIdx.x; row < x.rows; row += gridDim.x) {
-    const T* s = x(row);
+  for_each_row(extents, [&](std::uint64_t row, std::uint64_t /*matrix*/) {
+    Value squares = 0;
+    const auto square = [&](const T& element) {
+      const Value value = load(element);
+      squares += value * value;
+    };
     if (sum.exists()) {
-      const T *const from = s, *const more = addend(row);
-      T* const to = sum(row);
-      for_each_column(columns,
-                      [&](std::uint64_t i) { to[i] = rounded<T>(load(from[i]) + load(more[i])); });
-      s = to;
+      for_each_column(
+          extents,
+          [&](const T& a, const T& b, T& both) {
+            both = rounded<T>(load(a) + load(b));
+            square(both);
+          },
+          x.row(row), addend.row(row), sum.row(row));
+    } else {
+      for_each_column(extents, square, x.row(row));
     }
-    const Value squares = row_sum<Value>(columns, [&](std::uint64_t i) {
-      const Value value = load(s[i]);
-      return value * value;
-    });
-    const Value inverse = 1 / sqrt(squares / static_cast<Value>(columns) + epsilon);
+    squares = over_block(squares, Sum{});
+    const Value inverse = 1 / sqrt(squares / static_cast<Value>(extents.columns) + epsilon);
     if (threadIdx.x == 0) inverses[row] = inverse;
-    T* const to = y(row);
-    for_each_column(columns, [&](std::uint64_t i) { to[i] = rounded<T>(load(s[i]) * inverse); });
-  }
+    const In<T> s = sum.exists() ? sum.row(row).input() : x.row(row);
+    for_each_column(
+        extents, [=](const T& element, T& to) { to = rounded<T>(load(element) * inverse); }, s,
+        y.row(row));
+  });
 }
 
 template <class T>
-__global__ void norm_gradient(RowsOf<const T> dy, RowsOf<const T> s, RowsOf<const T> addend,
-                              RowsOf<T> dx, const Compute<T>* inverses, std::uint64_t columns) {
+__global__ void norm_gradient(Extents extents, In<T> dy, In<T> s, In<T> addend, Out<T> dx,
+                              const Compute<T>* inverses) {
   using Value = Compute<T>;
-  for (std::uint64_t row = blockIdx.x; row < dy.rows; row += gridDim.x) {
-    const T *const dys = dy(row), *const ss = s(row);
-    const T* const more = addend.exists() ? addend(row) : nullptr;
+  for_each_row(extents, [&](std::uint64_t row, std::uint64_t /*matrix*/) {
     const Value inverse = inverses[row];
     // mean(dy * y) * y = mean(dy * s) * inverse^2 * s
-    const Value dot =
-        row_sum<Value>(columns, [&](std::uint64_t i) { return load(dys[i]) * load(ss[i]); });
-    const Value factor = dot / static_cast<Value>(columns) * inverse * inverse;
-    T* const to = dx(row);
-    for_each_column(columns, [&](std::uint64_t i) {
-      const Value gradient = inverse * (load(dys[i]) - load(ss[i]) * factor);
-      to[i] = rounded<T>(more == nullptr ? gradient : gradient + load(more[i]));
-    });
-  }
+    Value dot = 0;
+    for_each_column(
+        extents, [&](const T& a, const T& b) { dot += load(a) * load(b); }, dy.row(row),
+        s.row(row));
+    dot = over_block(dot, Sum{});
+    const Value factor = dot / static_cast<Value>(extents.columns) * inverse * inverse;
+    const auto gradient = [=](const T& a, const T& b) {
+      return inverse * (load(a) - load(b) * factor);
+    };
+    if (addend.exists()) {
+      for_each_column(
+          extents,
+          [&](const T& a, const T& b, const T& more, T& to) {
+            to = rounded<T>(gradient(a, b) + load(more));
+          },
+          dy.row(row), s.row(row), addend.row(row), dx.row(row));
+    } else {
+      for_each_column(
+          extents, [&](const T& a, const T& b, T& to) { to = rounded<T>(gradient(a, b)); },
+          dy.row(row), s.row(row), dx.row(row));
+    }
+  });
 }
 
 }  // namespace
@@ -56,11 +74,9 @@ cudaError_t start(const NormCall& call, cudaStream_t stream) {
   if (call.rows == 0 || call.columns == 0) return cudaSuccess;
   return outcome(with_float(call.type, [&](auto type) {
     using T = typename decltype(type)::type;
-    norm<T><<<row_blocks(call.rows), row_threads(call.columns), 0, stream>>>(
-        rows_of<const T>(call.x, call.rows), rows_of<const T>(call.addend, call.rows),
-        rows_of<T>(call.sum, call.rows), rows_of<T>(call.y, call.rows),
-        static_cast<Compute<T>*>(call.inverse), call.columns,
-        static_cast<Compute<T>>(call.epsilon));
+    start_rows(norm<T>, {call.rows, call.columns}, stream, in<T>(call.x), in<T>(call.addend),
+               out<T>(call.sum), out<T>(call.y), static_cast<Compute<T>*>(call.inverse),
+               static_cast<Compute<T>>(call.epsilon));
     return true;
   }));
 }
@@ -69,10 +85,8 @@ cudaError_t start(const NormGradientCall& call, cudaStream_t stream) {
   if (call.rows == 0 || call.columns == 0) return cudaSuccess;
   return outcome(with_float(call.type, [&](auto type) {
     using T = typename decltype(type)::type;
-    norm_gradient<T><<<row_blocks(call.rows), row_threads(call.columns), 0, stream>>>(
-        rows_of<const T>(call.dy, call.rows), rows_of<const T>(call.s, call.rows),
-        rows_of<const T>(call.addend, call.rows), rows_of<T>(call.dx, call.rows),
-        static_cast<const Compute<T>*>(call.inverse), call.columns);
+    start_rows(norm_gradient<T>, {call.rows, call.columns}, stream, in<T>(call.dy), in<T>(call.s),
+               in<T>(call.addend), out<T>(call.dx), static_cast<const Compute<T>*>(call.inverse));
     return true;
   }));
 }

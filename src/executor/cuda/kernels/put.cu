@@ -4,6 +4,7 @@
 
 #include <cuda/atomic>
 
+#include "executor/cuda/kernels/launch.cuh"
 #include "executor/cuda/nccl_versions.hpp"
 
 namespace isoscale::executor::cuda {
@@ -130,7 +131,7 @@ __global__ void __launch_bounds__(threads) put(PutCall call) {
 
 cudaError_t start(const PutCall& call, cudaStream_t stream) {
   if (call.receives + call.sends == 0) return cudaSuccess;
-  put<<<1 + call.sends * call.blocks_per_send, threads, 0, stream>>>(call);
+  start_kernel(put, 1 + call.sends * call.blocks_per_send, threads, stream, call);
   return cudaGetLastError();
 }
 

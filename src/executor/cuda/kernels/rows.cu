@@ -1,27 +1,45 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/cuda/kernels/elements.cuh"
 #include "executor/cuda/kernels/lists.hpp"
+#include "executor/cuda/kernels/rows.cuh"
 
 namespace isoscale::executor::cuda {
 namespace {
 
+/// Sums the `pack` columns from `column` on.
+template <unsigned pack, class T>
+__device__ void sum_pack(In<T> src, Out<T> row, const std::uint32_t* from, std::uint32_t each,
+                         Compute<T> scale, std::uint64_t column) {
+  Compute<T> sums[pack]{};
+  for (std::uint32_t i = 0; i < each; ++i) {
+    if (from[i] == program::Rows::no_row) continue;
+    Held<pack, 1, In<T>> held{src.row(from[i])};
+    held.load(column, 0);
+#pragma unroll
+    for (unsigned e = 0; e < pack; ++e) sums[e] += load(held.element(0, e));
+  }
+  Held<pack, 1, Out<T>> held{row};
+#pragma unroll
+  for (unsigned e = 0; e < pack; ++e) held.element(0, e) = rounded<T>(sums[e] * scale);
+  held.store(column, 0);
+}
+
 /// A thread block a row: its threads read and write neighbouring elements.
 template <class T>
-__global__ void sum_rows(const T* src, std::uint64_t src_row, T* dst, std::uint64_t dst_row,
-                         const std::uint32_t* from, std::uint64_t rows, std::uint64_t columns,
+__global__ void sum_rows(Extents extents, In<T> src, Out<T> dst, const std::uint32_t* from,
                          std::uint32_t each, Compute<T> scale) {
-  for (std::uint64_t row = blockIdx.x; row < rows; row += gridDim.x) {
+  constexpr unsigned pack = pack_of<In<T>>();
+  for_each_row(extents, [&](std::uint64_t row, std::uint64_t /*matrix*/) {
     const std::uint32_t* const indices = from + row * each;
-    for (std::uint64_t column = threadIdx.x; column < columns; column += blockDim.x) {
-      Compute<T> sum = 0;
-      for (std::uint32_t i = 0; i < each; ++i) {
-        if (indices[i] == program::Rows::no_row) continue;
-        sum += load(src[indices[i] * src_row + column]);
-      }
-      dst[row * dst_row + column] = rounded<T>(sum * scale);
+    const Out<T> to = dst.row(row);
+    for (std::uint64_t p = threadIdx.x; p < extents.packs; p += blockDim.x) {
+      sum_pack<pack>(src, to, indices, each, scale, p * pack);
     }
-  }
+    for (std::uint64_t e = extents.packs * pack + threadIdx.x; e < extents.columns;
+         e += blockDim.x) {
+      sum_pack<1>(src, to, indices, each, scale, e);
+    }
+  });
 }
 
 }  // namespace
@@ -30,10 +48,10 @@ cudaError_t start(const RowsCall& call, cudaStream_t stream) {
   if (call.rows * call.columns == 0) return cudaSuccess;
   return outcome(with_float(call.type, [&](auto type) {
     using T = typename decltype(type)::type;
-    const auto blocks = static_cast<unsigned>(call.rows < most_blocks ? call.rows : most_blocks);
-    sum_rows<T><<<blocks, block_threads, 0, stream>>>(
-        static_cast<const T*>(call.src), call.src_row, static_cast<T*>(call.dst), call.dst_row,
-        call.from, call.rows, call.columns, call.each, static_cast<Compute<T>>(call.scale));
+    start_rows(sum_rows<T>, {call.rows, call.columns}, stream,
+               In<T>{static_cast<const T*>(call.src), call.src_row},
+               Out<T>{static_cast<T*>(call.dst), call.dst_row}, call.from, call.each,
+               static_cast<Compute<T>>(call.scale));
     return true;
   }));
 }

@@ -9,7 +9,6 @@
 namespace isoscale::executor::cuda {
 namespace {
 
-constexpr unsigned warp_threads = 32;
 constexpr unsigned block_warps = block_threads / warp_threads;
 
 /// The bits of a magnitude: they order as the magnitudes do, with NaN above all.
@@ -28,8 +27,8 @@ __device__ std::uint32_t count_from(const K* keys, std::uint32_t size, K least,
   __syncthreads();
   unsigned mine = 0;
   for (std::uint32_t i = threadIdx.x; i < size; i += blockDim.x) mine += keys[i] >= least ? 1 : 0;
-  mine = __reduce_add_sync(0xffffffffU, mine);
-  if (threadIdx.x % warp_threads == 0) atomicAdd(counter, mine);
+  mine = over_warp(mine, Sum{});
+  if (lane() == 0) atomicAdd(counter, mine);
   __syncthreads();
   const std::uint32_t result = *counter;
   __syncthreads();
@@ -53,11 +52,11 @@ struct Ranked {
   std::uint32_t before, all;
 };
 __device__ Ranked rank_of(bool flag, std::uint32_t* of_warp) {
-  const unsigned flags = __ballot_sync(0xffffffffU, flag);
-  const unsigned lane = threadIdx.x % warp_threads, warp = threadIdx.x / warp_threads;
-  if (lane == 0) of_warp[warp] = static_cast<std::uint32_t>(__popc(flags));
+  const Lanes flags = __ballot_sync(all_lanes, flag);
+  const unsigned warp = threadIdx.x / warp_threads;
+  if (lane() == 0) of_warp[warp] = static_cast<std::uint32_t>(__popcll(flags));
   __syncthreads();
-  Ranked result{static_cast<std::uint32_t>(__popc(flags & ((1U << lane) - 1))), 0};
+  Ranked result{static_cast<std::uint32_t>(__popcll(flags & ((Lanes{1} << lane()) - 1))), 0};
   for (unsigned w = 0; w < block_warps; ++w) {
     if (w < warp) result.before += of_warp[w];
     result.all += of_warp[w];
@@ -134,9 +133,9 @@ cudaError_t start(const SelectCall& call, cudaStream_t stream) {
   return outcome(with_float(call.type, [&](auto type) {
     using T = typename decltype(type)::type;
     const std::uint64_t blocks = program::block_count(call.count, call.block);
-    select<T><<<static_cast<unsigned>(blocks < most_blocks ? blocks : most_blocks), block_threads,
-                0, stream>>>(static_cast<T*>(call.src), static_cast<T*>(call.values), call.places,
-                             call.count, call.block, call.keep);
+    start_kernel(select<T>, static_cast<unsigned>(blocks < most_blocks ? blocks : most_blocks),
+                 block_threads, stream, static_cast<T*>(call.src), static_cast<T*>(call.values),
+                 call.places, call.count, call.block, call.keep);
     return true;
   }));
 }

@@ -8,56 +8,57 @@ namespace {
 /// Three passes over a row, all but the first from cache. Exponentials are taken twice: they cost
 /// less than to keep them in memory.
 template <class T>
-__global__ void softmax(RowsOf<const T> x, RowsOf<T> y, std::uint64_t rows, std::uint64_t columns) {
+__global__ void softmax(Extents extents, In<T> xs, Out<T> ys) {
   using Value = Compute<T>;
-  for (std::uint64_t row = blockIdx.x; row < rows; row += gridDim.x) {
-    const T* const from = x(row);
-    Value mine = load(from[0]);
-    for_each_column(columns, [&](std::uint64_t i) { mine = Most{}(mine, load(from[i])); });
-    const Value most = over_block(mine, Most{});
-    const Value sum =
-        row_sum<Value>(columns, [&](std::uint64_t i) { return exp(load(from[i]) - most); });
-    T* const to = y(row);
-    for_each_column(columns,
-                    [&](std::uint64_t i) { to[i] = rounded<T>(exp(load(from[i]) - most) / sum); });
-  }
+  for_each_row(extents, [&](std::uint64_t row, std::uint64_t matrix) {
+    const In<T> x = xs.row(row, matrix);
+    Value most = load(x.data[0]);
+    for_each_column(
+        extents, [&](const T& element) { most = Most{}(most, load(element)); }, x);
+    most = over_block(most, Most{});
+    Value sum = 0;
+    for_each_column(
+        extents, [&](const T& element) { sum += exp(load(element) - most); }, x);
+    sum = over_block(sum, Sum{});
+    for_each_column(
+        extents, [=](const T& element, T& to) { to = rounded<T>(exp(load(element) - most) / sum); },
+        x, ys.row(row, matrix));
+  });
 }
 
 template <class T>
-__global__ void softmax_gradient(RowsOf<const T> y, RowsOf<const T> dy, RowsOf<T> dx,
-                                 std::uint64_t rows, std::uint64_t columns) {
+__global__ void softmax_gradient(Extents extents, In<T> y, In<T> dy, Out<T> dx) {
   using Value = Compute<T>;
-  for (std::uint64_t row = blockIdx.x; row < rows; row += gridDim.x) {
-    const T *const ys = y(row), *const dys = dy(row);
-    const Value dot =
-        row_sum<Value>(columns, [&](std::uint64_t i) { return load(dys[i]) * load(ys[i]); });
-    T* const to = dx(row);
+  for_each_row(extents, [&](std::uint64_t row, std::uint64_t matrix) {
+    Value dot = 0;
     for_each_column(
-        columns, [&](std::uint64_t i) { to[i] = rounded<T>(load(ys[i]) * (load(dys[i]) - dot)); });
-  }
+        extents, [&](const T& a, const T& b) { dot += load(a) * load(b); }, dy.row(row, matrix),
+        y.row(row, matrix));
+    dot = over_block(dot, Sum{});
+    for_each_column(
+        extents, [=](const T& a, const T& b, T& to) { to = rounded<T>(load(b) * (load(a) - dot)); },
+        dy.row(row, matrix), y.row(row, matrix), dx.row(row, matrix));
+  });
 }
 
 }  // namespace
 
 cudaError_t start(const SoftmaxCall& call, cudaStream_t stream) {
-  const std::uint64_t rows = call.rows * call.batch;
-  if (rows == 0 || call.columns == 0) return cudaSuccess;
+  if (call.rows * call.batch == 0 || call.columns == 0) return cudaSuccess;
   return outcome(with_float(call.type, [&](auto type) {
     using T = typename decltype(type)::type;
-    softmax<T><<<row_blocks(rows), row_threads(call.columns), 0, stream>>>(
-        rows_of<const T>(call.x, call.rows), rows_of<T>(call.y, call.rows), rows, call.columns);
+    start_rows(softmax<T>, {call.rows, call.columns, call.batch}, stream, in<T>(call.x),
+               out<T>(call.y));
     return true;
   }));
 }
 
 cudaError_t start(const SoftmaxGradientCall& call, cudaStream_t stream) {
-  const std::uint64_t rows = call.rows * call.batch;
-  if (rows == 0 || call.columns == 0) return cudaSuccess;
+  if (call.rows * call.batch == 0 || call.columns == 0) return cudaSuccess;
   return outcome(with_float(call.type, [&](auto type) {
     using T = typename decltype(type)::type;
-    softmax_gradient<T><<<row_blocks(rows), row_threads(call.columns), 0, stream>>>(
-        rows_of<const T>(call.y, call.rows), rows_of<const T>(call.dy, call.rows),
-        rows_of<T>(call.dx, call.rows), rows, call.columns);
+    start_rows(softmax_gradient<T>, {call.rows, call.columns, call.batch}, stream, in<T>(call.y),
+               in<T>(call.dy), out<T>(call.dx));
     return true;
   }));
 }

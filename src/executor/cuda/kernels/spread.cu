@@ -43,10 +43,9 @@ cudaError_t start(const SpreadCall& call, cudaStream_t stream) {
   return outcome(with_float(call.type, [&](auto type) {
     using T = typename decltype(type)::type;
     const std::uint64_t blocks = program::block_count(call.count, call.block);
-    spread<T><<<static_cast<unsigned>(blocks < most_blocks ? blocks : most_blocks), block_threads,
-                0, stream>>>(static_cast<const T*>(call.values), call.places,
-                             static_cast<T*>(call.dst), call.count, call.block, call.keep,
-                             call.parts);
+    start_kernel(spread<T>, static_cast<unsigned>(blocks < most_blocks ? blocks : most_blocks),
+                 block_threads, stream, static_cast<const T*>(call.values), call.places,
+                 static_cast<T*>(call.dst), call.count, call.block, call.keep, call.parts);
     return true;
   }));
 }

@@ -1,31 +1,23 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/cuda/kernels/elements.cuh"
 #include "executor/cuda/kernels/kernels.hpp"
+#include "executor/cuda/kernels/vectors.cuh"
 
 namespace isoscale::executor::cuda {
 namespace {
 
-/// How an updated w, computed in State, reaches memory: w itself, and the rounded weight beside a
-/// master copy.
-template <class State, class Weight>
-struct Target {
-  State* w;
-  Weight* rounded_weight;  ///< null when w is the weight
-
-  __device__ void store(std::uint64_t i, State value) const {
-    w[i] = value;
-    if (rounded_weight != nullptr) rounded_weight[i] = rounded<Weight>(value);
-  }
-};
-
+/// w is the master copy with the rounded weight beside it; without one, w is the weight.
 template <class State, class Gradient, class Weight>
-__global__ void sgd(Target<State, Weight> target, const Gradient* gradient, std::uint64_t count,
-                    State scale, State rate) {
-  for (std::uint64_t i = first_element(); i < count; i += element_step()) {
-    const State g = static_cast<State>(load(gradient[i])) * scale;
-    target.store(i, target.w[i] - rate * g);
-  }
+__global__ void sgd(Extents extents, In<Gradient> gradient, InOut<State> w,
+                    OptionalOut<Weight> weight, State scale, State rate) {
+  for_each_element(
+      extents,
+      [=](const Gradient& element, State& to, Weight& narrow) {
+        const State g = static_cast<State>(load(element)) * scale;
+        to = to - rate * g;
+        narrow = rounded<Weight>(to);
+      },
+      gradient, w, weight);
 }
 
 template <class State>
@@ -40,45 +32,46 @@ struct AdamFactors {
 };
 
 template <class State, class Gradient, class Weight>
-__global__ void adam(Target<State, Weight> target, const Gradient* gradient, State* moment1,
-                     State* moment2, const State* powers, std::uint64_t count,
+__global__ void adam(Extents extents, In<Gradient> gradient, InOut<State> w, InOut<State> moment1,
+                     InOut<State> moment2, OptionalOut<Weight> weight, const State* powers,
                      AdamFactors<State> f) {
   const auto correction1 = static_cast<State>(1 - static_cast<double>(powers[0]));
   const auto correction2 = static_cast<State>(1 - static_cast<double>(powers[1]));
-  for (std::uint64_t i = first_element(); i < count; i += element_step()) {
-    const State g = static_cast<State>(load(gradient[i])) * f.scale;
-    const State m = f.beta1 * moment1[i] + f.fresh1 * g;
-    const State v = f.beta2 * moment2[i] + f.fresh2 * g * g;
-    moment1[i] = m;
-    moment2[i] = v;
-    const State step = (m / correction1) / (sqrt(v / correction2) + f.epsilon);
-    target.store(i, target.w[i] - f.rate * step);
-  }
+  for_each_element(
+      extents,
+      [=](const Gradient& element, State& to, State& m, State& v, Weight& narrow) {
+        const State g = static_cast<State>(load(element)) * f.scale;
+        m = f.beta1 * m + f.fresh1 * g;
+        v = f.beta2 * v + f.fresh2 * g * g;
+        to = to - f.rate * ((m / correction1) / (sqrt(v / correction2) + f.epsilon));
+        narrow = rounded<Weight>(to);
+      },
+      gradient, w, moment1, moment2, weight);
 }
 
 template <class State, class Gradient, class Weight>
 void start_typed(const UpdateCall& call, cudaStream_t stream) {
+  const auto state = [](void* data) { return InOut<State>{static_cast<State*>(data)}; };
   const bool has_master = call.master != nullptr;
-  const Target<State, Weight> target{static_cast<State*>(has_master ? call.master : call.weight),
-                                     has_master ? static_cast<Weight*>(call.weight) : nullptr};
-  const auto* const gradient = static_cast<const Gradient*>(call.gradient);
+  const auto w = state(has_master ? call.master : call.weight);
+  const OptionalOut<Weight> weight{has_master ? static_cast<Weight*>(call.weight) : nullptr};
+  const In<Gradient> gradient{static_cast<const Gradient*>(call.gradient)};
   const auto number = [](double value) { return static_cast<State>(value); };
-  const unsigned blocks = blocks_for(call.count);
+  const Extents extents{1, call.count};
   if (call.optimizer == program::Optimizer::sgd) {
-    sgd<State, Gradient, Weight><<<blocks, block_threads, 0, stream>>>(
-        target, gradient, call.count, number(call.gradient_scale), number(call.rate));
+    start_elements(sgd<State, Gradient, Weight>, extents, stream, gradient, w, weight,
+                   number(call.gradient_scale), number(call.rate));
     return;
   }
   auto* const powers = static_cast<State*>(call.powers);
   if (call.powers_mode == Powers::advance) {
-    advance<State><<<1, 1, 0, stream>>>(powers, call.beta1, call.beta2);
+    start_kernel(advance<State>, 1, 1, stream, powers, call.beta1, call.beta2);
   }
   const AdamFactors<State> factors{
       number(call.gradient_scale), number(call.rate),      number(call.beta1),  number(call.beta2),
       number(1 - call.beta1),      number(1 - call.beta2), number(call.epsilon)};
-  adam<State, Gradient, Weight><<<blocks, block_threads, 0, stream>>>(
-      target, gradient, static_cast<State*>(call.moment1), static_cast<State*>(call.moment2),
-      powers, call.count, factors);
+  start_elements(adam<State, Gradient, Weight>, extents, stream, gradient, w, state(call.moment1),
+                 state(call.moment2), weight, powers, factors);
 }
 
 /// Calls use(state, gradient, weight) with the types of a call; false when no kernel has them.

@@ -1,0 +1,263 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "executor/cuda/kernels/elements.cuh"
+
+/// How kernels read and write elements at the speed of memory: in words of 16 bytes where all of
+/// their operands are aligned to that, several of them under way at a time, without a division per
+/// element. All operands of a kernel have the same rows and columns. Each element is read and
+/// written by one thread, which has read it before it writes it: a result may lie where an operand
+/// does.
+namespace isoscale::executor::cuda {
+
+inline constexpr unsigned word_bytes = 16;
+inline constexpr unsigned words_in_flight = 4;      ///< loads of a thread before its first store
+inline constexpr unsigned most_elements_held = 32;  ///< of each operand: more would spill
+
+/// A matrix, or a batch of them one after the other, as an operand of a kernel.
+template <class T, bool reads_elements, bool writes_elements, bool may_miss = false>
+struct Operand {
+  using Element = std::remove_const_t<T>;
+  static constexpr bool reads = reads_elements, writes = writes_elements;
+  static constexpr bool can_miss = may_miss;  ///< then nothing is written
+
+  T* data = nullptr;
+  std::uint64_t row_stride = 0, batch_stride = 0;
+
+  [[nodiscard]] __host__ __device__ bool exists() const { return data != nullptr; }
+  /// A row of one matrix, as an operand of one row.
+  [[nodiscard]] __device__ Operand row(std::uint64_t row, std::uint64_t matrix = 0) const {
+    if (can_miss && !exists()) return {};
+    return {data + matrix * batch_stride + row * row_stride};
+  }
+  /// The same elements to read alone.
+  [[nodiscard]] __device__ Operand<const T, true, false> input() const {
+    return {data, row_stride, batch_stride};
+  }
+};
+template <class T>
+using In = Operand<const T, true, false>;
+template <class T>
+using Out = Operand<T, false, true>;
+template <class T>
+using OptionalOut = Operand<T, false, true, true>;
+template <class T>
+using InOut = Operand<T, true, true>;
+
+/// An operand that stands for the place of an element in a batch of matrices, in row-major order.
+struct Places {
+  std::uint64_t rows = 0, columns = 0, first = 0;
+  [[nodiscard]] __device__ Places row(std::uint64_t row, std::uint64_t matrix) const {
+    return {0, 0, (matrix * rows + row) * columns};
+  }
+};
+
+template <class O>
+inline constexpr bool is_operand = false;
+template <class T, bool reads, bool writes, bool can_miss>
+inline constexpr bool is_operand<Operand<T, reads, writes, can_miss>> = true;
+
+/// Elements that a thread takes at once: as many as the narrowest operand has in a word.
+template <class... O>
+constexpr unsigned pack_of() {
+  unsigned narrowest = word_bytes;
+  const auto look = [&]<class P>(std::type_identity<P>) {
+    if constexpr (is_operand<P>) narrowest = std::min<unsigned>(narrowest, sizeof(*P::data));
+  };
+  (look(std::type_identity<O>{}), ...);
+  return word_bytes / narrowest;
+}
+
+/// Packs of a thread whose loads are under way together.
+template <unsigned pack, class... O>
+constexpr unsigned packs_in_flight() {
+  unsigned words = 0;
+  const auto look = [&]<class P>(std::type_identity<P>) {
+    if constexpr (is_operand<P>) words += P::reads ? pack * sizeof(*P::data) / word_bytes : 0;
+  };
+  (look(std::type_identity<O>{}), ...);
+  if (words == 0) return 1;
+  return std::max(1U, std::min(words_in_flight / words, most_elements_held / pack));
+}
+
+/// What a thread has in registers of a row of one operand: `count` packs.
+template <unsigned pack, unsigned count, class O>
+struct Held {
+  O row;
+  struct alignas(pack == 1 ? sizeof(*O::data) : word_bytes) Pack {
+    typename O::Element at[pack];
+  };
+  static constexpr unsigned words = sizeof(Pack) / word_bytes;
+  Pack packs[count];
+
+  __device__ explicit Held(const O& of) : row(of) {}
+  __device__ typename O::Element& element(unsigned p, unsigned i) { return packs[p].at[i]; }
+  __device__ void load(std::uint64_t at, std::uint64_t step) {
+    if constexpr (O::reads) {
+#pragma unroll
+      for (unsigned p = 0; p < count; ++p) {
+        if constexpr (pack == 1) {
+          packs[p].at[0] = row.data[at + p * step];
+        } else {
+          const auto* const from = reinterpret_cast<const uint4*>(row.data + at + p * step);
+#pragma unroll
+          for (unsigned w = 0; w < words; ++w) reinterpret_cast<uint4*>(packs + p)[w] = from[w];
+        }
+      }
+    }
+  }
+  __device__ void store(std::uint64_t at, std::uint64_t step) {
+    if constexpr (O::writes) {
+      if (O::can_miss && !row.exists()) return;
+#pragma unroll
+      for (unsigned p = 0; p < count; ++p) {
+        if constexpr (pack == 1) {
+          row.data[at + p * step] = packs[p].at[0];
+        } else {
+          auto* const to = reinterpret_cast<uint4*>(row.data + at + p * step);
+#pragma unroll
+          for (unsigned w = 0; w < words; ++w) {
+            __stwb(to + w, reinterpret_cast<const uint4*>(packs + p)[w]);  // never in parts
+          }
+        }
+      }
+    }
+  }
+};
+template <unsigned pack, unsigned count>
+struct Held<pack, count, Places> {
+  Places row;
+  std::uint64_t at = 0, step = 0;
+
+  __device__ explicit Held(const Places& of) : row(of) {}
+  __device__ std::uint64_t element(unsigned p, unsigned i) const {
+    return row.first + at + p * step + i;
+  }
+  __device__ void load(std::uint64_t first, std::uint64_t distance) {
+    at = first;
+    step = distance;
+  }
+  __device__ void store(std::uint64_t /*at*/, std::uint64_t /*step*/) const {}
+};
+
+/// Calls op(element of each operand ...) for `count` packs of a row, the first at column `at`.
+template <unsigned pack, unsigned count, class Op, class... O>
+__device__ void visit(const Op& op, std::uint64_t at, std::uint64_t step,
+                      Held<pack, count, O>... held) {
+  (held.load(at, step), ...);
+#pragma unroll
+  for (unsigned p = 0; p < count; ++p) {
+#pragma unroll
+    for (unsigned i = 0; i < pack; ++i) op(held.element(p, i)...);
+  }
+  (held.store(at, step), ...);
+}
+
+/// Calls op(element of each row ...) for those of the columns that thread `first` of `step` has:
+/// `packs` whole ones, then what is left.
+template <class Op, class... O>
+__device__ void for_each_in_row(std::uint64_t columns, std::uint64_t packs, std::uint64_t first,
+                                std::uint64_t step, const Op& op, const O&... rows) {
+  constexpr unsigned pack = pack_of<O...>(), count = packs_in_flight<pack, O...>();
+  std::uint64_t p = first;
+  if constexpr (count > 1) {
+    for (; p + (count - 1) * step < packs; p += count * step) {
+      visit(op, p * pack, step * pack, Held<pack, count, O>{rows}...);
+    }
+  }
+  for (; p < packs; p += step) visit(op, p * pack, 0, Held<pack, 1, O>{rows}...);
+  for (std::uint64_t e = packs * pack + first; e < columns; e += step) {
+    visit(op, e, 0, Held<1, 1, O>{rows}...);
+  }
+}
+
+/// The elements that a grid of threads shares; without gaps, they are one row.
+struct Extents {
+  std::uint64_t rows = 0, columns = 0, batch = 1;
+  std::uint64_t packs = 0;  ///< whole ones of a row; 0 where an operand is not aligned
+};
+
+/// Calls op(element of each operand ...) for the elements of this thread.
+template <class Op, class... O>
+__device__ void for_each_element(const Extents& extents, const Op& op, const O&... operands) {
+  const std::uint64_t step = std::uint64_t{gridDim.y} * blockDim.y;
+  for (std::uint64_t matrix = blockIdx.z; matrix < extents.batch; matrix += gridDim.z) {
+    for (std::uint64_t row = std::uint64_t{blockIdx.y} * blockDim.y + threadIdx.y;
+         row < extents.rows; row += step) {
+      for_each_in_row(extents.columns, extents.packs, first_element(), element_step(), op,
+                      operands.row(row, matrix)...);
+    }
+  }
+}
+
+/// True if `holds` of all operands among the arguments.
+template <class Predicate, class... Arguments>
+bool all_operands(const Predicate& holds, const Arguments&... arguments) {
+  const auto ask = [&](const auto& argument) {
+    if constexpr (is_operand<std::remove_cvref_t<decltype(argument)>>) return holds(argument);
+    return true;
+  };
+  return (ask(arguments) && ...);
+}
+
+/// The extents with their packs: some if each row that an operand may have begins where a word may.
+template <class... Arguments>
+Extents packed(Extents extents, const Arguments&... arguments) {
+  const bool aligned = all_operands(
+      [&](const auto& operand) {
+        const std::uint64_t strides =
+            operand.row_stride | (extents.batch > 1 ? operand.batch_stride : 0);
+        const auto begin = reinterpret_cast<std::uintptr_t>(operand.data);
+        return (begin | strides * sizeof *operand.data) % word_bytes == 0;
+      },
+      arguments...);
+  extents.packs = aligned ? extents.columns / pack_of<Arguments...>() : 0;
+  return extents;
+}
+
+/// The argument; an operand has no second row.
+template <class Argument>
+Argument one_row(Argument argument) {
+  if constexpr (is_operand<Argument>) argument.row_stride = 0;
+  return argument;
+}
+
+/// Starts a kernel that calls for_each_element with the operands among its arguments.
+template <class... Parameters, class... Arguments>
+void start_elements(void (*kernel)(Extents, Parameters...), Extents extents, cudaStream_t stream,
+                    const Arguments&... arguments) {
+  const auto is_dense = [&](const auto& of) { return of.row_stride == extents.columns; };
+  if (extents.rows > 1 && all_operands(is_dense, arguments...)) {
+    extents.columns *= std::exchange(extents.rows, 1);
+    const auto has_no_gap = [&](const auto& of) { return of.batch_stride == extents.columns; };
+    if (all_operands(has_no_gap, arguments...)) extents.columns *= std::exchange(extents.batch, 1);
+  }
+  extents =
+      extents.rows == 1 ? packed(extents, one_row(arguments)...) : packed(extents, arguments...);
+  constexpr unsigned pack = pack_of<Arguments...>();
+  const std::uint64_t in_flight = extents.packs == 0 ? 1 : packs_in_flight<pack, Arguments...>();
+  const std::uint64_t of_row = std::max(extents.packs, extents.columns - extents.packs * pack);
+  // Short rows lie beside each other in a block.
+  const std::uint64_t across = extents.rows == 1
+                                   ? block_threads
+                                   : std::min<std::uint64_t>(block_threads, std::bit_ceil(of_row));
+  const std::uint64_t down = block_threads / across;
+  const auto blocks = [](std::uint64_t work, std::uint64_t of_block, std::uint64_t most) {
+    return static_cast<unsigned>(
+        std::clamp<std::uint64_t>((work + of_block - 1) / of_block, 1, most));
+  };
+  dim3 grid{blocks(of_row, across * in_flight, most_blocks)};
+  grid.y = blocks(extents.rows, down, most_blocks / grid.x);
+  grid.z = blocks(extents.batch, 1, most_blocks / (grid.x * grid.y));
+  start_kernel(kernel, grid, dim3{static_cast<unsigned>(across), static_cast<unsigned>(down)},
+               stream, extents, arguments...);
+}
+
+}  // namespace isoscale::executor::cuda
