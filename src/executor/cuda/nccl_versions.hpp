@@ -43,10 +43,39 @@ __device__ inline void* peer_address([[maybe_unused]] void* window,
 #include "program/buffer.hpp"
 #include "workloads/collective_algorithms.hpp"
 
+// What came after 2.18 may be missing in the NCCL that runs: the plugin loads all the same.
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
+#pragma weak ncclCommDeregister
+#pragma weak ncclCommRegister
+#pragma weak ncclMemAlloc
+#pragma weak ncclMemFree
+#endif
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 22, 0)
+#pragma weak ncclGroupSimulateEnd
+#endif
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
+#pragma weak ncclCommWindowDeregister
+#pragma weak ncclCommWindowRegister
+#endif
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
+extern "C" [[gnu::weak]] ncclTeam_t ncclTeamLsa(ncclComm_t);  // a pragma misses overloaded names
+#endif
+
 namespace isoscale::executor::cuda {
 
 static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0),
               "isoscale needs NCCL 2.18 or newer: ncclCommSplit came with it");
+
+/// The version of the NCCL that runs, as it encodes it; 0 when it does not say.
+[[nodiscard]] inline int running_nccl() {
+  int version = 0;
+  return ncclGetVersion(&version) == ncclSuccess ? version : 0;
+}
+/// True where what came with `version` is in the headers that this was built with and in the NCCL
+/// that runs.
+[[nodiscard]] inline bool nccl_offers(int version) {
+  return NCCL_VERSION_CODE >= version && running_nccl() >= version;
+}
 
 /// Throws base::Error for types that this NCCL does not know.
 [[nodiscard]] inline ncclDataType_t nccl_type(program::DType type) {
@@ -59,12 +88,6 @@ static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0),
       return ncclFloat16;
     case program::DType::bf16:
       return ncclBfloat16;
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 24, 0)
-    case program::DType::e4m3:
-      return ncclFloat8e4m3;
-    case program::DType::e5m2:
-      return ncclFloat8e5m2;
-#endif
     case program::DType::i64:
       return ncclInt64;
     case program::DType::i32:
@@ -74,25 +97,28 @@ static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0),
     case program::DType::u8:
       return ncclUint8;
     default:
-      throw base::Error(
-          fmt::format("NCCL {}.{} does not know {}", NCCL_MAJOR, NCCL_MINOR, program::name(type)));
+      break;
   }
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 24, 0)
+  if (nccl_offers(NCCL_VERSION(2, 24, 0))) {
+    if (type == program::DType::e4m3) return ncclFloat8e4m3;
+    if (type == program::DType::e5m2) return ncclFloat8e5m2;
+  }
+#endif
+  throw base::Error(fmt::format("NCCL {}.{} does not know {}", running_nccl() / 10000,
+                                running_nccl() % 10000 / 100, program::name(type)));
 }
 
 /// Aborts between these two happen together. Before NCCL 2.22 they cannot.
 inline void begin_joint_abort() noexcept {
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 22, 0)
-  static_cast<void>(ncclGroupStart());
-#endif
+  if (nccl_offers(NCCL_VERSION(2, 22, 0))) static_cast<void>(ncclGroupStart());
 }
 inline void end_joint_abort() noexcept {
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 22, 0)
-  static_cast<void>(ncclGroupEnd());
-#endif
+  if (nccl_offers(NCCL_VERSION(2, 22, 0))) static_cast<void>(ncclGroupEnd());
 }
 
 /// Ends an open group without starting it: microseconds that NCCL expects it to take, negative when
-/// it does not say. 2.22 and newer.
+/// it does not say. has_estimates() only.
 [[nodiscard]] inline ncclResult_t end_group_estimated([[maybe_unused]] double& microseconds) {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 22, 0)
   ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
@@ -103,11 +129,11 @@ inline void end_joint_abort() noexcept {
   return ncclInvalidUsage;
 #endif
 }
-inline constexpr bool has_estimates = NCCL_VERSION_CODE >= NCCL_VERSION(2, 22, 0);
+[[nodiscard]] inline bool has_estimates() { return nccl_offers(NCCL_VERSION(2, 22, 0)); }
 
 // Memory that NCCL knows, 2.19 and newer; and windows on it that are alike on all ranks, 2.27.
-inline constexpr bool has_registration = NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0);
-inline constexpr bool has_windows = NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0);
+[[nodiscard]] inline bool has_registration() { return nccl_offers(NCCL_VERSION(2, 19, 0)); }
+[[nodiscard]] inline bool has_windows() { return nccl_offers(NCCL_VERSION(2, 27, 0)); }
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
 using NcclWindow = ncclWindow_t;
 [[nodiscard]] inline ncclResult_t add_window(ncclComm_t communicator, void* memory,
@@ -132,8 +158,7 @@ struct Mapped {
   [[nodiscard]] bool contains(int rank) const { return rank >= first && rank < first + count; }
 };
 // Kernels of one's own on windows, 2.28: transport=symmetric.
-inline constexpr int least_nccl_of_puts = NCCL_VERSION(2, 28, 0);
-inline constexpr bool has_puts = NCCL_VERSION_CODE >= least_nccl_of_puts;
+[[nodiscard]] inline bool has_puts() { return nccl_offers(NCCL_VERSION(2, 28, 0)); }
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
 [[nodiscard]] inline Mapped mapped_ranks(ncclComm_t communicator, int rank) {
   const ncclTeam_t team = ncclTeamLsa(communicator);
@@ -171,7 +196,7 @@ inline constexpr bool has_puts = NCCL_VERSION_CODE >= least_nccl_of_puts;
 /// can tell them apart.
 [[nodiscard]] inline std::string algorithm_setting(
     const workloads::CollectiveAlgorithm& algorithm) {
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 24, 0)
+  if (running_nccl() < NCCL_VERSION(2, 24, 0)) return std::string{algorithm.nccl_name};
   using program::CollectiveKind;
   static constexpr std::array<std::pair<CollectiveKind, const char*>, 5> functions{
       {{CollectiveKind::all_reduce, "AllReduce"},
@@ -185,9 +210,6 @@ inline constexpr bool has_puts = NCCL_VERSION_CODE >= least_nccl_of_puts;
     text += fmt::format("{}{}:{}", text.empty() ? "" : ";", function, algorithm.nccl_name);
   }
   return text;
-#else
-  return std::string{algorithm.nccl_name};
-#endif
 }
 
 /// `name` must outlive the communicator.

@@ -82,7 +82,7 @@ void require_alike(const program::ProgramSet& set, mesh::AxisSet axes) {
 }  // namespace
 
 std::string symmetric_problem(int nccl, const ChosenGpu& chosen) {
-  if (!has_puts || nccl < least_nccl_of_puts) {
+  if (!has_puts()) {
     return fmt::format(
         "transport=symmetric needs NCCL 2.28 or newer, built with and run with: this is {}.{}",
         nccl / 10000, nccl % 10000 / 100);
