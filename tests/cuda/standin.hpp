@@ -49,10 +49,10 @@ struct Settings {
   std::string endless_communicator;        ///< by name: its creation never ends
   std::string refused_algorithm;           ///< communicators made under an NCCL_ALGO with this text
   std::optional<program::DType> refused_type;  ///< then of this type alone; absent: of all
-  bool makes_windows = true;                   ///< NCCL has symmetric windows here
-  int mapped_ranks = 0;                        ///< of a communicator, in turn; 0: all
-  bool moves_pages = true;                     ///< managed memory does on its own
-  bool writes_values = true;                   ///< streams do
+  bool makes_windows = true;  ///< GPUs map each other's: else windows look as if they did
+  int mapped_ranks = 0;       ///< of a communicator, in turn; 0: all
+  bool moves_pages = true;    ///< managed memory does on its own
+  bool writes_values = true;  ///< streams do
 };
 
 /// Something that a stream does. One that is captured is done once per replay, each by a copy.

@@ -61,6 +61,30 @@ __device__ inline void* peer_address([[maybe_unused]] void* window,
 extern "C" [[gnu::weak]] ncclTeam_t ncclTeamLsa(ncclComm_t);  // a pragma misses overloaded names
 #endif
 
+/// Calls of the NCCL that runs whose arguments differ from version to version: declared here as
+/// that of 2.28 or 2.29 takes them, whichever headers this is built with.
+namespace isoscale::executor::cuda::nccl {
+
+/// The beginning of ncclCommProperties_t, and room for what later versions append.
+struct Properties {
+  std::size_t size = 40;  ///< of 2.29's
+  unsigned magic = 0xcafebeef, version = NCCL_VERSION(2, 29, 2);
+  int rank = 0, ranks = 0, cuda_device = 0, nvml_device = 0;
+  bool device_api = false;
+  std::array<std::byte, 1007> rest{};
+};
+static_assert(offsetof(Properties, device_api) == 32);
+
+[[gnu::weak]] ncclResult_t query_properties(
+    ncclComm_t communicator, Properties* properties) __asm__("ncclCommQueryProperties");
+[[gnu::weak]] ncclResult_t create_device_communicator(ncclComm_t communicator,
+                                                      const void* requirements,
+                                                      void* made) __asm__("ncclDevCommCreate");
+[[gnu::weak]] ncclResult_t destroy_device_communicator(
+    ncclComm_t communicator, const void* made) __asm__("ncclDevCommDestroy");
+
+}  // namespace isoscale::executor::cuda::nccl
+
 namespace isoscale::executor::cuda {
 
 static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0),
@@ -170,6 +194,29 @@ struct Mapped {
   return {.first = rank, .count = 1};
 }
 #endif
+
+/// Whether GPUs of a communicator can map each other's windows. Where they cannot, NCCL 2.28 makes
+/// windows all the same, of the local rank alone. Collective over the communicator.
+[[nodiscard]] inline ncclResult_t maps_windows(ncclComm_t communicator, bool& yes) {
+  yes = true;
+  if (running_nccl() < NCCL_VERSION(2, 28, 0)) return ncclSuccess;  // a window tells
+  if (running_nccl() >= NCCL_VERSION(2, 29, 0)) {
+    nccl::Properties properties{};
+    const ncclResult_t result = nccl::query_properties(communicator, &properties);
+    yes = properties.device_api;
+    return result;
+  }
+  // 2.28 refuses a device communicator of any kind. All zero is one without resources; what it
+  // returns is smaller than this.
+  alignas(16) std::array<std::byte, 512> requirements{};
+  alignas(16) std::array<std::byte, 4096> made{};
+  const ncclResult_t result =
+      nccl::create_device_communicator(communicator, requirements.data(), made.data());
+  yes = result != ncclInvalidUsage;
+  if (!yes) return ncclSuccess;
+  if (result != ncclSuccess) return result;
+  return nccl::destroy_device_communicator(communicator, made.data());
+}
 
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
 [[nodiscard]] inline ncclResult_t take_memory(void** to, std::size_t bytes) {
