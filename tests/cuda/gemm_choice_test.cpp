@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <set>
 #include <sstream>
@@ -13,6 +14,7 @@
 #include "base/error.hpp"
 #include "runner/verify.hpp"
 #include "tests/cuda/devices.hpp"
+#include "tests/cuda/twin_requests.hpp"
 #include "tests/mpi/small_points.hpp"
 
 namespace isoscale::standin {
@@ -66,6 +68,68 @@ TEST_F(Choices, AreAlikeOnRanksThatWouldChooseOtherwise) {
   const int timed = machine().matmuls;
   const auto again = executor->prepare(set_, gpus_.world);
   EXPECT_EQ(machine().matmuls, timed);
+}
+
+/// Of the three that cuBLASLt offers.
+int number_of(const GemmChoice& choice) {
+  constexpr std::size_t digits = 16, at = 2 * digits;
+  return std::stoi(choice.algorithm.substr(at, digits), nullptr, 16);
+}
+
+/// Times in microseconds, by algorithm, and the factor by which a clock stretches them that has
+/// done so many microseconds of work.
+struct Clock {
+  const char* name;
+  std::array<std::int64_t, 3> costs;
+  std::int64_t (*factor)(std::int64_t worked);  ///< percent
+  int fastest;
+};
+
+class OnAClock : public Choices, public testing::WithParamInterface<Clock> {};
+
+TEST_P(OnAClock, FindsTheFastestAlgorithm) {
+  constexpr std::int64_t to_ns = 1000, percent = 100;
+  machine().settings.matmul_cost = [](int algorithm, std::int64_t worked) {
+    const std::int64_t cost = GetParam().costs.at(static_cast<std::size_t>(algorithm)) * to_ns;
+    return cost * GetParam().factor(worked / to_ns) / percent;
+  };
+  const auto executor = executor_with({});
+  const auto session = executor->prepare(set_, gpus_.world);
+  for (const GemmChoice& choice : session->facts().gemm_choices) {
+    EXPECT_EQ(number_of(choice), GetParam().fastest) << choice.shape;
+    EXPECT_EQ(choice.candidates, 3) << choice.shape;
+  }
+  // 100 ms for all and 50 ms for each of three, by those that time anything.
+  EXPECT_TRUE(machine().worked == 0 || machine().worked > 300'000'000) << machine().worked;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Choices, OnAClock,
+    testing::Values(
+        Clock{"Rising",
+              {1000, 1100, 1050},
+              [](std::int64_t worked) -> std::int64_t { return worked < 60'000 ? 500 : 100; },
+              0},
+        // The limit of power is reached after a while: whoever was timed before looks faster.
+        Clock{"Falling",
+              {1100, 1000, 1050},
+              [](std::int64_t worked) -> std::int64_t { return worked < 7'000 ? 100 : 130; },
+              1},
+        Clock{"FallingLate",
+              {1100, 1000, 1050},
+              [](std::int64_t worked) -> std::int64_t { return worked < 115'000 ? 100 : 130; },
+              1}),
+    [](const auto& clock) { return clock.param.name; });
+
+TEST_F(Choices, OfFp8AreTimedOnProductsThatAreNotZero) {
+  const auto request =
+      gpu_twins::request_of({.dp = gpus_.world.size()}, workloads::Precision::fp8, {});
+  ASSERT_TRUE(request);
+  const auto session =
+      executor_with({})->prepare(workloads::find_workload("hybrid").build(*request), gpus_.world);
+  EXPECT_THAT(session->facts().gemm_choices,
+              testing::Contains(testing::Field(&GemmChoice::shape, testing::HasSubstr("e4m3"))));
+  EXPECT_EQ(machine().scaled_by_zero, 0);
 }
 
 TEST_F(Choices, PassOverAnAlgorithmThatRefusesToRun) {

@@ -160,10 +160,15 @@ void run(const Matmul& call) {
   }
   if (call.workspace_bytes > 0) std::memset(call.workspace, 0x5A, call.workspace_bytes);
   for (std::int32_t at = 0; at < call.d.batch; ++at) run_one(call, at, scale);
+  machine().scaled_by_zero += scale == 0 ? 1 : 0;
   // One algorithm is the fastest by far, however busy the machine is.
-  constexpr std::int64_t millisecond = 1'000'000, second = 1000 * millisecond;
-  const bool is_fast = call.algorithm == machine().settings.fastest_algorithm;
-  machine().skew += is_fast ? millisecond : second;
+  constexpr std::int64_t fast = 25'000'000, slow = 1'000'000'000;
+  const Settings& settings = machine().settings;
+  const std::int64_t cost = settings.matmul_cost
+                                ? settings.matmul_cost(call.algorithm, machine().worked)
+                                : (call.algorithm == settings.fastest_algorithm ? fast : slow);
+  machine().worked += cost;
+  machine().skew += cost;
 }
 
 }  // namespace isoscale::standin

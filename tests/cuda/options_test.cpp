@@ -189,6 +189,25 @@ TEST_F(Options, EstimatesAreNcclsAndStartNothing) {
   EXPECT_FALSE(prepare(nothing, {})->estimate(Section::step));
 }
 
+TEST_F(Options, AnNcclThatIsOlderThanTheHeadersOffersWhatItHas) {
+  machine().settings.nccl = 21'805;
+  EXPECT_THAT(unsupported(reduction(), {.registration = Registration::local}), HasSubstr("2.19"));
+  EXPECT_THAT(unsupported(reduction(Space::symmetric), {}), HasSubstr("2.27"));
+  EXPECT_FALSE(prepare(reduction(), {})->estimate(Section::step));
+  expect_plays(reduction(), {});
+  {
+    const auto session = prepare(reduction(), {.collective_algorithm = "ring"});
+    EXPECT_THAT(machine().choices, testing::Contains("Ring|"));  // the setting of all before 2.24
+  }
+  machine().settings.nccl = 22'203;
+  EXPECT_TRUE(prepare(reduction(), {})->estimate(Section::step));
+  expect_plays(reduction(), {.registration = Registration::local});
+  EXPECT_THAT(unsupported(reduction(Space::symmetric), {}), HasSubstr("2.27"));
+  machine().settings.nccl = 22'703;
+  expect_plays(reduction(Space::symmetric), {});
+  expect_nothing_left();
+}
+
 TEST_F(Options, SymmetricBuffersLieInWindowsOfTheCommunicatorsThatUseThem) {
   Sketch sketch = reduction(Space::symmetric);
   const Slice other = sketch.buffer<float>(8);
@@ -205,9 +224,14 @@ TEST_F(Options, SymmetricBuffersLieInWindowsOfTheCommunicatorsThatUseThem) {
     EXPECT_EQ(machine().symmetric_calls, 2);
   }
   expect_nothing_left();
+  machine().settings.nccl = 22'902;
+  expect_plays(sketch, {});
   machine().settings.makes_windows = false;
-  EXPECT_THAT(unsupported(sketch, {}), HasSubstr("no symmetric windows on this machine"));
-  expect_nothing_left();
+  for (const int nccl : {22'703, 22'809, 22'902, 23'007}) {
+    machine().settings.nccl = nccl;
+    EXPECT_THAT(unsupported(sketch, {}), HasSubstr("no symmetric windows on this machine"));
+    expect_nothing_left();
+  }
 }
 
 TEST_F(Options, ARegisteredArenaIsKnownToEveryCommunicator) {

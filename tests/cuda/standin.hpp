@@ -34,7 +34,10 @@ struct Settings {
   int driver = CUDART_VERSION, nccl = NCCL_VERSION_CODE;
   cudaError_t count_status = cudaSuccess;  ///< what cudaGetDeviceCount returns
   std::size_t gpu_memory = std::size_t{64} << 30U, pinned_memory = std::size_t{64} << 30U;
-  int fastest_algorithm = 1;             ///< of the three that cuBLASLt offers
+  int fastest_algorithm = 1;  ///< of the three that cuBLASLt offers
+  /// ns that a multiplication takes by algorithm and ns of them done before: a GPU's clock rises
+  /// and falls with its work. The clock then shows the time of multiplications alone.
+  std::function<std::int64_t(int, std::int64_t)> matmul_cost{};
   int broken_algorithm = -1;             ///< one that is offered, but refuses to run
   int endless_matmul = -1;               ///< after so many, the next one never ends
   int faulty_matmul = -1;                ///< or touches memory that it cannot reach
@@ -48,10 +51,10 @@ struct Settings {
       ~std::uint64_t{0};          ///< bytes; GPU memory is short for larger calls
   std::string refused_algorithm;  ///< communicators made under an NCCL_ALGO with this text
   std::optional<program::DType> refused_type;  ///< then of this type alone; absent: of all
-  bool makes_windows = true;                   ///< NCCL has symmetric windows here
-  int mapped_ranks = 0;                        ///< of a communicator, in turn; 0: all
-  bool moves_pages = true;                     ///< managed memory does on its own
-  bool writes_values = true;                   ///< streams do
+  bool makes_windows = true;  ///< GPUs map each other's: else windows look as if they did
+  int mapped_ranks = 0;       ///< of a communicator, in turn; 0: all
+  bool moves_pages = true;    ///< managed memory does on its own
+  bool writes_values = true;  ///< streams do
 };
 
 /// Something that a stream does. One that is captured is done once per replay, each by a copy.
@@ -157,7 +160,9 @@ struct Machine {
   cudaError_t sticky = cudaSuccess;  ///< a fault that the GPU does not recover from
   int captures = 0;                  ///< under way
   std::int64_t skew = 0;             ///< ns that the GPU's clock is ahead of the host's
+  std::int64_t worked = 0;           ///< ns of multiplications
   int matmuls = 0, graph_launches = 0;
+  int scaled_by_zero = 0;         ///< multiplications
   std::set<std::string> choices;  ///< "NCCL_ALGO|NCCL_PROTO" of communicators that were used
   int all_reduces = 0;            ///< that were called
   int symmetric_calls = 0;        ///< calls whose memory lies in a window of their communicator

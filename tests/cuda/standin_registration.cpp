@@ -96,11 +96,57 @@ ncclResult_t ncclCommWindowRegister(ncclComm_t communicator, void* memory, std::
   MPI_Allreduce(MPI_IN_PLACE, extremes.data(), 2, MPI_UNSIGNED_LONG, MPI_MAX, ring.mpi);
   if (!is_sound || extremes[0] != ~extremes[1]) return ncclInvalidArgument;
   *window = nullptr;
-  if (!machine().settings.makes_windows) return ncclSuccess;
+  // From 2.28 on it is a window all the same, but of this rank alone.
+  const bool is_null = machine().settings.nccl < NCCL_VERSION(2, 28, 0);
+  if (!machine().settings.makes_windows && is_null) return ncclSuccess;
   *window = static_cast<ncclWindow_t>(add(ring.windows, {static_cast<std::byte*>(memory), bytes}));
-  rings()[*window] = communicator->ring;
+  if (machine().settings.makes_windows) rings()[*window] = communicator->ring;
   return ncclSuccess;
 }
+
+/// Device communicators without resources, and what is to be known before one is made.
+ncclResult_t ncclDevCommCreate(ncclComm_t communicator,
+                               const ncclDevCommRequirements_t* requirements, ncclDevComm_t* made) {
+  if (machine().settings.nccl >= NCCL_VERSION(2, 29, 0))
+    return ncclInvalidUsage;  // no magic number
+  if (!machine().settings.makes_windows) return ncclInvalidUsage;
+  if (requirements->lsaBarrierCount != 0 || requirements->ginContextCount != 0) {
+    return ncclInvalidArgument;
+  }
+  MPI_Barrier(communicator->ring->mpi);
+  made->nRanks = communicator->ring->size;
+  ++machine().alive.registrations;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclDevCommDestroy(ncclComm_t communicator, const ncclDevComm_t* made) {
+  if (made->nRanks != communicator->ring->size) return ncclInvalidArgument;
+  --machine().alive.registrations;
+  return ncclSuccess;
+}
+
+namespace isoscale::standin {
+
+/// The beginning of what NCCL 2.29 has.
+struct Properties {
+  std::size_t size;
+  unsigned magic, version;
+  int attributes[4];
+  bool device_api, multicast;
+};
+ncclResult_t query_properties(ncclComm_t communicator,
+                              Properties* properties) __asm__("ncclCommQueryProperties");
+
+ncclResult_t query_properties(ncclComm_t communicator, Properties* properties) {
+  const int running = machine().settings.nccl;
+  if (running < NCCL_VERSION(2, 29, 0) || properties->magic != 0xcafebeef) return ncclInvalidUsage;
+  if (static_cast<int>(properties->version) > running) return ncclInvalidUsage;
+  properties->attributes[0] = communicator->ring->rank;
+  properties->device_api = machine().settings.makes_windows;
+  return ncclSuccess;
+}
+
+}  // namespace isoscale::standin
 
 /// Which ranks reach each other's memory.
 ncclTeam_t ncclTeamLsa(ncclComm_t communicator) {

@@ -172,7 +172,10 @@ TEST_F(Transports, ThatCannotRunAreUnsupportedWithTheirReason) {
   machine().settings.mapped_ranks = 0;
   EXPECT_THAT(unsupported(ring_of_puts(65), line), HasSubstr("take 64 at a time"));
   machine().settings.makes_windows = false;
-  EXPECT_THAT(unsupported(ring_of_puts(1), line), HasSubstr("no symmetric windows"));
+  for (const int nccl : {22'809, 22'902}) {
+    machine().settings.nccl = nccl;
+    EXPECT_THAT(unsupported(ring_of_puts(1), line), HasSubstr("no symmetric windows"));
+  }
   machine().settings.makes_windows = true;
   EXPECT_EQ(unsupported(ring_of_puts(1), line), "");
   EXPECT_THROW(

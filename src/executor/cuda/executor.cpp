@@ -211,6 +211,7 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
     problems = gemm_problems(memory->resolver, program);
   });
   Puts puts;
+  agreed(point, [&] { cuda::require_windows(set, *communicators); });
   agreed(point, [&] {
     registrations = Registrations{set, *communicators, memory->arenas, options.registration};
   });

@@ -34,12 +34,12 @@ Operand operand(const Resolver& resolver, const program::Matrix& matrix, std::ui
           .data = resolver.address(matrix, rows, columns, batch)};
 }
 
-const float* descale(const Resolver& resolver, program::BufferId buffer) {
+float* descale(const Resolver& resolver, program::BufferId buffer) {
   if (buffer == program::no_buffer) return nullptr;
   const program::Slice one{.buffer = buffer, .count = 1};
   require_on_device(resolver, one, "the scale of an operand");
   if (resolver.dtype(one) != DType::f32) throw base::Error("the scale of an operand is not f32");
-  return reinterpret_cast<const float*>(resolver.address(one));
+  return reinterpret_cast<float*>(resolver.address(one));
 }
 
 /// What cuBLASLt's table of supported types allows of ours.

@@ -40,7 +40,7 @@ struct GemmProblem {
   Addend addend = Addend::none;
   Operand first{}, second{}, c{}, d{};
   double alpha = 1, beta = 0;
-  const float *descale_first = nullptr, *descale_second = nullptr;  ///< on the device; fp8 only
+  float *descale_first = nullptr, *descale_second = nullptr;  ///< on the device; fp8 only
 
   [[nodiscard]] bool is_fp8() const;
   /// All that an algorithm depends on, as text: equal text, same problem. `library` names GPU and

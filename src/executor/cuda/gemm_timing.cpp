@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <optional>
+#include <limits>
+#include <span>
 #include <vector>
 
 #include "base/error.hpp"
@@ -22,9 +22,16 @@ namespace {
 /// What cuBLAS itself takes on Hopper.
 constexpr std::size_t most_workspace = std::size_t{32} << 20U;
 constexpr int most_candidates = 16;
+// Seconds of work. An idle GPU runs at a low clock and needs a while to raise it; a busy one lowers
+// it again when it reaches the limit of its power.
+constexpr double warm_up_seconds = 100e-3;
 constexpr double batch_seconds = 1e-3;  // of calls between two events
-constexpr int most_calls = 20;          // in a batch
-constexpr int batches = 3;              // the median counts
+constexpr double turn_seconds = 7e-3;   // of one algorithm before the next has its turn
+constexpr double final_seconds = 50e-3;
+constexpr double least_batch = 1e-5;  // counted for one, so that empty ones come to an end
+constexpr int rounds = 3;
+constexpr std::size_t finalists = 3;
+constexpr int most_calls = 1000;  // in a batch
 
 template <class Value>
 void set(cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute,
@@ -93,20 +100,65 @@ class Stopwatch {
   Event begin_ = make_event(Timing::on), end_ = make_event(Timing::on);
 };
 
-/// Seconds of one call; nothing when the algorithm cannot run after all.
-std::optional<double> seconds_of(const GemmCall& call, const Stopwatch& stopwatch) {
+/// An algorithm that runs, and what one call takes.
+struct Candidate {
+  GemmCall call;
+  double once = 0;    ///< seconds, as measured last
+  double time = 0;    ///< seconds: the smallest of the medians of its turns
+  double worked = 0;  ///< seconds
+};
+
+/// Loads the algorithm's kernel; false when it cannot run after all.
+bool starts(Candidate& candidate, const Stopwatch& stopwatch) {
   try {
-    static_cast<void>(stopwatch.time(call, 1));  // loads the kernel
-    const double once = stopwatch.time(call, 1);
-    const int calls =
-        std::clamp(static_cast<int>(batch_seconds / std::max(once, 1e-9)), 1, most_calls);
-    std::array<double, batches> times{};
-    for (double& time : times) time = stopwatch.time(call, calls) / calls;
-    std::ranges::sort(times);
-    return times[batches / 2];
+    static_cast<void>(stopwatch.time(candidate.call, 1));
+    candidate.once = stopwatch.time(candidate.call, 1);
+    return true;
   } catch (const CublasError&) {
     static_cast<void>(cudaGetLastError());  // else the next kernel would be blamed
-    return std::nullopt;
+    return false;
+  }
+}
+
+/// Plays batches for `seconds`; the median of what one call took in each.
+double play(Candidate& candidate, double seconds, const Stopwatch& stopwatch) {
+  const int calls =
+      std::clamp(static_cast<int>(batch_seconds / std::max(candidate.once, 1e-9)), 1, most_calls);
+  std::vector<double> times;
+  const double end = candidate.worked + seconds;
+  while (candidate.worked < end) {
+    const double batch = stopwatch.time(candidate.call, calls);
+    candidate.worked += std::max(batch, least_batch);
+    times.push_back(batch / calls);
+  }
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
+  std::ranges::nth_element(times, middle);
+  candidate.once = *middle;
+  return *middle;
+}
+
+/// Gives every candidate its turn, at least `least_rounds` times and until each has worked for
+/// `seconds`; puts the fastest first.
+void race(std::span<Candidate> field, int least_rounds, double seconds,
+          const Stopwatch& stopwatch) {
+  for (Candidate& one : field) {
+    one.time = std::numeric_limits<double>::infinity();
+    one.worked = 0;
+  }
+  const auto needs_more = [&](const Candidate& one) { return one.worked < seconds; };
+  for (int round = 0; round < least_rounds || std::ranges::any_of(field, needs_more); ++round) {
+    for (Candidate& one : field) one.time = std::min(one.time, play(one, turn_seconds, stopwatch));
+  }
+  std::ranges::stable_sort(field, {}, &Candidate::time);
+}
+
+/// The scales of fp8 operands, which nothing has been written to: by zeros the result would be
+/// zeros, which draw less power.
+void set_scales(const GemmProblem& problem, cudaStream_t stream) {
+  const float one = 1;
+  for (float* const scale : {problem.descale_first, problem.descale_second}) {
+    if (scale == nullptr) continue;
+    check(cudaMemcpyAsync(scale, &one, sizeof one, cudaMemcpyDefault, stream));
   }
 }
 
@@ -119,29 +171,32 @@ GemmChoice fastest_algorithm(cublasLtHandle_t library, const GemmProblem& proble
   randomize(problem.first, problem.batch, 1, stream.get());
   randomize(problem.second, problem.batch, 2, stream.get());
   randomize(problem.c, problem.batch, 3, stream.get());
+  set_scales(problem, stream.get());
   const DeviceMemory workspace = allocate_device(units::Bytes{most_workspace});
   const Stopwatch stopwatch{stream.get()};
 
-  GemmChoice best{.shape = shape};
-  for (const cublasLtMatmulHeuristicResult_t& candidate : candidates(library, problem, plan)) {
-    const GemmCall call{.library = library,
-                        .plan = &plan,
-                        .algorithm = candidate.algo,
-                        .problem = problem,
-                        .workspace = workspace.get(),
-                        .workspace_bytes = candidate.workspaceSize};
-    const std::optional<double> seconds = seconds_of(call, stopwatch);
-    if (!seconds) continue;
-    ++best.candidates;
-    if (best.candidates > 1 && *seconds >= best.time.value()) continue;
-    best.algorithm = to_text(candidate.algo);
-    best.workspace = units::Bytes{candidate.workspaceSize};
-    best.time = units::Seconds{*seconds};
+  std::vector<Candidate> field;
+  for (const cublasLtMatmulHeuristicResult_t& offered : candidates(library, problem, plan)) {
+    Candidate candidate{.call = {.library = library,
+                                 .plan = &plan,
+                                 .algorithm = offered.algo,
+                                 .problem = problem,
+                                 .workspace = workspace.get(),
+                                 .workspace_bytes = offered.workspaceSize}};
+    if (starts(candidate, stopwatch)) field.push_back(candidate);
   }
-  if (best.candidates == 0) {
+  if (field.empty()) {
     throw base::Error(fmt::format("cuBLASLt has no algorithm for the GEMM {}", shape));
   }
-  return best;
+  static_cast<void>(play(field.front(), warm_up_seconds, stopwatch));  // the heuristic's best
+  race(field, rounds, 0, stopwatch);
+  race(std::span{field}.first(std::min(finalists, field.size())), 1, final_seconds, stopwatch);
+  const Candidate& best = field.front();
+  return {.shape = shape,
+          .algorithm = to_text(best.call.algorithm),
+          .workspace = units::Bytes{best.call.workspace_bytes},
+          .time = units::Seconds{best.time},
+          .candidates = static_cast<int>(field.size())};
 }
 
 }  // namespace isoscale::executor::cuda

@@ -78,10 +78,10 @@ Arenas::Arenas(const std::array<std::uint64_t, program::space_count>& bytes,
   const auto of = [&](program::Space space) {
     return units::Bytes{bytes[static_cast<std::size_t>(space)]};
   };
-  if (!has_windows && of(program::Space::symmetric).value() != 0) {
+  if (!has_windows() && of(program::Space::symmetric).value() != 0) {
     throw Unsupported("symmetric windows came with NCCL 2.27: this one is older");
   }
-  if (!has_registration && registration != Registration::none) {
+  if (!has_registration() && registration != Registration::none) {
     throw Unsupported("registered memory came with NCCL 2.19: this one is older");
   }
   symmetric_ = allocate_nccl(of(program::Space::symmetric));

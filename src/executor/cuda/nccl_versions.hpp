@@ -43,10 +43,63 @@ __device__ inline void* peer_address([[maybe_unused]] void* window,
 #include "program/buffer.hpp"
 #include "workloads/collective_algorithms.hpp"
 
+// What came after 2.18 may be missing in the NCCL that runs: the plugin loads all the same.
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
+#pragma weak ncclCommDeregister
+#pragma weak ncclCommRegister
+#pragma weak ncclMemAlloc
+#pragma weak ncclMemFree
+#endif
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 22, 0)
+#pragma weak ncclGroupSimulateEnd
+#endif
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
+#pragma weak ncclCommWindowDeregister
+#pragma weak ncclCommWindowRegister
+#endif
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
+extern "C" [[gnu::weak]] ncclTeam_t ncclTeamLsa(ncclComm_t);  // a pragma misses overloaded names
+#endif
+
+/// Calls of the NCCL that runs whose arguments differ from version to version: declared here as
+/// that of 2.28 or 2.29 takes them, whichever headers this is built with.
+namespace isoscale::executor::cuda::nccl {
+
+/// The beginning of ncclCommProperties_t, and room for what later versions append.
+struct Properties {
+  std::size_t size = 40;  ///< of 2.29's
+  unsigned magic = 0xcafebeef, version = NCCL_VERSION(2, 29, 2);
+  int rank = 0, ranks = 0, cuda_device = 0, nvml_device = 0;
+  bool device_api = false;
+  std::array<std::byte, 1007> rest{};
+};
+static_assert(offsetof(Properties, device_api) == 32);
+
+[[gnu::weak]] ncclResult_t query_properties(
+    ncclComm_t communicator, Properties* properties) __asm__("ncclCommQueryProperties");
+[[gnu::weak]] ncclResult_t create_device_communicator(ncclComm_t communicator,
+                                                      const void* requirements,
+                                                      void* made) __asm__("ncclDevCommCreate");
+[[gnu::weak]] ncclResult_t destroy_device_communicator(
+    ncclComm_t communicator, const void* made) __asm__("ncclDevCommDestroy");
+
+}  // namespace isoscale::executor::cuda::nccl
+
 namespace isoscale::executor::cuda {
 
 static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0),
               "isoscale needs NCCL 2.18 or newer: ncclCommSplit came with it");
+
+/// The version of the NCCL that runs, as it encodes it; 0 when it does not say.
+[[nodiscard]] inline int running_nccl() {
+  int version = 0;
+  return ncclGetVersion(&version) == ncclSuccess ? version : 0;
+}
+/// True where what came with `version` is in the headers that this was built with and in the NCCL
+/// that runs.
+[[nodiscard]] inline bool nccl_offers(int version) {
+  return NCCL_VERSION_CODE >= version && running_nccl() >= version;
+}
 
 /// Throws base::Error for types that this NCCL does not know.
 [[nodiscard]] inline ncclDataType_t nccl_type(program::DType type) {
@@ -59,12 +112,6 @@ static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0),
       return ncclFloat16;
     case program::DType::bf16:
       return ncclBfloat16;
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 24, 0)
-    case program::DType::e4m3:
-      return ncclFloat8e4m3;
-    case program::DType::e5m2:
-      return ncclFloat8e5m2;
-#endif
     case program::DType::i64:
       return ncclInt64;
     case program::DType::i32:
@@ -74,25 +121,28 @@ static_assert(NCCL_VERSION_CODE >= NCCL_VERSION(2, 18, 0),
     case program::DType::u8:
       return ncclUint8;
     default:
-      throw base::Error(
-          fmt::format("NCCL {}.{} does not know {}", NCCL_MAJOR, NCCL_MINOR, program::name(type)));
+      break;
   }
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 24, 0)
+  if (nccl_offers(NCCL_VERSION(2, 24, 0))) {
+    if (type == program::DType::e4m3) return ncclFloat8e4m3;
+    if (type == program::DType::e5m2) return ncclFloat8e5m2;
+  }
+#endif
+  throw base::Error(fmt::format("NCCL {}.{} does not know {}", running_nccl() / 10000,
+                                running_nccl() % 10000 / 100, program::name(type)));
 }
 
 /// Aborts between these two happen together. Before NCCL 2.22 they cannot.
 inline void begin_joint_abort() noexcept {
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 22, 0)
-  static_cast<void>(ncclGroupStart());
-#endif
+  if (nccl_offers(NCCL_VERSION(2, 22, 0))) static_cast<void>(ncclGroupStart());
 }
 inline void end_joint_abort() noexcept {
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 22, 0)
-  static_cast<void>(ncclGroupEnd());
-#endif
+  if (nccl_offers(NCCL_VERSION(2, 22, 0))) static_cast<void>(ncclGroupEnd());
 }
 
 /// Ends an open group without starting it: microseconds that NCCL expects it to take, negative when
-/// it does not say. 2.22 and newer.
+/// it does not say. has_estimates() only.
 [[nodiscard]] inline ncclResult_t end_group_estimated([[maybe_unused]] double& microseconds) {
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 22, 0)
   ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
@@ -103,11 +153,11 @@ inline void end_joint_abort() noexcept {
   return ncclInvalidUsage;
 #endif
 }
-inline constexpr bool has_estimates = NCCL_VERSION_CODE >= NCCL_VERSION(2, 22, 0);
+[[nodiscard]] inline bool has_estimates() { return nccl_offers(NCCL_VERSION(2, 22, 0)); }
 
 // Memory that NCCL knows, 2.19 and newer; and windows on it that are alike on all ranks, 2.27.
-inline constexpr bool has_registration = NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0);
-inline constexpr bool has_windows = NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0);
+[[nodiscard]] inline bool has_registration() { return nccl_offers(NCCL_VERSION(2, 19, 0)); }
+[[nodiscard]] inline bool has_windows() { return nccl_offers(NCCL_VERSION(2, 27, 0)); }
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 27, 0)
 using NcclWindow = ncclWindow_t;
 [[nodiscard]] inline ncclResult_t add_window(ncclComm_t communicator, void* memory,
@@ -132,8 +182,7 @@ struct Mapped {
   [[nodiscard]] bool contains(int rank) const { return rank >= first && rank < first + count; }
 };
 // Kernels of one's own on windows, 2.28: transport=symmetric.
-inline constexpr int least_nccl_of_puts = NCCL_VERSION(2, 28, 0);
-inline constexpr bool has_puts = NCCL_VERSION_CODE >= least_nccl_of_puts;
+[[nodiscard]] inline bool has_puts() { return nccl_offers(NCCL_VERSION(2, 28, 0)); }
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
 [[nodiscard]] inline Mapped mapped_ranks(ncclComm_t communicator, int rank) {
   const ncclTeam_t team = ncclTeamLsa(communicator);
@@ -145,6 +194,29 @@ inline constexpr bool has_puts = NCCL_VERSION_CODE >= least_nccl_of_puts;
   return {.first = rank, .count = 1};
 }
 #endif
+
+/// Whether GPUs of a communicator can map each other's windows. Where they cannot, NCCL 2.28 makes
+/// windows all the same, of the local rank alone. Collective over the communicator.
+[[nodiscard]] inline ncclResult_t maps_windows(ncclComm_t communicator, bool& yes) {
+  yes = true;
+  if (running_nccl() < NCCL_VERSION(2, 28, 0)) return ncclSuccess;  // a window tells
+  if (running_nccl() >= NCCL_VERSION(2, 29, 0)) {
+    nccl::Properties properties{};
+    const ncclResult_t result = nccl::query_properties(communicator, &properties);
+    yes = properties.device_api;
+    return result;
+  }
+  // 2.28 refuses a device communicator of any kind. All zero is one without resources; what it
+  // returns is smaller than this.
+  alignas(16) std::array<std::byte, 512> requirements{};
+  alignas(16) std::array<std::byte, 4096> made{};
+  const ncclResult_t result =
+      nccl::create_device_communicator(communicator, requirements.data(), made.data());
+  yes = result != ncclInvalidUsage;
+  if (!yes) return ncclSuccess;
+  if (result != ncclSuccess) return result;
+  return nccl::destroy_device_communicator(communicator, made.data());
+}
 
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
 [[nodiscard]] inline ncclResult_t take_memory(void** to, std::size_t bytes) {
@@ -171,7 +243,7 @@ inline constexpr bool has_puts = NCCL_VERSION_CODE >= least_nccl_of_puts;
 /// can tell them apart.
 [[nodiscard]] inline std::string algorithm_setting(
     const workloads::CollectiveAlgorithm& algorithm) {
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 24, 0)
+  if (running_nccl() < NCCL_VERSION(2, 24, 0)) return std::string{algorithm.nccl_name};
   using program::CollectiveKind;
   static constexpr std::array<std::pair<CollectiveKind, const char*>, 5> functions{
       {{CollectiveKind::all_reduce, "AllReduce"},
@@ -185,9 +257,6 @@ inline constexpr bool has_puts = NCCL_VERSION_CODE >= least_nccl_of_puts;
     text += fmt::format("{}{}:{}", text.empty() ? "" : ";", function, algorithm.nccl_name);
   }
   return text;
-#else
-  return std::string{algorithm.nccl_name};
-#endif
 }
 
 /// `name` must outlive the communicator.

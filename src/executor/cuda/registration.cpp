@@ -46,7 +46,7 @@ void Registrations::add_windows(const std::vector<ncclComm_t>& communicators, co
   for (const ncclComm_t communicator : communicators) {
     NcclWindow window = nullptr;
     check(add_window(communicator, area.memory, area.bytes, window));
-    // That is how NCCL says that this machine has not what it takes.
+    // That is how NCCL 2.27 says that this machine has not what it takes.
     if (window == nullptr) throw Unsupported("NCCL makes no symmetric windows on this machine");
     windows_.push_back({.communicator = communicator, .window = window});
   }

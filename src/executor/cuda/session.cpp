@@ -177,7 +177,7 @@ std::optional<Whereabouts> CudaSession::whereabouts() const {
 }
 
 std::optional<units::Seconds> CudaSession::estimate(program::Section section) {
-  if (!has_estimates || failed_) return std::nullopt;
+  if (!has_estimates() || failed_) return std::nullopt;
   std::optional<units::Seconds> sum;
   for (const PreparedOp& op : parts_.program.section(section).ops) {
     if (std::holds_alternative<ExchangeCall>(op.call)) return std::nullopt;

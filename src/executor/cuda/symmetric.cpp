@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "executor/cuda/check.hpp"
 #include "executor/cuda/nccl_versions.hpp"
 
 namespace isoscale::executor::cuda {
@@ -82,7 +83,7 @@ void require_alike(const program::ProgramSet& set, mesh::AxisSet axes) {
 }  // namespace
 
 std::string symmetric_problem(int nccl, const ChosenGpu& chosen) {
-  if (!has_puts || nccl < least_nccl_of_puts) {
+  if (!has_puts()) {
     return fmt::format(
         "transport=symmetric needs NCCL 2.28 or newer, built with and run with: this is {}.{}",
         nccl / 10000, nccl % 10000 / 100);
@@ -90,6 +91,21 @@ std::string symmetric_problem(int nccl, const ChosenGpu& chosen) {
   if (chosen.is_shared)
     return "transport=symmetric needs a GPU for every rank, and ranks share one";
   return {};
+}
+
+void require_windows(const program::ProgramSet& set, const Communicators& communicators) {
+  bool all = true;
+  // To the end: ranks of other communicators ask together with this one.
+  for (const ncclComm_t communicator : communicators.touching(set, program::Space::symmetric)) {
+    bool maps = false;
+    check(maps_windows(communicator, maps));
+    all = all && maps;
+  }
+  if (!all) {
+    throw Unsupported(
+        "NCCL makes no symmetric windows on this machine: its GPUs do not reach each other's "
+        "memory, or NCCL_WIN_ENABLE or NCCL_CUMEM_ENABLE is 0");
+  }
 }
 
 void require_symmetric(const program::ProgramSet& set, const Communicators& communicators) {
