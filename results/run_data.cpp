@@ -70,7 +70,7 @@ std::string_view unit_of_fact(std::string_view key) {
   const auto holds = [&](std::string_view part) { return key.find(part) != key.npos; };
   if (holds("_clock")) return "Hz";
   if (holds("_power")) return "W";
-  if (holds("memory_")) return "B";
+  if (holds("memory_") || key.ends_with("_cache")) return "B";
   if (key.ends_with("_seconds")) return "s";
   return "1";
 }

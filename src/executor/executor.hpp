@@ -28,8 +28,16 @@ namespace isoscale::executor {
 /// Whether a play records a span per op, which costs a little, or only when it began and ended.
 enum class Trace : std::uint8_t { off, on };
 
+/// Whether the time that the host takes to launch the first ops is part of a play's time. With
+/// hidden, a GPU begins once the host has issued ops ahead of it and all ranks that the section
+/// has collectives with are there. The host as an executor launches nothing: it takes no notice.
+enum class Launches : std::uint8_t { counted, hidden };
+
 struct PlayTime {
-  units::Nanoseconds begin, end;  ///< this rank's steady clock
+  /// This rank's steady clock. Where launches were hidden, only the difference means anything.
+  units::Nanoseconds begin, end;
+  /// The first ops were not launched in time for Launches::hidden: the time includes launches.
+  bool is_late = false;
 };
 
 /// What is played: a section, `times` times over. Streams are free when the first pass begins and
@@ -42,6 +50,7 @@ struct Play {
   /// How long to wait for messages of other ranks before the play is given up, TimedOut: on the
   /// host those of one exchange, on a GPU all that is played; 0 = for ever.
   units::Seconds timeout{};
+  Launches launches = Launches::counted;  ///< a traced play counts them
 };
 
 /// What an executor, its library or this machine cannot do: that is no failure of a point, it is

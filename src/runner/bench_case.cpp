@@ -11,10 +11,11 @@ namespace {
 
 constexpr double plays_wanted = 20;  // that the budget should hold
 constexpr std::size_t least_plays = 6, most_plays = 200;
-constexpr std::size_t calls_traced = 256;  // for a 99th percentile
-constexpr double traced_share = 0.3;       // of the budget, at most
-constexpr double longest_wait = 4;         // budgets that six plays may take
-constexpr double cheap = 0.1;              // seconds that they may always take
+constexpr std::size_t calls_traced = 256;   // for a 99th percentile
+constexpr double traced_share = 0.3;        // of the budget, at most
+constexpr double longest_wait = 4;          // budgets that six plays may take
+constexpr double cheap = 0.1;               // seconds that they may always take
+constexpr std::uint64_t most_repeats = 20;  // of late plays, in one case
 
 class Loop {
  public:
@@ -27,7 +28,7 @@ class Loop {
         active_(active),
         share_(share),
         effort_(effort),
-        timeout_(limits.timeout),
+        limits_(limits),
         budget_(limits.budget.value()),
         begin_(comm::now()) {}
 
@@ -43,6 +44,10 @@ class Loop {
  private:
   /// Thrown on all ranks alike, once they have agreed on it.
   struct GivenUp {};
+  /// Seconds of one play, of this rank and of the slowest.
+  struct Times {
+    double mine = 0, slowest = 0;
+  };
 
   void measure() {
     if (case_.when != workloads::Restore::never) restore();
@@ -61,15 +66,24 @@ class Loop {
 
   void restore() { session_.play({.section = case_.restore}); }
 
+  [[nodiscard]] executor::Launches launches_of(executor::Trace trace) const {
+    const bool hides =
+        trace == executor::Trace::off && case_.launch_cost == workloads::LaunchCost::excluded;
+    return hides ? executor::Launches::hidden : executor::Launches::counted;
+  }
+
   /// This rank's seconds; 0 when it had no answer, which agree() tells the others.
   double play_once(executor::Trace trace, std::uint64_t times) {
     if (case_.when == workloads::Restore::every_play) restore();
+    is_late_ = false;
     active_.barrier();
     try {
       const executor::PlayTime time = session_.play({.section = case_.section,
                                                      .trace = trace,
                                                      .times = static_cast<std::uint32_t>(times),
-                                                     .timeout = timeout_});
+                                                     .timeout = limits_.timeout,
+                                                     .launches = launches_of(trace)});
+      is_late_ = time.is_late;
       return units::to_seconds(time.end - time.begin).value();
     } catch (const executor::TimedOut&) {
       has_timed_out_ = true;
@@ -80,13 +94,29 @@ class Loop {
   /// The slowest rank's seconds; all ranks learn them, and how long the case has taken. Throws
   /// GivenUp when one of them has timed out.
   double agree(double mine) {
-    std::array<double, 3> values{share_ == Share::replica ? 0 : mine,
+    std::array<double, 4> values{share_ == Share::replica ? 0 : mine,
                                  units::to_seconds(comm::now() - begin_).value(),
-                                 has_timed_out_ ? 1.0 : 0.0};
+                                 has_timed_out_ ? 1.0 : 0.0, is_late_ ? 1.0 : 0.0};
     active_.all_max(values);
     if (values[2] > 0) throw GivenUp{};
     elapsed_ = values[1];
+    is_late_ = values[3] > 0;
     return values[0];
+  }
+
+  /// An untraced play whose time is what it claims to be: one that was late on some rank is played
+  /// again.
+  Times timed_play(std::uint64_t times) {
+    while (true) {
+      const double mine = play_once(executor::Trace::off, times);
+      const double slowest = agree(mine);
+      if (!is_late_) return {mine, slowest};
+      if (record_.repeated_plays == most_repeats) {
+        ++record_.late_plays;
+        return {mine, slowest};
+      }
+      ++record_.repeated_plays;
+    }
   }
 
   /// The first pass makes connections and loads code, the second tells how long a pass takes.
@@ -94,18 +124,17 @@ class Loop {
     pass_ = agree(play_once(executor::Trace::off, 1));
     record_.first_call = pass_ / static_cast<double>(case_.calls);
     // A first pass that took long may have made connections, or computed for long: one more tells.
-    if (pass_ < longest_wait * budget_) pass_ = agree(play_once(executor::Trace::off, 1));
+    if (pass_ < longest_wait * budget_) pass_ = timed_play(1).slowest;
     pass_ = std::max(pass_, 1e-9);
-    const double fit = std::max(1.0, std::floor(budget_ / plays_wanted / pass_));
-    record_.times = static_cast<std::uint64_t>(
-        std::min(fit, static_cast<double>(std::max<std::uint64_t>(1, case_.most_times))));
-    if (record_.times > 1) agree(play_once(executor::Trace::off, record_.times));
+    record_.times = passes_of_play(case_, units::Seconds{pass_}, limits_);
+    if (record_.times > 1) timed_play(record_.times);
+    record_.late_plays = 0;  // what warms up is no sample
   }
 
   void play() {
-    const double mine = play_once(executor::Trace::off, record_.times);
-    record_.plays.push_back(mine);
-    slowest_.push_back(agree(mine));
+    const Times times = timed_play(record_.times);
+    record_.plays.push_back(times.mine);
+    slowest_.push_back(times.slowest);
   }
 
   [[nodiscard]] bool finished() const {
@@ -180,17 +209,36 @@ class Loop {
   const comm::Communicator& active_;
   Share share_;
   const Effort& effort_;
-  units::Seconds timeout_;
+  CaseLimits limits_;
   double budget_;
   units::Nanoseconds begin_;
   double elapsed_ = 0;
   bool has_timed_out_ = false;  ///< this rank
+  bool is_late_ = false;        ///< the last play: on this rank, and after agree() on any
   double pass_ = 0;             ///< seconds of one pass, slowest rank
   std::vector<double> slowest_;
   CaseRecord record_;
 };
 
 }  // namespace
+
+std::uint64_t passes_of_play(const workloads::Case& one, units::Seconds pass,
+                             const CaseLimits& limits) {
+  const workloads::PlayBounds& bounds = limits.bounds;
+  const auto calls = static_cast<double>(std::max<std::uint64_t>(1, one.calls));
+  const double fit = std::max(1.0, std::floor(limits.budget.value() / plays_wanted / pass.value()));
+  double passes = std::min(fit, static_cast<double>(std::max<std::uint64_t>(1, one.most_times)));
+  if (one.repeat == workloads::Repeat::allowed) {
+    const double long_enough = std::min(std::ceil(bounds.least_time.value() / pass.value()),
+                                        std::ceil(static_cast<double>(bounds.least_calls) / calls));
+    passes = std::max(passes, long_enough);
+    if (pass.value() < calls * bounds.short_call.value()) {
+      const double launched = std::floor(static_cast<double>(bounds.most_short_calls) / calls);
+      passes = std::min(passes, std::max(1.0, launched));
+    }
+  }
+  return static_cast<std::uint64_t>(passes);
+}
 
 CaseRecord play_case(const CasePlay& what, const comm::Communicator& active, Share share,
                      const Effort& effort, const CaseLimits& limits) {

@@ -14,9 +14,11 @@
 /// Playing one case of a micro-benchmark until enough is known.
 namespace isoscale::runner {
 
-/// How long a case may take, and a wait for another rank in it (0 = for ever).
+/// How long a case may take, and a wait for another rank in it (0 = for ever); what the device asks
+/// of its plays.
 struct CaseLimits {
   units::Seconds budget{}, timeout{};
+  workloads::PlayBounds bounds{};
 };
 
 /// How a case ended on one rank.
@@ -28,15 +30,22 @@ enum class CaseEnd : std::uint8_t {
 
 /// One rank's record of a case.
 struct CaseRecord {
-  CaseEnd end = CaseEnd::complete;   ///< otherwise there is nothing else
-  double first_call = 0;             ///< seconds a call of the very first pass, slowest rank
-  std::uint64_t times = 1;           ///< passes in each play
-  std::vector<double> plays{};       ///< this rank's, seconds
+  CaseEnd end = CaseEnd::complete;  ///< otherwise there is nothing else
+  double first_call = 0;            ///< seconds a call of the very first pass, slowest rank
+  std::uint64_t times = 1;          ///< passes in each play
+  std::vector<double> plays{};      ///< this rank's, seconds
+  /// Plays that were late on some rank (see PlayTime) and played again; those that were late when
+  /// this had been done too often, and stand among `plays`.
+  std::uint64_t repeated_plays = 0, late_plays = 0;
   std::vector<double> call_times{};  ///< of single calls in traced passes, seconds, slowest rank
   /// [stream][traced pass]: from the stream's first start to its last end, this rank's seconds.
   std::vector<std::vector<double>> stream_times{};
   std::optional<units::Seconds> estimate{};  ///< of one pass, by the executor's library
 };
+
+/// Passes in one play of a case, of which one takes `pass` on the slowest rank; at least 1.
+[[nodiscard]] std::uint64_t passes_of_play(const workloads::Case& one, units::Seconds pass,
+                                           const CaseLimits& limits);
 
 /// Whether a case has rows about single streams: it is traced as often as it is played then.
 enum class Streams : std::uint8_t { joined, apart };

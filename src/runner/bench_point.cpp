@@ -194,7 +194,7 @@ class BenchRun {
                    .section = bench_.set.of(place_.sub_world.rank()).section(one.section),
                    .streams = is_apart ? Streams::apart : Streams::joined},
                   place_.active, place_.share, context_.effort,
-                  {.budget = budget(index), .timeout = timeout_});
+                  {.budget = budget(index), .timeout = timeout_, .bounds = request_.bounds});
     if (record.end != CaseEnd::complete) return record.end;
     if (one.wants_estimate) record.estimate = session_->estimate(one.section);
     RankReport mine{.plays = record.plays, .stream_times = record.stream_times};

@@ -86,6 +86,11 @@ RowData row_of(const workloads::RowSpec& spec, const workloads::Case& one, const
   if (record.estimate) {
     row.number["estimate"] = record.estimate->value() / static_cast<double>(one.calls);
   }
+  const auto put_count = [&](const char* key, std::uint64_t count) {
+    if (count > 0 && !spec.stream) row.number[key] = static_cast<double>(count);
+  };
+  put_count("repeated_plays", record.repeated_plays);
+  put_count("late_plays", record.late_plays);
   const std::vector<std::size_t> ranks = ranks_of(spec, reports.size());
   std::size_t plays = SIZE_MAX;
   for (const std::size_t rank : ranks) {

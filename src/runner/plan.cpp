@@ -287,11 +287,13 @@ PlannedPoint plan_point(const config::Experiment& experiment, const mesh::Reques
         reordered(point.world_ranks, workloads::hybrid::expert_places(point.request));
     point.reach =
         point.nodes ? mesh::reach_text(mesh, nodes_of_positions(point.world_ranks, site)) : "?";
+    const workloads::Machine machine{
+        .device = site.device, .numa_nodes = site.numa_nodes, .gpu_cache = site.gpu_cache};
     if (const auto on_machine = point.workload->bench.on_machine; on_machine != nullptr) {
-      point.request =
-          on_machine(point.request, {.device = site.device, .numa_nodes = site.numa_nodes});
+      point.request = on_machine(point.request, machine);
     }
     if (point.workload->is_bench()) {
+      point.request.bounds = workloads::play_bounds(machine);
       point.request.node_of_rank = nodes_of_positions(point.world_ranks, site);
     }
     measure_programs(point, config, site);

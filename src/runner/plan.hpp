@@ -38,6 +38,7 @@ struct Site {
   double half_precision_rate = 0;
   std::string symmetric_problem{};  ///< executor::Description's, "" where nobody knows of one
   int numa_nodes = 1;               ///< of the node that has the fewest
+  units::Bytes gpu_cache{0};        ///< the L2 of the GPU that has most; 0 = unknown
   /// Ranks of this world that share cores with another rank.
   bool oversubscribed = false;
   Nodes nodes = Nodes::known;

@@ -158,6 +158,9 @@ Site make_site(const comm::Communicator& world, const executor::Description& dev
   for (std::size_t r = 0; r < everyone.size(); ++r) everyone[r] = static_cast<int>(r);
   const double slowest = device.name == "cuda" ? half_precision_rate(device.compute_capability) : 0;
   site.half_precision_rate = -world.all_max(-slowest);
+  const auto cache = device.facts_number.find("gpu_l2_cache");
+  site.gpu_cache = units::Bytes{static_cast<std::uint64_t>(
+      world.all_max(cache == device.facts_number.end() ? 0 : cache->second))};
   site.oversubscribed = share_cores(everyone, facts, site.node_of_rank);
   if (!facts.empty()) site.numa_nodes = facts.front().numa_nodes.value_or(1);
   for (const system::MachineFacts& of_rank : facts) {

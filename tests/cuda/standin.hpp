@@ -38,6 +38,7 @@ struct Settings {
   /// ns that a multiplication takes by algorithm and ns of them done before: a GPU's clock rises
   /// and falls with its work. The clock then shows the time of multiplications alone.
   std::function<std::int64_t(int, std::int64_t)> matmul_cost{};
+  int l2_cache = 1 << 20;                ///< bytes
   int broken_algorithm = -1;             ///< one that is offered, but refuses to run
   int endless_matmul = -1;               ///< after so many, the next one never ends
   int faulty_matmul = -1;                ///< or touches memory that it cannot reach
@@ -51,10 +52,16 @@ struct Settings {
       ~std::uint64_t{0};          ///< bytes; GPU memory is short for larger calls
   std::string refused_algorithm;  ///< communicators made under an NCCL_ALGO with this text
   std::optional<program::DType> refused_type;  ///< then of this type alone; absent: of all
-  bool makes_windows = true;  ///< GPUs map each other's: else windows look as if they did
-  int mapped_ranks = 0;       ///< of a communicator, in turn; 0: all
-  bool moves_pages = true;    ///< managed memory does on its own
-  bool writes_values = true;  ///< streams do
+  bool makes_windows = true;     ///< GPUs map each other's: else windows look as if they did
+  int mapped_ranks = 0;          ///< of a communicator, in turn; 0: all
+  bool moves_pages = true;       ///< managed memory does on its own
+  bool writes_values = true;     ///< streams do
+  bool waits_for_values = true;  ///< streams do
+  /// Nanoseconds that the host takes for a launch and the GPU for a kernel. Above 0 the GPU's clock
+  /// is that of a model, in which nothing else takes time: no test depends on the real one.
+  std::int64_t launch_time = 0, kernel_time = 0;
+  std::size_t launch_queue = SIZE_MAX;  ///< work under way that a launch waits to fall below
+  bool loads_lazily = false;  ///< the first launch of each kernel waits for all work under way
 };
 
 /// Something that a stream does. One that is captured is done once per replay, each by a copy.
@@ -66,6 +73,8 @@ class Work {
   /// Starts or continues; true once done. Throws Fault.
   virtual bool run() = 0;
   [[nodiscard]] virtual std::shared_ptr<Work> again() const = 0;
+  /// Whether launching and running it takes time in the model.
+  [[nodiscard]] virtual bool takes_time() const { return true; }
 };
 using WorkPointer = std::shared_ptr<Work>;
 
@@ -92,13 +101,15 @@ struct Item {
   std::vector<std::shared_ptr<Item>> next;
   std::size_t missing = 0;  ///< items before it that are not done
   bool done = false;
+  // In the model, ns: when it can begin as far as is known, how long it takes, when it ended.
+  std::int64_t begin = 0, takes = 0, end = 0;
 };
 using ItemPointer = std::shared_ptr<Item>;
 
 /// Work that was issued and is not done.
 class Queue {
  public:
-  ItemPointer add(WorkPointer work, std::span<const ItemPointer> before);
+  ItemPointer add(WorkPointer work, std::span<const ItemPointer> before, std::int64_t takes = 0);
   /// Runs one that may run, drawn by `random`; false when there is none.
   bool advance(std::mt19937_64& random);
   [[nodiscard]] std::size_t size() const { return size_; }
@@ -156,11 +167,14 @@ struct Machine {
   Queue queue;
   Allocations memory;
   Alive alive;
-  cudaError_t last = cudaSuccess;    ///< what cudaGetLastError returns and clears
-  cudaError_t sticky = cudaSuccess;  ///< a fault that the GPU does not recover from
-  int captures = 0;                  ///< under way
-  std::int64_t skew = 0;             ///< ns that the GPU's clock is ahead of the host's
-  std::int64_t worked = 0;           ///< ns of multiplications
+  cudaError_t last = cudaSuccess;            ///< what cudaGetLastError returns and clears
+  cudaError_t sticky = cudaSuccess;          ///< a fault that the GPU does not recover from
+  int captures = 0;                          ///< under way
+  std::int64_t skew = 0;                     ///< ns that the GPU's clock is ahead of the host's
+  std::int64_t worked = 0;                   ///< ns of multiplications
+  std::int64_t host_time = 0, gpu_time = 0;  ///< in the model: of the host, of the work being run
+  std::set<std::size_t> loaded;              ///< kernels
+  std::vector<std::function<void()>> looks;  ///< called before each launch: what streams wait for
   int matmuls = 0, graph_launches = 0;
   int scaled_by_zero = 0;         ///< multiplications
   std::set<std::string> choices;  ///< "NCCL_ALGO|NCCL_PROTO" of communicators that were used
@@ -181,9 +195,8 @@ struct Machine {
 
 /// Puts work on a stream, or into the capture that the stream takes part in.
 void submit(cudaStream_t stream, WorkPointer work);
-inline void submit(cudaStream_t stream, std::function<void()> action) {
-  submit(stream, std::make_shared<Task>(std::move(action)));
-}
+/// A kernel or a copy; each lambda is one that may have to be loaded.
+void submit(cudaStream_t stream, std::function<void()> action);
 
 /// Throws Fault unless a GPU reaches these bytes.
 void require_reachable(const void* pointer, std::size_t bytes);

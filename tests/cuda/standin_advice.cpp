@@ -43,6 +43,10 @@ cudaError_t cudaGetDevice(int* device) {
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int /*device*/) {
+  if (attribute == cudaDevAttrL2CacheSize) {
+    *value = machine().settings.l2_cache;
+    return cudaSuccess;
+  }
   if (attribute != cudaDevAttrConcurrentManagedAccess) return outcome(cudaErrorInvalidValue);
   *value = machine().settings.moves_pages ? 1 : 0;
   return cudaSuccess;

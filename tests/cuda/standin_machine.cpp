@@ -20,10 +20,13 @@ bool is_guarded(const unsigned char* begin) {
 
 }  // namespace
 
-ItemPointer Queue::add(WorkPointer work, std::span<const ItemPointer> before) {
+ItemPointer Queue::add(WorkPointer work, std::span<const ItemPointer> before, std::int64_t takes) {
   auto item = std::make_shared<Item>();
   item->work = std::move(work);
+  item->begin = machine().host_time;
+  item->takes = takes;
   for (const ItemPointer& other : before) {
+    item->begin = std::max(item->begin, other->end);
     if (other->done) continue;
     other->next.push_back(item);
     ++item->missing;
@@ -46,12 +49,15 @@ bool Queue::advance(std::mt19937_64& random) {
   if (ready_.empty()) return false;
   const std::size_t index = pick(random);
   const ItemPointer item = ready_[index];
+  machine().gpu_time = item->begin;
   if (!item->work->run()) return true;
+  item->end = machine().gpu_time + item->takes;
   item->done = true;
   item->work.reset();
   --size_;
   ready_.erase(ready_.begin() + static_cast<std::ptrdiff_t>(index));
   for (const ItemPointer& next : item->next) {
+    next->begin = std::max(next->begin, item->end);
     if (--next->missing == 0) ready_.push_back(next);
   }
   item->next.clear();
@@ -116,8 +122,11 @@ void Machine::reset(const Settings& chosen) {
   captures = 0;
   worked = scaled_by_zero = 0;
   matmuls = graph_launches = symmetric_calls = registered_calls = marks = 0;
+  host_time = gpu_time = 0;
   choices.clear();
   advice.clear();
+  loaded.clear();
+  looks.clear();
 }
 
 bool Machine::advance() {

@@ -31,6 +31,7 @@ cudaError_t wait_for(const ItemPointer& item) {
     if (machine().sticky != cudaSuccess) return machine().sticky;
     std::this_thread::yield();
   }
+  if (item != nullptr) machine().host_time = std::max(machine().host_time, item->end);
   return cudaSuccess;
 }
 
@@ -45,9 +46,29 @@ cudaError_t drain() {
 
 std::int64_t gpu_clock() {
   if (machine().settings.matmul_cost) return machine().skew;
+  if (machine().settings.launch_time > 0) return machine().gpu_time;
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count() + machine().skew;
 }
+
+namespace {
+
+/// What a launch costs the host, who waits while the queue is full.
+void pay_for_launch() {
+  const Settings& settings = machine().settings;
+  for (const auto& look : machine().looks) look();
+  while (machine().queue.size() >= settings.launch_queue && machine().sticky == cudaSuccess) {
+    machine().advance();
+    std::this_thread::yield();
+  }
+  machine().host_time += settings.launch_time;
+}
+
+std::int64_t time_of(const Work& work) {
+  return work.takes_time() ? machine().settings.kernel_time : 0;
+}
+
+}  // namespace
 
 void submit(cudaStream_t handle, WorkPointer work) {
   CUstream_st& stream = stream_of(handle);
@@ -56,8 +77,20 @@ void submit(cudaStream_t handle, WorkPointer work) {
     stream.nodes_before = {stream.capture->nodes.size() - 1};
     return;
   }
+  if (work->takes_time()) pay_for_launch();
+  const std::int64_t takes = time_of(*work);
   work->issued();
-  stream.before = {machine().queue.add(std::move(work), stream.before)};
+  stream.before = {machine().queue.add(std::move(work), stream.before, takes)};
+}
+
+void submit(cudaStream_t handle, std::function<void()> action) {
+  const std::size_t kernel = action.target_type().hash_code();
+  const bool is_loaded = !machine().settings.loads_lazily || machine().loaded.contains(kernel);
+  if (!is_loaded && stream_of(handle).capture == nullptr) {
+    static_cast<void>(drain());
+    machine().loaded.insert(kernel);
+  }
+  submit(handle, std::make_shared<Task>(std::move(action)));
 }
 
 namespace {
@@ -91,6 +124,7 @@ class ExternalRecord final : public Work {
   [[nodiscard]] WorkPointer again() const override {
     return std::make_shared<ExternalRecord>(event_);
   }
+  [[nodiscard]] bool takes_time() const override { return false; }
 
  private:
   CUevent_st& event_;
@@ -211,7 +245,9 @@ cudaError_t cudaEventQuery(cudaEvent_t event) {
   if (event->capture != nullptr) return outcome(cudaErrorCapturedEvent);
   machine().advance();
   if (machine().sticky != cudaSuccess) return outcome(machine().sticky);
-  return event->latest == nullptr || event->latest->done ? cudaSuccess : cudaErrorNotReady;
+  if (event->latest == nullptr) return cudaSuccess;
+  if (!event->latest->done) return cudaErrorNotReady;
+  return wait_for(event->latest);
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
@@ -282,6 +318,7 @@ cudaError_t cudaGraphUpload(cudaGraphExec_t /*executable*/, cudaStream_t /*strea
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t handle) {
   CUstream_st& stream = stream_of(handle);
   ++machine().graph_launches;
+  pay_for_launch();
   std::vector<ItemPointer> first = stream.before, items;
   if (executable->last != nullptr) first.push_back(executable->last);
   for (const CUgraph_st::Node& node : executable->nodes) {
@@ -289,7 +326,8 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t handle) {
     for (const std::size_t other : node.before) before.push_back(items[other]);
     WorkPointer work = node.work->again();
     work->issued();
-    items.push_back(machine().queue.add(std::move(work), before));
+    const std::int64_t takes = time_of(*work);
+    items.push_back(machine().queue.add(std::move(work), before, takes));
   }
   items.insert(items.end(), first.begin(), first.end());
   executable->last = machine().queue.add(std::make_shared<Task>([] {}), items);

@@ -39,6 +39,31 @@ enum class Restore : std::uint8_t { never, once, every_play };
 /// Whether the spans of a traced pass, dealt out in order, are those of its calls.
 enum class CallsAreSpans : std::uint8_t { no, yes };
 
+/// Whether a pass may follow another one within a play: not when it spoils its own input, or when
+/// the time of a play is meant to be that of one pass.
+enum class Repeat : std::uint8_t { allowed, never };
+
+/// Whether the time to launch work on a GPU belongs to what is measured: it does where a whole
+/// model is played as a user would, not where single calls are.
+enum class LaunchCost : std::uint8_t { excluded, included };
+
+/// What a device asks of the plays of a micro-benchmark, so that neither the grain of its clock nor
+/// the launches by the host decide about times. The defaults are those of the host, which asks for
+/// nothing.
+struct PlayBounds {
+  /// A play is long enough with either of these; a Case may make it longer.
+  units::Seconds least_time{0};
+  std::uint64_t least_calls = 0;
+  /// Calls that may be shorter than their launch by the host: there are no more of them in a play
+  /// than are launched before it begins.
+  units::Seconds short_call{0};
+  std::uint64_t most_short_calls = UINT64_MAX;
+  /// What is not to be found in a cache lies in at least so much memory, used in turn.
+  units::Bytes cold{0};
+
+  bool operator==(const PlayBounds&) const = default;
+};
+
 /// Inputs of which the results are known. After all cases have been timed, `section` is played and
 /// then the case's own section, once.
 struct Check {
@@ -50,14 +75,17 @@ struct Check {
 struct Case {
   program::Section section{};
   Restore when = Restore::never;
-  program::Section restore{};    ///< makes memory ready, is not timed
-  std::uint64_t calls = 1;       ///< calls, one after the other, that one pass makes
-  std::uint64_t most_times = 1;  ///< passes in one play, at most; 1 when a pass spoils its input
+  program::Section restore{};  ///< makes memory ready, is not timed
+  std::uint64_t calls = 1;     ///< calls, one after the other, that one pass makes
+  /// Passes that make a play long enough on the host, and at most as many as are worth their time.
+  std::uint64_t most_times = 1;
   /// Whether the executor is asked what its library expects of the section: number "estimate" of
   /// its rows, seconds a call.
   bool wants_estimate = false;
   std::size_t row_begin = 0, row_end = 0;  ///< into Bench::rows
   CallsAreSpans calls_are_spans = CallsAreSpans::yes;
+  Repeat repeat = Repeat::allowed;
+  LaunchCost launch_cost = LaunchCost::excluded;
   /// Absent: what the last timed play has left is compared, where BenchHooks::expect says with
   /// what.
   std::optional<Check> check{};
@@ -94,9 +122,11 @@ struct Request;
 
 /// What a plan knows of the machine that a bench may depend on.
 struct Machine {
-  std::string_view device;  ///< "host", "cuda"
-  int numa_nodes = 1;       ///< of a node, the least
+  std::string_view device;    ///< "host", "cuda"
+  int numa_nodes = 1;         ///< of a node, the least
+  units::Bytes gpu_cache{0};  ///< the L2 of the GPU that has most; 0 = unknown
 };
+[[nodiscard]] PlayBounds play_bounds(const Machine& machine);
 
 /// How a micro-benchmark is built: pure functions, as those of Workload.
 struct BenchHooks {

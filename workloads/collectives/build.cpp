@@ -289,7 +289,8 @@ Bench build(const Request& request, int /*batch*/) {
                            .calls = one.calls,
                            .most_times = one.most_times,
                            .row_begin = i,
-                           .row_end = i + 1});
+                           .row_end = i + 1,
+                           .repeat = one.spoils_input() ? Repeat::never : Repeat::allowed});
     bench.rows.push_back(row_of(request, setting, one));
   }
   return bench;

@@ -97,11 +97,11 @@ void realise(CollectiveCase& one, std::uint64_t asked, int members) {
   one.bytes = one.stride * element;
 }
 
-void plan_calls(CollectiveCase& one, std::uint64_t rotate) {
+void plan_calls(CollectiveCase& one, std::uint64_t rotate, std::uint64_t most) {
   const std::uint64_t bytes = std::max<std::uint64_t>(one.bytes, 1);
   const std::uint64_t wanted = std::clamp<std::uint64_t>(bytes_of_play / bytes, 1, most_calls);
   const std::uint64_t slots = std::max<std::uint64_t>(1, rotate / bytes);
-  one.calls = std::min({wanted, slots, most_ops});
+  one.calls = std::min({wanted, slots, most});
   one.most_times = one.spoils_input() ? 1 : std::max<std::uint64_t>(1, wanted / one.calls);
 }
 
@@ -112,7 +112,8 @@ class Lister {
         setting_(setting),
         options_(option_table(), request.options),
         sizes_(parse_sizes("sizes", options_.text("sizes"))),
-        rotate_(options_.bytes("rotate")) {}
+        rotate_(options_.bytes("rotate")),
+        most_ops_(std::min(most_ops, request.bounds.most_short_calls)) {}
 
   std::vector<CollectiveCase> list() {
     for (const Groups groups : groups_of()) {
@@ -133,8 +134,8 @@ class Lister {
   void list_operation(Groups groups, Operation operation) {
     if (operation == Operation::barrier) {
       cases_.push_back({.operation = operation, .groups = groups});
-      cases_.back().calls = most_ops;
-      cases_.back().most_times = most_calls / most_ops;
+      cases_.back().calls = most_ops_;
+      cases_.back().most_times = most_calls / most_ops_;
       return;
     }
     for (const program::DType type : element_types(request_, options_.text("types"))) {
@@ -175,7 +176,7 @@ class Lister {
                         one.bytes, one.stride, program::name(one.type), UINT32_MAX));
       }
       last = one.bytes;
-      plan_calls(one, rotate_);
+      plan_calls(one, rotate_, most_ops_);
       cases_.push_back(one);
     }
   }
@@ -184,7 +185,7 @@ class Lister {
   const Setting& setting_;
   OptionReader options_;
   std::vector<std::uint64_t> sizes_;
-  std::uint64_t rotate_;
+  std::uint64_t rotate_, most_ops_;
   std::vector<CollectiveCase> cases_;
 };
 

@@ -59,8 +59,8 @@ std::span<const OptionSpec> option_table() {
           .type = OptionType::bytes,
           .default_value = "64MiB",
           .help =
-              "use new memory in each call until this many bytes, or 256 calls, so that caches do "
-              "not hold the data"},
+              "use new memory in each call until this many bytes, or 256 calls (64 on a GPU), so "
+              "that caches do not hold the data"},
   };
   return table;
 }

@@ -12,7 +12,8 @@ namespace {
 
 constexpr program::StreamId stream = 0;
 constexpr std::uint64_t most_sets = 4096, least_sets = 2;
-/// Work of one pass through the sets, at most: what computes that long does not wait for memory.
+/// Work of one pass through the sets, at most, once these hold what the device asks for: what
+/// computes that long on a CPU does not wait for memory.
 constexpr double flop_of_pass = 4e9;
 /// Work of one play, as far as there are as many calls: a few milliseconds of a CPU core or more.
 constexpr double flop_of_play = 2e9;
@@ -37,13 +38,17 @@ struct GemmCase {
 
 std::vector<GemmCase> cases_of(const Request& request) {
   const OptionReader options{option_table(), request.options};
-  const std::uint64_t rotate = options.bytes("rotate");
+  const std::uint64_t cold = request.bounds.cold.value();
+  std::uint64_t rotate = options.bytes("rotate");
+  if (!request.options.contains("rotate")) rotate = std::max(rotate, cold);
   std::vector<GemmCase> cases;
   for (const Cache cache : {Cache::cold, Cache::warm}) {
     if (options.is("cache", cache == Cache::cold ? "warm" : "cold")) continue;
     for (const Shape& shape : shapes_of(request)) {
-      const std::uint64_t affordable = std::clamp(
-          static_cast<std::uint64_t>(flop_of_pass / shape.flop()), least_sets, most_sets);
+      const auto by_work = static_cast<std::uint64_t>(flop_of_pass / shape.flop());
+      const std::uint64_t by_cache = (cold + shape.bytes() - 1) / shape.bytes();
+      const std::uint64_t affordable =
+          std::clamp(std::max(by_work, by_cache), least_sets, most_sets);
       const std::uint64_t sets =
           cache == Cache::warm ? 1 : std::clamp(rotate / shape.bytes() + 1, least_sets, affordable);
       const double calls = std::clamp(flop_of_play / shape.flop(), 1.0, most_calls);

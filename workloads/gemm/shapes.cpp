@@ -213,7 +213,7 @@ std::span<const OptionSpec> option_table() {
           .default_value = "256MiB",
           .help =
               "memory that cold multiplications go through, as far as 4096 sets of matrices and 4 "
-              "GFLOP reach; the rows say how much"},
+              "GFLOP reach, on a GPU at least twice its L2 cache; the rows say how much"},
   };
   return table;
 }

@@ -91,13 +91,16 @@ Bench bench_of(const Request& request, int index) {
                   .most_times = request.mesh.pp > 1 ? 1 : passes,
                   .row_begin = 0,
                   .row_end = 1,
-                  .calls_are_spans = CallsAreSpans::no},
+                  .calls_are_spans = CallsAreSpans::no,
+                  .repeat = request.mesh.pp > 1 ? Repeat::never : Repeat::allowed,
+                  .launch_cost = LaunchCost::included},
                  {.section = program::step_section(decode_step),
                   .calls = window.tokens,
                   .most_times = passes,
                   .row_begin = 1,
                   .row_end = 2,
-                  .calls_are_spans = CallsAreSpans::no}};
+                  .calls_are_spans = CallsAreSpans::no,
+                  .launch_cost = LaunchCost::included}};
   return bench;
 }
 

@@ -223,7 +223,8 @@ Bench build(const Request& request, int batch) {
                            .restore = program::step_section(2 * i),
                            .most_times = is_managed(one.kind) ? 1 : passes,
                            .row_begin = i,
-                           .row_end = i + 1});
+                           .row_end = i + 1,
+                           .repeat = is_managed(one.kind) ? Repeat::never : Repeat::allowed});
     bench.rows.push_back(row_of(one, node));
   }
   return bench;

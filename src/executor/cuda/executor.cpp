@@ -121,6 +121,9 @@ Description description_of(const ChosenGpu& chosen) {
   description.facts_text["cublas"] = cublas_text(cublasLtGetVersion());
   description.facts_text["nccl"] = nccl_text(found.nccl);
   description.facts_number["gpu_memory"] = static_cast<double>(gpu.memory.value());
+  int cache = 0;
+  check(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, gpu.index));
+  description.facts_number["gpu_l2_cache"] = cache;
   return description;
 }
 
@@ -219,6 +222,8 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
     cuda::require_symmetric(set, *communicators);
     puts = Puts{set, *communicators, registrations, *memory};
   });
+  cuda::DeviceBarrier barrier;
+  agreed(point, [&] { barrier = cuda::DeviceBarrier{set, *communicators}; });
   choices_.decide(problems, point);
   say_what_was_chosen_anew(point);
 
@@ -266,6 +271,7 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
                                                     .communicators = std::move(communicators),
                                                     .registrations = std::move(registrations),
                                                     .puts = std::move(puts),
+                                                    .barrier = std::move(barrier),
                                                     .program = std::move(prepared),
                                                     .player = std::move(*player),
                                                     .graph = options_.graph,

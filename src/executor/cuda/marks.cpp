@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "executor/cuda/marks.hpp"
 
-#include <cuda.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 
 #include "base/log.hpp"
 #include "executor/cuda/check.hpp"
+#include "executor/cuda/stream_words.hpp"
 #include "executor/executor.hpp"
 
 namespace isoscale::executor::cuda {
@@ -27,31 +27,6 @@ double shortest(const program::OutlineOp& op) {
   const auto bytes = static_cast<double>(op.bytes);
   if (program::communicates(op.kind)) return bytes / most_link;
   return std::max(op.flop / most_flop_per_second, bytes / most_memory);
-}
-
-using WriteValue = CUresult (*)(CUstream, CUdeviceptr, cuuint32_t, unsigned);
-
-/// The driver's own call: the runtime has none. nullptr when this driver does not know it.
-WriteValue find_write_value() {
-  constexpr const char* name = "cuStreamWriteValue32";
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found{};
-#if CUDART_VERSION >= 12050
-  constexpr unsigned version = 12000;
-  const cudaError_t status =
-      cudaGetDriverEntryPointByVersion(name, &function, version, cudaEnableDefault, &found);
-#else
-  const cudaError_t status = cudaGetDriverEntryPoint(name, &function, cudaEnableDefault, &found);
-#endif
-  static_cast<void>(cudaGetLastError());
-  if (status != cudaSuccess || found != cudaDriverEntryPointSuccess) return nullptr;
-  return reinterpret_cast<WriteValue>(function);
-}
-
-CUresult write_value(cudaStream_t stream, const std::uint32_t* to, std::uint32_t value) {
-  static const WriteValue call = find_write_value();
-  if (call == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
-  return call(stream, reinterpret_cast<CUdeviceptr>(to), value, CU_STREAM_WRITE_VALUE_DEFAULT);
 }
 
 std::uint32_t read(std::uint32_t& word) {
@@ -89,8 +64,8 @@ Marks::Marks(std::size_t streams, cudaStream_t main) : streams_(streams) {
   memory_.reset(memory);
   auto* const words = static_cast<std::uint32_t*>(memory);
   std::fill_n(words, 1 + streams, 0U);
-  const CUresult status = write_value(main, words, 0);
-  if (status == CUDA_SUCCESS) {
+  const int status = write_in_stream(main, words, 0);
+  if (status == 0) {
     check(cudaStreamSynchronize(main));
     words_ = words;
     return;
@@ -101,16 +76,15 @@ Marks::Marks(std::size_t streams, cudaStream_t main) : streams_(streams) {
     base::warn(
         fmt::format("were this run to hang, its GPUs could not tell at which op: the driver does "
                     "not write values in streams (code {})",
-                    static_cast<int>(status)));
+                    status));
   }
 }
 
 void Marks::write(std::size_t word, std::uint32_t value, cudaStream_t stream) const {
   if (words_ == nullptr) return;
-  const CUresult status = write_value(stream, words_ + word, value);
-  if (status == CUDA_SUCCESS) return;
-  throw CudaError(
-      fmt::format("CUDA: a stream cannot write a value (code {})", static_cast<int>(status)));
+  const int status = write_in_stream(stream, words_ + word, value);
+  if (status == 0) return;
+  throw CudaError(fmt::format("CUDA: a stream cannot write a value (code {})", status));
 }
 
 void Marks::pass(std::uint64_t number, cudaStream_t main) const {

@@ -17,14 +17,14 @@ using program::Advice;
 // CUDA 13 takes places; before it, numbers of devices.
 #if CUDART_VERSION >= 13000
 using Place = cudaMemLocation;
-Place on_device(int device) { return {.type = cudaMemLocationTypeDevice, .id = device}; }
+Place on_gpu(int device) { return {.type = cudaMemLocationTypeDevice, .id = device}; }
 Place on_host() { return {.type = cudaMemLocationTypeHost, .id = 0}; }
 cudaError_t prefetch(const AdviseCall& call, Place place, cudaStream_t stream) {
   return cudaMemPrefetchAsync(call.memory, call.bytes, place, 0, stream);
 }
 #else
 using Place = int;
-Place on_device(int device) { return device; }
+Place on_gpu(int device) { return device; }
 Place on_host() { return cudaCpuDeviceId; }
 cudaError_t prefetch(const AdviseCall& call, Place place, cudaStream_t stream) {
   return cudaMemPrefetchAsync(call.memory, call.bytes, place, stream);
@@ -39,7 +39,7 @@ cudaError_t advise(const AdviseCall& call, cudaMemoryAdvise advice, Place place)
 
 void launch(const AdviseCall& call, cudaStream_t stream) {
   if (call.bytes == 0) return;
-  const Place device = on_device(call.device);
+  const Place device = on_gpu(call.device);
   switch (call.advice) {
     case Advice::prefetch_device:
       return check(prefetch(call, device, stream));

@@ -48,7 +48,8 @@ void StreamPlayer::record(cudaEvent_t event, cudaStream_t stream, EventMode mode
       mode == EventMode::captured ? cudaEventRecordExternal : cudaEventRecordDefault));
 }
 
-void StreamPlayer::issue(const PreparedSection& section, Tracing tracing, EventMode mode) {
+void StreamPlayer::issue(const PreparedSection& section, Tracing tracing, EventMode mode,
+                         Gate* gate) {
   const bool traced = tracing == Tracing::on;
   if (section.has_marks) marks_.clear(section.streams, main());
   const cudaEvent_t start = joins_.at(0);
@@ -69,6 +70,7 @@ void StreamPlayer::issue(const PreparedSection& section, Tracing tracing, EventM
     std::visit([stream](const auto& call) { launch(call, stream); }, op.call);
     if (traced) record(ends_.at(i), stream, mode);
     if (op.done != no_event) check(cudaEventRecord(done_.at(op.done), stream));
+    if (gate != nullptr) gate->launched();
   }
   for (const program::StreamId stream : section.streams) {
     if (stream == 0) continue;

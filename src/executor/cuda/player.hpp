@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "executor/cuda/gate.hpp"
 #include "executor/cuda/marks.hpp"
 #include "executor/cuda/prepare.hpp"
 #include "timeline/timeline.hpp"
@@ -36,8 +37,9 @@ class StreamPlayer {
   /// Issues a section between a begin and an end on stream 0: all streams start after the first
   /// and have drained before the second. Traced, each op is between two events: `begin` is recorded
   /// once the stream's waits are over.
+  /// The gate, if there is one, hears of each op that was launched.
   enum class Tracing : std::uint8_t { off, on };
-  void issue(const PreparedSection& section, Tracing tracing, EventMode mode);
+  void issue(const PreparedSection& section, Tracing tracing, EventMode mode, Gate* gate = nullptr);
 
   /// Captures what issue() would do as a graph.
   [[nodiscard]] ExecutableGraph capture(const PreparedSection& section, Tracing tracing);

@@ -44,12 +44,14 @@ CudaSession::~CudaSession() {
   graphs_.clear();
   if (failed_) {
     // Kernels may wait for peers for ever: what they use must outlive us.
+    if (gate_) gate_->abandon();
     parts_.puts.stop();
     parts_.registrations.abandon();
     parts_.communicators->abort();
     parts_.memory->arenas.abandon();
     parts_.program.scratch.abandon();
     parts_.puts.abandon();
+    parts_.barrier.abandon();
     parts_.player.marks().abandon();
     return;
   }
@@ -71,6 +73,7 @@ PlayTime CudaSession::play(const Play& what) {
     playing_.store(false, std::memory_order_release);
     return time;
   } catch (...) {
+    if (gate_) gate_->open();
     failed_ = true;
     playing_.store(false, std::memory_order_release);
     throw;
@@ -80,12 +83,11 @@ PlayTime CudaSession::play(const Play& what) {
 PlayTime CudaSession::play_checked(const Play& what) {
   const PreparedSection& prepared = parts_.program.section(what.section);
   const bool is_traced = what.trace == Trace::on;
-  const StreamPlayer::Tracing tracing =
-      is_traced ? StreamPlayer::Tracing::on : StreamPlayer::Tracing::off;
   // The first play of a step is issued as it is: libraries load kernels and make connections in it,
-  // which a capture may forbid.
+  // which a capture may forbid, and which may wait for a stream that is held back.
+  const bool is_first = !played_.contains(what.section);
   const bool replays = parts_.graph == config::Graph::on && prepared.can_be_captured &&
-                       what.section != program::Section::setup && played_.contains(what.section);
+                       what.section != program::Section::setup && !is_first;
   const cudaGraphExec_t graph = replays ? graph_of(what.section, what.trace) : nullptr;
 
   const bool is_step = what.section == program::Section::step;
@@ -94,7 +96,13 @@ PlayTime CudaSession::play_checked(const Play& what) {
                         : nullptr};
   if (is_step) ++steps_;
   const cudaStream_t stream = parts_.player.main();
+  const bool hides = what.launches == Launches::hidden && !is_traced;
+  if (hides && !gate_) gate_.emplace(stream);
+  Gate* const gate = hides && !is_first ? &*gate_ : nullptr;
   const units::Nanoseconds before = comm::now();
+  if (gate != nullptr) gate->close(stream);
+  // Behind the gate: hosts get there one after the other, GPUs leave together.
+  if (hides) parts_.barrier.enter(what.section, stream);
   check(cudaEventRecord(begin_.get(), stream));
   units::Nanoseconds anchor = before;
   if (is_traced) {
@@ -102,15 +110,9 @@ PlayTime CudaSession::play_checked(const Play& what) {
     wait_for(begin_.get(), units::Seconds{});
     anchor = before + (comm::now() - before) / 2;
   }
-  for (std::uint32_t pass = 0; pass < passes_of(what); ++pass) {
-    if (prepared.has_marks) parts_.player.marks().pass(passes_ + pass + 1, stream);
-    if (replays) {
-      check(cudaGraphLaunch(graph, stream));
-    } else {
-      parts_.player.issue(prepared, tracing, EventMode::plain);
-    }
-  }
+  issue(what, prepared, graph, gate);
   check(cudaEventRecord(end_.get(), stream));
+  if (gate != nullptr) gate->open();
   wait_for(end_.get(), what.timeout);
 
   float milliseconds = 0;
@@ -120,7 +122,23 @@ PlayTime CudaSession::play_checked(const Play& what) {
   }
   played_.insert(what.section);
   const units::Nanoseconds elapsed{std::llround(static_cast<double>(milliseconds) * 1e6)};
-  return {.begin = anchor, .end = anchor + elapsed};
+  return {.begin = anchor, .end = anchor + elapsed, .is_late = gate != nullptr && gate->was_late()};
+}
+
+void CudaSession::issue(const Play& what, const PreparedSection& section, cudaGraphExec_t graph,
+                        Gate* gate) {
+  const StreamPlayer::Tracing tracing =
+      what.trace == Trace::on ? StreamPlayer::Tracing::on : StreamPlayer::Tracing::off;
+  const cudaStream_t stream = parts_.player.main();
+  for (std::uint32_t pass = 0; pass < passes_of(what); ++pass) {
+    if (section.has_marks) parts_.player.marks().pass(passes_ + pass + 1, stream);
+    if (graph != nullptr) {
+      check(cudaGraphLaunch(graph, stream));
+      if (gate != nullptr) gate->launched();
+    } else {
+      parts_.player.issue(section, tracing, EventMode::plain, gate);
+    }
+  }
 }
 
 cudaGraphExec_t CudaSession::graph_of(program::Section section, Trace trace) {

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "executor/cuda/device_barrier.hpp"
+#include "executor/cuda/gate.hpp"
 #include "executor/cuda/player.hpp"
 #include "executor/cuda/puts.hpp"
 #include "executor/cuda/registration.hpp"
@@ -24,6 +26,7 @@ struct SessionParts {
   std::unique_ptr<Communicators> communicators;
   Registrations registrations;
   Puts puts;
+  DeviceBarrier barrier;
   PreparedProgram program;
   StreamPlayer player;
   config::Graph graph = config::Graph::off;
@@ -38,8 +41,9 @@ class CudaSession final : public Session {
   CudaSession(const CudaSession&) = delete;
   CudaSession& operator=(const CudaSession&) = delete;
 
-  /// The time is that between two events of the GPU, the first of which happens when this is
-  /// called: the streams are free.
+  /// The time is that between two events of the GPU. The first happens when this is called, since
+  /// the streams are free; where launches are hidden, when the first ops have been launched behind
+  /// it and all ranks that the section has collectives with have got there.
   using Session::play;
   PlayTime play(const Play& what) override;
   [[nodiscard]] std::span<const timeline::Span> spans() const override { return spans_; }
@@ -54,6 +58,8 @@ class CudaSession final : public Session {
 
  private:
   [[nodiscard]] PlayTime play_checked(const Play& what);
+  /// Issues all passes; `graph` replays one, null: op by op.
+  void issue(const Play& what, const PreparedSection& section, cudaGraphExec_t graph, Gate* gate);
   /// The captured graph of a section, made when it is first asked for.
   [[nodiscard]] cudaGraphExec_t graph_of(program::Section section, Trace trace);
   /// Waits until `event` has happened, and looks at the communicators meanwhile. Throws NcclError
@@ -65,6 +71,7 @@ class CudaSession final : public Session {
   Event begin_ = make_event(Timing::on), end_ = make_event(Timing::on);
   /// Of steps; made at the second play or later.
   std::map<std::pair<program::Section, Trace>, ExecutableGraph> graphs_;
+  std::optional<Gate> gate_;  ///< made when a play first asks for it
   std::set<program::Section> played_;
   std::uint32_t steps_ = 0;  ///< plays of the step so far
   std::vector<timeline::Span> spans_;

@@ -1,0 +1,209 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+// Plays that are held back until the host has launched their first ops.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "runner/bench_case.hpp"
+#include "tests/cuda/devices.hpp"
+#include "tests/executor/sketch.hpp"
+
+namespace isoscale::standin {
+namespace {
+
+using executor::Launches;
+using executor::Play;
+using executor::PlayTime;
+using executor::Sketch;
+using testing::Each;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+constexpr std::int64_t launch = 5'000, kernel = 3'000;  // ns
+
+/// One kernel.
+Sketch fill() {
+  Sketch sketch;
+  sketch.emit(program::Fill{.dst = sketch.buffer<float>(64), .shard = {}});
+  return sketch;
+}
+
+/// The same, and a collective.
+Sketch reduction() {
+  Sketch sketch = fill();
+  const program::Slice all = sketch.buffer<float>(64);
+  sketch.emit(program::Collective{.kind = program::CollectiveKind::all_reduce,
+                                  .axes = mesh::Axis::dp,
+                                  .send = all,
+                                  .receive = all});
+  return sketch;
+}
+
+class Gate : public testing::TestWithParam<config::Graph> {
+ protected:
+  /// A session whose step has been played, with the launches that it is to have afterwards.
+  std::unique_ptr<executor::Session> warm(const Sketch& sketch, Launches launches) {
+    auto session = gpu_->prepare(sketch.on({.dp = gpus_.world.size()}), gpus_.world);
+    EXPECT_FALSE(session->play(Play{.launches = launches}).is_late);
+    return session;
+  }
+
+  /// Of so many passes. A machine that stands still for 100 ms makes a play late.
+  static std::int64_t time(executor::Session& session, std::uint32_t times, Launches launches) {
+    constexpr int most = 20;
+    for (int attempt = 0; attempt < most; ++attempt) {
+      const PlayTime time = session.play(Play{.times = times, .launches = launches});
+      if (!time.is_late) return time.end.value() - time.begin.value();
+    }
+    ADD_FAILURE() << "every play was late";
+    return 0;
+  }
+
+  /// The clock of the GPU becomes a model's.
+  static void model() {
+    machine().settings.launch_time = launch;
+    machine().settings.kernel_time = kernel;
+  }
+
+  Gpus gpus_{};
+  std::unique_ptr<executor::Executor> gpu_ = gpus_.executor(GetParam());
+};
+
+TEST_P(Gate, ThePlayOfAShortKernelTakesAsLongAsTheKernel) {
+  const auto session = warm(fill(), Launches::hidden);
+  model();
+  EXPECT_EQ(time(*session, 1, Launches::counted), launch + kernel);
+  EXPECT_EQ(time(*session, 1, Launches::hidden), kernel);
+  EXPECT_EQ(time(*session, 20, Launches::counted), 20 * launch + kernel);
+  EXPECT_EQ(time(*session, 20, Launches::hidden), 20 * kernel);
+}
+
+TEST_P(Gate, OpensWhenItHas64Launches) {
+  const auto session = warm(fill(), Launches::hidden);
+  model();
+  // The GPU catches up with the host, and waits for the last launch.
+  constexpr std::uint32_t times = 400;
+  EXPECT_EQ(time(*session, times, Launches::hidden), (times - 64) * launch + kernel);
+}
+
+TEST_P(Gate, OpensByItselfWhereTheQueueOfLaunchesIsFull) {
+  const auto session = warm(fill(), Launches::hidden);
+  machine().settings.launch_queue = 10;
+  EXPECT_TRUE(session->play(Play{.times = 30, .launches = Launches::hidden}).is_late);
+  machine().settings.launch_queue = 1'000;
+  EXPECT_GT(time(*session, 30, Launches::hidden), 0);
+}
+
+TEST_P(Gate, OpensByItselfWhereAKernelIsLoadedLate) {
+  machine().settings.loads_lazily = true;
+  // The first play loads all: it is not held back, or it would be late.
+  const auto session = warm(fill(), Launches::hidden);
+  time(*session, 1, Launches::hidden);
+  if (GetParam() == config::Graph::on) return;  // a graph was loaded as a whole
+  machine().loaded.clear();
+  EXPECT_TRUE(session->play(Play{.launches = Launches::hidden}).is_late);
+}
+
+TEST_P(Gate, IsNoneWhereTheDriverCannotMakeStreamsWait) {
+  machine().settings.waits_for_values = false;
+  testing::internal::CaptureStderr();
+  const auto session = warm(fill(), Launches::hidden);
+  const std::string said = testing::internal::GetCapturedStderr();
+  if (GetParam() == config::Graph::off) {  // it is said once
+    EXPECT_THAT(said, HasSubstr("code 801"));
+  }
+  model();
+  EXPECT_EQ(time(*session, 1, Launches::hidden), launch + kernel);
+}
+
+TEST_P(Gate, RanksThatHaveCollectivesMeetBehindIt) {
+  const auto calls_of = [&](executor::Session& session, Launches launches) {
+    const int before = machine().all_reduces;
+    session.play(Play{.launches = launches});
+    return machine().all_reduces - before;
+  };
+  const auto alone = warm(fill(), Launches::hidden);
+  EXPECT_EQ(calls_of(*alone, Launches::hidden), 0);
+  const auto together = warm(reduction(), Launches::hidden);
+  // Calls that a graph holds were made when it was captured.
+  static_cast<void>(calls_of(*together, Launches::counted));
+  const int own = GetParam() == config::Graph::on ? 0 : 1;
+  EXPECT_EQ(calls_of(*together, Launches::counted), own);
+  EXPECT_EQ(calls_of(*together, Launches::hidden), own + 1);
+}
+
+TEST_P(Gate, LeavesNothingBehindInASessionThatFails) {
+  machine().settings.failing_communicator = "dp on compute";
+  machine().settings.failing_after = 3;  // one connects, two are of the first play
+  const auto session = warm(reduction(), Launches::hidden);
+  EXPECT_THROW(static_cast<void>(session->play(Play{.launches = Launches::hidden})), base::Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Graphs, Gate, testing::Values(config::Graph::off, config::Graph::on),
+                         [](const auto& graph) {
+                           return graph.param == config::Graph::on ? "graph" : "plain";
+                         });
+
+/// Of which some plays are late.
+class FakeSession final : public executor::Session {
+ public:
+  explicit FakeSession(std::set<int> late) : late_(std::move(late)) {}
+  using Session::play;
+  PlayTime play(const Play& what) override {
+    hidden_ += what.launches == Launches::hidden ? 1 : 0;
+    const bool is_late = late_.empty() || late_.contains(++plays_);
+    return {.begin = units::Nanoseconds{0},
+            .end = units::Nanoseconds{is_late ? 1'000'000 : 1'000},
+            .is_late = is_late};
+  }
+  [[nodiscard]] std::span<const timeline::Span> spans() const override { return {}; }
+  void read(const program::Slice& /*slice*/, std::span<std::byte> /*into*/) override {}
+  void write(const program::Slice& /*slice*/, std::span<const std::byte> /*from*/) override {}
+  [[nodiscard]] const executor::SessionFacts& facts() const override { return facts_; }
+  void abandon() noexcept override {}
+  [[nodiscard]] int hidden() const { return hidden_; }
+
+ private:
+  std::set<int> late_;  ///< numbers, from 1; empty: all
+  int plays_ = 0, hidden_ = 0;
+  executor::SessionFacts facts_{};
+};
+
+runner::CaseRecord record_of(FakeSession& session, workloads::LaunchCost cost) {
+  const comm::Communicator world = comm::Communicator::world();
+  const workloads::Case one{.calls_are_spans = workloads::CallsAreSpans::no, .launch_cost = cost};
+  runner::Effort effort;
+  effort.half_width = [](std::span<const double> /*times*/, double /*confidence*/) {
+    return std::optional<double>{0};
+  };
+  return runner::play_case({.session = session, .one = one, .section = {}}, world,
+                           runner::Share::in_point, effort, {.budget = units::Seconds{0.001}});
+}
+
+TEST(LatePlays, AreMadeAgain) {
+  FakeSession session{{2, 5, 6}};
+  const runner::CaseRecord record = record_of(session, workloads::LaunchCost::excluded);
+  EXPECT_EQ(record.repeated_plays, 3);
+  EXPECT_EQ(record.late_plays, 0);
+  EXPECT_THAT(record.plays, Each(testing::DoubleEq(1e-6)));
+  EXPECT_GT(session.hidden(), 0);
+}
+
+TEST(LatePlays, AreCountedWhereAllAreLate) {
+  FakeSession session{{}};
+  const runner::CaseRecord record = record_of(session, workloads::LaunchCost::excluded);
+  EXPECT_EQ(record.repeated_plays, 20);
+  EXPECT_THAT(record.plays, SizeIs(record.late_plays));
+}
+
+TEST(LatePlays, AreNoneWhereLaunchesBelongToTheTime) {
+  FakeSession session{{1'000'000}};
+  EXPECT_EQ(record_of(session, workloads::LaunchCost::included).repeated_plays, 0);
+  EXPECT_EQ(session.hidden(), 0);
+}
+
+}  // namespace
+}  // namespace isoscale::standin
