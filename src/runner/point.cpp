@@ -251,7 +251,13 @@ class PointRun {
     if (!agreed(data, problem)) return false;
     std::string unsupported;
     try {
-      session_ = context_.executor.prepare(set_, sub_world_, {.faults = faults()});
+      const auto registration = request_.options.find("registration");
+      const bool registers =
+          registration != request_.options.end() && registration->second == "local";
+      session_ = context_.executor.prepare(
+          set_, sub_world_,
+          {.registration = registers ? program::Registration::local : program::Registration::none,
+           .faults = faults()});
     } catch (const executor::Unsupported& error) {
       unsupported = error.what();
     } catch (const std::exception& error) {

@@ -197,6 +197,15 @@ class Played(Case):
         self.assertIsNone(world["first_call"])  # the others come from it; nothing is sent over it
         self.assertGreater(tp["first_call"], 0)
 
+    def test_training_can_register_the_memory_of_a_step(self):
+        _, run = self.play("--workload", "tp", "--ranks", "2", "--set", "registration=none,local")
+        self.assertEqual([(point["status"], point["verified"], point["options"]["registration"])
+                          for point in run["points"]],
+                         [("ok", True, "none"), ("ok", True, "local")])
+        done = self.isoscale("run", "--device", "host", "--workload", "tp", *QUICK, "--output", "host.h5",
+                             "--set", "registration=local", ranks=2)
+        self.assertIn("registers no memory", done.stdout + done.stderr)
+
     def test_fp8_reports_the_time_of_its_casts(self):
         _, run = self.play("--workload", "tp", "--dtype", "fp8")
         for point in run["points"]:

@@ -35,6 +35,11 @@ std::vector<OptionSpec> tensor_options() {
                  .help = "how tp and pipeline stages communicate: nccl, or symmetric memory "
                          "(NCCL's symmetric kernels, and Isoscale's own put kernel; --device cuda, "
                          "NVLink)"},
+      OptionSpec{.key = "registration",
+                 .default_value = "none",
+                 .choices = {"none", "local"},
+                 .help = "register the memory of the step with NCCL, as trainers with user buffers "
+                         "do: fewer copies on NVLink SHARP and the network (--device cuda)"},
       OptionSpec{.key = "vocabulary",
                  .default_value = "off",
                  .choices = {"on", "off"},

@@ -48,7 +48,7 @@ Communicators::Communicators(const program::ProgramSet& set, const comm::Communi
     : mesh_(set.mesh), rank_(point.rank()), limit_(limit), plan_(communicator_plan(set)) {
   if (plan_.collectives.empty() && plan_.links.empty()) return;
   const units::Nanoseconds before = comm::now();
-  world_ = NcclCommunicator::world(point, limit);
+  NcclCommunicator world = NcclCommunicator::world(point, limit);
   point.count_other();
   facts_.push_back({.name = "world",
                     .ranks = point.size(),
@@ -57,16 +57,17 @@ Communicators::Communicators(const program::ProgramSet& set, const comm::Communi
   const std::vector<std::string>& streams = set.of(point.rank()).streams;
   for (const auto& [axes, stream] : plan_.collectives) {
     const std::string name = stream < streams.size() ? streams[stream] : std::to_string(stream);
-    add(point, axes, fmt::format("{} on {}", mesh::to_string(axes), name));
+    add(point, world, axes, fmt::format("{} on {}", mesh::to_string(axes), name));
   }
-  for (const LinkKind& kind : plan_.links) add(point, kind.axis, link_name(kind));
+  for (const LinkKind& kind : plan_.links) add(point, world, kind.axis, link_name(kind));
+  world.close();  // nothing is called on it, and NCCL keeps buffers for it
 }
 
-void Communicators::add(const comm::Communicator& point, mesh::AxisSet axes,
-                        const std::string& name) {
+void Communicators::add(const comm::Communicator& point, const NcclCommunicator& world,
+                        mesh::AxisSet axes, const std::string& name) {
   const units::Nanoseconds before = comm::now();
-  all_.push_back(world_.split(mesh::group_colour(mesh_, point.rank(), axes),
-                              mesh::group_index(mesh_, point.rank(), axes), name, limit_));
+  all_.push_back(world.split(mesh::group_colour(mesh_, point.rank(), axes),
+                             mesh::group_index(mesh_, point.rank(), axes), name, limit_));
   point.count_other();
   facts_.push_back({.name = name,
                     .ranks = all_.back().size(),
@@ -172,7 +173,6 @@ void Communicators::poll() const {
 
 void Communicators::close() {
   for (NcclCommunicator& communicator : all_) communicator.close();
-  world_.close();
 }
 
 void Communicators::abort() noexcept {
@@ -180,7 +180,6 @@ void Communicators::abort() noexcept {
   // behind a kernel of another communicator that is to be aborted too.
   begin_joint_abort();
   for (NcclCommunicator& communicator : all_) communicator.abort();
-  world_.abort();
   end_joint_abort();
 }
 

@@ -104,14 +104,14 @@ class Communicators {
   void abort() noexcept;
 
  private:
-  void add(const comm::Communicator& point, mesh::AxisSet axes, const std::string& name);
+  void add(const comm::Communicator& point, const NcclCommunicator& world, mesh::AxisSet axes,
+           const std::string& name);
   void wait_for(const NcclCommunicator& communicator, cudaStream_t stream) const;
 
   mesh::Shape mesh_;
   int rank_;
   units::Seconds limit_;
   CommunicatorPlan plan_;
-  NcclCommunicator world_;
   std::vector<NcclCommunicator> all_;  ///< those of plan_.collectives, then of plan_.links
   std::vector<CommunicatorFacts> facts_;
 };
