@@ -16,7 +16,7 @@ def rates(part, name, report):
         if point["status"] != "ok":
             print(part, f"{name}: {point['workload']} {point['status']}, {point['reason']}", sep="\t")
             continue
-        if point["step_time"]:
+        if (point["step_time"] or {}).get("median"):
             print(part, f"{name}: a step of {point['workload']} takes "
                         f"{point['step_time']['median'] * 1e3:.3f} ms, "
                         f"{point['flops_per_rank'] * 1e-12:.1f} TFLOP/s a rank", sep="\t")

@@ -108,7 +108,7 @@ rates() {
 
 part_0() {
   if need nvidia-smi; then step "the driver" nvidia-smi -q; fi
-  step "libraries of the plugin" bash -c "ldd '$build/libisoscale_cuda.so'; ! ldd '$build/libisoscale_cuda.so' | grep 'not found'"
+  step "libraries of the plugin" "${alone[@]}" bash -c "ldd '$build/libisoscale_cuda.so'; ! ldd '$build/libisoscale_cuda.so' | grep 'not found'"
   step "what the machine lacks" "${launch[@]}" 1 "$(isoscale)" check --device cuda
   step "a plan" "${launch[@]}" 1 "$(isoscale)" run --device cuda --dry-run
   run point 1 --workload dp --model tiny --dtype bf16 --ranks 1 --max-time 5s
@@ -172,7 +172,7 @@ part_6() {
 part_7() {
   need bench/bench_cuda_costs || return 0
   step "costs" "${alone[@]}" "$build/bench/bench_cuda_costs"
-  sed $'s/^/7\\t/' "$output/7-costs.log" >>"$figures" || true
+  grep -E ' us$|capture' "$output/7-costs.log" | sed $'s/^/7\\t/' >>"$figures" || true
 }
 
 part_8() {
