@@ -62,6 +62,7 @@ std::vector<std::string> status_names() {
 std::string_view unit_of_number(std::string_view key) {
   if (key == "bytes" || key.ends_with("_bytes")) return "B";
   if (key == "flop") return "FLOP";
+  if (key == "sm_clock" || key == "sm_clock_min") return "Hz";
   if (key == "estimate" || key == "first_call" || key.ends_with("_seconds")) return "s";
   return "1";
 }

@@ -32,6 +32,14 @@ std::optional<std::uint64_t> sampled_bits(double sample) {
   return static_cast<std::uint64_t>(sample);
 }
 
+std::vector<std::string_view> reason_names(std::uint64_t bits) {
+  std::vector<std::string_view> names;
+  for (const Reason& reason : reasons) {
+    if ((bits & reason.bit) != 0) names.push_back(reason.name);
+  }
+  return names;
+}
+
 std::vector<HeldDown> held_down(const results::DeviceSeries& series, double begin) {
   std::vector<std::uint64_t> seen;
   for (std::size_t i = 0; i < series.value.size(); ++i) {

@@ -15,6 +15,9 @@ namespace isoscale::analysis {
 /// The bits that a sample holds; none where it is no number that a double keeps bit by bit.
 [[nodiscard]] std::optional<std::uint64_t> sampled_bits(double sample);
 
+/// The names of the reasons among `bits` that hold clocks down.
+[[nodiscard]] std::vector<std::string_view> reason_names(std::uint64_t bits);
+
 /// A reason that is worth a word.
 struct HeldDown {
   std::string_view reason;  ///< "hardware thermal slowdown"

@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <string_view>
+#include <vector>
 
+#include "analysis/devices/held_down.hpp"
 #include "analysis/rank_facts.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "analysis/rows/bench_tables.hpp"
@@ -66,6 +70,36 @@ void add_pairs(const PointReport& point, Facts& facts) {
   }
 }
 
+/// Clocks of GPUs over the rows, what held them down, and plays that were late.
+void add_gpus(const PointReport& point, Facts& facts) {
+  std::vector<double> clocks;
+  std::map<std::string_view, std::size_t> held;  // rows
+  double late = 0;
+  for (const RowReport& row : point.bench->rows) {
+    const auto clock = number_of(*row.data, "sm_clock");
+    if (clock) clocks.push_back(*clock);
+    const auto bits = sampled_bits(number_of(*row.data, "throttle_reasons").value_or(0));
+    for (const std::string_view reason : reason_names(bits.value_or(0))) ++held[reason];
+    late += number_of(*row.data, "late_plays").value_or(0);
+  }
+  if (!clocks.empty()) {
+    constexpr double mega = 1e6;
+    const auto [least, most_of_all] = std::ranges::minmax(clocks);
+    facts.emplace_back("clocks", least == most_of_all
+                                     ? fmt::format("GPUs at {:.0f} MHz in all rows", least / mega)
+                                     : fmt::format("GPUs at {:.0f} to {:.0f} MHz, by row",
+                                                   least / mega, most_of_all / mega));
+  }
+  for (const auto& [reason, rows] : held) {
+    facts.emplace_back("clocks",
+                       fmt::format("held down in {}: {}", base::counted(rows, "row"), reason));
+  }
+  if (late > 0) {
+    facts.emplace_back("LATE",
+                       fmt::format("the times of {:.0f} plays include launches by the host", late));
+  }
+}
+
 }  // namespace
 
 Facts bench_remarks(const PointReport& point) {
@@ -89,6 +123,7 @@ Facts bench_remarks(const PointReport& point) {
     facts.emplace_back("WRONG",
                        fmt::format("{} came out with wrong elements", base::counted(wrong, "row")));
   }
+  add_gpus(point, facts);
   add_pairs(point, facts);
   return facts;
 }

@@ -32,6 +32,14 @@ Json time_json(const RowReport& row) {
           {"single_calls", row.data->call_times.size()}};
 }
 
+/// What a GPU was like meanwhile, and plays whose times are in doubt; where it is known.
+void add_gpu(const results::RowData& data, Json& object) {
+  for (const char* key :
+       {"sm_clock", "sm_clock_min", "throttle_reasons", "repeated_plays", "late_plays"}) {
+    if (const auto value = number_of(data, key)) object[key] = *value;
+  }
+}
+
 Json collective_json(const RowReport& row) {
   const results::RowData& data = *row.data;
   Json object{{"op", text_of(data, "op")}, {"dtype", text_or_null(text_of(data, "dtype"))}};
@@ -48,6 +56,7 @@ Json collective_json(const RowReport& row) {
   }
   for (const char* key : {"root", "members"}) object[key] = count_or_null(number_of(data, key));
   object["estimate"] = number_or_null(number_of(data, "estimate"));
+  add_gpu(data, object);
   return object;
 }
 
@@ -63,6 +72,7 @@ Json gemm_json(const RowReport& row) {
   object["flop"] = number_or_null(number_of(data, "flop"));
   object["of_ceiling"] = number_or_null(row.of_ceiling);
   object["of_peak"] = number_or_null(row.of_peak);
+  add_gpu(data, object);
   return object;
 }
 
@@ -80,6 +90,7 @@ Json moved_json(const RowReport& row) {
   } else {
     object["class"] = text_or_null(text_of(data, "class"));
   }
+  add_gpu(data, object);
   return object;
 }
 

@@ -25,6 +25,7 @@ class Loop {
         case_(what.one),
         section_(what.section),
         streams_(what.streams),
+        gpu_(what.gpu),
         active_(active),
         share_(share),
         effort_(effort),
@@ -52,10 +53,12 @@ class Loop {
   void measure() {
     if (case_.when != workloads::Restore::never) restore();
     warm_up();
+    system::DeviceSampler sampler{gpu_, {}};
     begin_ = comm::now();  // what is not timed takes none of the budget
     do {
       play();
     } while (!finished());
+    record_.gpu = sampler.stop();
     if (case_.calls_are_spans == workloads::CallsAreSpans::yes) trace();
     // What is compared afterwards is what a timed play has left, not what was there before.
     if (case_.when == workloads::Restore::once) {
@@ -206,6 +209,7 @@ class Loop {
   const workloads::Case& case_;
   const program::Program& section_;
   Streams streams_;
+  std::vector<system::Source> gpu_;
   const comm::Communicator& active_;
   Share share_;
   const Effort& effort_;

@@ -12,6 +12,7 @@
 #include "runner/bench_case.hpp"
 #include "runner/bench_rows.hpp"
 #include "runner/collect.hpp"
+#include "runner/device_sampling.hpp"
 #include "runner/expectations.hpp"
 #include "runner/link_class.hpp"
 #include "runner/pairs.hpp"
@@ -36,7 +37,8 @@ class BenchRun {
         place_(place),
         data_(data),
         request_(point.request),
-        begin_(comm::now()) {
+        begin_(comm::now()),
+        gpu_(watched_gpu()) {
     for (const int rank : point.world_ranks) {
       names_.push_back(rank_name(rank, context.facts[static_cast<std::size_t>(rank)].host));
     }
@@ -52,6 +54,13 @@ class BenchRun {
   }
 
  private:
+  /// The UUID of this rank's GPU; "" where it has none. Copies of the point tell nothing of theirs.
+  [[nodiscard]] std::string watched_gpu() const {
+    const auto& facts = context_.executor.describe().facts_text;
+    const auto uuid = facts.find("gpu_uuid");
+    return uuid == facts.end() || place_.share != Share::in_point ? "" : uuid->second;
+  }
+
   /// The same answer on every rank that plays.
   bool agreed(const std::string& problem) {
     const comm::Vote vote = comm::all_ok(place_.active, problem);
@@ -192,12 +201,15 @@ class BenchRun {
         play_case({.session = *session_,
                    .one = one,
                    .section = bench_.set.of(place_.sub_world.rank()).section(one.section),
-                   .streams = is_apart ? Streams::apart : Streams::joined},
+                   .streams = is_apart ? Streams::apart : Streams::joined,
+                   .gpu = gpu_.sources()},
                   place_.active, place_.share, context_.effort,
                   {.budget = budget(index), .timeout = timeout_, .bounds = request_.bounds});
     if (record.end != CaseEnd::complete) return record.end;
     if (one.wants_estimate) record.estimate = session_->estimate(one.section);
-    RankReport mine{.plays = record.plays, .stream_times = record.stream_times};
+    RankReport mine{.plays = record.plays,
+                    .stream_times = record.stream_times,
+                    .gpu = gpu_state_of(record.gpu)};
     if (!one.check) mine.wrong = compared(index, expectations);
     if (place_.share == Share::in_point) add_rows(one, record, gather(mine));
     return CaseEnd::complete;
@@ -319,6 +331,7 @@ class BenchRun {
   Bench bench_;
   std::unique_ptr<executor::Session> session_;
   std::string first_wrong_;  ///< on this rank
+  GpuWatch gpu_;
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "system/nvml.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {
@@ -19,7 +20,7 @@ namespace {
 using results::PointStatus;
 using results::RowData;
 
-constexpr double nothing_compared = -1;
+constexpr double nothing_compared = -1, not_told = -1;
 
 /// The ranks of a row, by name.
 std::vector<std::size_t> ranks_of(const workloads::RowSpec& spec, std::size_t all) {
@@ -35,10 +36,49 @@ const std::vector<double>& times_of(const workloads::RowSpec& spec, const RankRe
   return *spec.stream < report.stream_times.size() ? report.stream_times[*spec.stream] : none;
 }
 
+/// The median; absent without values.
+std::optional<double> median_of(std::vector<double> values) {
+  if (values.empty()) return std::nullopt;
+  std::ranges::sort(values);
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+}
+
+/// What the GPUs of a row's ranks were like.
+void note_gpus(std::span<const std::size_t> ranks, std::span<const RankReport> reports,
+               RowData& row) {
+  std::vector<double> clocks;
+  std::optional<std::uint64_t> reasons;
+  for (const std::size_t rank : ranks) {
+    const GpuState& gpu = reports[rank].gpu;
+    if (gpu.sm_clock) clocks.push_back(*gpu.sm_clock);
+    if (gpu.throttle_reasons) reasons = reasons.value_or(0) | *gpu.throttle_reasons;
+  }
+  if (reasons) row.number["throttle_reasons"] = static_cast<double>(*reasons);
+  if (clocks.empty()) return;
+  row.number["sm_clock_min"] = *std::ranges::min_element(clocks);
+  row.number["sm_clock"] = *median_of(std::move(clocks));
+}
+
 }  // namespace
 
+GpuState gpu_state_of(std::span<const system::SampledSeries> sampled) {
+  GpuState state;
+  for (const system::SampledSeries& series : sampled) {
+    if (series.channel.quantity == "sm_clock") state.sm_clock = median_of(series.value);
+    if (series.channel.quantity != "throttle_reasons") continue;
+    for (const double bits : series.value) {
+      state.throttle_reasons = state.throttle_reasons.value_or(0) |
+                               (static_cast<std::uint64_t>(bits) & ~system::nvml::idle_reason);
+    }
+  }
+  return state;
+}
+
 std::vector<double> pack(const RankReport& report) {
-  std::vector<double> packed{report.wrong ? static_cast<double>(*report.wrong) : nothing_compared};
+  const auto& reasons = report.gpu.throttle_reasons;
+  std::vector<double> packed{report.wrong ? static_cast<double>(*report.wrong) : nothing_compared,
+                             report.gpu.sm_clock.value_or(not_told),
+                             reasons ? static_cast<double>(*reasons) : not_told};
   const auto put = [&](const std::vector<double>& values) {
     packed.push_back(static_cast<double>(values.size()));
     packed.insert(packed.end(), values.begin(), values.end());
@@ -50,11 +90,16 @@ std::vector<double> pack(const RankReport& report) {
 
 RankReport unpack(std::span<const std::byte> packed) {
   std::vector<double> values(packed.size() / sizeof(double));
-  if (values.empty()) throw base::Error("a rank reports nothing of a case");
+  constexpr std::size_t head = 3;
+  if (packed.size() < head * sizeof(double)) {
+    throw base::Error("a rank reports nothing of a case");
+  }
   std::memcpy(values.data(), packed.data(), values.size() * sizeof(double));
   RankReport report;
   if (values.front() != nothing_compared) report.wrong = static_cast<std::uint64_t>(values.front());
-  std::span<const double> rest{values.data() + 1, values.size() - 1};
+  if (values[1] != not_told) report.gpu.sm_clock = values[1];
+  if (values[2] != not_told) report.gpu.throttle_reasons = static_cast<std::uint64_t>(values[2]);
+  std::span<const double> rest = std::span<const double>{values}.subspan(head);
   const auto get = [&] {
     const auto count = static_cast<std::size_t>(rest.front());
     const auto part = rest.subspan(1, count);
@@ -100,6 +145,7 @@ RowData row_of(const workloads::RowSpec& spec, const workloads::Case& one, const
     std::vector<double>& times = row.times.emplace_back();
     for (const std::size_t rank : ranks) times.push_back(times_of(spec, reports[rank])[play]);
   }
+  note_gpus(ranks, reports, row);
   note_wrong(spec, reports, row);
   return row;
 }

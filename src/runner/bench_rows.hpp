@@ -15,11 +15,21 @@
 /// From what the ranks say of a case to its rows; pure.
 namespace isoscale::runner {
 
+/// What a rank's GPU was like while a case was timed; absent: it did not tell.
+struct GpuState {
+  std::optional<double> sm_clock{};                 ///< Hz, median
+  std::optional<std::uint64_t> throttle_reasons{};  ///< bits that were seen, without idleness
+
+  bool operator==(const GpuState&) const = default;
+};
+[[nodiscard]] GpuState gpu_state_of(std::span<const system::SampledSeries> sampled);
+
 /// What one rank says of a case.
 struct RankReport {
   std::optional<std::uint64_t> wrong{};  ///< elements; absent: this rank had nothing to compare
   std::vector<double> plays{};           ///< seconds
   std::vector<std::vector<double>> stream_times{};  ///< see CaseRecord
+  GpuState gpu{};
 
   bool operator==(const RankReport&) const = default;
 };

@@ -3,6 +3,7 @@
 #include "runner/device_sampling.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -83,6 +84,11 @@ SamplingDuty sampling_duty(int rank, std::span<const int> world_ranks,
 PointSampler::PointSampler(const SamplingDuty& duty)
     : nvml_(nvml_for(duty)),
       sampler_(sources_of(duty, nvml_), {.most_samples = duty.most_samples}) {}
+
+GpuWatch::GpuWatch(const std::string& uuid) : nvml_(nvml_for({.gpu_uuid = uuid})) {
+  constexpr std::array<std::string_view, 2> wanted{"sm_clock", "throttle_reasons"};
+  if (!uuid.empty()) sources_ = system::gpu_sources(nvml_, uuid, wanted);
+}
 
 void collect_device_series(const comm::Communicator& point, const Record& record,
                            const std::vector<system::SampledSeries>& mine,

@@ -48,6 +48,19 @@ class PointSampler {
   system::DeviceSampler sampler_;
 };
 
+/// What of a rank's GPU is sampled beside the rows of a micro-benchmark: its clock, and what holds
+/// that down.
+class GpuWatch {
+ public:
+  explicit GpuWatch(const std::string& uuid);  ///< "" = there is no GPU, nor any source
+  /// They live as long as this.
+  [[nodiscard]] const std::vector<system::Source>& sources() const { return sources_; }
+
+ private:
+  system::NvmlLibrary nvml_;  ///< outlives what is read with it
+  std::vector<system::Source> sources_;
+};
+
 /// Collective over the point, after collect(): every rank's series into `data` on its rank 0, times
 /// counted from the begin of rank 0's first step on its clock; and how long rank 0's steps took
 /// together.

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <limits>
@@ -96,7 +97,8 @@ constexpr std::array<Quantity, 11> quantities{{
 
 }  // namespace
 
-std::vector<Source> gpu_sources(const NvmlLibrary& library, std::string_view uuid) {
+std::vector<Source> gpu_sources(const NvmlLibrary& library, std::string_view uuid,
+                                std::span<const std::string_view> wanted) {
   const Functions* const functions = library.functions();
   const std::optional<Device> gpu =
       functions == nullptr ? std::nullopt : nvml::find_device(*functions, uuid);
@@ -106,6 +108,7 @@ std::vector<Source> gpu_sources(const NvmlLibrary& library, std::string_view uui
   Source source;
   std::vector<Question> questions;
   for (const Quantity& quantity : quantities) {
+    if (!wanted.empty() && std::ranges::find(wanted, quantity.name) == wanted.end()) continue;
     if (!quantity.question(*functions, *gpu)) continue;
     source.channels.push_back({.device = name, .quantity = quantity.name, .unit = quantity.unit});
     questions.push_back(quantity.question);

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -15,7 +16,8 @@ namespace isoscale::system {
 /// "utilisation" (1), "throttle_reasons" (the bits of nvmlClocksEventReasons), "ecc_corrected",
 /// "ecc_uncorrected", "nvlink_sent_bytes", "nvlink_received_bytes" (counters). A quantity that the
 /// library or the GPU does not offer is no channel; without any there is no source. The library
-/// outlives it.
-[[nodiscard]] std::vector<Source> gpu_sources(const NvmlLibrary& library, std::string_view uuid);
+/// outlives it. With `wanted`, these quantities alone.
+[[nodiscard]] std::vector<Source> gpu_sources(const NvmlLibrary& library, std::string_view uuid,
+                                              std::span<const std::string_view> wanted = {});
 
 }  // namespace isoscale::system

@@ -172,15 +172,17 @@ class FakeSession final : public executor::Session {
   executor::SessionFacts facts_{};
 };
 
-runner::CaseRecord record_of(FakeSession& session, workloads::LaunchCost cost) {
+runner::CaseRecord record_of(FakeSession& session, workloads::LaunchCost cost,
+                             std::vector<system::Source> gpu = {}) {
   const comm::Communicator world = comm::Communicator::world();
   const workloads::Case one{.calls_are_spans = workloads::CallsAreSpans::no, .launch_cost = cost};
   runner::Effort effort;
   effort.half_width = [](std::span<const double> /*times*/, double /*confidence*/) {
     return std::optional<double>{0};
   };
-  return runner::play_case({.session = session, .one = one, .section = {}}, world,
-                           runner::Share::in_point, effort, {.budget = units::Seconds{0.001}});
+  return runner::play_case({.session = session, .one = one, .section = {}, .gpu = std::move(gpu)},
+                           world, runner::Share::in_point, effort,
+                           {.budget = units::Seconds{0.001}});
 }
 
 TEST(LatePlays, AreMadeAgain) {
@@ -197,6 +199,18 @@ TEST(LatePlays, AreCountedWhereAllAreLate) {
   const runner::CaseRecord record = record_of(session, workloads::LaunchCost::excluded);
   EXPECT_EQ(record.repeated_plays, 20);
   EXPECT_THAT(record.plays, SizeIs(record.late_plays));
+}
+
+TEST(Cases, AreSampledWhileTheyAreTimed) {
+  FakeSession session{{1'000'000}};
+  int reads = 0;
+  const system::Source clock{
+      .channels = {{.device = "gpu 0", .quantity = "sm_clock", .unit = "Hz"}},
+      .read = [&](std::span<double> values) { values.front() = 1e9 + 1e6 * ++reads; }};
+  const auto record = record_of(session, workloads::LaunchCost::excluded, {clock});
+  ASSERT_FALSE(record.gpu.empty());
+  EXPECT_EQ(record.gpu.front().channel.quantity, "sm_clock");
+  EXPECT_GE(record.gpu.front().value.size(), 2U);
 }
 
 TEST(LatePlays, AreNoneWhereLaunchesBelongToTheTime) {

@@ -23,7 +23,9 @@ RankReport through_the_wire(const RankReport& report) {
 TEST(RankReport, ArrivesAsItWasSent) {
   for (const RankReport& report :
        {RankReport{}, RankReport{.wrong = 0, .plays = {1, 2}},
-        RankReport{.wrong = 7, .plays = {}, .stream_times = {{1}, {}, {2, 3}}}}) {
+        RankReport{.wrong = 7, .plays = {}, .stream_times = {{1}, {}, {2, 3}}},
+        RankReport{.plays = {1}, .gpu = {.sm_clock = 1.98e9, .throttle_reasons = 0x44}},
+        RankReport{.plays = {1}, .gpu = {.throttle_reasons = 0}}}) {
     EXPECT_EQ(through_the_wire(report), report);
   }
   EXPECT_THROW(static_cast<void>(unpack({})), base::Error);
@@ -60,6 +62,41 @@ TEST(Rows, OfAStreamHaveItsTimesFromTracedPasses) {
   EXPECT_THAT(row.times, ElementsAre(ElementsAre(20, 24), ElementsAre(21, 25)));
   EXPECT_EQ(row.calls, 4);  // a traced play is one pass
   EXPECT_TRUE(row.call_times.empty());
+}
+
+TEST(Rows, HaveTheClocksOfTheirGpus) {
+  const auto channel = [](const char* quantity) {
+    return system::Channel{.device = "gpu 0", .quantity = quantity, .unit = "1"};
+  };
+  const std::vector<system::SampledSeries> sampled{
+      {.channel = channel("sm_clock"), .time = {}, .value = {345e6, 1980e6, 1970e6}},
+      {.channel = channel("throttle_reasons"), .time = {}, .value = {0x1, 0x4, 0x40}}};
+  const GpuState state = gpu_state_of(sampled);
+  EXPECT_EQ(state, (GpuState{.sm_clock = 1970e6, .throttle_reasons = 0x44}));  // idle counts not
+  EXPECT_EQ(gpu_state_of({}), GpuState{});
+
+  std::vector<RankReport> told = reports;
+  told[0].gpu = state;
+  told[1].gpu = {.sm_clock = 1410e6, .throttle_reasons = 0x8};
+  told[2].gpu = {.sm_clock = 1980e6};
+  const auto all = row_of(RowSpec{}, four_calls, record, told).number;
+  EXPECT_EQ(all.at("sm_clock"), 1970e6);
+  EXPECT_EQ(all.at("sm_clock_min"), 1410e6);
+  EXPECT_EQ(all.at("throttle_reasons"), 0x4C);
+  const auto some = row_of(RowSpec{.ranks = {0, 2}}, four_calls, record, told).number;
+  EXPECT_EQ(some.at("sm_clock"), 1975e6);
+  EXPECT_EQ(some.at("throttle_reasons"), 0x44);
+  EXPECT_FALSE(row_of(RowSpec{}, four_calls, record, reports).number.contains("sm_clock"));
+}
+
+TEST(Rows, CountLatePlays) {
+  CaseRecord late = record;
+  EXPECT_FALSE(row_of(RowSpec{}, four_calls, late, reports).number.contains("late_plays"));
+  late.repeated_plays = 20;
+  late.late_plays = 2;
+  const auto row = row_of(RowSpec{}, four_calls, late, reports).number;
+  EXPECT_EQ(row.at("repeated_plays"), 20);
+  EXPECT_EQ(row.at("late_plays"), 2);
 }
 
 TEST(Rows, AreNamedForPeople) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <limits>
 #include <map>
 #include <string>
@@ -59,6 +60,13 @@ TEST_F(GpuSamples, AreInBaseUnits) {
                           Pair("power", DoubleEq(650.25)), Pair("sm_clock", 345e6),
                           Pair("temperature", DoubleEq(334.15)), Pair("throttle_reasons", 0x44),
                           Pair("utilisation", DoubleEq(0.75))));
+}
+
+TEST_F(GpuSamples, AreThoseThatAreWanted) {
+  const std::array<std::string_view, 2> wanted{"throttle_reasons", "sm_clock"};
+  const auto all = gpu_sources(library_, "GPU-12ab", wanted);
+  ASSERT_THAT(all, SizeIs(1));
+  EXPECT_THAT(read(all[0]), ElementsAre(Pair("sm_clock", 345e6), Pair("throttle_reasons", 0x44)));
 }
 
 TEST_F(GpuSamples, HaveNoChannelForWhatTheGpuDoesNotSupport) {

@@ -260,6 +260,26 @@ TEST(RenderJson, HasTheRowsOfTheContract) {
   EXPECT_EQ(run["calibration"]["ceilings"][0]["flops"], 60e9);
 }
 
+TEST(RenderBench, SaysWhatGpusWereLikeWhereItIsKnown) {
+  results::RunData run = bench_run();
+  EXPECT_FALSE(json::parse(rendered(run, render_json))["runs"][0]["points"][1]["rows"][0].contains(
+      "sm_clock"));
+  results::RowData& row = run.points[1].rows[0];
+  row.number["sm_clock"] = 1980e6;
+  row.number["sm_clock_min"] = 1410e6;
+  row.number["throttle_reasons"] = 0x4;
+  row.number["late_plays"] = 3;
+  run.points[1].rows[1].number["sm_clock"] = 1755e6;
+  const json gemm = json::parse(rendered(run, render_json))["runs"][0]["points"][1]["rows"][0];
+  EXPECT_EQ(gemm["sm_clock"], 1980e6);
+  EXPECT_EQ(gemm["sm_clock_min"], 1410e6);
+  EXPECT_EQ(gemm["throttle_reasons"], 4);
+  EXPECT_EQ(gemm["late_plays"], 3);
+  EXPECT_THAT(rendered(run, render_text),
+              AllOf(HasSubstr("1755 to 1980 MHz"), HasSubstr("1 row: software power cap"),
+                    HasSubstr("3 plays")));
+}
+
 TEST(RenderCsv, HasALineForEveryRow) {
   const results::RunData run = bench_run();
   std::istringstream lines{rendered(run, render_csv)};
