@@ -226,7 +226,7 @@ TEST_F(Transports, AnOldNcclOrASharedGpuIsKnownBeforehand) {
 TEST_F(Transports, ASessionThatFailedEndsItsPuts) {
   const auto executor = gpus_.executor();
   machine().settings.failing_communicator = "pp, all links";
-  machine().settings.failing_after = 1;
+  machine().settings.failing_after = 0;
   auto session = executor->prepare(ring_of_puts(1).on({.pp = ranks()}), gpus_.world);
   EXPECT_THROW(session->play({.section = Section::step, .timeout = units::Seconds{0.2}}),
                executor::TimedOut);
