@@ -65,16 +65,19 @@ class Block {
     for (unsigned y = 0; y < grid.threads.y; ++y) {
       for (unsigned x = 0; x < grid.threads.x; ++x) threads_.push_back({.index = {x, y, 0}});
     }
-    for (std::size_t t = 0; t < threads_.size(); ++t) fresh_.push_back(t);
-    std::ranges::shuffle(fresh_, random_);
-    seen_.resize((threads_.size() + warp_threads - 1) / warp_threads * warp_threads);
+    ready_.resize((threads_.size() + warp_threads - 1) / warp_threads);
+    seen_.resize(ready_.size() * warp_threads);
+    for (std::size_t t = 0; t < threads_.size(); ++t) release(t);
   }
 
   void run();
   void yield(State why) {
     Thread& mine = threads_[running_];
     mine.state = why;
-    if (why == State::ready) ready_.push_back(running_);
+    if (why == State::ready) {
+      release(running_);
+      warp_ = random_() % ready_.size();
+    }
     change(mine.fiber->place, scheduler_);
   }
   [[nodiscard]] Thread& running() { return threads_[running_]; }
@@ -86,14 +89,17 @@ class Block {
   void start_fiber();
   [[noreturn]] static void fiber_main();
   void run_fresh(Fiber* fiber);
+  [[nodiscard]] bool choose();
   void resume(std::size_t thread);
-  [[nodiscard]] std::optional<std::size_t> missing_thread(std::size_t first,
-                                                          const Thread& waiting) const;
-  bool release_warps(bool must);
+  [[nodiscard]] bool misses_thread(std::size_t first, const Thread& waiting) const;
+  enum class Exchange : std::uint8_t { none, waits, done };
+  [[nodiscard]] Exchange release_warp(std::size_t warp);
+  [[nodiscard]] bool release_warps();
   [[nodiscard]] bool release_barrier();
   void release(std::size_t thread) {
     threads_[thread].state = State::ready;
-    ready_.push_back(thread);
+    ready_[thread / warp_threads].push_back(thread);
+    ++ready_count_;
   }
   void enter(std::size_t thread) {
     running_ = thread;
@@ -104,8 +110,10 @@ class Block {
   KernelIndex index_;
   std::mt19937_64 random_;
   std::vector<Thread> threads_;
-  std::vector<std::size_t> fresh_, ready_;  ///< not begun; free to go on
-  std::vector<std::uint64_t> seen_;         ///< of each thread, in the last exchange of its warp
+  std::vector<std::vector<std::size_t>> ready_;  ///< by warp, threads that may begin or go on
+  std::size_t ready_count_ = 0, warp_ = 0;       ///< the warp that runs for a while
+  std::optional<std::size_t> next_;              ///< the thread to run next, taken from ready_
+  std::vector<std::uint64_t> seen_;  ///< of each thread, in the last exchange of its warp
   std::size_t running_ = 0;
   jmp_buf scheduler_{};
 };
@@ -139,16 +147,31 @@ void Block::fiber_main() {
   }
 }
 
+/// Runs the next thread, and those after it as long as they have not begun.
 void Block::run_fresh(Fiber* fiber) {
-  while (!fresh_.empty()) {
-    const std::size_t thread = fresh_.back();
-    fresh_.pop_back();
+  do {
+    const std::size_t thread = *std::exchange(next_, std::nullopt);
     threads_[thread].fiber = fiber;
     enter(thread);
     grid_.thread();
-    threads_[running_].state = State::done;  // not `thread`: another one may run here meanwhile
-    if (!ready_.empty() && random_() % 2 == 0) return;
-  }
+    threads_[thread].state = State::done;
+  } while (choose() && threads_[*next_].fiber == nullptr);
+}
+
+/// Takes the next thread: mostly one of the same warp, which so may be far ahead of the others.
+/// False when none is ready.
+bool Block::choose() {
+  constexpr unsigned stay = 64;
+  if (ready_count_ == 0) return false;
+  if (ready_[warp_].empty()) static_cast<void>(release_warp(warp_));
+  if (random_() % stay == 0) warp_ = random_() % ready_.size();
+  while (ready_[warp_].empty()) warp_ = (warp_ + 1) % ready_.size();
+  std::vector<std::size_t>& threads = ready_[warp_];
+  std::swap(threads[random_() % threads.size()], threads.back());
+  next_ = threads.back();
+  threads.pop_back();
+  --ready_count_;
+  return true;
 }
 
 void Block::resume(std::size_t thread) {
@@ -156,9 +179,8 @@ void Block::resume(std::size_t thread) {
   change(scheduler_, threads_[thread].fiber->place);
 }
 
-/// The thread that an exchange of the warp names and that has not reached it, if there is one;
-/// `waiting` has reached it.
-std::optional<std::size_t> Block::missing_thread(std::size_t first, const Thread& waiting) const {
+/// True if the exchange that `waiting` has reached names a thread that has not.
+bool Block::misses_thread(std::size_t first, const Thread& waiting) const {
   for (std::size_t lane = 0; lane < warp_threads; ++lane) {
     if ((waiting.lanes >> lane & 1U) == 0) continue;
     const std::size_t t = first + lane;
@@ -166,33 +188,37 @@ std::optional<std::size_t> Block::missing_thread(std::size_t first, const Thread
         threads_[t].lanes == waiting.lanes && threads_[t].at.line() == waiting.at.line()) {
       continue;
     }
-    return t;
+    return true;
   }
-  return std::nullopt;
+  return false;
 }
 
-/// Lets those warps go on of which all that an exchange names have reached it. `must`: nobody else
-/// can run, so that a thread that is missing is a failure.
-bool Block::release_warps(bool must) {
+/// Lets a warp go on if all threads that an exchange names have reached it.
+Block::Exchange Block::release_warp(std::size_t warp) {
+  const std::size_t first = warp * warp_threads;
+  const std::span threads = std::span{threads_}.subspan(first).first(
+      std::min<std::size_t>(warp_threads, threads_.size() - first));
+  const auto found = std::ranges::find(threads, State::in_exchange, &Thread::state);
+  if (found == threads.end()) return Exchange::none;
+  const Thread waiting = *found;
+  if (misses_thread(first, waiting)) return Exchange::waits;
+  for (std::size_t lane = 0; lane < threads.size(); ++lane) {
+    if ((waiting.lanes >> lane & 1U) == 0) continue;
+    seen_[first + lane] = threads[lane].value;
+    release(first + lane);
+  }
+  return Exchange::done;
+}
+
+/// The same for all warps, when nobody else can run: a thread that is missing is a failure.
+bool Block::release_warps() {
   bool any = false;
-  for (std::size_t first = 0; first < threads_.size(); first += warp_threads) {
-    const std::span warp = std::span{threads_}.subspan(first).first(
-        std::min<std::size_t>(warp_threads, threads_.size() - first));
-    const auto found = std::ranges::find(warp, State::in_exchange, &Thread::state);
-    if (found == warp.end()) continue;
-    const Thread waiting = *found;
-    if (const auto missing = missing_thread(first, waiting)) {
-      if (!must) continue;
-      fail("line " + std::to_string(waiting.at.line()) + ": a warp operation that thread " +
-           std::to_string(*missing) + " does not reach");
-      return false;
-    }
-    for (std::size_t lane = 0; lane < warp.size(); ++lane) {
-      if ((waiting.lanes >> lane & 1U) == 0) continue;
-      seen_[first + lane] = warp[lane].value;
-      release(first + lane);
-    }
-    any = true;
+  for (std::size_t warp = 0; warp < ready_.size(); ++warp) {
+    const Exchange exchange = release_warp(warp);
+    if (exchange == Exchange::done) any = true;
+    if (exchange != Exchange::waits) continue;
+    fail("warp " + std::to_string(warp) + ": an exchange that not all threads reach");
+    return false;
   }
   return any;
 }
@@ -219,23 +245,21 @@ void Block::run() {
   gridDim = grid_.blocks;
   auto last_change = std::chrono::steady_clock::now();
   while (true) {
-    // Now and then, so that a warp may be far ahead of others.
-    if (random_() % 16 == 0) release_warps(false);
-    if (!fresh_.empty() && (ready_.empty() || random_() % 2 == 0)) {
-      start_fiber();
-    } else if (!ready_.empty()) {
-      std::swap(ready_[random_() % ready_.size()], ready_.back());
-      const std::size_t thread = ready_.back();
-      ready_.pop_back();
-      resume(thread);
-      const bool only_looks = !ready_.empty() && ready_.back() == thread;
-      const auto now = std::chrono::steady_clock::now();
-      if (!only_looks) last_change = now;
-      if (only_looks) std::this_thread::yield();
-      if (now - last_change > patience) return fail("a thread waits for ever");
-    } else if (!release_warps(true) && !release_barrier()) {
-      return;
+    if (!next_ && !choose()) {
+      if (!release_warps() && !release_barrier()) return;
+      continue;
     }
+    if (threads_[*next_].fiber == nullptr) {
+      start_fiber();
+      continue;
+    }
+    const std::size_t thread = *std::exchange(next_, std::nullopt);
+    resume(thread);
+    const bool only_looks = threads_[thread].state == State::ready;
+    const auto now = std::chrono::steady_clock::now();
+    if (!only_looks) last_change = now;
+    if (only_looks) std::this_thread::yield();
+    if (now - last_change > patience) return fail("a thread waits for ever");
   }
 }
 
