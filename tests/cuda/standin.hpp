@@ -160,6 +160,7 @@ struct Machine {
   std::int64_t skew = 0;             ///< ns that the GPU's clock is ahead of the host's
   std::int64_t worked = 0;           ///< ns of multiplications
   int matmuls = 0, graph_launches = 0;
+  int added_fast = 0;             ///< multiplications
   int scaled_by_zero = 0;         ///< multiplications
   std::set<std::string> choices;  ///< "NCCL_ALGO|NCCL_PROTO" of communicators that were used
   int all_reduces = 0;            ///< that were called
