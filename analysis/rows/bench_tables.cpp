@@ -106,8 +106,10 @@ std::vector<TitledTable> tables_by(const BenchReport& bench, std::string_view op
 std::vector<TitledTable> gemm_tables(const BenchReport& bench) {
   const auto title = [](const results::RowData& row) {
     const std::string cache = text_of(row, "cache");
-    return escape(fmt::format("gemm, {}{}", text_of(row, "dtype"),
-                              cache.empty() ? "" : ", " + cache + " caches"));
+    const std::string sums = text_of(row, "fp8_accumulate");
+    return escape(fmt::format("gemm, {}{}{}", text_of(row, "dtype"),
+                              cache.empty() ? "" : ", " + cache + " caches",
+                              sums.empty() ? "" : fmt::format(", fp8_accumulate {}", sums)));
   };
   const auto fill = [](TitledTable& table, const RowReport& row) {
     Row cells{.cells = {}, .tail = row_excuse(row)};

@@ -69,6 +69,9 @@ Json gemm_json(const RowReport& row) {
   object["flops"] = number_or_null(row.flops);
   for (const char* key : {"dtype", "cache", "origin"})
     object[key] = text_or_null(text_of(data, key));
+  if (const std::string sums = text_of(data, "fp8_accumulate"); !sums.empty()) {
+    object["fp8_accumulate"] = sums;
+  }
   object["flop"] = number_or_null(number_of(data, "flop"));
   object["of_ceiling"] = number_or_null(row.of_ceiling);
   object["of_peak"] = number_or_null(row.of_peak);

@@ -25,6 +25,10 @@ struct Matrix {
 /// How a GEMM multiplies; `native` is the operands' own type with accumulation at least f32.
 enum class ComputeMode : std::uint8_t { native, tf32 };
 
+/// How the products of fp8 operands are added. split: partial sums go to f32 again and again. fast:
+/// they stay in the tensor cores, which keep some 14 bits.
+enum class Accumulation : std::uint8_t { split, fast };
+
 /// D = alpha * op(A) * op(B) + beta * C, `batch` times; op(A) is m x k, op(B) k x n, C and D m x n,
 /// all row-major. With beta 0, C is not read. C may be D. C has D's type; D may be wider than A and
 /// B. The value of each descale that has a buffer, one f32 element, multiplies alpha.
@@ -32,6 +36,7 @@ struct Gemm {
   std::uint32_t m = 0, n = 0, k = 0, batch = 1;
   Transpose transpose_a = Transpose::no, transpose_b = Transpose::no;
   ComputeMode mode = ComputeMode::native;
+  Accumulation accumulation = Accumulation::split;  ///< of fp8 operands on a GPU
   double alpha = 1, beta = 0;
   Matrix a{}, b{}, c{}, d{};
   BufferId descale_a = no_buffer, descale_b = no_buffer;

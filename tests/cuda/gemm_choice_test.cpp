@@ -49,6 +49,12 @@ class Choices : public testing::Test {
     return algorithms;
   }
 
+  [[nodiscard]] program::ProgramSet fp8_set(workloads::Options options) const {
+    const auto request = gpu_twins::request_of({.dp = gpus_.world.size()},
+                                               workloads::Precision::fp8, std::move(options));
+    return workloads::find_workload("hybrid").build(request.value());
+  }
+
   Gpus gpus_;
   program::ProgramSet set_ =
       runner::small_request_on("hybrid", {.tp = 2, .pp = gpus_.world.size() / 2}).second;
@@ -122,14 +128,36 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& clock) { return clock.param.name; });
 
 TEST_F(Choices, OfFp8AreTimedOnProductsThatAreNotZero) {
-  const auto request =
-      gpu_twins::request_of({.dp = gpus_.world.size()}, workloads::Precision::fp8, {});
-  ASSERT_TRUE(request);
-  const auto session =
-      executor_with({})->prepare(workloads::find_workload("hybrid").build(*request), gpus_.world);
+  const auto session = executor_with({})->prepare(fp8_set({}), gpus_.world);
   EXPECT_THAT(session->facts().gemm_choices,
               testing::Contains(testing::Field(&GemmChoice::shape, testing::HasSubstr("e4m3"))));
   EXPECT_EQ(machine().scaled_by_zero, 0);
+}
+
+TEST_F(Choices, OfFp8TellApartHowProductsAreAdded) {
+  const auto are_fast = [](const std::vector<GemmChoice>& choices, const char* operands) {
+    std::set<bool> fast;
+    for (const GemmChoice& choice : choices) {
+      if (choice.shape.find(operands) == std::string::npos) continue;
+      fast.insert(choice.shape.find(" added fast ") != std::string::npos);
+    }
+    return fast;
+  };
+  using testing::ElementsAre;
+  const std::map<std::string, std::pair<bool, bool>> expected{
+      {"by-pass", {true, false}}, {"fast", {true, true}}, {"split", {false, false}}};
+  for (const auto& [option, fast] : expected) {
+    machine().added_fast = 0;
+    const auto session =
+        executor_with({})->prepare(fp8_set({{"fp8_accumulate", option}}), gpus_.world);
+    const auto& choices = session->facts().gemm_choices;
+    EXPECT_THAT(are_fast(choices, " e4m3*e4m3->"), ElementsAre(fast.first)) << option;
+    EXPECT_THAT(are_fast(choices, "e5m2"), ElementsAre(fast.second)) << option;
+    EXPECT_THAT(are_fast(choices, " bf16*bf16->"), ElementsAre(false)) << option;
+    session->play(program::Section::setup, executor::Trace::off);
+    session->play(program::Section::step, executor::Trace::off);
+    EXPECT_EQ(machine().added_fast > 0, fast.first) << option;
+  }
 }
 
 TEST_F(Choices, PassOverAnAlgorithmThatRefusesToRun) {

@@ -142,6 +142,7 @@ std::uint64_t problem_number(const Matmul& call) {
     mix(static_cast<std::uint64_t>(layout->batch));
   }
   mix(static_cast<std::uint64_t>(call.how.first) * 4 + static_cast<std::uint64_t>(call.how.second));
+  mix(static_cast<std::uint64_t>(call.how.fast));
   return number;
 }
 
@@ -160,6 +161,7 @@ void run(const Matmul& call) {
   }
   if (call.workspace_bytes > 0) std::memset(call.workspace, 0x5A, call.workspace_bytes);
   for (std::int32_t at = 0; at < call.d.batch; ++at) run_one(call, at, scale);
+  machine().added_fast += call.how.fast != 0 ? 1 : 0;
   machine().scaled_by_zero += scale == 0 ? 1 : 0;
   // One algorithm is the fastest by far, however busy the machine is.
   constexpr std::int64_t fast = 25'000'000, slow = 1'000'000'000;

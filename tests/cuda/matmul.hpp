@@ -16,6 +16,7 @@ struct Description {
   cublasComputeType_t compute{};
   cudaDataType_t scale_type{};
   cublasOperation_t first = CUBLAS_OP_N, second = CUBLAS_OP_N;
+  std::int8_t fast = 0;
   const float *first_scale = nullptr, *second_scale = nullptr;
 };
 struct Layout {

@@ -176,6 +176,7 @@ struct Machine {
   std::set<std::size_t> loaded;              ///< kernels
   std::vector<std::function<void()>> looks;  ///< called before each launch: what streams wait for
   int matmuls = 0, graph_launches = 0;
+  int added_fast = 0;             ///< multiplications
   int scaled_by_zero = 0;         ///< multiplications
   std::set<std::string> choices;  ///< "NCCL_ALGO|NCCL_PROTO" of communicators that were used
   int all_reduces = 0;            ///< that were called

@@ -100,6 +100,8 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t to,
       return set(description.first, value, bytes);
     case CUBLASLT_MATMUL_DESC_TRANSB:
       return set(description.second, value, bytes);
+    case CUBLASLT_MATMUL_DESC_FAST_ACCUM:
+      return set(description.fast, value, bytes);
     case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER:
       return set(description.first_scale, value, bytes);
     case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER:

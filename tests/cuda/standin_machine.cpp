@@ -120,7 +120,7 @@ void Machine::reset(const Settings& chosen) {
   queue.clear();
   last = sticky = cudaSuccess;
   captures = 0;
-  worked = scaled_by_zero = 0;
+  worked = scaled_by_zero = added_fast = 0;
   matmuls = graph_launches = symmetric_calls = registered_calls = marks = 0;
   host_time = gpu_time = 0;
   choices.clear();

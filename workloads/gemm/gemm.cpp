@@ -19,13 +19,16 @@ constexpr double flop_of_pass = 4e9;
 constexpr double flop_of_play = 2e9;
 constexpr double most_calls = 1024;
 
+bool is_fp8(program::DType type) {
+  return type == program::DType::e4m3 || type == program::DType::e5m2;
+}
+
 /// Draws that are exact in a type, between -1 and 1.
 struct Draw {
   std::int32_t range = 127, exponent = -7;
 };
 Draw draw_of(program::DType type) {
-  const bool is_fp8 = type == program::DType::e4m3 || type == program::DType::e5m2;
-  return is_fp8 ? Draw{.range = 7, .exponent = -3} : Draw{};
+  return is_fp8(type) ? Draw{.range = 7, .exponent = -3} : Draw{};
 }
 
 enum class Cache : std::uint8_t { cold, warm };
@@ -74,6 +77,10 @@ RowSpec row_of(const GemmCase& one, const Request& request) {
               {"layout", std::string{letter(shape.transpose_a)} + letter(shape.transpose_b)},
               {"cache", one.cache == Cache::warm ? "warm" : "cold"},
               {"origin", shape.origin}};
+  if (is_fp8(shape.a)) {
+    row.text["fp8_accumulate"] =
+        shape.accumulation == program::Accumulation::fast ? "fast" : "split";
+  }
   row.number = {{"m", shape.m},
                 {"n", shape.n},
                 {"k", shape.k},
@@ -132,6 +139,7 @@ program::Gemm Operands::multiplication(const Shape& shape, std::uint64_t set) co
           .transpose_a = shape.transpose_a,
           .transpose_b = shape.transpose_b,
           .mode = shape.mode,
+          .accumulation = shape.accumulation,
           .beta = 0,
           .a = matrix(first_.at(shape.a), shape.a_count(), ta ? shape.m : shape.k),
           .b = matrix(second_.at(shape.b), shape.b_count(), tb ? shape.k : shape.n),

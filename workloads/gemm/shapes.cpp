@@ -44,7 +44,7 @@ class Lister {
   explicit Lister(const Request& request)
       : request_(request),
         options_(option_table(), request.options),
-        types_(stack::types_of(request.precision)),
+        types_(stack::types_of(request.precision, options_)),
         largest_(static_cast<std::uint32_t>(options_.integer("largest"))) {}
 
   std::vector<Shape> list() {
@@ -75,6 +75,7 @@ class Lister {
             .b = types_.operand,
             .d = types_.compute,
             .mode = types_.mode,
+            .accumulation = types_.forward,
             .origin = std::string{origin}};
   }
 
@@ -108,7 +109,8 @@ class Lister {
       }
     }
     const auto key = [](const Shape& s) {
-      return std::tuple{s.m, s.n, s.k, s.batch, s.transpose_a, s.transpose_b, s.a, s.b, s.d};
+      return std::tuple{s.m,           s.n, s.k, s.batch, s.transpose_a,
+                        s.transpose_b, s.a, s.b, s.d,     s.accumulation};
     };
     const bool is_known =
         std::ranges::any_of(shapes_, [&](const Shape& known) { return key(known) == key(shape); });
@@ -136,7 +138,8 @@ class Lister {
   void model() {
     Request training = request_;
     training.options = {{"microbatch", options_.text("microbatch")},
-                        {"microbatches", std::to_string(request_.mesh.dp)}};
+                        {"microbatches", std::to_string(request_.mesh.dp)},
+                        {"fp8_accumulate", options_.text("fp8_accumulate")}};
     const auto limits = hybrid::limits(training, Scaling::strong);
     if (const auto why = mesh::violation(request_.mesh, limits)) {
       throw base::UsageError(fmt::format("shapes=model: {}", *why));
@@ -160,6 +163,7 @@ class Lister {
              .b = type(gemm->b),
              .d = type(gemm->d),
              .mode = gemm->mode,
+             .accumulation = gemm->accumulation,
              .origin = "model"});
       }
     }
@@ -214,6 +218,7 @@ std::span<const OptionSpec> option_table() {
           .help =
               "memory that cold multiplications go through, as far as 4096 sets of matrices and 4 "
               "GFLOP reach, on a GPU at least twice its L2 cache; the rows say how much"},
+      stack::fp8_accumulate_option(),
   };
   return table;
 }

@@ -22,6 +22,7 @@ struct Shape {
   program::Transpose transpose_b = program::Transpose::yes;  ///< both operands contiguous along k
   program::DType a = program::DType::f32, b = program::DType::f32, d = program::DType::f32;
   program::ComputeMode mode = program::ComputeMode::native;
+  program::Accumulation accumulation = program::Accumulation::split;  ///< of fp8
   std::string origin{};  ///< "list", "powers", "model", "search"
 
   [[nodiscard]] std::uint64_t a_count() const { return std::uint64_t{m} * k * batch; }

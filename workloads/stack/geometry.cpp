@@ -106,4 +106,22 @@ Types types_of(Precision precision) {
   return {DType::bf16, DType::f32, ComputeMode::native, DType::e4m3, DType::e5m2};
 }
 
+Types types_of(Precision precision, const OptionReader& options) {
+  using program::Accumulation;
+  Types types = types_of(precision);
+  if (!types.casts_operands()) return types;
+  if (!options.is("fp8_accumulate", "split")) types.forward = Accumulation::fast;
+  if (options.is("fp8_accumulate", "fast")) types.backward = Accumulation::fast;
+  return types;
+}
+
+OptionSpec fp8_accumulate_option() {
+  return {.key = "fp8_accumulate",
+          .default_value = "by-pass",
+          .choices = {"by-pass", "fast", "split"},
+          .help =
+              "how GPUs add fp8 products: split, with partial sums in f32; fast, within tensor "
+              "cores; by-pass, fast forward and split in gradients, as Transformer Engine does"};
+}
+
 }  // namespace isoscale::workloads::stack

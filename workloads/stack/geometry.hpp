@@ -90,14 +90,21 @@ struct Geometry {
 };
 
 /// Element types: of weights and activations; of gradients, masters and moments; of what the GEMMs
-/// of the linear layers read forward, and of the gradients that they read.
+/// of the linear layers read forward, and of the gradients that they read; how their products are
+/// added forward and in gradients.
 struct Types {
   program::DType compute, accumulate;
   program::ComputeMode mode;
   program::DType operand, gradient_operand;
+  program::Accumulation forward = program::Accumulation::split;
+  program::Accumulation backward = program::Accumulation::split;
   [[nodiscard]] bool has_master() const { return compute != accumulate; }
   [[nodiscard]] bool casts_operands() const { return operand != compute; }
 };
 [[nodiscard]] Types types_of(Precision precision);
+/// With how products of fp8 are added, which option fp8_accumulate of `table` says.
+[[nodiscard]] Types types_of(Precision precision, const OptionReader& options);
+/// The option for a table.
+[[nodiscard]] OptionSpec fp8_accumulate_option();
 
 }  // namespace isoscale::workloads::stack

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+#include "workloads/stack/geometry.hpp"
 #include "workloads/stack/option_groups.hpp"
 
 namespace isoscale::workloads::stack {
@@ -17,6 +18,7 @@ std::vector<OptionSpec> layer_options() {
                  .choices = {"none", "selective", "full"},
                  .help = "activations that backward recomputes instead of keeping: none, selective "
                          "(attention scores and their softmax), or full (all but a layer's input)"},
+      fp8_accumulate_option(),
   };
 }
 

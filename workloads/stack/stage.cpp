@@ -72,7 +72,7 @@ StageWriter::StageWriter(const Request& request, const mesh::Coordinates& at,
                          const std::vector<BufferId>& symmetric)
     : request_(request),
       g_(request, at),
-      types_(types_of(request.precision)),
+      types_(types_of(request.precision, OptionReader{option_table(), request.options})),
       options_(option_table(), request.options),
       builder_(request.mesh, symmetric),
       parameters_(builder_, g_, request),

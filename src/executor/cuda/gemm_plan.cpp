@@ -38,6 +38,10 @@ MatmulDescription operation_of(const GemmProblem& problem) {
   MatmulDescription result{operation};
   set(operation, CUBLASLT_MATMUL_DESC_TRANSA, problem.transpose_first);
   set(operation, CUBLASLT_MATMUL_DESC_TRANSB, problem.transpose_second);
+  if (problem.is_fp8()) {
+    const bool is_fast = problem.accumulation == program::Accumulation::fast;
+    set(operation, CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(is_fast ? 1 : 0));
+  }
   return result;
 }
 

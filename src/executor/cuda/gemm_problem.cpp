@@ -94,11 +94,12 @@ std::string GemmProblem::key(const std::string& library) const {
   const std::uint64_t leading_c = addend == Addend::none ? 0 : c.leading;
   const std::uint64_t batch_c = addend == Addend::none ? 0 : c.batch_stride;
   return fmt::format(
-      "m={} n={} k={} batch={} {}{} {}*{}->{}{}{} rows={},{},{},{} batches={},{},{},{} "
+      "m={} n={} k={} batch={} {}{} {}*{}->{}{}{}{} rows={},{},{},{} batches={},{},{},{} "
       "aligned={},{},{},{} on {}",
       n, m, k, batch, letter(transpose_second), letter(transpose_first), program::name(second.type),
       program::name(first.type), program::name(d.type),
       mode == program::ComputeMode::tf32 ? " by tf32" : "",
+      is_fp8() && accumulation == program::Accumulation::fast ? " added fast" : "",
       addends[static_cast<std::size_t>(addend)], second.leading, first.leading, leading_c,
       d.leading, second.batch_stride, first.batch_stride, batch_c, d.batch_stride,
       second.alignment(), first.alignment(), addend == Addend::none ? 0 : c.alignment(),
@@ -116,6 +117,7 @@ GemmProblem gemm_problem(const Resolver& resolver, const program::Gemm& op) {
                       .transpose_first = cublas(b_flips),
                       .transpose_second = cublas(a_flips),
                       .mode = op.mode,
+                      .accumulation = op.accumulation,
                       .alpha = op.alpha,
                       .beta = op.beta,
                       .descale_first = descale(resolver, op.descale_b),

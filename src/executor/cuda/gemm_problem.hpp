@@ -37,6 +37,7 @@ struct GemmProblem {
   std::uint64_t m = 0, n = 0, k = 0, batch = 1;  ///< column-major: D is m x n
   cublasOperation_t transpose_first = CUBLAS_OP_N, transpose_second = CUBLAS_OP_N;
   program::ComputeMode mode = program::ComputeMode::native;
+  program::Accumulation accumulation = program::Accumulation::split;  ///< fp8 only
   Addend addend = Addend::none;
   Operand first{}, second{}, c{}, d{};
   double alpha = 1, beta = 0;
