@@ -258,6 +258,8 @@ TEST_F(Failures, SharedGpusAreRefusedUnlessAskedFor) {
   EXPECT_TRUE(shared->describe().shared_device);
   EXPECT_EQ(shared->describe().memory_pool, executor::MemoryPool::node);
   const char* const id = std::getenv("NCCL_HOSTID");
+  const char* const fabric = std::getenv("NCCL_MNNVL_ENABLE");
+  EXPECT_STREQ(fabric, "0");
   EXPECT_THAT(id == nullptr ? "" : id, testing::EndsWith(fmt::format("-{}", gpus_.world.rank())));
   expect_plays(*shared);
   ::unsetenv("NCCL_HOSTID");

@@ -304,6 +304,20 @@ TEST_F(Options, AdviceReachesCudaInOrderAlsoWhereStepsAreGraphs) {
   EXPECT_EQ(machine().graph_launches, 0);
 }
 
+TEST_F(Options, CopiesOfPageableMemoryAreNotReplayedAsGraphs) {
+  executor_ = gpus_.executor(config::Graph::on);
+  for (const Space space : {Space::pageable, Space::pinned}) {
+    Sketch sketch;
+    const Slice host = sketch.buffer(program::DType::f32, 8, space);
+    const Slice device = sketch.buffer<float>(8);
+    sketch.emit(
+        program::Copy{.rows = 1, .columns = 8, .src = {.slice = host}, .dst = {.slice = device}});
+    const auto session = prepare(sketch, {});
+    for (int play = 0; play < 3; ++play) session->play(Section::step, Trace::off);
+    EXPECT_EQ(machine().graph_launches > 0, space == Space::pinned);
+  }
+}
+
 TEST_F(Options, AdviceNeedsManagedMemoryThatMoves) {
   machine().settings.moves_pages = false;
   EXPECT_THAT(unsupported(all_advice(), {}), HasSubstr("managed memory does not move"));

@@ -45,12 +45,13 @@ void copy(void* to, const void* from, const Rows& rows) {
 /// Memory that CUDA did not give out is pageable: the call ends when the copy is done.
 cudaError_t copy_on(cudaStream_t stream, void* to, const void* from, const Rows& rows) {
   if (machine().sticky != cudaSuccess) return outcome(machine().sticky);
-  submit(stream, [=] { copy(to, from, rows); });
   const Allocations& memory = machine().memory;
-  if (stream_of(stream).capture != nullptr || (memory.holds(to, 1) && memory.holds(from, 1))) {
-    return cudaSuccess;
+  const bool is_pageable = !memory.holds(to, 1) || !memory.holds(from, 1);
+  if (is_pageable && stream_of(stream).capture != nullptr) {
+    return outcome(cudaErrorStreamCaptureUnsupported);
   }
-  return cudaStreamSynchronize(stream);
+  submit(stream, [=] { copy(to, from, rows); });
+  return is_pageable ? cudaStreamSynchronize(stream) : cudaSuccess;
 }
 
 }  // namespace

@@ -20,6 +20,7 @@ Parts, all of them by default, at most 28 minutes together:
   --build DIR     the build (default: build); needs isoscale, its plugin, tests/gpu and bench
   --launch WORDS  how several ranks are started (default: "mpirun -np"), before their number
   --alone WORDS   what stands before a program that needs no launcher (default: nothing)
+  --size N        the extent of large products (default: 8192; less where stand-ins play them)
   --output DIR    where results go (default: first_contact)
 
 An archive of a build that carries Open MPI with it, unpacked in DIR, is played by
@@ -28,10 +29,10 @@ It needs bash, Python 3, the CUDA libraries and NCCL; what else is missing is sk
 TEXT
 }
 
-build=build launch="mpirun -np" alone="" output=first_contact parts=()
+build=build launch="mpirun -np" alone="" size=8192 output=first_contact parts=()
 while [[ $# -gt 0 ]]; do
   case $1 in
-    --build | --launch | --alone | --output)
+    --build | --launch | --alone | --size | --output)
       [[ $# -ge 2 ]] || { usage >&2; exit 2; }
       declare "${1#--}=$2"
       shift ;;
@@ -149,7 +150,7 @@ part_4() {
 }
 
 part_5() {
-  local gemm=(--workload gemm --set shapes=8192x8192x8192 --set cache=warm --max-time 10s) trial how
+  local gemm=(--workload gemm --set shapes="${size}x${size}x${size}" --set cache=warm --max-time 10s) trial how
   for trial in 1 2 3; do run "chosen-$trial" 1 "${gemm[@]}" --dtype bf16; rates "chosen-$trial"; done
   for how in fast split; do
     run "fp8-$how" 1 "${gemm[@]}" --dtype fp8 --set fp8_accumulate="$how"

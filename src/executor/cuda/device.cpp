@@ -55,6 +55,7 @@ void set_environment(const ChosenGpu& chosen, const std::string& own_host) {
   if (!chosen.is_shared) return;
   ::setenv("NCCL_HOSTID", own_host.c_str(), 1);
   ::setenv("NCCL_NET", "Socket", 0);
+  ::setenv("NCCL_MNNVL_ENABLE", "0", 0);  // else ranks of one NVLink fabric are one host again
 }
 
 /// Throws base::UsageError on every rank of `world` when `work` throws on one.

@@ -14,6 +14,7 @@
 #include "executor/cuda/prepare_list_op.hpp"
 #include "executor/cuda/prepare_op.hpp"
 #include "executor/describe.hpp"
+#include "program/access.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {
@@ -91,8 +92,9 @@ class Preparer {
       for (const program::Wait& wait : section.waits_of(op)) {
         result.waits.push_back(result.ops[of_stream[wait.stream].at(wait.count - 1)].done);
       }
-      result.can_be_captured =
-          result.can_be_captured && !std::holds_alternative<AdviseCall>(prepared.call);
+      if (std::holds_alternative<AdviseCall>(prepared.call) || touches_pageable(op)) {
+        result.can_be_captured = false;
+      }
       result.ops.push_back(std::move(prepared));
     }
     result.streams.assign(used.begin(), used.end());
@@ -111,6 +113,15 @@ class Preparer {
   }
 
  private:
+  /// CUDA may do a copy of pageable memory in part while it is issued.
+  [[nodiscard]] bool touches_pageable(const program::Op& op) const {
+    bool found = false;
+    program::for_each_slice(op.payload, [&](const program::Slice& slice, program::Mode) {
+      found = found || resolver_.space(slice) == program::Space::pageable;
+    });
+    return found;
+  }
+
   template <class Payload>
   Call call(const program::Op& /*op*/, const Payload& payload) {
     return prepare_op(resolver_, payload);

@@ -33,7 +33,7 @@ struct PreparedSection {
   std::vector<program::StreamId> streams;  ///< those that are used, ascending
   std::uint32_t event_count = 0;
   std::vector<OpRange> ranges;  ///< that profilers are told of, by op; empty: none
-  bool can_be_captured = true;  ///< advice about memory is no work of a graph
+  bool can_be_captured = true;  ///< advice and copies of pageable memory are no work of a graph
   bool has_marks = false;
 };
 

@@ -35,7 +35,9 @@ int call(WordCall function, cudaStream_t stream, const std::uint32_t* word, std:
 
 int write_in_stream(cudaStream_t stream, const std::uint32_t* to, std::uint32_t value) {
   static const WordCall write = find("cuStreamWriteValue32");
-  return call(write, stream, to, value, CU_STREAM_WRITE_VALUE_DEFAULT);
+  // Whoever reads the word reads no other memory by it: a fence for the whole machine is not
+  // needed.
+  return call(write, stream, to, value, CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER);
 }
 
 int wait_in_stream(cudaStream_t stream, const std::uint32_t* at, std::uint32_t value) {
