@@ -47,7 +47,7 @@ struct Request {
   /// Of a micro-benchmark: pairs of ranks (the lower first) that did not answer each other, and are
   /// left in peace.
   std::vector<std::pair<int, int>> silent_pairs{};
-  /// Of a micro-benchmark: those of the device.
+  /// The bounds of a micro-benchmark's plays: those of the device.
   PlayBounds bounds{};
   /// Of a workload that deals work out by speed: what each rank of the mesh was measured to do, in
   /// any one unit; empty = all alike.

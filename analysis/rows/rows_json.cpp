@@ -32,7 +32,8 @@ Json time_json(const RowReport& row) {
           {"single_calls", row.data->call_times.size()}};
 }
 
-/// What a GPU was like meanwhile, and plays whose times are in doubt; where it is known.
+/// Remarks on the state of a GPU meanwhile and on plays whose times are in doubt, where it is
+/// known.
 void add_gpu(const results::RowData& data, Json& object) {
   for (const char* key :
        {"sm_clock", "sm_clock_min", "throttle_reasons", "repeated_plays", "late_plays"}) {

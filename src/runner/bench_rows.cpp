@@ -43,7 +43,7 @@ std::optional<double> median_of(std::vector<double> values) {
   return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
 }
 
-/// What the GPUs of a row's ranks were like.
+/// The state of the GPUs of a row's ranks.
 void note_gpus(std::span<const std::size_t> ranks, std::span<const RankReport> reports,
                RowData& row) {
   std::vector<double> clocks;

@@ -15,7 +15,7 @@
 /// From what the ranks say of a case to its rows; pure.
 namespace isoscale::runner {
 
-/// What a rank's GPU was like while a case was timed; absent: it did not tell.
+/// The state of a rank's GPU while a case was timed; absent: it did not tell.
 struct GpuState {
   std::optional<double> sm_clock{};                 ///< Hz, median
   std::optional<std::uint64_t> throttle_reasons{};  ///< bits that were seen, without idleness

@@ -48,8 +48,8 @@ class PointSampler {
   system::DeviceSampler sampler_;
 };
 
-/// What of a rank's GPU is sampled beside the rows of a micro-benchmark: its clock, and what holds
-/// that down.
+/// The quantities of a rank's GPU that are sampled beside the rows of a micro-benchmark: its clock,
+/// and what holds that down.
 class GpuWatch {
  public:
   explicit GpuWatch(const std::string& uuid);  ///< "" = there is no GPU, nor any source

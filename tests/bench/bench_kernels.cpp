@@ -257,7 +257,7 @@ class Bench {
     return {bench::median(of_kernel), bench::median(of_copy), bench::median(ratios)};
   }
 
-  /// Of one call among as many as take some milliseconds.
+  /// Seconds of one call among as many as take some milliseconds.
   template <class Work>
   [[nodiscard]] double seconds_of(const Work& work) const {
     constexpr int calls = 20;

@@ -51,7 +51,7 @@ class Gate : public testing::TestWithParam<config::Graph> {
     return session;
   }
 
-  /// Of so many passes. A machine that stands still for 100 ms makes a play late.
+  /// A play of so many passes. A machine that stands still for 100 ms makes a play late.
   static std::int64_t time(executor::Session& session, std::uint32_t times, Launches launches) {
     constexpr int most = 20;
     for (int attempt = 0; attempt < most; ++attempt) {
@@ -147,7 +147,7 @@ INSTANTIATE_TEST_SUITE_P(Graphs, Gate, testing::Values(config::Graph::off, confi
                            return graph.param == config::Graph::on ? "graph" : "plain";
                          });
 
-/// Of which some plays are late.
+/// A session of which some plays are late.
 class FakeSession final : public executor::Session {
  public:
   explicit FakeSession(std::set<int> late) : late_(std::move(late)) {}

@@ -76,7 +76,7 @@ TEST_F(Choices, AreAlikeOnRanksThatWouldChooseOtherwise) {
   EXPECT_EQ(machine().matmuls, timed);
 }
 
-/// Of the three that cuBLASLt offers.
+/// An algorithm of the three that cuBLASLt offers.
 int number_of(const GemmChoice& choice) {
   constexpr std::size_t digits = 16, at = 2 * digits;
   return std::stoi(choice.algorithm.substr(at, digits), nullptr, 16);

@@ -73,7 +73,7 @@ class Work {
   /// Starts or continues; true once done. Throws Fault.
   virtual bool run() = 0;
   [[nodiscard]] virtual std::shared_ptr<Work> again() const = 0;
-  /// Whether launching and running it takes time in the model.
+  /// Says whether launching and running it takes time in the model.
   [[nodiscard]] virtual bool takes_time() const { return true; }
 };
 using WorkPointer = std::shared_ptr<Work>;

@@ -53,7 +53,7 @@ std::int64_t gpu_clock() {
 
 namespace {
 
-/// What a launch costs the host, who waits while the queue is full.
+/// Models the time of a launch on the host, which waits while the queue is full.
 void pay_for_launch() {
   const Settings& settings = machine().settings;
   for (const auto& look : machine().looks) look();

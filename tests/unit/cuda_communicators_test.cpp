@@ -122,7 +122,7 @@ TEST(CommunicatorPlans, OneCarriesTheMessagesOfManyLinks) {
       communicator_plan(exchanges(8, {1, 2, 5}, {"compute", "compute", "other"})).joined.empty());
 }
 
-/// Of two ranks the second sends first what the first one receives last: order tells nothing.
+/// The second of two ranks sends first what the first one receives last: order tells nothing.
 TEST(CommunicatorPlans, OpsThatDoNotCorrespondKeepTwoLinksBetweenTheSameRanksApart) {
   using enum program::Direction;
   program::ProgramSet set{.mesh = {.dp = 2}, .programs = {}, .program_of_rank = {0, 1}};
@@ -185,9 +185,9 @@ workloads::Request divisible(int ranks) {
                     .vocabulary = 96}};
 }
 
-/// Of one rank count: each axis alone and in pairs, with the options that exchange most.
+/// Tries each axis alone and in pairs on one rank count, with the options that exchange most.
 void expect_of_training(const workloads::Workload& workload, int ranks, int& tried) {
-  // What infer's stages hand on in one op goes to one and comes from another, on two streams: each
+  // A stage of infer hands on to one and receives from another in one op, on two streams: each
   // neighbour has a communicator of its own.
   const bool has_pairs_of_streams = workload.name == "infer" || workload.name == "serve";
   std::vector<Shape> shapes{{.tp = ranks}, {.pp = ranks}, {.cp = ranks}, {.dp = ranks}};

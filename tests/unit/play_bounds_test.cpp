@@ -16,7 +16,7 @@ PlayBounds of(std::string_view device) {
   return play_bounds({.device = device, .numa_nodes = 1, .gpu_cache = cache});
 }
 
-/// With a budget of ten seconds.
+/// The passes that a play has in a run with a budget of ten seconds.
 std::uint64_t passes(const Case& one, double pass, std::string_view device) {
   return runner::passes_of_play(
       one, units::Seconds{pass},

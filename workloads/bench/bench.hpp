@@ -47,9 +47,9 @@ enum class Repeat : std::uint8_t { allowed, never };
 /// model is played as a user would, not where single calls are.
 enum class LaunchCost : std::uint8_t { excluded, included };
 
-/// What a device asks of the plays of a micro-benchmark, so that neither the grain of its clock nor
-/// the launches by the host decide about times. The defaults are those of the host, which asks for
-/// nothing.
+/// The demands of a device on the plays of a micro-benchmark, so that neither the grain of its
+/// clock nor the launches by the host decide about times. The defaults are those of the host, which
+/// asks for nothing.
 struct PlayBounds {
   /// A play is long enough with either of these; a Case may make it longer.
   units::Seconds least_time{0};
@@ -58,7 +58,7 @@ struct PlayBounds {
   /// than are launched before it begins.
   units::Seconds short_call{0};
   std::uint64_t most_short_calls = UINT64_MAX;
-  /// What is not to be found in a cache lies in at least so much memory, used in turn.
+  /// Data that shall not be found in a cache lies in at least so much memory, used in turn.
   units::Bytes cold{0};
 
   bool operator==(const PlayBounds&) const = default;

@@ -102,7 +102,7 @@ struct Types {
   [[nodiscard]] bool casts_operands() const { return operand != compute; }
 };
 [[nodiscard]] Types types_of(Precision precision);
-/// With how products of fp8 are added, which option fp8_accumulate of `table` says.
+/// The same, and products of fp8 accumulate as the option fp8_accumulate says.
 [[nodiscard]] Types types_of(Precision precision, const OptionReader& options);
 /// The option for a table.
 [[nodiscard]] OptionSpec fp8_accumulate_option();

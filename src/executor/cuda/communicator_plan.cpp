@@ -45,7 +45,7 @@ std::vector<program::Transfer> transfers_by_link(const mesh::Shape& mesh, int ra
 
 namespace {
 
-/// What the Exchange ops of a program send and receive along an axis, op by op.
+/// The messages of a program's Exchange ops along an axis, op by op.
 struct AxisExchanges {
   std::set<program::StreamId> streams;
   std::vector<std::set<MessageKind>> ops;

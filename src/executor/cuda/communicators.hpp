@@ -30,7 +30,7 @@ struct LinkKind {
 [[nodiscard]] LinkKind link_kind(const mesh::Shape& mesh, int rank, mesh::Axis axis,
                                  std::int32_t offset);
 
-/// What `rank` sends and receives in an exchange, ordered by link: alike at both ends, so that
+/// The transfers of `rank` in an exchange, ordered by link: alike at both ends, so that
 /// messages of two links between the same ranks can be told apart by their order.
 [[nodiscard]] std::vector<program::Transfer> transfers_by_link(const mesh::Shape& mesh, int rank,
                                                                const program::Exchange& exchange);

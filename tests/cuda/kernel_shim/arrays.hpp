@@ -32,7 +32,7 @@ struct Tolerance {
   double relative = 0;
 };
 inline constexpr Tolerance exactly{};
-/// Of sums that are taken in another order, or functions that another library computes.
+/// A tolerance for sums in another order, and for functions that another library computes.
 [[nodiscard]] Tolerance rounding_of(program::DType type);
 
 class Case {
@@ -46,7 +46,7 @@ class Case {
   [[nodiscard]] bool coin() { return below(2) == 0; }
   /// Around the sizes of packs, warps and blocks.
   [[nodiscard]] std::uint64_t extent();
-  /// Of rows of so many elements: dense, a multiple of 16, or any.
+  /// A stride of rows of so many elements: dense, a multiple of 16, or any.
   [[nodiscard]] std::uint64_t stride(std::uint64_t columns);
 
   [[nodiscard]] Array take(program::DType type, std::uint64_t count, Values values);

@@ -87,7 +87,7 @@ constexpr unsigned packs_in_flight() {
   return std::max(1U, std::min(words_in_flight / words, most_elements_held / pack));
 }
 
-/// What a thread has in registers of a row of one operand: `count` packs.
+/// The part of a row of one operand that a thread has in registers: `count` packs.
 template <unsigned pack, unsigned count, class O>
 struct Held {
   O row;
