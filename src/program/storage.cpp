@@ -89,7 +89,7 @@ class Packer {
   }
 
  private:
-  /// `first_op` and `last_op` are those of `life`: most of what is placed can be told by them alone.
+  /// `first_op` and `last_op` are those of `life`: most buffers can be told apart by them alone.
   struct Placed {
     std::uint64_t offset = 0, end = 0;
     std::size_t first_op = 0, last_op = 0;
