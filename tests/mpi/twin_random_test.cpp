@@ -18,8 +18,7 @@ TEST(RandomTwins, EqualOneRank) {
   const char* const given = std::getenv("ISOSCALE_RANDOM_TWINS");
   const int wanted = given != nullptr ? std::stoi(given) : 100;
   const Ranks ranks;
-  workloads::RandomRequests requests{20260101,
-                                     {"transport", "registration"}};  // the host has one of each
+  workloads::RandomRequests requests{20260101, {"transport"}};  // the host has one
   for (int i = 0; i < wanted; ++i) {
     const workloads::Request request = requests.next(ranks.world.size());
     expect_equal_to_one_rank(ranks, {.name = workloads::describe(request),

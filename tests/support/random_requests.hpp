@@ -37,6 +37,11 @@ class RandomRequests {
     }
   }
 
+  /// Whether an option is drawn: all choices are, but for those that change no op of a program.
+  [[nodiscard]] static bool draws(const OptionSpec& spec) {
+    return spec.key != "registration" && spec.key != "fp8_accumulate" && !values_of(spec).empty();
+  }
+
   /// Draws that were refused, and the values of each option that were not.
   [[nodiscard]] int refused() const { return refused_; }
   [[nodiscard]] const std::map<std::string, std::set<std::string>>& seen() const { return seen_; }
@@ -108,7 +113,7 @@ class RandomRequests {
                  .options = {}};
     for (const OptionSpec& spec : hybrid.options) {
       const std::vector<std::string> values = values_of(spec);
-      if (values.empty() || left_out_.contains(spec.key) || below(3) == 0) continue;
+      if (!draws(spec) || left_out_.contains(spec.key) || below(3) == 0) continue;
       base.options[std::string{spec.key}] = one_of(values);
     }
     // Experts exclude so much that they would seldom be drawn: every fourth has them, and only
