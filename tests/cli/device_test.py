@@ -11,6 +11,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import unittest
 
 import harness
@@ -111,6 +112,34 @@ class Plugin(Case):
     def test_reports_need_none(self):
         self.run_ok("run", "--workload", "dp", "--output", "a.h5", *QUICK)
         self.run_ok("report", "a.h5")
+
+
+class FirstContact(Case):
+    """tests/gpu/first_contact.sh, as far as it needs no GPU."""
+
+    def played(self, *parts):
+        """The exit status and the verdicts by step."""
+        script = os.path.join(os.environ["ISOSCALE_DOCUMENTS"], "tests/gpu/first_contact.sh")
+        done = subprocess.run(["bash", script, "--build", self.installation, "--launch",
+                               os.environ["ISOSCALE_MPIEXEC"], "--output", "contact", *parts],
+                              cwd=self.dir, capture_output=True, text=True, check=False)
+        with open(self.path("contact/first_contact.json"), encoding="utf-8") as file:
+            steps = json.load(file)["steps"]
+        return done.returncode, {step["name"]: step["verdict"] for step in steps}
+
+    def test_keeps_a_run_file_and_goes_on(self):
+        self.install("ISOSCALE_PLUGIN_STANDIN")
+        status, verdicts = self.played("0", "7", "8")
+        self.assertEqual(status, 0, verdicts)
+        for step in ("a plan", "point", "run files can be read"):
+            self.assertEqual(verdicts[step], "passed", verdicts)
+        self.assertEqual(verdicts["bench/bench_cuda_costs"], "skipped", verdicts)
+        self.run_ok("report", "contact/reference/point.h5")
+
+    def test_tells_what_failed(self):
+        status, verdicts = self.played("0", "8")
+        self.assertEqual(status, 1, verdicts)
+        self.assertEqual((verdicts["point"], verdicts["run files can be read"]), ("FAILED", "FAILED"))
 
 
 class Stuck(Case):
