@@ -28,7 +28,7 @@ namespace isoscale::executor {
 /// Whether a play records a span per op, which costs a little, or only when it began and ended.
 enum class Trace : std::uint8_t { off, on };
 
-/// Whether the time that the host takes to launch the first ops is part of a play's time. With
+/// Says if the time that the host takes to launch the first ops is part of a play's time. With
 /// hidden, a GPU begins once the host has issued ops ahead of it and all ranks that the section
 /// has collectives with are there. The host as an executor launches nothing: it takes no notice.
 enum class Launches : std::uint8_t { counted, hidden };

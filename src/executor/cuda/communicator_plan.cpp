@@ -70,7 +70,7 @@ AxisExchanges exchanges_along(const program::RankProgram& program, mesh::Axis ax
   return result;
 }
 
-/// Whether each op receives from one side what it sends to the other, as shifts and halos do.
+/// True if each op receives from one side what it sends to the other, as shifts and halos do.
 bool is_shift(const AxisExchanges& exchanges) {
   using enum program::Direction;
   return std::ranges::all_of(exchanges.ops, [](const std::set<MessageKind>& op) {
@@ -82,7 +82,7 @@ bool is_shift(const AxisExchanges& exchanges) {
   });
 }
 
-/// Whether the ops of all ranks of each group along an axis are shifts that correspond one by one.
+/// True if the ops of all ranks of each group along an axis are shifts that correspond one by one.
 bool corresponds(const program::ProgramSet& set, mesh::Axis axis,
                  const std::vector<AxisExchanges>& of_programs) {
   const auto of_rank = [&](int rank) -> const AxisExchanges& {

@@ -34,7 +34,7 @@ class Gate {
   /// One more op was launched behind it: the last that it takes opens it.
   void launched();
   void open() noexcept;
-  /// Whether it opened by itself since it was closed. Asked once it is open.
+  /// True if it opened by itself since it was closed. Asked once it is open.
   [[nodiscard]] bool was_late() const;
 
   /// Opens it, and forgets the word without freeing, as a stream may still wait for it.

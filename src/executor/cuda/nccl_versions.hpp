@@ -43,7 +43,7 @@ __device__ inline void* peer_address([[maybe_unused]] void* window,
 #include "program/buffer.hpp"
 #include "workloads/collective_algorithms.hpp"
 
-// What came after 2.18 may be missing in the NCCL that runs: the plugin loads all the same.
+// The NCCL that runs may lack what came after 2.18: the plugin loads all the same.
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 19, 0)
 #pragma weak ncclCommDeregister
 #pragma weak ncclCommRegister
@@ -195,7 +195,7 @@ struct Mapped {
 }
 #endif
 
-/// Whether GPUs of a communicator can map each other's windows. Where they cannot, NCCL 2.28 makes
+/// True if GPUs of a communicator can map each other's windows. Where they cannot, NCCL 2.28 makes
 /// windows all the same, of the local rank alone. Collective over the communicator.
 [[nodiscard]] inline ncclResult_t maps_windows(ncclComm_t communicator, bool& yes) {
   yes = true;

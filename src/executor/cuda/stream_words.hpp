@@ -14,7 +14,7 @@ namespace isoscale::executor::cuda {
 /// When all before it on the stream is done, `to` holds `value`. Says nothing about other memory.
 [[nodiscard]] int write_in_stream(cudaStream_t stream, const std::uint32_t* to,
                                   std::uint32_t value);
-/// What comes after it on the stream waits until `at` holds `value` or has passed it, modulo 2^32.
+/// Makes the stream wait until `at` holds `value` or has passed it, modulo 2^32.
 [[nodiscard]] int wait_in_stream(cudaStream_t stream, const std::uint32_t* at, std::uint32_t value);
 
 }  // namespace isoscale::executor::cuda
