@@ -2,10 +2,9 @@
 // SPDX-License-Identifier: MIT
 
 // bench_cuda_costs: what measuring itself costs on a GPU, each as one line in microseconds: a pair
-// of events around an op, a mark with and without a memory barrier, events as nodes of a graph, and
-// from a begin event on an idle stream to the end of the first op behind it. Also says whether CUDA
-// captures a copy of pageable memory. Medians of 9 rounds over 1,000 ops that set four bytes.
-#include <cuda.h>
+// of events around an op, a mark, events as nodes of a graph, and from a begin event on an idle
+// stream to the end of the first op behind it. Also says whether CUDA captures a copy of pageable
+// memory. Medians of 9 rounds over 1,000 ops that set four bytes.
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
@@ -16,26 +15,13 @@
 
 #include "executor/cuda/check.hpp"
 #include "executor/cuda/handles.hpp"
+#include "executor/cuda/stream_words.hpp"
 #include "tests/bench/bench.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {
 
 constexpr int ops = 1000, rounds = 9;
-
-using WriteValue = CUresult (*)(CUstream, CUdeviceptr, cuuint32_t, unsigned);
-
-WriteValue find_write_value() {
-  void* function = nullptr;
-  cudaDriverEntryPointQueryResult found{};
-  constexpr const char* name = "cuStreamWriteValue32";
-#if CUDART_VERSION >= 12050
-  check(cudaGetDriverEntryPointByVersion(name, &function, 12000, cudaEnableDefault, &found));
-#else
-  check(cudaGetDriverEntryPoint(name, &function, cudaEnableDefault, &found));
-#endif
-  return reinterpret_cast<WriteValue>(function);
-}
 
 class Costs {
  public:
@@ -55,18 +41,12 @@ class Costs {
       work();
       check(cudaEventRecord(second_.get(), stream_.get()));
     });
-    const WriteValue write = find_write_value();
-    for (const auto& [name, flag] :
-         {std::pair{"a mark with a memory barrier", CU_STREAM_WRITE_VALUE_DEFAULT},
-          std::pair{"a mark without", CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER}}) {
-      print_extra(name, bare, [&, flag = flag] {
-        const auto to = reinterpret_cast<CUdeviceptr>(mark_.get());
-        if (write(stream_.get(), to, 1, flag) != CUDA_SUCCESS) {
-          throw CudaError("the driver does not write values in streams");
-        }
-        work();
-      });
-    }
+    print_extra("a mark", bare, [&] {
+      if (write_in_stream(stream_.get(), static_cast<std::uint32_t*>(mark_.get()), 1) != 0) {
+        throw CudaError("the driver does not write values in streams");
+      }
+      work();
+    });
     const double of_graph = per_op_of_graph([&] { work(); });
     fmt::print("an op of a graph: {:.2f} us\n", of_graph * 1e6);
     const double with_events = per_op_of_graph([&] {

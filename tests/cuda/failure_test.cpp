@@ -94,7 +94,7 @@ TEST_F(Failures, OutOfMemoryForAConnectionFailsThePointOnAllRanks) {
   }
 }
 
-/// The largest message of each pair of ranks and the largest collective connect, and no other.
+/// The largest of collectives and the largest of messages connect, and no other.
 TEST_F(Failures, ConnectionsAreMadeAtTheLargestSize) {
   Sketch sketch;
   const Slice all = sketch.buffer<float>(1024);
@@ -105,12 +105,30 @@ TEST_F(Failures, ConnectionsAreMadeAtTheLargestSize) {
         .kind = CollectiveKind::all_reduce, .axes = mesh::Axis::dp, .send = part, .receive = part});
   }
   const auto executor = gpus_.executor();
+  const auto expect_connects_at = [&](std::uint64_t bytes) {
+    machine().settings.most_connected = bytes;
+    EXPECT_NO_THROW(static_cast<void>(executor->prepare(sketch.on(mesh()), gpus_.world)));
+    machine().settings.most_connected = bytes - 1;
+    EXPECT_THROW(static_cast<void>(executor->prepare(sketch.on(mesh()), gpus_.world)), base::Error);
+  };
   machine().all_reduces = 0;
-  machine().settings.most_connected = 1024 * sizeof(float);
-  const auto session = executor->prepare(sketch.on(mesh()), gpus_.world);
-  EXPECT_EQ(machine().all_reduces, 1);
-  machine().settings.most_connected = 1024 * sizeof(float) - 1;
-  EXPECT_THROW(static_cast<void>(executor->prepare(sketch.on(mesh()), gpus_.world)), base::Error);
+  expect_connects_at(1024 * sizeof(float));
+  EXPECT_EQ(machine().all_reduces, 2);  // one each, of which the second is refused
+
+  const Slice from = sketch.buffer<float>(4096), to = sketch.buffer<float>(4096);
+  for (const std::uint64_t count : {64U, 4096U, 256U}) {
+    Slice sent = from, received = to;
+    sent.count = received.count = count;
+    sketch.emit(program::Exchange{{{.direction = program::Direction::send,
+                                    .axis = mesh::Axis::dp,
+                                    .offset = 1,
+                                    .slice = sent},
+                                   {.direction = program::Direction::receive,
+                                    .axis = mesh::Axis::dp,
+                                    .offset = -1,
+                                    .slice = received}}});
+  }
+  expect_connects_at(4096 * sizeof(float));
 }
 
 TEST_F(Failures, LaunchOrderOfNcclIsLeftToTheUser) {

@@ -10,21 +10,6 @@
 
 namespace isoscale::executor::cuda {
 
-std::set<MessageKind> messages_of(const program::RankProgram& program) {
-  std::set<MessageKind> messages;
-  for (const program::Program* section : program.sections()) {
-    for (const program::Op& op : section->ops) {
-      const auto* const exchange = std::get_if<program::Exchange>(&op.payload);
-      if (exchange == nullptr) continue;
-      for (const program::Transfer& transfer : exchange->transfers) {
-        messages.insert(
-            {.axis = transfer.axis, .offset = transfer.offset, .direction = transfer.direction});
-      }
-    }
-  }
-  return messages;
-}
-
 LinkKind link_kind(const mesh::Shape& mesh, int rank, mesh::Axis axis, std::int32_t offset) {
   const int extent = mesh[axis];
   const int distance = std::abs(offset);
@@ -45,6 +30,37 @@ std::vector<program::Transfer> transfers_by_link(const mesh::Shape& mesh, int ra
 
 namespace {
 
+/// Messages that a rank exchanges, apart from what they carry.
+struct MessageKind {
+  mesh::Axis axis = mesh::Axis::pp;
+  std::int32_t offset = 1;
+  program::Direction direction = program::Direction::send;
+
+  auto operator<=>(const MessageKind&) const = default;
+};
+
+/// on_exchange(op, exchange) for each exchange of a program.
+template <class OnExchange>
+void for_each_exchange(const program::RankProgram& program, const OnExchange& on_exchange) {
+  for (const program::Program* section : program.sections()) {
+    for (const program::Op& op : section->ops) {
+      const auto* const exchange = std::get_if<program::Exchange>(&op.payload);
+      if (exchange != nullptr) on_exchange(op, *exchange);
+    }
+  }
+}
+
+/// All that a rank exchanges in its program.
+std::set<MessageKind> messages_of(const program::RankProgram& program) {
+  std::set<MessageKind> messages;
+  for_each_exchange(program, [&](const program::Op&, const program::Exchange& exchange) {
+    for (const program::Transfer& at : exchange.transfers) {
+      messages.insert({.axis = at.axis, .offset = at.offset, .direction = at.direction});
+    }
+  });
+  return messages;
+}
+
 /// The messages of a program's Exchange ops along an axis, op by op.
 struct AxisExchanges {
   std::set<program::StreamId> streams;
@@ -53,20 +69,16 @@ struct AxisExchanges {
 
 AxisExchanges exchanges_along(const program::RankProgram& program, mesh::Axis axis) {
   AxisExchanges result;
-  for (const program::Program* section : program.sections()) {
-    for (const program::Op& op : section->ops) {
-      const auto* const exchange = std::get_if<program::Exchange>(&op.payload);
-      if (exchange == nullptr) continue;
-      std::set<MessageKind> messages;
-      for (const program::Transfer& transfer : exchange->transfers) {
-        if (transfer.axis != axis) continue;
-        messages.insert({.axis = axis, .offset = transfer.offset, .direction = transfer.direction});
-      }
-      if (messages.empty()) continue;
-      result.streams.insert(op.stream);
-      result.ops.push_back(std::move(messages));
+  for_each_exchange(program, [&](const program::Op& op, const program::Exchange& exchange) {
+    std::set<MessageKind> messages;
+    for (const program::Transfer& at : exchange.transfers) {
+      if (at.axis != axis) continue;
+      messages.insert({.axis = axis, .offset = at.offset, .direction = at.direction});
     }
-  }
+    if (messages.empty()) return;
+    result.streams.insert(op.stream);
+    result.ops.push_back(std::move(messages));
+  });
   return result;
 }
 

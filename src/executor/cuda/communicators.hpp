@@ -35,18 +35,6 @@ struct LinkKind {
 [[nodiscard]] std::vector<program::Transfer> transfers_by_link(const mesh::Shape& mesh, int rank,
                                                                const program::Exchange& exchange);
 
-/// Messages that a rank exchanges, apart from what they carry.
-struct MessageKind {
-  mesh::Axis axis = mesh::Axis::pp;
-  std::int32_t offset = 1;
-  program::Direction direction = program::Direction::send;
-
-  auto operator<=>(const MessageKind&) const = default;
-};
-
-/// All that a rank exchanges in its program.
-[[nodiscard]] std::set<MessageKind> messages_of(const program::RankProgram& program);
-
 /// What communicators a set of programs needs, in the order in which all ranks make them.
 struct CommunicatorPlan {
   std::vector<std::pair<mesh::AxisSet, program::StreamId>> collectives;
