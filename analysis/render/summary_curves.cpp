@@ -62,8 +62,9 @@ std::string own_step_text(const PointReport& point) {
 }
 
 /// Time that the step lost against the baseline's, by cause. The difference of traced steps from
-/// the others comes first where it is as large as the causes, since then these are doubtful; where
-/// the causes do not explain the loss, the point's own step stands instead of them.
+/// the others is named where it is as large as the causes, since then these are doubtful: first if
+/// it is a loss, last if it is a gain. Where the causes do not explain the loss, the point's own
+/// step stands instead of them.
 std::string lost_text(const PointReport& point) {
   const Waterfall& waterfall = *point.causes.waterfall;
   std::vector<std::pair<std::string, double>> shares;
@@ -82,6 +83,7 @@ std::string lost_text(const PointReport& point) {
   const bool is_small = std::abs(untraced) < std::max(2 * visible, largest / 2);
   if (waterfall.explains && is_small) return causes.empty() ? "nothing" : causes;
   const std::string differ = "unexplained " + percent(untraced);
+  if (untraced < 0) return (causes.empty() ? "nothing" : causes) + ", " + differ;
   return causes.empty() ? differ : differ + ", " + causes;
 }
 

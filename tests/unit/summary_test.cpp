@@ -110,7 +110,7 @@ TEST(Summary, NamesTheLargestCauses) {
   // Half of the largest cause and more is no detail.
   two.causes.waterfall->lost.back().seconds = -0.1 * step;
   EXPECT_THAT(line_of(render_summary({{&report, 1}}, 130), "dp"),
-              HasSubstr("unexplained -10.0%, dp transfer 20.0%"));
+              HasSubstr("dp transfer 20.0%, unexplained -10.0%"));
 }
 
 TEST(Summary, GivesNoCausesThatDoNotExplainTheLoss) {
@@ -125,7 +125,7 @@ TEST(Summary, GivesNoCausesThatDoNotExplainTheLoss) {
   // What the point's own traced step is made of stands instead.
   EXPECT_THAT(
       line_of(render_summary({{&report, 1}}, 130), "dp"),
-      AllOf(HasSubstr("unexplained -117.8%, own step: transfer 13.0%"), Not(HasSubstr("210.0%"))));
+      AllOf(HasSubstr("own step: transfer 13.0%, unexplained -117.8%"), Not(HasSubstr("210.0%"))));
   const std::string table = render_sections({{&report, 1}}, Sections::parse("waterfall"));
   EXPECT_THAT(table, AllOf(HasSubstr("-117.8%"), Not(HasSubstr("210.0%"))));
 }
