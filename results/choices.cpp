@@ -31,6 +31,7 @@ GemmTable to_table(const std::vector<GemmChoice>& choices) {
     table.workspace.push_back(choice.workspace);
     table.time.push_back(choice.time.value_or(unknown));
     table.candidates.push_back(choice.candidates);
+    table.arithmetic.push_back(choice.arithmetic);
   }
   return table;
 }
@@ -39,13 +40,16 @@ std::vector<GemmChoice> to_choices(const GemmTable& t) {
   require_lengths(
       {t.shape.size(), t.algorithm.size(), t.workspace.size(), t.time.size(), t.candidates.size()},
       "the columns of gemm_choices differ in length");
+  require_lengths({t.arithmetic.empty() ? t.shape.size() : t.arithmetic.size(), t.shape.size()},
+                  "the columns of gemm_choices differ in length");
   std::vector<GemmChoice> choices;
   for (std::size_t row = 0; row < t.shape.size(); ++row) {
     choices.push_back({.shape = t.shape[row],
                        .algorithm = t.algorithm[row],
                        .workspace = t.workspace[row],
                        .time = known(t.time[row]),
-                       .candidates = t.candidates[row]});
+                       .candidates = t.candidates[row],
+                       .arithmetic = t.arithmetic.empty() ? "" : t.arithmetic[row]});
   }
   return choices;
 }

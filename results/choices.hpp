@@ -17,6 +17,7 @@ struct GemmTable {
   std::vector<std::int64_t> workspace;
   std::vector<double> time;
   std::vector<std::int32_t> candidates;
+  std::vector<std::string> arithmetic;  ///< none before schema 1.7
 };
 [[nodiscard]] GemmTable to_table(const std::vector<GemmChoice>& choices);
 /// Throws base::Error when the columns differ in length.

@@ -191,13 +191,16 @@ void visit_gemm_choices(Visitor& visit, Gemms& gemms) {
   visit.column("time", gemms.time, {"s", "one call when it was chosen; NaN when it was given"});
   visit.column("candidates", gemms.candidates,
                {"1", "algorithms that were timed; 0 when it was given"});
+  if (!visit.has_since(7)) return;
+  visit.column("arithmetic", gemms.arithmetic,
+               {"text", "units, inputs and sums, as the library says; empty = not known"});
 }
 
 template <class Visitor, class Communicators>
 void visit_communicators(Visitor& visit, Communicators& communicators) {
   visit.column("name", communicators.name, {"text", "mesh axis, and which of its communicators"});
   visit.column("ranks", communicators.ranks, {"1", "ranks of the communicator"});
-  visit.column("creation", communicators.creation, {"s", "time to make it, slowest rank"});
+  visit.column("creation", communicators.creation, {"s", "time to make it, slowest rank; 0 = kept from the session before"});
   visit.column("first_call", communicators.first_call,
                {"s", "duration of the first communication, slowest rank; NaN = there was none"});
 }

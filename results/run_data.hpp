@@ -22,7 +22,7 @@
 namespace isoscale::results {
 
 inline constexpr int schema_major = 1;
-inline constexpr int schema_minor = 6;
+inline constexpr int schema_minor = 7;
 
 enum class PointStatus : std::uint8_t { ok, failed, skipped };
 [[nodiscard]] std::string_view name(PointStatus status);
@@ -34,6 +34,9 @@ struct GemmChoice {
   std::int64_t workspace = 0;    ///< bytes
   std::optional<double> time{};  ///< seconds of one call when it was chosen; absent: it was given
   int candidates = 0;            ///< how many were timed; 0 when it was given
+  /// Units, inputs and sums, as the library says: "tensor cores, tf32 inputs, f32 sums"; "" = not
+  /// known.
+  std::string arithmetic{};
 
   bool operator==(const GemmChoice&) const = default;
 };

@@ -120,6 +120,15 @@ void validate(std::string_view workload, std::span<const OptionSpec> table, cons
   }
 }
 
+Options with_defaults_of(std::string_view device, std::span<const OptionSpec> table,
+                         Options given) {
+  if (device == "host") return given;
+  for (const OptionSpec& spec : table) {
+    if (!spec.gpu_default.empty()) given.try_emplace(std::string{spec.key}, spec.gpu_default);
+  }
+  return given;
+}
+
 OptionReader::OptionReader(std::span<const OptionSpec> table, const Options& given)
     : table_(table), given_(given) {}
 

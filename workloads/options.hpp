@@ -20,6 +20,7 @@ struct OptionSpec {
   std::string_view key;
   OptionType type = OptionType::choice;
   std::string_view default_value{};            ///< "" = derived, as the help says
+  std::string_view gpu_default{};              ///< on GPUs, where it is another; "" = the same
   std::vector<std::string_view> choices = {};  ///< for a choice or a list
   long long minimum = 0, maximum = 0;          ///< for integers and bytes; maximum 0 = no limit
   std::string_view help{};
@@ -34,6 +35,10 @@ void validate(const OptionSpec& spec, std::string_view value);
 /// Throws base::UsageError for a key that `workload` does not know (with the nearest) and for a
 /// value without meaning.
 void validate(std::string_view workload, std::span<const OptionSpec> table, const Options& given);
+/// The options for a device ("host", "cuda"): on a GPU, what is not given and has a default of its
+/// own there is set to it.
+[[nodiscard]] Options with_defaults_of(std::string_view device, std::span<const OptionSpec> table,
+                                       Options given);
 /// What values a key takes, for people: "on|off", "a whole number of at least 1", "a size, 64MiB".
 [[nodiscard]] std::string accepted(const OptionSpec& spec);
 

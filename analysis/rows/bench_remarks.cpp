@@ -28,8 +28,9 @@ void add_setup(const PointReport& point, Facts& facts) {
   }
   for (const results::CommunicatorTime& made : point.data->communicators) {
     facts.emplace_back(
-        "setup", fmt::format("{}: {} ranks, made in {}{}", escape(made.name), made.ranks,
-                             text(made.creation),
+        "setup", fmt::format("{}: {} ranks, {}{}", escape(made.name), made.ranks,
+                             made.creation > 0 ? "made in " + text(made.creation)
+                                               : "kept from the session before",
                              made.first_call ? ", first call " + text(*made.first_call) : ""));
   }
   const auto communicates = [](const RowReport& row) {
@@ -100,6 +101,22 @@ void add_gpus(const PointReport& point, Facts& facts) {
   }
 }
 
+/// Rows of tf32 that the library multiplied without tf32, which it may.
+void add_arithmetic(const PointReport& point, Facts& facts) {
+  std::map<std::string, std::size_t> others;  // rows
+  for (const RowReport& row : point.bench->rows) {
+    const auto dtype = row.data->text.find("dtype");
+    const auto arithmetic = row.data->text.find("arithmetic");
+    if (dtype == row.data->text.end() || dtype->second != "tf32") continue;
+    if (arithmetic == row.data->text.end()) continue;
+    if (arithmetic->second.find("tf32 inputs") == std::string::npos) ++others[arithmetic->second];
+  }
+  for (const auto& [arithmetic, rows] : others) {
+    facts.emplace_back("NO TF32", fmt::format("{} multiplied with {}", base::counted(rows, "row"),
+                                              escape(arithmetic)));
+  }
+}
+
 }  // namespace
 
 Facts bench_remarks(const PointReport& point) {
@@ -124,6 +141,7 @@ Facts bench_remarks(const PointReport& point) {
                        fmt::format("{} came out with wrong elements", base::counted(wrong, "row")));
   }
   add_gpus(point, facts);
+  add_arithmetic(point, facts);
   add_pairs(point, facts);
   return facts;
 }

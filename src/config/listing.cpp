@@ -90,8 +90,8 @@ std::string list_suite_keys() {
 std::string list_options(const workloads::Workload& workload) {
   std::string text;
   for (const auto& spec : workload.options) {
-    const std::string fallback =
-        spec.default_value.empty() ? "derived" : std::string{spec.default_value};
+    std::string fallback = spec.default_value.empty() ? "derived" : std::string{spec.default_value};
+    if (!spec.gpu_default.empty()) fallback += fmt::format("; on GPUs {}", spec.gpu_default);
     text += fmt::format("{}={}  [{}]\n    {}\n", spec.key, workloads::accepted(spec), fallback,
                         spec.help);
   }

@@ -68,6 +68,10 @@ void require_fill(const Resolver& resolver, const program::Fill& op) {
     return;
   }
   require_exponent(op, type);
+  if (op.source == program::FillSource::normal) {
+    if (!is_integer(type)) return;
+    throw base::Error(fmt::format("a fill of {} with numbers of a normal", program::name(type)));
+  }
   constexpr std::int32_t greatest_range = 127;
   if (op.range < 1 || op.range > greatest_range) {
     throw base::Error(fmt::format("a fill with integers up to {}: 1 to {} are possible", op.range,

@@ -84,6 +84,7 @@ struct GemmChoice {
   units::Bytes workspace{};  ///< that the algorithm needs
   units::Seconds time{};     ///< of one call when it was chosen; 0 when it was given
   int candidates = 0;        ///< algorithms that were timed; 0 when it was given
+  std::string arithmetic{};  ///< in a session's facts: "tensor cores, tf32 inputs, f32 sums"
 };
 
 /// What it took to make one communicator on this rank.
@@ -145,6 +146,10 @@ class Session {
   [[nodiscard]] virtual std::optional<units::Seconds> estimate(program::Section /*section*/) {
     return std::nullopt;
   }
+  /// How the library multiplies in a section, as it says itself: "tensor cores, tf32 inputs, f32
+  /// sums", one after the other with "; " between; "" when it does not say or nothing is
+  /// multiplied.
+  [[nodiscard]] virtual std::string arithmetic(program::Section /*section*/) const { return ""; }
   /// Copies raw elements out of (into) a slice; no play may be under way.
   virtual void read(const program::Slice& slice, std::span<std::byte> into) = 0;
   virtual void write(const program::Slice& slice, std::span<const std::byte> from) = 0;

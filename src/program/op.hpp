@@ -124,13 +124,15 @@ struct Cast {
   BufferId descale = no_buffer;
 };
 
-enum class FillSource : std::uint8_t { random, constant };
+enum class FillSource : std::uint8_t { random, normal, constant };
 
 /// Fills a shard's elements, of any type. random: draws from (key, global index) a value on a grid
 /// that is exact in bf16, an integer in -range ... range times 2^exponent; the same element gets
-/// the same value on every mesh and executor. constant: `value`. Integer types take whole numbers,
-/// modulo 2^bits. A small range and few elements that are not 0 keep sums over many ranks exact in
-/// types of few digits.
+/// the same value on every mesh and executor. normal: draws likewise a number with all the digits
+/// of its type and the exponents of a normal of deviation 2^exponent, for types that are not
+/// integers: multiplying such numbers takes the power that a trainer's take. constant: `value`.
+/// Integer types take whole numbers, modulo 2^bits. A small range and few elements that are not 0
+/// keep sums over many ranks exact in types of few digits.
 struct Fill {
   Slice dst{};
   Shard shard{};

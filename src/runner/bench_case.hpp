@@ -42,6 +42,7 @@ struct CaseRecord {
   /// [stream][traced pass]: from the stream's first start to its last end, this rank's seconds.
   std::vector<std::vector<double>> stream_times{};
   std::optional<units::Seconds> estimate{};  ///< of one pass, by the executor's library
+  std::string arithmetic{};                  ///< how that library multiplies
   std::vector<system::SampledSeries> gpu{};  ///< of this rank's GPU, during the plays
 };
 

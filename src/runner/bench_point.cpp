@@ -207,6 +207,7 @@ class BenchRun {
                   {.budget = budget(index), .timeout = timeout_, .bounds = request_.bounds});
     if (record.end != CaseEnd::complete) return record.end;
     if (one.wants_estimate) record.estimate = session_->estimate(one.section);
+    record.arithmetic = session_->arithmetic(one.section);
     RankReport mine{.plays = record.plays,
                     .stream_times = record.stream_times,
                     .gpu = gpu_state_of(record.gpu)};

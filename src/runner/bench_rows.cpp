@@ -131,6 +131,7 @@ RowData row_of(const workloads::RowSpec& spec, const workloads::Case& one, const
   if (record.estimate) {
     row.number["estimate"] = record.estimate->value() / static_cast<double>(one.calls);
   }
+  if (row.number.contains("flop")) row.text["arithmetic"] = record.arithmetic;
   const auto put_count = [&](const char* key, std::uint64_t count) {
     if (count > 0 && !spec.stream) row.number[key] = static_cast<double>(count);
   };

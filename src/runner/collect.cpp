@@ -154,7 +154,7 @@ void collect_gemm_choices(const comm::Communicator& point,
   nlohmann::json rows = nlohmann::json::array();
   for (const executor::GemmChoice& choice : mine) {
     rows.push_back({choice.shape, choice.algorithm, choice.workspace.value(), choice.time.value(),
-                    choice.candidates});
+                    choice.candidates, choice.arithmetic});
   }
   std::map<std::string, results::GemmChoice> by_shape;
   for (const results::GemmChoice& choice : data.gemm_choices) by_shape[choice.shape] = choice;
@@ -165,7 +165,8 @@ void collect_gemm_choices(const comm::Communicator& point,
       results::GemmChoice choice{.shape = shape,
                                  .algorithm = row.at(1).get<std::string>(),
                                  .workspace = row.at(2).get<std::int64_t>(),
-                                 .candidates = candidates};
+                                 .candidates = candidates,
+                                 .arithmetic = row.at(5).get<std::string>()};
       if (candidates > 0) choice.time = row.at(3).get<double>();
       by_shape.try_emplace(shape, choice);
     }

@@ -289,6 +289,8 @@ PlannedPoint plan_point(const config::Experiment& experiment, const mesh::Reques
         point.nodes ? mesh::reach_text(mesh, nodes_of_positions(point.world_ranks, site)) : "?";
     const workloads::Machine machine{
         .device = site.device, .numa_nodes = site.numa_nodes, .gpu_cache = site.gpu_cache};
+    point.request.options = workloads::with_defaults_of(site.device, point.workload->options,
+                                                        std::move(point.request.options));
     if (const auto on_machine = point.workload->bench.on_machine; on_machine != nullptr) {
       point.request = on_machine(point.request, machine);
     }

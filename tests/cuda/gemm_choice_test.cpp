@@ -184,6 +184,13 @@ TEST_F(Choices, ThatAreGivenAreUsed) {
   }
 }
 
+TEST_F(Choices, SayWhatTheyMultiplyWith) {
+  for (const GemmChoice& choice :
+       executor_with({})->prepare(set_, gpus_.world)->facts().gemm_choices) {
+    EXPECT_EQ(choice.arithmetic, "FMA, f32 inputs, f32 sums") << choice.shape;
+  }
+}
+
 TEST_F(Choices, WithoutRoomForTheirWorkspaceOnOneRankFailAll) {
   machine().settings.fastest_algorithm = 2;
   const auto known = executor_with({})->prepare(set_, gpus_.world)->facts().gemm_choices;

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <set>
 
 #include "tests/cuda/devices.hpp"
 #include "tests/executor/sketch.hpp"
@@ -70,7 +71,19 @@ class Options : public testing::Test {
     return "";
   }
 
+  /// What the stand-in was told when communicators were made for a session on some ranks.
+  std::set<std::string> made_for(const Sketch& sketch, const comm::Communicator& point,
+                                    const SessionOptions& options = {}) {
+    machine().choices.clear();
+    if (!point) return {};
+    const auto session = executor_->prepare(sketch.on({.dp = point.size()}), point, options);
+    session->play(Section::step, Trace::off);
+    return machine().choices;
+  }
+
   void expect_nothing_left() {
+    executor_.reset();  // it keeps communicators
+    executor_ = gpus_.executor();
     EXPECT_EQ(machine().alive.communicators, 0);
     EXPECT_EQ(machine().alive.registrations, 0);
     EXPECT_EQ(machine().memory.count(), pieces_);
@@ -105,6 +118,53 @@ TEST_F(Options, TellNcclWhatToUseAndPutBackWhatTheUserHasSet) {
   machine().choices.clear();
   expect_plays(reduction(), {});
   EXPECT_THAT(machine().choices, testing::ElementsAre("|"));
+  expect_nothing_left();
+}
+
+TEST_F(Options, CommunicatorsAreKeptForTheNextSessionOnTheSameRanksAndAxes) {
+  using testing::IsEmpty;
+  using testing::Not;
+  const comm::Communicator& all = gpus_.world;
+  Sketch larger = reduction();
+  const Slice other = larger.buffer<float>(8);
+  larger.emit(Collective{.kind = CollectiveKind::all_reduce,
+                         .axes = mesh::Axis::dp,
+                         .send = other,
+                         .receive = other},
+              1);
+  EXPECT_THAT(made_for(reduction(), all), Not(IsEmpty()));
+  EXPECT_EQ(machine().alive.communicators, 1);
+  EXPECT_THAT(made_for(reduction(), all), IsEmpty());
+  expect_plays(reduction(), {});  // and the sums are right
+  EXPECT_THAT(made_for(larger, all), Not(IsEmpty())) << "it needs one more";
+  EXPECT_EQ(machine().alive.communicators, 2);
+  EXPECT_THAT(made_for(reduction(), all), IsEmpty());
+  EXPECT_EQ(machine().alive.communicators, 1) << "what is not needed takes no memory";
+  EXPECT_THAT(made_for(reduction(), all, {.collective_algorithm = "ring"}), Not(IsEmpty()));
+  EXPECT_THAT(made_for(reduction(), all), IsEmpty()) << "those that NCCL chose for are still there";
+  const auto session = prepare(reduction(), {});
+  for (const executor::CommunicatorFacts& facts : session->facts().communicators) {
+    EXPECT_EQ(facts.creation, units::Seconds{}) << facts.name;
+  }
+}
+
+TEST_F(Options, KeptCommunicatorsOfOtherRanksOrThatFailedAreMadeAnew) {
+  using testing::IsEmpty;
+  using testing::Not;
+  const comm::Communicator& all = gpus_.world;
+  static_cast<void>(made_for(reduction(), all));
+  // Others than the first rank still have theirs when all ranks play again.
+  const comm::Communicator first = all.split(all.rank() == 0 ? 0 : -1, 0);
+  static_cast<void>(made_for(reduction(), first));
+  EXPECT_THAT(made_for(reduction(), all), Not(IsEmpty()));
+  EXPECT_THAT(made_for(reduction(), all), IsEmpty());
+  {
+    auto session = prepare(reduction(), {});
+    session->abandon();
+  }
+  EXPECT_EQ(machine().alive.communicators, 0);
+  EXPECT_THAT(made_for(reduction(), all), Not(IsEmpty()));
+  expect_plays(reduction(), {});
   expect_nothing_left();
 }
 

@@ -56,6 +56,18 @@ class MatmulWork final : public Work {
   Matmul call_;
 };
 
+/// What multiplies, as cuBLASLt would say. Inputs of other types than these are not told.
+std::uint64_t arithmetic(const Matmul& call) {
+  const bool is_tf32 = call.how.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
+  const bool is_f32 = !is_tf32 && call.a.type == CUDA_R_32F;
+  return (is_f32 ? CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA : CUBLASLT_NUMERICAL_IMPL_FLAGS_HMMA) |
+         (is_tf32                      ? CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32
+          : is_f32                     ? CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_32F
+          : call.a.type == CUDA_R_16BF ? CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_16BF
+                                       : 0) |
+         CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_32F;
+}
+
 constexpr std::uint64_t magic = 0x15057A1E15057A1EULL;
 constexpr int algorithms = 3;
 constexpr std::size_t workspace_unit = 4096;
@@ -181,6 +193,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t /*handle*/, cubla
     result.algo.data[0] = magic;
     result.algo.data[1] = problem_number(call);
     result.algo.data[2] = static_cast<std::uint64_t>(i);
+    result.algo.data[3] = arithmetic(call);
     result.workspaceSize = workspace_unit * static_cast<std::size_t>(i);
     result.state = result.workspaceSize <= preference.workspace ? CUBLAS_STATUS_SUCCESS
                                                                 : CUBLAS_STATUS_NOT_SUPPORTED;
@@ -201,6 +214,19 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t /*handle*/, cublasLtMatm
   *result = {};
   const bool is_ours = algorithm->data[0] == magic && algorithm->data[1] == problem_number(call);
   return is_ours ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+cublasStatus_t cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatmulAlgo_t* algorithm,
+                                                 cublasLtMatmulAlgoCapAttributes_t attribute,
+                                                 void* value, std::size_t bytes,
+                                                 std::size_t* written) {
+  if (attribute != CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS || algorithm->data[0] != magic) {
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
+  if (bytes != sizeof(std::uint64_t)) return CUBLAS_STATUS_INVALID_VALUE;
+  std::memcpy(value, &algorithm->data[3], bytes);
+  *written = bytes;
+  return CUBLAS_STATUS_SUCCESS;
 }
 
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t /*handle*/, cublasLtMatmulDesc_t how,

@@ -29,6 +29,17 @@ void require_matrix(const void* base, program::DType type, std::uint64_t rows,
   require_reachable(base, extent(rows, columns, row) * program::element_size(type));
 }
 
+template <class Value>
+Value filled(const FillCall& call, std::uint64_t index) {
+  if (call.source == program::FillSource::constant) return program::constant_as<Value>(call.value);
+  if constexpr (!std::is_integral_v<Value>) {
+    if (call.source == program::FillSource::normal) {
+      return program::fill_normal<Value>(call.grid, index, call.scale);
+    }
+  }
+  return program::fill_value<Value>(program::fill_integer(call.grid, index), call.scale);
+}
+
 void run(const FillCall& call) {
   std::uint64_t last = 0;
   for (std::size_t d = 0; d < 3; ++d) last += (call.extents[d] - 1) * call.local[d];
@@ -42,11 +53,7 @@ void run(const FillCall& call) {
           const std::uint64_t at = i * call.local[0] + j * call.local[1] + k * call.local[2];
           const std::uint64_t index =
               call.first + i * call.global[0] + j * call.global[1] + k * call.global[2];
-          const int whole = program::fill_integer(call.grid, index);
-          Element::store(call.dst, at,
-                         call.source == program::FillSource::constant
-                             ? program::constant_as<Value>(call.value)
-                             : program::fill_value<Value>(whole, call.scale));
+          Element::store(call.dst, at, filled<Value>(call, index));
         }
       }
     }

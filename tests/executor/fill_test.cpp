@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <numbers>
 #include <set>
 
 #include "base/error.hpp"
@@ -120,6 +121,43 @@ TEST_P(Fills, DrawFromTheRangeAsOftenAsToldTo) {
   // One in 8 is drawn, of which one in 5 is 0: 500 of 5000, standard deviation 21.
   EXPECT_NEAR(others, 500, 110);
   EXPECT_EQ(values, filled_f64({.key = 11, .range = range, .one_in = one_in}));
+}
+
+TEST_P(Fills, OfANormalHaveEveryDigitOfTheTypeAndItsExponents) {
+  constexpr int exponent = 3;
+  const Fill fill{.source = FillSource::normal, .key = 17, .exponent = exponent};
+  const std::vector<double> values = filled_f64(fill);
+  const auto share = [&](auto&& has) {
+    return static_cast<double>(std::ranges::count_if(values, has)) / static_cast<double>(count);
+  };
+  // Probabilities of a normal; the standard deviation of a share is at most 0.007.
+  for (const double bound : {0.125, 0.25, 0.5, 1.0, 2.0}) {
+    EXPECT_NEAR(share([&](double x) { return std::abs(x) >= std::ldexp(bound, exponent); }),
+                std::erfc(bound / std::numbers::sqrt2), 0.03)
+        << bound;
+  }
+  EXPECT_NEAR(share([](double x) { return x > 0; }), 0.5, 0.03);
+  // Each digit of the significand is set in half of them, in f64 and after rounding to others.
+  const auto digit = [](double x, int place) {
+    int unused = 0;
+    return (static_cast<std::uint64_t>(std::ldexp(std::abs(std::frexp(x, &unused)), place)) & 1U) !=
+           0;
+  };
+  for (int place = 2; place <= 53; ++place) {
+    EXPECT_NEAR(share([&](double x) { return digit(x, place); }), 0.5, 0.03) << place;
+  }
+  for (const DType type : {DType::f32, DType::f16, DType::bf16, DType::e4m3, DType::e5m2}) {
+    const std::vector<std::byte> raw = filled(type, fill);
+    std::vector<std::byte> expected;
+    for (const double value : values) {
+      // The digits that f32 lacks are cut off before anything is rounded.
+      const std::uint64_t kept = std::bit_cast<std::uint64_t>(value) >> 29U << 29U;
+      const auto bytes = stored(type, std::bit_cast<double>(kept));
+      expected.insert(expected.end(), bytes.begin(), bytes.end());
+    }
+    EXPECT_TRUE(raw == expected) << program::name(type);
+  }
+  EXPECT_THAT(refusal(DType::i32, {.source = FillSource::normal}), HasSubstr("a fill of i32"));
 }
 
 TEST_P(Fills, RefuseWhatTheTypeDoesNotHave) {

@@ -114,17 +114,11 @@ TEST(MemoryBench, HasABatchForEachNumaNode) {
 TEST(MemoryBench, WhatIsNotNamedComesFromTheMachine) {
   const Request host =
       on_machine(request_of(1, {{"numa", "all"}}), {.device = "host", .numa_nodes = 2});
-  EXPECT_EQ(host.options.at("kinds"), "copy,triad");
   EXPECT_EQ(host.options.at("numa"), "0,1");
   const Machine two{.device = "host", .numa_nodes = 2};
   EXPECT_NO_THROW(static_cast<void>(on_machine(request_of(1, {{"numa", "1"}}), two)));
   EXPECT_THROW(static_cast<void>(on_machine(request_of(1, {{"numa", "0,2"}}), two)),
                base::UsageError);
-  const Request cuda = on_machine(request_of(1, {}), {.device = "cuda"});
-  EXPECT_THAT(cuda.options.at("kinds"), HasSubstr("h2d-pinned,"));
-  EXPECT_THAT(cuda.options.at("kinds"), HasSubstr(",managed-preferred-device"));
-  const Request named = on_machine(request_of(1, {{"kinds", "d2d"}}), {.device = "cuda"});
-  EXPECT_EQ(named.options.at("kinds"), "d2d");
   EXPECT_THROW(static_cast<void>(on_machine(request_of(1, {{"kinds", "d2d"}}), {.device = "host"})),
                base::UsageError);
 }

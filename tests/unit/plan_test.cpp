@@ -398,5 +398,41 @@ TEST(PlanLoad, IsOfTheRankThatHasMostToDo) {
   EXPECT_EQ(point.load.cases, 0);
 }
 
+/// What a workload that multiplies measures on a device where nothing else is asked for.
+std::vector<workloads::RowSpec> rows_on(std::string_view device, const std::string& workload) {
+  RunConfig config = config_of(workload);
+  config.ranks = {2};
+  config.experiments.front().base.options.clear();
+  Site site = site_of(2);
+  site.device = device;
+  const PlannedPoint point = make_plan(config, site).points.front();
+  return point.workload->bench.build(point.request, 0).rows;
+}
+
+double largest(const std::vector<workloads::RowSpec>& rows, const std::string& number) {
+  double value = 0;
+  for (const workloads::RowSpec& row : rows) {
+    const auto found = row.number.find(number);
+    if (found != row.number.end()) value = std::max(value, found->second);
+  }
+  return value;
+}
+
+TEST(PlanDevice, MultiplicationsAreAsLargeAsItNeeds) {
+  // 16384^3: below, a GPU does not reach its ceiling.
+  constexpr double ceiling = 2.0 * 16384 * 16384 * 16384;
+  for (const std::string workload : {"gemm", "calibrate"}) {
+    EXPECT_EQ(largest(rows_on("cuda", workload), "flop"), ceiling) << workload;
+    EXPECT_LT(largest(rows_on("host", workload), "flop"), ceiling / 60) << workload;
+  }
+  const std::vector<workloads::RowSpec> overlap = rows_on("cuda", "overlap");
+  EXPECT_EQ(largest(overlap, "bytes"), 256 << 20);
+  for (const workloads::RowSpec& row : overlap) {
+    // 20 us and more at 1,000 TFLOP/s: several times what the launch takes.
+    EXPECT_GE(row.number.at("flop"), 20e-6 * 1e15);
+  }
+  EXPECT_EQ(largest(rows_on("host", "overlap"), "bytes"), 16 << 20);
+}
+
 }  // namespace
 }  // namespace isoscale::runner

@@ -50,6 +50,9 @@ TEST(Registry, EveryDefaultIsAValueThatIsAccepted) {
       if (!spec.default_value.empty()) {
         EXPECT_NO_THROW(workloads::validate(spec, spec.default_value)) << spec.key;
       }
+      if (!spec.gpu_default.empty()) {
+        EXPECT_NO_THROW(workloads::validate(spec, spec.gpu_default)) << spec.key;
+      }
     }
   }
 }

@@ -51,6 +51,19 @@ TEST(RenderBench, ClaimsWhatTheGoldenOnesDo) {
   golden::expect_claims(rendered(bench_run(), render_nccl_tests), "bench.nccl-tests");
 }
 
+TEST(RenderBench, SaysWhichRowsOfTf32WereMultipliedWithoutIt) {
+  results::RunData run = samples::run();
+  run.points = {samples::gemms(0)};
+  for (results::RowData& row : run.points.front().rows) {
+    row.text["dtype"] = "tf32";
+    row.text["arithmetic"] = "tensor cores, tf32 inputs, f32 sums";
+  }
+  EXPECT_THAT(rendered(run, render_text), Not(HasSubstr("NO TF32")));
+  run.points.front().rows.front().text["arithmetic"] = "FMA, f32 inputs, f32 sums";
+  EXPECT_THAT(rendered(run, render_text),
+              AllOf(HasSubstr("NO TF32"), HasSubstr("1 row multiplied with FMA")));
+}
+
 TEST(RenderBench, SaysNothingOfStepsThatThereAreNot) {
   for (const auto& render : {render_text, render_markdown}) {
     const std::string text = rendered(bench_run(), render);

@@ -23,14 +23,6 @@ bool is_fp8(program::DType type) {
   return type == program::DType::e4m3 || type == program::DType::e5m2;
 }
 
-/// Draws that are exact in a type, between -1 and 1.
-struct Draw {
-  std::int32_t range = 127, exponent = -7;
-};
-Draw draw_of(program::DType type) {
-  return is_fp8(type) ? Draw{.range = 7, .exponent = -3} : Draw{};
-}
-
 enum class Cache : std::uint8_t { cold, warm };
 
 struct GemmCase {
@@ -108,14 +100,12 @@ void Operands::fill() {
     for (auto& [type, pool] : *pools) {
       pool.buffer =
           builder_.allocate({.dtype = type, .role = program::Role::input, .count = pool.room});
-      const Draw draw = draw_of(type);
       builder_.emit(stream, program::Fill{.dst = builder_.whole(pool.buffer),
                                           .shard = {.extents = {pool.room, 1, 1},
                                                     .local = {1, 0, 0},
                                                     .global = {1, 0, 0}},
-                                          .key = key++,
-                                          .exponent = draw.exponent,
-                                          .range = draw.range});
+                                          .source = program::FillSource::normal,
+                                          .key = key++});
     }
   }
   for (auto& [type, pool] : results_) {

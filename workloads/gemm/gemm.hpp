@@ -22,7 +22,7 @@ class Operands {
 
   /// To be called for every shape before fill().
   void reserve(const Shape& shape, std::uint64_t sets);
-  /// Emits the random fills; belongs to setup.
+  /// Emits the fills with numbers of all digits, which rates are measured on; belongs to setup.
   void fill();
   /// The multiplication of one set, each in memory of its own.
   [[nodiscard]] program::Gemm multiplication(const Shape& shape, std::uint64_t set) const;

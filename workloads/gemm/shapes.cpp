@@ -197,10 +197,10 @@ std::span<const OptionSpec> option_table() {
       OptionSpec{.key = "largest",
                  .type = OptionType::integer,
                  .default_value = "4096",
+                 .gpu_default = "16384",
                  .minimum = smallest_power,
                  .maximum = 65536,
-                 .help = "largest extent of powers and search; accelerators need 16384 to reach "
-                         "their ceiling"},
+                 .help = "largest extent of powers and search"},
       OptionSpec{.key = "cache",
                  .default_value = "both",
                  .choices = {"both", "warm", "cold"},

@@ -44,7 +44,6 @@ constexpr std::uint64_t element = 4;  // f32
 
 std::vector<Kind> kinds_of(const OptionReader& options) {
   std::vector<Kind> kinds;
-  if (!options.has("kinds")) return {Kind::copy, Kind::triad};
   for (const std::string& name : parse_list("kinds", options.text("kinds"))) {
     const auto found = std::ranges::find(option_names, std::string_view{name});
     kinds.push_back(static_cast<Kind>(found - option_names.begin()));
@@ -77,9 +76,14 @@ std::span<const OptionSpec> option_table() {
   static const std::array table{
       OptionSpec{.key = "kinds",
                  .type = OptionType::list,
+                 .default_value = "copy,triad",
+                 .gpu_default =
+                     "h2d-pinned,d2h-pinned,h2d-pageable,d2h-pageable,d2d,triad,explicit,"
+                     "managed,managed-prefetch,managed-read-mostly,"
+                     "managed-preferred-device",
                  .choices = {option_names.begin(), option_names.end()},
-                 .help = "what to measure; default: copy and triad on host, all but copy on cuda. "
-                         "explicit and managed*: one kernel reads data that lies on the host"},
+                 .help = "what to measure. explicit and managed*: one kernel reads data that lies "
+                         "on the host"},
       OptionSpec{.key = "sizes",
                  .type = OptionType::text,
                  .default_value = "64MiB,256MiB",
@@ -142,16 +146,8 @@ std::vector<std::optional<int>> numa_nodes_of(const Request& request) {
 Request on_machine(const Request& request, const Machine& machine) {
   Request result = request;
   const OptionReader options{option_table(), request.options};
-  if (!options.has("kinds")) {
-    std::vector<std::string_view> kinds{"copy", "triad"};
-    if (machine.device != "host") {
-      kinds.assign(option_names.begin(), option_names.end());
-      std::erase(kinds, option_name(Kind::copy));
-    }
-    result.options["kinds"] = fmt::format("{}", fmt::join(kinds, ","));
-  }
   if (machine.device == "host") {
-    for (const Kind kind : kinds_of(OptionReader{option_table(), result.options})) {
+    for (const Kind kind : kinds_of(options)) {
       if (kind == Kind::copy || kind == Kind::triad) continue;
       throw base::UsageError(
           fmt::format("kinds: {} is about a device with memory of its own; on host there are copy "

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <numeric>
 #include <set>
 #include <thread>
 
@@ -24,6 +25,30 @@ std::string link_name(const LinkKind& kind) {
   return fmt::format("{}{}, {} links", mesh::name(kind.axis),
                      kind.distance == 1 ? "" : fmt::format(" by {}", kind.distance),
                      kind.parity == 0 ? "even" : "odd");
+}
+
+struct Member {
+  mesh::AxisSet axes;
+  std::string name;
+};
+
+/// The communicators of a plan, in the order in which all ranks make them. Their names tell them
+/// apart.
+std::vector<Member> members_of(const CommunicatorPlan& plan, const program::RankProgram& program) {
+  const std::vector<std::string>& streams = program.streams;
+  std::vector<Member> members;
+  for (const auto& [axes, stream] : plan.collectives) {
+    const std::string name = stream < streams.size() ? streams[stream] : std::to_string(stream);
+    members.push_back({axes, fmt::format("{} on {}", mesh::to_string(axes), name)});
+  }
+  for (const LinkKind& kind : plan.links) members.push_back({kind.axis, link_name(kind)});
+  return members;
+}
+
+std::vector<int> world_ranks(const comm::Communicator& point) {
+  std::vector<int> all(static_cast<std::size_t>(point.size()));
+  std::iota(all.begin(), all.end(), 0);
+  return point.world_ranks(all);
 }
 
 /// on_collective(op, collective) and on_transfer(transfer) for all communication of a program.
@@ -45,34 +70,62 @@ void for_each_communication(const program::RankProgram& program, const OnCollect
 
 Communicators::Communicators(const program::ProgramSet& set, const comm::Communicator& point,
                              units::Seconds limit)
-    : mesh_(set.mesh), rank_(point.rank()), limit_(limit), plan_(communicator_plan(set)) {
+    : mesh_(set.mesh),
+      rank_(point.rank()),
+      ranks_(world_ranks(point)),
+      limit_(limit),
+      plan_(communicator_plan(set)) {
   if (plan_.collectives.empty() && plan_.links.empty()) return;
-  const units::Nanoseconds before = comm::now();
+  units::Nanoseconds before = comm::now();
+  const auto made = [&](const std::string& name, int ranks) {
+    point.count_other();
+    const units::Nanoseconds after = comm::now();
+    facts_.push_back({.name = name,
+                      .ranks = ranks,
+                      .creation = units::to_seconds(after - before),
+                      .first_call = std::nullopt});
+    before = after;
+  };
   NcclCommunicator world = NcclCommunicator::world(point, limit);
-  point.count_other();
-  facts_.push_back({.name = "world",
-                    .ranks = point.size(),
-                    .creation = units::to_seconds(comm::now() - before),
-                    .first_call = std::nullopt});
-  const std::vector<std::string>& streams = set.of(point.rank()).streams;
-  for (const auto& [axes, stream] : plan_.collectives) {
-    const std::string name = stream < streams.size() ? streams[stream] : std::to_string(stream);
-    add(point, world, axes, fmt::format("{} on {}", mesh::to_string(axes), name));
+  made("world", point.size());
+  for (const Member& one : members_of(plan_, set.of(rank_))) {
+    all_.push_back(world.split(mesh::group_colour(mesh_, rank_, one.axes),
+                               mesh::group_index(mesh_, rank_, one.axes), one.name, limit_));
+    made(one.name, all_.back().size());
   }
-  for (const LinkKind& kind : plan_.links) add(point, world, kind.axis, link_name(kind));
   world.close();  // nothing is called on it, and NCCL keeps buffers for it
 }
 
-void Communicators::add(const comm::Communicator& point, const NcclCommunicator& world,
-                        mesh::AxisSet axes, const std::string& name) {
-  const units::Nanoseconds before = comm::now();
-  all_.push_back(world.split(mesh::group_colour(mesh_, point.rank(), axes),
-                             mesh::group_index(mesh_, point.rank(), axes), name, limit_));
-  point.count_other();
-  facts_.push_back({.name = name,
-                    .ranks = all_.back().size(),
-                    .creation = units::to_seconds(comm::now() - before),
-                    .first_call = std::nullopt});
+bool Communicators::serve(const program::ProgramSet& set, const comm::Communicator& point) const {
+  if (set.mesh != mesh_ || world_ranks(point) != ranks_) return false;
+  try {
+    poll();
+  } catch (const base::Error&) {
+    return false;
+  }
+  const std::vector<Member> needed = members_of(communicator_plan(set), set.of(rank_));
+  return !needed.empty() && std::ranges::all_of(needed, [&](const Member& one) {
+    return std::ranges::find(all_, one.name, &NcclCommunicator::name) != all_.end();
+  });
+}
+
+void Communicators::hand_over(const program::ProgramSet& set) {
+  plan_ = communicator_plan(set);
+  std::map<std::string, NcclCommunicator> before;
+  for (NcclCommunicator& one : all_) {
+    std::string name = one.name();
+    before.emplace(std::move(name), std::move(one));
+  }
+  all_.clear();
+  facts_.resize(1);
+  facts_.front().creation = {};
+  for (const Member& one : members_of(plan_, set.of(rank_))) {
+    all_.push_back(std::move(before.at(one.name)));
+    facts_.push_back({.name = one.name,
+                      .ranks = all_.back().size(),
+                      .creation = {},
+                      .first_call = std::nullopt});
+  }
 }
 
 ncclComm_t Communicators::collective(mesh::AxisSet axes, program::StreamId stream) const {
@@ -181,6 +234,19 @@ void Communicators::abort() noexcept {
   begin_joint_abort();
   for (NcclCommunicator& communicator : all_) communicator.abort();
   end_joint_abort();
+}
+
+std::unique_ptr<Communicators> KeptCommunicators::take(const program::ProgramSet& set,
+                                                       const comm::Communicator& point,
+                                                       units::Seconds limit) {
+  std::unique_ptr<Communicators> kept = std::move(kept_);
+  const bool serves = kept != nullptr && kept->serve(set, point);
+  if (point.all_min(serves ? 1.0 : 0.0) != 0) {
+    kept->hand_over(set);
+    return kept;
+  }
+  if (kept != nullptr) kept->abort();
+  return std::make_unique<Communicators>(set, point, limit);
 }
 
 }  // namespace isoscale::executor::cuda

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -70,6 +71,11 @@ class Communicators {
   Communicators(const program::ProgramSet& set, const comm::Communicator& point,
                 units::Seconds limit);
 
+  /// Whether these are of the same ranks and mesh, in good order, and all that `set` needs.
+  [[nodiscard]] bool serve(const program::ProgramSet& set, const comm::Communicator& point) const;
+  /// Ends what `set` does not need, and makes these its own; they must serve it.
+  void hand_over(const program::ProgramSet& set);
+
   [[nodiscard]] ncclComm_t collective(mesh::AxisSet axes, program::StreamId stream) const;
   [[nodiscard]] ncclComm_t link(const LinkKind& kind) const;
   /// The number of what carries a link, alike on all ranks, below link_count().
@@ -92,16 +98,31 @@ class Communicators {
   void abort() noexcept;
 
  private:
-  void add(const comm::Communicator& point, const NcclCommunicator& world, mesh::AxisSet axes,
-           const std::string& name);
   void wait_for(const NcclCommunicator& communicator, cudaStream_t stream) const;
 
   mesh::Shape mesh_;
   int rank_;
+  std::vector<int> ranks_;  ///< in MPI_COMM_WORLD, by rank of the point
   units::Seconds limit_;
   CommunicatorPlan plan_;
   std::vector<NcclCommunicator> all_;  ///< those of plan_.collectives, then of plan_.links
   std::vector<CommunicatorFacts> facts_;
+};
+
+/// The communicators of the last session, for the next one: at 64 ranks and more, making them takes
+/// seconds. They are kept where that one is on the same ranks and mesh and needs no others, and
+/// aborted where it is not: its ranks may be others than theirs, and only an abort waits for
+/// nobody.
+class KeptCommunicators {
+ public:
+  /// Collective over `point`: the kept ones, or new ones. Throws as their constructor.
+  [[nodiscard]] std::unique_ptr<Communicators> take(const program::ProgramSet& set,
+                                                    const comm::Communicator& point,
+                                                    units::Seconds limit);
+  void keep(std::unique_ptr<Communicators> communicators) { kept_ = std::move(communicators); }
+
+ private:
+  std::unique_ptr<Communicators> kept_;
 };
 
 }  // namespace isoscale::executor::cuda

@@ -177,6 +177,7 @@ class CudaExecutor final : public Executor {
   ChosenGpu chosen_;
   Description description_;
   GemmChoices choices_;
+  std::shared_ptr<cuda::KeptCommunicators> kept_ = std::make_shared<cuda::KeptCommunicators>();
   int said_ = 0;
 };
 
@@ -194,10 +195,15 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
   Registrations registrations;
   std::optional<CollectiveChoice> choice;  // until the first calls are made: NCCL looks again then
   agreed(point, [&] { choice.emplace(options, set); });
+  // Not where NCCL is told what to use as it makes them, nor where a rank that has nothing to do
+  // would hold memory of a GPU that others measure on.
+  const bool keeps = !chooses(options) && !chosen_.is_shared;
   const units::Nanoseconds before = comm::now();
   agreed(point, [&] {
     as_chosen(options, [&] {
-      communicators = std::make_unique<Communicators>(set, point, options_.communicator_timeout);
+      communicators =
+          keeps ? kept_->take(set, point, options_.communicator_timeout)
+                : std::make_unique<Communicators>(set, point, options_.communicator_timeout);
     });
   });
   const units::Seconds creation = units::to_seconds(comm::now() - before);
@@ -269,6 +275,7 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
   facts.communicators = communicators->facts();
   return std::make_unique<CudaSession>(SessionParts{.memory = std::move(memory),
                                                     .communicators = std::move(communicators),
+                                                    .keeper = keeps ? kept_ : nullptr,
                                                     .registrations = std::move(registrations),
                                                     .puts = std::move(puts),
                                                     .barrier = std::move(barrier),

@@ -4,10 +4,12 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 #include <exception>
 #include <set>
 #include <sstream>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "executor/cuda/check.hpp"
@@ -76,6 +78,43 @@ cublasLtMatmulAlgo_t algorithm_of(std::string_view text) {
                                   text, words * word_digits));
   }
   return algorithm;
+}
+
+std::string arithmetic_of(const cublasLtMatmulAlgo_t& algorithm) {
+  struct Flag {
+    std::uint64_t bit;
+    std::string_view name;
+  };
+  constexpr std::uint64_t tensor_cores = CUBLASLT_NUMERICAL_IMPL_FLAGS_HMMA |
+                                         CUBLASLT_NUMERICAL_IMPL_FLAGS_IMMA |
+                                         CUBLASLT_NUMERICAL_IMPL_FLAGS_DMMA;
+  constexpr std::array units{Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_FMA, "FMA"},
+                             Flag{tensor_cores, "tensor cores"}};
+  constexpr std::array inputs{Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_16F, "f16"},
+                              Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_16BF, "bf16"},
+                              Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32, "tf32"},
+                              Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_32F, "f32"},
+                              Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_64F, "f64"},
+                              Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_8I, "i8"},
+                              Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_8F_E4M3, "e4m3"},
+                              Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_8F_E5M2, "e5m2"}};
+  constexpr std::array sums{Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_16F, "f16"},
+                            Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_32F, "f32"},
+                            Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_64F, "f64"},
+                            Flag{CUBLASLT_NUMERICAL_IMPL_FLAGS_ACCUMULATOR_32I, "i32"}};
+  std::uint64_t flags = 0;
+  std::size_t written = 0;
+  const cublasStatus_t status = cublasLtMatmulAlgoCapGetAttribute(
+      &algorithm, CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS, &flags, sizeof flags, &written);
+  if (status != CUBLAS_STATUS_SUCCESS || written != sizeof flags) return "";
+  const auto names = [flags](std::span<const Flag> all) {
+    std::string text;
+    for (const Flag& flag : all) {
+      if ((flags & flag.bit) != 0) text += fmt::format("{}{}", text.empty() ? "" : "+", flag.name);
+    }
+    return text.empty() ? std::string{"unknown"} : text;
+  };
+  return fmt::format("{}, {} inputs, {} sums", names(units), names(inputs), names(sums));
 }
 
 std::string to_lines(std::span<const GemmChoice> choices) {

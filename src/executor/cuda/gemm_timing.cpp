@@ -66,17 +66,16 @@ std::vector<cublasLtMatmulHeuristicResult_t> candidates(cublasLtHandle_t library
   return found;
 }
 
-/// Random values within -1 ... 1: zeros would draw less power, and so run faster.
+/// Numbers of all digits: zeros, and numbers of few digits, would draw less power and run faster.
 void randomize(const Operand& operand, std::uint64_t batch, std::uint64_t key,
                cudaStream_t stream) {
-  constexpr int to_one = -7;  // 127 * 2^-7 < 1
   launch(FillCall{.type = operand.type,
                   .dst = operand.data,
                   .extents = {1, 1, operand.extent(batch)},
                   .local = {0, 0, 1},
                   .global = {0, 0, 1},
-                  .grid = {.origin = program::fill_origin(key)},
-                  .scale = program::power_of_two(to_one)},
+                  .source = program::FillSource::normal,
+                  .grid = {.origin = program::fill_origin(key)}},
          stream);
 }
 

@@ -108,7 +108,10 @@ class Preparer {
   }
   [[nodiscard]] std::vector<GemmChoice> choices_in_use() const {
     std::vector<GemmChoice> choices;
-    for (const auto& [shape, choice] : in_use_) choices.push_back(*choice);
+    for (const auto& [shape, choice] : in_use_) {
+      choices.push_back(*choice);
+      choices.back().arithmetic = arithmetic_of(algorithm_of(choice->algorithm));
+    }
     return choices;
   }
 

@@ -3,6 +3,7 @@
 #include "executor/cuda/session.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -57,7 +58,11 @@ CudaSession::~CudaSession() {
   }
   try {
     parts_.registrations.close();
-    parts_.communicators->close();
+    if (parts_.keeper) {
+      parts_.keeper->keep(std::move(parts_.communicators));
+    } else {
+      parts_.communicators->close();
+    }
   } catch (const base::Error& error) {
     base::warn(fmt::format("while a session was closed: {}", error.what()));
   }
@@ -211,6 +216,15 @@ std::optional<units::Seconds> CudaSession::estimate(program::Section section) {
     sum = units::Seconds{(sum ? sum->value() : 0.0) + time->value()};
   }
   return sum;
+}
+
+std::string CudaSession::arithmetic(program::Section section) const {
+  std::set<std::string> found;
+  for (const PreparedOp& op : parts_.program.section(section).ops) {
+    const auto* const call = std::get_if<GemmCall>(&op.call);
+    if (call != nullptr) found.insert(arithmetic_of(call->algorithm));
+  }
+  return fmt::format("{}", fmt::join(found, "; "));
 }
 
 void CudaSession::read(const program::Slice& slice, std::span<std::byte> into) {

@@ -24,6 +24,7 @@ namespace isoscale::executor::cuda {
 struct SessionParts {
   std::unique_ptr<Memory> memory;
   std::unique_ptr<Communicators> communicators;
+  std::shared_ptr<KeptCommunicators> keeper;  ///< who gets them when it ends; null: nobody
   Registrations registrations;
   Puts puts;
   DeviceBarrier barrier;
@@ -49,6 +50,7 @@ class CudaSession final : public Session {
   [[nodiscard]] std::span<const timeline::Span> spans() const override { return spans_; }
   /// By ncclGroupSimulateEnd, each op as a group of its own.
   [[nodiscard]] std::optional<units::Seconds> estimate(program::Section section) override;
+  [[nodiscard]] std::string arithmetic(program::Section section) const override;
   void read(const program::Slice& slice, std::span<std::byte> into) override;
   void write(const program::Slice& slice, std::span<const std::byte> from) override;
   [[nodiscard]] const SessionFacts& facts() const override { return parts_.facts; }

@@ -79,18 +79,30 @@ void fill(const FillCall& call) {
     const T value = program::constant_as<T>(call.value);
     return fill_shard<T>(call, [value](std::uint64_t /*index*/) { return value; });
   }
+  if constexpr (!std::is_integral_v<T>) {
+    if (call.source == program::FillSource::normal) {
+      return fill_shard<T>(call, [&](std::uint64_t index) {
+        return program::fill_normal<T>(call.grid, index, call.scale);
+      });
+    }
+  }
   fill_shard<T>(call, [&](std::uint64_t index) {
     return program::fill_value<T>(program::fill_integer(call.grid, index), call.scale);
   });
 }
 
-/// Rounded once from f64. There are at most 255 values: each is encoded once.
+/// Rounded once from what f32 holds exactly. There are at most 255 integers: each is encoded once.
 template <class Code>
 void fill_narrow(const FillCall& call, const program::NarrowFormat& format) {
   const auto code = [&](double value) { return static_cast<Code>(program::encode(format, value)); };
   if (call.source == program::FillSource::constant) {
     return fill_shard<Code>(call,
                             [value = code(call.value)](std::uint64_t /*index*/) { return value; });
+  }
+  if (call.source == program::FillSource::normal) {
+    return fill_shard<Code>(call, [&](std::uint64_t index) {
+      return code(static_cast<double>(program::fill_normal<float>(call.grid, index, call.scale)));
+    });
   }
   std::array<Code, 255> codes{};
   const int range = call.grid.range;
