@@ -185,8 +185,8 @@ TEST_F(Choices, ThatAreGivenAreUsed) {
 }
 
 TEST_F(Choices, SayWhatTheyMultiplyWith) {
-  for (const GemmChoice& choice :
-       executor_with({})->prepare(set_, gpus_.world)->facts().gemm_choices) {
+  const auto choices = executor_with({})->prepare(set_, gpus_.world)->facts().gemm_choices;
+  for (const GemmChoice& choice : choices) {
     EXPECT_EQ(choice.arithmetic, "FMA, f32 inputs, f32 sums") << choice.shape;
   }
 }

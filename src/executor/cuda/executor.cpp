@@ -177,7 +177,7 @@ class CudaExecutor final : public Executor {
   ChosenGpu chosen_;
   Description description_;
   GemmChoices choices_;
-  std::shared_ptr<cuda::KeptCommunicators> kept_ = std::make_shared<cuda::KeptCommunicators>();
+  cuda::KeptCommunicators kept_;  // outlived by no session
   int said_ = 0;
 };
 
@@ -202,7 +202,7 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
   agreed(point, [&] {
     as_chosen(options, [&] {
       communicators =
-          keeps ? kept_->take(set, point, options_.communicator_timeout)
+          keeps ? kept_.take(set, point, options_.communicator_timeout)
                 : std::make_unique<Communicators>(set, point, options_.communicator_timeout);
     });
   });
@@ -275,7 +275,7 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
   facts.communicators = communicators->facts();
   return std::make_unique<CudaSession>(SessionParts{.memory = std::move(memory),
                                                     .communicators = std::move(communicators),
-                                                    .keeper = keeps ? kept_ : nullptr,
+                                                    .keeper = keeps ? &kept_ : nullptr,
                                                     .registrations = std::move(registrations),
                                                     .puts = std::move(puts),
                                                     .barrier = std::move(barrier),

@@ -58,7 +58,7 @@ CudaSession::~CudaSession() {
   }
   try {
     parts_.registrations.close();
-    if (parts_.keeper) {
+    if (parts_.keeper != nullptr) {
       parts_.keeper->keep(std::move(parts_.communicators));
     } else {
       parts_.communicators->close();

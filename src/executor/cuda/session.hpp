@@ -24,7 +24,7 @@ namespace isoscale::executor::cuda {
 struct SessionParts {
   std::unique_ptr<Memory> memory;
   std::unique_ptr<Communicators> communicators;
-  std::shared_ptr<KeptCommunicators> keeper;  ///< who gets them when it ends; null: nobody
+  KeptCommunicators* keeper = nullptr;  ///< gets them when the session ends; null: nobody
   Registrations registrations;
   Puts puts;
   DeviceBarrier barrier;
