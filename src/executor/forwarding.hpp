@@ -23,6 +23,9 @@ class ForwardingSession : public Session {
   [[nodiscard]] std::optional<units::Seconds> estimate(program::Section section) override {
     return inner_->estimate(section);
   }
+  [[nodiscard]] std::string arithmetic(program::Section section) const override {
+    return inner_->arithmetic(section);
+  }
   void read(const program::Slice& slice, std::span<std::byte> into) override {
     inner_->read(slice, into);
   }

@@ -167,6 +167,7 @@ struct Machine {
   Queue queue;
   Allocations memory;
   Alive alive;
+  int communicators_made = 0;
   cudaError_t last = cudaSuccess;            ///< what cudaGetLastError returns and clears
   cudaError_t sticky = cudaSuccess;          ///< a fault that the GPU does not recover from
   int captures = 0;                          ///< under way

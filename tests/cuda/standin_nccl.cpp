@@ -147,6 +147,7 @@ ncclResult_t publish(ncclComm_t* to, std::shared_ptr<Ring> ring, const ncclConfi
   const bool blocking = config == nullptr || config->blocking != 0;
   *to = std::make_unique<ncclComm>(ncclComm{std::move(ring)}).release();
   ++machine().alive.communicators;
+  ++machine().communicators_made;
   return blocking && !(*to)->ring->endless ? ncclSuccess : ncclInProgress;
 }
 

@@ -71,12 +71,12 @@ class Builds(Case):
         self.assertIn("no page", done.stderr)
         self.assertIn("-DISOSCALE_PAGE=", done.stderr)
         self.assertFalse(page.exists())
-        self.assertIn("hybrid", run_ok(build / "isoscale", "report", sample, env=BARE))
+        self.assertIn("hybrid", run_ok(build / "isoscale", "report", sample, "--detail", env=BARE))
 
     def test_a_user_without_rights_or_network_builds_from_what_an_image_gets(self):
         sources, prefix = self.copy_sources(), self.scratch / "prefix"
         command = [sources / "launch/container/build.sh", prefix]
-        environment = {"CCACHE_DIR": str(self.scratch / "ccache"), **ccache_environment(),
+        environment = {**ccache_environment(), "CCACHE_DIR": str(self.scratch / "ccache"),
                        "HOME": str(self.scratch), "PATH": BARE["PATH"] + ":/usr/sbin:/sbin"}
         if launcher := os.environ["ISOSCALE_LAUNCHER"]:
             environment["CMAKE_CXX_COMPILER_LAUNCHER"] = launcher

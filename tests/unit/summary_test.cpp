@@ -110,7 +110,7 @@ TEST(Summary, NamesTheLargestCauses) {
   // Half of the largest cause and more is no detail.
   two.causes.waterfall->lost.back().seconds = -0.1 * step;
   EXPECT_THAT(line_of(render_summary({{&report, 1}}, 130), "dp"),
-              HasSubstr("dp transfer 20.0%, unexplained -10.0%"));
+              HasSubstr("dp transfer 20.0%, GEMMs 5.0%, unexplained -10.0%"));
 }
 
 TEST(Summary, GivesNoCausesThatDoNotExplainTheLoss) {
@@ -123,9 +123,9 @@ TEST(Summary, GivesNoCausesThatDoNotExplainTheLoss) {
   two.causes.waterfall->lost = {{"dp transfer", 2.1 * step}, {"untraced", -1.178 * step}};
   two.causes.waterfall->explains = false;
   // What the point's own traced step is made of stands instead.
-  EXPECT_THAT(
-      line_of(render_summary({{&report, 1}}, 130), "dp"),
-      AllOf(HasSubstr("own step: transfer 13.0%, unexplained -117.8%"), Not(HasSubstr("210.0%"))));
+  EXPECT_THAT(line_of(render_summary({{&report, 1}}, 130), "dp"),
+              AllOf(HasSubstr("own step: transfer 13.0%, copies 2.0%, unexplained -117.8%"),
+                    Not(HasSubstr("210.0%"))));
   const std::string table = render_sections({{&report, 1}}, Sections::parse("waterfall"));
   EXPECT_THAT(table, AllOf(HasSubstr("-117.8%"), Not(HasSubstr("210.0%"))));
 }

@@ -74,8 +74,8 @@ void randomize(const Operand& operand, std::uint64_t batch, std::uint64_t key,
                   .extents = {1, 1, operand.extent(batch)},
                   .local = {0, 0, 1},
                   .global = {0, 0, 1},
-                  .source = program::FillSource::normal,
-                  .grid = {.origin = program::fill_origin(key)}},
+                  .grid = {.origin = program::fill_origin(key)},
+                  .source = program::FillSource::normal},
          stream);
 }
 
