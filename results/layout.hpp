@@ -200,7 +200,8 @@ template <class Visitor, class Communicators>
 void visit_communicators(Visitor& visit, Communicators& communicators) {
   visit.column("name", communicators.name, {"text", "mesh axis, and which of its communicators"});
   visit.column("ranks", communicators.ranks, {"1", "ranks of the communicator"});
-  visit.column("creation", communicators.creation, {"s", "time to make it, slowest rank; 0 = kept from the session before"});
+  visit.column("creation", communicators.creation,
+               {"s", "time to make it, slowest rank; 0 = kept from the session before"});
   visit.column("first_call", communicators.first_call,
                {"s", "duration of the first communication, slowest rank; NaN = there was none"});
 }

@@ -27,6 +27,7 @@ std::string link_name(const LinkKind& kind) {
                      kind.parity == 0 ? "even" : "odd");
 }
 
+/// One communicator of a plan.
 struct Member {
   mesh::AxisSet axes;
   std::string name;

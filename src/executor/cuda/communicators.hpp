@@ -71,9 +71,10 @@ class Communicators {
   Communicators(const program::ProgramSet& set, const comm::Communicator& point,
                 units::Seconds limit);
 
-  /// Whether these are of the same ranks and mesh, in good order, and all that `set` needs.
+  /// True if these join the same ranks in the same mesh, none has failed, and `set` needs no
+  /// others.
   [[nodiscard]] bool serve(const program::ProgramSet& set, const comm::Communicator& point) const;
-  /// Ends what `set` does not need, and makes these its own; they must serve it.
+  /// Ends those that `set` does not need and takes its plan; they must serve it.
   void hand_over(const program::ProgramSet& set);
 
   [[nodiscard]] ncclComm_t collective(mesh::AxisSet axes, program::StreamId stream) const;
