@@ -22,7 +22,8 @@ PROGRAM = os.environ["ISOSCALE"]
 HOSTS = "abcd"
 SLOW, FAST = "200mbit", "400mbit"  # slow enough for the network to be what takes the time
 SLOW_BYTES = 200e6 / 8  # per second
-GRADIENTS = 8 * 12 * 128 * 128 * 4  # bytes: 8 layers of 12 h^2 weights in f32, h = 128
+MODEL = 'name = "small"\nlayers = 8\nhidden = 128\nheads = 16\nsequence = 16\n'
+GRADIENTS = 8 * 12 * 128 * 128 * 4  # bytes: its 8 layers have 12 h^2 weights each, in f32
 QUICK = ("--precision", "5%", "--max-time", "6s")
 
 
@@ -34,6 +35,9 @@ class Nodes(unittest.TestCase):
     def hosts(self, hosts, rate):
         scratch = tempfile.TemporaryDirectory(prefix="isoscale-cluster-")
         self.addCleanup(scratch.cleanup)
+        self.model = ("--model", os.path.join(scratch.name, "small.toml"))
+        with open(self.model[1], "w", encoding="utf-8") as file:
+            file.write(MODEL)
         made = cluster.Cluster(scratch.name, hosts, port_rate=rate)
         self.addCleanup(made.stop)
         return made
@@ -68,7 +72,7 @@ class Nodes(unittest.TestCase):
     def communication(self, made, rate):
         """Seconds of the gradients' all-reduce over all hosts: in a dp step, and alone."""
         ranks = dict.fromkeys(HOSTS, 1)
-        (step,) = self.points(made, ranks, "--ranks", "4", "--workload", "dp", *QUICK,
+        (step,) = self.points(made, ranks, "--ranks", "4", "--workload", "dp", *self.model, *QUICK,
                               "--set", "overlap=off", "--set", "bucket=1GiB")
         run = self.measured(made, ranks, "--ranks", "4", "--workload", "collectives", *QUICK,
                             "--set", "op=all_reduce", "--set", f"sizes={GRADIENTS}", "--set",
@@ -116,7 +120,8 @@ class Nodes(unittest.TestCase):
         for workload in ("dp", "tp"):
             for placement in ("packed", "spread"):
                 (point,) = self.points(made, ranks, "--workload", workload, "--ranks", "2",
-                                       "--placement", placement, "--fill", "replicas", *QUICK)
+                                       "--placement", placement, "--fill", "replicas",
+                                       *self.model, *QUICK)
                 self.assertEqual(point["nodes"], 1 if placement == "packed" else 2)
                 step[workload, placement] = median(point)
                 print(workload, placement, f"{median(point) * 1e3:.1f} ms")
