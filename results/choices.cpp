@@ -40,8 +40,11 @@ std::vector<GemmChoice> to_choices(const GemmTable& t) {
   require_lengths(
       {t.shape.size(), t.algorithm.size(), t.workspace.size(), t.time.size(), t.candidates.size()},
       "the columns of gemm_choices differ in length");
-  require_lengths({t.arithmetic.empty() ? t.shape.size() : t.arithmetic.size(), t.shape.size()},
-                  "the columns of gemm_choices differ in length");
+  const bool knows_arithmetic = !t.arithmetic.empty();
+  if (knows_arithmetic) {
+    require_lengths({t.arithmetic.size(), t.shape.size()},
+                    "the columns of gemm_choices differ in length");
+  }
   std::vector<GemmChoice> choices;
   for (std::size_t row = 0; row < t.shape.size(); ++row) {
     choices.push_back({.shape = t.shape[row],
@@ -49,7 +52,7 @@ std::vector<GemmChoice> to_choices(const GemmTable& t) {
                        .workspace = t.workspace[row],
                        .time = known(t.time[row]),
                        .candidates = t.candidates[row],
-                       .arithmetic = t.arithmetic.empty() ? "" : t.arithmetic[row]});
+                       .arithmetic = knows_arithmetic ? t.arithmetic[row] : ""});
   }
   return choices;
 }

@@ -101,7 +101,7 @@ void add_gpus(const PointReport& point, Facts& facts) {
   }
 }
 
-/// Rows of tf32 that the library multiplied without tf32, which it may.
+/// Counts rows of tf32 that the library multiplied without tf32, which it may.
 void add_arithmetic(const PointReport& point, Facts& facts) {
   std::map<std::string, std::size_t> others;  // rows
   for (const RowReport& row : point.bench->rows) {

@@ -70,8 +70,8 @@ Json gemm_json(const RowReport& row) {
   object["flops"] = number_or_null(row.flops);
   for (const char* key : {"dtype", "cache", "origin"})
     object[key] = text_or_null(text_of(data, key));
-  if (const std::string sums = text_of(data, "fp8_accumulate"); !sums.empty()) {
-    object["fp8_accumulate"] = sums;
+  for (const char* key : {"fp8_accumulate", "arithmetic"}) {
+    if (const std::string text = text_of(data, key); !text.empty()) object[key] = text;
   }
   object["flop"] = number_or_null(number_of(data, "flop"));
   object["of_ceiling"] = number_or_null(row.of_ceiling);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/error.hpp"
@@ -134,6 +133,18 @@ void refuse_unknown_options(const Choices& choices, const std::vector<const Work
         "{}: unknown option {} of {}{}; see: isoscale list options {}", given.place,
         base::quoted(key), fmt::join(names, ", "), base::did_you_mean(key, keys), names.front()));
   }
+}
+
+/// True if model, dtype or an option of a workload with training steps is given.
+bool chooses_steps(const Choices& choices, const std::vector<const Workload*>& targets) {
+  const auto of_steps = [&](const auto& option) {
+    return std::ranges::any_of(targets, [&](const Workload* workload) {
+      return find_spec(*workload, option.first) != nullptr &&
+             find_spec(*workload, "batch") != nullptr;
+    });
+  };
+  return choices.find("model") != nullptr || choices.find("dtype") != nullptr ||
+         std::ranges::any_of(choices.options, of_steps);
 }
 
 void apply_options(const Choices& choices, const Workload& workload, Experiment& experiment) {
@@ -270,13 +281,6 @@ RunConfig assemble(const Layer& file, const Layer& command_line, Known known) {
   refuse_flips_without_soak(run);
   refuse_planned_machine_of_a_run(run);
   run.suite = plan.suite;
-  const bool any_chosen =
-      std::ranges::any_of(std::array{&file, &command_line}, [](const auto* one) {
-        const Choices& shared = one->shared;
-        return shared.find("model") != nullptr || shared.find("dtype") != nullptr ||
-               !shared.options.empty();
-      });
-  if (!any_chosen) run.on_gpus = suite.gpu;
   run.command_line = file.recorded_command_line;
 
   std::vector<const Workload*> all;
@@ -298,6 +302,8 @@ RunConfig assemble(const Layer& file, const Layer& command_line, Known known) {
   for (const auto* const shared : {&plan.below, &plan.above}) {
     for (const Choices* const choices : *shared) refuse_unknown_options(*choices, all);
   }
+  const bool chosen = chooses_steps(file.shared, all) || chooses_steps(command_line.shared, all);
+  if (!chosen) run.on_gpus = suite.gpu;
   return run;
 }
 

@@ -195,7 +195,8 @@ class Executor {
   [[nodiscard]] virtual const Description& describe() const = 0;
   /// Collective over `point`, whose ranks are in mesh order. `set` holds every rank's program, so
   /// that all make the same communicators in the same order. Throws base::Error (out of memory:
-  /// need and free); the caller agrees with the other ranks before it plays.
+  /// need and free); the caller agrees with the other ranks before it plays. A session must end
+  /// before its executor does.
   [[nodiscard]] virtual std::unique_ptr<Session> prepare(const program::ProgramSet& set,
                                                          const comm::Communicator& point,
                                                          const SessionOptions& options) = 0;

@@ -272,10 +272,19 @@ class Played(Case):
             done = self.run_ok("run", "--dry-run", ISOSCALE_STANDIN_MEMORY=str(memory * 2**30))
             self.assertIn(f"model: {model} in bf16", done.stdout)
             self.assertRegex(done.stdout, rf"dp +{model} +1 ")
-        # On a GPU too small for any, and for the largest multiplication, nothing is left to run.
+        # On a GPU too small for any, the run takes the last and skips it. What it calibrates with
+        # by default is too large as well: nothing is left to run.
         tight = {"ISOSCALE_STANDIN_MEMORY": str(2**30)}
         self.assert_refused(self.isoscale("run", "--output", "run.h5", **tight),
                             "gpt-125m on mesh 1 needs")
+        done = self.run_ok("run", "--max-time", "0.2s", "--output", "run.h5", "--set",
+                           "shapes=powers", "--set", "largest=512", **tight)
+        self.assertIn("model: gpt-125m in bf16", done.stdout)
+        report = self.run_ok("report", "run.h5", "--format", "json")
+        points = json.loads(report.stdout)["runs"][0]["points"]
+        self.assertEqual({(p["model"], p["dtype"], p["status"]) for p in points[1:]},
+                         {("gpt-125m", "bf16", "skipped")})
+        self.run_ok("run", "--resume", "run.h5", **tight)
 
     def test_auto_takes_the_gpus(self):
         done = self.run_ok("run", "--workload", "dp", "--ranks", "2", *QUICK, ranks=2)

@@ -56,7 +56,7 @@ class MatmulWork final : public Work {
   Matmul call_;
 };
 
-/// What multiplies, as cuBLASLt would say. Inputs of other types than these are not told.
+/// Returns the flags that cuBLASLt would give. Inputs of types that are not named here have none.
 std::uint64_t arithmetic(const Matmul& call) {
   const bool is_tf32 = call.how.compute == CUBLAS_COMPUTE_32F_FAST_TF32;
   const bool is_f32 = !is_tf32 && call.a.type == CUDA_R_32F;

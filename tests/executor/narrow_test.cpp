@@ -218,7 +218,8 @@ TEST_P(Narrow, GemmsAccumulateWidelyAndRoundOnce) {
   multiply(make, DType::e4m3, DType::e5m2, DType::f32);
 }
 
-/// Of a size at which libraries use their tf32 units: for single elements they may not.
+/// The product is large enough for libraries to use their tf32 units: for single elements they may
+/// not.
 TEST_P(Narrow, Tf32DropsWhatItsMantissaCannotHold) {
   constexpr std::uint32_t edge = 256, elements = edge * edge;
   Sketch sketch;

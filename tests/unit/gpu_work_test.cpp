@@ -84,6 +84,7 @@ TEST(GpuWork, IsNotChosenOnTheHostNorAgainstTheUser) {
     EXPECT_EQ(with_gpu_work(asked(options), site).second, "") << options[0];
   }
   EXPECT_NE(with_gpu_work(asked({"--suite", "quick", "--max-time", "1s"}), site).second, "");
+  EXPECT_NE(with_gpu_work(asked({"--set", "largest=512"}), site).second, "");  // of no step
 }
 
 }  // namespace

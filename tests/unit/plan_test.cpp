@@ -398,7 +398,7 @@ TEST(PlanLoad, IsOfTheRankThatHasMostToDo) {
   EXPECT_EQ(point.load.cases, 0);
 }
 
-/// What a workload that multiplies measures on a device where nothing else is asked for.
+/// Returns the rows that a micro-benchmark with default options measures on a device.
 std::vector<workloads::RowSpec> rows_on(std::string_view device, const std::string& workload) {
   RunConfig config = config_of(workload);
   config.ranks = {2};

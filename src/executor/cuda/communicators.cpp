@@ -97,7 +97,7 @@ Communicators::Communicators(const program::ProgramSet& set, const comm::Communi
   world.close();  // nothing is called on it, and NCCL keeps buffers for it
 }
 
-bool Communicators::serve(const program::ProgramSet& set, const comm::Communicator& point) const {
+bool Communicators::suit(const program::ProgramSet& set, const comm::Communicator& point) const {
   if (set.mesh != mesh_ || world_ranks(point) != ranks_) return false;
   try {
     poll();
@@ -241,8 +241,8 @@ std::unique_ptr<Communicators> KeptCommunicators::take(const program::ProgramSet
                                                        const comm::Communicator& point,
                                                        units::Seconds limit) {
   std::unique_ptr<Communicators> kept = std::move(kept_);
-  const bool serves = kept != nullptr && kept->serve(set, point);
-  if (point.all_min(serves ? 1.0 : 0.0) != 0) {
+  const bool suits = kept != nullptr && kept->suit(set, point);
+  if (point.all_min(suits ? 1.0 : 0.0) != 0) {
     kept->hand_over(set);
     return kept;
   }

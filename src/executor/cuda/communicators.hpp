@@ -73,8 +73,8 @@ class Communicators {
 
   /// True if these join the same ranks in the same mesh, none has failed, and `set` needs no
   /// others.
-  [[nodiscard]] bool serve(const program::ProgramSet& set, const comm::Communicator& point) const;
-  /// Ends those that `set` does not need and takes its plan; they must serve it.
+  [[nodiscard]] bool suit(const program::ProgramSet& set, const comm::Communicator& point) const;
+  /// Ends those that `set` does not need and takes its plan; they must suit it.
   void hand_over(const program::ProgramSet& set);
 
   [[nodiscard]] ncclComm_t collective(mesh::AxisSet axes, program::StreamId stream) const;

@@ -21,8 +21,9 @@ namespace isoscale::executor::cuda {
 [[nodiscard]] std::string to_text(const cublasLtMatmulAlgo_t& algorithm);
 [[nodiscard]] cublasLtMatmulAlgo_t algorithm_of(std::string_view text);
 
-/// What it multiplies with, as cuBLASLt says: "tensor cores, tf32 inputs, f32 sums", or "FMA, f32
-/// inputs, f32 sums" where tf32 is allowed and not used; "" when it does not say.
+/// Names the units, inputs and sums of an algorithm, as cuBLASLt says: "tensor cores, tf32 inputs,
+/// f32 sums", or "FMA, f32 inputs, f32 sums" where tf32 is allowed and not used; "" when it does
+/// not say.
 [[nodiscard]] std::string arithmetic_of(const cublasLtMatmulAlgo_t& algorithm);
 
 /// Choices as lines of text, for other ranks, and back. Throws base::Error.

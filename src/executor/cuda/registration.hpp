@@ -21,6 +21,8 @@ class Registrations {
   Registrations(const program::ProgramSet& set, const Communicators& communicators,
                 const Arenas& arenas, Registration registration);
   ~Registrations();
+  Registrations(const Registrations&) = delete;
+  Registrations& operator=(const Registrations&) = delete;
   Registrations(Registrations&& other) noexcept;
   Registrations& operator=(Registrations&& other) noexcept;
 

@@ -106,12 +106,15 @@ void fill_narrow(const FillCall& call, const program::NarrowFormat& format) {
   }
   std::array<Code, 255> codes{};
   const int range = call.grid.range;
+  const auto code_of = [&](int integer) -> Code& {
+    const int place = integer + range;
+    return codes[static_cast<std::size_t>(place)];
+  };
   for (int i = -range; i <= range; ++i) {
-    codes[static_cast<std::size_t>(i + range)] = code(program::fill_value<double>(i, call.scale));
+    code_of(i) = code(program::fill_value<double>(i, call.scale));
   }
-  fill_shard<Code>(call, [&](std::uint64_t index) {
-    return codes[static_cast<std::size_t>(program::fill_integer(call.grid, index) + range)];
-  });
+  fill_shard<Code>(
+      call, [&](std::uint64_t index) { return code_of(program::fill_integer(call.grid, index)); });
 }
 
 }  // namespace
