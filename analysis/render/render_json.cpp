@@ -29,7 +29,7 @@ using Json = nlohmann::ordered_json;
 
 /// Of this format, not of run files. Keys are only ever added; a change of meaning raises the
 /// major.
-constexpr std::string_view schema_version = "1.3";
+constexpr std::string_view schema_version = "1.4";
 
 Json step_time_json(const PointReport& point) {
   const auto& time = point.step_time;
@@ -39,7 +39,8 @@ Json step_time_json(const PointReport& point) {
           {"upper", time ? number_or_null(time->upper) : Json{}},
           {"min", field(&Estimate::minimum)},
           {"max", field(&Estimate::maximum)},
-          {"steps", time ? time->samples : 0}};
+          {"steps", time ? time->samples : 0},
+          {"steps_per_block", time ? time->block : 1}};
 }
 
 Json communicators_json(const results::PointData& data) {

@@ -107,7 +107,8 @@ TEST(RenderJson, HasEveryKeyOfTheContract) {
                                  "findings",
                                  "injections"}));
     EXPECT_EQ(keys(point["mesh"]), (Keys{"dp", "tp", "pp", "cp", "ep"}));
-    EXPECT_EQ(keys(point["step_time"]), (Keys{"median", "lower", "upper", "min", "max", "steps"}));
+    EXPECT_EQ(keys(point["step_time"]),
+              (Keys{"median", "lower", "upper", "min", "max", "steps", "steps_per_block"}));
     EXPECT_EQ(keys(point["throughput"]), (Keys{"value", "unit"}));
     EXPECT_EQ(keys(point["breakdown"]),
               (Keys{"compute", "copies", "transfer", "wait", "bubble", "gap", "other"}));
@@ -135,6 +136,7 @@ TEST(RenderJson, GivesPlainNumbersAndNullForWhatIsUnknown) {
   EXPECT_EQ(two["verified"], true);
   EXPECT_NEAR(two["step_time"]["median"].get<double>(), 6.7e-3, 1e-5);
   EXPECT_EQ(two["step_time"]["steps"], 20);
+  EXPECT_EQ(two["step_time"]["steps_per_block"], 1);
   EXPECT_EQ(two["throughput"]["unit"], "tokens/s");
   EXPECT_NEAR(two["efficiency"].get<double>(), 12.4 / 6.7 / 2, 1e-12);
   EXPECT_NEAR(two["breakdown"]["compute"].get<double>(), 820e-9, 1e-15);
