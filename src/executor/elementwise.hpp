@@ -3,7 +3,7 @@
 #pragma once
 
 #include "executor/resolve.hpp"
-#include "program/fill.hpp"
+#include "program/fill_and_checksum.hpp"
 #include "program/op.hpp"
 
 /// What both executors ask of ops that go through memory element by element.

@@ -8,8 +8,7 @@
 
 #include "base/error.hpp"
 #include "executor/elementwise.hpp"
-#include "program/matrices.hpp"
-#include "program/shapes.hpp"
+#include "program/operands.hpp"
 
 namespace isoscale::executor {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "executor/elementwise.hpp"
-#include "program/list_checks.hpp"
+#include "program/operands.hpp"
 
 namespace isoscale::executor {
 namespace {

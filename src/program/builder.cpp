@@ -10,12 +10,8 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "program/access.hpp"
-#include "program/clock.hpp"
 #include "program/hazards.hpp"
-#include "program/list_checks.hpp"
-#include "program/matrices.hpp"
-#include "program/shapes.hpp"
+#include "program/operands.hpp"
 #include "program/storage.hpp"
 
 namespace isoscale::program {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -107,8 +108,8 @@ struct Add {
 };
 
 /// How a cast is scaled. fixed: by `scale`. amax: by 2^floor(log2(target / max|src|)), so that the
-/// largest element comes close to `target` (program/narrow.hpp has the exact rule); by 1 when
-/// max|src| is 0 or not finite.
+/// largest element comes close to `target` (program/low_precision.hpp has the exact rule); by 1
+/// when max|src| is 0 or not finite.
 enum class CastScale : std::uint8_t { fixed, amax };
 
 /// dst (rows x columns) and transposed (columns x rows), either of which may have no buffer,
@@ -237,6 +238,11 @@ struct Select {
   Slice src{}, values{}, places{};
 };
 
+/// Blocks of `block` elements, the last of which may be short.
+[[nodiscard]] constexpr std::uint64_t block_count(std::uint64_t elements, std::uint32_t block) {
+  return (elements + block - 1) / block;
+}
+
 /// dst = the sum of `parts` lists as Select writes them, one after the other in values and places;
 /// 0 where none has an element. Parts are added in order, so that equal lists give equal bits.
 struct Spread {
@@ -255,9 +261,9 @@ struct Rows {
 };
 
 /// Of src (batch x rows x columns elements of any type): sum gets the checksum of their bits
-/// (program/checksum.hpp), and how many of them are infinite or not a number; two i64 elements.
-/// `flip`, where it has a buffer, holds two i64 elements as well: the index of an element of src,
-/// in row-major order, and the bits of it that are flipped before the sum is taken.
+/// (program/fill_and_checksum.hpp), and how many of them are infinite or not a number; two i64
+/// elements. `flip`, where it has a buffer, holds two i64 elements as well: the index of an element
+/// of src, in row-major order, and the bits of it that are flipped before the sum is taken.
 struct Checksum {
   std::uint32_t rows = 0, columns = 0, batch = 1;
   Matrix src{};
@@ -338,5 +344,12 @@ struct Op {
   std::uint8_t wait_count = 0;   ///< at most one wait per other stream
   std::uint32_t wait_begin = 0;  ///< into Program::waits
 };
+
+/// "gemm layer 3 mb 0": the name of an op in timelines.
+[[nodiscard]] std::string label(OpKind kind, const Place& place);
+
+/// The ranks of a mesh that `rank` communicates with in an op: the members of a collective's group,
+/// itself included, and the other end of each message of an exchange; none of other ops.
+[[nodiscard]] std::vector<int> partners(const Op& op, const mesh::Shape& mesh, int rank);
 
 }  // namespace isoscale::program

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "program/clock.hpp"
+#include "program/hazards.hpp"
 #include "program/program.hpp"
 
 namespace isoscale::program {

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "executor/cuda/kernels/checksum.hpp"
-#include "program/checksum.hpp"
+#include "program/fill_and_checksum.hpp"
 #include "tests/cuda/standin.hpp"
 
 namespace isoscale::executor::cuda {

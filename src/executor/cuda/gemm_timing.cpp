@@ -14,7 +14,7 @@
 #include "executor/cuda/check.hpp"
 #include "executor/cuda/gemm_choice.hpp"
 #include "executor/cuda/memory.hpp"
-#include "program/fill.hpp"
+#include "program/fill_and_checksum.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

@@ -14,7 +14,7 @@
 #include "executor/cuda/prepare_list_op.hpp"
 #include "executor/cuda/prepare_op.hpp"
 #include "executor/describe.hpp"
-#include "program/access.hpp"
+#include "program/operands.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

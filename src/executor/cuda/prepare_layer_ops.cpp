@@ -7,7 +7,7 @@
 #include "base/error.hpp"
 #include "executor/cuda/device_slice.hpp"
 #include "executor/layer_ops.hpp"
-#include "program/matrices.hpp"
+#include "program/operands.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

@@ -14,7 +14,7 @@
 #include "executor/cuda/device_slice.hpp"
 #include "executor/cuda/nccl_versions.hpp"
 #include "executor/elementwise.hpp"
-#include "program/matrices.hpp"
+#include "program/operands.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <nvtx3/nvToolsExt.h>
 
-#include "program/label.hpp"
+#include "program/op.hpp"
 
 namespace isoscale::executor::cuda {
 

@@ -19,7 +19,7 @@
 #include "executor/host/waiting.hpp"
 #include "executor/host/wide.hpp"
 #include "executor/strided_copy.hpp"
-#include "program/fill.hpp"
+#include "program/fill_and_checksum.hpp"
 #include "program/op.hpp"
 #include "units/quantity.hpp"
 
@@ -176,7 +176,7 @@ struct ClearCall {
 };
 void run(const ClearCall& call);
 
-/// Two 64-bit words go to `sum`; see program/checksum.hpp. `flip` is null or has two as well.
+/// Two 64-bit words go to `sum`; see program/fill_and_checksum.hpp. `flip` is null or has two as well.
 struct ChecksumCall {
   StoredMatrix src;
   std::byte* sum = nullptr;

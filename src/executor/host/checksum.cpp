@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "program/checksum.hpp"
+#include "program/fill_and_checksum.hpp"
 
 #include <array>
 #include <cstring>

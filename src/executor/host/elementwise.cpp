@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "executor/host/calls.hpp"
-#include "program/narrow.hpp"
+#include "program/low_precision.hpp"
 
 namespace isoscale::executor::host {
 namespace {

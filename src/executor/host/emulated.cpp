@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "executor/host/calls.hpp"
-#include "program/narrow.hpp"
+#include "program/low_precision.hpp"
 
 namespace isoscale::executor::host {
 namespace {

@@ -8,7 +8,6 @@
 #include <type_traits>
 
 #include "executor/host/list_calls.hpp"
-#include "program/list_checks.hpp"
 #include "program/op.hpp"
 
 namespace isoscale::executor::host {

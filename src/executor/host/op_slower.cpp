@@ -7,8 +7,8 @@
 #include <memory>
 #include <utility>
 
-#include "program/fill.hpp"
-#include "program/partners.hpp"
+#include "program/fill_and_checksum.hpp"
+#include "program/op.hpp"
 
 namespace isoscale::executor::host {
 namespace {

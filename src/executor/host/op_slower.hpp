@@ -9,7 +9,7 @@
 
 #include "executor/host/calls.hpp"
 #include "mesh/mesh.hpp"
-#include "program/faults.hpp"
+#include "program/session_options.hpp"
 #include "program/op.hpp"
 
 namespace isoscale::executor::host {

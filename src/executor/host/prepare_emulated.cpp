@@ -5,9 +5,8 @@
 #include "base/error.hpp"
 #include "executor/checksum.hpp"
 #include "executor/host/prepare_ops.hpp"
-#include "program/access.hpp"
-#include "program/matrices.hpp"
-#include "program/narrow.hpp"
+#include "program/operands.hpp"
+#include "program/low_precision.hpp"
 
 namespace isoscale::executor::host {
 namespace {

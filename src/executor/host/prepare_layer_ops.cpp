@@ -3,7 +3,7 @@
 #include "executor/host/prepare_layer_ops.hpp"
 
 #include "executor/layer_ops.hpp"
-#include "program/matrices.hpp"
+#include "program/operands.hpp"
 
 namespace isoscale::executor::host {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "comm/world.hpp"
-#include "program/narrow.hpp"
+#include "program/low_precision.hpp"
 
 namespace isoscale::executor::host {
 namespace {

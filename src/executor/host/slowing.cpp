@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "comm/world.hpp"
-#include "program/fill.hpp"
+#include "program/fill_and_checksum.hpp"
 
 namespace isoscale::executor::host {
 

@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "comm/world.hpp"
-#include "program/access.hpp"
+#include "program/operands.hpp"
 
 namespace isoscale::executor::host {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "base/error.hpp"
-#include "program/narrow.hpp"
+#include "program/low_precision.hpp"
 
 namespace isoscale::executor::host {
 namespace {

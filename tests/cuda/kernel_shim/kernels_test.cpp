@@ -9,7 +9,7 @@
 #include <numeric>
 #include <string>
 
-#include "program/narrow.hpp"
+#include "program/low_precision.hpp"
 #include "tests/cuda/elements.hpp"
 #include "tests/cuda/kernel_shim/shipped.hpp"
 

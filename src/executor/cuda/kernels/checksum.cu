@@ -3,7 +3,7 @@
 #include "executor/cuda/kernels/checksum.hpp"
 
 #include "executor/cuda/kernels/vectors.cuh"
-#include "program/checksum.hpp"
+#include "program/fill_and_checksum.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "program/fill.hpp"
+#include "program/fill_and_checksum.hpp"
 #include "program/op.hpp"
 
 /// The few ops that no library has, one kernel (or two) each. All pointers are reachable from the

@@ -4,7 +4,6 @@
 
 #include "executor/cuda/kernels/elements.cuh"
 #include "executor/cuda/kernels/lists.hpp"
-#include "program/list_checks.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

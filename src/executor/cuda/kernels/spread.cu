@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "executor/cuda/kernels/elements.cuh"
 #include "executor/cuda/kernels/lists.hpp"
-#include "program/list_checks.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

@@ -1,20 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <array>
-#include <string>
-#include <string_view>
-#include <type_traits>
-
-#include "program/buffer.hpp"
-#include "program/label.hpp"
 #include "program/op.hpp"
-#include "program/session_options.hpp"
+
+#include <array>
 
 namespace isoscale::program {
-
-std::string_view name(Registration registration) {
-  return registration == Registration::local ? "local" : "none";
-}
 
 std::string_view name(DType type) {
   static constexpr std::array<std::string_view, 10> names{"f64",  "f32", "f16", "bf16", "e4m3",
@@ -112,6 +102,18 @@ OpKind kind_of(const Payload& payload) {
     OpKind operator()(const Checksum&) const { return OpKind::checksum; }
   };
   return std::visit(Visitor{}, payload);
+}
+
+std::vector<int> partners(const Op& op, const mesh::Shape& mesh, int rank) {
+  std::vector<int> others;
+  if (const auto* const collective = std::get_if<Collective>(&op.payload)) {
+    others = mesh::group_members(mesh, rank, collective->axes);
+  } else if (const auto* const exchange = std::get_if<Exchange>(&op.payload)) {
+    for (const Transfer& transfer : exchange->transfers) {
+      others.push_back(mesh::neighbour(mesh, rank, transfer.axis, transfer.offset));
+    }
+  }
+  return others;
 }
 
 }  // namespace isoscale::program

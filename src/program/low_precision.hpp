@@ -10,8 +10,8 @@
 
 #include "program/buffer.hpp"
 
-/// The narrow floating types as plain constexpr functions: what executors, verification and tests
-/// agree on. All rounding is to nearest even.
+/// The floating types of 16 and 8 bits, and tf32, as plain constexpr functions that executors,
+/// verification and tests share. All rounding is to nearest even.
 namespace isoscale::program {
 
 /// A binary floating type of at most 16 bits: sign, exponent, mantissa. Codes are given without

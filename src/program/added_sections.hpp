@@ -7,11 +7,11 @@
 #include <optional>
 #include <vector>
 
-#include "program/outputs.hpp"
+#include "program/operands.hpp"
 #include "program/program.hpp"
 
-/// Further sections of a program, by which its steps are found to be right: all communicate as the
-/// step does, or not at all.
+/// Sections that are added to finished programs: steps with checksums, copies of what a step
+/// changes, and a step without communication.
 namespace isoscale::program {
 
 /// The checksums that a section leaves on the ranks of one program.
@@ -27,7 +27,7 @@ struct CheckedSection {
   std::vector<Sums> sums{};  ///< by program of the set
 };
 
-/// Whether checksums are taken of a buffer: not of pageable memory, which kernels do not reach.
+/// False for pageable memory, which kernels do not reach: no checksums are taken of it.
 [[nodiscard]] bool has_checksum(const Buffer& buffer);
 
 /// Appends the step once more, with a checksum of each output right after its op, before anybody
@@ -56,5 +56,16 @@ enum class AddedSections : std::uint8_t {
 [[nodiscard]] std::array<std::uint64_t, space_count> arenas_with(AddedSections added,
                                                                  const RankProgram& program,
                                                                  const mesh::Shape& mesh);
+
+/// The step's ops that do not communicate, in the same order on the same streams; one that waited
+/// for communication waits for what that had to wait for.
+[[nodiscard]] Program without_communication(const Program& step);
+
+/// Appends that step to every program, and tells which section it is: it touches no storage that
+/// the first does not.
+[[nodiscard]] Section add_solo_step(ProgramSet& set);
+
+/// Indices of the ops that without_communication keeps, in order.
+[[nodiscard]] std::vector<std::uint32_t> solo_ops(const Program& step);
 
 }  // namespace isoscale::program
