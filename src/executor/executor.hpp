@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -53,8 +54,8 @@ struct Play {
   Launches launches = Launches::counted;  ///< a traced play counts them
 };
 
-/// What an executor, its library or this machine cannot do: that is no failure of a point, it is
-/// skipped with this reason.
+/// An executor, its library or this machine cannot do what was asked for: that is no failure of a
+/// point, it is skipped with this reason.
 class Unsupported : public base::Error {
  public:
   using Error::Error;
@@ -68,14 +69,6 @@ class TimedOut : public base::Error {
 
 using program::Registration;
 using program::SessionOptions;
-/// Throws Unsupported when `options` ask for anything about communication beyond the usual of the
-/// device `name`.
-void require_usual_communication(const SessionOptions& options, std::string_view name);
-/// Throws Unsupported when `options` ask for faults.
-void require_no_faults(const SessionOptions& options, std::string_view name);
-/// Calls `work` while host memory is taken where the options have it. Throws Unsupported when that
-/// cannot be.
-void on_numa_node(const SessionOptions& options, const std::function<void()>& work);
 
 /// The algorithm that a library was told to multiply one shape with.
 struct GemmChoice {
@@ -203,6 +196,37 @@ class Executor {
                                                  const comm::Communicator& point) {
     return prepare(set, point, SessionOptions{});
   }
+};
+
+/// Base class for decorators of a session: it hands every call on to another one.
+class ForwardingSession : public Session {
+ public:
+  explicit ForwardingSession(std::unique_ptr<Session> inner) : inner_(std::move(inner)) {}
+
+  using Session::play;
+  PlayTime play(const Play& what) override { return inner_->play(what); }
+  [[nodiscard]] std::span<const timeline::Span> spans() const override { return inner_->spans(); }
+  [[nodiscard]] std::optional<units::Seconds> estimate(program::Section section) override {
+    return inner_->estimate(section);
+  }
+  [[nodiscard]] std::string arithmetic(program::Section section) const override {
+    return inner_->arithmetic(section);
+  }
+  void read(const program::Slice& slice, std::span<std::byte> into) override {
+    inner_->read(slice, into);
+  }
+  void write(const program::Slice& slice, std::span<const std::byte> from) override {
+    inner_->write(slice, from);
+  }
+  [[nodiscard]] const SessionFacts& facts() const override { return inner_->facts(); }
+  void abandon() noexcept override { inner_->abandon(); }
+  [[nodiscard]] std::optional<Whereabouts> whereabouts() const override {
+    return inner_->whereabouts();
+  }
+  void interrupt() noexcept override { inner_->interrupt(); }
+
+ private:
+  std::unique_ptr<Session> inner_;
 };
 
 }  // namespace isoscale::executor

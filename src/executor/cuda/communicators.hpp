@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "executor/communication_needs.hpp"
+#include "executor/point_requirements.hpp"
 #include "executor/cuda/nccl_call.hpp"
 #include "executor/cuda/nccl_communicator.hpp"
 #include "executor/executor.hpp"

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "executor/resolve.hpp"
+#include "executor/resolver.hpp"
 
 namespace isoscale::executor::cuda {
 

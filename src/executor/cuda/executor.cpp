@@ -13,7 +13,7 @@
 #include "executor/cuda/device.hpp"
 #include "executor/cuda/session.hpp"
 #include "executor/cuda/symmetric.hpp"
-#include "executor/transports.hpp"
+#include "executor/point_requirements.hpp"
 #include "program/outline.hpp"
 #include "system/facts.hpp"
 #include "system/gpu_facts.hpp"

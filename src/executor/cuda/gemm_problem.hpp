@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-#include "executor/resolve.hpp"
+#include "executor/resolver.hpp"
 #include "program/op.hpp"
 
 namespace isoscale::executor::cuda {

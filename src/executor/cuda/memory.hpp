@@ -7,7 +7,7 @@
 
 #include "executor/cuda/handles.hpp"
 #include "executor/executor.hpp"
-#include "executor/resolve.hpp"
+#include "executor/resolver.hpp"
 #include "units/quantity.hpp"
 
 namespace isoscale::executor::cuda {

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-#include "executor/resolve.hpp"
+#include "executor/resolver.hpp"
 #include "program/op.hpp"
 
 namespace isoscale::executor::cuda {

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "executor/collective.hpp"
+#include "executor/resolver.hpp"
 #include "program/op.hpp"
 
 namespace isoscale::executor::cuda {

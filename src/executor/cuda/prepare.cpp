@@ -13,7 +13,7 @@
 #include "executor/cuda/prepare_layer_ops.hpp"
 #include "executor/cuda/prepare_list_op.hpp"
 #include "executor/cuda/prepare_op.hpp"
-#include "executor/describe.hpp"
+#include "executor/op_requirements.hpp"
 #include "program/operands.hpp"
 
 namespace isoscale::executor::cuda {

@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "executor/cuda/device_slice.hpp"
-#include "executor/layer_ops.hpp"
+#include "executor/op_requirements.hpp"
 #include "program/operands.hpp"
 
 namespace isoscale::executor::cuda {

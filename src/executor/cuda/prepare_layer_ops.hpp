@@ -3,7 +3,7 @@
 #pragma once
 
 #include "executor/cuda/call.hpp"
-#include "executor/resolve.hpp"
+#include "executor/resolver.hpp"
 
 /// Like prepare_op.hpp, of norms, activations and softmax: all operands of one type that kernels
 /// have, in memory that they reach.

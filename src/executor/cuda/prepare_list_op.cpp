@@ -8,7 +8,7 @@
 #include "executor/cuda/check.hpp"
 #include "executor/cuda/device_slice.hpp"
 #include "executor/cuda/memory.hpp"
-#include "executor/list_ops.hpp"
+#include "executor/op_requirements.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "executor/cuda/call.hpp"
 #include "executor/cuda/handles.hpp"
-#include "executor/resolve.hpp"
+#include "executor/resolver.hpp"
 
 /// Ops that pick elements or rows; all throw base::Error when the device cannot play them.
 namespace isoscale::executor::cuda {

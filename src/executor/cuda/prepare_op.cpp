@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "executor/checksum.hpp"
+#include "executor/op_requirements.hpp"
 #include "executor/cuda/device_slice.hpp"
 #include "executor/cuda/nccl_versions.hpp"
-#include "executor/elementwise.hpp"
 #include "program/operands.hpp"
 
 namespace isoscale::executor::cuda {

@@ -4,7 +4,7 @@
 
 #include "executor/cuda/call.hpp"
 #include "executor/cuda/communicators.hpp"
-#include "executor/resolve.hpp"
+#include "executor/resolver.hpp"
 
 /// One function per kind of op that needs nothing but addresses and communicators; all throw
 /// base::Error when the device cannot play it.

@@ -18,7 +18,7 @@
 #include "executor/host/slowing.hpp"
 #include "executor/host/waiting.hpp"
 #include "executor/host/wide.hpp"
-#include "executor/strided_copy.hpp"
+#include "executor/resolver.hpp"
 #include "program/fill_and_checksum.hpp"
 #include "program/op.hpp"
 #include "units/quantity.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "comm/world.hpp"
-#include "executor/communication_needs.hpp"
+#include "executor/point_requirements.hpp"
 
 namespace isoscale::executor::host {
 

@@ -16,7 +16,7 @@
 #include "executor/host/memory.hpp"
 #include "executor/host/session.hpp"
 #include "executor/host/staging.hpp"
-#include "executor/transports.hpp"
+#include "executor/point_requirements.hpp"
 #include "system/cgroup.hpp"
 #include "units/text.hpp"
 

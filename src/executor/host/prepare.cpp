@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "executor/describe.hpp"
+#include "executor/op_requirements.hpp"
 #include "executor/host/op_slower.hpp"
 #include "executor/host/prepare_layer_ops.hpp"
 #include "executor/host/prepare_list_ops.hpp"

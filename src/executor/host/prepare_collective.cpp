@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "executor/collective.hpp"
+#include "executor/resolver.hpp"
 #include "executor/host/prepare_ops.hpp"
 #include "executor/host/staging.hpp"
 

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "base/error.hpp"
-#include "executor/elementwise.hpp"
+#include "executor/op_requirements.hpp"
 #include "executor/host/prepare_ops.hpp"
 
 namespace isoscale::executor::host {

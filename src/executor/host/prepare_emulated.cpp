@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "executor/checksum.hpp"
+#include "executor/op_requirements.hpp"
 #include "executor/host/prepare_ops.hpp"
 #include "program/operands.hpp"
 #include "program/low_precision.hpp"

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "executor/host/prepare_layer_ops.hpp"
 
-#include "executor/layer_ops.hpp"
+#include "executor/op_requirements.hpp"
 #include "program/operands.hpp"
 
 namespace isoscale::executor::host {

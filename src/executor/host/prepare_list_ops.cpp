@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "executor/host/prepare_list_ops.hpp"
 
-#include "executor/list_ops.hpp"
+#include "executor/op_requirements.hpp"
 
 namespace isoscale::executor::host {
 namespace {

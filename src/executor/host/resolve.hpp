@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "executor/host/calls.hpp"
-#include "executor/resolve.hpp"
+#include "executor/resolver.hpp"
 
 namespace isoscale::executor::host {
 

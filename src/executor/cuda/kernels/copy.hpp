@@ -4,7 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "executor/strided_copy.hpp"
+#include "executor/resolver.hpp"
 
 namespace isoscale::executor::cuda {
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/collective.hpp"
+#include "executor/resolver.hpp"
 
 #include <fmt/format.h>
 
@@ -14,6 +14,7 @@ namespace {
 
 using program::CollectiveKind;
 
+/// Checks the sizes of a collective against its group, and notes its counts.
 class SizeCheck {
  public:
   SizeCheck(const program::Collective& op, CollectiveData& data) : op_(op), data_(data) {}
@@ -85,6 +86,97 @@ class SizeCheck {
 };
 
 }  // namespace
+
+Resolver::Resolver(const program::RankProgram& program, const mesh::Shape& mesh, int rank,
+                   const ArenaPointers& arenas)
+    : program_(program),
+      mesh_(mesh),
+      rank_(rank),
+      coordinates_(mesh::coordinates(mesh, rank)),
+      arenas_(arenas) {}
+
+const program::Buffer& Resolver::buffer(const program::Slice& slice) const {
+  if (slice.buffer >= program_.buffers.size()) {
+    throw base::Error(fmt::format("a slice names buffer {}, but the program has {} buffers",
+                                  slice.buffer, program_.buffers.size()));
+  }
+  return program_.buffers[slice.buffer];
+}
+
+std::byte* Resolver::address(const program::Slice& slice) const {
+  const program::Buffer& buffer = this->buffer(slice);
+  const std::uint64_t first = slice.first(coordinates_);
+  if (first > buffer.count || slice.count > buffer.count - first) {
+    throw base::Error(fmt::format("elements {} to {} of buffer {} are used, but it has {} elements",
+                                  first, first + slice.count, slice.buffer, buffer.count));
+  }
+  const auto space = static_cast<std::size_t>(buffer.space);
+  const std::uint64_t size = program::element_size(buffer.dtype);
+  const std::uint64_t end = buffer.offset + buffer.count * size;
+  if (end > program_.arena_bytes[space]) {
+    throw base::Error(fmt::format("buffer {} ends at byte {} of its arena of {} bytes",
+                                  slice.buffer, end, program_.arena_bytes[space]));
+  }
+  return arenas_[space] + buffer.offset + first * size;
+}
+
+std::byte* Resolver::address(const program::Matrix& matrix, std::uint64_t rows,
+                             std::uint64_t columns, std::uint64_t batch) const {
+  const bool is_empty = rows == 0 || columns == 0 || batch == 0;
+  const std::uint64_t extent =
+      is_empty ? 0 : (batch - 1) * matrix.batch_stride + (rows - 1) * matrix.row_stride + columns;
+  if (extent > matrix.slice.count) {
+    throw base::Error(
+        fmt::format("{} matrices of {} x {} span {} elements, but their slice of "
+                    "buffer {} has {}",
+                    batch, rows, columns, extent, matrix.slice.buffer, matrix.slice.count));
+  }
+  return address(matrix.slice);
+}
+
+std::byte* Resolver::address_or_null(const program::Slice& slice) const {
+  return slice.buffer == program::no_buffer ? nullptr : address(slice);
+}
+
+program::DType Resolver::dtype(const program::Slice& slice) const { return buffer(slice).dtype; }
+
+program::Space Resolver::space(const program::Slice& slice) const { return buffer(slice).space; }
+
+std::size_t Resolver::element_size(const program::Slice& slice) const {
+  return program::element_size(dtype(slice));
+}
+
+StridedCopy merged(StridedCopy copy) {
+  // Rows that follow each other on both sides are one row; so are matrices that do.
+  if (copy.rows == 1 || (copy.src_row == copy.row_bytes && copy.dst_row == copy.row_bytes)) {
+    copy.row_bytes *= copy.rows;
+    copy.rows = copy.batch;
+    copy.src_row = copy.src_batch;
+    copy.dst_row = copy.dst_batch;
+    copy.batch = 1;
+  }
+  if (copy.batch == 1 && copy.src_row == copy.row_bytes && copy.dst_row == copy.row_bytes) {
+    copy.row_bytes *= copy.rows;
+    copy.rows = 1;
+  }
+  return copy;
+}
+
+StridedCopy strided_copy(const Resolver& resolver, const program::Copy& op) {
+  if (resolver.dtype(op.src.slice) != resolver.dtype(op.dst.slice)) {
+    throw base::Error("source and destination of a copy differ in type: use a cast");
+  }
+  const std::size_t size = resolver.element_size(op.dst.slice);
+  return merged({.src = resolver.address(op.src, op.rows, op.columns, op.batch),
+                 .dst = resolver.address(op.dst, op.rows, op.columns, op.batch),
+                 .row_bytes = op.columns * size,
+                 .rows = op.rows,
+                 .batch = op.batch,
+                 .src_row = op.src.row_stride * size,
+                 .src_batch = op.src.batch_stride * size,
+                 .dst_row = op.dst.row_stride * size,
+                 .dst_batch = op.dst.batch_stride * size});
+}
 
 CollectiveData resolve(const Resolver& resolver, const program::Collective& op) {
   CollectiveData data{
