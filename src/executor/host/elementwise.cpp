@@ -1,9 +1,12 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 
-#include "executor/host/calls.hpp"
+#include "executor/host/compute_calls.hpp"
+#include "program/fill_and_checksum.hpp"
 #include "program/low_precision.hpp"
 
 namespace isoscale::executor::host {
@@ -114,6 +117,150 @@ void fill_narrow(const FillCall& call, const program::NarrowFormat& format) {
   });
 }
 
+/// How an updated w, computed in State, reaches memory: w itself, and the rounded weight beside a
+/// master copy.
+template <class State, class Weight>
+struct Target {
+  State* __restrict__ w;
+  Weight* __restrict__ rounded;  ///< null when w is the weight
+
+  void store(std::size_t i, State value) const {
+    w[i] = value;
+    if (rounded != nullptr) rounded[i] = static_cast<Weight>(value);
+  }
+};
+
+template <class State, class Gradient, class Weight>
+void sgd(const UpdateCall& call, Target<State, Weight> target) {
+  const auto* __restrict__ gradient = reinterpret_cast<const Gradient*>(call.gradient);
+  const auto scale = static_cast<State>(call.gradient_scale);
+  const auto rate = static_cast<State>(call.rate);
+  for (std::size_t i = 0; i < call.count; ++i) {
+    const State g = static_cast<State>(gradient[i]) * scale;
+    target.store(i, target.w[i] - rate * g);
+  }
+}
+
+struct BiasCorrection {
+  double first, second;  ///< 1 - beta1^t, 1 - beta2^t
+};
+
+template <class T>
+BiasCorrection advance(const UpdateCall& call) {
+  auto* powers = reinterpret_cast<T*>(call.powers);
+  if (call.powers_mode == Powers::advance) {
+    powers[0] = static_cast<T>(static_cast<double>(powers[0]) * call.beta1);
+    powers[1] = static_cast<T>(static_cast<double>(powers[1]) * call.beta2);
+  }
+  return {.first = 1 - static_cast<double>(powers[0]),
+          .second = 1 - static_cast<double>(powers[1])};
+}
+
+template <class State, class Gradient, class Weight>
+void adam(const UpdateCall& call, Target<State, Weight> target) {
+  const BiasCorrection correction =
+      call.powers_type == Element::f32 ? advance<float>(call) : advance<double>(call);
+  const auto* __restrict__ gradient = reinterpret_cast<const Gradient*>(call.gradient);
+  auto* __restrict__ moment1 = reinterpret_cast<State*>(call.moment1);
+  auto* __restrict__ moment2 = reinterpret_cast<State*>(call.moment2);
+  const auto scale = static_cast<State>(call.gradient_scale);
+  const auto rate = static_cast<State>(call.rate);
+  const auto beta1 = static_cast<State>(call.beta1);
+  const auto beta2 = static_cast<State>(call.beta2);
+  const auto fresh1 = static_cast<State>(1 - call.beta1);
+  const auto fresh2 = static_cast<State>(1 - call.beta2);
+  const auto epsilon = static_cast<State>(call.epsilon);
+  const auto correction1 = static_cast<State>(correction.first);
+  const auto correction2 = static_cast<State>(correction.second);
+  for (std::size_t i = 0; i < call.count; ++i) {
+    const State g = static_cast<State>(gradient[i]) * scale;
+    const State m = beta1 * moment1[i] + fresh1 * g;
+    const State v = beta2 * moment2[i] + fresh2 * g * g;
+    moment1[i] = m;
+    moment2[i] = v;
+    const State step = (m / correction1) / (std::sqrt(v / correction2) + epsilon);
+    target.store(i, target.w[i] - rate * step);
+  }
+}
+
+template <class State, class Gradient, class Weight>
+void update(const UpdateCall& call) {
+  const bool has_master = call.master != nullptr;
+  const Target<State, Weight> target{
+      .w = reinterpret_cast<State*>(has_master ? call.master : call.weight),
+      .rounded = has_master ? reinterpret_cast<Weight*>(call.weight) : nullptr};
+  if (call.optimizer == program::Optimizer::sgd) {
+    sgd<State, Gradient>(call, target);
+  } else {
+    adam<State, Gradient>(call, target);
+  }
+}
+
+template <class State, class Gradient>
+void update_weight(const UpdateCall& call) {
+  call.weight_type == Element::f32 ? update<State, Gradient, float>(call)
+                                   : update<State, Gradient, double>(call);
+}
+
+template <class State>
+void update_state(const UpdateCall& call) {
+  call.gradient_type == Element::f32 ? update_weight<State, float>(call)
+                                     : update_weight<State, double>(call);
+}
+
+struct Sum {
+  std::uint64_t sum = 0, not_finite = 0;
+};
+
+/// `Word` is an unsigned integer of the size of an element.
+template <class Word>
+Sum sum_of(const StoredMatrix& src) {
+  const std::uint64_t mask = program::exponent_mask(src.type);
+  Sum result;
+  std::uint64_t index = 0;
+  for (std::size_t b = 0; b < src.batch; ++b) {
+    for (std::size_t row = 0; row < src.rows; ++row) {
+      const std::byte* at = src.data + (b * src.batch_stride + row * src.row_stride) * sizeof(Word);
+      for (std::size_t column = 0; column < src.columns; ++column, at += sizeof(Word)) {
+        Word bits = 0;
+        std::memcpy(&bits, at, sizeof bits);
+        result.sum += program::checksum_term(bits, index++);
+        result.not_finite += program::is_finite(bits, mask) ? 0 : 1;
+      }
+    }
+  }
+  return result;
+}
+
+Sum sum_of_elements(const StoredMatrix& src) {
+  switch (program::element_size(src.type)) {
+    case 8:
+      return sum_of<std::uint64_t>(src);
+    case 4:
+      return sum_of<std::uint32_t>(src);
+    case 2:
+      return sum_of<std::uint16_t>(src);
+    default:
+      return sum_of<std::uint8_t>(src);
+  }
+}
+
+void flip(const ChecksumCall& call) {
+  std::array<std::uint64_t, 2> words{};
+  std::memcpy(words.data(), call.flip, sizeof words);
+  const auto [element, mask] = words;
+  const StoredMatrix& src = call.src;
+  if (mask == 0 || element >= src.batch * src.rows * src.columns) return;
+  const std::uint64_t row = element / src.columns;
+  const std::uint64_t at =
+      row / src.rows * src.batch_stride + row % src.rows * src.row_stride + element % src.columns;
+  const std::size_t size = program::element_size(src.type);
+  std::uint64_t bits = 0;  // the low bytes come first on all machines that this runs on
+  std::memcpy(&bits, src.data + at * size, size);
+  bits ^= mask;
+  std::memcpy(src.data + at * size, &bits, size);
+}
+
 }  // namespace
 
 void run(const CopyCall& call) {
@@ -169,6 +316,27 @@ void run(const FillCall& call) {
       return fill<std::int8_t>(call);
     case DType::u8:
       return fill<std::uint8_t>(call);
+  }
+}
+
+void run(const UpdateCall& call) {
+  call.state == Element::f32 ? update_state<float>(call) : update_state<double>(call);
+}
+
+void run(const ChecksumCall& call) {
+  if (call.flip != nullptr) flip(call);
+  const Sum sum = sum_of_elements(call.src);
+  std::memcpy(call.sum, &sum, sizeof sum);
+}
+
+void run(const ClearCall& call) {
+  const bool is_dense = call.row_stride == call.row_bytes;
+  const std::size_t rows = is_dense ? std::min<std::size_t>(call.rows, 1) : call.rows;
+  const std::size_t bytes = is_dense ? call.rows * call.row_bytes : call.row_bytes;
+  for (std::size_t b = 0; b < call.batch; ++b) {
+    for (std::size_t row = 0; row < rows; ++row) {
+      std::memset(call.d + b * call.batch_stride + row * call.row_stride, 0, bytes);
+    }
   }
 }
 

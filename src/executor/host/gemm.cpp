@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include <cblas.h>
 
-#include "executor/host/calls.hpp"
+#include "executor/host/compute_calls.hpp"
 
 namespace isoscale::executor::host {
 namespace {

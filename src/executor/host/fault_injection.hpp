@@ -9,9 +9,11 @@
 
 #include "executor/host/calls.hpp"
 #include "mesh/mesh.hpp"
-#include "program/session_options.hpp"
 #include "program/op.hpp"
+#include "program/session_options.hpp"
+#include "units/quantity.hpp"
 
+/// Faults on the host: ops are made to last longer than they have to, or never end.
 namespace isoscale::executor::host {
 
 /// Decides for the ops of one section whether faults slow them, and how.
@@ -37,5 +39,11 @@ class OpSlower {
   /// What ops have in common whose times are one quantity; value: into least_times_.
   std::map<std::vector<std::uint64_t>, std::size_t> alike_;
 };
+
+/// Returns when `until` has come.
+void pass_time(SlowedKind kind, units::Nanoseconds until);
+
+/// True if the op is to be played; does not return in the play that it is stuck in.
+[[nodiscard]] bool may_play(StuckCall& call);
 
 }  // namespace isoscale::executor::host

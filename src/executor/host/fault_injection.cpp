@@ -1,12 +1,20 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/host/op_slower.hpp"
+#include "executor/host/fault_injection.hpp"
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <time.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
+#include <thread>
 #include <utility>
 
+#include "base/error.hpp"
+#include "comm/world.hpp"
 #include "program/fill_and_checksum.hpp"
 #include "program/op.hpp"
 
@@ -43,14 +51,60 @@ Call without_product(const Call& call, const program::Gemm& op) {
 
 }  // namespace
 
-void run(const ClearCall& call) {
-  const bool is_dense = call.row_stride == call.row_bytes;
-  const std::size_t rows = is_dense ? std::min<std::size_t>(call.rows, 1) : call.rows;
-  const std::size_t bytes = is_dense ? call.rows * call.row_bytes : call.row_bytes;
-  for (std::size_t b = 0; b < call.batch; ++b) {
-    for (std::size_t row = 0; row < rows; ++row) {
-      std::memset(call.d + b * call.batch_stride + row * call.row_stride, 0, bytes);
-    }
+Slowing Slowing::compute(double factor, double jitter, std::uint64_t origin) {
+  return {SlowedKind::compute, factor, jitter, origin};
+}
+
+Slowing Slowing::communication(double factor, LeastTime& least) {
+  Slowing result{SlowedKind::communication, factor, 0, 0};
+  result.least_ = &least;
+  return result;
+}
+
+Slowing Slowing::delay(units::Nanoseconds time, double factor, double jitter,
+                       std::uint64_t origin) {
+  Slowing result{SlowedKind::delay, factor, jitter, origin};
+  result.time_ = time;
+  return result;
+}
+
+double Slowing::longer_share() {
+  double share = factor_ - 1;
+  if (jitter_ > 0) {
+    const std::uint64_t word = program::scatter_bits(origin_ + ++drawn_ * 0x9e3779b97f4a7c15ULL);
+    const double uniform = static_cast<double>((word >> 11) + 1) * 0x1p-53;  // in (0, 1]
+    share -= jitter_ * std::log(uniform);
+  }
+  return share;
+}
+
+units::Nanoseconds Slowing::extra(units::Nanoseconds took) {
+  const double share = longer_share();
+  const auto times = [](double factor, units::Nanoseconds time) {
+    return units::Nanoseconds{std::llround(factor * static_cast<double>(time.value()))};
+  };
+  if (kind_ == SlowedKind::delay) {
+    return std::max(times(1 + share, time_) - took, units::Nanoseconds{});
+  }
+  if (least_ != nullptr) {
+    least_->time = std::min(least_->time, took);
+    if (++least_->plays < 2) return {};
+    took = least_->time;
+  }
+  return times(share, took);
+}
+
+void pass_time(SlowedKind kind, units::Nanoseconds until) {
+  if (kind == SlowedKind::delay) {
+    // The kernel may end sleeps late to wake several at once, by 50 us unless told otherwise.
+    static_cast<void>(::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL));
+    constexpr std::int64_t second = 1'000'000'000;
+    const timespec deadline{.tv_sec = until.value() / second, .tv_nsec = until.value() % second};
+    // now() is this clock. A signal ends the sleep, and what is left of it passes below.
+    static_cast<void>(::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, nullptr));
+  }
+  while (comm::now() < until) {
+    if (kind != SlowedKind::compute) std::this_thread::yield();
   }
 }
 
@@ -104,6 +158,18 @@ LeastTime& OpSlower::least_of(const program::Op& op, std::size_t lane) {
   const auto [at, is_new] = alike_.try_emplace(std::move(key), least_times_.size());
   if (is_new) least_times_.push_back(std::make_unique<LeastTime>());
   return *least_times_[at->second];
+}
+
+bool may_play(StuckCall& call) {
+  constexpr std::uint32_t stuck_at = 3;
+  if (++call.plays != stuck_at) return true;
+  if (call.how == program::Stuck::fails) {
+    throw base::Error(fmt::format("stuck={}:throw was injected", call.rank));
+  }
+  while (true) {
+    const volatile bool always = true;  // computes, and asks nobody
+    if (!always) return true;
+  }
 }
 
 }  // namespace isoscale::executor::host

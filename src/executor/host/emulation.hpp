@@ -7,7 +7,8 @@
 
 #include "program/buffer.hpp"
 
-/// Elements of any floating type, widened to what a CPU computes in, and rounded back.
+/// Elements of any floating type, widened to what a CPU computes in, and rounded back;
+/// emulation.cpp also has the ops that compute so.
 namespace isoscale::executor::host {
 
 /// `Wide` is float, which f64 elements are rounded to, or double.

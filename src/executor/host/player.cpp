@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/host/streams.hpp"
+#include "executor/host/player.hpp"
 
 #include <fmt/format.h>
 
@@ -9,6 +9,8 @@
 
 #include "base/error.hpp"
 #include "comm/world.hpp"
+#include "executor/host/fault_injection.hpp"
+#include "executor/host/prepare.hpp"
 
 namespace isoscale::executor::host {
 namespace {
