@@ -14,8 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "executor/cuda/check.hpp"
-#include "executor/cuda/handles.hpp"
+#include "executor/cuda/errors_and_handles.hpp"
 #include "executor/cuda/kernels/checksum.hpp"
 #include "executor/cuda/kernels/copy.hpp"
 #include "executor/cuda/kernels/kernels.hpp"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "comm/world.hpp"
-#include "executor/cuda/gemm_plan.hpp"
+#include "executor/cuda/gemm.hpp"
 #include "executor/executor.hpp"
 
 namespace isoscale::executor::cuda {

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "executor/plugin.hpp"
 
-#include "executor/cuda/cuda.hpp"
 #include "executor/cuda/device.hpp"
 #include "executor/fingerprint.hpp"
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "executor/host/compute_calls.hpp"
+#include "executor/host/emulation.hpp"
 #include "program/op.hpp"
 
 namespace isoscale::executor::host {

@@ -1,14 +1,15 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/cuda/handles.hpp"
+#include "executor/cuda/errors_and_handles.hpp"
 
 #include <fmt/format.h>
 
+#include <string>
+#include <string_view>
+
 #include "base/log.hpp"
-#include "executor/cuda/check.hpp"
 
 namespace isoscale::executor::cuda {
-
 namespace {
 
 /// As check() would say it.
@@ -26,6 +27,36 @@ void log_failure(const char* what, Status status) noexcept {
 }
 
 }  // namespace
+
+void check(cudaError_t status, std::source_location where) {
+  if (status == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());
+  throw CudaError(fmt::format("CUDA: {} ({}, code {})", cudaGetErrorString(status),
+                              cudaGetErrorName(status), static_cast<int>(status)),
+                  where);
+}
+
+void check(cublasStatus_t status, std::source_location where) {
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw CublasError(fmt::format("cuBLAS: {} ({}, code {})", cublasLtGetStatusString(status),
+                                cublasLtGetStatusName(status), static_cast<int>(status)),
+                    where);
+}
+
+bool is_refusal(ncclResult_t result) {
+  return result == ncclInvalidArgument || result == ncclInvalidUsage;
+}
+
+void check(ncclResult_t result, std::source_location where) {
+  if (result == ncclSuccess || result == ncclInProgress) return;
+  const char* const last = ncclGetLastError(nullptr);
+  const std::string_view detail = last == nullptr ? "" : last;
+  const std::string text =
+      fmt::format("NCCL: {} (code {}){}{}", ncclGetErrorString(result), static_cast<int>(result),
+                  detail.empty() ? "" : ": ", detail);
+  if (is_refusal(result)) throw NcclRefusal(text, where);
+  throw NcclError(text, where);
+}
 
 void log_release(const char* what, cudaError_t status) noexcept {
   if (status != cudaErrorCudartUnloading) log_failure(what, status);

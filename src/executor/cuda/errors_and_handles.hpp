@@ -9,13 +9,40 @@
 #include <cstdint>
 #include <source_location>
 
+#include "base/error.hpp"
 #include "base/handle.hpp"
 
-/// Owners of what the CUDA libraries give out.
+/// check(), which every call of a CUDA library goes through and which throws with the library's own
+/// words, and owners of what the libraries give out.
 namespace isoscale::executor::cuda {
 
-/// For what gives something back: a failure is logged. CUDA gives nothing back any more when the
-/// process ends; NCCL may go on in the background.
+class CudaError : public base::Error {
+ public:
+  using Error::Error;
+};
+class CublasError : public base::Error {
+ public:
+  using Error::Error;
+};
+class NcclError : public base::Error {
+ public:
+  using Error::Error;
+};
+/// NCCL does not do what it was asked for: no failure of a machine.
+class NcclRefusal : public NcclError {
+ public:
+  using NcclError::NcclError;
+};
+[[nodiscard]] bool is_refusal(ncclResult_t result);
+
+/// Also clears the error, unless it is one that the device cannot recover from.
+void check(cudaError_t status, std::source_location where = std::source_location::current());
+void check(cublasStatus_t status, std::source_location where = std::source_location::current());
+/// ncclInProgress is a success: the call goes on in the background.
+void check(ncclResult_t result, std::source_location where = std::source_location::current());
+
+/// Logs a failure to give something back. CUDA gives nothing back any more when the process ends;
+/// NCCL may go on in the background.
 void log_release(const char* what, cudaError_t status) noexcept;
 void log_release(const char* what, cublasStatus_t status) noexcept;
 void log_release(const char* what, ncclResult_t result) noexcept;

@@ -4,25 +4,27 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
 #include <variant>
 
-#include "executor/cuda/gemm_plan.hpp"
+#include "executor/cuda/gemm.hpp"
 #include "executor/cuda/kernels/checksum.hpp"
 #include "executor/cuda/kernels/copy.hpp"
 #include "executor/cuda/kernels/kernels.hpp"
+#include "executor/cuda/kernels/layer_kernels.hpp"
 #include "executor/cuda/kernels/lists.hpp"
 #include "executor/cuda/kernels/put.hpp"
-#include "executor/cuda/layer_call.hpp"
-#include "executor/cuda/memory_advice.hpp"
-#include "executor/cuda/nccl_call.hpp"
+#include "executor/cuda/nccl_calls.hpp"
+#include "executor/resolver.hpp"
+#include "program/op.hpp"
 
 /// Ops of a program with everything looked up: what is left is to start them on a stream.
 namespace isoscale::executor::cuda {
 
+// All start their work on `stream` and throw CudaError when they cannot.
+
 /// One cudaMemcpyAsync a piece, or one 2-D copy a matrix; between any two memories.
 void launch(const StridedCopy& call, cudaStream_t stream);
-
-/// All start their work on `stream` and throw CudaError when they cannot.
 void launch(const FillCall& call, cudaStream_t stream);
 void launch(const AddCall& call, cudaStream_t stream);
 void launch(const CastCall& call, cudaStream_t stream);
@@ -33,6 +35,12 @@ void launch(const RowsCall& call, cudaStream_t stream);
 void launch(const PutCall& call, cudaStream_t stream);
 void launch(const ChecksumCall& call, cudaStream_t stream);
 void launch(const CopyCall& call, cudaStream_t stream);
+void launch(const NormCall& call, cudaStream_t stream);
+void launch(const NormGradientCall& call, cudaStream_t stream);
+void launch(const ActivationCall& call, cudaStream_t stream);
+void launch(const ActivationGradientCall& call, cudaStream_t stream);
+void launch(const SoftmaxCall& call, cudaStream_t stream);
+void launch(const SoftmaxGradientCall& call, cudaStream_t stream);
 
 /// A fill of host memory: by the same kernel into GPU memory, then copied, so that every element is
 /// what it would be there.
@@ -43,6 +51,15 @@ struct HostFillCall {
   std::size_t bytes = 0;         ///< of both
 };
 void launch(const HostFillCall& call, cudaStream_t stream);
+
+/// program::Advise. A prefetch is work of the stream; advice holds when the call returns.
+struct AdviseCall {
+  std::byte* memory = nullptr;
+  std::size_t bytes = 0;
+  program::Advice advice = program::Advice::prefetch_device;
+  int device = 0;
+};
+void launch(const AdviseCall& call, cudaStream_t stream);
 
 using Call = std::variant<GemmCall, CollectiveCall, ExchangeCall, StridedCopy, CopyCall, AddCall,
                           CastCall, FillCall, HostFillCall, UpdateCall, NormCall, NormGradientCall,

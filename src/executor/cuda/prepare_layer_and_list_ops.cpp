@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/cuda/prepare_layer_ops.hpp"
-
 #include <fmt/format.h>
 
 #include "base/error.hpp"
-#include "executor/cuda/device_slice.hpp"
+#include "executor/cuda/errors_and_handles.hpp"
+#include "executor/cuda/memory.hpp"
+#include "executor/cuda/prepare_ops.hpp"
 #include "executor/op_requirements.hpp"
 #include "program/operands.hpp"
 
@@ -38,11 +38,23 @@ class OnDevice {
   std::uint64_t rows_, columns_, batch_ = 1;
 };
 
-template <class KernelCall>
-Call if_there_is_a_kernel(const KernelCall& call, const program::Payload& op) {
+template <class KernelCall, class Op>
+Call if_there_is_a_kernel(const KernelCall& call, const Op& op) {
   if (has_kernel(call)) return call;
   throw base::Error(fmt::format("the CUDA executor has no {} of {}",
-                                program::name(program::kind_of(op)), program::name(call.type)));
+                                program::name(program::kind_of(program::Payload{op})),
+                                program::name(call.type)));
+}
+
+std::int32_t* places_at(const Resolver& resolver, const program::Slice& places) {
+  return reinterpret_cast<std::int32_t*>(on_device(resolver, places, "the places"));
+}
+
+void require_block(std::uint32_t block) {
+  if (block <= most_per_list_block) return;
+  throw base::Error(
+      fmt::format("lists over blocks of {} elements: the CUDA executor has them up to {}", block,
+                  most_per_list_block));
 }
 
 }  // namespace
@@ -121,6 +133,56 @@ Call prepare_op(const Resolver& resolver, const program::SoftmaxGradient& op) {
                                                   .dy = at(op.dy),
                                                   .dx = at(op.dx)},
                               op);
+}
+
+Call prepare_op(const Resolver& resolver, const program::Select& op) {
+  const program::DType type = list_type(resolver, op);
+  require_block(op.block);
+  const SelectCall call{.type = type,
+                        .count = op.src.count,
+                        .block = op.block,
+                        .keep = op.keep,
+                        .src = on_device(resolver, op.src, "what is selected from"),
+                        .values = on_device(resolver, op.values, "the values"),
+                        .places = places_at(resolver, op.places)};
+  return if_there_is_a_kernel(call, op);
+}
+
+Call prepare_op(const Resolver& resolver, const program::Spread& op) {
+  const program::DType type = list_type(resolver, op);
+  require_block(op.block);
+  const SpreadCall call{.type = type,
+                        .count = op.dst.count,
+                        .block = op.block,
+                        .keep = op.keep,
+                        .parts = op.parts,
+                        .values = on_device(resolver, op.values, "the values"),
+                        .places = places_at(resolver, op.places),
+                        .dst = on_device(resolver, op.dst, "what lists are spread over")};
+  return if_there_is_a_kernel(call, op);
+}
+
+Call prepare_op(const Resolver& resolver, const program::Rows& op, const std::uint32_t* from) {
+  const program::DType type = list_type(resolver, op);
+  require_on_device(resolver, op.dst.slice, "the rows");
+  const RowsCall call{.type = type,
+                      .rows = op.rows,
+                      .columns = op.columns,
+                      .each = op.each,
+                      .scale = op.scale,
+                      .src = on_device(resolver, op.src.slice, "what rows are taken from"),
+                      .dst = resolver.address(op.dst, op.rows, op.columns, 1),
+                      .src_row = op.src.row_stride,
+                      .dst_row = op.dst.row_stride,
+                      .from = from};
+  return if_there_is_a_kernel(call, op);
+}
+
+DeviceMemory upload(const std::vector<std::uint32_t>& words) {
+  const std::size_t bytes = words.size() * sizeof(std::uint32_t);
+  DeviceMemory memory = allocate_device(units::Bytes{bytes});
+  if (bytes > 0) check(cudaMemcpy(memory.get(), words.data(), bytes, cudaMemcpyDefault));
+  return memory;
 }
 
 }  // namespace isoscale::executor::cuda

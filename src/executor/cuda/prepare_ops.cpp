@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/cuda/prepare_op.hpp"
+#include "executor/cuda/prepare_ops.hpp"
 
 #include <fmt/format.h>
 
@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "executor/op_requirements.hpp"
-#include "executor/cuda/device_slice.hpp"
+#include "executor/cuda/errors_and_handles.hpp"
+#include "executor/cuda/memory.hpp"
 #include "executor/cuda/nccl_versions.hpp"
+#include "executor/op_requirements.hpp"
 #include "program/operands.hpp"
 
 namespace isoscale::executor::cuda {
@@ -222,6 +223,19 @@ Call prepare_op(const Resolver& resolver, const program::Checksum& op) {
                       .batch_stride = op.src.batch_stride,
                       .sum = resolver.address(op.sum),
                       .flip = resolver.address_or_null(op.flip)};
+}
+
+Call prepare_op(const Resolver& resolver, const program::Advise& op) {
+  const program::Space space = resolver.space(op.slice);
+  if (space != program::Space::managed) {
+    throw base::Error(
+        fmt::format("advice about {} memory: only managed memory takes it", program::name(space)));
+  }
+  AdviseCall call{.memory = resolver.address(op.slice),
+                  .bytes = op.slice.count * resolver.element_size(op.slice),
+                  .advice = op.advice};
+  check(cudaGetDevice(&call.device));
+  return call;
 }
 
 }  // namespace isoscale::executor::cuda

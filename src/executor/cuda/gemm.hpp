@@ -8,9 +8,11 @@
 #include <cstdint>
 #include <string>
 
+#include "executor/cuda/errors_and_handles.hpp"
 #include "executor/resolver.hpp"
 #include "program/op.hpp"
 
+/// Matrix multiplications as cuBLASLt sees them.
 namespace isoscale::executor::cuda {
 
 /// One operand of a GEMM as cuBLASLt sees it: column-major, so that a row-major matrix is its own
@@ -28,7 +30,7 @@ struct Operand {
   [[nodiscard]] std::uint64_t extent(std::uint64_t batch) const;
 };
 
-/// Whether D = alpha * A * B + beta * C reads C, and whether C is D.
+/// D = alpha * A * B + beta * C does not read C, or C is D, or C is another matrix.
 enum class Addend : std::uint8_t { none, in_place, distinct };
 
 /// A program's row-major D = op(A) * op(B) is column-major D^T = op(B)^T * op(A)^T: `first` is the
@@ -56,5 +58,39 @@ struct GemmProblem {
 [[nodiscard]] cublasComputeType_t compute_type(const GemmProblem& problem);
 /// The type of alpha and beta.
 [[nodiscard]] cudaDataType_t scale_type(const GemmProblem& problem);
+
+/// cuBLASLt's descriptions of one problem. Where the operands lie is not part of it, and neither is
+/// by what they are scaled.
+class GemmPlan {
+ public:
+  explicit GemmPlan(const GemmProblem& problem);
+
+  [[nodiscard]] cublasLtMatmulDesc_t operation() const { return operation_.get(); }
+  [[nodiscard]] cublasLtMatrixLayout_t first() const { return first_.get(); }
+  [[nodiscard]] cublasLtMatrixLayout_t second() const { return second_.get(); }
+  [[nodiscard]] cublasLtMatrixLayout_t c() const { return c_.get(); }
+  [[nodiscard]] cublasLtMatrixLayout_t d() const { return d_.get(); }
+
+ private:
+  MatmulDescription operation_;
+  MatrixLayout first_, second_, c_, d_;
+};
+
+/// Throws base::Error that names the shape when the library cannot multiply it with an algorithm:
+/// one that was given, and is not this library's.
+void require_algorithm(cublasLtHandle_t library, const GemmPlan& plan,
+                       const cublasLtMatmulAlgo_t& algorithm, const std::string& shape);
+
+/// One multiplication, ready to start.
+struct GemmCall {
+  cublasLtHandle_t library = nullptr;
+  const GemmPlan* plan = nullptr;
+  cublasLtMatmulAlgo_t algorithm{};
+  GemmProblem problem;
+  void* workspace = nullptr;
+  std::size_t workspace_bytes = 0;
+};
+/// Starts it on `stream`. Throws CublasError.
+void launch(const GemmCall& call, cudaStream_t stream);
 
 }  // namespace isoscale::executor::cuda

@@ -7,12 +7,23 @@
 #include <vector>
 
 #include "executor/cuda/communicators.hpp"
-#include "executor/cuda/handles.hpp"
+#include "executor/cuda/errors_and_handles.hpp"
 #include "executor/cuda/kernels/put.hpp"
 #include "executor/cuda/memory.hpp"
-#include "executor/cuda/registration.hpp"
 
+/// Transport::symmetric: if it can be used, and the messages that kernels put into windows of
+/// peers.
 namespace isoscale::executor::cuda {
+
+/// Throws Unsupported unless the GPUs of every communicator that has symmetric memory to carry map
+/// each other's windows. Collective over these; to be asked before windows are made, since windows
+/// that are not mapped look like others.
+void require_windows(const program::ProgramSet& set, const Communicators& communicators);
+
+/// Throws Unsupported unless NCCL has a symmetric kernel for each collective of `set` that is to
+/// use one, and the ranks of its group reach each other's memory: NCCL would silently take another
+/// way. To be asked once windows have been made.
+void require_symmetric(const program::ProgramSet& set, const Communicators& communicators);
 
 /// The exchanges of one rank's program that travel by Transport::symmetric: what their kernels are
 /// told, and the flag that ends them. What two ranks tell each other lies behind the programs'
