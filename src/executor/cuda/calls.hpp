@@ -8,11 +8,9 @@
 #include <variant>
 
 #include "executor/cuda/gemm.hpp"
-#include "executor/cuda/kernels/checksum.hpp"
-#include "executor/cuda/kernels/copy.hpp"
-#include "executor/cuda/kernels/kernels.hpp"
+#include "executor/cuda/kernels/element_kernels.hpp"
 #include "executor/cuda/kernels/layer_kernels.hpp"
-#include "executor/cuda/kernels/lists.hpp"
+#include "executor/cuda/kernels/list_kernels.hpp"
 #include "executor/cuda/kernels/put.hpp"
 #include "executor/cuda/nccl_calls.hpp"
 #include "executor/resolver.hpp"

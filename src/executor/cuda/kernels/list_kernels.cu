@@ -1,9 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+#include "executor/cuda/kernels/list_kernels.hpp"
+
 #include <cstddef>
 
 #include "executor/cuda/kernels/elements.cuh"
-#include "executor/cuda/kernels/lists.hpp"
+#include "executor/cuda/kernels/rows.cuh"
 
 namespace isoscale::executor::cuda {
 namespace {
@@ -124,6 +126,70 @@ __global__ void select(T* src, T* values, std::int32_t* places, std::uint64_t co
   }
 }
 
+/// A thread block owns a block of dst. The places of one list differ, so that its entries are added
+/// side by side; lists follow each other: the sums do not depend on which thread was faster.
+template <class T>
+__global__ void spread(const T* values, const std::int32_t* places, T* dst, std::uint64_t count,
+                       std::uint32_t block, std::uint32_t keep, std::uint32_t parts) {
+  __shared__ Compute<T> sums[most_per_list_block];
+  const std::uint64_t blocks = program::block_count(count, block);
+  for (std::uint64_t b = blockIdx.x; b < blocks; b += gridDim.x) {
+    const std::uint64_t begin = b * block;
+    const auto size = static_cast<std::uint32_t>(count - begin < block ? count - begin : block);
+    for (std::uint32_t i = threadIdx.x; i < size; i += blockDim.x) sums[i] = 0;
+    __syncthreads();
+    for (std::uint32_t part = 0; part < parts; ++part) {
+      const std::uint64_t first = (part * blocks + b) * keep;
+      for (std::uint32_t i = threadIdx.x; i < keep; i += blockDim.x) {
+        // A place of -1 lies in no block.
+        const std::int64_t at = places[first + i] - static_cast<std::int64_t>(begin);
+        if (at >= 0 && at < size) sums[at] += load(values[first + i]);
+      }
+      __syncthreads();
+    }
+    for (std::uint32_t i = threadIdx.x; i < size; i += blockDim.x) {
+      dst[begin + i] = rounded<T>(sums[i]);
+    }
+    __syncthreads();
+  }
+}
+
+/// Sums the `pack` columns from `column` on.
+template <unsigned pack, class T>
+__device__ void sum_pack(In<T> src, Out<T> row, const std::uint32_t* from, std::uint32_t each,
+                         Compute<T> scale, std::uint64_t column) {
+  Compute<T> sums[pack]{};
+  for (std::uint32_t i = 0; i < each; ++i) {
+    if (from[i] == program::Rows::no_row) continue;
+    Held<pack, 1, In<T>> held{src.row(from[i])};
+    held.load(column, 0);
+#pragma unroll
+    for (unsigned e = 0; e < pack; ++e) sums[e] += load(held.element(0, e));
+  }
+  Held<pack, 1, Out<T>> held{row};
+#pragma unroll
+  for (unsigned e = 0; e < pack; ++e) held.element(0, e) = rounded<T>(sums[e] * scale);
+  held.store(column, 0);
+}
+
+/// A thread block a row: its threads read and write neighbouring elements.
+template <class T>
+__global__ void sum_rows(Extents extents, In<T> src, Out<T> dst, const std::uint32_t* from,
+                         std::uint32_t each, Compute<T> scale) {
+  constexpr unsigned pack = pack_of<In<T>>();
+  for_each_row(extents, [&](std::uint64_t row, std::uint64_t /*matrix*/) {
+    const std::uint32_t* const indices = from + row * each;
+    const Out<T> to = dst.row(row);
+    for (std::uint64_t p = threadIdx.x; p < extents.packs; p += blockDim.x) {
+      sum_pack<pack>(src, to, indices, each, scale, p * pack);
+    }
+    for (std::uint64_t e = extents.packs * pack + threadIdx.x; e < extents.columns;
+         e += blockDim.x) {
+      sum_pack<1>(src, to, indices, each, scale, e);
+    }
+  });
+}
+
 }  // namespace
 
 cudaError_t start(const SelectCall& call, cudaStream_t stream) {
@@ -141,6 +207,39 @@ cudaError_t start(const SelectCall& call, cudaStream_t stream) {
 
 bool has_kernel(const SelectCall& call) {
   return call.block <= most_per_list_block && with_float(call.type, [](auto) { return true; });
+}
+
+cudaError_t start(const SpreadCall& call, cudaStream_t stream) {
+  if (call.count == 0) return cudaSuccess;
+  if (!has_kernel(call)) return cudaErrorNotSupported;
+  return outcome(with_float(call.type, [&](auto type) {
+    using T = typename decltype(type)::type;
+    const std::uint64_t blocks = program::block_count(call.count, call.block);
+    start_kernel(spread<T>, static_cast<unsigned>(blocks < most_blocks ? blocks : most_blocks),
+                 block_threads, stream, static_cast<const T*>(call.values), call.places,
+                 static_cast<T*>(call.dst), call.count, call.block, call.keep, call.parts);
+    return true;
+  }));
+}
+
+bool has_kernel(const SpreadCall& call) {
+  return call.block <= most_per_list_block && with_float(call.type, [](auto) { return true; });
+}
+
+cudaError_t start(const RowsCall& call, cudaStream_t stream) {
+  if (call.rows * call.columns == 0) return cudaSuccess;
+  return outcome(with_float(call.type, [&](auto type) {
+    using T = typename decltype(type)::type;
+    start_rows(sum_rows<T>, {call.rows, call.columns}, stream,
+               In<T>{static_cast<const T*>(call.src), call.src_row},
+               Out<T>{static_cast<T*>(call.dst), call.dst_row}, call.from, call.each,
+               static_cast<Compute<T>>(call.scale));
+    return true;
+  }));
+}
+
+bool has_kernel(const RowsCall& call) {
+  return with_float(call.type, [](auto) { return true; });
 }
 
 }  // namespace isoscale::executor::cuda

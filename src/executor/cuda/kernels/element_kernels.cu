@@ -1,10 +1,28 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+#include "executor/cuda/kernels/element_kernels.hpp"
+
 #include "executor/cuda/kernels/elements.cuh"
-#include "executor/cuda/kernels/kernels.hpp"
+#include "executor/cuda/kernels/vectors.cuh"
 
 namespace isoscale::executor::cuda {
 namespace {
+
+template <class Unit>
+__global__ void copy(Extents extents, In<Unit> src, Out<Unit> dst) {
+  for_each_element(
+      extents, [](const Unit& from, Unit& to) { to = from; }, src, dst);
+}
+
+template <class Unit>
+void start_in(const StridedCopy& pieces, cudaStream_t stream) {
+  constexpr std::size_t size = sizeof(Unit);
+  start_elements(copy<Unit>, {pieces.rows, pieces.row_bytes / size, pieces.batch}, stream,
+                 In<Unit>{reinterpret_cast<const Unit*>(pieces.src), pieces.src_row / size,
+                          pieces.src_batch / size},
+                 Out<Unit>{reinterpret_cast<Unit*>(pieces.dst), pieces.dst_row / size,
+                           pieces.dst_batch / size});
+}
 
 /// What the kernel needs of a call, by value.
 struct Shape {
@@ -48,7 +66,38 @@ __global__ void fill(T* dst, Shape shape, ValueOf value_of) {
   }
 }
 
+template <class T>
+__global__ void add(Extents extents, In<T> a, In<T> b, Out<T> dst, Compute<T> scale) {
+  for_each_element(
+      extents, [=](const T& x, const T& y, T& sum) { sum = rounded<T>(load(x) + scale * load(y)); },
+      a, b, dst);
+}
+
+template <class Use>
+bool with_addable(program::DType type, const Use& use) {
+  return with_float(type, use) || with_integer(type, use);
+}
+
 }  // namespace
+
+cudaError_t start(const CopyCall& call, cudaStream_t stream) {
+  const StridedCopy& pieces = call.pieces;
+  if (pieces.row_bytes * pieces.rows * pieces.batch == 0) return cudaSuccess;
+  // In the largest unit that all begins and strides are multiples of.
+  const std::uint64_t bits = reinterpret_cast<std::uintptr_t>(pieces.src) |
+                             reinterpret_cast<std::uintptr_t>(pieces.dst) | pieces.row_bytes |
+                             pieces.src_row | pieces.dst_row | pieces.src_batch | pieces.dst_batch;
+  if (bits % sizeof(std::uint64_t) == 0) {
+    start_in<std::uint64_t>(pieces, stream);
+  } else if (bits % sizeof(std::uint32_t) == 0) {
+    start_in<std::uint32_t>(pieces, stream);
+  } else if (bits % sizeof(std::uint16_t) == 0) {
+    start_in<std::uint16_t>(pieces, stream);
+  } else {
+    start_in<std::uint8_t>(pieces, stream);
+  }
+  return outcome(true);
+}
 
 cudaError_t start(const FillCall& call, cudaStream_t stream) {
   Shape shape{};
@@ -83,6 +132,23 @@ cudaError_t start(const FillCall& call, cudaStream_t stream) {
 
 bool has_kernel(const FillCall& call) {
   return with_any(call.type, [](auto) { return true; });
+}
+
+cudaError_t start(const AddCall& call, cudaStream_t stream) {
+  if (call.rows * call.columns == 0) return cudaSuccess;
+  return outcome(with_addable(call.type, [&](auto type) {
+    using T = typename decltype(type)::type;
+    start_elements(add<T>, {call.rows, call.columns}, stream,
+                   In<T>{static_cast<const T*>(call.a), call.a_row},
+                   In<T>{static_cast<const T*>(call.b), call.b_row},
+                   Out<T>{static_cast<T*>(call.dst), call.dst_row},
+                   program::constant_as<Compute<T>>(call.scale));
+    return true;
+  }));
+}
+
+bool has_kernel(const AddCall& call) {
+  return with_addable(call.type, [](auto) { return true; });
 }
 
 }  // namespace isoscale::executor::cuda

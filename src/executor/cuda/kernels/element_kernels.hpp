@@ -8,11 +8,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "executor/resolver.hpp"
+#include "program/buffer.hpp"
 #include "program/fill_and_checksum.hpp"
 #include "program/op.hpp"
 
-/// The few ops that no library has, one kernel (or two) each. All pointers are reachable from the
-/// device; strides are in elements. A start returns at once, with the error of a failure to launch.
+/// Ops that go through memory element by element, one kernel (or two) each; cast.cu, checksum.cu
+/// and update.cu have some of them. All pointers are reachable from the device; strides are in
+/// elements. A start returns at once, with the error of a failure to launch.
 namespace isoscale::executor::cuda {
 
 /// The elements of a shard; the same function of (key, global index) as on the host, bit by bit.
@@ -54,7 +57,7 @@ struct CastCall {
 };
 [[nodiscard]] cudaError_t start(const CastCall& call, cudaStream_t stream);
 
-/// Whether an Adam update advances its powers: the first of a play that uses them does.
+/// An Adam update advances its powers if it is the first of a play that uses them.
 enum class Powers : std::uint8_t { advance, keep };
 
 /// program::Update. All f64; or state f32 with gradient and weight of f32, f16 or bf16.
@@ -71,7 +74,25 @@ struct UpdateCall {
 };
 [[nodiscard]] cudaError_t start(const UpdateCall& call, cudaStream_t stream);
 
-/// Whether there is a kernel for the types of a call.
+/// A copy of many pieces by one kernel; between memories that the device reaches. Rows of the
+/// source may overlap.
+struct CopyCall {
+  StridedCopy pieces{};
+};
+[[nodiscard]] cudaError_t start(const CopyCall& call, cudaStream_t stream);
+
+/// program::Checksum. For all types.
+struct ChecksumCall {
+  program::DType type = program::DType::f32;
+  std::uint64_t rows = 0, columns = 0, batch = 1;
+  void* src = nullptr;
+  std::uint64_t row_stride = 0, batch_stride = 0;
+  void* sum = nullptr;         ///< two 64-bit words
+  const void* flip = nullptr;  ///< null, or two as well
+};
+[[nodiscard]] cudaError_t start(const ChecksumCall& call, cudaStream_t stream);
+
+/// True if there is a kernel for the types of a call.
 [[nodiscard]] bool has_kernel(const FillCall& call);
 [[nodiscard]] bool has_kernel(const AddCall& call);
 [[nodiscard]] bool has_kernel(const CastCall& call);

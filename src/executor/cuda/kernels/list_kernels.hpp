@@ -8,7 +8,7 @@
 
 #include "program/op.hpp"
 
-/// Ops that pick elements or rows, in f64, f32, f16 and bf16; as kernels.hpp has it otherwise.
+/// Ops that pick elements or rows, in f64, f32, f16 and bf16; otherwise as in element_kernels.hpp.
 namespace isoscale::executor::cuda {
 
 /// Elements of a Select's or a Spread's block, at most: a thread block has them in shared memory.
@@ -48,7 +48,7 @@ struct RowsCall {
 };
 [[nodiscard]] cudaError_t start(const RowsCall& call, cudaStream_t stream);
 
-/// Whether there is a kernel for the types and blocks of a call.
+/// True if there is a kernel for the types and blocks of a call.
 [[nodiscard]] bool has_kernel(const SelectCall& call);
 [[nodiscard]] bool has_kernel(const SpreadCall& call);
 [[nodiscard]] bool has_kernel(const RowsCall& call);
