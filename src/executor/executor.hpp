@@ -26,7 +26,7 @@
 /// classes.
 namespace isoscale::executor {
 
-/// Whether a play records a span per op, which costs a little, or only when it began and ended.
+/// A play records a span per op, which costs a little, or only when it began and ended.
 enum class Trace : std::uint8_t { off, on };
 
 /// Says if the time that the host takes to launch the first ops is part of a play's time. With
@@ -41,7 +41,7 @@ struct PlayTime {
   bool is_late = false;
 };
 
-/// What is played: a section, `times` times over. Streams are free when the first pass begins and
+/// One play: of a section, `times` times over. Streams are free when the first pass begins and
 /// have drained when the last has ended; between passes a rank waits for nothing but its own
 /// streams' order. A traced play makes one pass.
 struct Play {
@@ -80,7 +80,7 @@ struct GemmChoice {
   std::string arithmetic{};  ///< in a session's facts: "tensor cores, tf32 inputs, f32 sums"
 };
 
-/// What it took to make one communicator on this rank.
+/// The cost of making one communicator on this rank.
 struct CommunicatorFacts {
   std::string name{};  ///< "world", "tp on compute", "pp, even links"
   int ranks = 0;
@@ -88,7 +88,7 @@ struct CommunicatorFacts {
   std::optional<units::Seconds> first_call{};  ///< connects; absent: no call is made on it
 };
 
-/// What an executor decided when it prepared a session; goes into the run file.
+/// The decisions of an executor when it prepared a session; they go into the run file.
 struct SessionFacts {
   bool folded = false;                        ///< all streams played in program order on one
   std::string folded_reason;                  ///< "" when not folded
@@ -132,10 +132,11 @@ class Session {
   PlayTime play(program::Section section, Trace trace) {
     return play(Play{.section = section, .trace = trace});
   }
-  /// Of the last play with Trace::on, in program order, this rank's steady clock.
+  /// The spans of the last play with Trace::on, in program order, by this rank's steady clock.
   [[nodiscard]] virtual std::span<const timeline::Span> spans() const = 0;
-  /// What the library itself expects the communication of a section to take, one call after the
-  /// other; nullopt when it does not say. Every rank of the point asks for the same sections.
+  /// The time that the library itself expects the communication of a section to take, one call
+  /// after the other; nullopt when it does not say. Every rank of the point asks for the same
+  /// sections.
   [[nodiscard]] virtual std::optional<units::Seconds> estimate(program::Section /*section*/) {
     return std::nullopt;
   }
@@ -164,7 +165,7 @@ enum class MemoryPool : std::uint8_t {
   node,  ///< all ranks of its node
 };
 
-/// What a device offers; pure facts.
+/// The offers of a device; pure facts.
 struct Description {
   std::string name;    ///< "host", "cuda"
   std::string detail;  ///< "OpenBLAS 0.3.21, 1 thread", "NVIDIA H200, CUDA 13.0"
@@ -177,7 +178,7 @@ struct Description {
   /// Why programs with Transport::symmetric cannot be played, as far as it is known before one is
   /// prepared; "" when they can.
   std::string symmetric_problem{};
-  /// What else is known of the device, by the keys of a run file's facts of ranks.
+  /// Further facts of the device, by the keys of a run file's facts of ranks.
   std::map<std::string, std::string> facts_text;
   std::map<std::string, double> facts_number;
 };

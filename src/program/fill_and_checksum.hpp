@@ -27,7 +27,7 @@ namespace isoscale::program {
   return scatter_bits(key + 0x9e3779b97f4a7c15ULL);
 }
 
-/// What random values are drawn from; see Fill.
+/// The grid that random values are drawn from; see Fill.
 struct FillGrid {
   std::uint64_t origin = 0;  ///< fill_origin of the key
   std::int32_t range = 127;
@@ -44,7 +44,7 @@ struct FillGrid {
   return static_cast<int>((high * values) >> 32) - grid.range;
 }
 
-/// What a type that computes stores of a random value: fill_integer times a power of two. Integers
+/// The random value that a type that computes stores: fill_integer times a power of two. Integers
 /// wrap modulo 2^bits; their scale is at least 1 and at most 2^56.
 template <class T>
 [[nodiscard]] constexpr T fill_value(int integer, double scale) {

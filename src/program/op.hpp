@@ -160,8 +160,8 @@ struct Update {
   double rate = 0.01, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
 };
 
-/// What is done about the pages of managed memory, which lie with the host or with the device. A
-/// prefetch moves them there, in stream order; advice takes effect when it is issued. read_mostly:
+/// Advice about the pages of managed memory, which lie with the host or with the device. A prefetch
+/// moves them there, in stream order; advice takes effect when it is issued. read_mostly:
 /// both keep copies; prefer: pages stay there when the other side touches them.
 enum class Advice : std::uint8_t {
   prefetch_device,
@@ -228,11 +228,11 @@ struct SoftmaxGradient {
   Matrix y{}, dy{}, dx{};
 };
 
-/// Of each `block` consecutive elements of src (the last block may be short) the `keep` of largest
-/// magnitude, of equal ones the first: values and their places in src as i32, `keep` of each block,
-/// in order of place; places beyond a short block's elements are -1, their values 0. src keeps what
-/// was not taken, and 0 where it was: what error feedback adds to the next step (Stich et al.,
-/// arXiv 1809.07599).
+/// Selects of each `block` consecutive elements of src (the last block may be short) the `keep` of
+/// largest magnitude, of equal ones the first: values and their places in src as i32, `keep` of
+/// each block, in order of place; places beyond a short block's elements are -1, their values 0.
+/// src keeps what was not taken, and 0 where it was: what error feedback adds to the next step
+/// (Stich et al., arXiv 1809.07599).
 struct Select {
   std::uint32_t block = 0, keep = 0;
   Slice src{}, values{}, places{};
@@ -260,7 +260,7 @@ struct Rows {
   std::vector<std::uint32_t> from{};
 };
 
-/// Of src (batch x rows x columns elements of any type): sum gets the checksum of their bits
+/// The checksum of src (batch x rows x columns elements of any type): sum gets that of their bits
 /// (program/fill_and_checksum.hpp), and how many of them are infinite or not a number; two i64
 /// elements. `flip`, where it has a buffer, holds two i64 elements as well: the index of an element
 /// of src, in row-major order, and the bits of it that are flipped before the sum is taken.
@@ -274,7 +274,7 @@ using Payload = std::variant<Gemm, Collective, Exchange, Copy, Add, Cast, Fill, 
                              Norm, NormGradient, Activation, ActivationGradient, Softmax,
                              SoftmaxGradient, Select, Spread, Rows, Checksum>;
 
-/// What an op is, for tables and cost models: collectives one by one, the rest by payload.
+/// The kind of an op, for tables and cost models: collectives one by one, the rest by payload.
 enum class OpKind : std::uint8_t {
   gemm,
   all_reduce,
@@ -315,7 +315,7 @@ inline constexpr std::size_t op_kind_count = 27;
   return !communicates(kind) && kind != OpKind::copy && kind != OpKind::advise;
 }
 
-/// What part of a training step an op belongs to.
+/// The part of a training step that an op belongs to.
 enum class Phase : std::uint8_t { setup, input, forward, backward, gradient_reduction, optimizer };
 inline constexpr std::size_t phase_count = 6;
 [[nodiscard]] std::string_view name(Phase phase);

@@ -76,7 +76,7 @@ void launch(const SoftmaxGradientCall& call, cudaStream_t stream) { check(start(
 void launch(const HostFillCall& call, cudaStream_t stream) {
   FillCall fill = call.fill;
   fill.dst = call.staging;
-  // What the shard leaves out of the slice keeps its values.
+  // Elements of the slice that the shard leaves out keep their values.
   check(cudaMemcpyAsync(call.staging, call.dst, call.bytes, cudaMemcpyDefault, stream));
   launch(fill, stream);
   check(cudaMemcpyAsync(call.dst, call.staging, call.bytes, cudaMemcpyDefault, stream));

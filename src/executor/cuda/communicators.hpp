@@ -90,7 +90,7 @@ class Communicators {
   void connect(const comm::Communicator& point, const FirstCalls& calls);
   /// Those that carry the programs' communication, in the order in which all ranks made them.
   [[nodiscard]] std::vector<ncclComm_t> all() const;
-  /// Of these, those whose ops touch buffers of a space on some rank.
+  /// Those of them whose ops touch buffers of a space on some rank.
   [[nodiscard]] std::vector<ncclComm_t> touching(const program::ProgramSet& set,
                                                  program::Space space) const;
   [[nodiscard]] const std::vector<CommunicatorFacts>& facts() const { return facts_; }

@@ -53,7 +53,7 @@ std::vector<std::string> all_gather(const comm::Communicator& node, const std::s
   return result;
 }
 
-/// What NCCL must be told before it is first used; what the user has set stays.
+/// Tells NCCL what it must know before it is first used; settings of the user stay.
 void set_environment(const ChosenGpu& chosen, const std::string& own_host) {
   if (!chosen.is_shared) return;
   ::setenv("NCCL_HOSTID", own_host.c_str(), 1);
@@ -222,7 +222,7 @@ Description description_of(const ChosenGpu& chosen) {
     description.facts_text = system::gpu_facts_text(*facts);
     description.facts_number = system::gpu_facts_number(*facts);
   }
-  // What CUDA itself says holds with or without NVML.
+  // These facts come from CUDA itself, with or without NVML.
   description.facts_text["gpu_name"] = gpu.name;
   description.facts_text["gpu_uuid"] = gpu.uuid;
   description.facts_text["gpu_pci"] = gpu.pci_bus_id;

@@ -73,7 +73,7 @@ using MatmulPreference =
 enum class Priority : std::uint8_t { normal, high };
 [[nodiscard]] Stream make_stream(Priority priority);
 
-/// Whether an event remembers when it happened; one that does not costs less.
+/// An event remembers when it happened, or does not and costs less.
 enum class Timing : std::uint8_t { off, on };
 [[nodiscard]] Event make_event(Timing timing);
 

@@ -43,7 +43,7 @@ float* descale(const Resolver& resolver, program::BufferId buffer) {
   return reinterpret_cast<float*>(resolver.address(one));
 }
 
-/// What cuBLASLt's table of supported types allows of ours.
+/// Throws base::Error for types that cuBLASLt's table of supported types does not have.
 void require_types(const GemmProblem& problem) {
   const DType a = problem.second.type, b = problem.first.type, d = problem.d.type;
   const auto refuse = [&](const char* why) {

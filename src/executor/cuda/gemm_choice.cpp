@@ -29,7 +29,7 @@ namespace {
 constexpr std::size_t words = sizeof(cublasLtMatmulAlgo_t::data) / sizeof(std::uint64_t);
 constexpr std::size_t word_digits = 16;
 
-/// What cuBLAS itself takes on Hopper.
+/// cuBLAS itself takes as much on Hopper.
 constexpr std::size_t most_workspace = std::size_t{32} << 20U;
 constexpr int most_candidates = 16;
 // Seconds of work. An idle GPU runs at a low clock and needs a while to raise it; a busy one lowers

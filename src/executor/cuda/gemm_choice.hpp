@@ -21,8 +21,8 @@ namespace isoscale::executor::cuda {
 [[nodiscard]] std::string to_text(const cublasLtMatmulAlgo_t& algorithm);
 [[nodiscard]] cublasLtMatmulAlgo_t algorithm_of(std::string_view text);
 
-/// What it multiplies with, as cuBLASLt says: "tensor cores, tf32 inputs, f32 sums", or "FMA, f32
-/// inputs, f32 sums" where tf32 is allowed and not used; "" when it does not say.
+/// Names the arithmetic of an algorithm, as cuBLASLt does: "tensor cores, tf32 inputs, f32 sums",
+/// or "FMA, f32 inputs, f32 sums" where tf32 is allowed and not used; "" when it does not say.
 [[nodiscard]] std::string arithmetic_of(const cublasLtMatmulAlgo_t& algorithm);
 
 /// Choices as lines of text, for other ranks, and back. Throws base::Error.
@@ -42,7 +42,7 @@ class GemmChoices {
   /// operands (filled with random values), and told to the others. Throws AgreedError when a rank
   /// has a problem that no algorithm solves.
   void decide(std::span<const GemmProblem> problems, const comm::Communicator& point);
-  /// Of a problem that was decided.
+  /// The choice for a problem that was decided.
   [[nodiscard]] const GemmChoice& of(const GemmProblem& problem) const;
 
   [[nodiscard]] cublasLtHandle_t handle() const { return handle_.get(); }

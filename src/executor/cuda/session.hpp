@@ -160,7 +160,7 @@ class CudaSession final : public Session {
 
   SessionParts parts_;
   Event begin_ = make_event(Timing::on), end_ = make_event(Timing::on);
-  /// Of steps; made at the second play or later.
+  /// Captured graphs of steps; made at the second play or later.
   std::map<std::pair<program::Section, Trace>, ExecutableGraph> graphs_;
   std::optional<Gate> gate_;  ///< made when a play first asks for it
   std::set<program::Section> played_;

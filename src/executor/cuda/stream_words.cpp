@@ -130,7 +130,7 @@ void Gate::abandon() noexcept {
   static_cast<void>(memory_.release());
 }
 
-/// With the mutex held.
+/// Call it with the mutex held.
 void Gate::let_pass() noexcept { std::atomic_ref{*word_}.store(times_, std::memory_order_release); }
 
 void Gate::watch(const std::stop_token& stop) {

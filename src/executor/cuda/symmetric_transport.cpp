@@ -48,7 +48,7 @@ void require_kernel(const Collective& collective, program::DType type) {
                                 program::name(type)));
 }
 
-/// What a symmetric kernel reaches on its peers: addresses that must be alike on all ranks.
+/// The addresses that a symmetric kernel reaches on its peers: they must be alike on all ranks.
 std::vector<std::uint64_t> reached(const program::RankProgram& program, mesh::AxisSet axes) {
   std::vector<std::uint64_t> addresses;
   for_each_symmetric(program, [&](const program::Op& /*op*/, const Collective& collective) {

@@ -39,7 +39,7 @@ class Puts {
   Puts(const program::ProgramSet& set, const Communicators& communicators,
        const Registrations& registrations, const Memory& memory);
 
-  /// Of an exchange of the program that this was made for.
+  /// The call for an exchange of the program that this was made for.
   [[nodiscard]] const PutCall& of(const program::Exchange& exchange) const;
   [[nodiscard]] units::Bytes bytes() const { return bytes_; }  ///< of device memory
 

@@ -35,7 +35,7 @@ float combine(float a, float b) {
   }
 }
 
-/// What MPI calls: `into` becomes into + from, element by element.
+/// MPI calls this: `into` becomes into + from, element by element.
 template <Reduction reduction, DType type>
 void reduce(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
   constexpr program::NarrowFormat format = *program::narrow_format(type);

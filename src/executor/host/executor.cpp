@@ -268,7 +268,7 @@ std::unique_ptr<Session> HostExecutor::prepare(const program::ProgramSet& set,
                                                const SessionOptions& options) {
   require_usual_communication(options, "host");
   require_transports(set, description_);
-  // What is collective comes first: a rank that throws then leaves nobody waiting.
+  // Collective calls come first: a rank that throws then leaves nobody waiting.
   const units::Nanoseconds before = comm::now();
   Communicators communicators{communication_needs(set), set.mesh, point};
   const units::Seconds creation = units::to_seconds(comm::now() - before);

@@ -36,7 +36,8 @@ class OpSlower {
   const mesh::Shape& mesh_;
   int rank_;
   LeastTimes& least_times_;
-  /// What ops have in common whose times are one quantity; value: into least_times_.
+  /// The key is what ops have in common whose times are one quantity; the value goes into
+  /// least_times_.
   std::map<std::vector<std::uint64_t>, std::size_t> alike_;
 };
 

@@ -137,7 +137,7 @@ class StreamThreads {
   std::atomic<bool> stopped_{false};
   std::atomic<bool> closing_{false};
 
-  // What is played: written before `epoch_` is raised, read after it was seen.
+  // The play under way: written before `epoch_` is raised, read after it was seen.
   const PreparedSection* section_ = nullptr;
   Spans spans_;
   std::atomic<std::uint32_t> epoch_{0};

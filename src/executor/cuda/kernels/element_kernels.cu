@@ -24,7 +24,7 @@ void start_in(const StridedCopy& pieces, cudaStream_t stream) {
                            pieces.dst_batch / size});
 }
 
-/// What the kernel needs of a call, by value.
+/// The part of a call that the kernel needs, by value.
 struct Shape {
   std::uint64_t extents[3], local[3], global[3];
   std::uint64_t first;

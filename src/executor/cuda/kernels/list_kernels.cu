@@ -48,7 +48,7 @@ __device__ K threshold(const K* keys, std::uint32_t size, std::uint32_t keep,
   return found;
 }
 
-/// What a thread's flag and those of all threads before it, or of all, sum up to.
+/// The number of threads with a flag: those before a thread, and all.
 struct Ranked {
   std::uint32_t before, all;
 };
