@@ -76,40 +76,6 @@ void require_collectives(const program::ProgramSet& set,
 }
 
 /// True if the options choose for NCCL.
-bool chooses(const SessionOptions& options);
-
-namespace {
-
-void require_protocol(const SessionOptions& options,
-                      const workloads::CollectiveAlgorithm* algorithm) {
-  const std::string& name = options.collective_protocol;
-  if (name.empty()) return;
-  if (workloads::find_collective_protocol(name) == nullptr) {
-    throw Unsupported(fmt::format("NCCL has no protocol '{}'", name));
-  }
-  if (algorithm != nullptr && !workloads::has_protocol(*algorithm, name)) {
-    throw Unsupported(fmt::format("NCCL has no {} with protocol {}", algorithm->name, name));
-  }
-}
-
-/// Barriers only order the ranks: how they do it does not matter.
-void require_collectives(const program::ProgramSet& set,
-                         const workloads::CollectiveAlgorithm& algorithm) {
-  for (const program::RankProgram& program : set.programs) {
-    for (const program::Program* section : program.sections()) {
-      for (const program::Op& op : section->ops) {
-        const auto* const collective = std::get_if<program::Collective>(&op.payload);
-        if (collective == nullptr || collective->kind == program::CollectiveKind::barrier) continue;
-        if (algorithm.does(collective->kind)) continue;
-        throw Unsupported(fmt::format("NCCL has no {} by {}",
-                                      program::name(program::kind_of(op.payload)), algorithm.name));
-      }
-    }
-  }
-}
-
-}  // namespace
-
 bool chooses(const SessionOptions& options) {
   return !options.collective_algorithm.empty() || !options.collective_protocol.empty();
 }
