@@ -22,6 +22,7 @@
 namespace isoscale::executor::host {
 
 struct Player;
+
 struct Message {
   std::byte* data = nullptr;
   int count = 0;
