@@ -13,6 +13,9 @@
 namespace isoscale::executor::host {
 namespace {
 
+using program::DType;
+using program::Reduction;
+
 constexpr std::uint64_t tag_values = 32768;
 
 comm::Communicator split(const comm::Communicator& point, const mesh::Shape& mesh,
@@ -20,9 +23,6 @@ comm::Communicator split(const comm::Communicator& point, const mesh::Shape& mes
   return point.split(mesh::group_colour(mesh, point.rank(), axes),
                      mesh::group_index(mesh, point.rank(), axes));
 }
-
-using program::DType;
-using program::Reduction;
 
 template <Reduction reduction>
 float combine(float a, float b) {
@@ -130,8 +130,6 @@ MPI_Op OwnReductions::operation(Reduction reduction, DType type) {
   }
   return made.get();
 }
-
-using program::DType;
 
 MPI_Op mpi_operation(program::Reduction reduction, DType type, OwnReductions& own) {
   const bool is_sum = reduction == program::Reduction::sum;

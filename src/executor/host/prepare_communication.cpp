@@ -45,8 +45,6 @@ std::uint64_t staged(const Collective& op, const mesh::Shape& mesh, std::uint64_
   }
 }
 
-using program::CollectiveKind;
-
 /// Makes the calls of one collective. Whether a call is too large for MPI is decided by numbers
 /// that all members share: they must all make the same calls.
 class CollectivePreparer {
