@@ -16,10 +16,12 @@
 #include "program/outline.hpp"
 #include "units/quantity.hpp"
 
-/// Words of pinned host memory that streams write and wait for: calls of the driver, which the
-/// runtime does not have. They return the driver's code, 0 for success, and not supported (801)
-/// where this driver does not know the call.
+/// Words of pinned host memory that streams write and wait for: gates, which hold a stream back,
+/// and marks, which say how far streams are.
 namespace isoscale::executor::cuda {
+
+// Two calls of the driver, which the runtime does not have. They return the driver's code: 0 for
+// success, and not supported (801) where this driver does not know the call.
 
 /// When all before it on the stream is done, `to` holds `value`. Says nothing about other memory.
 [[nodiscard]] int write_in_stream(cudaStream_t stream, const std::uint32_t* to,
@@ -72,13 +74,13 @@ class Gate {
   std::jthread watcher_;  ///< the last member: it uses the others
 };
 
-/// Marks: streams write into host memory which op they begin, so that another thread can tell what
-/// a GPU is at that does not come to an end.
+// Marks: streams write into host memory which op they begin, so that another thread can tell what a
+// GPU is at that does not come to an end.
 
-/// Which ops of a section say that they begin, when that costs `cost` of their stream's time: so
-/// far apart that all marks take at most 0.5% of the shortest time that the section can take on
-/// any GPU. The first op of every stream is marked, where that is affordable; else no op is, and
-/// nothing is returned.
+/// Chooses the ops of a section that say that they begin, when that costs `cost` of their stream's
+/// time: so far apart that all marks take at most 0.5% of the shortest time that the section can
+/// take on any GPU. The first op of every stream is marked, where that is affordable; else no op
+/// is, and nothing is returned.
 [[nodiscard]] std::vector<bool> choose_marks(const program::Outline& section, units::Seconds cost);
 
 /// The words that the streams of one rank write. Read from any thread.
