@@ -30,14 +30,6 @@ void for_each_symmetric(const program::RankProgram& program, const Visit& visit)
   }
 }
 
-bool uses_symmetric(const program::ProgramSet& set) {
-  return std::ranges::any_of(set.programs, [](const program::RankProgram& program) {
-    bool found = false;
-    for_each_symmetric(program, [&](const program::Slice& /*slice*/) { found = true; });
-    return found;
-  });
-}
-
 }  // namespace
 
 CommunicationNeeds communication_needs(const program::ProgramSet& set) {
@@ -63,6 +55,14 @@ CommunicationNeeds communication_needs(const program::ProgramSet& set) {
     needs.exchanges[axis].assign(offsets.begin(), offsets.end());
   }
   return needs;
+}
+
+bool uses_symmetric(const program::ProgramSet& set) {
+  return std::ranges::any_of(set.programs, [](const program::RankProgram& program) {
+    bool found = false;
+    for_each_symmetric(program, [&](const program::Slice& /*slice*/) { found = true; });
+    return found;
+  });
 }
 
 void require_transports(const program::ProgramSet& set, const Description& device) {

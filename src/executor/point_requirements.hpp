@@ -26,6 +26,9 @@ struct CommunicationNeeds {
 };
 [[nodiscard]] CommunicationNeeds communication_needs(const program::ProgramSet& set);
 
+/// True if any op of any rank travels by Transport::symmetric.
+[[nodiscard]] bool uses_symmetric(const program::ProgramSet& set);
+
 /// Throws Unsupported with Description::symmetric_problem, if the programs meet it. Throws
 /// base::Error when an op that travels by Transport::symmetric uses a buffer that does not lie in
 /// Space::symmetric.
