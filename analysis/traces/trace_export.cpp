@@ -17,7 +17,7 @@
 #include "analysis/traces/trace_events.hpp"
 #include "analysis/traces/trace_waits.hpp"
 #include "base/plural.hpp"
-#include "program/label.hpp"
+#include "program/op.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "program/faults.hpp"
+#include "program/session_options.hpp"
 #include "units/quantity.hpp"
 
 /// What --inject puts into a run on purpose: faults of a known size, to see what a report makes of

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -25,7 +26,7 @@
 /// classes.
 namespace isoscale::executor {
 
-/// Whether a play records a span per op, which costs a little, or only when it began and ended.
+/// A play records a span per op, which costs a little, or only when it began and ended.
 enum class Trace : std::uint8_t { off, on };
 
 /// Says if the time that the host takes to launch the first ops is part of a play's time. With
@@ -40,7 +41,7 @@ struct PlayTime {
   bool is_late = false;
 };
 
-/// What is played: a section, `times` times over. Streams are free when the first pass begins and
+/// One play: of a section, `times` times over. Streams are free when the first pass begins and
 /// have drained when the last has ended; between passes a rank waits for nothing but its own
 /// streams' order. A traced play makes one pass.
 struct Play {
@@ -53,8 +54,8 @@ struct Play {
   Launches launches = Launches::counted;  ///< a traced play counts them
 };
 
-/// What an executor, its library or this machine cannot do: that is no failure of a point, it is
-/// skipped with this reason.
+/// An executor, its library or this machine cannot do what was asked for: that is no failure of a
+/// point, it is skipped with this reason.
 class Unsupported : public base::Error {
  public:
   using Error::Error;
@@ -68,14 +69,6 @@ class TimedOut : public base::Error {
 
 using program::Registration;
 using program::SessionOptions;
-/// Throws Unsupported when `options` ask for anything about communication beyond the usual of the
-/// device `name`.
-void require_usual_communication(const SessionOptions& options, std::string_view name);
-/// Throws Unsupported when `options` ask for faults.
-void require_no_faults(const SessionOptions& options, std::string_view name);
-/// Calls `work` while host memory is taken where the options have it. Throws Unsupported when that
-/// cannot be.
-void on_numa_node(const SessionOptions& options, const std::function<void()>& work);
 
 /// The algorithm that a library was told to multiply one shape with.
 struct GemmChoice {
@@ -87,7 +80,7 @@ struct GemmChoice {
   std::string arithmetic{};  ///< in a session's facts: "tensor cores, tf32 inputs, f32 sums"
 };
 
-/// What it took to make one communicator on this rank.
+/// The cost of making one communicator on this rank.
 struct CommunicatorFacts {
   std::string name{};  ///< "world", "tp on compute", "pp, even links"
   int ranks = 0;
@@ -95,7 +88,7 @@ struct CommunicatorFacts {
   std::optional<units::Seconds> first_call{};  ///< connects; absent: no call is made on it
 };
 
-/// What an executor decided when it prepared a session; goes into the run file.
+/// The decisions of an executor when it prepared a session; they go into the run file.
 struct SessionFacts {
   bool folded = false;                        ///< all streams played in program order on one
   std::string folded_reason;                  ///< "" when not folded
@@ -139,10 +132,11 @@ class Session {
   PlayTime play(program::Section section, Trace trace) {
     return play(Play{.section = section, .trace = trace});
   }
-  /// Of the last play with Trace::on, in program order, this rank's steady clock.
+  /// The spans of the last play with Trace::on, in program order, by this rank's steady clock.
   [[nodiscard]] virtual std::span<const timeline::Span> spans() const = 0;
-  /// What the library itself expects the communication of a section to take, one call after the
-  /// other; nullopt when it does not say. Every rank of the point asks for the same sections.
+  /// The time that the library itself expects the communication of a section to take, one call
+  /// after the other; nullopt when it does not say. Every rank of the point asks for the same
+  /// sections.
   [[nodiscard]] virtual std::optional<units::Seconds> estimate(program::Section /*section*/) {
     return std::nullopt;
   }
@@ -171,7 +165,7 @@ enum class MemoryPool : std::uint8_t {
   node,  ///< all ranks of its node
 };
 
-/// What a device offers; pure facts.
+/// The offers of a device; pure facts.
 struct Description {
   std::string name;    ///< "host", "cuda"
   std::string detail;  ///< "OpenBLAS 0.3.21, 1 thread", "NVIDIA H200, CUDA 13.0"
@@ -184,7 +178,7 @@ struct Description {
   /// Why programs with Transport::symmetric cannot be played, as far as it is known before one is
   /// prepared; "" when they can.
   std::string symmetric_problem{};
-  /// What else is known of the device, by the keys of a run file's facts of ranks.
+  /// Further facts of the device, by the keys of a run file's facts of ranks.
   std::map<std::string, std::string> facts_text;
   std::map<std::string, double> facts_number;
 };
@@ -204,6 +198,37 @@ class Executor {
                                                  const comm::Communicator& point) {
     return prepare(set, point, SessionOptions{});
   }
+};
+
+/// Base class for decorators of a session: it hands every call on to another one.
+class ForwardingSession : public Session {
+ public:
+  explicit ForwardingSession(std::unique_ptr<Session> inner) : inner_(std::move(inner)) {}
+
+  using Session::play;
+  PlayTime play(const Play& what) override { return inner_->play(what); }
+  [[nodiscard]] std::span<const timeline::Span> spans() const override { return inner_->spans(); }
+  [[nodiscard]] std::optional<units::Seconds> estimate(program::Section section) override {
+    return inner_->estimate(section);
+  }
+  [[nodiscard]] std::string arithmetic(program::Section section) const override {
+    return inner_->arithmetic(section);
+  }
+  void read(const program::Slice& slice, std::span<std::byte> into) override {
+    inner_->read(slice, into);
+  }
+  void write(const program::Slice& slice, std::span<const std::byte> from) override {
+    inner_->write(slice, from);
+  }
+  [[nodiscard]] const SessionFacts& facts() const override { return inner_->facts(); }
+  void abandon() noexcept override { inner_->abandon(); }
+  [[nodiscard]] std::optional<Whereabouts> whereabouts() const override {
+    return inner_->whereabouts();
+  }
+  void interrupt() noexcept override { inner_->interrupt(); }
+
+ private:
+  std::unique_ptr<Session> inner_;
 };
 
 }  // namespace isoscale::executor

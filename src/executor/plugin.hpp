@@ -17,21 +17,21 @@
 /// itself links no device library.
 namespace isoscale::executor {
 
-/// What the CUDA executor is told.
+/// The options of the CUDA executor.
 struct CudaOptions {
   std::string gpu_bind{config::automatic_gpu_bind};  ///< as --gpu-bind gives it
   config::ShareGpu share = config::ShareGpu::no;
   config::Graph graph = config::Graph::off;
   config::Nvtx nvtx = config::Nvtx::off;
   units::Seconds communicator_timeout{120};  ///< to make one communicator; 0: for ever
-  /// What it is taken to cost a stream to say which op it begins (marks): they are put so far apart
+  /// The assumed cost for a stream to say which op it begins (marks): they are put so far apart
   /// that all together cost a step little; 0: at every op. Absent: streams say nothing.
   std::optional<units::Seconds> mark_cost{1e-6};
   std::vector<GemmChoice> known_algorithms;  ///< used instead of timing the candidates
 };
 
-/// What a plugin gives to the core. The first member never moves: it is read before anything else
-/// is believed.
+/// The functions that a plugin gives to the core. The first member never moves: it is read before
+/// anything else is believed.
 struct PluginTable {
   const char* fingerprint;
   /// Why this machine cannot play on the device, one sentence with the fix; "" when it can.
@@ -42,8 +42,8 @@ struct PluginTable {
 /// The one symbol of a plugin: `extern "C" const PluginTable* isoscale_plugin()`.
 inline constexpr const char* plugin_entry = "isoscale_plugin";
 
-/// Of every header that core and plugin must agree on, and of the version; alike in both when they
-/// come from one build.
+/// The fingerprint of every header that core and plugin must agree on, and of the version; alike in
+/// both when they come from one build.
 [[nodiscard]] std::string_view core_fingerprint();
 
 /// A plugin that is open. It stays open: its types live as long as the process.

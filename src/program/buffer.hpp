@@ -23,7 +23,7 @@ enum class Space : std::uint8_t { device, pinned, pageable, managed, symmetric }
 inline constexpr std::size_t space_count = 5;
 [[nodiscard]] std::string_view name(Space space);
 
-/// What a buffer is for; the memory account is kept by it.
+/// The purpose of a buffer; the memory account is kept by it.
 enum class Role : std::uint8_t {
   weight,
   master,  ///< f32 copy of narrow weights

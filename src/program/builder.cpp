@@ -10,12 +10,8 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "program/access.hpp"
-#include "program/clock.hpp"
 #include "program/hazards.hpp"
-#include "program/list_checks.hpp"
-#include "program/matrices.hpp"
-#include "program/shapes.hpp"
+#include "program/operands.hpp"
 #include "program/storage.hpp"
 
 namespace isoscale::program {
@@ -63,7 +59,7 @@ struct Builder::State {
   void verify_scales(const Payload& payload) const;
   void require_slice(const Slice& slice, Mode mode, Clock& need, bool& unplaced);
   void place_buffer(BufferId id, const Clock& known);
-  /// What an op knows to have finished, given what it needs and its stream's past.
+  /// The ops that an op knows to have finished, given what it needs and its stream's past.
   [[nodiscard]] Clock known_before(const Clock& need, const Clock& past) const;
   /// A wait for each thing needed that neither the stream's past nor another wait implies.
   void add_waits(Op& op, const Clock& need, const Clock& past);
@@ -234,14 +230,14 @@ void Builder::emit(StreamId stream, Payload payload) {
   s.verify_shape(payload);
   s.verify_scales(payload);
 
-  // What this op must come after, by the storage it touches.
+  // This op must come after `need`, by the storage it touches.
   Clock need;
   bool unplaced = false;
   for_each_slice(payload, [&](const Slice& slice, Mode mode) {
     s.require_slice(slice, mode, need, unplaced);
   });
 
-  // What is known to have finished before it: its stream's past, and all that the needed ops knew.
+  // Its stream's past, and all that the needed ops knew, is known to have finished before it.
   StreamState& mine = s.streams[stream];
   const Clock past = mine.clocks.empty() ? Clock{} : mine.clocks.back();
   Clock known = s.known_before(need, past);

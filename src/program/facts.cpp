@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "program/access.hpp"
+#include "program/operands.hpp"
 
 namespace isoscale::program {
 namespace {

@@ -28,8 +28,8 @@ struct StuckOp {
 /// "gemm (forward, layer 3, microbatch 1)".
 [[nodiscard]] std::string describe(const OutlineOp& op);
 
-/// What the matching loop looks up: an outline set, compiled. A lane is a stream, or the one lane
-/// that all streams are folded into. Ranks that share an outline share its tables.
+/// The tables that the matching loop reads: an outline set, compiled. A lane is a stream, or the
+/// one lane that all streams are folded into. Ranks that share an outline share its tables.
 class MatchTable {
  public:
   MatchTable(const OutlineSet& set, Folding folding);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -107,8 +108,8 @@ struct Add {
 };
 
 /// How a cast is scaled. fixed: by `scale`. amax: by 2^floor(log2(target / max|src|)), so that the
-/// largest element comes close to `target` (program/narrow.hpp has the exact rule); by 1 when
-/// max|src| is 0 or not finite.
+/// largest element comes close to `target` (program/low_precision.hpp has the exact rule); by 1
+/// when max|src| is 0 or not finite.
 enum class CastScale : std::uint8_t { fixed, amax };
 
 /// dst (rows x columns) and transposed (columns x rows), either of which may have no buffer,
@@ -159,8 +160,8 @@ struct Update {
   double rate = 0.01, beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
 };
 
-/// What is done about the pages of managed memory, which lie with the host or with the device. A
-/// prefetch moves them there, in stream order; advice takes effect when it is issued. read_mostly:
+/// Advice about the pages of managed memory, which lie with the host or with the device. A prefetch
+/// moves them there, in stream order; advice takes effect when it is issued. read_mostly:
 /// both keep copies; prefer: pages stay there when the other side touches them.
 enum class Advice : std::uint8_t {
   prefetch_device,
@@ -227,15 +228,20 @@ struct SoftmaxGradient {
   Matrix y{}, dy{}, dx{};
 };
 
-/// Of each `block` consecutive elements of src (the last block may be short) the `keep` of largest
-/// magnitude, of equal ones the first: values and their places in src as i32, `keep` of each block,
-/// in order of place; places beyond a short block's elements are -1, their values 0. src keeps what
-/// was not taken, and 0 where it was: what error feedback adds to the next step (Stich et al.,
-/// arXiv 1809.07599).
+/// Selects of each `block` consecutive elements of src (the last block may be short) the `keep` of
+/// largest magnitude, of equal ones the first: values and their places in src as i32, `keep` of
+/// each block, in order of place; places beyond a short block's elements are -1, their values 0.
+/// src keeps what was not taken, and 0 where it was: what error feedback adds to the next step
+/// (Stich et al., arXiv 1809.07599).
 struct Select {
   std::uint32_t block = 0, keep = 0;
   Slice src{}, values{}, places{};
 };
+
+/// Blocks of `block` elements, the last of which may be short.
+[[nodiscard]] constexpr std::uint64_t block_count(std::uint64_t elements, std::uint32_t block) {
+  return (elements + block - 1) / block;
+}
 
 /// dst = the sum of `parts` lists as Select writes them, one after the other in values and places;
 /// 0 where none has an element. Parts are added in order, so that equal lists give equal bits.
@@ -254,10 +260,10 @@ struct Rows {
   std::vector<std::uint32_t> from{};
 };
 
-/// Of src (batch x rows x columns elements of any type): sum gets the checksum of their bits
-/// (program/checksum.hpp), and how many of them are infinite or not a number; two i64 elements.
-/// `flip`, where it has a buffer, holds two i64 elements as well: the index of an element of src,
-/// in row-major order, and the bits of it that are flipped before the sum is taken.
+/// The checksum of src (batch x rows x columns elements of any type): sum gets that of their bits
+/// (program/fill_and_checksum.hpp), and how many of them are infinite or not a number; two i64
+/// elements. `flip`, where it has a buffer, holds two i64 elements as well: the index of an element
+/// of src, in row-major order, and the bits of it that are flipped before the sum is taken.
 struct Checksum {
   std::uint32_t rows = 0, columns = 0, batch = 1;
   Matrix src{};
@@ -268,7 +274,7 @@ using Payload = std::variant<Gemm, Collective, Exchange, Copy, Add, Cast, Fill, 
                              Norm, NormGradient, Activation, ActivationGradient, Softmax,
                              SoftmaxGradient, Select, Spread, Rows, Checksum>;
 
-/// What an op is, for tables and cost models: collectives one by one, the rest by payload.
+/// The kind of an op, for tables and cost models: collectives one by one, the rest by payload.
 enum class OpKind : std::uint8_t {
   gemm,
   all_reduce,
@@ -309,7 +315,7 @@ inline constexpr std::size_t op_kind_count = 27;
   return !communicates(kind) && kind != OpKind::copy && kind != OpKind::advise;
 }
 
-/// What part of a training step an op belongs to.
+/// The part of a training step that an op belongs to.
 enum class Phase : std::uint8_t { setup, input, forward, backward, gradient_reduction, optimizer };
 inline constexpr std::size_t phase_count = 6;
 [[nodiscard]] std::string_view name(Phase phase);
@@ -338,5 +344,12 @@ struct Op {
   std::uint8_t wait_count = 0;   ///< at most one wait per other stream
   std::uint32_t wait_begin = 0;  ///< into Program::waits
 };
+
+/// "gemm layer 3 mb 0": the name of an op in timelines.
+[[nodiscard]] std::string label(OpKind kind, const Place& place);
+
+/// The ranks of a mesh that `rank` communicates with in an op: the members of a collective's group,
+/// itself included, and the other end of each message of an exchange; none of other ops.
+[[nodiscard]] std::vector<int> partners(const Op& op, const mesh::Shape& mesh, int rank);
 
 }  // namespace isoscale::program

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "program/op_bytes.hpp"
+#include "program/operands.hpp"
 
 namespace isoscale::program {
 namespace {

@@ -42,7 +42,7 @@ struct OutlineOp {
                             ///< PERFORMANCE.md: the total for gathers and scatters); exchange: the
                             ///< larger direction; else bytes read + written
   mesh::AxisSet axes;       ///< group of a collective; axes of an exchange's peers
-  /// Of a collective: reduction, element type and root as one number, which its members must agree
+  /// Reduction, element type and root of a collective as one number, which its members must agree
   /// on; 0 = not known (an outline that was read from a file).
   std::uint32_t signature = 0;
   bool uneven = false;  ///< an all_to_all with counts: members may move different sizes
@@ -51,7 +51,7 @@ struct OutlineOp {
   std::uint32_t transfer_begin = 0, transfer_count = 0;  ///< into Outline::transfers
 };
 
-/// Whether an op passes messages between pipeline stages, whose schedule has a bubble: rings along
+/// True if an op passes messages between pipeline stages, whose schedule has a bubble: rings along
 /// other axes have none. An exchange whose axes are not known counts.
 [[nodiscard]] inline bool between_stages(const OutlineOp& op) {
   return op.kind == OpKind::exchange && (op.axes.empty() || op.axes.contains(mesh::Axis::pp));

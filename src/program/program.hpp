@@ -37,9 +37,9 @@ struct Observable {
   Shard shard;
 };
 
-/// What one rank plays over one buffer table: `setup` once, then its steps, each again and again
-/// and in any order. A training workload has one step, a micro-benchmark one for each thing it
-/// times.
+/// The programs that one rank plays over one buffer table: `setup` once, then its steps, each again
+/// and again and in any order. A training workload has one step, a micro-benchmark one for each
+/// thing it times.
 struct RankProgram {
   std::vector<Buffer> buffers;
   std::array<std::uint64_t, space_count> arena_bytes{};  ///< per space

@@ -6,16 +6,48 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "program/faults.hpp"
-
+/// How a session differs from the usual one, and what is slowed down on purpose.
 namespace isoscale::program {
 
-/// Whether the library is told of the memory that it communicates from, before it does.
-enum class Registration : std::uint8_t { none, local };
-[[nodiscard]] std::string_view name(Registration registration);
+/// Communication between two ranks takes `factor` times as long. The ranks are those of the launch
+/// in what was asked for, and those of the point where it is played.
+struct SlowLink {
+  int low = 0, high = 0;
+  double factor = 1;
 
-/// How a session differs from the usual one; an executor that cannot says so.
+  bool operator==(const SlowLink&) const = default;
+};
+
+/// A rank may get stuck in the middle of its third step.
+enum class Stuck : std::uint8_t { no, spins, fails };
+
+/// The faults that are injected into one rank.
+struct Faults {
+  double gemm_factor = 1;  ///< every GEMM takes so many times as long
+  double gemm_rate = 0;    ///< FLOP/s that GEMMs wait at instead of multiplying; 0 = they multiply
+  std::vector<SlowLink> slow_links = {};  ///< that end at this rank
+  /// Mean share by which compute ops are lengthened, each by an exponentially distributed one.
+  double jitter = 0;
+  std::uint64_t seed = 0;  ///< of the jitter
+  Stuck stuck = Stuck::no;
+  int stuck_rank = 0;  ///< of the world, for messages
+
+  [[nodiscard]] bool any() const {
+    return gemm_factor != 1 || gemm_rate != 0 || !slow_links.empty() || jitter != 0 ||
+           stuck != Stuck::no;
+  }
+  bool operator==(const Faults&) const = default;
+};
+
+/// local: the library is told of the memory that it communicates from, before it does.
+enum class Registration : std::uint8_t { none, local };
+[[nodiscard]] constexpr std::string_view name(Registration registration) {
+  return registration == Registration::local ? "local" : "none";
+}
+
+/// The wishes for one session; an executor that cannot fulfil one says so.
 struct SessionOptions {
   std::string collective_algorithm{};  ///< that the library must use; "" = its own choice
   std::string collective_protocol{};   ///< "" = its own choice

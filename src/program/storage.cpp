@@ -11,8 +11,8 @@
 #include <tuple>
 #include <utility>
 
-#include "program/access.hpp"
-#include "program/order.hpp"
+#include "program/hazards.hpp"
+#include "program/operands.hpp"
 
 namespace isoscale::program {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "program/clock.hpp"
+#include "program/hazards.hpp"
 #include "program/program.hpp"
 
 namespace isoscale::program {
@@ -22,7 +22,7 @@ class Arena {
   };
 
   static constexpr std::uint64_t alignment = 256;  ///< bytes
-  /// What a block takes: a multiple of the alignment, and never nothing.
+  /// Bytes that a block takes: a multiple of the alignment, and never 0.
   [[nodiscard]] static constexpr std::uint64_t footprint(std::uint64_t bytes) {
     return (bytes == 0 ? 1 : (bytes + alignment - 1) / alignment) * alignment;
   }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "comm/world.hpp"
-#include "program/faults.hpp"
+#include "program/session_options.hpp"
 #include "results/run_data.hpp"
 #include "runner/measure.hpp"
 #include "runner/plan.hpp"

@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
-#include "program/narrow.hpp"
+#include "program/low_precision.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "base/error.hpp"
-#include "program/fill.hpp"
-#include "program/partners.hpp"
+#include "program/fill_and_checksum.hpp"
+#include "program/op.hpp"
 
 namespace isoscale::runner {
 namespace {

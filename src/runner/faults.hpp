@@ -10,7 +10,7 @@
 
 #include "comm/clock.hpp"
 #include "config/injection.hpp"
-#include "program/faults.hpp"
+#include "program/session_options.hpp"
 #include "runner/measure.hpp"
 #include "runner/plan.hpp"
 

@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "executor/host/host.hpp"
-#include "executor/host/staging.hpp"
 
 namespace isoscale::runner {
 

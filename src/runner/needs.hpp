@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "executor/executor.hpp"
-#include "program/checked.hpp"
+#include "program/added_sections.hpp"
 #include "program/facts.hpp"
 #include "program/program.hpp"
 #include "units/quantity.hpp"

@@ -12,7 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/plural.hpp"
-#include "executor/transports.hpp"
+#include "executor/point_requirements.hpp"
 #include "mesh/reach.hpp"
 #include "runner/faults.hpp"
 #include "runner/needs.hpp"

@@ -11,7 +11,7 @@
 
 #include "base/utc.hpp"
 #include "program/check.hpp"
-#include "program/solo.hpp"
+#include "program/added_sections.hpp"
 #include "runner/bench_point.hpp"
 #include "runner/collect.hpp"
 #include "runner/describe_point.hpp"

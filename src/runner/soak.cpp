@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "program/match.hpp"
-#include "program/partners.hpp"
+#include "program/op.hpp"
 #include "runner/watch/calls_made.hpp"
 #include "runner/watch/rank_runs.hpp"
 #include "units/text.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "executor/executor.hpp"
-#include "program/checked.hpp"
+#include "program/added_sections.hpp"
 #include "results/run_data.hpp"
 #include "runner/step_check.hpp"
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <stdexcept>
 
-#include "program/solo.hpp"
+#include "program/added_sections.hpp"
 #include "timeline/median.hpp"
 
 namespace isoscale::runner {

@@ -13,8 +13,8 @@
 #include <span>
 
 #include "base/error.hpp"
-#include "program/access.hpp"
-#include "program/checksum.hpp"
+#include "program/operands.hpp"
+#include "program/fill_and_checksum.hpp"
 #include "runner/watch/calls_made.hpp"
 #include "runner/watch/rank_runs.hpp"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "executor/executor.hpp"
-#include "program/checked.hpp"
+#include "program/added_sections.hpp"
 #include "program/outline.hpp"
 #include "runner/verify.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "base/error.hpp"
 #include "executor/host/host.hpp"
-#include "program/access.hpp"
+#include "program/operands.hpp"
 #include "runner/elements.hpp"
 #include "runner/verify.hpp"
 

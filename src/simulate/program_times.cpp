@@ -12,7 +12,7 @@
 #include <utility>
 #include <variant>
 
-#include "program/op_bytes.hpp"
+#include "program/operands.hpp"
 #include "simulate/op_time.hpp"
 #include "simulate/part_time.hpp"
 

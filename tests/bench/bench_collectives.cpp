@@ -21,7 +21,7 @@
 #include "bench.hpp"
 #include "comm/world.hpp"
 #include "executor/host/host.hpp"
-#include "executor/host/memory.hpp"
+#include "executor/host/resources.hpp"
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/workload.hpp"
 

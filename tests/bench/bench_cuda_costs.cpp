@@ -13,8 +13,7 @@
 #include <functional>
 #include <vector>
 
-#include "executor/cuda/check.hpp"
-#include "executor/cuda/handles.hpp"
+#include "executor/cuda/errors_and_handles.hpp"
 #include "executor/cuda/stream_words.hpp"
 #include "tests/bench/bench.hpp"
 

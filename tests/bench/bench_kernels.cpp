@@ -14,13 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "executor/cuda/check.hpp"
-#include "executor/cuda/handles.hpp"
-#include "executor/cuda/kernels/checksum.hpp"
-#include "executor/cuda/kernels/copy.hpp"
-#include "executor/cuda/kernels/kernels.hpp"
+#include "executor/cuda/errors_and_handles.hpp"
+#include "executor/cuda/kernels/element_kernels.hpp"
 #include "executor/cuda/kernels/layer_kernels.hpp"
-#include "executor/cuda/kernels/lists.hpp"
+#include "executor/cuda/kernels/list_kernels.hpp"
 #include "tests/bench/bench.hpp"
 
 namespace isoscale::executor::cuda {

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "comm/world.hpp"
-#include "executor/cuda/cuda.hpp"
+#include "executor/cuda/device.hpp"
 #include "tests/cuda/standin.hpp"
 
 /// CUDA executors on stand-ins.

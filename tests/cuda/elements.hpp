@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "program/buffer.hpp"
-#include "program/narrow.hpp"
+#include "program/low_precision.hpp"
 
 /// Elements in memory, by type. `Value` is what one is computed in: f32 for narrow types.
 namespace isoscale::standin {

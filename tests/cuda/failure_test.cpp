@@ -10,8 +10,8 @@
 #include <functional>
 
 #include "base/error.hpp"
-#include "executor/cuda/check.hpp"
 #include "executor/cuda/device.hpp"
+#include "executor/cuda/errors_and_handles.hpp"
 #include "tests/cuda/devices.hpp"
 #include "tests/executor/sketch.hpp"
 

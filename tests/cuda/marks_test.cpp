@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "executor/cuda/marks.hpp"
+#include "executor/cuda/stream_words.hpp"
 #include "tests/cuda/devices.hpp"
 #include "tests/executor/sketch.hpp"
 

@@ -13,7 +13,6 @@
 #include <cstdlib>
 #include <string>
 
-#include "executor/cuda/cuda.hpp"
 #include "executor/cuda/device.hpp"
 #include "executor/fingerprint.hpp"
 #include "tests/cuda/standin.hpp"

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "executor/cuda/kernels/checksum.hpp"
-#include "program/checksum.hpp"
+#include "executor/cuda/kernels/element_kernels.hpp"
+#include "program/fill_and_checksum.hpp"
 #include "tests/cuda/standin.hpp"
 
 namespace isoscale::executor::cuda {

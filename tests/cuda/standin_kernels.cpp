@@ -8,8 +8,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "executor/cuda/kernels/copy.hpp"
-#include "executor/cuda/kernels/kernels.hpp"
+#include "executor/cuda/kernels/element_kernels.hpp"
 #include "tests/cuda/elements.hpp"
 #include "tests/cuda/standin.hpp"
 

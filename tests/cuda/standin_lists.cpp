@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "executor/cuda/kernels/lists.hpp"
+#include "executor/cuda/kernels/list_kernels.hpp"
 #include "tests/cuda/elements.hpp"
 #include "tests/cuda/standin.hpp"
 

@@ -8,7 +8,7 @@
 #include <limits>
 #include <random>
 
-#include "program/checksum.hpp"
+#include "program/fill_and_checksum.hpp"
 #include "tests/executor/executors.hpp"
 
 namespace isoscale::executor {

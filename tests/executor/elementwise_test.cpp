@@ -8,7 +8,7 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "program/fill.hpp"
+#include "program/fill_and_checksum.hpp"
 #include "tests/executor/executors.hpp"
 
 namespace isoscale::executor {

@@ -12,7 +12,7 @@
 #include <set>
 
 #include "base/error.hpp"
-#include "program/narrow.hpp"
+#include "program/low_precision.hpp"
 #include "tests/executor/executors.hpp"
 
 namespace isoscale::executor {

@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 #include "program/builder.hpp"
-#include "program/narrow.hpp"
+#include "program/low_precision.hpp"
 #include "tests/executor/executors.hpp"
 
 namespace isoscale::executor {

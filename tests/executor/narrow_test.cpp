@@ -8,7 +8,7 @@
 #include <cmath>
 #include <limits>
 
-#include "program/narrow.hpp"
+#include "program/low_precision.hpp"
 #include "tests/executor/executors.hpp"
 
 namespace isoscale::executor {

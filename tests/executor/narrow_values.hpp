@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "program/narrow.hpp"
+#include "program/low_precision.hpp"
 #include "tests/executor/sketch.hpp"
 
 /// Elements of any floating type as f64.

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "comm/world.hpp"
-#include "executor/cuda/cuda.hpp"
+#include "executor/cuda/device.hpp"
 
 /// CUDA executors on this machine's GPUs.
 namespace isoscale::gpu_tests {

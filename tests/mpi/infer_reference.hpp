@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "program/fill.hpp"
+#include "program/fill_and_checksum.hpp"
 #include "runner/verify.hpp"
 #include "workloads/stack/parameters.hpp"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "executor/forwarding.hpp"
+#include "executor/executor.hpp"
 #include "executor/host/host.hpp"
 
 namespace isoscale::runner {

@@ -8,7 +8,7 @@
 
 #include <cstdlib>
 
-#include "executor/forwarding.hpp"
+#include "executor/executor.hpp"
 #include "executor/host/host.hpp"
 #include "runner/soak.hpp"
 #include "tests/mpi/small_points.hpp"

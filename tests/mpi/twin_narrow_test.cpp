@@ -4,7 +4,7 @@
 // The programs of every precision compute what one rank computes in f64, the narrow ones emulated.
 #include <gtest/gtest.h>
 
-#include "program/narrow.hpp"
+#include "program/low_precision.hpp"
 #include "tests/executor/sketch.hpp"
 #include "tests/mpi/twin_cases.hpp"
 

@@ -11,9 +11,8 @@
 #include <optional>
 #include <vector>
 
-#include "program/access.hpp"
-#include "program/clock.hpp"
-#include "program/order.hpp"
+#include "program/operands.hpp"
+#include "program/hazards.hpp"
 #include "program/program.hpp"
 #include "program/storage.hpp"
 

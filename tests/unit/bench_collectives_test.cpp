@@ -14,7 +14,7 @@
 #include "base/error.hpp"
 #include "program/check.hpp"
 #include "program/facts.hpp"
-#include "program/narrow.hpp"
+#include "program/low_precision.hpp"
 #include "workloads/bench/pattern.hpp"
 #include "workloads/bench/sizes.hpp"
 #include "workloads/collectives/cases.hpp"

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "program/check.hpp"
-#include "program/checked.hpp"
+#include "program/added_sections.hpp"
 #include "tests/support/random_requests.hpp"
 
 /// Sections that check and replay a step, of programs of all kinds.

@@ -4,11 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
-#include "executor/cuda/check.hpp"
 #include "executor/cuda/device.hpp"
-#include "executor/cuda/kernels/kernels.hpp"
-#include "executor/cuda/kernels/lists.hpp"
-#include "executor/cuda/nccl_call.hpp"
+#include "executor/cuda/errors_and_handles.hpp"
+#include "executor/cuda/kernels/element_kernels.hpp"
+#include "executor/cuda/kernels/list_kernels.hpp"
+#include "executor/cuda/nccl_calls.hpp"
 #include "executor/cuda/nccl_versions.hpp"
 
 namespace isoscale::executor::cuda {

@@ -10,8 +10,7 @@
 #include <typeinfo>
 
 #include "base/error.hpp"
-#include "executor/cuda/check.hpp"
-#include "executor/cuda/handles.hpp"
+#include "executor/cuda/errors_and_handles.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/error.hpp"
+#include "executor/cuda/gemm.hpp"
 #include "executor/cuda/gemm_choice.hpp"
-#include "executor/cuda/gemm_problem.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

@@ -5,12 +5,10 @@
 
 #include <cstring>
 
-#include "executor/host/blas.hpp"
 #include "executor/host/calls.hpp"
 #include "executor/host/communicators.hpp"
-#include "executor/host/cores.hpp"
 #include "executor/host/host.hpp"
-#include "executor/host/memory.hpp"
+#include "executor/host/resources.hpp"
 
 namespace isoscale::executor::host {
 namespace {

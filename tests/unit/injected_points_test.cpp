@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "plan_samples.hpp"
-#include "program/partners.hpp"
+#include "program/op.hpp"
 #include "runner/faults.hpp"
 #include "runner/plan.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "program/narrow.hpp"
+#include "program/low_precision.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 // What ops read and write, each operand once, and which ops are not well formed.
-#include "program/op_bytes.hpp"
+#include "program/operands.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,6 @@
 #include "base/error.hpp"
 #include "program/builder.hpp"
 #include "program/outline.hpp"
-#include "program/shapes.hpp"
 
 namespace isoscale::program {
 namespace {

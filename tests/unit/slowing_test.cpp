@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 // How much longer slowed ops last, and what injections mean on a rank of a point.
-#include "executor/host/slowing.hpp"
+#include "executor/host/fault_injection.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "executor/host/op_slower.hpp"
 #include "runner/faults.hpp"
 
 namespace isoscale {

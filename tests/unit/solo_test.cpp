@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "program/solo.hpp"
+#include "program/added_sections.hpp"
 
 #include <gtest/gtest.h>
 

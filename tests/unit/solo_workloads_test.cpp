@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "program/check.hpp"
-#include "program/order.hpp"
-#include "program/solo.hpp"
+#include "program/hazards.hpp"
+#include "program/added_sections.hpp"
 #include "workloads/workload.hpp"
 
 /// Steps without their communication, of every workload that has steps.

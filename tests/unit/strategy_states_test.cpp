@@ -11,7 +11,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "program/access.hpp"
+#include "program/operands.hpp"
 #include "program/check.hpp"
 #include "program/facts.hpp"
 #include "workloads/workload.hpp"

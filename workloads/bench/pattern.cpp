@@ -9,8 +9,8 @@
 #include <cstring>
 
 #include "base/error.hpp"
-#include "program/fill.hpp"
-#include "program/narrow.hpp"
+#include "program/fill_and_checksum.hpp"
+#include "program/low_precision.hpp"
 
 namespace isoscale::workloads {
 namespace {

@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "base/error.hpp"
-#include "program/fill.hpp"
+#include "program/fill_and_checksum.hpp"
 #include "workloads/bench/pattern.hpp"
 
 namespace isoscale::workloads {

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <map>
 
-#include "program/fill.hpp"
+#include "program/fill_and_checksum.hpp"
 
 namespace isoscale::workloads::p2p {
 namespace {

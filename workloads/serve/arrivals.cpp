@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "program/fill.hpp"
+#include "program/fill_and_checksum.hpp"
 #include "workloads/stack/parameters.hpp"
 
 namespace isoscale::workloads::serve {

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "program/narrow.hpp"
+#include "program/low_precision.hpp"
 #include "workloads/stack/extent.hpp"
 #include "workloads/stack/matrix.hpp"
 

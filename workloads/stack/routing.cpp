@@ -11,7 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "program/fill.hpp"
+#include "program/fill_and_checksum.hpp"
 #include "workloads/options.hpp"
 #include "workloads/stack/options.hpp"
 #include "workloads/stack/parameters.hpp"

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cuda_runtime_api.h>
+
 #include <map>
 #include <memory>
 #include <set>
@@ -9,11 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "executor/communication_needs.hpp"
-#include "executor/cuda/nccl_call.hpp"
-#include "executor/cuda/nccl_communicator.hpp"
+#include "executor/cuda/errors_and_handles.hpp"
+#include "executor/cuda/nccl_calls.hpp"
 #include "executor/executor.hpp"
+#include "executor/point_requirements.hpp"
 
+/// The communicators of one rank: which ones its point needs, and how they are made, kept and used.
 namespace isoscale::executor::cuda {
 
 /// A link joins two ranks that are `distance` apart along an axis. The links of a rank are of two
@@ -36,7 +39,7 @@ struct LinkKind {
 [[nodiscard]] std::vector<program::Transfer> transfers_by_link(const mesh::Shape& mesh, int rank,
                                                                const program::Exchange& exchange);
 
-/// What communicators a set of programs needs, in the order in which all ranks make them.
+/// The communicators that a set of programs needs, in the order in which all ranks make them.
 struct CommunicatorPlan {
   std::vector<std::pair<mesh::AxisSet, program::StreamId>> collectives;
   std::vector<LinkKind> links;
@@ -47,7 +50,7 @@ struct CommunicatorPlan {
   /// apart.
   mesh::AxisSet joined{};
 
-  /// What carries the messages of a link.
+  /// The communicator that carries the messages of a link.
   [[nodiscard]] LinkKind carrier(const LinkKind& link) const {
     return joined.contains(link.axis) ? LinkKind{.axis = link.axis, .distance = 0, .parity = 0}
                                       : link;
@@ -87,7 +90,7 @@ class Communicators {
   void connect(const comm::Communicator& point, const FirstCalls& calls);
   /// Those that carry the programs' communication, in the order in which all ranks made them.
   [[nodiscard]] std::vector<ncclComm_t> all() const;
-  /// Of these, those whose ops touch buffers of a space on some rank.
+  /// Those of them whose ops touch buffers of a space on some rank.
   [[nodiscard]] std::vector<ncclComm_t> touching(const program::ProgramSet& set,
                                                  program::Space space) const;
   [[nodiscard]] const std::vector<CommunicatorFacts>& facts() const { return facts_; }
@@ -124,6 +127,26 @@ class KeptCommunicators {
 
  private:
   std::unique_ptr<Communicators> kept_;
+};
+
+/// A barrier on the GPUs of ranks that have collectives in a section: an all_reduce of one word on
+/// each communicator that any rank uses for them. Ranks pass it within microseconds of each other,
+/// while a barrier of their hosts leaves them apart by what these do afterwards. Exchanges have
+/// none: it would connect ranks that have no link otherwise, and a link that is silent would take
+/// others with it.
+class DeviceBarrier {
+ public:
+  DeviceBarrier() = default;
+  DeviceBarrier(const program::ProgramSet& set, const Communicators& communicators);
+
+  /// On `stream`. Its first call for a section makes connections. Throws NcclError.
+  void enter(program::Section section, cudaStream_t stream) const;
+  /// Forgets what it reduces without freeing, as kernels may still use it.
+  void abandon() noexcept { static_cast<void>(word_.release()); }
+
+ private:
+  DeviceMemory word_;
+  std::vector<std::vector<ncclComm_t>> of_section_;  ///< in one order on all ranks
 };
 
 }  // namespace isoscale::executor::cuda

@@ -13,7 +13,10 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "executor/cuda/check.hpp"
+#include "executor/cuda/errors_and_handles.hpp"
+#include "executor/cuda/nccl_versions.hpp"
+#include "system/facts.hpp"
+#include "system/gpu_facts.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {
@@ -50,12 +53,35 @@ std::vector<std::string> all_gather(const comm::Communicator& node, const std::s
   return result;
 }
 
-/// What NCCL must be told before it is first used; what the user has set stays.
+/// Tells NCCL what it must know before it is first used; settings of the user stay.
 void set_environment(const ChosenGpu& chosen, const std::string& own_host) {
   if (!chosen.is_shared) return;
   ::setenv("NCCL_HOSTID", own_host.c_str(), 1);
   ::setenv("NCCL_NET", "Socket", 0);
   ::setenv("NCCL_MNNVL_ENABLE", "0", 0);  // else ranks of one NVLink fabric are one host again
+}
+
+std::string version_text(int encoded) {  // 13000 = 13.0
+  return fmt::format("{}.{}", encoded / 1000, encoded % 1000 / 10);
+}
+std::string nccl_text(int encoded) {  // 22809 = 2.28.9
+  return fmt::format("{}.{}.{}", encoded / 10000, encoded % 10000 / 100, encoded % 100);
+}
+std::string cublas_text(std::size_t encoded) {  // 130001 = 13.0.1
+  return fmt::format("{}.{}.{}", encoded / 10000, encoded % 10000 / 100, encoded % 100);
+}
+
+/// Says why no program can travel by Transport::symmetric with the NCCL that runs, of version
+/// `nccl` as it encodes it, on a GPU so chosen; "" when some can.
+std::string symmetric_problem(int nccl, const ChosenGpu& chosen) {
+  if (!has_puts()) {
+    return fmt::format(
+        "transport=symmetric needs NCCL 2.28 or newer, built with and run with: this is {}.{}",
+        nccl / 10000, nccl % 10000 / 100);
+  }
+  if (chosen.is_shared)
+    return "transport=symmetric needs a GPU for every rank, and ranks share one";
+  return {};
 }
 
 /// Throws base::UsageError on every rank of `world` when `work` throws on one.
@@ -170,6 +196,44 @@ ChosenGpu take_gpu(const comm::Communicator& world, const std::string& bind,
   chosen.is_shared = world.all_max(system::share_a_gpu(uses) ? 1.0 : 0.0) > 0;
   set_environment(chosen, fmt::format("{}-{}", view.host, world.rank()));
   return chosen;
+}
+
+Description description_of(const ChosenGpu& chosen) {
+  const Versions found = versions();
+  const system::VisibleGpu& gpu = chosen.gpu;
+  Description description;
+  description.name = "cuda";
+  description.detail =
+      fmt::format("{}, CUDA {}, cuBLASLt {}, NCCL {}", gpu.name, version_text(found.runtime),
+                  cublas_text(cublasLtGetVersion()), nccl_text(found.nccl));
+  constexpr int ten = 10;
+  description.compute_capability = ten * gpu.major + gpu.minor;
+  description.precisions = system::precisions_of(gpu.major, gpu.minor);
+  std::size_t free = 0, total = 0;
+  check(cudaMemGetInfo(&free, &total));
+  description.memory_free = units::Bytes{free};
+  description.memory_pool = chosen.is_shared ? MemoryPool::node : MemoryPool::rank;
+  description.cores = static_cast<int>(system::machine_facts().bound_core_ids.size());
+  description.shared_device = chosen.is_shared;
+  description.symmetric_problem = symmetric_problem(found.nccl, chosen);
+
+  const system::NvmlLibrary nvml = system::NvmlLibrary::open();
+  if (const auto facts = system::gpu_facts(nvml, gpu.uuid)) {
+    description.facts_text = system::gpu_facts_text(*facts);
+    description.facts_number = system::gpu_facts_number(*facts);
+  }
+  // These facts come from CUDA itself, with or without NVML.
+  description.facts_text["gpu_name"] = gpu.name;
+  description.facts_text["gpu_uuid"] = gpu.uuid;
+  description.facts_text["gpu_pci"] = gpu.pci_bus_id;
+  description.facts_text["cuda_runtime"] = version_text(found.runtime);
+  description.facts_text["cublas"] = cublas_text(cublasLtGetVersion());
+  description.facts_text["nccl"] = nccl_text(found.nccl);
+  description.facts_number["gpu_memory"] = static_cast<double>(gpu.memory.value());
+  int cache = 0;
+  check(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, gpu.index));
+  description.facts_number["gpu_l2_cache"] = cache;
+  return description;
 }
 
 }  // namespace isoscale::executor::cuda

@@ -2,24 +2,28 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "comm/world.hpp"
 #include "config/run_config.hpp"
+#include "executor/executor.hpp"
+#include "executor/plugin.hpp"
 #include "system/gpu_choice.hpp"
 
+/// The GPU of a rank, and the executor that plays on it.
 namespace isoscale::executor::cuda {
 
-/// What is known before anything is played. Versions as CUDA and NCCL encode them; driver 0 = none.
+/// Versions as CUDA and NCCL encode them, known before anything is played; driver 0 = none.
 struct Versions {
   int driver = 0, runtime = 0, nccl = 0;
 };
 [[nodiscard]] Versions versions();
 
-/// Why this machine cannot play on a GPU: no driver, an old one, an old NCCL, no GPU. "" when it
-/// can.
+/// Says why this machine cannot play on a GPU: no driver, an old one, an old NCCL, no GPU. "" when
+/// it can.
 [[nodiscard]] std::string device_problem();
 
 /// The GPUs that the CUDA runtime shows to this process.
@@ -37,4 +41,16 @@ struct ChosenGpu {
 [[nodiscard]] ChosenGpu take_gpu(const comm::Communicator& world, const std::string& bind,
                                  config::ShareGpu share);
 
+/// Describes the GPU and its software.
+[[nodiscard]] Description description_of(const ChosenGpu& chosen);
+
 }  // namespace isoscale::executor::cuda
+
+namespace isoscale::executor {
+
+/// cuBLASLt and NCCL on this rank's GPU. Collective over `world`; throws base::UsageError on all
+/// ranks when one finds no GPU for itself.
+[[nodiscard]] std::unique_ptr<Executor> make_cuda_executor(const CudaOptions& options,
+                                                           const comm::Communicator& world);
+
+}  // namespace isoscale::executor

@@ -3,55 +3,115 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "executor/cuda/check.hpp"
-#include "executor/cuda/collective_choice.hpp"
-#include "executor/cuda/cuda.hpp"
+#include "executor/cuda/communicators.hpp"
 #include "executor/cuda/device.hpp"
+#include "executor/cuda/errors_and_handles.hpp"
+#include "executor/cuda/gemm_choice.hpp"
+#include "executor/cuda/memory.hpp"
+#include "executor/cuda/nccl_versions.hpp"
+#include "executor/cuda/prepare.hpp"
 #include "executor/cuda/session.hpp"
-#include "executor/cuda/symmetric.hpp"
-#include "executor/transports.hpp"
+#include "executor/cuda/stream_words.hpp"
+#include "executor/cuda/symmetric_transport.hpp"
+#include "executor/executor.hpp"
+#include "executor/point_requirements.hpp"
 #include "program/outline.hpp"
-#include "system/facts.hpp"
-#include "system/gpu_facts.hpp"
+#include "workloads/collective_algorithms.hpp"
 
-namespace isoscale::executor {
+namespace isoscale::executor::cuda {
 namespace {
 
-using cuda::check;
-using cuda::choose_marks;
-using cuda::chooses;
-using cuda::ChosenGpu;
-using cuda::CollectiveChoice;
-using cuda::Communicators;
-using cuda::CudaSession;
-using cuda::gemm_problems;
-using cuda::GemmChoices;
-using cuda::GemmProblem;
-using cuda::gives_advice;
-using cuda::Memory;
-using cuda::moves_pages;
-using cuda::PreparedProgram;
-using cuda::PreparedSection;
-using cuda::Puts;
-using cuda::Registrations;
-using cuda::SessionParts;
-using cuda::StreamPlayer;
-using cuda::take_gpu;
-using cuda::Versions;
-using cuda::versions;
+/// While it lives, NCCL is told by its environment which algorithm and protocol to use: it looks
+/// there when a communicator is made and, for its messages, when it is used. What the user has set
+/// comes back afterwards. Changes the environment of the process: for the one thread of the host.
+class CollectiveChoice {
+ public:
+  /// Throws Unsupported when the options name what there is not, or what NCCL would silently not
+  /// use for some collective of `set`.
+  CollectiveChoice(const SessionOptions& options, const program::ProgramSet& set);
+  ~CollectiveChoice();
+  CollectiveChoice(const CollectiveChoice&) = delete;
+  CollectiveChoice& operator=(const CollectiveChoice&) = delete;
 
-std::string version_text(int encoded) {  // 13000 = 13.0
-  return fmt::format("{}.{}", encoded / 1000, encoded % 1000 / 10);
+ private:
+  void set(const char* variable, const std::string& value);
+
+  std::vector<std::pair<const char*, std::optional<std::string>>> before_;
+};
+
+void require_protocol(const SessionOptions& options,
+                      const workloads::CollectiveAlgorithm* algorithm) {
+  const std::string& name = options.collective_protocol;
+  if (name.empty()) return;
+  if (workloads::find_collective_protocol(name) == nullptr) {
+    throw Unsupported(fmt::format("NCCL has no protocol '{}'", name));
+  }
+  if (algorithm != nullptr && !workloads::has_protocol(*algorithm, name)) {
+    throw Unsupported(fmt::format("NCCL has no {} with protocol {}", algorithm->name, name));
+  }
 }
-std::string nccl_text(int encoded) {  // 22809 = 2.28.9
-  return fmt::format("{}.{}.{}", encoded / 10000, encoded % 10000 / 100, encoded % 100);
+
+/// Barriers only order the ranks: how they do it does not matter.
+void require_collectives(const program::ProgramSet& set,
+                         const workloads::CollectiveAlgorithm& algorithm) {
+  for (const program::RankProgram& program : set.programs) {
+    for (const program::Program* section : program.sections()) {
+      for (const program::Op& op : section->ops) {
+        const auto* const collective = std::get_if<program::Collective>(&op.payload);
+        if (collective == nullptr || collective->kind == program::CollectiveKind::barrier) continue;
+        if (algorithm.does(collective->kind)) continue;
+        throw Unsupported(fmt::format("NCCL has no {} by {}",
+                                      program::name(program::kind_of(op.payload)), algorithm.name));
+      }
+    }
+  }
 }
-std::string cublas_text(std::size_t encoded) {  // 130001 = 13.0.1
-  return fmt::format("{}.{}.{}", encoded / 10000, encoded % 10000 / 100, encoded % 100);
+
+/// True if the options choose for NCCL.
+bool chooses(const SessionOptions& options) {
+  return !options.collective_algorithm.empty() || !options.collective_protocol.empty();
+}
+
+CollectiveChoice::CollectiveChoice(const SessionOptions& options,
+                                   const program::ProgramSet& programs) {
+  const workloads::CollectiveAlgorithm* algorithm = nullptr;
+  if (!options.collective_algorithm.empty()) {
+    algorithm = workloads::find_collective_algorithm(options.collective_algorithm);
+    if (algorithm == nullptr) {
+      throw Unsupported(fmt::format("NCCL has no algorithm '{}'", options.collective_algorithm));
+    }
+    require_collectives(programs, *algorithm);
+  }
+  require_protocol(options, algorithm);
+  if (algorithm != nullptr) set("NCCL_ALGO", algorithm_setting(*algorithm));
+  if (const auto* protocol = workloads::find_collective_protocol(options.collective_protocol)) {
+    set("NCCL_PROTO", std::string{protocol->nccl_name});
+  }
+}
+
+CollectiveChoice::~CollectiveChoice() {
+  for (const auto& [variable, value] : before_) {
+    if (value) {
+      ::setenv(variable, value->c_str(), 1);
+    } else {
+      ::unsetenv(variable);
+    }
+  }
+}
+
+void CollectiveChoice::set(const char* variable, const std::string& value) {
+  const char* const before = std::getenv(variable);
+  before_.emplace_back(variable,
+                       before == nullptr ? std::nullopt : std::optional<std::string>{before});
+  ::setenv(variable, value.c_str(), 1);
 }
 
 /// Runs `work`; when it throws on a rank, all throw: Unsupported when nothing else was thrown, or
@@ -79,7 +139,7 @@ template <class Work>
 void as_chosen(const SessionOptions& options, const Work& work) {
   try {
     work();
-  } catch (const cuda::NcclRefusal& refusal) {
+  } catch (const NcclRefusal& refusal) {
     if (!chooses(options)) throw;
     throw Unsupported(fmt::format(
         "with algorithm {}, protocol {}: {}",
@@ -89,46 +149,25 @@ void as_chosen(const SessionOptions& options, const Work& work) {
   }
 }
 
-Description description_of(const ChosenGpu& chosen) {
-  const Versions found = versions();
-  const system::VisibleGpu& gpu = chosen.gpu;
-  Description description;
-  description.name = "cuda";
-  description.detail =
-      fmt::format("{}, CUDA {}, cuBLASLt {}, NCCL {}", gpu.name, version_text(found.runtime),
-                  cublas_text(cublasLtGetVersion()), nccl_text(found.nccl));
-  constexpr int ten = 10;
-  description.compute_capability = ten * gpu.major + gpu.minor;
-  description.precisions = system::precisions_of(gpu.major, gpu.minor);
-  std::size_t free = 0, total = 0;
-  check(cudaMemGetInfo(&free, &total));
-  description.memory_free = units::Bytes{free};
-  description.memory_pool = chosen.is_shared ? MemoryPool::node : MemoryPool::rank;
-  description.cores = static_cast<int>(system::machine_facts().bound_core_ids.size());
-  description.shared_device = chosen.is_shared;
-  description.symmetric_problem = cuda::symmetric_problem(found.nccl, chosen);
-
-  const system::NvmlLibrary nvml = system::NvmlLibrary::open();
-  if (const auto facts = system::gpu_facts(nvml, gpu.uuid)) {
-    description.facts_text = system::gpu_facts_text(*facts);
-    description.facts_number = system::gpu_facts_number(*facts);
-  }
-  // What CUDA itself says holds with or without NVML.
-  description.facts_text["gpu_name"] = gpu.name;
-  description.facts_text["gpu_uuid"] = gpu.uuid;
-  description.facts_text["gpu_pci"] = gpu.pci_bus_id;
-  description.facts_text["cuda_runtime"] = version_text(found.runtime);
-  description.facts_text["cublas"] = cublas_text(cublasLtGetVersion());
-  description.facts_text["nccl"] = nccl_text(found.nccl);
-  description.facts_number["gpu_memory"] = static_cast<double>(gpu.memory.value());
-  int cache = 0;
-  check(cudaDeviceGetAttribute(&cache, cudaDevAttrL2CacheSize, gpu.index));
-  description.facts_number["gpu_l2_cache"] = cache;
-  return description;
+/// True if some op of a program is advice, which needs a GPU and a system that move pages on their
+/// own.
+bool gives_advice(const program::RankProgram& program) {
+  return std::ranges::any_of(program.sections(), [](const program::Program* section) {
+    return std::ranges::any_of(section->ops, [](const program::Op& op) {
+      return std::holds_alternative<program::Advise>(op.payload);
+    });
+  });
 }
 
-/// Of the arenas. The symmetric one is as large as that of the rank that needs most, and has room
-/// for the channels of puts.
+bool moves_pages() {
+  int device = 0, value = 0;
+  check(cudaGetDevice(&device));
+  check(cudaDeviceGetAttribute(&value, cudaDevAttrConcurrentManagedAccess, device));
+  return value != 0;
+}
+
+/// The size of the arenas. The symmetric one is as large as that of the rank that needs most, and
+/// has room for the channels of puts.
 units::Bytes storage_of(const program::RankProgram& program, const Memory& memory) {
   constexpr auto symmetric = static_cast<std::size_t>(program::Space::symmetric);
   units::Bytes bytes{memory.arenas.symmetric().bytes};
@@ -177,7 +216,7 @@ class CudaExecutor final : public Executor {
   ChosenGpu chosen_;
   Description description_;
   GemmChoices choices_;
-  cuda::KeptCommunicators kept_;  // outlived by no session
+  KeptCommunicators kept_;  // outlived by no session
   int said_ = 0;
 };
 
@@ -220,16 +259,16 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
     problems = gemm_problems(memory->resolver, program);
   });
   Puts puts;
-  agreed(point, [&] { cuda::require_windows(set, *communicators); });
+  agreed(point, [&] { require_windows(set, *communicators); });
   agreed(point, [&] {
     registrations = Registrations{set, *communicators, memory->arenas, options.registration};
   });
   agreed(point, [&] {
-    cuda::require_symmetric(set, *communicators);
+    require_symmetric(set, *communicators);
     puts = Puts{set, *communicators, registrations, *memory};
   });
-  cuda::DeviceBarrier barrier;
-  agreed(point, [&] { barrier = cuda::DeviceBarrier{set, *communicators}; });
+  DeviceBarrier barrier;
+  agreed(point, [&] { barrier = DeviceBarrier{set, *communicators}; });
   choices_.decide(problems, point);
   say_what_was_chosen_anew(point);
 
@@ -243,8 +282,8 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
   agreed(point, [&] {
     as_chosen(options, [&] {
       try {
-        communicators->connect(point, cuda::first_calls(prepared));
-      } catch (const cuda::NcclRefusal&) {
+        communicators->connect(point, first_calls(prepared));
+      } catch (const NcclRefusal&) {
         throw;
       } catch (const base::Error&) {
         // Peers may wait inside of NCCL for what this rank will not do: its abort tells them.
@@ -258,7 +297,7 @@ std::unique_ptr<Session> CudaExecutor::prepare(const program::ProgramSet& set,
   if (options_.nvtx == config::Nvtx::on) {
     const auto sections = program.sections();
     for (std::size_t i = 0; i < prepared.sections.size(); ++i) {
-      prepared.sections[i].ranges = cuda::ranges_of(*sections[i]);
+      prepared.sections[i].ranges = ranges_of(*sections[i]);
     }
   }
   std::optional<StreamPlayer> player;
@@ -298,13 +337,16 @@ void CudaExecutor::say_what_was_chosen_anew(const comm::Communicator& point) {
 }
 
 }  // namespace
+}  // namespace isoscale::executor::cuda
+
+namespace isoscale::executor {
 
 std::unique_ptr<Executor> make_cuda_executor(const CudaOptions& options,
                                              const comm::Communicator& world) {
-  const ChosenGpu chosen = take_gpu(world, options.gpu_bind, options.share);
+  const cuda::ChosenGpu chosen = cuda::take_gpu(world, options.gpu_bind, options.share);
   std::unique_ptr<Executor> executor;
-  agreed<base::UsageError>(world,
-                           [&] { executor = std::make_unique<CudaExecutor>(options, chosen); });
+  cuda::agreed<base::UsageError>(
+      world, [&] { executor = std::make_unique<cuda::CudaExecutor>(options, chosen); });
   return executor;
 }
 

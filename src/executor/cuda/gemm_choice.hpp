@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "comm/world.hpp"
-#include "executor/cuda/gemm_plan.hpp"
+#include "executor/cuda/gemm.hpp"
 #include "executor/executor.hpp"
 
 namespace isoscale::executor::cuda {
@@ -43,7 +43,7 @@ class GemmChoices {
   /// operands (filled with random values), and told to the others. Throws AgreedError when a rank
   /// has a problem that no algorithm solves.
   void decide(std::span<const GemmProblem> problems, const comm::Communicator& point);
-  /// Of a problem that was decided.
+  /// The choice for a problem that was decided.
   [[nodiscard]] const GemmChoice& of(const GemmProblem& problem) const;
 
   [[nodiscard]] cublasLtHandle_t handle() const { return handle_.get(); }

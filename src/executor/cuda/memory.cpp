@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "base/error.hpp"
-#include "executor/cuda/check.hpp"
+#include "base/log.hpp"
+#include "executor/cuda/errors_and_handles.hpp"
 #include "executor/cuda/nccl_versions.hpp"
 #include "units/text.hpp"
 
@@ -42,6 +44,27 @@ void* allocate(units::Bytes bytes, const char* kind, const Allocate& function) {
   }
   check(status);
   return memory;
+}
+
+constexpr std::uint64_t window_alignment = 4096;  // of windows, and so of their sizes
+
+/// Bytes of the symmetric arena that programs use: as much as any rank needs, on all.
+std::uint64_t symmetric_bytes(const program::ProgramSet& set) {
+  std::uint64_t bytes = 0;
+  for (const program::RankProgram& program : set.programs) {
+    bytes =
+        std::max(bytes, program.arena_bytes[static_cast<std::size_t>(program::Space::symmetric)]);
+  }
+  return (bytes + window_alignment - 1) / window_alignment * window_alignment;
+}
+
+std::array<std::uint64_t, program::space_count> arena_bytes(const program::ProgramSet& set,
+                                                            int rank, units::Bytes behind) {
+  auto bytes = set.of(rank).arena_bytes;
+  const std::uint64_t extra =
+      (behind.value() + window_alignment - 1) / window_alignment * window_alignment;
+  bytes[static_cast<std::size_t>(program::Space::symmetric)] = symmetric_bytes(set) + extra;
+  return bytes;
 }
 
 }  // namespace
@@ -133,31 +156,6 @@ void Arenas::NcclTraits::free(type memory) noexcept {
   log_release("memory of NCCL", give_memory_back(memory));
 }
 
-namespace {
-
-constexpr std::uint64_t window_alignment = 4096;  // of windows, and so of their sizes
-
-/// Bytes of the symmetric arena that programs use: as much as any rank needs, on all.
-std::uint64_t symmetric_bytes(const program::ProgramSet& set) {
-  std::uint64_t bytes = 0;
-  for (const program::RankProgram& program : set.programs) {
-    bytes =
-        std::max(bytes, program.arena_bytes[static_cast<std::size_t>(program::Space::symmetric)]);
-  }
-  return (bytes + window_alignment - 1) / window_alignment * window_alignment;
-}
-
-std::array<std::uint64_t, program::space_count> arena_bytes(const program::ProgramSet& set,
-                                                            int rank, units::Bytes behind) {
-  auto bytes = set.of(rank).arena_bytes;
-  const std::uint64_t extra =
-      (behind.value() + window_alignment - 1) / window_alignment * window_alignment;
-  bytes[static_cast<std::size_t>(program::Space::symmetric)] = symmetric_bytes(set) + extra;
-  return bytes;
-}
-
-}  // namespace
-
 Memory::Memory(const program::ProgramSet& set, int rank, Registration registration,
                units::Bytes behind)
     : arenas(arena_bytes(set, rank, behind), registration),
@@ -166,6 +164,79 @@ Memory::Memory(const program::ProgramSet& set, int rank, Registration registrati
   const program::RankProgram& program = set.of(rank);
   table.buffers = program.buffers;
   table.arena_bytes = program.arena_bytes;
+}
+
+Registrations::Registrations(const program::ProgramSet& set, const Communicators& communicators,
+                             const Arenas& arenas, Registration registration)
+    : Registrations() {  // whole from here on: what follows may throw, and is then taken back
+  try {
+    add_windows(communicators.touching(set, program::Space::symmetric), arenas.symmetric());
+    if (registration == Registration::local) {
+      add_buffers(communicators.all(), arenas.device());
+    }
+  } catch (const NcclRefusal& refusal) {
+    throw Unsupported(fmt::format("NCCL does not register memory here: {}", refusal.what()));
+  }
+}
+
+Registrations::~Registrations() {
+  try {
+    close();
+  } catch (const base::Error& error) {
+    base::warn(fmt::format("while registered memory was given back: {}", error.what()));
+  }
+}
+
+Registrations::Registrations(Registrations&& other) noexcept { *this = std::move(other); }
+
+Registrations& Registrations::operator=(Registrations&& other) noexcept {
+  std::swap(windows_, other.windows_);
+  std::swap(buffers_, other.buffers_);
+  return *this;
+}
+
+void Registrations::add_windows(const std::vector<ncclComm_t>& communicators, const Area& area) {
+  if (area.bytes == 0) return;
+  for (const ncclComm_t communicator : communicators) {
+    NcclWindow window = nullptr;
+    check(add_window(communicator, area.memory, area.bytes, window));
+    // That is how NCCL 2.27 says that this machine has not what it takes.
+    if (window == nullptr) throw Unsupported("NCCL makes no symmetric windows on this machine");
+    windows_.push_back({.communicator = communicator, .window = window});
+  }
+}
+
+void Registrations::add_buffers(const std::vector<ncclComm_t>& communicators, const Area& area) {
+  if (area.bytes == 0) return;
+  for (const ncclComm_t communicator : communicators) {
+    void* handle = nullptr;
+    check(add_memory(communicator, area.memory, area.bytes, handle));
+    buffers_.push_back({.communicator = communicator, .handle = handle});
+  }
+}
+
+NcclWindow Registrations::window(ncclComm_t communicator) const {
+  const auto found = std::ranges::find(windows_, communicator, &Window::communicator);
+  return found == windows_.end() ? nullptr : found->window;
+}
+
+void Registrations::close() {
+  // One by one out of the lists: what fails is not tried again.
+  while (!windows_.empty()) {
+    const Window last = windows_.back();
+    windows_.pop_back();
+    check(remove_window(last.communicator, last.window));
+  }
+  while (!buffers_.empty()) {
+    const Buffer last = buffers_.back();
+    buffers_.pop_back();
+    check(remove_memory(last.communicator, last.handle));
+  }
+}
+
+void Registrations::abandon() noexcept {
+  windows_.clear();
+  buffers_.clear();
 }
 
 }  // namespace isoscale::executor::cuda

@@ -236,7 +236,7 @@ struct Mapped {
 [[nodiscard]] inline ncclResult_t remove_memory(ncclComm_t, void*) { return ncclSuccess; }
 #endif
 
-/// What NCCL_ALGO must be for the collectives that an algorithm does, and for no others where NCCL
+/// The value of NCCL_ALGO for the collectives that an algorithm does, and for no others where NCCL
 /// can tell them apart.
 [[nodiscard]] inline std::string algorithm_setting(
     const workloads::CollectiveAlgorithm& algorithm) {

@@ -2,11 +2,10 @@
 // SPDX-License-Identifier: MIT
 #include "executor/plugin.hpp"
 
-#include "executor/cuda/cuda.hpp"
 #include "executor/cuda/device.hpp"
 #include "executor/fingerprint.hpp"
 
-/// What the core asks for when it has opened libisoscale_cuda.so.
+/// The entry point that the core asks for when it has opened libisoscale_cuda.so.
 extern "C" const isoscale::executor::PluginTable* isoscale_plugin() {
   static constexpr isoscale::executor::PluginTable table{
       .fingerprint = isoscale::executor::interface_fingerprint,

@@ -10,11 +10,9 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "executor/cuda/prepare_layer_ops.hpp"
-#include "executor/cuda/prepare_list_op.hpp"
-#include "executor/cuda/prepare_op.hpp"
-#include "executor/describe.hpp"
-#include "program/access.hpp"
+#include "executor/cuda/prepare_ops.hpp"
+#include "executor/op_requirements.hpp"
+#include "program/operands.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

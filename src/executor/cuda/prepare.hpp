@@ -4,14 +4,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
-#include "executor/cuda/call.hpp"
+#include "executor/cuda/calls.hpp"
 #include "executor/cuda/communicators.hpp"
 #include "executor/cuda/gemm_choice.hpp"
 #include "executor/cuda/memory.hpp"
-#include "executor/cuda/puts.hpp"
-#include "executor/cuda/ranges.hpp"
+#include "executor/cuda/symmetric_transport.hpp"
 
 namespace isoscale::executor::cuda {
 
@@ -24,6 +24,12 @@ struct PreparedOp {
   std::uint32_t wait_begin = 0;   ///< into PreparedSection::waits
   std::uint8_t wait_count = 0;
   bool is_marked = false;  ///< its stream says when it begins
+};
+
+/// The NVTX range that an op is issued within.
+struct OpRange {
+  program::Phase phase = program::Phase::setup;
+  std::string name{};  ///< "gemm layer 3 mb 0"
 };
 
 /// A section, ready to be issued in program order.

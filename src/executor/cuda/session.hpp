@@ -3,24 +3,113 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
-#include "executor/cuda/device_barrier.hpp"
-#include "executor/cuda/gate.hpp"
-#include "executor/cuda/player.hpp"
-#include "executor/cuda/puts.hpp"
-#include "executor/cuda/registration.hpp"
+#include "executor/cuda/communicators.hpp"
+#include "executor/cuda/memory.hpp"
+#include "executor/cuda/prepare.hpp"
+#include "executor/cuda/stream_words.hpp"
+#include "executor/cuda/symmetric_transport.hpp"
 #include "executor/executor.hpp"
 #include "executor/plugin.hpp"
+#include "program/program.hpp"
+#include "timeline/timeline.hpp"
 
+/// The session of one rank: its streams, how sections are issued on them, and its plays.
 namespace isoscale::executor::cuda {
 
-/// What a session is made from.
+/// An NVTX range, which a profiler shows of the thread that issues work. It lasts as long as this
+/// object. Ranges of a thread nest.
+class Range {
+ public:
+  /// Null: none. The profiler copies the name.
+  explicit Range(const char* name);
+  ~Range();
+  Range(const Range&) = delete;
+  Range& operator=(const Range&) = delete;
+
+ private:
+  bool is_open_;
+};
+
+/// Returns the ranges of a section's ops.
+[[nodiscard]] std::vector<OpRange> ranges_of(const program::Program& section);
+
+/// The ranges of a section while it is issued: one for each op, in one for each run of ops of the
+/// same phase.
+class SectionRanges {
+ public:
+  /// Empty `ops`: none. They outlive this object.
+  explicit SectionRanges(std::span<const OpRange> ops) : ops_(ops) {}
+
+  /// To be held while op number `index` is issued; ops come in order.
+  [[nodiscard]] Range op(std::size_t index);
+
+ private:
+  std::span<const OpRange> ops_;
+  std::optional<program::Phase> current_;
+  std::optional<Range> phase_;
+};
+
+/// How events are recorded: plainly, or as nodes of the graph that is being captured.
+enum class EventMode : std::uint8_t { plain, captured };
+
+/// Events that are made when first asked for and used again in every play.
+class EventPool {
+ public:
+  explicit EventPool(Timing timing) : timing_(timing) {}
+  [[nodiscard]] cudaEvent_t at(std::size_t index);
+
+ private:
+  Timing timing_;
+  std::vector<Event> events_;
+};
+
+/// The streams of one rank, and how a section is issued on them, in program order, by one thread.
+class StreamPlayer {
+ public:
+  /// One stream per stream of the program; those that communicate have a high priority.
+  enum class Marking : std::uint8_t { off, on };
+  StreamPlayer(const program::RankProgram& program, Marking marking);
+
+  /// Issues a section between a begin and an end on stream 0: all streams start after the first
+  /// and have drained before the second. Traced, each op is between two events: `begin` is recorded
+  /// once the stream's waits are over.
+  /// The gate, if there is one, hears of each op that was launched.
+  enum class Tracing : std::uint8_t { off, on };
+  void issue(const PreparedSection& section, Tracing tracing, EventMode mode, Gate* gate = nullptr);
+
+  /// Captures what issue() would do as a graph.
+  [[nodiscard]] ExecutableGraph capture(const PreparedSection& section, Tracing tracing);
+
+  [[nodiscard]] cudaStream_t main() const { return streams_.front().get(); }
+  [[nodiscard]] Marks& marks() { return marks_; }
+  [[nodiscard]] const Marks& marks() const { return marks_; }
+  /// When the ops of the last traced play began and ended, after event `origin` that happened at
+  /// `at`. The play must have ended.
+  void read_spans(std::size_t op_count, cudaEvent_t origin, units::Nanoseconds at,
+                  std::vector<timeline::Span>& spans);
+
+ private:
+  void record(cudaEvent_t event, cudaStream_t stream, EventMode mode) const;
+
+  std::vector<Stream> streams_;
+  Marks marks_;
+  EventPool done_{Timing::off};                      ///< what other streams wait for
+  EventPool joins_{Timing::off};                     ///< begin and end of every stream
+  EventPool begins_{Timing::on}, ends_{Timing::on};  ///< of traced ops
+};
+
+/// The parts that a session is made from.
 struct SessionParts {
   std::unique_ptr<Memory> memory;
   std::unique_ptr<Communicators> communicators;
@@ -71,7 +160,7 @@ class CudaSession final : public Session {
 
   SessionParts parts_;
   Event begin_ = make_event(Timing::on), end_ = make_event(Timing::on);
-  /// Of steps; made at the second play or later.
+  /// Captured graphs of steps; made at the second play or later.
   std::map<std::pair<program::Section, Trace>, ExecutableGraph> graphs_;
   std::optional<Gate> gate_;  ///< made when a play first asks for it
   std::set<program::Section> played_;

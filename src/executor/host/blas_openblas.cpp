@@ -5,7 +5,7 @@
 
 #include <string_view>
 
-#include "executor/host/blas.hpp"
+#include "executor/host/resources.hpp"
 
 namespace isoscale::executor::host {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/host/blas.hpp"
+#include "executor/host/resources.hpp"
 
 namespace isoscale::executor::host {
 

@@ -4,107 +4,24 @@
 
 #include <mpi.h>
 
-#include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <variant>
 #include <vector>
 
-#include "executor/host/layer_calls.hpp"
-#include "executor/host/list_calls.hpp"
-#include "executor/host/slowing.hpp"
-#include "executor/host/waiting.hpp"
-#include "executor/host/wide.hpp"
-#include "executor/strided_copy.hpp"
-#include "program/fill.hpp"
+#include "executor/host/compute_calls.hpp"
 #include "program/op.hpp"
+#include "program/session_options.hpp"
 #include "units/quantity.hpp"
 
-/// Ops of a program with everything looked up: what is left is to call BLAS, MPI or a loop.
+/// The calls that prepared ops consist of, those to MPI among them; compute_calls.hpp has the
+/// others.
 namespace isoscale::executor::host {
 
-/// What one thread plays ops with.
-struct Player {
-  Waiting waiting = Waiting::blocking;
-  const std::atomic<bool>* stopped = nullptr;  ///< set when another thread of the session failed
-  std::atomic<std::uint32_t> begun{Whereabouts::no_op};  ///< op begun last, for others to look at
-  units::Nanoseconds patience{};                         ///< with one exchange; 0 = without end
-  std::vector<MPI_Request> requests;                     ///< of the exchange under way
-  std::vector<MPI_Status> statuses;
-};
-
-/// Element types that the host computes in.
-enum class Element : std::uint8_t { f32, f64 };
-
-using CopyCall = StridedCopy;
-void run(const CopyCall& call);
-
-/// Strides in elements.
-struct GemmCall {
-  Element element = Element::f32;
-  program::Transpose transpose_a = program::Transpose::no, transpose_b = program::Transpose::no;
-  int m = 0, n = 0, k = 0;
-  int row_stride_a = 0, row_stride_b = 0, row_stride_d = 0;
-  std::uint32_t batch = 1;
-  std::uint64_t batch_stride_a = 0, batch_stride_b = 0, batch_stride_d = 0;
-  double alpha = 1, beta = 0;
-  const std::byte *a = nullptr, *b = nullptr;
-  std::byte* d = nullptr;
-  std::optional<CopyCall> c_to_d;  ///< BLAS knows no C apart from D
-};
-void run(const GemmCall& call);
-
-/// Strides in elements. For f64, f32 and integers.
-struct AddCall {
-  program::DType type = program::DType::f32;
-  std::size_t rows = 0, columns = 0;
-  const std::byte *a = nullptr, *b = nullptr;
-  std::byte* dst = nullptr;
-  std::size_t a_row = 0, b_row = 0, dst_row = 0;
-  double scale = 1;  ///< of b
-};
-void run(const AddCall& call);
-
-/// For all floating types. Either destination may be absent.
-struct CastCall {
-  StoredMatrix src, dst, transposed;
-  program::CastScale scaling = program::CastScale::fixed;
-  double scale = 1, target = 0;
-  float* descale = nullptr;  ///< null for a fixed scale
-};
-void run(const CastCall& call);
-
-/// For all types.
-struct FillCall {
-  program::DType type = program::DType::f32;
-  std::byte* dst = nullptr;
-  std::array<std::uint64_t, 3> extents{}, local{}, global{};
-  std::uint64_t first = 0;  ///< global index of local element (0, 0, 0) on this rank
-  program::FillGrid grid{};
-  double scale = 1;  ///< a power of two
-  program::FillSource source = program::FillSource::random;
-  double value = 0;  ///< of every element when the source is constant
-};
-void run(const FillCall& call);
-
-/// Whether an Adam update advances its powers: the first of a play that uses them does.
-enum class Powers : std::uint8_t { advance, keep };
-
-struct UpdateCall {
-  program::Optimizer optimizer = program::Optimizer::sgd;
-  Element state = Element::f32;  ///< of master (else weight) and moments
-  Element gradient_type = Element::f32, weight_type = Element::f32, powers_type = Element::f64;
-  Powers powers_mode = Powers::advance;
-  std::size_t count = 0;
-  std::byte *weight = nullptr, *master = nullptr;  ///< master may be null
-  const std::byte* gradient = nullptr;
-  std::byte *moment1 = nullptr, *moment2 = nullptr, *powers = nullptr;  ///< Adam only
-  double gradient_scale = 1, rate = 0, beta1 = 0, beta2 = 0, epsilon = 0;
-};
-void run(const UpdateCall& call);
+struct Player;
 
 struct Message {
   std::byte* data = nullptr;
@@ -143,49 +60,56 @@ struct CollectiveCall {
 };
 void run(const CollectiveCall& call, Player& player);
 
-// What BLAS and the loops above have no types for is widened, computed in f32 or f64, and rounded
-// back once: the reference of executors that have the types. Each call widens anew.
-
-struct EmulatedGemmCall {
-  program::Transpose transpose_a = program::Transpose::no, transpose_b = program::Transpose::no;
-  program::ComputeMode mode = program::ComputeMode::native;
-  double alpha = 1, beta = 0;
-  std::vector<StoredMatrix> operands;  ///< a, b, c, d; c is absent when beta is 0
-  const float *descale_a = nullptr, *descale_b = nullptr;  ///< null: 1
-};
-void run(const EmulatedGemmCall& call);
-
-struct EmulatedAddCall {
-  std::vector<StoredMatrix> operands;  ///< a, b, dst
-  float scale = 1;                     ///< of b
-};
-void run(const EmulatedAddCall& call);
-
-struct EmulatedUpdateCall {
-  UpdateCall wide;  ///< weight and gradient point to what is stored, of the types below
-  program::DType weight = program::DType::f32, gradient = program::DType::f32;
-};
-void run(const EmulatedUpdateCall& call);
-
-/// What is left of a GEMM whose time passes without it: D, of zeros where it would not be added to.
-/// Nobody may read what storage held before: it need not be a number. Strides in bytes.
-struct ClearCall {
-  std::byte* d = nullptr;
-  std::size_t rows = 0, row_bytes = 0, batch = 1;
-  std::size_t row_stride = 0, batch_stride = 0;
-};
-void run(const ClearCall& call);
-
-/// Two 64-bit words go to `sum`; see program/checksum.hpp. `flip` is null or has two as well.
-struct ChecksumCall {
-  StoredMatrix src;
-  std::byte* sum = nullptr;
-  const std::byte* flip = nullptr;
-};
-void run(const ChecksumCall& call);
-
 /// An op that means nothing here.
 struct NoCall {};
+
+/// The kind of work that is slowed: compute takes its core with it, communication leaves it to
+/// others, and a delay, which is all there is of its op, sleeps.
+enum class SlowedKind : std::uint8_t { compute, communication, delay };
+
+/// The shortest time that like ops of a lane took so far.
+struct LeastTime {
+  units::Nanoseconds time{std::numeric_limits<std::int64_t>::max()};
+  std::uint64_t plays = 0;  ///< that it is the least of
+};
+/// One per group of like communication; the calls of the lane point to them, so they stay where
+/// they are.
+using LeastTimes = std::vector<std::unique_ptr<LeastTime>>;
+
+/// How one op is slowed; used by the thread of its lane.
+class Slowing {
+ public:
+  /// Compute lasts `factor` times what it took, and a share longer that is drawn anew in each play:
+  /// exponentially distributed, `jitter` on average, from `origin`, a number that no other op has.
+  [[nodiscard]] static Slowing compute(double factor, double jitter, std::uint64_t origin);
+  /// Communication lasts factor - 1 times the shortest time of like ops so far longer: what is more
+  /// than that was waiting for a partner, which a slow link does not lengthen. If it did, two ranks
+  /// would answer each other's delays with longer ones, without end. The first of like ops is not
+  /// lengthened: how much of it was waiting, until its partners had started, is not known yet.
+  /// `least` outlives this object.
+  [[nodiscard]] static Slowing communication(double factor, LeastTime& least);
+
+  /// Something else, done sooner, lasts `time`; `factor` and `jitter` lengthen that as they do
+  /// compute.
+  [[nodiscard]] static Slowing delay(units::Nanoseconds time, double factor, double jitter,
+                                     std::uint64_t origin);
+
+  [[nodiscard]] SlowedKind kind() const { return kind_; }
+  /// How much longer an op lasts that took `took`.
+  [[nodiscard]] units::Nanoseconds extra(units::Nanoseconds took);
+
+ private:
+  Slowing(SlowedKind kind, double factor, double jitter, std::uint64_t origin)
+      : kind_(kind), factor_(factor), jitter_(jitter), origin_(origin) {}
+  [[nodiscard]] double longer_share();
+
+  SlowedKind kind_;
+  double factor_, jitter_;
+  std::uint64_t origin_;
+  std::uint64_t drawn_ = 0;
+  LeastTime* least_ = nullptr;  ///< of communication
+  units::Nanoseconds time_{};   ///< of a delay
+};
 
 struct SlowedCall;
 struct StuckCall;
@@ -211,7 +135,5 @@ struct StuckCall {
   int rank = 0;  ///< of the world, for messages
   std::uint32_t plays = 0;
 };
-/// Whether the op is to be played; does not return in the play that it is stuck in.
-[[nodiscard]] bool may_play(StuckCall& call);
 
 }  // namespace isoscale::executor::host

@@ -2,10 +2,19 @@
 // SPDX-License-Identifier: MIT
 #include "executor/host/communicators.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstdint>
+
+#include "base/error.hpp"
+#include "program/low_precision.hpp"
 
 namespace isoscale::executor::host {
 namespace {
+
+using program::DType;
+using program::Reduction;
 
 constexpr std::uint64_t tag_values = 32768;
 
@@ -13,6 +22,67 @@ comm::Communicator split(const comm::Communicator& point, const mesh::Shape& mes
                          mesh::AxisSet axes) {
   return point.split(mesh::group_colour(mesh, point.rank(), axes),
                      mesh::group_index(mesh, point.rank(), axes));
+}
+
+template <Reduction reduction>
+float combine(float a, float b) {
+  if constexpr (reduction == Reduction::sum) {
+    return a + b;
+  } else if constexpr (reduction == Reduction::min) {
+    return std::min(a, b);
+  } else {
+    return std::max(a, b);
+  }
+}
+
+/// MPI calls this: `into` becomes into + from, element by element.
+template <Reduction reduction, DType type>
+void reduce(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
+  constexpr program::NarrowFormat format = *program::narrow_format(type);
+  const auto* const a = static_cast<const std::uint16_t*>(from);
+  auto* const b = static_cast<std::uint16_t*>(into);
+  for (int i = 0; i < *count; ++i) {
+    const float sum = combine<reduction>(decode(format, a[i]), decode(format, b[i]));
+    b[i] = encode(format, static_cast<double>(sum));
+  }
+}
+
+/// Bytes, signed or not, added modulo 256.
+void add_bytes(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
+  const auto* const a = static_cast<const std::uint8_t*>(from);
+  auto* const b = static_cast<std::uint8_t*>(into);
+  for (int i = 0; i < *count; ++i) b[i] = static_cast<std::uint8_t>(a[i] + b[i]);
+}
+
+/// The lesser or greater of unsigned bytes.
+template <Reduction reduction>
+void choose_bytes(void* from, void* into, int* count, MPI_Datatype* /*type*/) {
+  const auto* const a = static_cast<const std::uint8_t*>(from);
+  auto* const b = static_cast<std::uint8_t*>(into);
+  for (int i = 0; i < *count; ++i) {
+    b[i] = reduction == Reduction::min ? std::min(a[i], b[i]) : std::max(a[i], b[i]);
+  }
+}
+
+template <DType type>
+MPI_User_function* function_of(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::sum:
+      return &reduce<Reduction::sum, type>;
+    case Reduction::min:
+      return &reduce<Reduction::min, type>;
+    case Reduction::max:
+      return &reduce<Reduction::max, type>;
+  }
+  return nullptr;
+}
+
+MPI_User_function* function_of(Reduction reduction, DType type) {
+  if (type == DType::f16) return function_of<DType::f16>(reduction);
+  if (type == DType::bf16) return function_of<DType::bf16>(reduction);
+  if (reduction == Reduction::min) return &choose_bytes<Reduction::min>;
+  if (reduction == Reduction::max) return &choose_bytes<Reduction::max>;
+  return &add_bytes;
 }
 
 }  // namespace
@@ -46,6 +116,66 @@ int Communicators::tag(mesh::Axis axis, std::int32_t sender_offset, std::uint64_
 void Communicators::abandon() noexcept {
   for (comm::Communicator& communicator : collectives_) communicator.abandon();
   for (auto& [axis, communicator] : exchanges_) communicator.abandon();
+}
+
+void OperationTraits::free(type operation) noexcept { static_cast<void>(MPI_Op_free(&operation)); }
+
+MPI_Op OwnReductions::operation(Reduction reduction, DType type) {
+  base::Handle<OperationTraits>& made = made_[{reduction, type}];
+  if (!made) {
+    constexpr int commutes = 1;
+    MPI_Op operation = MPI_OP_NULL;
+    comm::check(MPI_Op_create(function_of(reduction, type), commutes, &operation));
+    made.reset(operation);
+  }
+  return made.get();
+}
+
+MPI_Op mpi_operation(program::Reduction reduction, DType type, OwnReductions& own) {
+  const bool is_sum = reduction == program::Reduction::sum;
+  const bool is_short_float = type == DType::f16 || type == DType::bf16;
+  // f16 and bf16 also where nothing is computed in them: gradients may travel so.
+  if (type == DType::u8 || (type == DType::i8 && is_sum) || is_short_float) {
+    return own.operation(reduction, type);
+  }
+  if (type == DType::e4m3 || type == DType::e5m2) {
+    throw base::Error(fmt::format(
+        "a reduction of {}: the host reduces f64, f32, f16, bf16 and integers only; ask for one of "
+        "these, or for another device",
+        program::name(type)));
+  }
+  switch (reduction) {
+    case program::Reduction::sum:
+      return MPI_SUM;
+    case program::Reduction::min:
+      return MPI_MIN;
+    case program::Reduction::max:
+      return MPI_MAX;
+  }
+  return MPI_OP_NULL;
+}
+
+MPI_Datatype mpi_type(DType type) {
+  switch (type) {
+    case DType::f64:
+      return MPI_DOUBLE;
+    case DType::f32:
+      return MPI_FLOAT;
+    case DType::f16:
+    case DType::bf16:
+      return MPI_UINT16_T;
+    case DType::i64:
+      return MPI_INT64_T;
+    case DType::i32:
+      return MPI_INT32_T;
+    case DType::i8:
+      return MPI_INT8_T;
+    case DType::e4m3:
+    case DType::e5m2:
+    case DType::u8:
+      return MPI_UINT8_T;
+  }
+  return MPI_DATATYPE_NULL;
 }
 
 }  // namespace isoscale::executor::host

@@ -2,13 +2,19 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <mpi.h>
+
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
+#include "base/handle.hpp"
 #include "comm/world.hpp"
-#include "executor/communication_needs.hpp"
+#include "executor/point_requirements.hpp"
+#include "program/op.hpp"
 
+/// The objects of MPI that a rank needs: communicators, element types and reductions.
 namespace isoscale::executor::host {
 
 /// The communicators of one rank.
@@ -34,5 +40,31 @@ class Communicators {
   std::vector<comm::Communicator> collectives_;
   std::map<mesh::Axis, comm::Communicator> exchanges_;
 };
+
+struct OperationTraits {
+  using type = MPI_Op;
+  static type null() { return MPI_OP_NULL; }
+  static void free(type operation) noexcept;
+};
+
+/// Reductions that MPI does not have, or not as they must be. f16 and bf16 travel as 16-bit
+/// integers and are added in f32, each sum rounded to the type, as NCCL does. Sums of 8-bit
+/// integers wrap, as MPI's and NCCL's should: Open MPI 4.1 saturates them where it has vector
+/// instructions, and wraps what is left over at the end. Of unsigned bytes MPICH 4.0 takes the
+/// least and the greatest as if they had a sign.
+class OwnReductions {
+ public:
+  /// Makes the operation when it is asked for first; it lives as long as this object.
+  [[nodiscard]] MPI_Op operation(program::Reduction reduction, program::DType type);
+
+ private:
+  std::map<std::pair<program::Reduction, program::DType>, base::Handle<OperationTraits>> made_;
+};
+
+/// MPI's name for what is stored; types that MPI does not know travel as integers of their size.
+[[nodiscard]] MPI_Datatype mpi_type(program::DType type);
+/// Throws base::Error for types that neither MPI nor `own` can reduce.
+[[nodiscard]] MPI_Op mpi_operation(program::Reduction reduction, program::DType type,
+                                   OwnReductions& own);
 
 }  // namespace isoscale::executor::host

@@ -4,28 +4,186 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstring>
+#include <memory>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <span>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/plural.hpp"
-#include "executor/host/blas.hpp"
-#include "executor/host/cores.hpp"
+#include "executor/executor.hpp"
+#include "executor/host/communicators.hpp"
 #include "executor/host/host.hpp"
-#include "executor/host/memory.hpp"
-#include "executor/host/session.hpp"
-#include "executor/host/staging.hpp"
-#include "executor/transports.hpp"
+#include "executor/host/player.hpp"
+#include "executor/host/prepare.hpp"
+#include "executor/host/resources.hpp"
+#include "executor/point_requirements.hpp"
 #include "system/cgroup.hpp"
 #include "units/text.hpp"
 
-namespace isoscale::executor {
+namespace isoscale::executor::host {
 namespace {
 
-using host::Communicators;
-using host::Folding;
-using host::Waiting;
+/// The parts that a session is made from, beside the program.
+struct SessionParts {
+  Communicators communicators;
+  std::array<Storage, program::space_count> arenas;
+  std::array<Storage, program::max_streams> staging;  ///< see staging_bytes
+  SessionFacts facts;
+  PrepareOptions options;
+  Waiting waiting = Waiting::blocking;  ///< of the calling thread
+};
+
+class HostSession final : public Session {
+ public:
+  HostSession(const program::ProgramSet& set, int rank, SessionParts parts);
+  ~HostSession() override;
+  HostSession(const HostSession&) = delete;
+  HostSession& operator=(const HostSession&) = delete;
+
+  using Session::play;
+  PlayTime play(const Play& what) override;
+  [[nodiscard]] std::span<const timeline::Span> spans() const override { return spans_; }
+  void read(const program::Slice& slice, std::span<std::byte> into) override;
+  void write(const program::Slice& slice, std::span<const std::byte> from) override;
+  [[nodiscard]] const SessionFacts& facts() const override { return parts_.facts; }
+  void abandon() noexcept override { failed_ = true; }
+  [[nodiscard]] std::optional<Whereabouts> whereabouts() const override;
+  void interrupt() noexcept override;
+
+ private:
+  [[nodiscard]] std::byte* address(const program::Slice& slice, std::size_t bytes) const;
+  void play_section(const PreparedSection& section, std::uint32_t times, Spans spans);
+
+  SessionParts parts_;
+  program::RankProgram table_;  ///< buffers and arena sizes; its sections are left empty
+  Resolver resolver_;
+  std::vector<PreparedSection> sections_;  ///< by program::Section
+  std::vector<timeline::Span> spans_;
+  Player player_;                                                  ///< of inline play
+  std::atomic<bool> interrupted_{false};                           ///< of inline play
+  std::atomic<program::Section> section_{program::Section::step};  ///< played last
+  std::atomic<std::uint64_t> plays_{0};
+  std::atomic<bool> playing_{false};
+  std::unique_ptr<StreamThreads> threads_;  ///< absent for inline play
+  bool failed_ = false;
+};
+
+ArenaPointers pointers(const std::array<Storage, program::space_count>& arenas) {
+  ArenaPointers result{};
+  for (std::size_t i = 0; i < arenas.size(); ++i) result[i] = arenas[i].get().address;
+  return result;
+}
+
+program::RankProgram table_of(const program::RankProgram& program) {
+  return {.buffers = program.buffers,
+          .arena_bytes = program.arena_bytes,
+          .streams = program.streams,
+          .setup = {},
+          .steps = {},
+          .observables = {}};
+}
+
+HostSession::HostSession(const program::ProgramSet& set, int rank, SessionParts parts)
+    : parts_(std::move(parts)),
+      table_(table_of(set.of(rank))),
+      resolver_(table_, set.mesh, rank, pointers(parts_.arenas)) {
+  std::size_t lanes = 1;
+  for (const program::Program* program : set.of(rank).sections()) {
+    const PreparedSection& section =
+        sections_.emplace_back(prepare(resolver_, *program, parts_.communicators, parts_.options));
+    lanes = std::max(lanes, section.lanes.size());
+  }
+  player_.waiting = parts_.waiting;
+  player_.stopped = &interrupted_;
+  if (lanes > 1) threads_ = std::make_unique<StreamThreads>(lanes, parts_.waiting);
+}
+
+HostSession::~HostSession() {
+  threads_.reset();
+  if (!failed_) return;
+  // Messages may still be under way: their storage and communicators must outlive us.
+  parts_.communicators.abandon();
+  for (Storage& arena : parts_.arenas) static_cast<void>(arena.release());
+  for (Storage& staging : parts_.staging) static_cast<void>(staging.release());
+}
+
+PlayTime HostSession::play(const Play& what) {
+  if (failed_) throw base::Error("a session whose play has failed cannot play again");
+  const PreparedSection& prepared = sections_.at(static_cast<std::size_t>(what.section));
+  Spans spans;
+  if (what.trace == Trace::on) {
+    spans_.resize(prepared.op_count);
+    spans = spans_;
+  }
+  player_.patience = units::to_nanoseconds(what.timeout);
+  if (threads_) threads_->set_patience(player_.patience);
+  section_.store(what.section, std::memory_order_relaxed);
+  playing_.store(true, std::memory_order_relaxed);
+  const units::Nanoseconds begin = comm::now();
+  try {
+    play_section(prepared, what.trace == Trace::on ? 1 : what.times, spans);
+  } catch (...) {
+    failed_ = true;
+    playing_.store(false, std::memory_order_relaxed);
+    throw;
+  }
+  const units::Nanoseconds end = comm::now();
+  playing_.store(false, std::memory_order_relaxed);
+  return {.begin = begin, .end = end};
+}
+
+void HostSession::play_section(const PreparedSection& section, std::uint32_t times, Spans spans) {
+  for (std::uint32_t pass = 0; pass < times; ++pass) {
+    plays_.fetch_add(1, std::memory_order_relaxed);
+    if (threads_ && section.lanes.size() > 1) {
+      threads_->play(section, spans);
+    } else {
+      play_inline(section, player_, spans);
+    }
+  }
+}
+
+std::optional<Whereabouts> HostSession::whereabouts() const {
+  Whereabouts result{.section = section_.load(std::memory_order_relaxed),
+                     .plays = plays_.load(std::memory_order_relaxed),
+                     .playing = playing_.load(std::memory_order_relaxed)};
+  const auto section = static_cast<std::size_t>(result.section);
+  if (threads_ && sections_.at(section).lanes.size() > 1) {
+    result.begun = threads_->begun();
+  } else {
+    result.begun = {player_.begun.load(std::memory_order_relaxed)};
+  }
+  return result;
+}
+
+void HostSession::interrupt() noexcept {
+  interrupted_.store(true, std::memory_order_release);
+  if (threads_) threads_->interrupt();
+}
+
+void HostSession::read(const program::Slice& slice, std::span<std::byte> into) {
+  std::memcpy(into.data(), address(slice, into.size()), into.size());
+}
+
+void HostSession::write(const program::Slice& slice, std::span<const std::byte> from) {
+  std::memcpy(address(slice, from.size()), from.data(), from.size());
+}
+
+std::byte* HostSession::address(const program::Slice& slice, std::size_t bytes) const {
+  const std::size_t expected = slice.count * resolver_.element_size(slice);
+  if (bytes != expected) {
+    throw base::Error(
+        fmt::format("{} bytes for a slice of {} elements, {} bytes", bytes, slice.count, expected));
+  }
+  return resolver_.address(slice);
+}
 
 std::size_t stream_count(const program::RankProgram& program) {
   std::set<program::StreamId> used;
@@ -68,12 +226,12 @@ class HostExecutor final : public Executor {
       throw base::UsageError(fmt::format("an MPI call takes 1 to {} elements, not {}",
                                          max_elements_per_call, options.elements_per_call));
     }
-    blas_threads_ = host::set_blas_threads(options.blas_threads);
+    blas_threads_ = set_blas_threads(options.blas_threads);
     description_.name = "host";
     description_.detail = fmt::format(
-        "{}, {}", host::blas_name(),
+        "{}, {}", blas_name(),
         blas_threads_ == 0 ? "unknown number of threads" : base::counted(blas_threads_, "thread"));
-    const std::string warning = host::blas_warning();
+    const std::string warning = blas_warning();
     if (!warning.empty()) description_.facts_text["blas_warning"] = warning;
     using workloads::Precision;
     description_.precisions = {Precision::f64, Precision::f32};
@@ -83,7 +241,7 @@ class HostExecutor final : public Executor {
     }
     description_.memory_free = system::memory_available(system::read_file);
     description_.memory_pool = MemoryPool::node;
-    description_.cores = host::cores_of_this_rank(options.ranks_on_node);
+    description_.cores = cores_of_this_rank(options.ranks_on_node);
     description_.symmetric_problem =
         "transport=symmetric needs NCCL's symmetric windows: --device cuda";
   }
@@ -110,7 +268,7 @@ std::unique_ptr<Session> HostExecutor::prepare(const program::ProgramSet& set,
                                                const SessionOptions& options) {
   require_usual_communication(options, "host");
   require_transports(set, description_);
-  // What is collective comes first: a rank that throws then leaves nobody waiting.
+  // Collective calls come first: a rank that throws then leaves nobody waiting.
   const units::Nanoseconds before = comm::now();
   Communicators communicators{communication_needs(set), set.mesh, point};
   const units::Seconds creation = units::to_seconds(comm::now() - before);
@@ -119,35 +277,35 @@ std::unique_ptr<Session> HostExecutor::prepare(const program::ProgramSet& set,
   const std::string reason = reason_to_fold(streams);
   const bool folds = streams <= 1 || !reason.empty();
   const Waiting waiting = waiting_of_all(folds ? 1 : streams, options.faults, point);
-  const auto staging = host::staging_bytes(program, set.mesh, options_.elements_per_call);
+  const auto staging = staging_bytes(program, set.mesh, options_.elements_per_call);
   const units::Bytes need = storage_need(program, staging);
   require_memory(need, point);
 
-  host::SessionParts parts{.communicators = std::move(communicators),
-                           .arenas = {},
-                           .staging = {},
-                           .facts = {.folded = !reason.empty(),
-                                     .folded_reason = reason,
-                                     .blas_threads = blas_threads_,
-                                     .memory = need,
-                                     .host_memory = units::Bytes{program.host_bytes()},
-                                     .communicator_creation = creation},
-                           .options = {.folding = folds ? Folding::folded : Folding::as_streamed,
-                                       .elements_per_call = options_.elements_per_call,
-                                       .narrow = options_.narrow,
-                                       .faults = options.faults},
-                           .waiting = waiting};
+  SessionParts parts{.communicators = std::move(communicators),
+                     .arenas = {},
+                     .staging = {},
+                     .facts = {.folded = !reason.empty(),
+                               .folded_reason = reason,
+                               .blas_threads = blas_threads_,
+                               .memory = need,
+                               .host_memory = units::Bytes{program.host_bytes()},
+                               .communicator_creation = creation},
+                     .options = {.folding = folds ? Folding::folded : Folding::as_streamed,
+                                 .elements_per_call = options_.elements_per_call,
+                                 .narrow = options_.narrow,
+                                 .faults = options.faults},
+                     .waiting = waiting};
   on_numa_node(options, [&] {
     for (std::size_t space = 0; space < program::space_count; ++space) {
-      parts.arenas[space] = host::allocate(units::Bytes{program.arena_bytes[space]});
+      parts.arenas[space] = allocate(units::Bytes{program.arena_bytes[space]});
     }
     for (std::size_t stream = 0; stream < staging.size(); ++stream) {
-      parts.staging[stream] = host::allocate(staging[stream]);
-      const host::Mapping& memory = parts.staging[stream].get();
+      parts.staging[stream] = allocate(staging[stream]);
+      const Mapping& memory = parts.staging[stream].get();
       parts.options.staging[stream] = {memory.address, memory.bytes};
     }
   });
-  return std::make_unique<host::HostSession>(set, point.rank(), std::move(parts));
+  return std::make_unique<HostSession>(set, point.rank(), std::move(parts));
 }
 
 /// Collective. A thread that has a core of its own waits best inside MPI. So does the only thread
@@ -178,9 +336,12 @@ std::string HostExecutor::reason_to_fold(std::size_t streams) const {
 }
 
 }  // namespace
+}  // namespace isoscale::executor::host
+
+namespace isoscale::executor {
 
 std::unique_ptr<Executor> make_host_executor(const HostOptions& options) {
-  return std::make_unique<HostExecutor>(options);
+  return std::make_unique<host::HostExecutor>(options);
 }
 
 }  // namespace isoscale::executor

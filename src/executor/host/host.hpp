@@ -4,11 +4,15 @@
 
 #include <mpi.h>
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <memory>
 
 #include "executor/executor.hpp"
+#include "mesh/mesh.hpp"
+#include "program/program.hpp"
+#include "units/quantity.hpp"
 
 namespace isoscale::executor {
 
@@ -19,8 +23,8 @@ enum class HostStreams : std::uint8_t {
   folded,
 };
 
-/// Whether the host computes in types that a CPU has no arithmetic for. It casts to and from f16
-/// and bf16, and reduces them, in any case: communication may be in them where nothing else is.
+/// Types that a CPU has no arithmetic for. The host casts to and from f16 and bf16, and reduces
+/// them, in any case: communication may be in them where nothing else is.
 enum class NarrowTypes : std::uint8_t {
   refused,
   emulated,  ///< widened, computed in f32, rounded back: slow, for tests of other executors
@@ -45,3 +49,14 @@ struct HostOptions {
 [[nodiscard]] std::unique_ptr<Executor> make_host_executor(const HostOptions& options);
 
 }  // namespace isoscale::executor
+
+namespace isoscale::executor::host {
+
+/// Bytes by stream, over all sections of the program, that the host needs beside a program's
+/// arenas: it copies data aside where MPI cannot work in place. The calls of one stream follow each
+/// other and share one piece, as large as the largest of them needs. `elements_per_call`: the most
+/// that one MPI call is given.
+[[nodiscard]] std::array<units::Bytes, program::max_streams> staging_bytes(
+    const program::RankProgram& program, const mesh::Shape& mesh, std::uint64_t elements_per_call);
+
+}  // namespace isoscale::executor::host

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #include "executor/host/prepare.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -12,12 +10,9 @@
 #include <tuple>
 #include <utility>
 
-#include "base/error.hpp"
-#include "executor/describe.hpp"
-#include "executor/host/op_slower.hpp"
-#include "executor/host/prepare_layer_ops.hpp"
-#include "executor/host/prepare_list_ops.hpp"
+#include "executor/host/fault_injection.hpp"
 #include "executor/host/prepare_ops.hpp"
+#include "executor/op_requirements.hpp"
 
 namespace isoscale::executor::host {
 namespace {
@@ -128,18 +123,6 @@ std::optional<std::uint32_t> middle_gemm(const program::Program& section) {
 }
 
 }  // namespace
-
-bool may_play(StuckCall& call) {
-  constexpr std::uint32_t stuck_at = 3;
-  if (++call.plays != stuck_at) return true;
-  if (call.how == program::Stuck::fails) {
-    throw base::Error(fmt::format("stuck={}:throw was injected", call.rank));
-  }
-  while (true) {
-    const volatile bool always = true;  // computes, and asks nobody
-    if (!always) return true;
-  }
-}
 
 PreparedSection prepare(const Resolver& resolver, const program::Program& section,
                         const Communicators& communicators, const PrepareOptions& options) {

@@ -6,16 +6,26 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "executor/host/calls.hpp"
 #include "executor/host/communicators.hpp"
 #include "executor/host/host.hpp"
-#include "executor/host/reductions.hpp"
-#include "executor/host/resolve.hpp"
+#include "executor/resolver.hpp"
 #include "program/program.hpp"
 
+/// The ops of a section with everything looked up.
 namespace isoscale::executor::host {
+
+/// Looks up the addresses of slices, and the types that the host computes them in.
+class Resolver : public executor::Resolver {
+ public:
+  using executor::Resolver::Resolver;
+
+  /// Throws base::Error unless the host computes in the slice's type; `role` names the operand.
+  [[nodiscard]] Element element(const program::Slice& slice, std::string_view role) const;
+};
 
 struct PreparedOp {
   Call call;

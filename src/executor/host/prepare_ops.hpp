@@ -10,42 +10,11 @@
 #include "executor/host/calls.hpp"
 #include "executor/host/communicators.hpp"
 #include "executor/host/host.hpp"
-#include "executor/host/reductions.hpp"
-#include "executor/host/resolve.hpp"
+#include "executor/host/prepare.hpp"
 #include "program/op.hpp"
 
 /// One function per kind of op; all throw base::Error when the host cannot play it.
 namespace isoscale::executor::host {
-
-[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Gemm& op);
-[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Copy& op);
-[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Add& op);
-[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Cast& op);
-[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Fill& op);
-[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Update& op,
-                              Powers powers_mode);
-
-/// Of any types.
-[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Checksum& op);
-
-/// A cast between any floating types.
-[[nodiscard]] CastCall prepare_cast(const Resolver& resolver, const program::Cast& op);
-
-/// What an update reads and writes its weight and its gradient as.
-struct UpdateElements {
-  Element weight, gradient;
-};
-[[nodiscard]] UpdateCall prepare_update(const Resolver& resolver, const program::Update& op,
-                                        Powers powers_mode, UpdateElements elements);
-
-/// Whether an op needs types or rounding that the functions above refuse.
-[[nodiscard]] bool needs_emulation(const Resolver& resolver, const program::Payload& payload);
-/// Gemm, Add, Cast and Update in any floating types; the same errors as above.
-[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Gemm& op);
-[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Add& op);
-[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Cast& op);
-[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Update& op,
-                                    Powers powers_mode);
 
 /// `stream` is the one that the op was written for, folded or not: it picks the communicator.
 /// `staging` is that stream's, see staging_bytes; `own` makes the reductions that MPI has not.
@@ -58,10 +27,42 @@ struct UpdateElements {
 void append_messages(std::vector<Message>& messages, Message whole, std::uint64_t count,
                      std::size_t element_size, std::uint64_t elements_per_call);
 
-/// MPI's name for what is stored; types that MPI does not know travel as integers of their size.
-[[nodiscard]] MPI_Datatype mpi_type(program::DType type);
-/// Throws base::Error for types that neither MPI nor `own` can reduce.
-[[nodiscard]] MPI_Op mpi_operation(program::Reduction reduction, program::DType type,
-                                   OwnReductions& own);
+// In f64 and f32, and where nothing is computed in any type.
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Gemm& op);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Copy& op);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Add& op);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Cast& op);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Fill& op);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Update& op,
+                              Powers powers_mode);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Checksum& op);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Norm& op);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::NormGradient& op);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Activation& op);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::ActivationGradient& op);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Softmax& op);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::SoftmaxGradient& op);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Select& op);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Spread& op);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Rows& op);
+
+/// True if an op needs types or rounding that the functions above refuse.
+[[nodiscard]] bool needs_emulation(const Resolver& resolver, const program::Payload& payload);
+// In every floating type; the same errors as above.
+[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Gemm& op);
+[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Add& op);
+[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Cast& op);
+[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Update& op,
+                                    Powers powers_mode);
+[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Norm& op);
+[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::NormGradient& op);
+[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Activation& op);
+[[nodiscard]] Call prepare_emulated(const Resolver& resolver,
+                                    const program::ActivationGradient& op);
+[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Softmax& op);
+[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::SoftmaxGradient& op);
+[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Select& op);
+[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Spread& op);
+[[nodiscard]] Call prepare_emulated(const Resolver& resolver, const program::Rows& op);
 
 }  // namespace isoscale::executor::host

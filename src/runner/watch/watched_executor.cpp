@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "executor/forwarding.hpp"
+#include "executor/executor.hpp"
 #include "program/outline.hpp"
 #include "runner/watch/calls_made.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// The shipped kernels of kernels.hpp, checksum.hpp and lists.hpp against the stand-ins' loops, on
+// The shipped kernels of element_kernels.hpp and list_kernels.hpp against the stand-ins' loops, on
 // random cases. All of these compute the same bits.
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <numeric>
 #include <string>
 
-#include "program/narrow.hpp"
+#include "program/low_precision.hpp"
 #include "tests/cuda/elements.hpp"
 #include "tests/cuda/kernel_shim/shipped.hpp"
 

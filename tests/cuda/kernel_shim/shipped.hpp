@@ -6,11 +6,9 @@
 
 #include <array>
 
-#include "executor/cuda/kernels/checksum.hpp"
-#include "executor/cuda/kernels/copy.hpp"
-#include "executor/cuda/kernels/kernels.hpp"
+#include "executor/cuda/kernels/element_kernels.hpp"
 #include "executor/cuda/kernels/layer_kernels.hpp"
-#include "executor/cuda/kernels/lists.hpp"
+#include "executor/cuda/kernels/list_kernels.hpp"
 #include "executor/cuda/kernels/put.hpp"
 #include "tests/cuda/kernel_shim/arrays.hpp"
 

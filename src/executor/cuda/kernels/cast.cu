@@ -3,7 +3,7 @@
 #include <cmath>
 #include <type_traits>
 
-#include "executor/cuda/kernels/kernels.hpp"
+#include "executor/cuda/kernels/element_kernels.hpp"
 #include "executor/cuda/kernels/vectors.cuh"
 
 namespace isoscale::executor::cuda {

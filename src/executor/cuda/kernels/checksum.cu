@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "executor/cuda/kernels/checksum.hpp"
+#include "executor/cuda/kernels/element_kernels.hpp"
 
 #include "executor/cuda/kernels/vectors.cuh"
-#include "program/checksum.hpp"
+#include "program/fill_and_checksum.hpp"
 
 namespace isoscale::executor::cuda {
 namespace {

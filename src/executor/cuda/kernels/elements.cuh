@@ -21,7 +21,7 @@ struct Type {
   using type = T;
 };
 
-/// What an element is computed in: f64 for f64, integers for integers, else f32.
+/// The type that an element is computed in: f64 for f64, integers for integers, else f32.
 template <class T>
 struct ComputeIn {
   using type = std::conditional_t<std::is_integral_v<T>, T, float>;
@@ -137,7 +137,7 @@ bool with_any(program::DType type, const Use& use) {
   return with_float_or_fp8(type, use) || with_integer(type, use);
 }
 
-/// What a launch reports when a call's types have no kernel.
+/// The result of a launch; not supported when the call's types have no kernel.
 inline cudaError_t outcome(bool has_kernel) {
   return has_kernel ? cudaGetLastError() : cudaErrorNotSupported;
 }

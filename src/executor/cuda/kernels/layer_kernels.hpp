@@ -9,7 +9,8 @@
 #include "program/op.hpp"
 
 /// Norms, activations and softmax, one kernel each: f64 computes in f64; f32, f16 and bf16 in f32,
-/// rounded once as it is stored. Pointers and strides as in kernels.hpp.
+/// rounded once as it is stored. Pointers and strides as in
+/// element_kernels.hpp.
 namespace isoscale::executor::cuda {
 
 /// One matrix of a call, or a batch of them; no data where there is none.
@@ -65,7 +66,7 @@ struct SoftmaxGradientCall {
 };
 [[nodiscard]] cudaError_t start(const SoftmaxGradientCall& call, cudaStream_t stream);
 
-/// Whether there is a kernel for the type of a call.
+/// True if there is a kernel for the type of a call.
 [[nodiscard]] bool has_kernel(const NormCall& call);
 [[nodiscard]] bool has_kernel(const NormGradientCall& call);
 [[nodiscard]] bool has_kernel(const ActivationCall& call);

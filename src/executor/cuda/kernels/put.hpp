@@ -15,7 +15,7 @@ namespace isoscale::executor::cuda {
 /// Messages between two ranks that may be under way in one direction at the same time.
 inline constexpr std::uint32_t put_slots = 64;
 
-/// What a rank knows of its messages to and from one other rank on one link; in its window, zero at
+/// The state of a rank's messages to and from one other rank on one link; in its window, zero at
 /// first. Message n, from 1 on, of a direction uses slot n % put_slots. The peer writes `ready`,
 /// `place` and `arrived`, each rank counts its own `sent` and `received`.
 struct alignas(128) PutChannel {

@@ -5,7 +5,7 @@
 #include "executor/cuda/kernels/layer_kernels.hpp"
 #include "executor/cuda/kernels/vectors.cuh"
 
-/// What kernels with a block a row have in common. A thread reads and writes only columns of its
+/// The common parts of kernels with a block a row. A thread reads and writes only columns of its
 /// own, so that a result may lie where an operand does.
 namespace isoscale::executor::cuda {
 
@@ -41,7 +41,7 @@ __device__ void for_each_row(const Extents& extents, const Visit& visit) {
   }
 }
 
-/// What all threads of the block have together, in every one of them: by warps, then over these,
+/// Joins the values of all threads of the block, in every one of them: by warps, then over these,
 /// each time in one order.
 template <class Value, class Join>
 __device__ Value over_block(Value mine, const Join& join) {

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <variant>
+
+#include "executor/cuda/gemm.hpp"
+#include "executor/cuda/kernels/element_kernels.hpp"
+#include "executor/cuda/kernels/layer_kernels.hpp"
+#include "executor/cuda/kernels/list_kernels.hpp"
+#include "executor/cuda/kernels/put.hpp"
+#include "executor/cuda/nccl_calls.hpp"
+#include "executor/resolver.hpp"
+#include "program/op.hpp"
+
+/// Ops of a program with everything looked up: what is left is to start them on a stream.
+namespace isoscale::executor::cuda {
+
+// All start their work on `stream` and throw CudaError when they cannot.
+
+/// One cudaMemcpyAsync a piece, or one 2-D copy a matrix; between any two memories.
+void launch(const StridedCopy& call, cudaStream_t stream);
+void launch(const FillCall& call, cudaStream_t stream);
+void launch(const AddCall& call, cudaStream_t stream);
+void launch(const CastCall& call, cudaStream_t stream);
+void launch(const UpdateCall& call, cudaStream_t stream);
+void launch(const SelectCall& call, cudaStream_t stream);
+void launch(const SpreadCall& call, cudaStream_t stream);
+void launch(const RowsCall& call, cudaStream_t stream);
+void launch(const PutCall& call, cudaStream_t stream);
+void launch(const ChecksumCall& call, cudaStream_t stream);
+void launch(const CopyCall& call, cudaStream_t stream);
+void launch(const NormCall& call, cudaStream_t stream);
+void launch(const NormGradientCall& call, cudaStream_t stream);
+void launch(const ActivationCall& call, cudaStream_t stream);
+void launch(const ActivationGradientCall& call, cudaStream_t stream);
+void launch(const SoftmaxCall& call, cudaStream_t stream);
+void launch(const SoftmaxGradientCall& call, cudaStream_t stream);
+
+/// A fill of host memory: by the same kernel into GPU memory, then copied, so that every element is
+/// what it would be there.
+struct HostFillCall {
+  FillCall fill;  ///< its dst is given by the launch
+  std::byte* dst = nullptr;
+  std::byte* staging = nullptr;  ///< in GPU memory
+  std::size_t bytes = 0;         ///< of both
+};
+void launch(const HostFillCall& call, cudaStream_t stream);
+
+/// program::Advise. A prefetch is work of the stream; advice holds when the call returns.
+struct AdviseCall {
+  std::byte* memory = nullptr;
+  std::size_t bytes = 0;
+  program::Advice advice = program::Advice::prefetch_device;
+  int device = 0;
+};
+void launch(const AdviseCall& call, cudaStream_t stream);
+
+using Call = std::variant<GemmCall, CollectiveCall, ExchangeCall, StridedCopy, CopyCall, AddCall,
+                          CastCall, FillCall, HostFillCall, UpdateCall, NormCall, NormGradientCall,
+                          ActivationCall, ActivationGradientCall, SoftmaxCall, SoftmaxGradientCall,
+                          SelectCall, SpreadCall, RowsCall, PutCall, ChecksumCall, AdviseCall>;
+
+}  // namespace isoscale::executor::cuda

@@ -1,0 +1,245 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "executor/cuda/gemm.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/error.hpp"
+#include "executor/cuda/errors_and_handles.hpp"
+#include "executor/cuda/memory.hpp"
+
+namespace isoscale::executor::cuda {
+namespace {
+
+using program::DType;
+
+bool is_fp8(DType type) { return type == DType::e4m3 || type == DType::e5m2; }
+
+/// rows x columns, row-major, as a column-major matrix of `columns` rows.
+Operand operand(const Resolver& resolver, const program::Matrix& matrix, std::uint64_t rows,
+                std::uint64_t columns, std::uint64_t batch, const char* role) {
+  require_on_device(resolver, matrix.slice, role);
+  const std::uint64_t least = std::max<std::uint64_t>(columns, 1);
+  const std::uint64_t stride = rows <= 1 ? std::max(matrix.row_stride, least) : matrix.row_stride;
+  if (stride < least) {
+    throw base::Error(fmt::format("{} with rows of {} elements has a row stride of {}", role,
+                                  columns, matrix.row_stride));
+  }
+  return {.type = resolver.dtype(matrix.slice),
+          .rows = columns,
+          .columns = rows,
+          .leading = stride,
+          .batch_stride = matrix.batch_stride,
+          .data = resolver.address(matrix, rows, columns, batch)};
+}
+
+float* descale(const Resolver& resolver, program::BufferId buffer) {
+  if (buffer == program::no_buffer) return nullptr;
+  const program::Slice one{.buffer = buffer, .count = 1};
+  require_on_device(resolver, one, "the scale of an operand");
+  if (resolver.dtype(one) != DType::f32) throw base::Error("the scale of an operand is not f32");
+  return reinterpret_cast<float*>(resolver.address(one));
+}
+
+/// Throws base::Error for types that cuBLASLt's table of supported types does not have.
+void require_types(const GemmProblem& problem) {
+  const DType a = problem.second.type, b = problem.first.type, d = problem.d.type;
+  const auto refuse = [&](const char* why) {
+    throw base::Error(fmt::format("a GEMM of {} and {} to {}: {}", program::name(a),
+                                  program::name(b), program::name(d), why));
+  };
+  const bool wide_or_same = d == a || d == DType::f32;
+  if (problem.is_fp8()) {
+    if (!is_fp8(a) || !is_fp8(b)) refuse("both operands must be fp8");
+    if (a == DType::e5m2 && b == DType::e5m2) refuse("not both operands can be e5m2");
+    if (d != DType::bf16 && d != DType::f16 && d != DType::f32) refuse("no such result");
+    if (problem.transpose_first != CUBLAS_OP_T || problem.transpose_second != CUBLAS_OP_N) {
+      refuse("fp8 needs A as it is and B transposed (k contiguous in both)");
+    }
+    constexpr std::uint64_t unit = 16;
+    for (const std::uint64_t size : {problem.m, problem.n, problem.k, problem.first.leading,
+                                     problem.second.leading, problem.d.leading}) {
+      if (size % unit != 0) refuse("fp8 needs sizes and strides that are multiples of 16");
+    }
+  } else if (a != b || !wide_or_same || (a == DType::f64) != (d == DType::f64)) {
+    refuse("operands must be of one type, and the result of that type or f32");
+  }
+  if (problem.addend != Addend::none && problem.c.type != d) refuse("C and D must be of one type");
+  if (problem.mode == program::ComputeMode::tf32 && a != DType::f32) {
+    refuse("tf32 is a way to multiply f32");
+  }
+}
+
+char letter(cublasOperation_t operation) { return operation == CUBLAS_OP_N ? 'N' : 'T'; }
+
+template <class Value>
+void set(cublasLtMatmulDesc_t description, cublasLtMatmulDescAttributes_t attribute, Value value) {
+  check(cublasLtMatmulDescSetAttribute(description, attribute, &value, sizeof value));
+}
+
+template <class Value>
+void set(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t attribute, Value value) {
+  check(cublasLtMatrixLayoutSetAttribute(layout, attribute, &value, sizeof value));
+}
+
+MatrixLayout layout_of(const Operand& operand, std::uint64_t batch) {
+  cublasLtMatrixLayout_t layout = nullptr;
+  check(cublasLtMatrixLayoutCreate(&layout, cuda_type(operand.type), operand.rows, operand.columns,
+                                   static_cast<std::int64_t>(operand.leading)));
+  MatrixLayout result{layout};
+  if (batch > 1) {
+    set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(batch));
+    set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+        static_cast<std::int64_t>(operand.batch_stride));
+  }
+  return result;
+}
+
+MatmulDescription operation_of(const GemmProblem& problem) {
+  cublasLtMatmulDesc_t operation = nullptr;
+  check(cublasLtMatmulDescCreate(&operation, compute_type(problem), scale_type(problem)));
+  MatmulDescription result{operation};
+  set(operation, CUBLASLT_MATMUL_DESC_TRANSA, problem.transpose_first);
+  set(operation, CUBLASLT_MATMUL_DESC_TRANSB, problem.transpose_second);
+  if (problem.is_fp8()) {
+    const bool is_fast = problem.accumulation == program::Accumulation::fast;
+    set(operation, CUBLASLT_MATMUL_DESC_FAST_ACCUM, static_cast<std::int8_t>(is_fast ? 1 : 0));
+  }
+  return result;
+}
+
+}  // namespace
+
+std::uint32_t Operand::alignment() const {
+  std::uint32_t alignment = 256;
+  while (reinterpret_cast<std::uintptr_t>(data) % alignment != 0) alignment /= 2;
+  return alignment;
+}
+
+std::uint64_t Operand::extent(std::uint64_t batch) const {
+  if (rows == 0 || columns == 0 || batch == 0) return 0;
+  return (batch - 1) * batch_stride + (columns - 1) * leading + rows;
+}
+
+bool GemmProblem::is_fp8() const { return cuda::is_fp8(first.type) || cuda::is_fp8(second.type); }
+
+std::string GemmProblem::key(const std::string& library) const {
+  // In the program's terms: row-major, so A is `second`.
+  const char* const addends[] = {"", " + C in place", " + C"};
+  const std::uint64_t leading_c = addend == Addend::none ? 0 : c.leading;
+  const std::uint64_t batch_c = addend == Addend::none ? 0 : c.batch_stride;
+  return fmt::format(
+      "m={} n={} k={} batch={} {}{} {}*{}->{}{}{}{} rows={},{},{},{} batches={},{},{},{} "
+      "aligned={},{},{},{} on {}",
+      n, m, k, batch, letter(transpose_second), letter(transpose_first), program::name(second.type),
+      program::name(first.type), program::name(d.type),
+      mode == program::ComputeMode::tf32 ? " by tf32" : "",
+      is_fp8() && accumulation == program::Accumulation::fast ? " added fast" : "",
+      addends[static_cast<std::size_t>(addend)], second.leading, first.leading, leading_c,
+      d.leading, second.batch_stride, first.batch_stride, batch_c, d.batch_stride,
+      second.alignment(), first.alignment(), addend == Addend::none ? 0 : c.alignment(),
+      d.alignment(), library);
+}
+
+GemmProblem gemm_problem(const Resolver& resolver, const program::Gemm& op) {
+  const bool a_flips = op.transpose_a == program::Transpose::yes;
+  const bool b_flips = op.transpose_b == program::Transpose::yes;
+  const auto cublas = [](bool flips) { return flips ? CUBLAS_OP_T : CUBLAS_OP_N; };
+  GemmProblem problem{.m = op.n,
+                      .n = op.m,
+                      .k = op.k,
+                      .batch = op.batch,
+                      .transpose_first = cublas(b_flips),
+                      .transpose_second = cublas(a_flips),
+                      .mode = op.mode,
+                      .accumulation = op.accumulation,
+                      .alpha = op.alpha,
+                      .beta = op.beta,
+                      .descale_first = descale(resolver, op.descale_b),
+                      .descale_second = descale(resolver, op.descale_a)};
+  problem.second =
+      operand(resolver, op.a, a_flips ? op.k : op.m, a_flips ? op.m : op.k, op.batch, "A");
+  problem.first =
+      operand(resolver, op.b, b_flips ? op.n : op.k, b_flips ? op.k : op.n, op.batch, "B");
+  problem.d = operand(resolver, op.d, op.m, op.n, op.batch, "D");
+  problem.c = problem.d;
+  if (op.beta != 0) {
+    problem.c = operand(resolver, op.c, op.m, op.n, op.batch, "C");
+    problem.addend = problem.c.data == problem.d.data ? Addend::in_place : Addend::distinct;
+    if (problem.addend == Addend::in_place && problem.c.leading != problem.d.leading) {
+      throw base::Error("C and D begin at one address, but with different row strides");
+    }
+  }
+  require_types(problem);
+  return problem;
+}
+
+cudaDataType_t cuda_type(DType type) {
+  switch (type) {
+    case DType::f64:
+      return CUDA_R_64F;
+    case DType::f32:
+      return CUDA_R_32F;
+    case DType::f16:
+      return CUDA_R_16F;
+    case DType::bf16:
+      return CUDA_R_16BF;
+    case DType::e4m3:
+      return CUDA_R_8F_E4M3;
+    case DType::e5m2:
+      return CUDA_R_8F_E5M2;
+    default:
+      throw base::Error(fmt::format("cuBLASLt does not multiply {}", program::name(type)));
+  }
+}
+
+cublasComputeType_t compute_type(const GemmProblem& problem) {
+  if (problem.d.type == DType::f64) return CUBLAS_COMPUTE_64F;
+  if (problem.mode == program::ComputeMode::tf32) return CUBLAS_COMPUTE_32F_FAST_TF32;
+  return CUBLAS_COMPUTE_32F;
+}
+
+cudaDataType_t scale_type(const GemmProblem& problem) {
+  return problem.d.type == DType::f64 ? CUDA_R_64F : CUDA_R_32F;
+}
+
+GemmPlan::GemmPlan(const GemmProblem& problem)
+    : operation_(operation_of(problem)),
+      first_(layout_of(problem.first, problem.batch)),
+      second_(layout_of(problem.second, problem.batch)),
+      c_(layout_of(problem.c, problem.batch)),
+      d_(layout_of(problem.d, problem.batch)) {}
+
+void require_algorithm(cublasLtHandle_t library, const GemmPlan& plan,
+                       const cublasLtMatmulAlgo_t& algorithm, const std::string& shape) {
+  cublasLtMatmulHeuristicResult_t result{};
+  const cublasStatus_t status =
+      cublasLtMatmulAlgoCheck(library, plan.operation(), plan.first(), plan.second(), plan.c(),
+                              plan.d(), &algorithm, &result);
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  throw base::Error(
+      fmt::format("cuBLASLt refuses the algorithm that was given for the GEMM {} ({}): run without "
+                  "--gemm-algorithms",
+                  shape, cublasLtGetStatusName(status)));
+}
+
+void launch(const GemmCall& call, cudaStream_t stream) {
+  const GemmProblem& p = call.problem;
+  if (p.m == 0 || p.n == 0 || p.batch == 0) return;
+  const GemmPlan& plan = *call.plan;
+  if (p.is_fp8()) {
+    set(plan.operation(), CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, p.descale_first);
+    set(plan.operation(), CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, p.descale_second);
+  }
+  const auto alpha = static_cast<float>(p.alpha), beta = static_cast<float>(p.beta);
+  const bool in_f64 = scale_type(p) == CUDA_R_64F;
+  check(cublasLtMatmul(
+      call.library, plan.operation(), in_f64 ? static_cast<const void*>(&p.alpha) : &alpha,
+      p.first.data, plan.first(), p.second.data, plan.second(),
+      in_f64 ? static_cast<const void*>(&p.beta) : &beta, p.c.data, plan.c(), p.d.data, plan.d(),
+      &call.algorithm, call.workspace, call.workspace_bytes, stream));
+}
+
+}  // namespace isoscale::executor::cuda

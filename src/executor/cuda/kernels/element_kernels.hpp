@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "executor/resolver.hpp"
+#include "program/buffer.hpp"
+#include "program/fill_and_checksum.hpp"
+#include "program/op.hpp"
+
+/// Ops that go through memory element by element, one kernel (or two) each; cast.cu, checksum.cu
+/// and update.cu have some of them. All pointers are reachable from the device; strides are in
+/// elements. A start returns at once, with the error of a failure to launch.
+namespace isoscale::executor::cuda {
+
+/// The elements of a shard; the same function of (key, global index) as on the host, bit by bit.
+/// For all types.
+struct FillCall {
+  program::DType type = program::DType::f32;
+  void* dst = nullptr;
+  std::array<std::uint64_t, 3> extents{}, local{}, global{};
+  std::uint64_t first = 0;  ///< global index of local element (0, 0, 0)
+  program::FillGrid grid{};
+  program::FillSource source = program::FillSource::random;
+  double scale = 1;  ///< a power of two
+  double value = 0;  ///< of every element when the source is constant
+};
+[[nodiscard]] cudaError_t start(const FillCall& call, cudaStream_t stream);
+
+/// program::Add, in f32 for narrow types. Types f64, f32, f16, bf16 and integers.
+struct AddCall {
+  program::DType type = program::DType::f32;
+  std::uint64_t rows = 0, columns = 0;
+  const void *a = nullptr, *b = nullptr;
+  void* dst = nullptr;
+  std::uint64_t a_row = 0, b_row = 0, dst_row = 0;
+  double scale = 1;  ///< of b
+};
+[[nodiscard]] cudaError_t start(const AddCall& call, cudaStream_t stream);
+
+/// program::Cast. From f64, f32, f16 or bf16 to these, e4m3 and e5m2; fp8 saturates.
+struct CastCall {
+  program::DType from = program::DType::f32, to = program::DType::f32;
+  std::uint64_t rows = 0, columns = 0;
+  const void* src = nullptr;
+  void *dst = nullptr, *transposed = nullptr;  ///< either may be null
+  std::uint64_t src_row = 0, dst_row = 0, transposed_row = 0;
+  program::CastScale scaling = program::CastScale::fixed;
+  double scale = 1, target = 0;
+  float* descale = nullptr;         ///< scaling amax: receives 1 / scale
+  unsigned int* largest = nullptr;  ///< scaling amax: scratch, the bits of max |src| as f32
+};
+[[nodiscard]] cudaError_t start(const CastCall& call, cudaStream_t stream);
+
+/// An Adam update advances its powers if it is the first of a play that uses them.
+enum class Powers : std::uint8_t { advance, keep };
+
+/// program::Update. All f64; or state f32 with gradient and weight of f32, f16 or bf16.
+struct UpdateCall {
+  program::Optimizer optimizer = program::Optimizer::sgd;
+  program::DType state = program::DType::f32;  ///< of master (else weight), moments and powers
+  program::DType gradient_type = program::DType::f32, weight_type = program::DType::f32;
+  Powers powers_mode = Powers::keep;
+  std::uint64_t count = 0;
+  void *weight = nullptr, *master = nullptr;  ///< master may be null
+  const void* gradient = nullptr;
+  void *moment1 = nullptr, *moment2 = nullptr, *powers = nullptr;  ///< Adam only
+  double gradient_scale = 1, rate = 0, beta1 = 0, beta2 = 0, epsilon = 0;
+};
+[[nodiscard]] cudaError_t start(const UpdateCall& call, cudaStream_t stream);
+
+/// A copy of many pieces by one kernel; between memories that the device reaches. Rows of the
+/// source may overlap.
+struct CopyCall {
+  StridedCopy pieces{};
+};
+[[nodiscard]] cudaError_t start(const CopyCall& call, cudaStream_t stream);
+
+/// program::Checksum. For all types.
+struct ChecksumCall {
+  program::DType type = program::DType::f32;
+  std::uint64_t rows = 0, columns = 0, batch = 1;
+  void* src = nullptr;
+  std::uint64_t row_stride = 0, batch_stride = 0;
+  void* sum = nullptr;         ///< two 64-bit words
+  const void* flip = nullptr;  ///< null, or two as well
+};
+[[nodiscard]] cudaError_t start(const ChecksumCall& call, cudaStream_t stream);
+
+/// True if there is a kernel for the types of a call.
+[[nodiscard]] bool has_kernel(const FillCall& call);
+[[nodiscard]] bool has_kernel(const AddCall& call);
+[[nodiscard]] bool has_kernel(const CastCall& call);
+[[nodiscard]] bool has_kernel(const UpdateCall& call);
+
+}  // namespace isoscale::executor::cuda

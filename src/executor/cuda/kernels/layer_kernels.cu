@@ -1,0 +1,272 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "executor/cuda/kernels/layer_kernels.hpp"
+
+#include "executor/cuda/kernels/rows.cuh"
+
+namespace isoscale::executor::cuda {
+namespace {
+
+/// Two passes over a row, the second from cache.
+template <class T>
+__global__ void norm(Extents extents, In<T> x, In<T> addend, Out<T> sum, Out<T> y,
+                     Compute<T>* inverses, Compute<T> epsilon) {
+  using Value = Compute<T>;
+  for_each_row(extents, [&](std::uint64_t row, std::uint64_t /*matrix*/) {
+    Value squares = 0;
+    const auto square = [&](const T& element) {
+      const Value value = load(element);
+      squares += value * value;
+    };
+    if (sum.exists()) {
+      for_each_column(
+          extents,
+          [&](const T& a, const T& b, T& both) {
+            both = rounded<T>(load(a) + load(b));
+            square(both);
+          },
+          x.row(row), addend.row(row), sum.row(row));
+    } else {
+      for_each_column(extents, square, x.row(row));
+    }
+    squares = over_block(squares, Sum{});
+    const Value inverse = 1 / sqrt(squares / static_cast<Value>(extents.columns) + epsilon);
+    if (threadIdx.x == 0) inverses[row] = inverse;
+    const In<T> s = sum.exists() ? sum.row(row).input() : x.row(row);
+    for_each_column(
+        extents, [=](const T& element, T& to) { to = rounded<T>(load(element) * inverse); }, s,
+        y.row(row));
+  });
+}
+
+template <class T>
+__global__ void norm_gradient(Extents extents, In<T> dy, In<T> s, In<T> addend, Out<T> dx,
+                              const Compute<T>* inverses) {
+  using Value = Compute<T>;
+  for_each_row(extents, [&](std::uint64_t row, std::uint64_t /*matrix*/) {
+    const Value inverse = inverses[row];
+    // mean(dy * y) * y = mean(dy * s) * inverse^2 * s
+    Value dot = 0;
+    for_each_column(
+        extents, [&](const T& a, const T& b) { dot += load(a) * load(b); }, dy.row(row),
+        s.row(row));
+    dot = over_block(dot, Sum{});
+    const Value factor = dot / static_cast<Value>(extents.columns) * inverse * inverse;
+    const auto gradient = [=](const T& a, const T& b) {
+      return inverse * (load(a) - load(b) * factor);
+    };
+    if (addend.exists()) {
+      for_each_column(
+          extents,
+          [&](const T& a, const T& b, const T& more, T& to) {
+            to = rounded<T>(gradient(a, b) + load(more));
+          },
+          dy.row(row), s.row(row), addend.row(row), dx.row(row));
+    } else {
+      for_each_column(
+          extents, [&](const T& a, const T& b, T& to) { to = rounded<T>(gradient(a, b)); },
+          dy.row(row), s.row(row), dx.row(row));
+    }
+  });
+}
+
+/// Three passes over a row, all but the first from cache. Exponentials are taken twice: they cost
+/// less than to keep them in memory.
+template <class T>
+__global__ void softmax(Extents extents, In<T> xs, Out<T> ys) {
+  using Value = Compute<T>;
+  for_each_row(extents, [&](std::uint64_t row, std::uint64_t matrix) {
+    const In<T> x = xs.row(row, matrix);
+    Value most = load(x.data[0]);
+    for_each_column(
+        extents, [&](const T& element) { most = Most{}(most, load(element)); }, x);
+    most = over_block(most, Most{});
+    Value sum = 0;
+    for_each_column(
+        extents, [&](const T& element) { sum += exp(load(element) - most); }, x);
+    sum = over_block(sum, Sum{});
+    for_each_column(
+        extents, [=](const T& element, T& to) { to = rounded<T>(exp(load(element) - most) / sum); },
+        x, ys.row(row, matrix));
+  });
+}
+
+template <class T>
+__global__ void softmax_gradient(Extents extents, In<T> y, In<T> dy, Out<T> dx) {
+  using Value = Compute<T>;
+  for_each_row(extents, [&](std::uint64_t row, std::uint64_t matrix) {
+    Value dot = 0;
+    for_each_column(
+        extents, [&](const T& a, const T& b) { dot += load(a) * load(b); }, dy.row(row, matrix),
+        y.row(row, matrix));
+    dot = over_block(dot, Sum{});
+    for_each_column(
+        extents, [=](const T& a, const T& b, T& to) { to = rounded<T>(load(b) * (load(a) - dot)); },
+        dy.row(row, matrix), y.row(row, matrix), dx.row(row, matrix));
+  });
+}
+
+using program::ActivationKind;
+
+constexpr double inverse_sqrt_2 = 0.70710678118654752440,
+                 inverse_sqrt_2_pi = 0.39894228040143267794;
+
+/// The normal distribution: gelu(x) = x * distribution(x).
+template <class Value>
+__device__ Value distribution(Value x) {
+  return (1 + erf(x * static_cast<Value>(inverse_sqrt_2))) / 2;
+}
+template <class Value>
+__device__ Value density(Value x) {
+  return static_cast<Value>(inverse_sqrt_2_pi) * exp(-x * x / 2);
+}
+template <class Value>
+__device__ Value logistic(Value x) {
+  return 1 / (1 + exp(-x));
+}
+
+template <class T>
+__global__ void gelu(Extents extents, In<T> x, Out<T> y) {
+  for_each_element(
+      extents,
+      [](const T& element, T& result) {
+        const Compute<T> at = load(element);
+        result = rounded<T>(at * distribution(at));
+      },
+      x, y);
+}
+
+template <class T>
+__global__ void swiglu(Extents extents, In<T> x, In<T> up, Out<T> y) {
+  for_each_element(
+      extents,
+      [](const T& element, const T& factor, T& result) {
+        const Compute<T> at = load(element);
+        result = rounded<T>(load(factor) * at * logistic(at));
+      },
+      x, up, y);
+}
+
+template <class T>
+__global__ void gelu_gradient(Extents extents, In<T> dy, In<T> x, Out<T> dx) {
+  for_each_element(
+      extents,
+      [](const T& gradient, const T& element, T& result) {
+        const Compute<T> at = load(element), from = load(gradient);
+        result = rounded<T>(from * (distribution(at) + at * density(at)));
+      },
+      dy, x, dx);
+}
+
+template <class T>
+__global__ void swiglu_gradient(Extents extents, In<T> dy, In<T> x, In<T> up, Out<T> dx,
+                                Out<T> dup) {
+  for_each_element(
+      extents,
+      [](const T& gradient, const T& element, const T& factor, T& of_x, T& of_up) {
+        const Compute<T> at = load(element), from = load(gradient), other = load(factor);
+        const Compute<T> gate = logistic(at);
+        of_x = rounded<T>(from * other * gate * (1 + at * (1 - gate)));
+        of_up = rounded<T>(from * at * gate);
+      },
+      dy, x, up, dx, dup);
+}
+
+}  // namespace
+
+cudaError_t start(const NormCall& call, cudaStream_t stream) {
+  if (call.rows == 0 || call.columns == 0) return cudaSuccess;
+  return outcome(with_float(call.type, [&](auto type) {
+    using T = typename decltype(type)::type;
+    start_rows(norm<T>, {call.rows, call.columns}, stream, in<T>(call.x), in<T>(call.addend),
+               out<T>(call.sum), out<T>(call.y), static_cast<Compute<T>*>(call.inverse),
+               static_cast<Compute<T>>(call.epsilon));
+    return true;
+  }));
+}
+
+cudaError_t start(const NormGradientCall& call, cudaStream_t stream) {
+  if (call.rows == 0 || call.columns == 0) return cudaSuccess;
+  return outcome(with_float(call.type, [&](auto type) {
+    using T = typename decltype(type)::type;
+    start_rows(norm_gradient<T>, {call.rows, call.columns}, stream, in<T>(call.dy), in<T>(call.s),
+               in<T>(call.addend), out<T>(call.dx), static_cast<const Compute<T>*>(call.inverse));
+    return true;
+  }));
+}
+
+bool has_kernel(const NormCall& call) {
+  return with_float(call.type, [](auto) { return true; });
+}
+bool has_kernel(const NormGradientCall& call) {
+  return with_float(call.type, [](auto) { return true; });
+}
+
+cudaError_t start(const SoftmaxCall& call, cudaStream_t stream) {
+  if (call.rows * call.batch == 0 || call.columns == 0) return cudaSuccess;
+  return outcome(with_float(call.type, [&](auto type) {
+    using T = typename decltype(type)::type;
+    start_rows(softmax<T>, {call.rows, call.columns, call.batch}, stream, in<T>(call.x),
+               out<T>(call.y));
+    return true;
+  }));
+}
+
+cudaError_t start(const SoftmaxGradientCall& call, cudaStream_t stream) {
+  if (call.rows * call.batch == 0 || call.columns == 0) return cudaSuccess;
+  return outcome(with_float(call.type, [&](auto type) {
+    using T = typename decltype(type)::type;
+    start_rows(softmax_gradient<T>, {call.rows, call.columns, call.batch}, stream, in<T>(call.y),
+               in<T>(call.dy), out<T>(call.dx));
+    return true;
+  }));
+}
+
+bool has_kernel(const SoftmaxCall& call) {
+  return with_float(call.type, [](auto) { return true; });
+}
+bool has_kernel(const SoftmaxGradientCall& call) {
+  return with_float(call.type, [](auto) { return true; });
+}
+
+cudaError_t start(const ActivationCall& call, cudaStream_t stream) {
+  if (call.rows * call.columns == 0) return cudaSuccess;
+  return outcome(with_float(call.type, [&](auto type) {
+    using T = typename decltype(type)::type;
+    const Extents extents{call.rows, call.columns};
+    const auto x = in<T>(call.x);
+    const auto y = out<T>(call.y);
+    if (call.kind == ActivationKind::gelu) {
+      start_elements(gelu<T>, extents, stream, x, y);
+    } else {
+      start_elements(swiglu<T>, extents, stream, x, in<T>(call.up), y);
+    }
+    return true;
+  }));
+}
+
+cudaError_t start(const ActivationGradientCall& call, cudaStream_t stream) {
+  if (call.rows * call.columns == 0) return cudaSuccess;
+  return outcome(with_float(call.type, [&](auto type) {
+    using T = typename decltype(type)::type;
+    const Extents extents{call.rows, call.columns};
+    const auto dy = in<T>(call.dy), x = in<T>(call.x);
+    const auto dx = out<T>(call.dx);
+    if (call.kind == ActivationKind::gelu) {
+      start_elements(gelu_gradient<T>, extents, stream, dy, x, dx);
+    } else {
+      start_elements(swiglu_gradient<T>, extents, stream, dy, x, in<T>(call.up), dx,
+                     out<T>(call.dup));
+    }
+    return true;
+  }));
+}
+
+bool has_kernel(const ActivationCall& call) {
+  return with_float(call.type, [](auto) { return true; });
+}
+bool has_kernel(const ActivationGradientCall& call) {
+  return with_float(call.type, [](auto) { return true; });
+}
+
+}  // namespace isoscale::executor::cuda

@@ -1,0 +1,245 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "executor/cuda/kernels/list_kernels.hpp"
+
+#include <cstddef>
+
+#include "executor/cuda/kernels/elements.cuh"
+#include "executor/cuda/kernels/rows.cuh"
+
+namespace isoscale::executor::cuda {
+namespace {
+
+constexpr unsigned block_warps = block_threads / warp_threads;
+
+/// The bits of a magnitude: they order as the magnitudes do, with NaN above all.
+__device__ std::uint32_t magnitude(float value) { return __float_as_uint(value) & 0x7fffffffU; }
+__device__ std::uint64_t magnitude(double value) {
+  return static_cast<std::uint64_t>(__double_as_longlong(value)) & 0x7fffffffffffffffULL;
+}
+template <class T>
+using Key = decltype(magnitude(Compute<T>{}));
+
+/// How many elements of a block of `size` have a key of at least `least`; the same in every thread.
+template <class K>
+__device__ std::uint32_t count_from(const K* keys, std::uint32_t size, K least,
+                                    std::uint32_t* counter) {
+  if (threadIdx.x == 0) *counter = 0;
+  __syncthreads();
+  unsigned mine = 0;
+  for (std::uint32_t i = threadIdx.x; i < size; i += blockDim.x) mine += keys[i] >= least ? 1 : 0;
+  mine = over_warp(mine, Sum{});
+  if (lane() == 0) atomicAdd(counter, mine);
+  __syncthreads();
+  const std::uint32_t result = *counter;
+  __syncthreads();
+  return result;
+}
+
+/// The greatest key that at least `keep` keys reach, found bit by bit; 0 when fewer there are.
+template <class K>
+__device__ K threshold(const K* keys, std::uint32_t size, std::uint32_t keep,
+                       std::uint32_t* counter) {
+  K found = 0;
+  for (int bit = static_cast<int>(sizeof(K)) * 8 - 2; bit >= 0; --bit) {
+    const K candidate = found | (K{1} << bit);
+    if (count_from(keys, size, candidate, counter) >= keep) found = candidate;
+  }
+  return found;
+}
+
+/// The number of threads with a flag: those before a thread, and all.
+struct Ranked {
+  std::uint32_t before, all;
+};
+__device__ Ranked rank_of(bool flag, std::uint32_t* of_warp) {
+  const Lanes flags = __ballot_sync(all_lanes, flag);
+  const unsigned warp = threadIdx.x / warp_threads;
+  if (lane() == 0) of_warp[warp] = static_cast<std::uint32_t>(__popcll(flags));
+  __syncthreads();
+  Ranked result{static_cast<std::uint32_t>(__popcll(flags & ((Lanes{1} << lane()) - 1))), 0};
+  for (unsigned w = 0; w < block_warps; ++w) {
+    if (w < warp) result.before += of_warp[w];
+    result.all += of_warp[w];
+  }
+  __syncthreads();
+  return result;
+}
+
+/// Where a block's list goes.
+template <class T>
+struct List {
+  T* values;
+  std::int32_t* places;
+};
+
+/// Writes, in order of place, what lies above the threshold and of what equals it the first; takes
+/// it from src.
+template <class T>
+__device__ void write_list(T* src, const Key<T>* keys, std::uint64_t begin, std::uint32_t size,
+                           std::uint32_t keep, Key<T> least, std::uint32_t equals_wanted,
+                           const List<T>& list, std::uint32_t* of_warp) {
+  std::uint32_t taken = 0, equals = 0;
+  for (std::uint32_t first = 0; first < size; first += block_threads) {
+    const std::uint32_t i = first + threadIdx.x;
+    const bool exists = i < size;
+    const bool is_equal = exists && keys[i] == least;
+    const Ranked equal = rank_of(is_equal, of_warp);
+    const bool is_taken =
+        exists && (keys[i] > least || (is_equal && equals + equal.before < equals_wanted));
+    const Ranked position = rank_of(is_taken, of_warp);
+    if (is_taken) {
+      const std::uint32_t to = taken + position.before;
+      list.values[to] = src[begin + i];
+      list.places[to] = static_cast<std::int32_t>(begin + i);
+      src[begin + i] = rounded<T>(Compute<T>{0});
+    }
+    equals += equal.all;
+    taken += position.all;
+  }
+  for (std::uint32_t i = taken + threadIdx.x; i < keep; i += block_threads) {
+    list.values[i] = rounded<T>(Compute<T>{0});
+    list.places[i] = -1;
+  }
+}
+
+/// A thread block a block of src, its keys in shared memory.
+template <class T>
+__global__ void select(T* src, T* values, std::int32_t* places, std::uint64_t count,
+                       std::uint32_t block, std::uint32_t keep) {
+  __shared__ Key<T> keys[most_per_list_block];
+  __shared__ std::uint32_t counter, of_warp[block_warps];
+  const std::uint64_t blocks = program::block_count(count, block);
+  for (std::uint64_t b = blockIdx.x; b < blocks; b += gridDim.x) {
+    const std::uint64_t begin = b * block;
+    const auto size = static_cast<std::uint32_t>(count - begin < block ? count - begin : block);
+    for (std::uint32_t i = threadIdx.x; i < size; i += blockDim.x) {
+      keys[i] = magnitude(load(src[begin + i]));
+    }
+    __syncthreads();
+    const Key<T> least = threshold(keys, size, keep, &counter);
+    const std::uint32_t greater = count_from(keys, size, static_cast<Key<T>>(least + 1), &counter);
+    const std::uint32_t equals_wanted = greater < keep ? keep - greater : 0;
+    write_list<T>(src, keys, begin, size, keep, least, equals_wanted,
+                  {values + b * keep, places + b * keep}, of_warp);
+    __syncthreads();
+  }
+}
+
+/// A thread block owns a block of dst. The places of one list differ, so that its entries are added
+/// side by side; lists follow each other: the sums do not depend on which thread was faster.
+template <class T>
+__global__ void spread(const T* values, const std::int32_t* places, T* dst, std::uint64_t count,
+                       std::uint32_t block, std::uint32_t keep, std::uint32_t parts) {
+  __shared__ Compute<T> sums[most_per_list_block];
+  const std::uint64_t blocks = program::block_count(count, block);
+  for (std::uint64_t b = blockIdx.x; b < blocks; b += gridDim.x) {
+    const std::uint64_t begin = b * block;
+    const auto size = static_cast<std::uint32_t>(count - begin < block ? count - begin : block);
+    for (std::uint32_t i = threadIdx.x; i < size; i += blockDim.x) sums[i] = 0;
+    __syncthreads();
+    for (std::uint32_t part = 0; part < parts; ++part) {
+      const std::uint64_t first = (part * blocks + b) * keep;
+      for (std::uint32_t i = threadIdx.x; i < keep; i += blockDim.x) {
+        // A place of -1 lies in no block.
+        const std::int64_t at = places[first + i] - static_cast<std::int64_t>(begin);
+        if (at >= 0 && at < size) sums[at] += load(values[first + i]);
+      }
+      __syncthreads();
+    }
+    for (std::uint32_t i = threadIdx.x; i < size; i += blockDim.x) {
+      dst[begin + i] = rounded<T>(sums[i]);
+    }
+    __syncthreads();
+  }
+}
+
+/// Sums the `pack` columns from `column` on.
+template <unsigned pack, class T>
+__device__ void sum_pack(In<T> src, Out<T> row, const std::uint32_t* from, std::uint32_t each,
+                         Compute<T> scale, std::uint64_t column) {
+  Compute<T> sums[pack]{};
+  for (std::uint32_t i = 0; i < each; ++i) {
+    if (from[i] == program::Rows::no_row) continue;
+    Held<pack, 1, In<T>> held{src.row(from[i])};
+    held.load(column, 0);
+#pragma unroll
+    for (unsigned e = 0; e < pack; ++e) sums[e] += load(held.element(0, e));
+  }
+  Held<pack, 1, Out<T>> held{row};
+#pragma unroll
+  for (unsigned e = 0; e < pack; ++e) held.element(0, e) = rounded<T>(sums[e] * scale);
+  held.store(column, 0);
+}
+
+/// A thread block a row: its threads read and write neighbouring elements.
+template <class T>
+__global__ void sum_rows(Extents extents, In<T> src, Out<T> dst, const std::uint32_t* from,
+                         std::uint32_t each, Compute<T> scale) {
+  constexpr unsigned pack = pack_of<In<T>>();
+  for_each_row(extents, [&](std::uint64_t row, std::uint64_t /*matrix*/) {
+    const std::uint32_t* const indices = from + row * each;
+    const Out<T> to = dst.row(row);
+    for (std::uint64_t p = threadIdx.x; p < extents.packs; p += blockDim.x) {
+      sum_pack<pack>(src, to, indices, each, scale, p * pack);
+    }
+    for (std::uint64_t e = extents.packs * pack + threadIdx.x; e < extents.columns;
+         e += blockDim.x) {
+      sum_pack<1>(src, to, indices, each, scale, e);
+    }
+  });
+}
+
+}  // namespace
+
+cudaError_t start(const SelectCall& call, cudaStream_t stream) {
+  if (call.count == 0) return cudaSuccess;
+  if (!has_kernel(call)) return cudaErrorNotSupported;
+  return outcome(with_float(call.type, [&](auto type) {
+    using T = typename decltype(type)::type;
+    const std::uint64_t blocks = program::block_count(call.count, call.block);
+    start_kernel(select<T>, static_cast<unsigned>(blocks < most_blocks ? blocks : most_blocks),
+                 block_threads, stream, static_cast<T*>(call.src), static_cast<T*>(call.values),
+                 call.places, call.count, call.block, call.keep);
+    return true;
+  }));
+}
+
+bool has_kernel(const SelectCall& call) {
+  return call.block <= most_per_list_block && with_float(call.type, [](auto) { return true; });
+}
+
+cudaError_t start(const SpreadCall& call, cudaStream_t stream) {
+  if (call.count == 0) return cudaSuccess;
+  if (!has_kernel(call)) return cudaErrorNotSupported;
+  return outcome(with_float(call.type, [&](auto type) {
+    using T = typename decltype(type)::type;
+    const std::uint64_t blocks = program::block_count(call.count, call.block);
+    start_kernel(spread<T>, static_cast<unsigned>(blocks < most_blocks ? blocks : most_blocks),
+                 block_threads, stream, static_cast<const T*>(call.values), call.places,
+                 static_cast<T*>(call.dst), call.count, call.block, call.keep, call.parts);
+    return true;
+  }));
+}
+
+bool has_kernel(const SpreadCall& call) {
+  return call.block <= most_per_list_block && with_float(call.type, [](auto) { return true; });
+}
+
+cudaError_t start(const RowsCall& call, cudaStream_t stream) {
+  if (call.rows * call.columns == 0) return cudaSuccess;
+  return outcome(with_float(call.type, [&](auto type) {
+    using T = typename decltype(type)::type;
+    start_rows(sum_rows<T>, {call.rows, call.columns}, stream,
+               In<T>{static_cast<const T*>(call.src), call.src_row},
+               Out<T>{static_cast<T*>(call.dst), call.dst_row}, call.from, call.each,
+               static_cast<Compute<T>>(call.scale));
+    return true;
+  }));
+}
+
+bool has_kernel(const RowsCall& call) {
+  return with_float(call.type, [](auto) { return true; });
+}
+
+}  // namespace isoscale::executor::cuda

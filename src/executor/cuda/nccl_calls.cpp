@@ -1,0 +1,302 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "executor/cuda/nccl_calls.hpp"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <thread>
+
+#include "base/error.hpp"
+#include "executor/cuda/errors_and_handles.hpp"
+#include "executor/cuda/nccl_versions.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::executor::cuda {
+namespace {
+
+constexpr std::chrono::microseconds pause{100};  // between two looks at a call in the background
+
+void require_sound(ncclComm_t communicator, const std::string& name, const char* when) {
+  ncclResult_t state = ncclSuccess;
+  check(ncclCommGetAsyncError(communicator, &state));
+  if (state == ncclSuccess || state == ncclInProgress) return;
+  const char* const detail = ncclGetLastError(communicator);
+  const std::string text =
+      fmt::format("NCCL communicator {} failed {}: {}{}{}", name, when, ncclGetErrorString(state),
+                  detail == nullptr ? "" : ": ", detail == nullptr ? "" : detail);
+  if (is_refusal(state)) throw NcclRefusal(text);
+  throw NcclError(text);
+}
+
+/// Looks at the calls under way on `communicator` until they are done.
+void wait_for(ncclComm_t communicator, const std::string& name, units::Seconds limit) {
+  const units::Nanoseconds end = comm::now() + units::to_nanoseconds(limit);
+  while (true) {
+    ncclResult_t state = ncclSuccess;
+    check(ncclCommGetAsyncError(communicator, &state));
+    if (state != ncclInProgress) break;
+    if (limit > units::Seconds{} && comm::now() > end) {
+      throw NcclError(fmt::format(
+          "NCCL communicator {} was not ready after {}: a rank is missing, or the ranks cannot "
+          "reach each other; NCCL_DEBUG=INFO prints more, NCCL_SOCKET_IFNAME chooses the network",
+          name, units::format(limit)));
+    }
+    std::this_thread::sleep_for(pause);
+  }
+  require_sound(communicator, name, "while it was set up");
+}
+
+using program::CollectiveKind;
+
+/// A collective made of messages, some of which a rank sends to itself.
+class Messages {
+ public:
+  Messages(const CollectiveCall& call, cudaStream_t stream) : call_(call), stream_(stream) {}
+
+  void gather() const {
+    const CollectiveData& d = call_.data;
+    send(static_cast<std::uint64_t>(call_.root), d.send, d.count);
+    if (!d.is_root) return;
+    for (std::uint64_t from = 0; from < d.members; ++from) {
+      receive(from, d.part(d.receive, from), d.count);
+    }
+  }
+
+  void scatter() const {
+    const CollectiveData& d = call_.data;
+    receive(static_cast<std::uint64_t>(call_.root), d.receive, d.count);
+    if (!d.is_root) return;
+    for (std::uint64_t to = 0; to < d.members; ++to) send(to, d.part(d.send, to), d.count);
+  }
+
+  void all_to_all() const {
+    const CollectiveData& d = call_.data;
+    std::byte *from = d.send, *to = d.receive;
+    for (std::uint64_t other = 0; other < d.members; ++other) {
+      const bool even = call_.send_counts.empty();
+      const std::uint64_t sent = even ? d.count : call_.send_counts[other];
+      const std::uint64_t received = even ? d.count : call_.receive_counts[other];
+      send(other, from, sent);
+      receive(other, to, received);
+      from += sent * d.element;
+      to += received * d.element;
+    }
+  }
+
+ private:
+  void send(std::uint64_t to, const std::byte* data, std::uint64_t count) const {
+    if (count == 0) return;
+    check(ncclSend(data, count, call_.type, static_cast<int>(to), call_.communicator, stream_));
+  }
+  void receive(std::uint64_t from, std::byte* data, std::uint64_t count) const {
+    if (count == 0) return;
+    check(ncclRecv(data, count, call_.type, static_cast<int>(from), call_.communicator, stream_));
+  }
+
+  const CollectiveCall& call_;
+  cudaStream_t stream_;
+};
+
+bool overlap(const std::byte* a, std::uint64_t a_bytes, const std::byte* b, std::uint64_t b_bytes) {
+  return a != nullptr && b != nullptr && a < b + b_bytes && b < a + a_bytes;
+}
+
+}  // namespace
+
+NcclCommunicator::NcclCommunicator(std::string name)
+    : name_(std::make_unique<const std::string>(std::move(name))) {}
+
+NcclCommunicator NcclCommunicator::world(const comm::Communicator& point, units::Seconds limit) {
+  ncclUniqueId id{};
+  std::string problem;
+  if (point.rank() == 0) {
+    try {
+      check(ncclGetUniqueId(&id));
+    } catch (const NcclError& error) {
+      problem = error.what();
+    }
+  }
+  if (const comm::Vote vote = comm::all_ok(point, problem); !vote.ok) throw NcclError(vote.why);
+  point.broadcast(std::as_writable_bytes(std::span{&id, 1}));
+
+  NcclCommunicator result{"world"};
+  result.size_ = point.size();
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  set_name(config, result.name());
+  ncclComm_t communicator = nullptr;
+  const ncclResult_t started =
+      ncclCommInitRankConfig(&communicator, point.size(), id, point.rank(), &config);
+  result.handle_.reset(communicator);
+  result.settle(started, limit);
+  return result;
+}
+
+NcclCommunicator NcclCommunicator::split(int colour, int key, const std::string& name,
+                                         units::Seconds limit) const {
+  NcclCommunicator result{name};
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 1;
+  set_name(config, result.name());
+  // NCCL writes the child here when it is made, in the background, also after it has failed: then
+  // nobody may free the place.
+  auto place = std::make_unique<ncclComm_t>(nullptr);
+  try {
+    // On the parent: the child is not there before that.
+    settle(ncclCommSplit(get(), colour, key, place.get(), &config), limit);
+  } catch (...) {
+    static_cast<void>(place.release());
+    throw;
+  }
+  const ncclComm_t communicator = *place;
+  result.handle_.reset(communicator);
+  if (communicator == nullptr) {
+    throw NcclError(fmt::format("NCCL made no communicator {} on this rank", name));
+  }
+  wait_for(communicator, name, limit);
+  check(ncclCommCount(communicator, &result.size_));
+  return result;
+}
+
+void NcclCommunicator::poll() const { require_sound(get(), name(), "in the background"); }
+
+void NcclCommunicator::settle(ncclResult_t result, units::Seconds limit) const {
+  check(result);
+  if (get() != nullptr) wait_for(get(), name(), limit);
+}
+
+void NcclCommunicator::close() {
+  const ncclComm_t communicator = handle_.release();
+  if (communicator == nullptr) return;
+  check(ncclCommFinalize(communicator));
+  wait_for(communicator, name(), units::Seconds{30});
+  check(ncclCommDestroy(communicator));
+}
+
+void NcclCommunicator::abort() noexcept { handle_.reset(); }
+
+NcclGroup::NcclGroup() { check(ncclGroupStart()); }
+
+NcclGroup::~NcclGroup() {
+  if (state_ == State::open) log_release("a group", ncclGroupEnd());
+}
+
+void NcclGroup::end() {
+  state_ = State::ended;
+  check(ncclGroupEnd());
+}
+
+std::optional<units::Seconds> NcclGroup::end_estimated() {
+  state_ = State::ended;
+  double microseconds = -1;
+  check(end_group_estimated(microseconds));
+  if (microseconds < 0) return std::nullopt;
+  return units::Seconds{microseconds * 1e-6};
+}
+
+void NcclCommunicator::AbortTraits::free(type communicator) noexcept {
+  // Destroying may wait for peers that will never answer; aborting does not.
+  log_release("a communicator", ncclCommAbort(communicator));
+}
+
+ncclRedOp_t nccl_operation(program::Reduction reduction) {
+  switch (reduction) {
+    case program::Reduction::min:
+      return ncclMin;
+    case program::Reduction::max:
+      return ncclMax;
+    case program::Reduction::sum:
+      break;
+  }
+  return ncclSum;
+}
+
+bool is_made_of_messages(CollectiveKind kind) {
+  return kind == CollectiveKind::gather || kind == CollectiveKind::scatter ||
+         kind == CollectiveKind::all_to_all;
+}
+
+void launch(const CollectiveCall& call, cudaStream_t stream) {
+  const CollectiveData& d = call.data;
+  const ncclComm_t communicator = call.communicator;
+  NcclGroup group;
+  switch (call.kind) {
+    case CollectiveKind::all_reduce:
+      check(ncclAllReduce(d.send, d.receive, d.count, call.type, call.operation, communicator,
+                          stream));
+      break;
+    case CollectiveKind::barrier:
+      check(ncclAllReduce(d.send, d.receive, d.count, ncclUint8, ncclSum, communicator, stream));
+      break;
+    case CollectiveKind::reduce_scatter:
+      check(ncclReduceScatter(d.send, d.receive, d.count, call.type, call.operation, communicator,
+                              stream));
+      break;
+    case CollectiveKind::all_gather:
+      check(ncclAllGather(d.send, d.receive, d.count, call.type, communicator, stream));
+      break;
+    case CollectiveKind::broadcast: {
+      std::byte* const buffer = d.receive != nullptr ? d.receive : d.send;
+      const std::byte* const from = d.is_root && d.send != nullptr ? d.send : buffer;
+      check(ncclBroadcast(from, buffer, d.count, call.type, call.root, communicator, stream));
+      break;
+    }
+    case CollectiveKind::reduce:
+      check(ncclReduce(d.send, d.receive, d.count, call.type, call.operation, call.root,
+                       communicator, stream));
+      break;
+    case CollectiveKind::gather:
+      Messages{call, stream}.gather();
+      break;
+    case CollectiveKind::scatter:
+      Messages{call, stream}.scatter();
+      break;
+    case CollectiveKind::all_to_all:
+      Messages{call, stream}.all_to_all();
+      break;
+  }
+  group.end();
+}
+
+void require_possible(const CollectiveCall& call) {
+  const CollectiveData& d = call.data;
+  const std::uint64_t part = d.count * d.element, whole = part * d.members;
+  const auto refuse_unless = [](bool possible, const char* what) {
+    if (!possible) {
+      throw base::Error(
+          fmt::format("NCCL cannot do {} in place like that: give what is received "
+                      "memory of its own",
+                      what));
+    }
+  };
+  if (call.kind == CollectiveKind::reduce_scatter && overlap(d.send, whole, d.receive, part)) {
+    refuse_unless(d.receive == d.part(d.send, d.me), "a reduce_scatter");
+  }
+  if (call.kind == CollectiveKind::all_gather && overlap(d.receive, whole, d.send, part)) {
+    refuse_unless(d.send == d.part(d.receive, d.me), "an all_gather");
+  }
+  if (call.kind == CollectiveKind::all_to_all) {
+    refuse_unless(!overlap(d.send, d.sent * d.element, d.receive, d.received * d.element),
+                  "an all_to_all");
+  }
+}
+
+void launch(const ExchangeCall& call, cudaStream_t stream) {
+  NcclGroup group;
+  for (const Message& message : call.messages) {
+    if (message.count == 0) continue;
+    if (message.direction == program::Direction::send) {
+      check(ncclSend(message.data, message.count, message.type, message.peer, message.communicator,
+                     stream));
+    } else {
+      check(ncclRecv(message.data, message.count, message.type, message.peer, message.communicator,
+                     stream));
+    }
+  }
+  group.end();
+}
+
+}  // namespace isoscale::executor::cuda

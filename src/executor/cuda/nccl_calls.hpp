@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/handle.hpp"
+#include "comm/world.hpp"
+#include "executor/resolver.hpp"
+#include "program/op.hpp"
+#include "units/quantity.hpp"
+
+/// One communicator of NCCL, and the calls that are made on it.
+namespace isoscale::executor::cuda {
+
+/// One NCCL communicator; move-only. Made without blocking and with a bound on time, so that a peer
+/// that never comes ends in an error and not in a hang.
+///
+/// Those that carry the program's communication are made as blocking ones, by a split of the
+/// world's, which is not: since NCCL 2.24 each call on a non-blocking communicator starts a thread
+/// of its own, which would be measured as a launch gap that no trainer has.
+class NcclCommunicator {
+ public:
+  NcclCommunicator() = default;
+  /// Collective over `point`: a communicator of the same ranks. Throws NcclError.
+  static NcclCommunicator world(const comm::Communicator& point, units::Seconds limit);
+  /// Collective over this communicator: ranks of one colour together, ordered by key.
+  [[nodiscard]] NcclCommunicator split(int colour, int key, const std::string& name,
+                                       units::Seconds limit) const;
+
+  [[nodiscard]] ncclComm_t get() const { return handle_.get(); }
+  [[nodiscard]] const std::string& name() const { return *name_; }
+  [[nodiscard]] int size() const { return size_; }
+
+  /// Throws NcclError, with the name of the communicator, when it has failed in the background.
+  void poll() const;
+  /// Waits until a call that may go on in the background has settled. Throws NcclError.
+  void settle(ncclResult_t result, units::Seconds limit) const;
+  /// Gives the communicator back in order; its streams must have drained.
+  void close();
+  /// Ends what is under way; for a session that has failed.
+  void abort() noexcept;
+
+ private:
+  struct AbortTraits {
+    using type = ncclComm_t;
+    static type null() { return nullptr; }
+    static void free(type communicator) noexcept;
+  };
+
+  explicit NcclCommunicator(std::string name);
+
+  std::unique_ptr<const std::string> name_;  ///< NCCL keeps a pointer to it
+  base::Handle<AbortTraits> handle_;
+  int size_ = 0;
+};
+
+/// A group call: what is started between its beginning and end() starts together.
+class NcclGroup {
+ public:
+  NcclGroup();
+  ~NcclGroup();  ///< ends a group that an exception has left open
+  NcclGroup(const NcclGroup&) = delete;
+  NcclGroup& operator=(const NcclGroup&) = delete;
+  void end();
+  /// Ends it without starting anything: what NCCL expects it to take; nullopt when it does not say.
+  [[nodiscard]] std::optional<units::Seconds> end_estimated();
+
+ private:
+  enum class State : std::uint8_t { open, ended } state_ = State::open;
+};
+
+/// A collective with everything looked up. Those that NCCL has no call for are groups of messages.
+struct CollectiveCall {
+  program::CollectiveKind kind = program::CollectiveKind::barrier;
+  CollectiveData data;
+  ncclComm_t communicator = nullptr;
+  ncclDataType_t type = ncclUint8;
+  ncclRedOp_t operation = ncclSum;
+  int root = 0;
+  std::vector<std::uint64_t> send_counts{}, receive_counts{};  ///< of an uneven all_to_all
+};
+/// Starts it on `stream`. Throws NcclError.
+void launch(const CollectiveCall& call, cudaStream_t stream);
+/// True if NCCL has no call for it.
+[[nodiscard]] bool is_made_of_messages(program::CollectiveKind kind);
+/// Throws base::Error where NCCL cannot do in place what MPI can.
+void require_possible(const CollectiveCall& call);
+
+struct Message {
+  program::Direction direction = program::Direction::send;
+  std::byte* data = nullptr;
+  std::uint64_t count = 0;
+  ncclDataType_t type = ncclUint8;
+  int peer = 0;  ///< in the communicator
+  ncclComm_t communicator = nullptr;
+};
+
+/// Messages of one group call: they start together and end together.
+struct ExchangeCall {
+  std::vector<Message> messages;
+};
+void launch(const ExchangeCall& call, cudaStream_t stream);
+
+[[nodiscard]] ncclRedOp_t nccl_operation(program::Reduction reduction);
+
+}  // namespace isoscale::executor::cuda

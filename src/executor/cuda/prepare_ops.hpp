@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "executor/cuda/calls.hpp"
+#include "executor/cuda/communicators.hpp"
+#include "executor/cuda/errors_and_handles.hpp"
+#include "executor/resolver.hpp"
+
+/// One function per kind of op but GEMMs; all throw base::Error when the device cannot play it.
+namespace isoscale::executor::cuda {
+
+/// `barrier` is a byte of device memory to reduce.
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Collective& op,
+                              ncclComm_t communicator, void* barrier);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Exchange& op,
+                              const Communicators& communicators);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Copy& op);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Add& op);
+/// `largest` is a word of device memory of this op's own.
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Cast& op,
+                              unsigned int* largest);
+/// `staging` is device memory of host_fill_bytes.
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Fill& op, void* staging);
+/// The device memory that a fill of host memory goes through; 0 for others.
+[[nodiscard]] units::Bytes host_fill_bytes(const Resolver& resolver, const program::Fill& op);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Update& op, Powers powers);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Checksum& op);
+/// The slice must lie in managed memory.
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Advise& op);
+
+// The operands of norms, activations and softmax are all of one type that kernels have, in memory
+// that they reach.
+
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Norm& op);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::NormGradient& op);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Activation& op);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::ActivationGradient& op);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Softmax& op);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::SoftmaxGradient& op);
+
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Select& op);
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Spread& op);
+/// `from` is the op's table in device memory.
+[[nodiscard]] Call prepare_op(const Resolver& resolver, const program::Rows& op,
+                              const std::uint32_t* from);
+
+/// Copies words to device memory.
+[[nodiscard]] DeviceMemory upload(const std::vector<std::uint32_t>& words);
+
+}  // namespace isoscale::executor::cuda

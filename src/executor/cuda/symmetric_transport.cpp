@@ -1,0 +1,327 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "executor/cuda/symmetric_transport.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "executor/cuda/errors_and_handles.hpp"
+#include "executor/cuda/nccl_versions.hpp"
+
+namespace isoscale::executor::cuda {
+namespace {
+
+using program::Collective;
+using program::CollectiveKind;
+
+/// visit(op, collective) for those of a program that are to use symmetric kernels.
+template <class Visit>
+void for_each_symmetric(const program::RankProgram& program, const Visit& visit) {
+  for (const program::Program* section : program.sections()) {
+    for (const program::Op& op : section->ops) {
+      const auto* const collective = std::get_if<Collective>(&op.payload);
+      if (collective == nullptr || collective->transport != program::Transport::symmetric) continue;
+      visit(op, *collective);
+    }
+  }
+}
+
+/// The kernels that NCCL 2.28 has, as the names of its kernels say: all_gather of any type, and
+/// sums in all_reduce and reduce_scatter of types of at most 32 bits.
+void require_kernel(const Collective& collective, program::DType type) {
+  const bool moves = collective.kind == CollectiveKind::all_gather;
+  const bool sums = (collective.kind == CollectiveKind::all_reduce ||
+                     collective.kind == CollectiveKind::reduce_scatter) &&
+                    collective.reduction == program::Reduction::sum;
+  const bool is_narrow = type == program::DType::f32 || type == program::DType::f16 ||
+                         type == program::DType::bf16 || type == program::DType::e4m3 ||
+                         type == program::DType::e5m2;
+  if (moves || (sums && is_narrow)) return;
+  throw Unsupported(fmt::format("transport=symmetric: NCCL has no symmetric kernel for {} of {}",
+                                program::name(program::kind_of(program::Payload{collective})),
+                                program::name(type)));
+}
+
+/// The addresses that a symmetric kernel reaches on its peers: they must be alike on all ranks.
+std::vector<std::uint64_t> reached(const program::RankProgram& program, mesh::AxisSet axes) {
+  std::vector<std::uint64_t> addresses;
+  for_each_symmetric(program, [&](const program::Op& /*op*/, const Collective& collective) {
+    if (collective.axes != axes) return;
+    const auto add = [&](const program::Slice& slice) {
+      const program::Buffer& buffer = program.buffers[slice.buffer];
+      addresses.push_back(buffer.offset + slice.offset * program::element_size(buffer.dtype));
+      addresses.push_back(slice.step);
+    };
+    if (collective.kind != CollectiveKind::all_gather) add(collective.send);
+    if (collective.kind != CollectiveKind::reduce_scatter) add(collective.receive);
+  });
+  return addresses;
+}
+
+/// Every rank of a group has what the first of it has, where the peers look for it.
+void require_alike(const program::ProgramSet& set, mesh::AxisSet axes) {
+  std::map<int, std::uint32_t> first;                      // program, by group
+  std::set<std::pair<std::uint32_t, std::uint32_t>> meet;  // different programs in one group
+  for (int rank = 0; rank < set.mesh.size(); ++rank) {
+    const std::uint32_t program = set.program_of_rank[static_cast<std::size_t>(rank)];
+    const auto [known, is_new] =
+        first.try_emplace(mesh::group_colour(set.mesh, rank, axes), program);
+    if (!is_new && known->second != program) meet.emplace(known->second, program);
+  }
+  for (const auto& [one, other] : meet) {
+    if (reached(set.programs[one], axes) == reached(set.programs[other], axes)) continue;
+    throw Unsupported(fmt::format(
+        "transport=symmetric: ranks along {} play programs whose buffers lie at different places "
+        "of their windows; use transport=nccl",
+        mesh::to_string(axes)));
+  }
+}
+
+/// A GPU has room for so many waiting blocks beside other work.
+constexpr std::uint32_t most_sends = 64;
+/// Blocks that store at the same time, of all messages of an exchange.
+constexpr std::uint32_t most_blocks = 64;
+/// A block has so much to store before another one is worth it.
+constexpr std::uint64_t bytes_of_block = std::uint64_t{64} << 10U;
+
+bool is_put(const program::Exchange& exchange) {
+  return exchange.transport == program::Transport::symmetric;
+}
+
+/// visit(op, exchange) for the exchanges of a program that are puts, setup first.
+template <class Visit>
+void for_each_put(const program::RankProgram& program, const Visit& visit) {
+  for (const program::Program* section : program.sections()) {
+    for (const program::Op& op : section->ops) {
+      const auto* const exchange = std::get_if<program::Exchange>(&op.payload);
+      if (exchange != nullptr && is_put(*exchange)) visit(op, *exchange);
+    }
+  }
+}
+
+int widest_group(const mesh::Shape& mesh) {
+  int widest = 1;
+  for (const mesh::Axis axis : mesh::all_axes) widest = std::max(widest, mesh[axis]);
+  return widest;
+}
+
+/// One direction of a channel: link, peer in its group, and which way.
+using Lane = std::tuple<std::size_t, int, program::Direction>;
+
+/// Turns the transfers of one rank's exchanges into messages.
+class Planner {
+ public:
+  Planner(const program::ProgramSet& set, const Communicators& communicators,
+          const Registrations& registrations, const Memory& memory)
+      : mesh_(set.mesh),
+        communicators_(communicators),
+        registrations_(registrations),
+        memory_(memory),
+        group_room_(static_cast<std::size_t>(widest_group(set.mesh))) {}
+
+  void add(const program::Op& op, const program::Exchange& exchange) {
+    std::vector<PutMessage> received, sent;
+    std::map<Lane, std::uint32_t> counts;
+    std::vector<Lane> lanes_received, lanes_sent;
+    for (const program::Transfer& transfer :
+         transfers_by_link(mesh_, memory_.resolver.rank(), exchange)) {
+      if (transfer.slice.count == 0) continue;
+      const bool receives = transfer.direction == program::Direction::receive;
+      Lane lane;
+      PutMessage message = message_of(transfer, lane);
+      require_one_stream(lane, op.stream);
+      message.number = counts[lane]++;
+      (receives ? received : sent).push_back(message);
+      (receives ? lanes_received : lanes_sent).push_back(lane);
+    }
+    for (const auto& [lane, count] : counts) {
+      if (count > put_slots) refuse(count, "to or from one rank", put_slots);
+    }
+    if (sent.size() > most_sends) refuse(sent.size(), "sent", most_sends);
+    for (std::size_t i = 0; i < received.size(); ++i) {
+      received[i].of_channel = counts[lanes_received[i]];
+    }
+    for (std::size_t i = 0; i < sent.size(); ++i) sent[i].of_channel = counts[lanes_sent[i]];
+    calls.emplace_back(&exchange, call_of(received, sent));
+    messages.insert(messages.end(), received.begin(), received.end());
+    messages.insert(messages.end(), sent.begin(), sent.end());
+    done += sent.size() + 1;
+  }
+
+  std::vector<PutMessage> messages{};  ///< of all calls, one after the other
+  std::vector<std::pair<const program::Exchange*, PutCall>> calls{};
+  std::size_t done = 0;  ///< words of all calls
+
+ private:
+  [[noreturn]] static void refuse(std::size_t count, const char* which, std::uint32_t most) {
+    throw Unsupported(fmt::format(
+        "transport=symmetric: an exchange of {} messages {}, and puts take {} at a time", count,
+        which, most));
+  }
+
+  PutMessage message_of(const program::Transfer& transfer, Lane& lane) const {
+    const Resolver& resolver = memory_.resolver;
+    const LinkKind kind = link_kind(mesh_, resolver.rank(), transfer.axis, transfer.offset);
+    const int me = mesh::group_index(mesh_, resolver.rank(), transfer.axis);
+    const int other = mesh::neighbour(mesh_, resolver.rank(), transfer.axis, transfer.offset);
+    const int peer = mesh::group_index(mesh_, other, transfer.axis);
+    const ncclComm_t communicator = communicators_.link(kind);
+    const std::size_t link = communicators_.link_number(kind);
+    require_mapped(communicator, me, peer, transfer.axis);
+    lane = {link, peer, transfer.direction};
+    auto* const arena = static_cast<std::byte*>(memory_.arenas.symmetric().memory);
+    std::byte* const data = resolver.address(transfer.slice);
+    return {.window = registrations_.window(communicator),
+            .peer = peer,
+            .data = data,
+            .place = static_cast<std::uint64_t>(data - arena),
+            .bytes = transfer.slice.count * resolver.element_size(transfer.slice),
+            .channel = reinterpret_cast<PutChannel*>(arena + channel(link, peer)),
+            .peer_channel = channel(link, me)};
+  }
+
+  /// Offset in the window, alike on all ranks, of the channel with rank `other` of a link's group.
+  [[nodiscard]] std::uint64_t channel(std::size_t link, int other) const {
+    return memory_.symmetric_end +
+           (link * group_room_ + static_cast<std::size_t>(other)) * sizeof(PutChannel);
+  }
+
+  static void require_mapped(ncclComm_t communicator, int me, int peer, mesh::Axis axis) {
+    const Mapped mapped = mapped_ranks(communicator, me);
+    if (mapped.contains(peer)) return;
+    throw Unsupported(fmt::format(
+        "transport=symmetric: along {} the GPU at place {} of the group does not reach the memory "
+        "at place {}, only that at places {} to {}: puts need NVLink or peer access; use "
+        "transport=nccl, or put "
+        "that axis within a node",
+        mesh::name(axis), me, peer, mapped.first, mapped.first + mapped.count - 1));
+  }
+
+  /// Messages of a lane are told apart by their order, which one stream alone gives.
+  void require_one_stream(const Lane& lane, program::StreamId stream) {
+    const auto [known, is_new] = streams_.try_emplace(lane, stream);
+    if (is_new || known->second == stream) return;
+    throw Unsupported(
+        "transport=symmetric: messages to or from one rank travel on two streams, and puts take "
+        "one");
+  }
+
+  static PutCall call_of(const std::vector<PutMessage>& received,
+                         const std::vector<PutMessage>& sent) {
+    PutCall call{.receives = static_cast<std::uint32_t>(received.size()),
+                 .sends = static_cast<std::uint32_t>(sent.size())};
+    std::uint64_t largest = 0;
+    for (const PutMessage& message : sent) largest = std::max(largest, message.bytes);
+    const auto wanted =
+        std::clamp<std::uint64_t>((largest + bytes_of_block - 1) / bytes_of_block, 1, most_blocks);
+    const auto most = std::max(1U, most_blocks / std::max(1U, call.sends));
+    call.blocks_per_send = std::min(static_cast<std::uint32_t>(wanted), most);
+    return call;
+  }
+
+  const mesh::Shape& mesh_;
+  const Communicators& communicators_;
+  const Registrations& registrations_;
+  const Memory& memory_;
+  std::size_t group_room_;
+  std::map<Lane, program::StreamId> streams_;
+};
+
+}  // namespace
+
+void require_windows(const program::ProgramSet& set, const Communicators& communicators) {
+  bool all = true;
+  // To the end: ranks of other communicators ask together with this one.
+  for (const ncclComm_t communicator : communicators.touching(set, program::Space::symmetric)) {
+    bool maps = false;
+    check(maps_windows(communicator, maps));
+    all = all && maps;
+  }
+  if (!all) {
+    throw Unsupported(
+        "NCCL makes no symmetric windows on this machine: its GPUs do not reach each other's "
+        "memory, or NCCL_WIN_ENABLE or NCCL_CUMEM_ENABLE is 0");
+  }
+}
+
+void require_symmetric(const program::ProgramSet& set, const Communicators& communicators) {
+  std::map<std::pair<mesh::AxisSet, program::StreamId>, int> groups;
+  for (const program::RankProgram& program : set.programs) {
+    for_each_symmetric(program, [&](const program::Op& op, const Collective& collective) {
+      const program::Slice& slice =
+          collective.send.buffer != program::no_buffer ? collective.send : collective.receive;
+      if (slice.buffer == program::no_buffer) return;
+      require_kernel(collective, program.buffers[slice.buffer].dtype);
+      groups[{collective.axes, op.stream}] = mesh::group_size(set.mesh, collective.axes);
+    });
+  }
+  for (const auto& [group, size] : groups) {
+    const auto& [axes, stream] = group;
+    require_alike(set, axes);
+    if (mapped_ranks(communicators.collective(axes, stream), 0).count == size) continue;
+    throw Unsupported(fmt::format(
+        "transport=symmetric: not all GPUs along {} reach each other's memory: NCCL's symmetric "
+        "kernels need NVLink or peer access; use transport=nccl, or put that axis within a node",
+        mesh::to_string(axes)));
+  }
+}
+
+units::Bytes Puts::room(const program::ProgramSet& set, const Communicators& communicators) {
+  bool any = false;
+  for (const program::RankProgram& program : set.programs) {
+    for_each_put(program, [&](const auto&, const auto&) { any = true; });
+  }
+  if (!any) return units::Bytes{0};
+  return units::Bytes{communicators.link_count() *
+                      static_cast<std::size_t>(widest_group(set.mesh)) * sizeof(PutChannel)};
+}
+
+Puts::Puts(const program::ProgramSet& set, const Communicators& communicators,
+           const Registrations& registrations, const Memory& memory)
+    : Puts() {
+  Planner planner{set, communicators, registrations, memory};
+  for_each_put(
+      set.of(memory.resolver.rank()),
+      [&](const program::Op& op, const program::Exchange& exchange) { planner.add(op, exchange); });
+  if (planner.calls.empty()) return;
+  const std::size_t message_bytes = planner.messages.size() * sizeof(PutMessage);
+  const std::size_t done_bytes = planner.done * sizeof(std::uint32_t);
+  bytes_ = units::Bytes{message_bytes + done_bytes};
+  messages_ = allocate_device(units::Bytes{message_bytes});
+  done_ = allocate_device(units::Bytes{done_bytes});
+  if (message_bytes > 0) {
+    check(cudaMemcpy(messages_.get(), planner.messages.data(), message_bytes, cudaMemcpyDefault));
+  }
+  void* flag = nullptr;
+  check(cudaMallocHost(&flag, sizeof(std::uint32_t)));
+  stop_.reset(flag);
+  *static_cast<std::uint32_t*>(flag) = 0;
+  const auto* messages = static_cast<const PutMessage*>(messages_.get());
+  auto* done = static_cast<std::uint32_t*>(done_.get());
+  for (auto& [exchange, call] : planner.calls) {
+    call.messages = std::exchange(messages, messages + call.receives + call.sends);
+    call.done = std::exchange(done, done + call.sends + 1);
+    call.stop = static_cast<const std::uint32_t*>(flag);
+    calls_.emplace(exchange, call);
+  }
+}
+
+const PutCall& Puts::of(const program::Exchange& exchange) const { return calls_.at(&exchange); }
+
+void Puts::stop() noexcept {
+  if (stop_) *static_cast<volatile std::uint32_t*>(stop_.get()) = 1;
+}
+
+void Puts::abandon() noexcept {
+  static_cast<void>(messages_.release());
+  static_cast<void>(done_.release());
+  static_cast<void>(stop_.release());
+}
+
+}  // namespace isoscale::executor::cuda

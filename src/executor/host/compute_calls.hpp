@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "executor/host/emulation.hpp"
+#include "executor/resolver.hpp"
+#include "program/fill_and_checksum.hpp"
+#include "program/op.hpp"
+
+/// Ops that compute or copy, with everything looked up: run() calls BLAS or a loop.
+namespace isoscale::executor::host {
+
+/// Element types that the host computes in.
+enum class Element : std::uint8_t { f32, f64 };
+
+using CopyCall = StridedCopy;
+void run(const CopyCall& call);
+
+/// Strides in elements.
+struct GemmCall {
+  Element element = Element::f32;
+  program::Transpose transpose_a = program::Transpose::no, transpose_b = program::Transpose::no;
+  int m = 0, n = 0, k = 0;
+  int row_stride_a = 0, row_stride_b = 0, row_stride_d = 0;
+  std::uint32_t batch = 1;
+  std::uint64_t batch_stride_a = 0, batch_stride_b = 0, batch_stride_d = 0;
+  double alpha = 1, beta = 0;
+  const std::byte *a = nullptr, *b = nullptr;
+  std::byte* d = nullptr;
+  std::optional<CopyCall> c_to_d;  ///< BLAS knows no C apart from D
+};
+void run(const GemmCall& call);
+
+/// Strides in elements. For f64, f32 and integers.
+struct AddCall {
+  program::DType type = program::DType::f32;
+  std::size_t rows = 0, columns = 0;
+  const std::byte *a = nullptr, *b = nullptr;
+  std::byte* dst = nullptr;
+  std::size_t a_row = 0, b_row = 0, dst_row = 0;
+  double scale = 1;  ///< of b
+};
+void run(const AddCall& call);
+
+/// For all floating types. Either destination may be absent.
+struct CastCall {
+  StoredMatrix src, dst, transposed;
+  program::CastScale scaling = program::CastScale::fixed;
+  double scale = 1, target = 0;
+  float* descale = nullptr;  ///< null for a fixed scale
+};
+void run(const CastCall& call);
+
+/// For all types.
+struct FillCall {
+  program::DType type = program::DType::f32;
+  std::byte* dst = nullptr;
+  std::array<std::uint64_t, 3> extents{}, local{}, global{};
+  std::uint64_t first = 0;  ///< global index of local element (0, 0, 0) on this rank
+  program::FillGrid grid{};
+  double scale = 1;  ///< a power of two
+  program::FillSource source = program::FillSource::random;
+  double value = 0;  ///< of every element when the source is constant
+};
+void run(const FillCall& call);
+
+/// An Adam update advances its powers if it is the first of a play that uses them.
+enum class Powers : std::uint8_t { advance, keep };
+
+struct UpdateCall {
+  program::Optimizer optimizer = program::Optimizer::sgd;
+  Element state = Element::f32;  ///< of master (else weight) and moments
+  Element gradient_type = Element::f32, weight_type = Element::f32, powers_type = Element::f64;
+  Powers powers_mode = Powers::advance;
+  std::size_t count = 0;
+  std::byte *weight = nullptr, *master = nullptr;  ///< master may be null
+  const std::byte* gradient = nullptr;
+  std::byte *moment1 = nullptr, *moment2 = nullptr, *powers = nullptr;  ///< Adam only
+  double gradient_scale = 1, rate = 0, beta1 = 0, beta2 = 0, epsilon = 0;
+};
+void run(const UpdateCall& call);
+
+// Types that BLAS and the loops above do not have are widened, computed in f32 or f64, and rounded
+// back once: the reference of executors that have the types. Each call widens anew.
+
+struct EmulatedGemmCall {
+  program::Transpose transpose_a = program::Transpose::no, transpose_b = program::Transpose::no;
+  program::ComputeMode mode = program::ComputeMode::native;
+  double alpha = 1, beta = 0;
+  std::vector<StoredMatrix> operands;  ///< a, b, c, d; c is absent when beta is 0
+  const float *descale_a = nullptr, *descale_b = nullptr;  ///< null: 1
+};
+void run(const EmulatedGemmCall& call);
+
+struct EmulatedAddCall {
+  std::vector<StoredMatrix> operands;  ///< a, b, dst
+  float scale = 1;                     ///< of b
+};
+void run(const EmulatedAddCall& call);
+
+struct EmulatedUpdateCall {
+  UpdateCall wide;  ///< weight and gradient point to what is stored, of the types below
+  program::DType weight = program::DType::f32, gradient = program::DType::f32;
+};
+void run(const EmulatedUpdateCall& call);
+
+// Norms, activations and softmax compute f64 and f32 as they are; elements of other types are
+// widened to f32 row by row and rounded once, which prepare refuses unless it was asked to emulate.
+// Matrices that do not exist have no data.
+
+struct NormCall {
+  StoredMatrix x, addend, sum, y;
+  std::byte* inverse = nullptr;  ///< f64 beside f64, else f32
+  double epsilon = 0;
+};
+void run(const NormCall& call);
+
+struct NormGradientCall {
+  StoredMatrix dy, s, addend, dx;
+  const std::byte* inverse = nullptr;
+};
+void run(const NormGradientCall& call);
+
+struct ActivationCall {
+  program::ActivationKind kind = program::ActivationKind::gelu;
+  StoredMatrix x, up, y;
+};
+void run(const ActivationCall& call);
+
+struct ActivationGradientCall {
+  program::ActivationKind kind = program::ActivationKind::gelu;
+  StoredMatrix dy, x, up, dx, dup;
+};
+void run(const ActivationGradientCall& call);
+
+struct SoftmaxCall {
+  StoredMatrix x, y;
+};
+void run(const SoftmaxCall& call);
+
+struct SoftmaxGradientCall {
+  StoredMatrix y, dy, dx;
+};
+void run(const SoftmaxGradientCall& call);
+
+// Select, Spread and Rows compute f64 and f32 as they are; other types are widened to f32 and
+// rounded once.
+
+struct SelectCall {
+  program::DType type = program::DType::f32;
+  std::size_t count = 0, block = 0, keep = 0;
+  std::byte *src = nullptr, *values = nullptr;
+  std::int32_t* places = nullptr;
+};
+void run(const SelectCall& call);
+
+struct SpreadCall {
+  program::DType type = program::DType::f32;
+  std::size_t count = 0, block = 0, keep = 0, parts = 1;
+  const std::byte* values = nullptr;
+  const std::int32_t* places = nullptr;
+  std::byte* dst = nullptr;
+};
+void run(const SpreadCall& call);
+
+/// Strides in elements.
+struct RowsCall {
+  program::DType type = program::DType::f32;
+  std::size_t columns = 0, each = 1;
+  double scale = 1;
+  const std::byte* src = nullptr;
+  std::byte* dst = nullptr;
+  std::size_t src_row = 0, dst_row = 0;
+  std::vector<std::uint32_t> from{};  ///< `each` per row of dst
+};
+void run(const RowsCall& call);
+
+/// Clears D of a GEMM whose time passes without it and which would not add to it. Nobody may read
+/// what storage held before: it need not be a number. Strides in bytes.
+struct ClearCall {
+  std::byte* d = nullptr;
+  std::size_t rows = 0, row_bytes = 0, batch = 1;
+  std::size_t row_stride = 0, batch_stride = 0;
+};
+void run(const ClearCall& call);
+
+/// Two 64-bit words go to `sum`; see program/fill_and_checksum.hpp. `flip` is null or has two as
+/// well.
+struct ChecksumCall {
+  StoredMatrix src;
+  std::byte* sum = nullptr;
+  const std::byte* flip = nullptr;
+};
+void run(const ChecksumCall& call);
+
+}  // namespace isoscale::executor::host

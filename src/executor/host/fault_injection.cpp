@@ -1,0 +1,175 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "executor/host/fault_injection.hpp"
+
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "base/error.hpp"
+#include "comm/world.hpp"
+#include "program/fill_and_checksum.hpp"
+#include "program/op.hpp"
+
+namespace isoscale::executor::host {
+namespace {
+
+units::Nanoseconds time_of(const program::Gemm& op, double rate) {
+  const double flop = 2.0 * op.m * op.n * op.k * op.batch;
+  return units::to_nanoseconds(units::Seconds{flop / rate});
+}
+
+ClearCall clearing(std::byte* d, std::size_t element_size, const program::Gemm& op) {
+  return {.d = d,
+          .rows = op.m,
+          .row_bytes = op.n * element_size,
+          .batch = op.batch,
+          .row_stride = op.d.row_stride * element_size,
+          .batch_stride = op.d.batch_stride * element_size};
+}
+
+/// The call of a GEMM that multiplies nothing. What it would add to stays as it is, unless that is
+/// somewhere else.
+Call without_product(const Call& call, const program::Gemm& op) {
+  if (const auto* const plain = std::get_if<GemmCall>(&call)) {
+    if (op.beta != 0 && !plain->c_to_d) return NoCall{};
+    return clearing(plain->d, plain->element == Element::f32 ? sizeof(float) : sizeof(double), op);
+  }
+  const auto& emulated = std::get<EmulatedGemmCall>(call);
+  const StoredMatrix& d = emulated.operands.back();
+  const StoredMatrix& c = emulated.operands.at(emulated.operands.size() - 2);
+  if (op.beta != 0 && c.data == d.data) return NoCall{};
+  return clearing(d.data, program::element_size(d.type), op);
+}
+
+}  // namespace
+
+Slowing Slowing::compute(double factor, double jitter, std::uint64_t origin) {
+  return {SlowedKind::compute, factor, jitter, origin};
+}
+
+Slowing Slowing::communication(double factor, LeastTime& least) {
+  Slowing result{SlowedKind::communication, factor, 0, 0};
+  result.least_ = &least;
+  return result;
+}
+
+Slowing Slowing::delay(units::Nanoseconds time, double factor, double jitter,
+                       std::uint64_t origin) {
+  Slowing result{SlowedKind::delay, factor, jitter, origin};
+  result.time_ = time;
+  return result;
+}
+
+double Slowing::longer_share() {
+  double share = factor_ - 1;
+  if (jitter_ > 0) {
+    const std::uint64_t word = program::scatter_bits(origin_ + ++drawn_ * 0x9e3779b97f4a7c15ULL);
+    const double uniform = static_cast<double>((word >> 11) + 1) * 0x1p-53;  // in (0, 1]
+    share -= jitter_ * std::log(uniform);
+  }
+  return share;
+}
+
+units::Nanoseconds Slowing::extra(units::Nanoseconds took) {
+  const double share = longer_share();
+  const auto times = [](double factor, units::Nanoseconds time) {
+    return units::Nanoseconds{std::llround(factor * static_cast<double>(time.value()))};
+  };
+  if (kind_ == SlowedKind::delay) {
+    return std::max(times(1 + share, time_) - took, units::Nanoseconds{});
+  }
+  if (least_ != nullptr) {
+    least_->time = std::min(least_->time, took);
+    if (++least_->plays < 2) return {};
+    took = least_->time;
+  }
+  return times(share, took);
+}
+
+void pass_time(SlowedKind kind, units::Nanoseconds until) {
+  if (kind == SlowedKind::delay) {
+    // The kernel may end sleeps late to wake several at once, by 50 us unless told otherwise.
+    static_cast<void>(::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL));
+    constexpr std::int64_t second = 1'000'000'000;
+    const timespec deadline{.tv_sec = until.value() / second, .tv_nsec = until.value() % second};
+    // now() is this clock. A signal ends the sleep, and what is left of it passes below.
+    static_cast<void>(::clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &deadline, nullptr));
+  }
+  while (comm::now() < until) {
+    if (kind != SlowedKind::compute) std::this_thread::yield();
+  }
+}
+
+Call OpSlower::slowed(Call call, const program::Op& op, std::uint32_t index, std::size_t lane) {
+  const program::OpKind kind = program::kind_of(op.payload);
+  if (program::communicates(kind)) {
+    const double factor = link_factor(op);
+    if (factor == 1) return call;
+    return std::make_unique<SlowedCall>(
+        SlowedCall{std::move(call), Slowing::communication(factor, least_of(op, lane))});
+  }
+  const double factor = kind == program::OpKind::gemm ? faults_.gemm_factor : 1;
+  const std::uint64_t origin = program::fill_origin(program::fill_origin(faults_.seed) + index);
+  if (const auto* const gemm = std::get_if<program::Gemm>(&op.payload);
+      gemm != nullptr && faults_.gemm_rate != 0) {
+    return std::make_unique<SlowedCall>(SlowedCall{
+        without_product(call, *gemm),
+        Slowing::delay(time_of(*gemm, faults_.gemm_rate), factor, faults_.jitter, origin)});
+  }
+  if (!program::computes(kind) || (factor == 1 && faults_.jitter == 0)) return call;
+  return std::make_unique<SlowedCall>(
+      SlowedCall{std::move(call), Slowing::compute(factor, faults_.jitter, origin)});
+}
+
+/// The largest of the links that the op uses; 1 when it uses none that is slow.
+double OpSlower::link_factor(const program::Op& op) const {
+  double factor = 1;
+  const std::vector<int> others = program::partners(op, mesh_, rank_);
+  for (const program::SlowLink& link : faults_.slow_links) {
+    if (rank_ != link.low && rank_ != link.high) continue;
+    const int other = rank_ == link.low ? link.high : link.low;
+    if (std::ranges::find(others, other) != others.end()) factor = std::max(factor, link.factor);
+  }
+  return factor;
+}
+
+/// Ops of one lane that do the same with the same partners share a least time: one of them that
+/// found its partners waiting tells what all take.
+LeastTime& OpSlower::least_of(const program::Op& op, std::size_t lane) {
+  std::vector<std::uint64_t> key{lane, static_cast<std::uint64_t>(program::kind_of(op.payload))};
+  if (const auto* const collective = std::get_if<program::Collective>(&op.payload)) {
+    key.insert(key.end(),
+               {collective->axes.bits(), collective->send.count, collective->receive.count});
+  } else if (const auto* const exchange = std::get_if<program::Exchange>(&op.payload)) {
+    for (const program::Transfer& transfer : exchange->transfers) {
+      key.insert(key.end(), {static_cast<std::uint64_t>(transfer.direction),
+                             static_cast<std::uint64_t>(transfer.axis),
+                             static_cast<std::uint64_t>(transfer.offset), transfer.slice.count});
+    }
+  }
+  const auto [at, is_new] = alike_.try_emplace(std::move(key), least_times_.size());
+  if (is_new) least_times_.push_back(std::make_unique<LeastTime>());
+  return *least_times_[at->second];
+}
+
+bool may_play(StuckCall& call) {
+  constexpr std::uint32_t stuck_at = 3;
+  if (++call.plays != stuck_at) return true;
+  if (call.how == program::Stuck::fails) {
+    throw base::Error(fmt::format("stuck={}:throw was injected", call.rank));
+  }
+  while (true) {
+    const volatile bool always = true;  // computes, and asks nobody
+    if (!always) return true;
+  }
+}
+
+}  // namespace isoscale::executor::host

@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "executor/host/calls.hpp"
+#include "mesh/mesh.hpp"
+#include "program/op.hpp"
+#include "program/session_options.hpp"
+#include "units/quantity.hpp"
+
+/// Faults on the host: ops are made to last longer than they have to, or never end.
+namespace isoscale::executor::host {
+
+/// Decides for the ops of one section whether faults slow them, and how.
+class OpSlower {
+ public:
+  /// `faults` are those of `rank`. All references outlive this object; `least_times` the calls.
+  OpSlower(const program::Faults& faults, const mesh::Shape& mesh, int rank,
+           LeastTimes& least_times)
+      : faults_(faults), mesh_(mesh), rank_(rank), least_times_(least_times) {}
+
+  /// The call of op number `index`, played in `lane`; as it was when nothing slows it.
+  [[nodiscard]] Call slowed(Call call, const program::Op& op, std::uint32_t index,
+                            std::size_t lane);
+
+ private:
+  [[nodiscard]] double link_factor(const program::Op& op) const;
+  [[nodiscard]] LeastTime& least_of(const program::Op& op, std::size_t lane);
+
+  const program::Faults& faults_;
+  const mesh::Shape& mesh_;
+  int rank_;
+  LeastTimes& least_times_;
+  /// The key is what ops have in common whose times are one quantity; the value goes into
+  /// least_times_.
+  std::map<std::vector<std::uint64_t>, std::size_t> alike_;
+};
+
+/// Returns when `until` has come.
+void pass_time(SlowedKind kind, units::Nanoseconds until);
+
+/// True if the op is to be played; does not return in the play that it is stuck in.
+[[nodiscard]] bool may_play(StuckCall& call);
+
+}  // namespace isoscale::executor::host

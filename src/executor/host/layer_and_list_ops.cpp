@@ -1,0 +1,354 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <numbers>
+#include <numeric>
+#include <type_traits>
+#include <vector>
+
+#include "executor/host/compute_calls.hpp"
+#include "executor/host/emulation.hpp"
+#include "program/op.hpp"
+
+namespace isoscale::executor::host {
+namespace {
+
+using program::ActivationKind;
+using program::DType;
+
+/// The rows of a matrix, all matrices of a batch one after the other, as T: where they lie when
+/// they are stored so, else by way of a row of its own.
+template <class T>
+class RowsAs {
+ public:
+  explicit RowsAs(const StoredMatrix& matrix)
+      : matrix_(matrix),
+        is_native_(matrix.type == (std::is_same_v<T, double> ? DType::f64 : DType::f32)) {
+    if (!is_native_ && exists()) row_.resize(matrix.columns);
+  }
+  [[nodiscard]] bool exists() const { return matrix_.data != nullptr; }
+  [[nodiscard]] const T* read(std::size_t row) {
+    if (is_native_) return typed(row);
+    widen_row(matrix_.type, address(row), row_.data(), matrix_.columns);
+    return row_.data();
+  }
+  /// Null for a matrix that does not exist.
+  [[nodiscard]] const T* read_if_exists(std::size_t row) { return exists() ? read(row) : nullptr; }
+  [[nodiscard]] T* begin_write(std::size_t row) { return is_native_ ? typed(row) : row_.data(); }
+  void end_write(std::size_t row) {
+    if (!is_native_) narrow_row(row_.data(), matrix_.type, address(row), matrix_.columns);
+  }
+
+ private:
+  [[nodiscard]] std::byte* address(std::size_t row) const {
+    const std::size_t element =
+        row / matrix_.rows * matrix_.batch_stride + row % matrix_.rows * matrix_.row_stride;
+    return matrix_.data + element * program::element_size(matrix_.type);
+  }
+  [[nodiscard]] T* typed(std::size_t row) const { return reinterpret_cast<T*>(address(row)); }
+
+  const StoredMatrix& matrix_;
+  bool is_native_;
+  std::vector<T> row_;
+};
+
+/// Sum of term(i), in as many partial sums as fill the pipelines of a core; with rows of thousands
+/// of f32 that also keeps rounding small.
+template <class T, class Term>
+T sum_of(std::size_t count, const Term& term) {
+  std::array<T, 8> parts{};
+  std::size_t i = 0;
+  for (; i + parts.size() <= count; i += parts.size()) {
+    for (std::size_t p = 0; p < parts.size(); ++p) parts[p] += term(i + p);
+  }
+  for (; i < count; ++i) parts[i % parts.size()] += term(i);
+  for (std::size_t width = parts.size() / 2; width > 0; width /= 2) {
+    for (std::size_t p = 0; p < width; ++p) parts[p] += parts[p + width];
+  }
+  return parts[0];
+}
+
+/// Calls use with a number of the type that the host computes elements in.
+template <class Use>
+void computed_as(DType type, const Use& use) {
+  type == DType::f64 ? use(double{}) : use(float{});
+}
+
+template <class T>
+void norm(const NormCall& call) {
+  RowsAs<T> x{call.x}, addend{call.addend}, sum{call.sum}, y{call.y};
+  auto* const inverses = reinterpret_cast<T*>(call.inverse);
+  const std::size_t columns = call.x.columns;
+  for (std::size_t row = 0; row < call.x.rows; ++row) {
+    const T* s = x.read(row);
+    if (addend.exists()) {
+      const T* const more = addend.read(row);
+      T* const to = sum.begin_write(row);
+      for (std::size_t i = 0; i < columns; ++i) to[i] = s[i] + more[i];
+      sum.end_write(row);
+      s = sum.read(row);  // as it is stored: what the gradient will see
+    }
+    const T mean =
+        sum_of<T>(columns, [s](std::size_t i) { return s[i] * s[i]; }) / static_cast<T>(columns);
+    const T inverse = 1 / std::sqrt(mean + static_cast<T>(call.epsilon));
+    inverses[row] = inverse;
+    T* const to = y.begin_write(row);
+    for (std::size_t i = 0; i < columns; ++i) to[i] = s[i] * inverse;
+    y.end_write(row);
+  }
+}
+
+template <class T>
+void norm_gradient(const NormGradientCall& call) {
+  RowsAs<T> dy{call.dy}, s{call.s}, addend{call.addend}, dx{call.dx};
+  const auto* const inverses = reinterpret_cast<const T*>(call.inverse);
+  const std::size_t columns = call.dy.columns;
+  for (std::size_t row = 0; row < call.dy.rows; ++row) {
+    const T *const dys = dy.read(row), *const ss = s.read(row);
+    const T* const more = addend.read_if_exists(row);
+    const T inverse = inverses[row];
+    // mean(dy * y) * y = mean(dy * s) * inverse^2 * s
+    const T dot = sum_of<T>(columns, [=](std::size_t i) { return dys[i] * ss[i]; });
+    const T factor = dot / static_cast<T>(columns) * inverse * inverse;
+    T* const to = dx.begin_write(row);
+    for (std::size_t i = 0; i < columns; ++i) {
+      const T gradient = inverse * (dys[i] - ss[i] * factor);
+      to[i] = more == nullptr ? gradient : gradient + more[i];
+    }
+    dx.end_write(row);
+  }
+}
+
+/// The normal distribution: gelu(x) = x * distribution(x).
+template <class T>
+T distribution(T x) {
+  return (1 + std::erf(x / std::numbers::sqrt2_v<T>)) / 2;
+}
+template <class T>
+T density(T x) {
+  constexpr T factor = std::numbers::inv_sqrtpi_v<T> / std::numbers::sqrt2_v<T>;
+  return factor * std::exp(-x * x / 2);
+}
+template <class T>
+T logistic(T x) {
+  return 1 / (1 + std::exp(-x));
+}
+
+template <class T>
+void activation(const ActivationCall& call) {
+  RowsAs<T> x{call.x}, up{call.up}, y{call.y};
+  for (std::size_t row = 0; row < call.x.rows; ++row) {
+    const T *const xs = x.read(row), *const ups = up.read_if_exists(row);
+    T* const to = y.begin_write(row);
+    for (std::size_t i = 0; i < call.x.columns; ++i) {
+      to[i] = call.kind == ActivationKind::gelu ? xs[i] * distribution(xs[i])
+                                                : ups[i] * xs[i] * logistic(xs[i]);
+    }
+    y.end_write(row);
+  }
+}
+
+template <class T>
+void activation_gradient(const ActivationGradientCall& call) {
+  RowsAs<T> dy{call.dy}, x{call.x}, up{call.up}, dx{call.dx}, dup{call.dup};
+  for (std::size_t row = 0; row < call.x.rows; ++row) {
+    const T *const dys = dy.read(row), *const xs = x.read(row);
+    const T* const ups = up.read_if_exists(row);
+    T* const dxs = dx.begin_write(row);
+    T* const dups = dup.exists() ? dup.begin_write(row) : nullptr;
+    for (std::size_t i = 0; i < call.x.columns; ++i) {
+      const T at = xs[i], from = dys[i];
+      if (ups == nullptr) {
+        dxs[i] = from * (distribution(at) + at * density(at));
+        continue;
+      }
+      const T gate = logistic(at), other = ups[i];  // read before dx or dup overwrite them
+      dxs[i] = from * other * gate * (1 + at * (1 - gate));
+      dups[i] = from * at * gate;
+    }
+    dx.end_write(row);
+    if (dups != nullptr) dup.end_write(row);
+  }
+}
+
+template <class T>
+void softmax(const SoftmaxCall& call) {
+  RowsAs<T> x{call.x}, y{call.y};
+  const std::size_t columns = call.x.columns;
+  for (std::size_t row = 0; row < call.x.rows * call.x.batch; ++row) {
+    const T* const from = x.read(row);
+    const T most = *std::max_element(from, from + columns);
+    T* const to = y.begin_write(row);
+    for (std::size_t i = 0; i < columns; ++i) to[i] = std::exp(from[i] - most);
+    const T sum = sum_of<T>(columns, [to](std::size_t i) { return to[i]; });
+    for (std::size_t i = 0; i < columns; ++i) to[i] /= sum;
+    y.end_write(row);
+  }
+}
+
+template <class T>
+void softmax_gradient(const SoftmaxGradientCall& call) {
+  RowsAs<T> y{call.y}, dy{call.dy}, dx{call.dx};
+  const std::size_t columns = call.y.columns;
+  for (std::size_t row = 0; row < call.y.rows * call.y.batch; ++row) {
+    const T *const ys = y.read(row), *const dys = dy.read(row);
+    const T dot = sum_of<T>(columns, [=](std::size_t i) { return dys[i] * ys[i]; });
+    T* const to = dx.begin_write(row);
+    for (std::size_t i = 0; i < columns; ++i) to[i] = ys[i] * (dys[i] - dot);
+    dx.end_write(row);
+  }
+}
+
+bool is_empty(const StoredMatrix& matrix) { return matrix.columns == 0; }
+
+/// Orders as the magnitudes do, with NaN above all.
+template <class T>
+auto magnitude(T value) {
+  using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+  return std::bit_cast<Bits>(std::abs(value));
+}
+
+/// The places of the `keep` greatest of a block, in order of place.
+template <class T>
+std::vector<std::size_t> greatest(const std::vector<T>& block, std::size_t keep) {
+  std::vector<std::size_t> order(block.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (keep < order.size()) {
+    const auto before = [&](std::size_t a, std::size_t b) {
+      const auto of_a = magnitude(block[a]), of_b = magnitude(block[b]);
+      return of_a != of_b ? of_a > of_b : a < b;
+    };
+    std::ranges::nth_element(order, order.begin() + static_cast<std::ptrdiff_t>(keep), before);
+    order.resize(keep);
+    std::ranges::sort(order);
+  }
+  return order;
+}
+
+template <class T>
+void select(const SelectCall& call) {
+  const std::size_t size = program::element_size(call.type);
+  std::byte* values = call.values;
+  std::int32_t* places = call.places;
+  std::vector<T> block, kept(call.keep);
+  for (std::size_t begin = 0; begin < call.count; begin += call.block) {
+    block.resize(std::min(call.block, call.count - begin));
+    std::byte* const src = call.src + begin * size;
+    widen_row(call.type, src, block.data(), block.size());
+    const std::vector<std::size_t> taken = greatest(block, call.keep);
+    std::ranges::fill(kept, T{0});
+    std::fill_n(places, call.keep, -1);
+    for (std::size_t i = 0; i < taken.size(); ++i) {
+      kept[i] = block[taken[i]];
+      places[i] = static_cast<std::int32_t>(begin + taken[i]);
+      std::memset(src + taken[i] * size, 0, size);  // the code of 0 in every type
+    }
+    narrow_row(kept.data(), call.type, values, call.keep);
+    values += call.keep * size;
+    places += call.keep;
+  }
+}
+
+template <class T>
+void spread(const SpreadCall& call) {
+  const std::size_t size = program::element_size(call.type);
+  const std::size_t blocks =
+      program::block_count(call.count, static_cast<std::uint32_t>(call.block));
+  std::vector<T> sum, list(call.keep);
+  for (std::size_t b = 0; b < blocks; ++b) {
+    const std::size_t begin = b * call.block;
+    sum.assign(std::min(call.block, call.count - begin), T{0});
+    for (std::size_t part = 0; part < call.parts; ++part) {
+      const std::size_t first = (part * blocks + b) * call.keep;
+      widen_row(call.type, call.values + first * size, list.data(), call.keep);
+      for (std::size_t i = 0; i < call.keep; ++i) {
+        // A place of -1 lies in no block.
+        const std::int64_t at = call.places[first + i] - static_cast<std::int64_t>(begin);
+        if (at < 0 || at >= static_cast<std::int64_t>(sum.size())) continue;
+        sum[static_cast<std::size_t>(at)] += list[i];
+      }
+    }
+    narrow_row(sum.data(), call.type, call.dst + begin * size, sum.size());
+  }
+}
+
+/// Rows of one that is not scaled are moved as they are.
+void move_rows(const RowsCall& call) {
+  const std::size_t size = program::element_size(call.type);
+  std::byte* dst = call.dst;
+  for (const std::uint32_t row : call.from) {
+    if (row == program::Rows::no_row) {
+      std::memset(dst, 0, call.columns * size);
+    } else {
+      std::memcpy(dst, call.src + row * call.src_row * size, call.columns * size);
+    }
+    dst += call.dst_row * size;
+  }
+}
+
+template <class T>
+void add_rows(const RowsCall& call) {
+  const std::size_t size = program::element_size(call.type);
+  const auto scale = static_cast<T>(call.scale);
+  std::vector<T> sum(call.columns), row(call.columns);
+  std::byte* dst = call.dst;
+  for (std::size_t i = 0; i < call.from.size(); i += call.each, dst += call.dst_row * size) {
+    std::ranges::fill(sum, T{0});
+    for (std::size_t j = i; j < i + call.each; ++j) {
+      if (call.from[j] == program::Rows::no_row) continue;
+      widen_row(call.type, call.src + call.from[j] * call.src_row * size, row.data(), call.columns);
+      for (std::size_t c = 0; c < call.columns; ++c) sum[c] += row[c];
+    }
+    for (T& value : sum) value *= scale;
+    narrow_row(sum.data(), call.type, dst, call.columns);
+  }
+}
+
+}  // namespace
+
+void run(const NormCall& call) {
+  if (is_empty(call.x)) return;
+  computed_as(call.x.type, [&]<class T>(T) { norm<T>(call); });
+}
+
+void run(const NormGradientCall& call) {
+  if (is_empty(call.dy)) return;
+  computed_as(call.dy.type, [&]<class T>(T) { norm_gradient<T>(call); });
+}
+
+void run(const ActivationCall& call) {
+  computed_as(call.x.type, [&]<class T>(T) { activation<T>(call); });
+}
+
+void run(const ActivationGradientCall& call) {
+  computed_as(call.x.type, [&]<class T>(T) { activation_gradient<T>(call); });
+}
+
+void run(const SoftmaxCall& call) {
+  if (is_empty(call.x)) return;
+  computed_as(call.x.type, [&]<class T>(T) { softmax<T>(call); });
+}
+
+void run(const SoftmaxGradientCall& call) {
+  if (is_empty(call.y)) return;
+  computed_as(call.y.type, [&]<class T>(T) { softmax_gradient<T>(call); });
+}
+
+void run(const SelectCall& call) {
+  computed_as(call.type, [&]<class T>(T) { select<T>(call); });
+}
+
+void run(const SpreadCall& call) {
+  computed_as(call.type, [&]<class T>(T) { spread<T>(call); });
+}
+
+void run(const RowsCall& call) {
+  if (call.each == 1 && call.scale == 1) return move_rows(call);
+  computed_as(call.type, [&]<class T>(T) { add_rows<T>(call); });
+}
+
+}  // namespace isoscale::executor::host

@@ -1,0 +1,211 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "executor/host/player.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <system_error>
+
+#include "base/error.hpp"
+#include "comm/world.hpp"
+#include "executor/host/fault_injection.hpp"
+#include "executor/host/prepare.hpp"
+
+namespace isoscale::executor::host {
+namespace {
+
+void play_call(const Call& call, Player& player) {
+  struct Visitor {
+    Player& p;
+    void operator()(const CollectiveCall& c) const { run(c, p); }
+    void operator()(const ExchangeCall& c) const { run(c, p); }
+    void operator()(const GemmCall& c) const { run(c); }
+    void operator()(const CopyCall& c) const { run(c); }
+    void operator()(const AddCall& c) const { run(c); }
+    void operator()(const CastCall& c) const { run(c); }
+    void operator()(const FillCall& c) const { run(c); }
+    void operator()(const UpdateCall& c) const { run(c); }
+    void operator()(const EmulatedGemmCall& c) const { run(c); }
+    void operator()(const EmulatedAddCall& c) const { run(c); }
+    void operator()(const EmulatedUpdateCall& c) const { run(c); }
+    void operator()(const NormCall& c) const { run(c); }
+    void operator()(const NormGradientCall& c) const { run(c); }
+    void operator()(const ActivationCall& c) const { run(c); }
+    void operator()(const ActivationGradientCall& c) const { run(c); }
+    void operator()(const SoftmaxCall& c) const { run(c); }
+    void operator()(const SoftmaxGradientCall& c) const { run(c); }
+    void operator()(const SelectCall& c) const { run(c); }
+    void operator()(const SpreadCall& c) const { run(c); }
+    void operator()(const RowsCall& c) const { run(c); }
+    void operator()(const ClearCall& c) const { run(c); }
+    void operator()(const ChecksumCall& c) const { run(c); }
+    void operator()(const NoCall& /*c*/) const {}
+    void operator()(const std::unique_ptr<StuckCall>& c) const {
+      if (may_play(*c)) play_call(c->call, p);
+    }
+    void operator()(const std::unique_ptr<SlowedCall>& c) const {
+      const units::Nanoseconds begin = comm::now();
+      play_call(c->call, p);
+      const units::Nanoseconds end = comm::now();
+      pass_time(c->slowing.kind(), end + c->slowing.extra(end - begin));
+    }
+  };
+  std::visit(Visitor{player}, call);
+}
+
+/// A clock reading of its own at each end: were an op to start when the one before it ended, what
+/// the thread loses between the two would be part of it.
+void play_traced(const PreparedOp& op, Player& player, Spans spans) {
+  const units::Nanoseconds start = comm::now();
+  play_call(op.call, player);
+  spans[op.index] = {.op = op.index, .start = start, .end = comm::now()};
+}
+
+}  // namespace
+
+void play_inline(const PreparedSection& section, Player& player, Spans spans) {
+  const std::vector<PreparedOp>& ops = section.lanes.front();
+  player.begun.store(Whereabouts::no_op, std::memory_order_relaxed);
+  if (spans.empty()) {
+    for (const PreparedOp& op : ops) {
+      player.begun.store(op.index, std::memory_order_relaxed);
+      play_call(op.call, player);
+    }
+    return;
+  }
+  for (const PreparedOp& op : ops) {
+    player.begun.store(op.index, std::memory_order_relaxed);
+    play_traced(op, player, spans);
+  }
+}
+
+StreamThreads::StreamThreads(std::size_t lanes, Waiting waiting)
+    : between_lanes_(waiting == Waiting::asleep ? Waiting::asleep : Waiting::ladder),
+      progress_(lanes),
+      workers_(lanes) {
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
+    workers_[lane].player.waiting = lane == 0 ? waiting : between_lanes_;
+    workers_[lane].player.stopped = &stopped_;
+  }
+  try {
+    for (std::size_t lane = 1; lane < lanes; ++lane) {
+      workers_[lane].thread = std::thread{[this, lane] { serve(lane); }};
+    }
+  } catch (const std::system_error& error) {
+    close();
+    throw base::Error(
+        fmt::format("cannot start a thread for each of {} streams ({}): raise the "
+                    "limit on processes of this user or container",
+                    lanes, error.what()));
+  }
+}
+
+StreamThreads::~StreamThreads() { close(); }
+
+void StreamThreads::close() {
+  closing_.store(true, std::memory_order_relaxed);
+  epoch_.fetch_add(1, std::memory_order_release);
+  epoch_.notify_all();
+  for (Worker& worker : workers_) {
+    if (worker.thread.joinable()) worker.thread.join();
+  }
+}
+
+void StreamThreads::play(const PreparedSection& section, Spans spans) {
+  section_ = &section;
+  spans_ = spans;
+  for (Progress& progress : progress_) progress.done.store(0, std::memory_order_relaxed);
+  for (Worker& worker : workers_) {
+    worker.player.begun.store(Whereabouts::no_op, std::memory_order_relaxed);
+  }
+  const std::uint32_t epoch = epoch_.fetch_add(1, std::memory_order_release) + 1;
+  epoch_.notify_all();
+  play_lane_safely(0);
+  // Even after a failure: nobody may touch the section any more when this returns.
+  const std::atomic<bool> never{false};
+  for (std::size_t lane = 1; lane < workers_.size(); ++lane) {
+    climb(between_lanes_, never,
+          [&] { return workers_[lane].finished.load(std::memory_order_acquire) == epoch; });
+  }
+  if (stopped_.load(std::memory_order_acquire)) rethrow_failure();
+}
+
+std::vector<std::uint32_t> StreamThreads::begun() const {
+  std::vector<std::uint32_t> result;
+  for (const Worker& worker : workers_) {
+    result.push_back(worker.player.begun.load(std::memory_order_relaxed));
+  }
+  return result;
+}
+
+void StreamThreads::serve(std::size_t lane) {
+  for (std::uint32_t epoch = 0; wait_for_play(epoch);) {
+    ++epoch;
+    play_lane_safely(lane);
+    workers_[lane].finished.store(epoch, std::memory_order_release);
+  }
+}
+
+/// Returns false when there are no more plays. Plays follow each other at once, so the thread looks
+/// for a while before it goes to sleep.
+bool StreamThreads::wait_for_play(std::uint32_t epoch) {
+  constexpr std::chrono::milliseconds patience{1};
+  const auto tired = std::chrono::steady_clock::now() + patience;
+  while (epoch_.load(std::memory_order_acquire) == epoch) {
+    if (std::chrono::steady_clock::now() > tired) {
+      epoch_.wait(epoch, std::memory_order_acquire);
+    } else {
+      std::this_thread::yield();
+    }
+  }
+  return !closing_.load(std::memory_order_relaxed);
+}
+
+void StreamThreads::play_lane_safely(std::size_t lane) {
+  workers_[lane].failure = nullptr;
+  try {
+    play_lane(lane);
+  } catch (const Stopped&) {
+    // The lane that stopped us reports.
+  } catch (...) {
+    workers_[lane].failure = std::current_exception();
+    stopped_.store(true, std::memory_order_release);
+  }
+}
+
+void StreamThreads::play_lane(std::size_t lane) {
+  if (lane >= section_->lanes.size()) return;
+  const std::vector<PreparedOp>& ops = section_->lanes[lane];
+  Player& player = workers_[lane].player;
+  const bool is_traced = !spans_.empty();
+  std::uint32_t done = 0;
+  for (const PreparedOp& op : ops) {
+    if (op.wait_count > 0) wait_for(section_->waits_of(op));
+    player.begun.store(op.index, std::memory_order_relaxed);
+    if (is_traced) {
+      play_traced(op, player, spans_);
+    } else {
+      play_call(op.call, player);
+    }
+    ++done;
+    if (op.awaited) progress_[lane].done.store(done, std::memory_order_release);
+  }
+}
+
+void StreamThreads::wait_for(std::span<const program::Wait> waits) {
+  for (const program::Wait& wait : waits) {
+    const std::atomic<std::uint32_t>& done = progress_[wait.stream].done;
+    climb(between_lanes_, stopped_,
+          [&] { return done.load(std::memory_order_acquire) >= wait.count; });
+  }
+}
+
+void StreamThreads::rethrow_failure() {
+  for (const Worker& worker : workers_) {
+    if (worker.failure) std::rethrow_exception(worker.failure);
+  }
+  throw Stopped("interrupted");
+}
+
+}  // namespace isoscale::executor::host

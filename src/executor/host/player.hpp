@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <mpi.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "executor/executor.hpp"
+#include "program/program.hpp"
+#include "timeline/timeline.hpp"
+#include "units/quantity.hpp"
+
+/// How threads play the lanes of a section, and how they wait meanwhile.
+namespace isoscale::executor::host {
+
+/// How a thread waits for its messages: at once and inside MPI's blocking collectives, which is
+/// quickest when the thread has a core of its own, or by looking again and again, less and less
+/// often, which lets other threads of the core run; or asleep but for a look now and then, which
+/// takes next to nothing of a core that more ranks share than it could serve otherwise.
+enum class Waiting : std::uint8_t { blocking, ladder, asleep };
+
+/// How long to sleep between two looks after having waited for so long: asleep, the longer the
+/// wait, the longer the sleep, so that what is measured is late by a small part of it, and many
+/// ranks on a core leave it to what there is to do.
+[[nodiscard]] inline std::chrono::nanoseconds nap_after(Waiting waiting,
+                                                        std::chrono::nanoseconds waited) {
+  constexpr std::chrono::microseconds ladder_nap{20}, shortest{100}, longest{1000};
+  constexpr int share = 16;
+  if (waiting != Waiting::asleep) return ladder_nap;
+  return std::clamp<std::chrono::nanoseconds>(waited / share, shortest, longest);
+}
+
+/// Returns once done() is true. Looks a few times at once, then gives the core away between looks,
+/// and, on the ladder, sleeps between them after about a millisecond: short sleeps from the start
+/// would cost more than most waits last. Throws Stopped once `stopped` is set.
+template <class Done>
+void climb(Waiting waiting, const std::atomic<bool>& stopped, const Done& done) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int eager_looks = 32;
+  constexpr int yields_between_clock_readings = 16;
+  constexpr std::chrono::milliseconds patience{1};
+  for (int look = 0; look < eager_looks; ++look) {
+    if (done()) return;
+  }
+  const auto begin = Clock::now();
+  bool napping = waiting == Waiting::asleep;
+  for (int look = 1; !done(); ++look) {
+    if (stopped.load(std::memory_order_acquire)) throw Stopped("stopped while it waited");
+    if (napping) {
+      std::this_thread::sleep_for(nap_after(waiting, Clock::now() - begin));
+      continue;
+    }
+    std::this_thread::yield();
+    if (waiting == Waiting::ladder && look % yields_between_clock_readings == 0) {
+      napping = Clock::now() - begin > patience;
+    }
+  }
+}
+
+/// The state of one thread that plays ops.
+struct Player {
+  Waiting waiting = Waiting::blocking;
+  const std::atomic<bool>* stopped = nullptr;  ///< set when another thread of the session failed
+  std::atomic<std::uint32_t> begun{Whereabouts::no_op};  ///< op begun last, for others to look at
+  units::Nanoseconds patience{};                         ///< with one exchange; 0 = without end
+  std::vector<MPI_Request> requests;                     ///< of the exchange under way
+  std::vector<MPI_Status> statuses;
+};
+
+struct PreparedSection;
+
+/// The spans that a play records; empty when it is not traced. Each op writes the one of its index.
+using Spans = std::span<timeline::Span>;
+
+/// Plays a section of one lane on the calling thread, in program order.
+void play_inline(const PreparedSection& section, Player& player, Spans spans);
+
+/// Plays sections with a thread per lane: lane 0 on the calling thread, the others on threads that
+/// live as long as this object. What the caller writes before play() is seen by all threads, and
+/// what they write by the caller after it.
+class StreamThreads {
+ public:
+  /// `waiting` is how lane 0 waits for messages; the other lanes climb the ladder.
+  StreamThreads(std::size_t lanes, Waiting waiting);
+  ~StreamThreads();
+  StreamThreads(const StreamThreads&) = delete;
+  StreamThreads& operator=(const StreamThreads&) = delete;
+
+  /// Returns when all lanes have drained. When a lane fails the others stop as soon as they wait
+  /// for something outside of MPI's blocking calls; then the error of the first to fail is thrown
+  /// here.
+  void play(const PreparedSection& section, Spans spans);
+
+  /// How long the plays to come wait for one exchange; 0 = for ever.
+  void set_patience(units::Nanoseconds patience) {
+    for (Worker& worker : workers_) worker.player.patience = patience;
+  }
+
+  /// From any thread, by lane: the op that was begun last.
+  [[nodiscard]] std::vector<std::uint32_t> begun() const;
+  /// From any thread: ends the play under way, which throws Stopped, as soon as its lanes wait for
+  /// something outside of MPI's blocking calls.
+  void interrupt() noexcept { stopped_.store(true, std::memory_order_release); }
+
+ private:
+  /// Ops done of a lane; alone on its cache lines, since other threads look at it all the time.
+  struct alignas(128) Progress {
+    std::atomic<std::uint32_t> done{0};
+  };
+  struct alignas(128) Worker {
+    Player player;
+    std::exception_ptr failure;              ///< of the last play
+    std::atomic<std::uint32_t> finished{0};  ///< epoch of the last play that it has drained
+    std::thread thread;
+  };
+
+  void close();
+  void serve(std::size_t lane);
+  [[nodiscard]] bool wait_for_play(std::uint32_t epoch);
+  void play_lane_safely(std::size_t lane);
+  void play_lane(std::size_t lane);
+  void wait_for(std::span<const program::Wait> waits);
+  void rethrow_failure();
+
+  Waiting between_lanes_;           ///< how threads wait for each other
+  std::vector<Progress> progress_;  ///< by lane
+  std::vector<Worker> workers_;     ///< by lane; that of lane 0 has no thread
+  std::atomic<bool> stopped_{false};
+  std::atomic<bool> closing_{false};
+
+  // The play under way: written before `epoch_` is raised, read after it was seen.
+  const PreparedSection* section_ = nullptr;
+  Spans spans_;
+  std::atomic<std::uint32_t> epoch_{0};
+};
+
+}  // namespace isoscale::executor::host

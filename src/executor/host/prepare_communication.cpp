@@ -1,0 +1,328 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <stdexcept>
+#include <variant>
+
+#include "comm/world.hpp"
+#include "executor/host/host.hpp"
+#include "executor/host/prepare_ops.hpp"
+#include "executor/resolver.hpp"
+#include "program/operands.hpp"
+
+namespace isoscale::executor::host {
+namespace {
+
+using program::Collective;
+using program::CollectiveKind;
+
+/// MPICH 4.0 takes MPI_IN_PLACE for an address where the root of a reduction is not rank 0.
+bool crashes_in_place(CollectiveKind kind, std::int32_t root) {
+  return kind == CollectiveKind::reduce && root != 0 &&
+         comm::Environment::library_version().starts_with("MPICH Version: 4.0");
+}
+
+bool overlap(const program::Slice& a, const program::Slice& b, const mesh::Shape& mesh) {
+  const program::Access first = access(a, mesh, program::Mode::read);
+  const program::Access second = access(b, mesh, program::Mode::read);
+  return first.buffer == second.buffer && first.begin < second.end && second.begin < first.end;
+}
+
+/// Elements that one collective copies aside.
+std::uint64_t staged(const Collective& op, const mesh::Shape& mesh, std::uint64_t limit) {
+  if (op.send.buffer != op.receive.buffer) return 0;
+  switch (op.kind) {
+    case CollectiveKind::reduce_scatter:
+      return overlap(op.send, op.receive, mesh) ? op.receive.count : 0;
+    case CollectiveKind::reduce:
+      return crashes_in_place(op.kind, op.root) ? op.send.count : 0;
+    case CollectiveKind::all_to_all: {
+      const bool uneven = !op.send_counts.empty() || !op.receive_counts.empty();
+      return uneven || op.send.count > limit ? op.send.count : 0;
+    }
+    default:
+      return 0;
+  }
+}
+
+/// Makes the calls of one collective. Whether a call is too large for MPI is decided by numbers
+/// that all members share: they must all make the same calls.
+class CollectivePreparer {
+ public:
+  CollectivePreparer(const Resolver& resolver, const program::Collective& op, MPI_Comm communicator,
+                     std::uint64_t limit, std::span<std::byte> staging, OwnReductions& own)
+      : op_(op), data_(resolve(resolver, op)), limit_(limit), staging_(staging), own_(own) {
+    base_.kind = op.kind;
+    base_.communicator = communicator;
+    base_.root = op.root;
+    if (op.kind != CollectiveKind::barrier) base_.type = mpi_type(data_.type);
+  }
+
+  CollectiveCall make() {
+    switch (op_.kind) {
+      case CollectiveKind::all_reduce:
+        all_reduce();
+        break;
+      case CollectiveKind::reduce_scatter:
+        reduce_scatter();
+        break;
+      case CollectiveKind::all_gather:
+        all_gather();
+        break;
+      case CollectiveKind::broadcast:
+        broadcast();
+        break;
+      case CollectiveKind::reduce:
+        reduce();
+        break;
+      case CollectiveKind::gather:
+        gather();
+        break;
+      case CollectiveKind::scatter:
+        scatter();
+        break;
+      case CollectiveKind::all_to_all:
+        all_to_all();
+        break;
+      case CollectiveKind::barrier:
+        result_.calls.push_back(base_);
+        break;
+    }
+    return std::move(result_);
+  }
+
+ private:
+  [[nodiscard]] CopyCall plain_copy(const std::byte* from, std::byte* to,
+                                    std::uint64_t count) const {
+    return {.src = from, .dst = to, .row_bytes = count * data_.element, .rows = 1, .batch = 1};
+  }
+
+  /// The stream's staging memory, which has been taken for its largest collective.
+  [[nodiscard]] std::byte* staging(std::uint64_t count) const {
+    if (count * data_.element > staging_.size()) {
+      throw std::logic_error("a collective copies more aside than staging_bytes says");
+    }
+    return staging_.data();
+  }
+
+  /// A call per `limit_` elements; a null address stays null.
+  void add_calls(MpiCall call, const std::byte* from, std::byte* to, std::uint64_t count) {
+    if (from != nullptr && from == to && crashes_in_place(base_.kind, base_.root)) {
+      std::byte* const aside = staging(count);
+      result_.before = plain_copy(from, aside, count);
+      from = aside;
+    }
+    const bool in_place = from != nullptr && from == to;
+    for (std::uint64_t first = 0; first < count; first += limit_) {
+      call.count = static_cast<int>(std::min(limit_, count - first));
+      call.send = in_place          ? MPI_IN_PLACE
+                  : from == nullptr ? nullptr
+                                    : from + first * data_.element;
+      call.receive = to == nullptr ? nullptr : to + first * data_.element;
+      result_.calls.push_back(call);
+    }
+  }
+
+  void all_reduce() {
+    base_.operation = mpi_operation(op_.reduction, data_.type, own_);
+    add_calls(base_, data_.send, data_.receive, data_.count);
+  }
+
+  void reduce() {
+    base_.operation = mpi_operation(op_.reduction, data_.type, own_);
+    add_calls(base_, data_.send, data_.is_root ? data_.receive : nullptr, data_.count);
+  }
+
+  void broadcast() {
+    std::byte* const buffer = data_.receive != nullptr ? data_.receive : data_.send;
+    const std::uint64_t count = data_.count;
+    if (data_.is_root && data_.send != nullptr && data_.send != buffer) {
+      result_.before = plain_copy(data_.send, buffer, count);
+    }
+    add_calls(base_, nullptr, buffer, count);
+  }
+
+  void reduce_scatter() {
+    const std::uint64_t part = data_.count;
+    base_.operation = mpi_operation(op_.reduction, data_.type, own_);
+    if (part * data_.members > limit_) {
+      // MPI's counts are int: one reduction per part instead.
+      base_.kind = CollectiveKind::reduce;
+      for (std::uint64_t root = 0; root < data_.members; ++root) {
+        base_.root = static_cast<int>(root);
+        add_calls(base_, data_.send + root * part * data_.element,
+                  root == data_.me ? data_.receive : nullptr, part);
+      }
+      return;
+    }
+    base_.count = static_cast<int>(part);
+    base_.send = data_.send;
+    base_.receive = data_.receive;
+    const bool overlaps = data_.receive + part * data_.element > data_.send &&
+                          data_.receive < data_.send + part * data_.members * data_.element;
+    if (overlaps) {
+      // MPI would leave the result at the front of what is sent, which it also overwrites.
+      std::byte* const aside = staging(part);
+      base_.receive = aside;
+      result_.after = plain_copy(aside, data_.receive, part);
+    }
+    result_.calls.push_back(base_);
+  }
+
+  void all_gather() {
+    const std::uint64_t part = data_.count;
+    std::byte* const own = data_.receive + data_.me * part * data_.element;
+    if (part * data_.members > limit_) {
+      if (data_.send != own) result_.before = plain_copy(data_.send, own, part);
+      for_each_other([&](std::uint64_t other) {
+        add_send(other, data_.send, part);
+        add_receive(other, data_.receive + other * part * data_.element, part);
+      });
+      return;
+    }
+    base_.count = static_cast<int>(part);
+    base_.send = data_.send == own ? MPI_IN_PLACE : data_.send;
+    base_.receive = data_.receive;
+    result_.calls.push_back(base_);
+  }
+
+  void gather() {
+    const std::uint64_t part = data_.count;
+    std::byte* const own =
+        data_.is_root ? data_.receive + data_.me * part * data_.element : nullptr;
+    if (part * data_.members > limit_) {
+      if (!data_.is_root) return add_send(static_cast<std::uint64_t>(op_.root), data_.send, part);
+      if (data_.send != own) result_.before = plain_copy(data_.send, own, part);
+      return for_each_other([&](std::uint64_t other) {
+        add_receive(other, data_.receive + other * part * data_.element, part);
+      });
+    }
+    base_.count = static_cast<int>(part);
+    base_.send = data_.is_root && data_.send == own ? MPI_IN_PLACE : data_.send;
+    base_.receive = data_.is_root ? data_.receive : nullptr;
+    result_.calls.push_back(base_);
+  }
+
+  void scatter() {
+    const std::uint64_t part = data_.count;
+    std::byte* const own = data_.is_root ? data_.send + data_.me * part * data_.element : nullptr;
+    if (part * data_.members > limit_) {
+      if (!data_.is_root)
+        return add_receive(static_cast<std::uint64_t>(op_.root), data_.receive, part);
+      if (data_.receive != own) result_.before = plain_copy(own, data_.receive, part);
+      return for_each_other([&](std::uint64_t other) {
+        add_send(other, data_.send + other * part * data_.element, part);
+      });
+    }
+    base_.count = static_cast<int>(part);
+    base_.send = data_.is_root ? data_.send : nullptr;
+    base_.receive = data_.is_root && data_.receive == own ? MPI_IN_PLACE : data_.receive;
+    result_.calls.push_back(base_);
+  }
+
+  void all_to_all() {
+    if (!op_.send_counts.empty() || !op_.receive_counts.empty()) {
+      return all_to_all_messages(op_.send_counts, op_.receive_counts);
+    }
+    const std::uint64_t part = data_.count;
+    if (part * data_.members > limit_) {
+      const std::vector<std::uint64_t> even(data_.members, part);
+      return all_to_all_messages(even, even);
+    }
+    base_.count = static_cast<int>(part);
+    base_.send = data_.send == data_.receive ? MPI_IN_PLACE : data_.send;
+    base_.receive = data_.receive;
+    result_.calls.push_back(base_);
+  }
+
+  /// Uneven parts: no member knows whether another's are too large for MPI's counts, so all send
+  /// messages, which is what MPI does inside too.
+  void all_to_all_messages(const std::vector<std::uint64_t>& send_counts,
+                           const std::vector<std::uint64_t>& receive_counts) {
+    std::byte* from = data_.send;
+    if (data_.send != nullptr && data_.send == data_.receive) {
+      from = staging(data_.sent);
+      result_.before = plain_copy(data_.send, from, data_.sent);
+    }
+    std::byte* to = data_.receive;
+    for (std::uint64_t other = 0; other < data_.members; ++other) {
+      // Also to itself: a message then, since what is copied before may be staged.
+      if (send_counts[other] > 0) add_send(other, from, send_counts[other]);
+      if (receive_counts[other] > 0) add_receive(other, to, receive_counts[other]);
+      from += send_counts[other] * data_.element;
+      to += receive_counts[other] * data_.element;
+    }
+  }
+
+  template <class Visit>
+  void for_each_other(const Visit& visit) const {
+    for (std::uint64_t other = 0; other < data_.members; ++other) {
+      if (other != data_.me) visit(other);
+    }
+  }
+
+  void add_send(std::uint64_t to, std::byte* data, std::uint64_t count) {
+    add_messages(result_.messages.sends, to, data, count);
+  }
+  void add_receive(std::uint64_t from, std::byte* data, std::uint64_t count) {
+    add_messages(result_.messages.receives, from, data, count);
+  }
+  void add_messages(std::vector<Message>& messages, std::uint64_t peer, std::byte* data,
+                    std::uint64_t count) const {
+    const Message whole{.data = data,
+                        .type = base_.type,
+                        .peer = static_cast<int>(peer),
+                        .communicator = base_.communicator};
+    append_messages(messages, whole, count, data_.element, limit_);
+  }
+
+  const program::Collective& op_;
+  CollectiveData data_;
+  std::uint64_t limit_;
+  std::span<std::byte> staging_;
+  OwnReductions& own_;
+  MpiCall base_;
+  CollectiveCall result_;
+};
+
+}  // namespace
+
+std::array<units::Bytes, program::max_streams> staging_bytes(const program::RankProgram& program,
+                                                             const mesh::Shape& mesh,
+                                                             std::uint64_t elements_per_call) {
+  std::array<units::Bytes, program::max_streams> bytes{};
+  for (const program::Program* section : program.sections()) {
+    for (const program::Op& op : section->ops) {
+      const auto* const collective = std::get_if<Collective>(&op.payload);
+      if (collective == nullptr || collective->kind == CollectiveKind::barrier) continue;
+      const std::uint64_t elements = staged(*collective, mesh, elements_per_call);
+      if (elements == 0) continue;
+      const auto& buffer = program.buffers[collective->send.buffer];
+      bytes[op.stream] =
+          std::max(bytes[op.stream], units::Bytes{elements * program::element_size(buffer.dtype)});
+    }
+  }
+  return bytes;
+}
+
+void append_messages(std::vector<Message>& messages, Message whole, std::uint64_t count,
+                     std::size_t element_size, std::uint64_t elements_per_call) {
+  std::uint64_t first = 0;
+  do {
+    Message part = whole;
+    part.count = static_cast<int>(std::min(elements_per_call, count - first));
+    part.data = whole.data + first * element_size;
+    messages.push_back(part);
+    first += elements_per_call;
+  } while (first < count);
+}
+
+Call prepare_op(const Resolver& resolver, const program::Collective& op, program::StreamId stream,
+                const Communicators& communicators, std::uint64_t elements_per_call,
+                std::span<std::byte> staging, OwnReductions& own) {
+  return CollectivePreparer{resolver,          op,      communicators.collective(op.axes, stream),
+                            elements_per_call, staging, own}
+      .make();
+}
+
+}  // namespace isoscale::executor::host

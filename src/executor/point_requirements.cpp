@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "executor/point_requirements.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "system/memory_policy.hpp"
+
+namespace isoscale::executor {
+namespace {
+
+/// Calls visit(slice) for every slice that travels by Transport::symmetric.
+template <class Visit>
+void for_each_symmetric(const program::RankProgram& program, const Visit& visit) {
+  for (const program::Program* section : program.sections()) {
+    for (const program::Op& op : section->ops) {
+      if (const auto* collective = std::get_if<program::Collective>(&op.payload)) {
+        if (collective->transport != program::Transport::symmetric) continue;
+        visit(collective->send);
+        visit(collective->receive);
+      } else if (const auto* exchange = std::get_if<program::Exchange>(&op.payload)) {
+        if (exchange->transport != program::Transport::symmetric) continue;
+        for (const program::Transfer& transfer : exchange->transfers) visit(transfer.slice);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+CommunicationNeeds communication_needs(const program::ProgramSet& set) {
+  std::set<std::pair<mesh::AxisSet, program::StreamId>> collectives;
+  std::map<mesh::Axis, std::set<std::int32_t>> exchanges;
+  for (const program::RankProgram& program : set.programs) {
+    for (const program::Program* section : program.sections()) {
+      for (const program::Op& op : section->ops) {
+        if (const auto* collective = std::get_if<program::Collective>(&op.payload)) {
+          collectives.emplace(collective->axes, op.stream);
+        } else if (const auto* exchange = std::get_if<program::Exchange>(&op.payload)) {
+          for (const program::Transfer& transfer : exchange->transfers) {
+            const bool sends = transfer.direction == program::Direction::send;
+            exchanges[transfer.axis].insert(sends ? transfer.offset : -transfer.offset);
+          }
+        }
+      }
+    }
+  }
+  CommunicationNeeds needs{.collectives = {collectives.begin(), collectives.end()},
+                           .exchanges = {}};
+  for (const auto& [axis, offsets] : exchanges) {
+    needs.exchanges[axis].assign(offsets.begin(), offsets.end());
+  }
+  return needs;
+}
+
+bool uses_symmetric(const program::ProgramSet& set) {
+  return std::ranges::any_of(set.programs, [](const program::RankProgram& program) {
+    bool found = false;
+    for_each_symmetric(program, [&](const program::Slice& /*slice*/) { found = true; });
+    return found;
+  });
+}
+
+void require_transports(const program::ProgramSet& set, const Description& device) {
+  if (!uses_symmetric(set)) return;
+  if (!device.symmetric_problem.empty()) throw Unsupported(device.symmetric_problem);
+  for (const program::RankProgram& program : set.programs) {
+    for_each_symmetric(program, [&](const program::Slice& slice) {
+      if (slice.buffer == program::no_buffer) return;
+      const program::Space space = program.buffers.at(slice.buffer).space;
+      if (space == program::Space::symmetric) return;
+      throw base::Error(
+          fmt::format("what travels by transport symmetric lies in {} memory, not in symmetric",
+                      program::name(space)));
+    });
+  }
+}
+
+void require_usual_communication(const SessionOptions& options, std::string_view name) {
+  if (!options.collective_algorithm.empty() || !options.collective_protocol.empty()) {
+    throw Unsupported(fmt::format("the {} device has no choice of algorithm or protocol", name));
+  }
+  if (options.registration != Registration::none) {
+    throw Unsupported(fmt::format("the {} device registers no memory", name));
+  }
+}
+
+void require_no_faults(const SessionOptions& options, std::string_view name) {
+  if (options.faults.any()) {
+    throw Unsupported(fmt::format("the {} device cannot be slowed down on purpose", name));
+  }
+}
+
+void on_numa_node(const SessionOptions& options, const std::function<void()>& work) {
+  if (!options.numa_node) return work();
+  std::optional<system::MemoryOnNode> placed;
+  try {
+    placed.emplace(*options.numa_node);
+  } catch (const system::PlacementError& error) {
+    throw Unsupported(error.what());
+  }
+  work();
+}
+
+}  // namespace isoscale::executor

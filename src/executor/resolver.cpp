@@ -1,0 +1,206 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "executor/resolver.hpp"
+
+#include <fmt/format.h>
+
+#include <numeric>
+#include <vector>
+
+#include "base/error.hpp"
+
+namespace isoscale::executor {
+namespace {
+
+using program::CollectiveKind;
+
+/// Checks the sizes of a collective against its group, and notes its counts.
+class SizeCheck {
+ public:
+  SizeCheck(const program::Collective& op, CollectiveData& data) : op_(op), data_(data) {}
+
+  void set_counts() {
+    switch (op_.kind) {
+      case CollectiveKind::all_reduce:
+      case CollectiveKind::reduce:
+        data_.count = op_.send.count;
+        return sends(op_.receive.count);
+      case CollectiveKind::broadcast:
+        data_.count = data_.receive != nullptr ? op_.receive.count : op_.send.count;
+        if (data_.is_root && data_.send != nullptr) sends(data_.count);
+        return;
+      case CollectiveKind::reduce_scatter:
+        data_.count = op_.receive.count;
+        return sends(data_.count * data_.members);
+      case CollectiveKind::all_gather:
+        data_.count = op_.send.count;
+        return receives(data_.count * data_.members);
+      case CollectiveKind::gather:
+        data_.count = op_.send.count;
+        if (data_.is_root) receives(data_.count * data_.members);
+        return;
+      case CollectiveKind::scatter:
+        data_.count = op_.receive.count;
+        if (data_.is_root) sends(data_.count * data_.members);
+        return;
+      case CollectiveKind::all_to_all:
+        return op_.send_counts.empty() && op_.receive_counts.empty() ? set_even() : set_uneven();
+      case CollectiveKind::barrier:
+        return;
+    }
+  }
+
+ private:
+  void sends(std::uint64_t count) const { require(op_.send, count, "what is sent"); }
+  void receives(std::uint64_t count) const { require(op_.receive, count, "what is received"); }
+
+  void require(const program::Slice& slice, std::uint64_t count, const char* what) const {
+    if (slice.buffer != program::no_buffer && slice.count == count) return;
+    throw base::Error(fmt::format("{} has {} elements in a group of {}; it should have {}", what,
+                                  slice.count, data_.members, count));
+  }
+
+  void set_even() {
+    data_.count = op_.send.count / data_.members;
+    data_.sent = data_.received = data_.count * data_.members;
+    sends(data_.sent);
+    receives(data_.received);
+  }
+
+  void set_uneven() {
+    if (op_.send_counts.size() != data_.members || op_.receive_counts.size() != data_.members) {
+      throw base::Error(fmt::format("{} and {} counts for a group of {}", op_.send_counts.size(),
+                                    op_.receive_counts.size(), data_.members));
+    }
+    const auto total = [](const std::vector<std::uint64_t>& counts) {
+      return std::accumulate(counts.begin(), counts.end(), std::uint64_t{0});
+    };
+    data_.sent = total(op_.send_counts);
+    data_.received = total(op_.receive_counts);
+    if (data_.sent > 0) sends(data_.sent);
+    if (data_.received > 0) receives(data_.received);
+  }
+
+  const program::Collective& op_;
+  CollectiveData& data_;
+};
+
+}  // namespace
+
+Resolver::Resolver(const program::RankProgram& program, const mesh::Shape& mesh, int rank,
+                   const ArenaPointers& arenas)
+    : program_(program),
+      mesh_(mesh),
+      rank_(rank),
+      coordinates_(mesh::coordinates(mesh, rank)),
+      arenas_(arenas) {}
+
+const program::Buffer& Resolver::buffer(const program::Slice& slice) const {
+  if (slice.buffer >= program_.buffers.size()) {
+    throw base::Error(fmt::format("a slice names buffer {}, but the program has {} buffers",
+                                  slice.buffer, program_.buffers.size()));
+  }
+  return program_.buffers[slice.buffer];
+}
+
+std::byte* Resolver::address(const program::Slice& slice) const {
+  const program::Buffer& buffer = this->buffer(slice);
+  const std::uint64_t first = slice.first(coordinates_);
+  if (first > buffer.count || slice.count > buffer.count - first) {
+    throw base::Error(fmt::format("elements {} to {} of buffer {} are used, but it has {} elements",
+                                  first, first + slice.count, slice.buffer, buffer.count));
+  }
+  const auto space = static_cast<std::size_t>(buffer.space);
+  const std::uint64_t size = program::element_size(buffer.dtype);
+  const std::uint64_t end = buffer.offset + buffer.count * size;
+  if (end > program_.arena_bytes[space]) {
+    throw base::Error(fmt::format("buffer {} ends at byte {} of its arena of {} bytes",
+                                  slice.buffer, end, program_.arena_bytes[space]));
+  }
+  return arenas_[space] + buffer.offset + first * size;
+}
+
+std::byte* Resolver::address(const program::Matrix& matrix, std::uint64_t rows,
+                             std::uint64_t columns, std::uint64_t batch) const {
+  const bool is_empty = rows == 0 || columns == 0 || batch == 0;
+  const std::uint64_t extent =
+      is_empty ? 0 : (batch - 1) * matrix.batch_stride + (rows - 1) * matrix.row_stride + columns;
+  if (extent > matrix.slice.count) {
+    throw base::Error(
+        fmt::format("{} matrices of {} x {} span {} elements, but their slice of "
+                    "buffer {} has {}",
+                    batch, rows, columns, extent, matrix.slice.buffer, matrix.slice.count));
+  }
+  return address(matrix.slice);
+}
+
+std::byte* Resolver::address_or_null(const program::Slice& slice) const {
+  return slice.buffer == program::no_buffer ? nullptr : address(slice);
+}
+
+program::DType Resolver::dtype(const program::Slice& slice) const { return buffer(slice).dtype; }
+
+program::Space Resolver::space(const program::Slice& slice) const { return buffer(slice).space; }
+
+std::size_t Resolver::element_size(const program::Slice& slice) const {
+  return program::element_size(dtype(slice));
+}
+
+StridedCopy merged(StridedCopy copy) {
+  // Rows that follow each other on both sides are one row; so are matrices that do.
+  if (copy.rows == 1 || (copy.src_row == copy.row_bytes && copy.dst_row == copy.row_bytes)) {
+    copy.row_bytes *= copy.rows;
+    copy.rows = copy.batch;
+    copy.src_row = copy.src_batch;
+    copy.dst_row = copy.dst_batch;
+    copy.batch = 1;
+  }
+  if (copy.batch == 1 && copy.src_row == copy.row_bytes && copy.dst_row == copy.row_bytes) {
+    copy.row_bytes *= copy.rows;
+    copy.rows = 1;
+  }
+  return copy;
+}
+
+StridedCopy strided_copy(const Resolver& resolver, const program::Copy& op) {
+  if (resolver.dtype(op.src.slice) != resolver.dtype(op.dst.slice)) {
+    throw base::Error("source and destination of a copy differ in type: use a cast");
+  }
+  const std::size_t size = resolver.element_size(op.dst.slice);
+  return merged({.src = resolver.address(op.src, op.rows, op.columns, op.batch),
+                 .dst = resolver.address(op.dst, op.rows, op.columns, op.batch),
+                 .row_bytes = op.columns * size,
+                 .rows = op.rows,
+                 .batch = op.batch,
+                 .src_row = op.src.row_stride * size,
+                 .src_batch = op.src.batch_stride * size,
+                 .dst_row = op.dst.row_stride * size,
+                 .dst_batch = op.dst.batch_stride * size});
+}
+
+CollectiveData resolve(const Resolver& resolver, const program::Collective& op) {
+  CollectiveData data{
+      .members = static_cast<std::uint64_t>(mesh::group_size(resolver.mesh(), op.axes)),
+      .me =
+          static_cast<std::uint64_t>(mesh::group_index(resolver.mesh(), resolver.rank(), op.axes)),
+      .send = resolver.address_or_null(op.send),
+      .receive = resolver.address_or_null(op.receive)};
+  if (op.kind == CollectiveKind::barrier) return data;
+  if (data.send == nullptr && data.receive == nullptr) {
+    throw base::Error("a collective without data");
+  }
+  if (data.send != nullptr && data.receive != nullptr &&
+      resolver.dtype(op.send) != resolver.dtype(op.receive)) {
+    throw base::Error("what is sent and what is received differ in type");
+  }
+  if (op.root < 0 || static_cast<std::uint64_t>(op.root) >= data.members) {
+    throw base::Error(fmt::format("root {} of a group of {}", op.root, data.members));
+  }
+  data.is_root = data.me == static_cast<std::uint64_t>(op.root);
+  data.type = resolver.dtype(data.send != nullptr ? op.send : op.receive);
+  data.element = program::element_size(data.type);
+  SizeCheck{op, data}.set_counts();
+  return data;
+}
+
+}  // namespace isoscale::executor

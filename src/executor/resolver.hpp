@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "program/op.hpp"
+#include "program/program.hpp"
+
+/// The way from a program's slices to the addresses of one rank.
+namespace isoscale::executor {
+
+using ArenaPointers = std::array<std::byte*, program::space_count>;
+
+/// Looks slices up. All throw base::Error when a slice lies outside of its buffer, or a buffer
+/// outside of its arena.
+class Resolver {
+ public:
+  Resolver(const program::RankProgram& program, const mesh::Shape& mesh, int rank,
+           const ArenaPointers& arenas);
+
+  [[nodiscard]] std::byte* address(const program::Slice& slice) const;
+  /// Also checks that `rows` x `columns`, batch times, lie within the matrix' slice.
+  [[nodiscard]] std::byte* address(const program::Matrix& matrix, std::uint64_t rows,
+                                   std::uint64_t columns, std::uint64_t batch) const;
+  /// nullptr for a slice of no buffer.
+  [[nodiscard]] std::byte* address_or_null(const program::Slice& slice) const;
+
+  [[nodiscard]] program::DType dtype(const program::Slice& slice) const;
+  [[nodiscard]] program::Space space(const program::Slice& slice) const;
+  [[nodiscard]] std::size_t element_size(const program::Slice& slice) const;
+
+  [[nodiscard]] const mesh::Shape& mesh() const { return mesh_; }
+  [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] const mesh::Coordinates& coordinates() const { return coordinates_; }
+
+ private:
+  [[nodiscard]] const program::Buffer& buffer(const program::Slice& slice) const;
+
+  const program::RankProgram& program_;
+  mesh::Shape mesh_;
+  int rank_;
+  mesh::Coordinates coordinates_;
+  ArenaPointers arenas_;
+};
+
+/// batch x rows pieces of row_bytes each; strides in bytes.
+struct StridedCopy {
+  const std::byte* src = nullptr;
+  std::byte* dst = nullptr;
+  std::size_t row_bytes = 0, rows = 0, batch = 0;
+  std::size_t src_row = 0, src_batch = 0, dst_row = 0, dst_batch = 0;
+};
+/// The same copy in as few and as long pieces as its strides allow.
+[[nodiscard]] StridedCopy merged(StridedCopy copy);
+/// Throws base::Error when the two sides differ in type or lie outside of their slices.
+[[nodiscard]] StridedCopy strided_copy(const Resolver& resolver, const program::Copy& op);
+
+/// A collective on one rank: where its data lies, and that its sizes fit its group.
+struct CollectiveData {
+  std::uint64_t members = 1;  ///< ranks of the group
+  std::uint64_t me = 0;       ///< this rank's place among them
+  bool is_root = false;
+  program::DType type = program::DType::u8;
+  std::size_t element = 1;       ///< bytes
+  std::byte* send = nullptr;     ///< null where this rank sends nothing
+  std::byte* receive = nullptr;  ///< null where this rank receives nothing
+  /// Elements of the whole for all_reduce, reduce and broadcast; of one member's part for the
+  /// others; 0 for a barrier and for an uneven all_to_all.
+  std::uint64_t count = 0;
+  /// Elements to and from all members of an all_to_all.
+  std::uint64_t sent = 0, received = 0;
+
+  [[nodiscard]] std::byte* part(std::byte* base, std::uint64_t member) const {
+    return base + member * count * element;
+  }
+};
+
+/// Throws base::Error that names the count that does not fit the group.
+[[nodiscard]] CollectiveData resolve(const Resolver& resolver, const program::Collective& op);
+
+}  // namespace isoscale::executor

@@ -1,0 +1,312 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "program/added_sections.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "program/hazards.hpp"
+#include "program/operands.hpp"
+#include "program/storage.hpp"
+
+namespace isoscale::program {
+namespace {
+
+using ArenaBytes = std::array<std::uint64_t, space_count>;
+
+/// Makes the arena of the buffer's space longer by the buffer; returns where the buffer begins.
+std::uint64_t append_storage(ArenaBytes& arenas, const Buffer& buffer) {
+  std::uint64_t& end = arenas[static_cast<std::size_t>(buffer.space)];
+  const std::uint64_t begin = (end + Arena::alignment - 1) / Arena::alignment * Arena::alignment;
+  end = begin + buffer.count * element_size(buffer.dtype);
+  return begin;
+}
+
+/// A buffer with storage of its own, behind all others.
+BufferId append_buffer(RankProgram& program, Buffer buffer) {
+  buffer.offset = append_storage(program.arena_bytes, buffer);
+  program.buffers.push_back(buffer);
+  return static_cast<BufferId>(program.buffers.size() - 1);
+}
+
+Section append_section(RankProgram& program, Program section) {
+  program.steps.push_back(std::move(section));
+  return step_section(program.steps.size() - 1);
+}
+
+/// Where so many checksums are kept; never empty.
+Buffer words_of(std::size_t checksums) {
+  return {.dtype = DType::i64, .count = 2 * std::max<std::size_t>(1, checksums)};
+}
+
+/// Appends checksums to a section; their places follow each other in a buffer that is made last,
+/// when it is known how many there are.
+class Summing {
+ public:
+  explicit Summing(BufferId next, bool flips)
+      : sums_{.buffer = next, .flips = flips ? next + 1 : no_buffer} {}
+
+  [[nodiscard]] Op checksum(const Output& output, std::uint32_t of, Op like) {
+    const std::uint64_t place = 2 * sums_.of.size();
+    sums_.of.push_back(of);
+    like.payload = Checksum{.rows = static_cast<std::uint32_t>(output.extents.rows),
+                            .columns = static_cast<std::uint32_t>(output.extents.columns),
+                            .batch = static_cast<std::uint32_t>(output.extents.batch),
+                            .src = output.matrix,
+                            .sum = {.buffer = sums_.buffer, .offset = place, .count = 2},
+                            .flip = {.buffer = sums_.flips, .offset = place, .count = 2}};
+    return like;
+  }
+  [[nodiscard]] Sums finish(RankProgram& program) {
+    const Buffer words = words_of(sums_.of.size());
+    append_buffer(program, words);
+    if (sums_.flips != no_buffer) append_buffer(program, words);
+    return std::move(sums_);
+  }
+
+ private:
+  Sums sums_;
+};
+
+BufferId next_buffer(const RankProgram& program) {
+  return static_cast<BufferId>(program.buffers.size());
+}
+
+/// Gives a rank a program of its own, if it shares one.
+void separate(ProgramSet& set, int rank) {
+  std::uint32_t& program = set.program_of_rank[static_cast<std::size_t>(rank)];
+  if (std::ranges::count(set.program_of_rank, program) == 1) return;
+  set.programs.push_back(RankProgram{set.programs[program]});
+  program = static_cast<std::uint32_t>(set.programs.size() - 1);
+}
+
+/// A slice as one long row, split where a row of it would not fit into 32 bits.
+std::vector<Output> rows_of(const Slice& slice) {
+  constexpr std::uint64_t most = std::uint64_t{1} << 30U;
+  std::vector<Output> rows;
+  for (std::uint64_t begin = 0; begin < slice.count; begin += most) {
+    Slice part = slice;
+    part.offset += begin;
+    part.count = std::min(most, slice.count - begin);
+    rows.push_back({.matrix = {.slice = part, .row_stride = part.count},
+                    .extents = {.rows = 1, .columns = part.count}});
+  }
+  return rows;
+}
+
+std::vector<Output> checkable(const RankProgram& program, const Op& op) {
+  std::vector<Output> result;
+  for (const Output& output : outputs_of(op.payload)) {
+    if (!has_checksum(program.buffers[output.matrix.slice.buffer])) continue;
+    if (output.extents.rows != 1) {
+      result.push_back(output);
+      continue;
+    }
+    std::ranges::copy(rows_of(output.matrix.slice), std::back_inserter(result));
+  }
+  return result;
+}
+
+/// Behind an op: on its stream, waiting for nothing.
+Op behind(const Op& op) { return {.payload = {}, .place = op.place, .stream = op.stream}; }
+
+/// The step with checksums. Who waited for an op waits for its checksums, which read what it wrote.
+Program checked(const RankProgram& program, Summing& summing) {
+  const Program& step = program.step();
+  Program result;
+  std::array<std::vector<std::uint32_t>, max_streams> now;  // ops of the first i + 1 of a stream
+  std::array<std::uint32_t, max_streams> emitted{};
+  for (std::uint32_t index = 0; index < step.ops.size(); ++index) {
+    Op op = step.ops[index];
+    const bool awaited = std::exchange(op.awaited, false);
+    op.wait_begin = static_cast<std::uint32_t>(result.waits.size());
+    for (const Wait& wait : step.waits_of(step.ops[index])) {
+      result.waits.push_back({wait.stream, now[wait.stream][wait.count - 1]});
+    }
+    const Op next = behind(op);
+    const std::vector<Output> outputs = checkable(program, op);
+    result.ops.push_back(std::move(op));
+    for (const Output& output : outputs) {
+      result.ops.push_back(summing.checksum(output, index, next));
+    }
+    result.ops.back().awaited = awaited;
+    emitted[next.stream] += 1 + static_cast<std::uint32_t>(outputs.size());
+    now[next.stream].push_back(emitted[next.stream]);
+  }
+  return result;
+}
+
+/// Buffers that the step changes and that hold something when it begins.
+std::set<BufferId> state_of(const RankProgram& program, const mesh::Shape& mesh) {
+  std::set<BufferId> touched, read_first, written;
+  for (const Op& op : program.step().ops) {
+    const bool updates = std::holds_alternative<Update>(op.payload);
+    for_each_slice(op.payload, [&](const Slice& slice, Mode mode) {
+      const Access at = access(slice, mesh, mode);
+      const bool is_whole = at.begin == 0 && at.end == program.buffers[at.buffer].count;
+      const bool is_first = touched.insert(at.buffer).second;
+      if (is_first && (mode == Mode::read || updates || !is_whole)) read_first.insert(at.buffer);
+      if (mode == Mode::write) written.insert(at.buffer);
+    });
+  }
+  std::set<BufferId> state;
+  for (const BufferId id : written) {
+    const Role role = program.buffers[id].role;
+    const bool is_kept = role != Role::activation && role != Role::workspace;
+    if (is_kept || read_first.contains(id)) state.insert(id);
+  }
+  return state;
+}
+
+/// Where add_replay keeps a buffer of the state.
+Buffer kept(Buffer buffer) {
+  buffer.role = Role::workspace;
+  if (buffer.space == Space::symmetric) buffer.space = Space::device;
+  return buffer;
+}
+
+/// The weights that add_weight_check takes checksums of.
+std::vector<Output> weight_rows(const RankProgram& program, BufferId id) {
+  const Buffer& buffer = program.buffers[id];
+  if (buffer.role != Role::weight || !has_checksum(buffer)) return {};
+  return rows_of({.buffer = id, .count = buffer.count});
+}
+
+Op copy_of(const Slice& from, const Slice& to) {
+  const auto columns = static_cast<std::uint32_t>(from.count);
+  return {.payload = Copy{.rows = 1,
+                          .columns = columns,
+                          .src = {.slice = from, .row_stride = from.count},
+                          .dst = {.slice = to, .row_stride = to.count}}};
+}
+
+bool is_kept(const Op& op) { return !communicates(kind_of(op.payload)); }
+
+/// By stream: how many of its first ops are kept; entry i of the first i + 1.
+using Kept = std::array<std::vector<std::uint32_t>, max_streams>;
+
+Kept count_kept(const Program& step) {
+  Kept kept;
+  for (const Op& op : step.ops) {
+    auto& counts = kept[op.stream];
+    counts.push_back((counts.empty() ? 0 : counts.back()) + (is_kept(op) ? 1 : 0));
+  }
+  return kept;
+}
+
+}  // namespace
+
+bool has_checksum(const Buffer& buffer) { return buffer.space != Space::pageable; }
+
+CheckedSection add_checked_step(ProgramSet& set, std::optional<int> flipping) {
+  if (flipping) separate(set, *flipping);
+  CheckedSection result;
+  for (RankProgram& program : set.programs) {
+    const bool flips = flipping && &program == &set.of(*flipping);
+    Summing summing{next_buffer(program), flips};
+    Program section = checked(program, summing);
+    result.sums.push_back(summing.finish(program));
+    result.section = append_section(program, std::move(section));
+  }
+  return result;
+}
+
+CheckedSection add_weight_check(ProgramSet& set) {
+  CheckedSection result;
+  for (RankProgram& program : set.programs) {
+    Summing summing{next_buffer(program), false};
+    Program section;
+    for (BufferId id = 0; id < program.buffers.size(); ++id) {
+      for (const Output& row : weight_rows(program, id)) {
+        section.ops.push_back(
+            summing.checksum(row, id, Op{.payload = {}, .place = {.phase = Phase::optimizer}}));
+      }
+    }
+    result.sums.push_back(summing.finish(program));
+    result.section = append_section(program, std::move(section));
+  }
+  return result;
+}
+
+Replay add_replay(ProgramSet& set) {
+  Replay replay;
+  for (RankProgram& program : set.programs) {
+    Program save, restore;
+    for (const BufferId id : state_of(program, set.mesh)) {
+      const BufferId copy = append_buffer(program, kept(program.buffers[id]));
+      for (const Output& row : rows_of({.buffer = id, .count = program.buffers[id].count})) {
+        Slice there = row.matrix.slice;
+        there.buffer = copy;
+        save.ops.push_back(copy_of(row.matrix.slice, there));
+        restore.ops.push_back(copy_of(there, row.matrix.slice));
+      }
+    }
+    replay.save = append_section(program, std::move(save));
+    replay.restore = append_section(program, std::move(restore));
+  }
+  return replay;
+}
+
+std::array<std::uint64_t, space_count> arenas_with(AddedSections added, const RankProgram& program,
+                                                   const mesh::Shape& mesh) {
+  ArenaBytes arenas = program.arena_bytes;
+  std::size_t outputs = 0, weights = 0;
+  for (const Op& op : program.step().ops) outputs += checkable(program, op).size();
+  for (BufferId id = 0; id < program.buffers.size(); ++id) {
+    weights += weight_rows(program, id).size();
+  }
+  append_storage(arenas, words_of(outputs));
+  append_storage(arenas, words_of(weights));
+  if (added == AddedSections::checks) return arenas;
+  for (const BufferId id : state_of(program, mesh)) {
+    append_storage(arenas, kept(program.buffers[id]));
+  }
+  return arenas;
+}
+
+std::vector<std::uint32_t> solo_ops(const Program& step) {
+  std::vector<std::uint32_t> ops;
+  for (std::uint32_t op = 0; op < step.ops.size(); ++op) {
+    if (is_kept(step.ops[op])) ops.push_back(op);
+  }
+  return ops;
+}
+
+Program without_communication(const Program& step) {
+  const std::vector<Clock> before = clocks_before(step);
+  const Kept kept = count_kept(step);
+  Program solo;
+  std::array<Clock, max_streams> known;  // what the last op of a stream came after
+  std::array<std::vector<std::uint32_t>, max_streams> ops_of_stream;
+  for (const std::uint32_t index : solo_ops(step)) {
+    Op op = step.ops[index];
+    op.awaited = false;
+    op.wait_begin = static_cast<std::uint32_t>(solo.waits.size());
+    Clock& mine = known[op.stream];
+    for (std::size_t stream = 0; stream < max_streams; ++stream) {
+      const std::uint32_t done = before[index].done[stream];
+      const std::uint32_t count = done == 0 ? 0 : kept[stream][done - 1];
+      if (stream == op.stream || count <= mine.done[stream]) continue;
+      solo.waits.push_back({.stream = static_cast<StreamId>(stream), .count = count});
+      solo.ops[ops_of_stream[stream][count - 1]].awaited = true;
+      mine.done[stream] = count;
+    }
+    op.wait_count = static_cast<std::uint8_t>(solo.waits.size() - op.wait_begin);
+    ops_of_stream[op.stream].push_back(static_cast<std::uint32_t>(solo.ops.size()));
+    solo.ops.push_back(std::move(op));
+  }
+  return solo;
+}
+
+Section add_solo_step(ProgramSet& set) {
+  for (RankProgram& program : set.programs) {
+    program.steps.push_back(without_communication(program.step()));
+  }
+  return step_section(set.programs.front().steps.size() - 1);
+}
+
+}  // namespace isoscale::program

@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+#include "program/buffer.hpp"
+
+/// The floating types of 16 and 8 bits, and tf32, as plain constexpr functions that executors,
+/// verification and tests share. All rounding is to nearest even.
+namespace isoscale::program {
+
+/// A binary floating type of at most 16 bits: sign, exponent, mantissa. Codes are given without
+/// their sign bit.
+struct NarrowFormat {
+  int bits = 0, mantissa_bits = 0, bias = 0;
+  std::uint16_t largest = 0;   ///< finite
+  std::uint16_t overflow = 0;  ///< what larger values become: infinity, or `largest`
+  std::uint16_t nan = 0;       ///< the code that is written
+  bool has_infinity = true;    ///< whether the highest exponent is kept for infinity and NaN
+
+  [[nodiscard]] constexpr std::uint16_t sign() const {
+    return static_cast<std::uint16_t>(1U << static_cast<unsigned>(bits - 1));
+  }
+};
+
+inline constexpr NarrowFormat f16_format{.bits = 16,
+                                         .mantissa_bits = 10,
+                                         .bias = 15,
+                                         .largest = 0x7BFF,
+                                         .overflow = 0x7C00,
+                                         .nan = 0x7E00};
+inline constexpr NarrowFormat bf16_format{.bits = 16,
+                                          .mantissa_bits = 7,
+                                          .bias = 127,
+                                          .largest = 0x7F7F,
+                                          .overflow = 0x7F80,
+                                          .nan = 0x7FC0};
+/// OCP 8-bit floating point, revision 1.0: e4m3 has no infinity and one NaN; its largest is 448.
+inline constexpr NarrowFormat e4m3_format{.bits = 8,
+                                          .mantissa_bits = 3,
+                                          .bias = 7,
+                                          .largest = 0x7E,
+                                          .overflow = 0x7E,
+                                          .nan = 0x7F,
+                                          .has_infinity = false};
+/// e5m2 has infinities, but what is too large becomes the largest finite value, 57344.
+inline constexpr NarrowFormat e5m2_format{
+    .bits = 8, .mantissa_bits = 2, .bias = 15, .largest = 0x7B, .overflow = 0x7B, .nan = 0x7E};
+
+/// Nothing for the types that are no narrow floating ones.
+[[nodiscard]] constexpr std::optional<NarrowFormat> narrow_format(DType type) {
+  switch (type) {
+    case DType::f16:
+      return f16_format;
+    case DType::bf16:
+      return bf16_format;
+    case DType::e4m3:
+      return e4m3_format;
+    case DType::e5m2:
+      return e5m2_format;
+    default:
+      return std::nullopt;
+  }
+}
+
+/// value / 2^places, rounded to nearest even; value < 2^53.
+[[nodiscard]] constexpr std::uint64_t round_shift(std::uint64_t value, int places) {
+  constexpr int all_gone = 54;
+  if (places <= 0) return value;
+  if (places >= all_gone) return 0;
+  const auto shift = static_cast<unsigned>(places);
+  const std::uint64_t kept = value >> shift, rest = value - (kept << shift);
+  const std::uint64_t half = std::uint64_t{1} << (shift - 1);
+  return kept + (rest > half || (rest == half && kept % 2 == 1) ? 1U : 0U);
+}
+
+/// The code of the value nearest to `value`; f32 values widen to f64 without rounding.
+[[nodiscard]] constexpr std::uint16_t encode(const NarrowFormat& format, double value) {
+  constexpr int double_mantissa = 52, double_bias = 1023, double_special = 2047;
+  const auto bits = std::bit_cast<std::uint64_t>(value);
+  const std::uint16_t sign = (bits >> 63U) != 0 ? format.sign() : std::uint16_t{0};
+  const int field = static_cast<int>((bits >> 52U) & 0x7FFU);
+  const std::uint64_t mantissa = bits & ((std::uint64_t{1} << 52U) - 1);
+  const auto with_sign = [sign](std::uint64_t code) {
+    return static_cast<std::uint16_t>(sign | code);
+  };
+  if (field == double_special) return with_sign(mantissa != 0 ? format.nan : format.overflow);
+  if (field == 0) return sign;        // below 2^-1022: nothing in any of these types
+  const int least = 1 - format.bias;  // exponent of the smallest normal value and the subnormals
+  const int exponent = field - double_bias;
+  const int shared = exponent > least ? exponent : least;
+  const std::uint64_t kept =
+      round_shift(mantissa | (std::uint64_t{1} << 52U),
+                  double_mantissa - format.mantissa_bits + (shared - exponent));
+  // The leading 1 of a normal value counts into the exponent; so does a carry of the rounding.
+  const auto above = static_cast<std::uint64_t>(shared - least);
+  if (above > std::uint64_t{format.largest} >> static_cast<unsigned>(format.mantissa_bits)) {
+    return with_sign(format.overflow);
+  }
+  const std::uint64_t code = (above << static_cast<unsigned>(format.mantissa_bits)) + kept;
+  return with_sign(code > format.largest ? format.overflow : code);
+}
+
+/// The value of a code, exactly: f32 holds every value of these types.
+[[nodiscard]] constexpr float decode(const NarrowFormat& format, std::uint16_t code) {
+  const auto mantissa_bits = static_cast<unsigned>(format.mantissa_bits);
+  const unsigned magnitude = code & (format.sign() - 1U);
+  const unsigned mantissa = magnitude & ((1U << mantissa_bits) - 1U);
+  const unsigned field = magnitude >> mantissa_bits;
+  const bool negative = (code & format.sign()) != 0;
+  const unsigned special =
+      (1U << static_cast<unsigned>(format.bits - 1 - format.mantissa_bits)) - 1;
+  if (format.has_infinity ? field == special && mantissa != 0 : magnitude == format.nan) {
+    return std::numeric_limits<float>::quiet_NaN();
+  }
+  if (format.has_infinity && field == special) {
+    return negative ? -std::numeric_limits<float>::infinity()
+                    : std::numeric_limits<float>::infinity();
+  }
+  const unsigned whole = field == 0 ? mantissa : mantissa | (1U << mantissa_bits);
+  const int exponent = (field == 0 ? 1 : static_cast<int>(field)) - format.bias;
+  const auto power = std::bit_cast<double>(
+      static_cast<std::uint64_t>(exponent - format.mantissa_bits + 1023) << 52U);
+  const auto value = static_cast<float>(whole * power);
+  return negative ? -value : value;
+}
+
+/// The nearest value with tf32's 10 bits of mantissa; exponents are those of f32.
+[[nodiscard]] constexpr float round_to_tf32(float value) {
+  constexpr std::uint32_t dropped = 0x1FFF, special = 0x7F800000;
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  if ((bits & special) == special) return value;
+  const std::uint32_t to_even = dropped / 2 + ((bits >> 13U) & 1U);
+  return std::bit_cast<float>((bits + to_even) & ~dropped);
+}
+
+/// CastScale::amax: 2^floor(log2(target / largest)), its exponent kept within -126 ... 126 so that
+/// the scale and its inverse are normal f32 numbers; 1 when `largest` is 0 or not finite. The
+/// quotient may be taken in f32 or in f64: with targets of few digits both have the same exponent.
+[[nodiscard]] inline double amax_scale(double target, double largest) {
+  if (!(largest > 0) || !std::isfinite(largest)) return 1;
+  constexpr int most = 126;
+  const double quotient = target / largest;
+  const int exponent = std::isfinite(quotient) ? std::ilogb(quotient) : most;
+  return std::ldexp(1.0, exponent < -most ? -most : exponent > most ? most : exponent);
+}
+
+}  // namespace isoscale::program

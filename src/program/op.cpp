@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "program/op.hpp"
+
+#include <array>
+
+namespace isoscale::program {
+
+std::string_view name(DType type) {
+  static constexpr std::array<std::string_view, 10> names{"f64",  "f32", "f16", "bf16", "e4m3",
+                                                          "e5m2", "i64", "i32", "i8",   "u8"};
+  return names[static_cast<std::size_t>(type)];
+}
+
+std::uint64_t element_size(DType type) {
+  static constexpr std::array<std::uint64_t, 10> sizes{8, 4, 2, 2, 1, 1, 8, 4, 1, 1};
+  return sizes[static_cast<std::size_t>(type)];
+}
+
+std::string_view name(Space space) {
+  static constexpr std::array<std::string_view, space_count> names{"device", "pinned", "pageable",
+                                                                   "managed", "symmetric"};
+  return names[static_cast<std::size_t>(space)];
+}
+
+std::string_view name(Role role) {
+  static constexpr std::array<std::string_view, role_count> names{
+      "weight", "master", "gradient", "optimizer", "input", "activation", "workspace"};
+  return names[static_cast<std::size_t>(role)];
+}
+
+std::string_view name(Transport transport) {
+  return transport == Transport::nccl ? "nccl" : "symmetric";
+}
+
+std::string_view name(OpKind kind) {
+  static constexpr std::array<std::string_view, op_kind_count> names{"gemm",
+                                                                     "all_reduce",
+                                                                     "reduce_scatter",
+                                                                     "all_gather",
+                                                                     "broadcast",
+                                                                     "reduce",
+                                                                     "gather",
+                                                                     "scatter",
+                                                                     "all_to_all",
+                                                                     "barrier",
+                                                                     "exchange",
+                                                                     "copy",
+                                                                     "add",
+                                                                     "cast",
+                                                                     "fill",
+                                                                     "update",
+                                                                     "advise",
+                                                                     "norm",
+                                                                     "norm_gradient",
+                                                                     "activation",
+                                                                     "activation_gradient",
+                                                                     "softmax",
+                                                                     "softmax_gradient",
+                                                                     "select",
+                                                                     "spread",
+                                                                     "rows",
+                                                                     "checksum"};
+  return names[static_cast<std::size_t>(kind)];
+}
+
+std::string_view name(Phase phase) {
+  static constexpr std::array<std::string_view, phase_count> names{
+      "setup", "input", "forward", "backward", "gradient_reduction", "optimizer"};
+  return names[static_cast<std::size_t>(phase)];
+}
+
+std::string label(OpKind kind, const Place& place) {
+  std::string text{name(kind)};
+  if (place.layer >= 0) text += " layer " + std::to_string(place.layer);
+  if (place.microbatch >= 0) text += " mb " + std::to_string(place.microbatch);
+  return text;
+}
+
+OpKind kind_of(const Payload& payload) {
+  struct Visitor {
+    OpKind operator()(const Gemm&) const { return OpKind::gemm; }
+    OpKind operator()(const Collective& op) const {
+      return static_cast<OpKind>(static_cast<int>(OpKind::all_reduce) + static_cast<int>(op.kind));
+    }
+    OpKind operator()(const Exchange&) const { return OpKind::exchange; }
+    OpKind operator()(const Copy&) const { return OpKind::copy; }
+    OpKind operator()(const Add&) const { return OpKind::add; }
+    OpKind operator()(const Cast&) const { return OpKind::cast; }
+    OpKind operator()(const Fill&) const { return OpKind::fill; }
+    OpKind operator()(const Update&) const { return OpKind::update; }
+    OpKind operator()(const Advise&) const { return OpKind::advise; }
+    OpKind operator()(const Norm&) const { return OpKind::norm; }
+    OpKind operator()(const NormGradient&) const { return OpKind::norm_gradient; }
+    OpKind operator()(const Activation&) const { return OpKind::activation; }
+    OpKind operator()(const ActivationGradient&) const { return OpKind::activation_gradient; }
+    OpKind operator()(const Softmax&) const { return OpKind::softmax; }
+    OpKind operator()(const SoftmaxGradient&) const { return OpKind::softmax_gradient; }
+    OpKind operator()(const Select&) const { return OpKind::select; }
+    OpKind operator()(const Spread&) const { return OpKind::spread; }
+    OpKind operator()(const Rows&) const { return OpKind::rows; }
+    OpKind operator()(const Checksum&) const { return OpKind::checksum; }
+  };
+  return std::visit(Visitor{}, payload);
+}
+
+std::vector<int> partners(const Op& op, const mesh::Shape& mesh, int rank) {
+  std::vector<int> others;
+  if (const auto* const collective = std::get_if<Collective>(&op.payload)) {
+    others = mesh::group_members(mesh, rank, collective->axes);
+  } else if (const auto* const exchange = std::get_if<Exchange>(&op.payload)) {
+    for (const Transfer& transfer : exchange->transfers) {
+      others.push_back(mesh::neighbour(mesh, rank, transfer.axis, transfer.offset));
+    }
+  }
+  return others;
+}
+
+}  // namespace isoscale::program
