@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "workloads/stack/routing.hpp"
+#include "workloads/stack/experts.hpp"
 
 namespace isoscale::workloads::hybrid {
 namespace {

@@ -20,10 +20,6 @@
 #include "workloads/stack/linear.hpp"
 #include "workloads/stack/options.hpp"
 #include "workloads/stack/pipeline.hpp"
-#include "workloads/stack/require_data.hpp"
-#include "workloads/stack/require_experts.hpp"
-#include "workloads/stack/require_states.hpp"
-#include "workloads/stack/require_tensor.hpp"
 
 namespace isoscale::workloads::hybrid {
 namespace {

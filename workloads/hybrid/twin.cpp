@@ -12,9 +12,6 @@
 #include "workloads/stack/options.hpp"
 #include "workloads/stack/parameters.hpp"
 #include "workloads/stack/pipeline.hpp"
-#include "workloads/stack/require_data.hpp"
-#include "workloads/stack/require_experts.hpp"
-#include "workloads/stack/state_plan.hpp"
 
 namespace isoscale::workloads::hybrid {
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "workloads/infer/layers.hpp"
-#include "workloads/stack/matrix.hpp"
+#include "workloads/stack/buffers.hpp"
 
 namespace isoscale::workloads::infer {
 

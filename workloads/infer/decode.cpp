@@ -10,7 +10,7 @@
 
 #include "workloads/infer/replica.hpp"
 #include "workloads/infer/setting.hpp"
-#include "workloads/stack/matrix.hpp"
+#include "workloads/stack/buffers.hpp"
 
 namespace isoscale::workloads::infer {
 namespace {

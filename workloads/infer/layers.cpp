@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "workloads/stack/matrix.hpp"
+#include "workloads/stack/buffers.hpp"
 
 namespace isoscale::workloads::infer {
 

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include <cmath>
 
-#include "workloads/stack/context.hpp"
+#include "workloads/stack/buffers.hpp"
 #include "workloads/stack/layer.hpp"
-#include "workloads/stack/matrix.hpp"
+#include "workloads/stack/sequence_parallel.hpp"
 
 namespace isoscale::workloads::stack {
 namespace {

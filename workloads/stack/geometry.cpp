@@ -5,8 +5,8 @@
 #include <numeric>
 
 #include "workloads/options.hpp"
-#include "workloads/stack/deal.hpp"
 #include "workloads/stack/options.hpp"
+#include "workloads/stack/partition.hpp"
 #include "workloads/stack/pipeline.hpp"
 
 namespace isoscale::workloads::stack {

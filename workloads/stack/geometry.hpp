@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "workloads/stack/schedule.hpp"
+#include "workloads/stack/pipeline.hpp"
 #include "workloads/workload.hpp"
 
 /// A transformer-shaped stack of GEMMs: what every training workload is composed from.

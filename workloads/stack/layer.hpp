@@ -14,7 +14,7 @@
 #include "workloads/stack/gradients.hpp"
 #include "workloads/stack/linear.hpp"
 #include "workloads/stack/parameters.hpp"
-#include "workloads/stack/tensor_rows.hpp"
+#include "workloads/stack/sequence_parallel.hpp"
 #include "workloads/stack/weights.hpp"
 
 namespace isoscale::workloads::stack {
@@ -114,7 +114,7 @@ class LayerWriter {
   /// `part` of [tokens, parts * ffn].
   [[nodiscard]] program::Matrix up_part(program::BufferId up, std::uint64_t part) const;
 
-  // Elementwise work, in elementwise.cpp.
+  // Elementwise work.
   /// The norm of x and, in `inverse`, what its gradient needs beside x; x itself without norms.
   [[nodiscard]] program::BufferId norm(program::BufferId x, program::BufferId& inverse,
                                        int microbatch, const Saved& saved);
@@ -131,7 +131,7 @@ class LayerWriter {
   [[nodiscard]] program::BufferId activation_gradient(program::BufferId up,
                                                       program::BufferId gradient);
 
-  // What backward computes again, in recompute.cpp.
+  // Backward computes these again.
   [[nodiscard]] Saved saved_by_forward() const;
   /// What backward finds once it has computed the rest again.
   [[nodiscard]] Saved saved_for_backward() const;

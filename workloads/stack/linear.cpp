@@ -9,8 +9,7 @@
 
 #include "base/error.hpp"
 #include "program/narrow.hpp"
-#include "workloads/stack/extent.hpp"
-#include "workloads/stack/matrix.hpp"
+#include "workloads/stack/buffers.hpp"
 
 namespace isoscale::workloads::stack {
 

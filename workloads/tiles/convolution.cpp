@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #include "workloads/tiles/convolution.hpp"
 
-#include "workloads/stack/matrix.hpp"
+#include "workloads/stack/buffers.hpp"
 
 namespace isoscale::workloads::tiles {
 

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "workloads/stack/matrix.hpp"
+#include "workloads/stack/buffers.hpp"
 
 namespace isoscale::workloads::tiles {
 namespace {

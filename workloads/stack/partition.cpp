@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "workloads/stack/deal.hpp"
+
+#include "workloads/stack/partition.hpp"
 
 #include <fmt/format.h>
 
@@ -15,6 +16,7 @@
 #include "workloads/stack/options.hpp"
 
 namespace isoscale::workloads::stack {
+
 namespace {
 
 constexpr double least_skew = 0.01, most_skew = 100;

@@ -1,15 +1,17 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
+#include <optional>
+
+#include "workloads/stack/buffers.hpp"
+#include "workloads/stack/layer.hpp"
+
 // The pair of GEMMs that tensor parallelism splits: the first column-parallel, the second
 // row-parallel with an all-reduce (Shoeybi et al., arXiv 1909.08053, section 3), or column-parallel
 // with all-gathers of its input and output.
-#include <optional>
-
-#include "workloads/stack/layer.hpp"
-#include "workloads/stack/matrix.hpp"
-
 namespace isoscale::workloads::stack {
+
+namespace {
 
 using program::BufferId;
 using program::Collective;
@@ -17,6 +19,8 @@ using program::CollectiveKind;
 using program::Copy;
 using program::Matrix;
 using program::Role;
+
+}  // namespace
 
 void LayerWriter::first_forward(const Linear& linear, BufferId in, BufferId out, int microbatch,
                                 InputCopy input_copy) {

@@ -8,8 +8,9 @@
 
 #include "workloads/workload.hpp"
 
-/// How the microbatches of a step are dealt to the replicas along dp.
 namespace isoscale::workloads::stack {
+
+// The microbatches of a step are dealt to the replicas along dp.
 
 /// The option `partition`.
 struct Partition {
