@@ -18,7 +18,8 @@
 #include "config/arguments.hpp"
 #include "simulate/measured_growth.hpp"
 #include "simulate/measured_time.hpp"
-#include "workloads/model_toml.hpp"
+#include "workloads/model.hpp"
+#include "workloads/toml_files.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -21,7 +21,7 @@
 #include "config/predict_arguments.hpp"
 #include "config/report_arguments.hpp"
 #include "config/values.hpp"
-#include "workloads/toml_text.hpp"
+#include "workloads/toml_files.hpp"
 
 namespace isoscale::config {
 

@@ -12,7 +12,7 @@
 #include "config/command_line.hpp"
 #include "config/suites.hpp"
 #include "mesh/mesh.hpp"
-#include "workloads/presets.hpp"
+#include "workloads/toml_files.hpp"
 
 namespace isoscale::config {
 namespace {

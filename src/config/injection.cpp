@@ -19,7 +19,7 @@
 #include "config/values.hpp"
 #include "units/rate_text.hpp"
 #include "units/text.hpp"
-#include "workloads/toml_text.hpp"
+#include "workloads/toml_files.hpp"
 
 namespace isoscale::config {
 namespace {

@@ -11,8 +11,7 @@
 #include "config/option_table.hpp"
 #include "config/suites.hpp"
 #include "units/text.hpp"
-#include "workloads/presets.hpp"
-#include "workloads/toml_text.hpp"
+#include "workloads/toml_files.hpp"
 
 namespace isoscale::config {
 namespace {

@@ -10,8 +10,7 @@
 
 #include "config/gpu_bind.hpp"
 #include "config/values.hpp"
-#include "workloads/presets.hpp"
-#include "workloads/toml_text.hpp"
+#include "workloads/toml_files.hpp"
 
 namespace isoscale::config {
 

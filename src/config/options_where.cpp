@@ -7,7 +7,7 @@
 #include "config/option_rows.hpp"
 #include "config/option_values.hpp"
 #include "config/values.hpp"
-#include "workloads/toml_text.hpp"
+#include "workloads/toml_files.hpp"
 
 namespace isoscale::config {
 namespace {

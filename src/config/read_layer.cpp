@@ -9,8 +9,8 @@
 #include "base/text.hpp"
 #include "config/layer.hpp"
 #include "config/values.hpp"
-#include "workloads/model_toml.hpp"
-#include "workloads/toml_text.hpp"
+#include "workloads/model.hpp"
+#include "workloads/toml_files.hpp"
 
 namespace isoscale::config {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "workloads/presets.hpp"
+#include "workloads/toml_files.hpp"
 
 namespace isoscale::config {
 

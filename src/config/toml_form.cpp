@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "config/layer.hpp"
-#include "workloads/model_toml.hpp"
-#include "workloads/toml_text.hpp"
+#include "workloads/model.hpp"
+#include "workloads/toml_files.hpp"
 
 namespace isoscale::config {
 namespace {

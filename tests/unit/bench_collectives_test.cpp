@@ -15,10 +15,9 @@
 #include "program/check.hpp"
 #include "program/facts.hpp"
 #include "program/narrow.hpp"
-#include "workloads/bench/pattern.hpp"
-#include "workloads/bench/sizes.hpp"
-#include "workloads/collectives/cases.hpp"
+#include "workloads/bench/exact_data.hpp"
 #include "workloads/collectives/collectives.hpp"
+#include "workloads/options.hpp"
 
 namespace isoscale::workloads {
 namespace {

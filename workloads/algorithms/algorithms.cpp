@@ -9,10 +9,10 @@
 #include <array>
 
 #include "base/error.hpp"
-#include "workloads/bench/elements.hpp"
-#include "workloads/bench/sizes.hpp"
+#include "workloads/bench/bench.hpp"
 #include "workloads/collective_algorithms.hpp"
 #include "workloads/collectives/collectives.hpp"
+#include "workloads/options.hpp"
 
 namespace isoscale::workloads::algorithms {
 namespace {

@@ -11,13 +11,15 @@
 #include <utility>
 #include <vector>
 
+#include "program/buffer.hpp"
 #include "program/program.hpp"
 #include "program/session_options.hpp"
 #include "units/quantity.hpp"
 
-/// What a micro-benchmark is made of: programs with a step for each thing that is timed, and what
-/// the time of each step says.
 namespace isoscale::workloads {
+
+// A micro-benchmark consists of programs with a step for each thing that is timed, and of rows that
+// say what the time of each step means.
 
 /// One measured tuple, without its times: what was measured, by name ("op" = "all_reduce"), and its
 /// sizes and places ("bytes" = 1024).
@@ -118,6 +120,7 @@ struct Expectation {
   return set;
 }
 
+enum class Precision : std::uint8_t;
 struct Request;
 
 /// What a plan knows of the machine that a bench may depend on.
@@ -154,5 +157,13 @@ struct BenchHooks {
   /// nothing is asked for.
   std::optional<units::BytesPerSecond> (*expected_bandwidth)(const Request& request) = nullptr;
 };
+
+/// The type that a precision stores its data in; fp8 stores e4m3.
+[[nodiscard]] program::DType stored_type(Precision precision);
+/// The precision that an executor must know to have `type`; absent for integers, which all have.
+[[nodiscard]] std::optional<Precision> precision_of(program::DType type);
+/// The types of a list such as "f32,i32"; "" = what the request's precision stores.
+[[nodiscard]] std::vector<program::DType> element_types(const Request& request,
+                                                        std::string_view list);
 
 }  // namespace isoscale::workloads

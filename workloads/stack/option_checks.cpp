@@ -14,7 +14,6 @@
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/options.hpp"
 #include "workloads/stack/parameters.hpp"
-#include "workloads/stack/partition.hpp"
 
 namespace isoscale::workloads::stack {
 

@@ -19,7 +19,6 @@
 #include "workloads/stack/layer.hpp"
 #include "workloads/stack/options.hpp"
 #include "workloads/stack/parameters.hpp"
-#include "workloads/stack/partition.hpp"
 #include "workloads/stack/pipeline.hpp"
 #include "workloads/stack/stage_io.hpp"
 #include "workloads/stack/weights.hpp"

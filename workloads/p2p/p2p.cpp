@@ -1,23 +1,85 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
+#include "workloads/p2p/p2p.hpp"
+
 #include <algorithm>
 #include <map>
 #include <utility>
+#include <vector>
 
+#include "program/buffer.hpp"
 #include "program/builder.hpp"
-#include "workloads/bench/pattern.hpp"
-#include "workloads/p2p/p2p.hpp"
-#include "workloads/p2p/setting.hpp"
-#include "workloads/p2p/timed.hpp"
+#include "workloads/bench/exact_data.hpp"
+#include "workloads/workload.hpp"
 
 namespace isoscale::workloads::p2p {
+
 namespace {
 
 using program::Direction;
 using program::Slice;
 using program::Transfer;
 
+constexpr program::DType type = program::DType::u8;  ///< so that any size can be had
+
+/// Buffers, in the order in which they are allocated: what is sent, and where messages come in.
+constexpr program::BufferId source = 0, work = 1;
+
 constexpr program::StreamId stream = 0;
+
+/// One thing that is timed. `Kind::bandwidth` has two of each round: from low to high, and back.
+struct Timed {
+  Kind kind = Kind::latency;
+  bool back = false;
+  Round pairs{};  ///< at the same time; none for all_to_all
+};
+
+/// The part of one rank in a timed thing: it rests, or exchanges with its partner, who is `hop`
+/// ranks further on (modulo their number).
+struct Part {
+  enum class Role : std::uint8_t { rests, low, high, of_all } role = Role::rests;
+  int hop = 0;
+
+  auto operator<=>(const Part&) const = default;
+};
+
+std::vector<Timed> timed_of(const Setting& setting, int batch) {
+  std::vector<Timed> list;
+  for (const Round& round : setting.rounds_of(batch)) {
+    for (const Kind kind : setting.pair_kinds) {
+      list.push_back({.kind = kind, .pairs = round});
+      if (kind == Kind::bandwidth) list.push_back({.kind = kind, .back = true, .pairs = round});
+    }
+  }
+  if (!list.empty()) return list;
+  if (setting.bisects) {
+    list.push_back({.kind = Kind::bisection, .pairs = bisection(setting.ranks)});
+  }
+  if (setting.all_to_all) list.push_back({.kind = Kind::all_to_all});
+  return list;
+}
+
+bool is_silent(const Request& request, const Pair& pair) {
+  return std::ranges::find(request.silent_pairs, std::pair{pair.low, pair.high}) !=
+         request.silent_pairs.end();
+}
+
+/// True if all ranks take part, so that the thing cannot be timed where two of them do not answer.
+bool is_of_all(Kind kind) { return kind == Kind::bisection || kind == Kind::all_to_all; }
+
+Part part_of(const Request& request, const Setting& setting, const Timed& timed, int rank) {
+  if (is_of_all(timed.kind) && !request.silent_pairs.empty()) return {};
+  if (timed.kind == Kind::all_to_all) return {.role = Part::Role::of_all};
+  for (const Pair& pair : timed.pairs) {
+    if (pair.low != rank && pair.high != rank) continue;
+    if (is_silent(request, pair)) return {};
+    const int hop = pair.high - pair.low;
+    return pair.low == rank ? Part{Part::Role::low, hop}
+                            : Part{Part::Role::high, setting.ranks - hop};
+  }
+  return {};
+}
 
 /// Passes of one play, at most: round trips, and messages so that this many bytes have moved.
 constexpr std::uint64_t most_round_trips = 4096, bytes_of_play = std::uint64_t{1} << 30U;
@@ -218,6 +280,31 @@ Bench build(const Request& request, int batch) {
     bench.cases.push_back(one);
   }
   return bench;
+}
+
+std::vector<Expectation> expect(const Request& request, int batch, std::size_t index, int rank) {
+  const Setting setting = setting_of(request);
+  const Timed timed = timed_of(setting, batch).at(index);
+  const Part part = part_of(request, setting, timed, rank);
+  std::vector<Expectation> mine;
+  const auto receives = [&](int from, std::uint64_t offset, std::uint64_t count,
+                            std::uint64_t first) {
+    mine.push_back({.slice = {.buffer = work, .offset = offset, .count = count},
+                    .sources = {from},
+                    .first = first});
+  };
+  if (part.role == Part::Role::of_all) {
+    for (int other = 0; other < setting.ranks; ++other) {
+      receives(other, static_cast<std::uint64_t>(other) * setting.part, setting.part,
+               static_cast<std::uint64_t>(rank) * setting.part);
+    }
+  } else if (part.role != Part::Role::rests) {
+    const bool is_low = part.role == Part::Role::low;
+    if (timed.kind == Kind::bandwidth && is_low != timed.back) return mine;  // it sends
+    receives((rank + part.hop) % setting.ranks, 0,
+             timed.kind == Kind::latency ? latency_bytes : setting.messages * setting.bytes, 0);
+  }
+  return mine;
 }
 
 BenchHooks hooks() {

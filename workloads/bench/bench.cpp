@@ -1,21 +1,38 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "workloads/bench/elements.hpp"
+
+#include "workloads/bench/bench.hpp"
 
 #include <array>
 #include <stdexcept>
 
-#include "workloads/bench/sizes.hpp"
+#include "workloads/options.hpp"
 
 namespace isoscale::workloads {
+
 namespace {
 
 using program::DType;
+
+/// No GPU known so far has a larger L2 (B200: 126 MB).
+constexpr units::Bytes largest_cache{std::uint64_t{128} << 20U};
 
 constexpr std::array every_type{DType::f64,  DType::f32, DType::f16, DType::bf16, DType::e4m3,
                                 DType::e5m2, DType::i64, DType::i32, DType::i8,   DType::u8};
 
 }  // namespace
+
+PlayBounds play_bounds(const Machine& machine) {
+  if (machine.device == "host") return {};
+  const units::Bytes cache = machine.gpu_cache.value() > 0 ? machine.gpu_cache : largest_cache;
+  return {// Events of a GPU have a grain of 0.5 us.
+          .least_time = units::Seconds{2e-3},
+          .least_calls = 20,
+          // A call of NCCL or cuBLASLt takes the host about as long, at most.
+          .short_call = units::Seconds{10e-6},
+          .most_short_calls = 64,
+          .cold = units::Bytes{2 * cache.value()}};
+}
 
 DType stored_type(Precision precision) {
   switch (precision) {

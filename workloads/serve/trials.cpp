@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "workloads/serve/summary.hpp"
+
+#include "workloads/serve/trials.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +12,7 @@
 #include "base/error.hpp"
 
 namespace isoscale::workloads::serve {
+
 namespace {
 
 /// Absent below `fewest` values.
@@ -138,6 +140,21 @@ bool is_saturated(const Summary& summary, std::span<const Outcome> outcomes,
   const auto late =
       std::ranges::count_if(outcomes, [&](const Outcome& one) { return one.latency() > *slo; });
   return static_cast<std::size_t>(late) > outcomes.size() / 100;
+}
+
+void RateSearch::tell(Outcome outcome) {
+  if (!next_) return;
+  (outcome == Outcome::sustained ? low_ : high_) = *next_;
+  ++trials_;
+  if (!high_) {
+    next_ = 2 * *low_;
+  } else if (!low_) {
+    next_ = *high_ / 2;
+  } else {
+    next_ = std::sqrt(*low_ * *high_);
+  }
+  const bool is_found = low_ && high_ && *high_ <= resolution * *low_;
+  if (is_found || trials_ >= most_trials) next_.reset();
 }
 
 }  // namespace isoscale::workloads::serve

@@ -8,8 +8,10 @@
 #include <span>
 #include <vector>
 
-/// What the requests of one trial say together; pure.
 namespace isoscale::workloads::serve {
+
+// A trial plays requests at one rate. These functions summarise its requests and search for the
+// highest rate that is sustained; all are pure.
 
 /// One request; times are seconds after the trial's begin, on the dispatcher's clock.
 struct Outcome {
@@ -68,5 +70,30 @@ inline constexpr double most_growth = 0.05;
 /// than `slo` seconds, if there is one.
 [[nodiscard]] bool is_saturated(const Summary& summary, std::span<const Outcome> outcomes,
                                 std::optional<double> slo);
+
+/// The highest rate that a system sustains, found by trying some; pure.
+
+/// Doubles the rate until one is too high (halves it until one is not), then tries the geometric
+/// mean of the two until they are within 5% of each other.
+class RateSearch {
+ public:
+  explicit RateSearch(double first) : next_(first) {}
+
+  /// The rate to try next; absent when the search is over.
+  [[nodiscard]] std::optional<double> next() const { return next_; }
+  enum class Outcome : unsigned char { sustained, saturated };
+  /// What came of next().
+  void tell(Outcome outcome);
+  /// The highest rate that was sustained; absent while none was.
+  [[nodiscard]] std::optional<double> sustained() const { return low_; }
+
+  static constexpr double resolution = 1.05;
+  static constexpr int most_trials = 16;
+
+ private:
+  std::optional<double> next_;
+  std::optional<double> low_, high_;
+  int trials_ = 0;
+};
 
 }  // namespace isoscale::workloads::serve
