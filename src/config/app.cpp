@@ -1,16 +1,19 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
 #include "config/app.hpp"
 
 #include <fmt/format.h>
-
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+
 #include <string>
 
+#include "base/text.hpp"
 #include "config/option_table.hpp"
 
 namespace isoscale::config {
+
 namespace {
 
 constexpr const char* description =
@@ -171,6 +174,11 @@ void add_completion(CLI::App& app) {
   completion.add_option(shell_argument)->description("bash | zsh | fish")->option_text(" ");
 }
 
+std::string help_of(const CLI::App& command) {
+  const bool top = command.get_parent() == nullptr;
+  return fmt::format("see: isoscale {}--help", top ? "" : command.get_name() + " ");
+}
+
 }  // namespace
 
 std::unique_ptr<CLI::App> make_app() {
@@ -193,6 +201,29 @@ std::unique_ptr<CLI::App> make_app() {
   for (CLI::App* const command : app->get_subcommands({})) command->group("Commands");
   app->footer("Options of a command: isoscale COMMAND --help");
   return app;
+}
+
+void refuse(std::string_view what, const CLI::App& command) {
+  throw base::UsageError(fmt::format("{}; {}", what, help_of(command)));
+}
+
+const std::vector<std::string>& values_of(const CLI::App& command, const std::string& option) {
+  const auto& values = command.get_option(option)->results();
+  for (const std::string& value : values) {
+    if (!value.starts_with("--")) continue;
+    refuse(fmt::format("{} needs a value, but {} follows", option, base::quoted(value)), command);
+  }
+  return values;
+}
+
+const std::string* value_of(const CLI::App& command, const std::string& option) {
+  const auto& values = values_of(command, option);
+  if (values.size() > 1) {
+    refuse(fmt::format("{} is given twice, as {} and as {}; give it once", option,
+                       base::quoted(values[0]), base::quoted(values[1])),
+           command);
+  }
+  return values.empty() ? nullptr : &values.front();
 }
 
 }  // namespace isoscale::config

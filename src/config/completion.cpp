@@ -10,7 +10,7 @@
 
 #include "config/app.hpp"
 #include "config/command_line.hpp"
-#include "config/suites.hpp"
+#include "config/layer.hpp"
 #include "mesh/mesh.hpp"
 #include "workloads/toml_files.hpp"
 

@@ -13,9 +13,10 @@
 #include "config/run_config.hpp"
 #include "workloads/workload.hpp"
 
-/// What one place (the command line, an experiment file, a suite) says about a run, as given; and
-/// how layers of it become one RunConfig.
 namespace isoscale::config {
+
+// A layer is what one place (the command line, an experiment file, a suite) says about a run, as
+// given. Layers become one RunConfig.
 
 /// A value as text, and where it stands: "--model", "exp.toml:3: model".
 struct Given {
@@ -57,7 +58,17 @@ void give_workload_option(Choices& choices, const std::string& key, std::string_
 [[nodiscard]] RunConfig assemble(const Layer& file, const Layer& command_line,
                                  std::span<const workloads::Workload> known);
 
-/// What a layer says of a run besides what it measures. Throws base::UsageError for what conflicts.
+/// The settings of a layer besides what is measured. Throws base::UsageError for what conflicts.
 [[nodiscard]] RunConfig without_experiments(const Layer& layer);
+
+/// Names of the built-in suites.
+[[nodiscard]] std::vector<std::string_view> suite_names();
+/// Throws base::UsageError with the nearest name.
+[[nodiscard]] Layer load_suite(std::string_view name);
+
+/// The configuration of a command line with --resume: the file, --budget, --allow and --quiet.
+/// Throws base::UsageError for every other option, and for an experiment file that says anything:
+/// the run file says what is measured.
+[[nodiscard]] RunConfig resumption(const Layer& file, const Layer& command_line);
 
 }  // namespace isoscale::config

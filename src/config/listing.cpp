@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <stdexcept>
 
-#include "config/find_workload.hpp"
+#include "config/layer.hpp"
 #include "config/option_table.hpp"
-#include "config/suites.hpp"
+#include "config/values.hpp"
 #include "units/text.hpp"
 #include "workloads/toml_files.hpp"
 

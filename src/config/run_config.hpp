@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -82,7 +83,7 @@ struct RunConfig {
   ShareGpu share_gpu = ShareGpu::no;
   Mode mode = Mode::measure;
   Verbosity verbosity = Verbosity::normal;
-  std::string gpu_bind{automatic_gpu_bind};  ///< or one GPU per local rank, see gpu_bind.hpp
+  std::string gpu_bind{automatic_gpu_bind};  ///< or one GPU per local rank, see parse_gpu_bind()
 
   double precision = 0.01;               ///< relative half-width of the interval to stop at
   units::Seconds max_time{30};           ///< per point
@@ -101,7 +102,7 @@ struct RunConfig {
   std::filesystem::path fallback_dir;  ///< where the run file goes on; empty = TMPDIR, else /tmp
   std::vector<std::string> allowed;    ///< checks of preflight whose stop lets the run go on
   /// Run file whose missing points are measured; then nothing else here but `budget`, `allowed`
-  /// and `verbosity` is meant, and there are no experiments (see resumption.hpp). Empty = a new
+  /// and `verbosity` is meant, and there are no experiments (see resumption()). Empty = a new
   /// run.
   std::filesystem::path resume;
   std::string on;  ///< data sheet that prices a dry run, a name or a file; "" = the device's rates
@@ -130,5 +131,14 @@ struct CheckCommand {
 [[nodiscard]] std::string to_toml(const RunConfig& config);
 /// The experiment-file form of a configuration. Throws base::UsageError with line and key.
 [[nodiscard]] RunConfig from_toml(std::string_view toml, std::string_view origin);
+
+/// The same, with a table of workloads of the caller's.
+[[nodiscard]] RunConfig from_toml(std::string_view toml, std::string_view origin,
+                                  std::span<const workloads::Workload> known);
+
+/// The settings of a run that --resume continues: those it was measured with, from its echo `toml`,
+/// and from `asked` what belongs to one launch, the file, the budget, the allowed checks and what
+/// is printed. Throws base::UsageError when `toml` cannot be read.
+[[nodiscard]] RunConfig resumed(const RunConfig& asked, std::string_view toml);
 
 }  // namespace isoscale::config

@@ -13,7 +13,7 @@
 #include "base/log.hpp"
 #include "base/plural.hpp"
 #include "base/utc.hpp"
-#include "config/arguments.hpp"
+#include "config/command_line.hpp"
 #include "results/output.hpp"
 #include "runner/describe_point.hpp"
 #include "runner/estimate.hpp"
