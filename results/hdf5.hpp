@@ -133,7 +133,8 @@ class Group {
 /// ever changed under its final name. Opening or creating one also silences HDF5's own printing.
 class File {
  public:
-  /// Replaces what is at `path`. Room for the digest (digest.hpp) stands before what HDF5 writes.
+  /// Replaces what is at `path`. Room for the digest (integrity.hpp) stands before what HDF5
+  /// writes.
   [[nodiscard]] static File create(const std::filesystem::path& path);
   [[nodiscard]] static File open_to_change(const std::filesystem::path& path);
   [[nodiscard]] static File open_to_read(const std::filesystem::path& path);

@@ -7,10 +7,8 @@
 #include <vector>
 
 #include "results/hdf5.hpp"
-#include "results/observed_table.hpp"
-#include "results/row_table.hpp"
+#include "results/point_tables.hpp"
 #include "results/run_data.hpp"
-#include "results/tables.hpp"
 
 /// Where everything lies in a run file: each field once, visited by the writer and by the reader.
 /// A visitor has
@@ -200,7 +198,8 @@ template <class Visitor, class Communicators>
 void visit_communicators(Visitor& visit, Communicators& communicators) {
   visit.column("name", communicators.name, {"text", "mesh axis, and which of its communicators"});
   visit.column("ranks", communicators.ranks, {"1", "ranks of the communicator"});
-  visit.column("creation", communicators.creation, {"s", "time to make it, slowest rank; 0 = kept from the session before"});
+  visit.column("creation", communicators.creation,
+               {"s", "time to make it, slowest rank; 0 = kept from the session before"});
   visit.column("first_call", communicators.first_call,
                {"s", "duration of the first communication, slowest rank; NaN = there was none"});
 }

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "results/run_data.hpp"
@@ -31,5 +33,10 @@ enum class Depth : std::uint8_t { whole, summary };
 /// Whether a file is there that may be a run file or a part of one, and is not to be overwritten
 /// with anything else.
 [[nodiscard]] bool may_be_run_file(const std::filesystem::path& path);
+
+/// The run that a file of this format (layout.hpp) belongs to; none when the file is not there, is
+/// of another format or cannot be read. Throws nothing of HDF5's.
+[[nodiscard]] std::optional<std::string> run_id_of(const std::filesystem::path& path,
+                                                   std::string_view format);
 
 }  // namespace isoscale::results

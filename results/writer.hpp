@@ -11,9 +11,9 @@
 #include <string>
 
 #include "config/run_config.hpp"
-#include "results/files.hpp"
-#include "results/put_run.hpp"
 #include "results/run_data.hpp"
+#include "results/run_files.hpp"
+#include "results/run_groups.hpp"
 #include "units/quantity.hpp"
 
 namespace isoscale::results {

@@ -14,7 +14,7 @@
 #include "base/plural.hpp"
 #include "base/utc.hpp"
 #include "config/command_line.hpp"
-#include "results/output.hpp"
+#include "results/run_files.hpp"
 #include "runner/describe_point.hpp"
 #include "runner/estimate.hpp"
 #include "runner/faults.hpp"

@@ -1,23 +1,64 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "results/heap_check.hpp"
+
+#include "results/integrity.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <vector>
 
-#include "results/files.hpp"
+#include "base/blake2b.hpp"
+#include "base/error.hpp"
+#include "results/run_files.hpp"
 
 namespace isoscale::results {
+
 namespace {
+
+[[noreturn]] void fail(std::string_view what, const Descriptor& file, int code) {
+  throw base::Error(
+      fmt::format("cannot {} {}: {}", what, name_of(file), std::generic_category().message(code)));
+}
+
+/// What the file has from `at` on, at most `room` bytes; empty at its end.
+std::string_view read_at(const Descriptor& file, std::uint64_t at, std::vector<char>& room) {
+  while (true) {
+    const ssize_t got = pread(file.get(), room.data(), room.size(), static_cast<off_t>(at));
+    if (got >= 0) return {room.data(), static_cast<std::size_t>(got)};
+    if (errno != EINTR) fail("read", file, errno);
+  }
+}
+
+/// The block that belongs before the content of a file.
+std::string block_of(const Descriptor& file) {
+  std::vector<char> room(std::size_t{1} << 18);  // stays in the cache of a core
+  base::Blake2b digest;
+  std::uint64_t at = digest_block_bytes;
+  for (auto bytes = read_at(file, at, room); !bytes.empty(); bytes = read_at(file, at, room)) {
+    digest.add(bytes);
+    at += bytes.size();
+  }
+  std::string block = fmt::format("{}digest blake2b-256 {}\nbytes {}\n", digest_mark,
+                                  digest.finish(), at - digest_block_bytes);
+  block.resize(digest_block_bytes - 1, ' ');
+  return block + '\n';
+}
 
 /// Signature, version 1, three reserved zeros: no text of ours and hardly any data look like it.
 constexpr std::string_view collection_mark{"GCOL\x01\0\0\0", 8};
+
 constexpr std::uint64_t header_bytes = 16;  ///< of a collection and of each object in it
 
 /// A file seen through a window that moves only when something outside it is asked for: a file has
@@ -59,6 +100,7 @@ struct Header {
   std::uint16_t index = 0;  ///< of an object
   std::uint64_t bytes = 0;
 };
+
 Header header_in(std::string_view raw) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(raw[i]); };
   Header header{.index = static_cast<std::uint16_t>(byte(0) | byte(1) << 8U)};
@@ -123,6 +165,44 @@ bool Collections::are_whole() {
 }
 
 }  // namespace
+
+bool has_digest_mark(const std::filesystem::path& path) {
+  constexpr std::size_t fewest = 8;
+  std::array<char, digest_mark.size()> begin{};
+  std::ifstream file(path, std::ios::binary);
+  file.read(begin.data(), begin.size());
+  const std::string_view found{begin.data(), static_cast<std::size_t>(file.gcount())};
+  return found.size() >= fewest && digest_mark.starts_with(found);
+}
+
+bool has_digest(const Descriptor& file) {
+  std::vector<char> begin(digest_mark.size());
+  return read_at(file, 0, begin) == digest_mark;
+}
+
+DigestState digest_state(const Descriptor& file) {
+  if (!has_digest(file)) return DigestState::none;
+  std::vector<char> begin(digest_block_bytes);
+  const std::string_view found = read_at(file, 0, begin);
+  // What is not exactly as it would be written is wrong: nothing of it has to be understood.
+  return found == block_of(file) ? DigestState::right : DigestState::wrong;
+}
+
+DigestState digest_state(const std::filesystem::path& path) {
+  const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  return file ? digest_state(file) : DigestState::none;
+}
+
+void put_digest(const Descriptor& file) {
+  const std::string block = block_of(file);
+  for (std::size_t done = 0; done < block.size();) {
+    const ssize_t put =
+        pwrite(file.get(), block.data() + done, block.size() - done, static_cast<off_t>(done));
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) fail("write the digest of", file, errno);
+    done += static_cast<std::size_t>(put);
+  }
+}
 
 bool heaps_are_whole(const std::filesystem::path& path) {
   const Descriptor file{open(path.c_str(), O_RDONLY | O_CLOEXEC)};

@@ -1,19 +1,128 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "results/calibration_table.hpp"
 
 #include <cmath>
 #include <cstddef>
 #include <limits>
 #include <optional>
+#include <string>
+#include <vector>
 
-#include "results/calibration_layout.hpp"
-#include "results/columns.hpp"
-#include "results/get_fields.hpp"
-#include "results/put_fields.hpp"
+#include "results/field_visitors.hpp"
+#include "results/run_groups.hpp"
 
 namespace isoscale::results {
+
 namespace {
+
+// A calibration as columns, the form that the file has it in. NaN = absent throughout.
+
+/// Samples [sample_begin[i], sample_begin[i+1]) are those of curve i.
+struct CurveTable {
+  std::vector<std::string> op, dtype, link_class, implementation, labels, form;
+  std::vector<std::int32_t> members, nodes;
+  std::vector<double> latency, latency_lower, latency_upper;
+  std::vector<double> bandwidth, bandwidth_lower, bandwidth_upper, error;
+  std::vector<std::uint64_t> sample_begin{0};
+  std::vector<double> sample_bytes, sample_time, sample_fitted, sample_held_out;
+};
+
+/// Counts [count_begin[i], count_begin[i+1]) are those of row i.
+struct GrowthTable {
+  std::vector<std::string> op, dtype, link_class, implementation, law;
+  std::vector<double> base, slope, bandwidth_factor;
+  std::vector<std::uint64_t> count_begin{0};
+  std::vector<std::int32_t> count_members;
+  std::vector<double> count_latency, count_bandwidth;
+};
+
+struct GemmRateTable {
+  std::vector<std::string> dtype, cache, labels;
+  std::vector<double> m, n, k, batch, rate, held_out;
+};
+
+struct CeilingTable {
+  std::vector<std::string> dtype, cache, labels;
+  std::vector<double> rate, m, n, k, batch, error;
+};
+
+// The layout of the group `calibration`, for the visitors of layout.hpp.
+
+/// The columns that tell curves and growths apart.
+template <class Visitor, class Table>
+void visit_kind(Visitor& visit, Table& table) {
+  visit.column("op", table.op, {"text", "collective, or p2p"});
+  visit.column("dtype", table.dtype, {"text", "element type"});
+  visit.column("class", table.link_class, {"text", "link class"});
+  visit.column("implementation", table.implementation, {"text", "library, ring, tree, ..."});
+}
+
+template <class Visitor, class Table>
+void visit_curves(Visitor& visit, Table& table) {
+  visit_kind(visit, table);
+  visit.column("labels", table.labels, {"text", "labels of the points it rests on"});
+  visit.column("form", table.form,
+               {"text", "what is straight between sizes: log (time over size) or linear"});
+  visit.column("members", table.members, {"1", "ranks of a group"});
+  visit.column("nodes", table.nodes, {"1", "nodes that a group is on; 0 = not known"});
+  visit.column("latency", table.latency, {"s", "of the smallest sizes; NaN = not in sight"});
+  visit.column("latency_lower", table.latency_lower, {"s", "95% interval; NaN = none"});
+  visit.column("latency_upper", table.latency_upper, {"s", "95% interval; NaN = none"});
+  visit.column("bandwidth", table.bandwidth,
+               {"B/s", "algbw towards infinite size; NaN = not in sight"});
+  visit.column("bandwidth_lower", table.bandwidth_lower, {"B/s", "95% interval; NaN = none"});
+  visit.column("bandwidth_upper", table.bandwidth_upper, {"B/s", "95% interval; NaN = none"});
+  visit.column("error", table.error,
+               {"1", "a predicted time t is promised within t / (1 + error) and t (1 + error)"});
+  visit.column("sample_begin", table.sample_begin, {"1", "where each curve's samples begin"});
+  visit.column("sample_bytes", table.sample_bytes, {"B", "size of one call"});
+  visit.column("sample_time", table.sample_time, {"s", "one call, median as measured"});
+  visit.column("sample_fitted", table.sample_fitted,
+               {"s", "one call by the curve; the residual is time / fitted - 1"});
+  visit.column("sample_held_out", table.sample_held_out,
+               {"1", "what the other sizes predict over what was measured, minus 1; NaN = end"});
+}
+
+template <class Visitor, class Table>
+void visit_growth(Visitor& visit, Table& table) {
+  visit_kind(visit, table);
+  visit.column("law", table.law, {"text", "what latency follows: log2 n or n; empty = not known"});
+  visit.column("base", table.base, {"s", "latency = base + slope * law"});
+  visit.column("slope", table.slope, {"s", "latency = base + slope * law"});
+  visit.column("bandwidth_factor", table.bandwidth_factor,
+               {"1", "bandwidth among the most ranks over that among the fewest"});
+  visit.column("count_begin", table.count_begin, {"1", "where each row's counts begin"});
+  visit.column("count_members", table.count_members, {"1", "ranks of a group"});
+  visit.column("count_latency", table.count_latency, {"s", "latency among them; NaN = not known"});
+  visit.column("count_bandwidth", table.count_bandwidth,
+               {"B/s", "bandwidth among them; NaN = not known"});
+}
+
+template <class Visitor, class Table>
+void visit_shape(Visitor& visit, Table& table) {
+  visit.column("dtype", table.dtype, {"text", "element type"});
+  visit.column("cache", table.cache, {"text", "cold or warm"});
+  visit.column("labels", table.labels, {"text", "labels of the points it rests on"});
+  visit.column("m", table.m, {"1", "rows of the product"});
+  visit.column("n", table.n, {"1", "columns of the product"});
+  visit.column("k", table.k, {"1", "inner extent"});
+  visit.column("batch", table.batch, {"1", "products in one call"});
+  visit.column("rate", table.rate, {"FLOP/s", "of one rank, median"});
+}
+
+template <class Visitor, class Table>
+void visit_gemm_rates(Visitor& visit, Table& table) {
+  visit_shape(visit, table);
+  visit.column("held_out", table.held_out,
+               {"1", "what the other shapes predict over what was measured, minus 1; NaN = none"});
+}
+
+template <class Visitor, class Table>
+void visit_ceilings(Visitor& visit, Table& table) {
+  visit_shape(visit, table);
+  visit.column("error", table.error,
+               {"1", "a predicted rate r is promised within r / (1 + error) and r (1 + error)"});
+}
 
 double stored(const std::optional<double>& value) {
   return value.value_or(std::numeric_limits<double>::quiet_NaN());
@@ -49,7 +158,7 @@ std::optional<Fitted> get_fitted(double value, double lower, double upper) {
   return Fitted{.value = value, .lower = known(lower), .upper = known(upper)};
 }
 
-CurveTable to_table(const std::vector<CalibrationCurve>& curves) {
+CurveTable curve_table(const std::vector<CalibrationCurve>& curves) {
   CurveTable table;
   for (const CalibrationCurve& curve : curves) {
     put_kind(table, curve);
@@ -106,7 +215,7 @@ std::vector<CalibrationCurve> to_curves(const CurveTable& t) {
   return curves;
 }
 
-GrowthTable to_table(const std::vector<CalibrationGrowth>& rows) {
+GrowthTable growth_table(const std::vector<CalibrationGrowth>& rows) {
   GrowthTable table;
   for (const CalibrationGrowth& row : rows) {
     put_kind(table, row);
@@ -198,9 +307,9 @@ void get_table(const hdf5::Group& group, int minor, const char* name, Visit&& vi
 
 void put_calibration(hdf5::Group& group, const CalibrationData& calibration) {
   group.set("device", calibration.device);
-  const CurveTable curves = to_table(calibration.curves);
+  const CurveTable curves = curve_table(calibration.curves);
   put_table(group, "curves", [&](auto& put) { visit_curves(put, curves); });
-  const GrowthTable growth = to_table(calibration.growth);
+  const GrowthTable growth = growth_table(calibration.growth);
   put_table(group, "growth", [&](auto& put) { visit_growth(put, growth); });
   GemmRateTable gemms;
   for (const GemmRate& row : calibration.gemms) {

@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "results/tables.hpp"
 
 #include <algorithm>
 #include <map>
 
-#include "results/columns.hpp"
+#include "results/field_visitors.hpp"
+#include "results/point_tables.hpp"
 
 namespace isoscale::results {
+
 namespace {
 
 using ShapeRows = std::map<program::GemmShape, std::int32_t>;

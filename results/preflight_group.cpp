@@ -1,12 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "results/preflight_table.hpp"
 
-#include "results/columns.hpp"
-#include "results/get_fields.hpp"
-#include "results/put_fields.hpp"
+#include "results/field_visitors.hpp"
+#include "results/run_groups.hpp"
 
 namespace isoscale::results {
+
 namespace {
 
 using system::CheckResult;

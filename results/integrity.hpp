@@ -7,14 +7,15 @@
 #include <filesystem>
 #include <string_view>
 
-#include "results/files.hpp"
+#include "results/run_files.hpp"
 
-/// What a run file says of itself before HDF5 begins: a block of text with the length and the
-/// digest of all that follows it. HDF5 calls that a user block and passes over it.
-///
-/// The digest finds out damage and changes by other programs. It is no signature: whoever writes
-/// files on purpose can write it too.
 namespace isoscale::results {
+
+// A run file begins with a block of text before HDF5: the length and the digest of all that follows
+// it. HDF5 calls that a user block and passes over it.
+//
+// The digest finds out damage and changes by other programs. It is no signature: whoever writes
+// files on purpose can write it too.
 
 inline constexpr std::size_t digest_block_bytes = 512;  ///< the smallest that HDF5 looks behind
 /// What the block begins with; its other lines are `digest blake2b-256 HEX` and `bytes NUMBER`.
@@ -38,5 +39,11 @@ enum class DigestState : std::uint8_t {
 
 /// Writes the block of a file that has room for it, over what stands there. Throws base::Error.
 void put_digest(const Descriptor& file);
+
+/// Whether every global heap collection in the file (HDF5 File Format Specification 2.0, III.E; it
+/// holds the texts of attributes) is whole: its objects follow each other to its end. HDF5 1.10
+/// gives these no checksum, does not look itself, and crashes where one is damaged. True when the
+/// file cannot be looked at: HDF5 then says why.
+[[nodiscard]] bool heaps_are_whole(const std::filesystem::path& path);
 
 }  // namespace isoscale::results
