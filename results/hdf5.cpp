@@ -131,7 +131,7 @@ struct OpenAttribute {
   TypeId type;
 };
 
-/// Whether an attribute is one value. A number of one value takes exactly the room of its type;
+/// True if an attribute is one value. A number of one value takes exactly the room of its type;
 /// a text of variable length is stored as length, address and index (16 bytes in our files), which
 /// no two of them are. The shape itself is a copy that costs as much as the value.
 bool is_scalar(const OpenAttribute& attribute) {

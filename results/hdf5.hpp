@@ -54,13 +54,13 @@ using TypeId = base::Handle<IdTraits<&H5Tclose>>;
 using AttributeId = base::Handle<IdTraits<&H5Aclose>>;
 using PropertyId = base::Handle<IdTraits<&H5Pclose>>;
 
-/// What a dataset can hold besides text.
+/// The types that a dataset can hold besides text.
 template <class T>
 concept Number = std::same_as<T, double> || std::same_as<T, std::int64_t> ||
                  std::same_as<T, std::int32_t> || std::same_as<T, std::uint64_t> ||
                  std::same_as<T, std::uint32_t> || std::same_as<T, std::uint8_t>;
 
-/// What every dataset says about itself. Counts and indices have the unit "1", text has "text".
+/// Every dataset says this about itself. Counts and indices have the unit "1", text has "text".
 struct About {
   std::string_view unit, description;
 };
@@ -138,7 +138,7 @@ class File {
   [[nodiscard]] static File create(const std::filesystem::path& path);
   [[nodiscard]] static File open_to_change(const std::filesystem::path& path);
   [[nodiscard]] static File open_to_read(const std::filesystem::path& path);
-  /// Whether the file begins as an HDF5 file does, or as one with a digest.
+  /// True if the file begins as an HDF5 file does, or as one with a digest.
   [[nodiscard]] static bool has_signature(const std::filesystem::path& path);
 
   [[nodiscard]] Group root() const;

@@ -13,7 +13,7 @@ namespace isoscale::results::hdf5 {
 
 namespace {
 
-/// How a number lies in a file and in memory, and which kinds of number convert to it.
+/// The types of a number in a file and in memory, and the kind of number that converts to it.
 struct NumberTypes {
   hid_t file, memory;
   H5T_class_t kind;

@@ -32,7 +32,7 @@ namespace {
       fmt::format("cannot {} {}: {}", what, name_of(file), std::generic_category().message(code)));
 }
 
-/// What the file has from `at` on, at most `room` bytes; empty at its end.
+/// Reads the file from `at` on, at most `room` bytes; empty at its end.
 std::string_view read_at(const Descriptor& file, std::uint64_t at, std::vector<char>& room) {
   while (true) {
     const ssize_t got = pread(file.get(), room.data(), room.size(), static_cast<off_t>(at));
@@ -67,7 +67,8 @@ class Window {
  public:
   Window(const Descriptor& file, std::size_t room) : file_(file), room_(room, '\0') {}
 
-  /// What is in the file from `at` on: `wanted` bytes or more, fewer only where the file ends.
+  /// Gives the content of the file from `at` on: `wanted` bytes or more, fewer only where the file
+  /// ends.
   [[nodiscard]] std::string_view from(std::uint64_t at, std::size_t wanted) {
     if (!holds(at, wanted)) fill(at);
     const auto skipped = static_cast<std::size_t>(at - begin_);
@@ -184,7 +185,8 @@ DigestState digest_state(const Descriptor& file) {
   if (!has_digest(file)) return DigestState::none;
   std::vector<char> begin(digest_block_bytes);
   const std::string_view found = read_at(file, 0, begin);
-  // What is not exactly as it would be written is wrong: nothing of it has to be understood.
+  // A block that is not exactly as it would be written is wrong: nothing of it has to be
+  // understood.
   return found == block_of(file) ? DigestState::right : DigestState::wrong;
 }
 

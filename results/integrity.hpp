@@ -18,7 +18,7 @@ namespace isoscale::results {
 // files on purpose can write it too.
 
 inline constexpr std::size_t digest_block_bytes = 512;  ///< the smallest that HDF5 looks behind
-/// What the block begins with; its other lines are `digest blake2b-256 HEX` and `bytes NUMBER`.
+/// The block begins with this; its other lines are `digest blake2b-256 HEX` and `bytes NUMBER`.
 inline constexpr std::string_view digest_mark = "isoscale file, digest version 1\n";
 
 enum class DigestState : std::uint8_t {
@@ -27,10 +27,10 @@ enum class DigestState : std::uint8_t {
   none,   ///< written before there were digests, or by another program
 };
 
-/// Whether a file begins as ours with a digest do, or as much of it as there is from 8 bytes on.
+/// True if a file begins as ours with a digest do, or as much of it as there is from 8 bytes on.
 [[nodiscard]] bool has_digest_mark(const std::filesystem::path& path);
 
-/// Whether the file has a digest, right or wrong.
+/// True if the file has a digest, right or wrong.
 [[nodiscard]] bool has_digest(const Descriptor& file);
 /// Reads the whole file unless it has no digest. Throws base::Error when it cannot be read.
 [[nodiscard]] DigestState digest_state(const Descriptor& file);
@@ -40,7 +40,7 @@ enum class DigestState : std::uint8_t {
 /// Writes the block of a file that has room for it, over what stands there. Throws base::Error.
 void put_digest(const Descriptor& file);
 
-/// Whether every global heap collection in the file (HDF5 File Format Specification 2.0, III.E; it
+/// True if every global heap collection in the file (HDF5 File Format Specification 2.0, III.E; it
 /// holds the texts of attributes) is whole: its objects follow each other to its end. HDF5 1.10
 /// gives these no checksum, does not look itself, and crashes where one is damaged. True when the
 /// file cannot be looked at: HDF5 then says why.

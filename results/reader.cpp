@@ -260,7 +260,7 @@ RunData read_run_file(Opener& opener, const hdf5::File& file, const fs::path& pa
   return run;
 }
 
-/// As read_run, by this process. Of files whose digest is wrong the run's warnings say so. Throws
+/// Does as read_run, by this process. The run's warnings name files whose digest is wrong. Throws
 /// DigestNotRight before HDF5 has seen the file that it is about.
 RunData read_here(const fs::path& path, Depth depth, Accept accept) {
   try {
@@ -370,7 +370,7 @@ std::string read_and_copy(const fs::path& path, Depth depth, const TemporaryFile
                            ended));
 }
 
-/// As base::answer_within(), with the file named where there is no other process.
+/// Does as base::answer_within(), and names the file where there is no other process.
 base::Answer answer_apart(const fs::path& path, const base::Limits& limits,
                           const std::function<std::string()>& answer) {
   try {
@@ -392,7 +392,7 @@ RunData read_copy(const fs::path& path, Depth depth, const TemporaryFile& copy) 
   }
 }
 
-/// Where temporary files go, without those of processes that were killed.
+/// Gives the folder of temporary files, and removes those of processes that were killed.
 fs::path folder_for_copies(const fs::path& path) {
   std::error_code error;
   fs::path folder = fs::temp_directory_path(error);
@@ -405,12 +405,12 @@ fs::path folder_for_copies(const fs::path& path) {
   return folder;
 }
 
-/// As read_run. Where the process crashes or exceeds its limits (of memory 1 GiB and 8 times the
-/// size of the files; of CPU time 1 s, and 1 s more for each 8 MiB of them) the file is refused
+/// Does as read_run. Where the process crashes or exceeds its limits (of memory 1 GiB and 8 times
+/// the size of the files; of CPU time 1 s, and 1 s more for each 8 MiB of them) the file is refused
 /// like a damaged one.
 RunData read_apart(const fs::path& path, Depth depth) {
   const TemporaryFile copy{folder_for_copies(path)};
-  // For this user alone while it is empty: a run may be nobody else's business.
+  // It belongs to this user alone while it is empty: a run may be nobody else's business.
   constexpr mode_t own = 0600;
   static_cast<void>(fchmod(copy.descriptor().get(), own));
   const base::Answer answer =

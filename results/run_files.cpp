@@ -39,8 +39,8 @@ constexpr std::string_view temporary_suffix = ".tmp";
       fmt::format("cannot {} {}: {}", what, path.string(), std::generic_category().message(code)));
 }
 
-/// What tells processes of this machine and of other machines (and containers) on one file system
-/// apart: the host's name and the space that process numbers are counted in.
+/// The mark tells processes of this machine from those of other machines (and containers) on one
+/// file system: the host's name and the space that process numbers are counted in.
 std::string machine_mark() {
   std::array<char, 256> host{};
   if (gethostname(host.data(), host.size() - 1) != 0) host.front() = '\0';
@@ -111,7 +111,7 @@ struct stat facts_of(const Descriptor& file) {
   return facts;
 }
 
-/// Those of the file that has the name, as far as the file system lets us.
+/// Takes over the permissions of the file that has the name, as far as the file system allows.
 void take_permissions(const Descriptor& file, const fs::path& path) {
   struct stat facts {};
   constexpr mode_t permissions = 0777;
@@ -294,7 +294,8 @@ FileIdentity identity_of(const Descriptor& file) { return identity(facts_of(file
 bool owner_may_write(const Descriptor& file) { return (facts_of(file).st_mode & S_IWUSR) != 0; }
 
 bool lock(const Descriptor& file) {
-  // Of the open file, not of the process: HDF5 opens and closes the same file meanwhile.
+  // The lock belongs to the open file, not to the process: HDF5 opens and closes the same file
+  // meanwhile.
   struct flock whole_file {};
   whole_file.l_type = F_WRLCK;
   whole_file.l_whence = SEEK_SET;

@@ -23,7 +23,7 @@ struct DescriptorTraits {
 };
 using Descriptor = base::Handle<DescriptorTraits>;
 
-/// What to do with a file that has the final name already.
+/// The treatment of a file that has the final name already.
 enum class Publish : std::uint8_t { only_new, replace };
 
 /// A file under a name that no other process uses, removed when destroyed unless it was published.
@@ -63,16 +63,16 @@ class TemporaryFile {
 /// The file's present name, for a sentence about it.
 [[nodiscard]] std::string name_of(const Descriptor& file);
 
-/// What tells a file from every other one that exists at the same time, whichever names they have.
+/// Tells a file from every other one that exists at the same time, whichever names they have.
 struct FileIdentity {
   std::uint64_t device = 0, inode = 0;
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
-/// Of the file that has the name now; none when nothing has it. Follows no link.
+/// The identity of the file that has the name now; none when nothing has it. Follows no link.
 [[nodiscard]] std::optional<FileIdentity> identity_of(const std::filesystem::path& path);
 [[nodiscard]] FileIdentity identity_of(const Descriptor& file);
 
-/// Whether the file's owner has not made it read-only; the superuser may write it all the same.
+/// True if the file's owner has not made it read-only; the superuser may write it all the same.
 [[nodiscard]] bool owner_may_write(const Descriptor& file);
 
 /// Takes the advisory lock that a writer holds on what it published last, for as long as the
@@ -94,13 +94,14 @@ void sweep_temporary_files(const std::filesystem::path& directory);
 /// Removes temporary files that killed runs of this machine left there. Throws base::UsageError.
 void check_output(const std::filesystem::path& path, config::IfExists if_exists);
 
-/// Where the part file of a point lies: beside the run file, "run.part0003.h5" for "run.h5",
+/// The path of the part file of a point: beside the run file, "run.part0003.h5" for "run.h5",
 /// unless something else has that name (new_part_path).
 [[nodiscard]] std::filesystem::path part_path(const std::filesystem::path& run_file, int index);
 /// The files that have the name of a part of the run file, whoever wrote them; ascending.
 [[nodiscard]] std::vector<std::filesystem::path> existing_parts(
     const std::filesystem::path& run_file);
-/// Where a run file really goes: absolute, and through a link to what the link points to.
+/// The path to which a run file really goes: absolute, and through a link to what the link points
+/// to.
 [[nodiscard]] std::filesystem::path resolved_output(const std::filesystem::path& path);
 
 }  // namespace isoscale::results

@@ -71,8 +71,8 @@ std::map<int, fs::path> named_parts(const fs::path& run_file, const hdf5::Group&
   return parts;
 }
 
-/// Among the files that have the name of a part and are not in `named`, removes the parts of this
-/// run and warns of the others, which stay. Without a `run_id` all are others.
+/// Removes the parts of this run that are not in `named`, and warns of other files that have the
+/// name of a part, which stay. Without a `run_id` all are others.
 void remove_unnamed_parts(const fs::path& run_file, const std::optional<std::string>& run_id,
                           const std::set<fs::path>& named) {
   std::error_code ignored;
@@ -161,7 +161,7 @@ void require_undamaged(const fs::path& path, const Descriptor& file) {
       path.string()));
 }
 
-/// Whether a file that another launch may have written is still what was read of it.
+/// True if a file that another launch may have written is still what was read of it.
 bool is_unchanged(const hdf5::Group& root, const RunData& read) {
   const hdf5::Group points = root.open_group("points");
   const auto is_there = [&](const PointData& point) {
@@ -174,7 +174,7 @@ bool is_unchanged(const hdf5::Group& root, const RunData& read) {
          points.names().size() == read.points.size() && std::ranges::all_of(read.points, is_there);
 }
 
-/// What another launch did with the file after it was read and before it was locked.
+/// Throws where another launch has changed the file after it was read and before it was locked.
 void require_unchanged(const fs::path& path, const RunData& read) {
   bool is_same = false;
   naming("read", path, [&] {

@@ -68,7 +68,7 @@ class RunWriter {
   template <class Change>
   void commit_change(std::uint64_t room, Change&& change);
   void publish(TemporaryFile& file);
-  /// How to take the name; throws base::Error when another writer has taken it.
+  /// The way to take the name; throws base::Error when another writer has taken it.
   [[nodiscard]] Publish way_to_publish() const;
   void commit_as_part(const PointData& point, const PointTables& tables);
 

@@ -87,7 +87,7 @@ int parse_count(std::string_view text) {
   return parse_int(text, 1, std::numeric_limits<int>::max());
 }
 
-/// What is predicted: workload, model, element type, scaling, mesh and options.
+/// Reads what is predicted: workload, model, element type, scaling, mesh and options.
 void read_what(const CLI::App& command, Known known, PredictCommand& into) {
   if (const std::string* const name = value_of(command, "--workload")) {
     into.workload = find_workload(*name, "--workload", known).name;

@@ -27,7 +27,7 @@ inline constexpr const char* what_argument = "WHAT";
 inline constexpr const char* workload_argument = "WORKLOAD";
 inline constexpr const char* shell_argument = "SHELL";
 
-/// Those options of run that check has too.
+/// The options of run that check has too.
 inline constexpr std::array<std::string_view, 5> check_options{"device", "blas-threads", "gpu-bind",
                                                                "share-gpu", "allow"};
 

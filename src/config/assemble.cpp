@@ -59,8 +59,8 @@ using Known = std::span<const Workload>;
 constexpr std::string_view default_suite = "quick";
 constexpr std::string_view default_model = "tiny";
 
-/// Which experiments a run consists of, and what holds for all of them before and after what each
-/// says itself.
+/// The experiments of a run, and the choices that hold for all of them before and after those of
+/// each.
 struct Plan {
   std::vector<Choices> experiments;
   std::vector<const Choices*> below, above;
@@ -290,6 +290,22 @@ void refuse_all_but(std::span<const std::string_view> allowed, const Choices& ch
   for (const auto& [key, given] : choices.options) refuse_beside_resume(given.place);
 }
 
+/// The configuration of a command line with --resume: the file, --budget, --allow and --quiet.
+/// Throws base::UsageError for every other option, and for an experiment file that says anything:
+/// the run file says what is measured.
+RunConfig resumption(const Layer& file, const Layer& command_line) {
+  refuse_all_but({}, file.shared);
+  for (const Choices& experiment : file.experiments) refuse_all_but({}, experiment);
+  refuse_all_but(may_be_given, command_line.shared);
+  RunConfig run;
+  Experiment none;
+  for (const RunOption& option : run_options()) {
+    const Given* const given = command_line.shared.find(option.name);
+    if (given != nullptr) option.apply(given->text, none, run);
+  }
+  return run;
+}
+
 }  // namespace
 
 RunConfig without_experiments(const Layer& layer) {
@@ -349,19 +365,6 @@ RunConfig assemble(const Layer& file, const Layer& command_line, Known known) {
   }
   for (const auto* const shared : {&plan.below, &plan.above}) {
     for (const Choices* const choices : *shared) refuse_unknown_options(*choices, all);
-  }
-  return run;
-}
-
-RunConfig resumption(const Layer& file, const Layer& command_line) {
-  refuse_all_but({}, file.shared);
-  for (const Choices& experiment : file.experiments) refuse_all_but({}, experiment);
-  refuse_all_but(may_be_given, command_line.shared);
-  RunConfig run;
-  Experiment none;
-  for (const RunOption& option : run_options()) {
-    const Given* const given = command_line.shared.find(option.name);
-    if (given != nullptr) option.apply(given->text, none, run);
   }
   return run;
 }

@@ -19,7 +19,8 @@ namespace isoscale::config {
 
 namespace {
 
-/// Whether `text` means something to `option`; a value that a later layer overrides must, too.
+/// Throws unless `text` means something to `option`; a value that a later layer overrides must,
+/// too.
 void check_value(const RunOption& option, std::string_view text, const std::string& place) {
   Experiment experiment;
   RunConfig run;
@@ -33,7 +34,7 @@ void check_value(const RunOption& option, std::string_view text, const std::stri
   }
 }
 
-/// Where an entry of a file stands; the beginning of every error about it.
+/// An entry of a file and its place, with which every error about it begins.
 struct Entry {
   std::string_view key;
   const toml::node& node;
@@ -82,6 +83,16 @@ std::string mesh_to_text(const Entry& entry, const toml::table& table) {
   }
   if (text.empty()) entry.refuse("is an empty table; name at least one axis, or leave the key out");
   return text;
+}
+
+/// Stores an option of workloads. Its key and value are checked when workloads are known.
+void give_workload_option(Choices& choices, const std::string& key, std::string_view value,
+                          const std::string& place) {
+  const bool is_new =
+      choices.options.emplace(key, Given{.text = std::string{value}, .place = place}).second;
+  if (is_new) return;
+  throw base::UsageError(
+      fmt::format("{}: {} is given twice; give each key once", place, base::quoted(key)));
 }
 
 void read_workload_options(Choices& choices, const Entry& entry) {
@@ -235,15 +246,6 @@ void give(Choices& choices, const RunOption& option, std::string_view text,
   if (is_new) return;
   throw base::UsageError(fmt::format("{}: given twice, as {} and as {}; give it once", place,
                                      base::quoted(at->second.text), base::quoted(text)));
-}
-
-void give_workload_option(Choices& choices, const std::string& key, std::string_view value,
-                          const std::string& place) {
-  const bool is_new =
-      choices.options.emplace(key, Given{.text = std::string{value}, .place = place}).second;
-  if (is_new) return;
-  throw base::UsageError(
-      fmt::format("{}: {} is given twice; give each key once", place, base::quoted(key)));
 }
 
 Layer read_layer(std::string_view toml, std::string_view origin) {

@@ -46,9 +46,6 @@ struct Layer {
 /// value has no meaning, or the option has one in `choices` already.
 void give(Choices& choices, const RunOption& option, std::string_view text,
           const std::string& place);
-/// The same for an option of workloads. Its key and value are checked when workloads are known.
-void give_workload_option(Choices& choices, const std::string& key, std::string_view value,
-                          const std::string& place);
 
 /// An experiment file. Throws base::UsageError "ORIGIN:LINE: KEY: ...".
 [[nodiscard]] Layer read_layer(std::string_view toml, std::string_view origin);
@@ -65,10 +62,5 @@ void give_workload_option(Choices& choices, const std::string& key, std::string_
 [[nodiscard]] std::vector<std::string_view> suite_names();
 /// Throws base::UsageError with the nearest name.
 [[nodiscard]] Layer load_suite(std::string_view name);
-
-/// The configuration of a command line with --resume: the file, --budget, --allow and --quiet.
-/// Throws base::UsageError for every other option, and for an experiment file that says anything:
-/// the run file says what is measured.
-[[nodiscard]] RunConfig resumption(const Layer& file, const Layer& command_line);
 
 }  // namespace isoscale::config

@@ -416,7 +416,7 @@ const std::array file_rows{
               .group = Group::file,
               .help = "finish this run, with its settings",
               .apply = [](In text, E&, R& r) { r.resume = parse_path(text); },
-              // Of one launch, not of the run: the echo is what is gone on with.
+              // It belongs to one launch, not to the run, whose echo is continued.
               .write = [](const E&, const R&) { return std::string{}; }},
 };
 

@@ -44,7 +44,7 @@ std::optional<std::uint64_t> whole_number(std::string_view text) {
 constexpr std::string_view decimal = "0123456789";
 constexpr std::string_view hexadecimal = "0123456789abcdefABCDEF";
 
-/// Between one and `most` of these characters and nothing else.
+/// True if the text has between one and `most` of these characters and nothing else.
 bool consists_of(std::string_view text, std::string_view characters, std::size_t most) {
   return !text.empty() && text.size() <= most &&
          text.find_first_not_of(characters) == std::string_view::npos;

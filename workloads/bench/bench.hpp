@@ -34,18 +34,18 @@ struct RowSpec {
   std::optional<std::pair<int, int>> silent{};
 };
 
-/// When a case's restore section is played: before its plays begin, or before each of them because
-/// a play spoils its own input.
+/// The moment at which a case's restore section is played: before its plays begin, or before each
+/// of them because a play spoils its own input.
 enum class Restore : std::uint8_t { never, once, every_play };
 
-/// Whether the spans of a traced pass, dealt out in order, are those of its calls.
+/// Says whether the spans of a traced pass, dealt out in order, are those of its calls.
 enum class CallsAreSpans : std::uint8_t { no, yes };
 
-/// Whether a pass may follow another one within a play: not when it spoils its own input, or when
-/// the time of a play is meant to be that of one pass.
+/// Says whether a pass may follow another one within a play: not when it spoils its own input, or
+/// when the time of a play is meant to be that of one pass.
 enum class Repeat : std::uint8_t { allowed, never };
 
-/// Whether the time to launch work on a GPU belongs to what is measured: it does where a whole
+/// Says whether the time to launch work on a GPU belongs to what is measured: it does where a whole
 /// model is played as a user would, not where single calls are.
 enum class LaunchCost : std::uint8_t { excluded, included };
 
@@ -81,7 +81,7 @@ struct Case {
   std::uint64_t calls = 1;     ///< calls, one after the other, that one pass makes
   /// Passes that make a play long enough on the host, and at most as many as are worth their time.
   std::uint64_t most_times = 1;
-  /// Whether the executor is asked what its library expects of the section: number "estimate" of
+  /// True if the executor is asked what its library expects of the section: number "estimate" of
   /// its rows, seconds a call.
   bool wants_estimate = false;
   std::size_t row_begin = 0, row_end = 0;  ///< into Bench::rows
@@ -93,7 +93,7 @@ struct Case {
   std::optional<Check> check{};
 };
 
-/// What is played in one session, on communicators of its own.
+/// The programs, cases and rows of one session, on communicators of its own.
 struct Bench {
   program::ProgramSet set{};
   program::SessionOptions session{};
@@ -123,7 +123,7 @@ struct Expectation {
 enum class Precision : std::uint8_t;
 struct Request;
 
-/// What a plan knows of the machine that a bench may depend on.
+/// The facts of the machine that a bench may depend on, as a plan knows them.
 struct Machine {
   std::string_view device;    ///< "host", "cuda"
   int numa_nodes = 1;         ///< of a node, the least
@@ -131,13 +131,13 @@ struct Machine {
 };
 [[nodiscard]] PlayBounds play_bounds(const Machine& machine);
 
-/// How a micro-benchmark is built: pure functions, as those of Workload.
+/// The functions that build a micro-benchmark: pure, as those of Workload.
 struct BenchHooks {
   /// Sessions that it takes, one after the other.
   int (*batches)(const Request& request) = nullptr;
   /// Throws base::UsageError when options exclude each other or the mesh.
   Bench (*build)(const Request& request, int batch) = nullptr;
-  /// What `rank` must hold after case number `index` of the batch has been played, its
+  /// The values that `rank` must hold after case number `index` of the batch has been played, its
   /// check's products left out; one case at a time, for there are as many as calls times ranks.
   /// Null: nothing can be said.
   std::vector<Expectation> (*expect)(const Request& request, int batch, std::size_t index,
@@ -148,12 +148,12 @@ struct BenchHooks {
   /// none are.
   Request (*on_machine)(const Request& request, const Machine& machine) = nullptr;
   std::string_view only_on{};  ///< the one device it is about; "" = any
-  /// Whether the model matters to it.
+  /// True if the model matters to it.
   bool (*uses_model)(const Request& request) = nullptr;
-  /// How long ranks wait for a message before the pair has failed; the rest is still measured.
+  /// The time that ranks wait for a message before the pair has failed; the rest is still measured.
   /// Null: for ever.
   units::Seconds (*timeout)(const Request& request) = nullptr;
-  /// What the median bandwidth of each pair must reach, in each direction; absent: anything. Null:
+  /// The least median bandwidth of each pair, in each direction; absent: anything. Null:
   /// nothing is asked for.
   std::optional<units::BytesPerSecond> (*expected_bandwidth)(const Request& request) = nullptr;
 };

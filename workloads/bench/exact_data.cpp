@@ -41,7 +41,7 @@ class Pattern {
   program::FillGrid grid_;
 };
 
-/// What `value` becomes when it is stored as `type`, as an integer.
+/// The integer that `value` becomes when it is stored as `type`.
 std::int64_t stored(std::int64_t value, DType type) {
   if (type == DType::u8) return static_cast<std::uint8_t>(value);
   if (type == DType::i8) return static_cast<std::int8_t>(value);
@@ -51,6 +51,27 @@ std::int64_t stored(std::int64_t value, DType type) {
 template <class Element>
 void put(std::byte* at, Element element) {
   std::memcpy(at, &element, sizeof element);
+}
+
+/// Writes an element of `type`, which holds `value` exactly.
+void store_integer(std::byte* at, std::int64_t value, DType type) {
+  if (const auto format = program::narrow_format(type)) {
+    const std::uint16_t code = program::encode(*format, static_cast<double>(value));
+    if (program::element_size(type) == 1) return put(at, static_cast<std::uint8_t>(code));
+    return put(at, code);
+  }
+  switch (type) {
+    case DType::f64:
+      return put(at, static_cast<double>(value));
+    case DType::f32:
+      return put(at, static_cast<float>(value));
+    case DType::i64:
+      return put(at, value);
+    case DType::i32:
+      return put(at, static_cast<std::int32_t>(value));
+    default:
+      return put(at, static_cast<std::uint8_t>(value));
+  }
 }
 
 std::int64_t combine(std::int64_t a, std::int64_t b, Reduction reduction) {
@@ -165,26 +186,6 @@ Operand operand_b(const program::Gemm& gemm) {
 }
 
 }  // namespace
-
-void store_integer(std::byte* at, std::int64_t value, DType type) {
-  if (const auto format = program::narrow_format(type)) {
-    const std::uint16_t code = program::encode(*format, static_cast<double>(value));
-    if (program::element_size(type) == 1) return put(at, static_cast<std::uint8_t>(code));
-    return put(at, code);
-  }
-  switch (type) {
-    case DType::f64:
-      return put(at, static_cast<double>(value));
-    case DType::f32:
-      return put(at, static_cast<float>(value));
-    case DType::i64:
-      return put(at, value);
-    case DType::i32:
-      return put(at, static_cast<std::int32_t>(value));
-    default:
-      return put(at, static_cast<std::uint8_t>(value));
-  }
-}
 
 std::optional<double> exact_integers(DType type) {
   if (const auto format = program::narrow_format(type)) return std::ldexp(2, format->mantissa_bits);

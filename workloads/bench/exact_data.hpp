@@ -22,7 +22,7 @@ namespace isoscale::workloads {
 /// looks like another.
 inline constexpr std::uint64_t pattern_period = 65521;
 
-/// Which integers a pattern is drawn from: -range ... range, one in `one_in` of them, else 0.
+/// The integers that a pattern is drawn from: -range ... range, one in `one_in` of them, else 0.
 struct PatternGrid {
   std::int32_t range = 127;
   std::uint32_t one_in = 1;
@@ -33,9 +33,6 @@ struct PatternGrid {
 /// The largest integer up to which `type` holds all of them; absent for integers, whose sums wrap
 /// alike in any order.
 [[nodiscard]] std::optional<double> exact_integers(program::DType type);
-
-/// Writes an element of `type`, which holds `value` exactly.
-void store_integer(std::byte* at, std::int64_t value, program::DType type);
 
 /// A grid whose sums over `ranks` ranks stay within exact_integers(type): for certain, or, where
 /// not even -1, 0 and 1 would on all ranks, with a probability below 1e-13 an element that
@@ -70,9 +67,9 @@ struct ProductTypes {
 [[nodiscard]] std::vector<program::Fill> product_fills(const program::Gemm& gemm,
                                                        const ProductTypes& types);
 
-/// What D's matrix number `batch` must hold after the fills and the multiplication, as raw elements
-/// of its type: its first rows, as many as differ, each of n elements. Row i is row i modulo their
-/// number. Throws base::Error when a sum cannot be exact.
+/// The values that D's matrix number `batch` must hold after the fills and the multiplication, as
+/// raw elements of its type: its first rows, as many as differ, each of n elements. Row i is row i
+/// modulo their number. Throws base::Error when a sum cannot be exact.
 [[nodiscard]] std::vector<std::byte> product_rows(const program::Gemm& gemm,
                                                   const ProductTypes& types, std::uint32_t batch);
 

@@ -195,7 +195,7 @@ class Lister {
   std::vector<CollectiveCase> cases_;
 };
 
-/// What one rank holds after the calls of a case. Buffers of a type are numbered as they are
+/// Says what one rank holds after the calls of a case. Buffers of a type are numbered as they are
 /// allocated: source, work, and scratch where a textbook algorithm needs it.
 class Expecter {
  public:
@@ -210,7 +210,7 @@ class Expecter {
     result_.clear();
     for (std::uint64_t call = 0; call < one.calls; ++call) received(one, call * one.stride);
     if (one.place == Place::out_of_place) {
-      // What was sent is still there.
+      // The data that was sent is still there.
       result_.push_back({.slice = {.buffer = source_, .count = one.calls * one.stride},
                          .sources = {rank_},
                          .first = 0});

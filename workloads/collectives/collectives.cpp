@@ -24,7 +24,7 @@ using program::Slice;
 
 constexpr program::StreamId stream = 0;
 
-/// What receives hold before: no pattern has it.
+/// The value of what receives before a call: no pattern has it.
 constexpr double poison = -128;
 
 /// Each rank has a program of its own where textbook algorithms are played: no more than these.
@@ -61,7 +61,7 @@ program::CollectiveKind kind_of(Operation operation) {
   }
 }
 
-/// Which ranks a program is for.
+/// The ranks that a program is for.
 struct Player {
   bool takes_part = true;  ///< false for ranks outside the one group that communicates
   int place = 0;           ///< in its group; textbook algorithms are written for one place

@@ -37,7 +37,7 @@ enum class Operation : std::uint8_t {
 };
 [[nodiscard]] std::string_view name(Operation operation);
 [[nodiscard]] bool reduces(Operation operation);
-/// Whether a whole is made of one part per rank: nccl-tests counts parts then.
+/// True if a whole is made of one part per rank: nccl-tests counts parts then.
 [[nodiscard]] bool has_parts(Operation operation);
 [[nodiscard]] bool has_root(Operation operation);
 
@@ -60,7 +60,7 @@ struct CollectiveCase {
   std::uint64_t calls = 1;   ///< of one pass, each on its own data
   std::uint64_t most_times = 1;
 
-  /// Whether a call changes what it starts from, so that a second one would not compute the same.
+  /// True if a call changes what it starts from, so that a second one would not compute the same.
   [[nodiscard]] bool spoils_input() const {
     return place == Place::in_place && reduction == program::Reduction::sum;
   }

@@ -48,7 +48,7 @@ class Operands {
  public:
   explicit Operands(program::Builder& builder) : builder_(builder) {}
 
-  /// To be called for every shape before fill().
+  /// Must be called for every shape before fill().
   void reserve(const Shape& shape, std::uint64_t sets);
   /// Emits the fills with numbers of all digits, which rates are measured on; belongs to setup.
   void fill();

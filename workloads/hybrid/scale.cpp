@@ -55,8 +55,8 @@ Given given_of(const Request& base) {
           .microbatches = number("microbatches")};
 }
 
-/// Over `replicas` replicas: fewer microbatches each, and smaller ones only when one is left.
-/// `problem` is set, if the batch does not divide, to the reason.
+/// Splits the batch over `replicas` replicas: fewer microbatches each, and smaller ones only when
+/// one is left. `problem` is set, if the batch does not divide, to the reason.
 BatchPlan split(const Given& given, long long replicas, std::string_view replicas_text,
                 std::string& problem) {
   BatchPlan plan{.microbatch = given.microbatch.value_or(
@@ -122,7 +122,7 @@ BatchPlan batch_plan(const Request& base, long long replicas, std::string_view r
   throw NumberError(problem, "batch", suggested(given, &Given::batch, batch, replicas));
 }
 
-/// With fp8 a rank's share of a width is a multiple of 16 too: what tp divides is so many times
+/// A rank's share of a width is a multiple of 16 too in fp8: what tp divides is so many times
 /// smaller. A width that is none on one rank either is refused by its numbers, in scale.
 mesh::Constraint aligned(mesh::Constraint limit, int columns_of_each) {
   const int unit = stack::fp8_multiple / std::gcd(stack::fp8_multiple, columns_of_each);
@@ -140,7 +140,7 @@ std::vector<mesh::Constraint> aligned(std::vector<mesh::Constraint> limits, cons
   return limits;
 }
 
-/// What tp must divide of the widths, and pp of the layers.
+/// The widths that tp must divide, and the layers that pp must divide.
 std::vector<mesh::Constraint> width_limits(const Request& base, Scaling scaling) {
   const OptionReader options{stack::option_table(), base.options};
   const Model& model = base.model;

@@ -94,6 +94,17 @@ double flop_of(const program::ProgramSet& set, program::Section section) {
   return sum;
 }
 
+/// Bytes of keys and values on one rank: 2 x layers / pp x batch x kv_heads / tp x positions x
+/// head_size elements.
+units::Bytes cache_of(const Request& request, std::uint64_t batch) {
+  const Model& model = request.model;
+  const auto share = [](int whole, int parts) { return static_cast<std::uint64_t>(whole / parts); };
+  const std::uint64_t elements =
+      2 * share(model.layers, request.mesh.pp) * batch * share(model.kv_heads, request.mesh.tp) *
+      setting_of(request).positions() * static_cast<std::uint64_t>(model.head_size);
+  return units::Bytes{elements * program::element_size(stack::types_of(request.precision).compute)};
+}
+
 RowSpec row_of(const Request& request, const Setting& setting, std::uint64_t batch) {
   RowSpec row;
   row.text = {{"op", "infer"}, {"dtype", std::string{name(request.precision)}}};
@@ -203,15 +214,6 @@ std::uint64_t groups_of(std::uint64_t batch, std::uint64_t stages) {
   std::uint64_t groups = std::min(batch, stages);
   while (batch % groups != 0) --groups;
   return groups;
-}
-
-units::Bytes cache_of(const Request& request, std::uint64_t batch) {
-  const Model& model = request.model;
-  const auto share = [](int whole, int parts) { return static_cast<std::uint64_t>(whole / parts); };
-  const std::uint64_t elements =
-      2 * share(model.layers, request.mesh.pp) * batch * share(model.kv_heads, request.mesh.tp) *
-      setting_of(request).positions() * static_cast<std::uint64_t>(model.head_size);
-  return units::Bytes{elements * program::element_size(stack::types_of(request.precision).compute)};
 }
 
 std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {

@@ -34,13 +34,9 @@ struct Window {
 inline constexpr std::uint64_t most_decoded = 16;
 [[nodiscard]] Window window_of(const Setting& setting);
 
-/// Into how many equal groups a batch is cut so that `stages` stages are busy at once: the largest
-/// divisor of `batch` that is no more than `stages`.
+/// The number of equal groups into which a batch is cut so that `stages` stages are busy: the
+/// largest divisor of `batch` that is no more than `stages`.
 [[nodiscard]] std::uint64_t groups_of(std::uint64_t batch, std::uint64_t stages);
-
-/// Of keys and values on one rank: 2 x layers / pp x batch x kv_heads / tp x positions x head_size
-/// elements.
-[[nodiscard]] units::Bytes cache_of(const Request& request, std::uint64_t batch);
 
 // These belong to the registry's row; see workloads/workload.hpp.
 [[nodiscard]] std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling);
@@ -55,7 +51,8 @@ inline constexpr std::uint64_t most_decoded = 16;
 /// whose time is one output token's. Each batch size has a session of its own.
 [[nodiscard]] BenchHooks hooks();
 
-/// For verification: a prefill of the last batch size and the decode that follows it, in one step.
+/// Programs for verification: a prefill of the last batch size and the decode that follows it, in
+/// one step.
 [[nodiscard]] program::ProgramSet build(const Request& request);
 
 }  // namespace isoscale::workloads::infer

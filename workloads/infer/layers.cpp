@@ -37,7 +37,7 @@ std::string_view suffix(stack::Tensor tensor) {
   return ".down";
 }
 
-/// Of scores that are kept at once: a long prompt's are a square, and are used at once.
+/// The most bytes of scores that are kept at once: those of a long prompt are a square.
 constexpr std::uint64_t most_score_bytes = std::uint64_t{256} << 20U;
 
 }  // namespace
@@ -250,7 +250,7 @@ void Layers::attend(int layer, const Pass& pass, std::uint64_t sample, std::uint
                     BufferId qkv, BufferId context) {
   const std::uint64_t heads = samples * g_.kv_heads, length = pass.length();
   const std::uint64_t square = pass.positions * length;
-  // With one position a head's queries are rows that follow each other: one product for all of
+  // A head's queries of one position are rows that follow each other: one product for all of
   // them. Else the j-th query of every key-value head makes a product of its own.
   const bool is_single = pass.positions == 1;
   const std::uint64_t products = is_single ? 1 : g_.grouped;

@@ -57,7 +57,7 @@ class Cache {
                                      std::uint64_t sample, std::uint64_t samples) const;
   [[nodiscard]] program::Matrix values(const program::Builder& builder, int layer, const Pass& pass,
                                        std::uint64_t sample, std::uint64_t samples) const;
-  /// Where the keys or values of a pass's own tokens go, as batch x rows x columns.
+  /// The places to which keys and values of a pass's own tokens go, as batch x rows x columns.
   struct Place {
     program::Matrix keys, values;
   };
@@ -123,7 +123,7 @@ class Layers {
   const Cache& cache_;
 };
 
-/// What a replica has memory for.
+/// The sizes that a replica has memory for.
 struct Room {
   std::uint64_t samples = 1;    ///< that it answers at once, at most
   std::uint64_t prompt = 1;     ///< tokens of a prompt, at most
@@ -166,8 +166,8 @@ class Replica {
   [[nodiscard]] const stack::Geometry& geometry() const { return g_; }
 
  private:
-  /// What a stage made of a group, and what of it the next one is sent: all of it, or of the last
-  /// stage's answer an element for each sample, the tokens.
+  /// The result of a stage for a group, and the part that the next one is sent: all of it, or of
+  /// the last stage's answer an element for each sample, the tokens.
   struct Product {
     program::BufferId buffer = program::no_buffer;
     program::Slice sent{};

@@ -101,7 +101,7 @@ class Writer {
       begin(3 * i + 1);
       communicate(pair);
       begin(3 * i + 2);
-      // What communicates is issued first: it has less to do and more to wait for.
+      // The collective is issued first: it has less to do and more to wait for.
       communicate(pair);
       multiply(pair);
     }

@@ -119,7 +119,7 @@ class Writer {
     return std::max(setting_.messages * setting_.bytes, latency_bytes);
   }
 
-  /// What this rank holds itself goes where messages will come: no other rank's data is like it.
+  /// Copies this rank's own data to where messages will come: no other rank's data is like it.
   void make_ready(std::uint64_t bytes) {
     constexpr std::uint64_t widest = std::uint64_t{1} << 30U;  // a copy's columns are 32 bits
     for (std::uint64_t done = 0; done < bytes; done += widest) {

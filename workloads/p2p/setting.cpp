@@ -34,7 +34,8 @@ constexpr std::array kind_names{std::string_view{"latency"}, std::string_view{"b
                                 std::string_view{"bidirectional"}, std::string_view{"bisection"},
                                 std::string_view{"all_to_all"}};
 
-/// What is under way in one direction: enough that starting a message costs no bandwidth.
+/// The bytes that are under way in one direction: enough that starting a message costs no
+/// bandwidth.
 constexpr std::uint64_t bytes_under_way = std::uint64_t{32} << 20U;
 
 constexpr std::uint64_t most_messages = 64;
@@ -149,7 +150,8 @@ std::vector<Round> sample(int ranks, int count, std::uint64_t seed) {
   // In a round of an odd number of ranks one rests, another in each: a further round lets those
   // that rested catch up.
   const auto wanted = static_cast<std::size_t>(count) + static_cast<std::size_t>(ranks % 2);
-  // Those with the smallest draws, so that the same seed gives the same rounds everywhere.
+  // The rounds with the smallest draws are taken, so that the same seed gives the same rounds
+  // everywhere.
   std::vector<std::pair<std::uint64_t, std::size_t>> draws;
   for (std::size_t i = 0; i < rounds.size(); ++i) {
     draws.emplace_back(program::scatter_bits(program::fill_origin(seed) + i), i);

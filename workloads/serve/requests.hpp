@@ -37,8 +37,6 @@ enum class Lengths : std::uint8_t { fixed, uniform };
 [[nodiscard]] std::vector<std::uint64_t> answer_lengths(Lengths lengths, std::uint64_t output,
                                                         std::uint64_t count, std::uint64_t seed);
 
-/// Which replica a request goes to; pure.
-
 /// round_robin: one after the other, whatever they do. shortest_queue: the fewest requests that are
 /// not answered yet. least_loaded: the least work that is not answered yet. Of equals, the next one
 /// in turn.

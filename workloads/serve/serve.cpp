@@ -47,6 +47,18 @@ std::uint64_t whole(const OptionReader& options, std::string_view key) {
   return static_cast<std::uint64_t>(options.integer(key));
 }
 
+/// Workload `infer` at the largest batch, which is what a replica computes.
+Request as_infer(const Request& request) {
+  const Setting setting = setting_of(request);
+  Request result = request;
+  result.options = {
+      {"prompt", std::to_string(setting.prompt)},
+      {"output", std::to_string(setting.output)},
+      {"batch", std::to_string(setting.max_batch)},
+      {"vocabulary", OptionReader{option_table(), request.options}.text("vocabulary")}};
+  return result;
+}
+
 program::RankProgram stage_program(const Request& request, int stage) {
   const Setting setting = setting_of(request);
   program::Builder builder{request.mesh};
@@ -178,17 +190,6 @@ std::vector<std::uint64_t> sizes_of(std::uint64_t max_batch) {
   for (std::uint64_t size = 1; size < max_batch; size *= 2) sizes.push_back(size);
   sizes.push_back(max_batch);
   return sizes;
-}
-
-Request as_infer(const Request& request) {
-  const Setting setting = setting_of(request);
-  Request result = request;
-  result.options = {
-      {"prompt", std::to_string(setting.prompt)},
-      {"output", std::to_string(setting.output)},
-      {"batch", std::to_string(setting.max_batch)},
-      {"vocabulary", OptionReader{option_table(), request.options}.text("vocabulary")}};
-  return result;
 }
 
 std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {

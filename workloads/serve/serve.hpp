@@ -43,9 +43,6 @@ struct Setting {
 /// played as the smallest that holds it.
 [[nodiscard]] std::vector<std::uint64_t> sizes_of(std::uint64_t max_batch);
 
-/// Workload `infer` at the largest batch, which is what a replica computes.
-[[nodiscard]] Request as_infer(const Request& request);
-
 // These belong to the registry's row; see workloads/workload.hpp.
 [[nodiscard]] std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling);
 /// Throws base::UsageError for what `infer` cannot compute in, and for programs too many to keep.
@@ -59,8 +56,8 @@ inline constexpr std::string_view workload_name = "serve";
 /// runner's, as they depend on when requests are answered.
 [[nodiscard]] BenchHooks hooks();
 
-/// What one replica plays, on a mesh without dp: for each batch size of sizes_of() a prefill and a
-/// decode of each token after the first, which prefill answers.
+/// The programs of one replica, on a mesh without dp: for each batch size of sizes_of() a prefill
+/// and a decode of each token after the first, which prefill answers.
 [[nodiscard]] program::ProgramSet replica_programs(const Request& request);
 /// Batch size number `size`; token 0 is prefill.
 [[nodiscard]] program::Section section_of(std::size_t size, std::uint64_t token,

@@ -28,7 +28,7 @@ struct Outcome {
   [[nodiscard]] double latency() const { return finished - arrival; }
 };
 
-/// Of a replica: until the last answer of the trial.
+/// The use of a replica until the last answer of the trial.
 struct ReplicaUse {
   std::uint64_t requests = 0, batches = 0;
   double busy = 0;         ///< seconds with a batch
@@ -60,12 +60,12 @@ struct Summary {
   /// where all are answered in time, 1 - capacity / offered where they are not.
   double backlog_growth = 0;
 };
-/// Of all requests of a trial, in order of arrival; at least one.
+/// Summarises all requests of a trial, in order of arrival; at least one.
 [[nodiscard]] Summary summarise(std::span<const Outcome> outcomes, std::size_t replicas);
 
 /// One in 20 requests piles up.
 inline constexpr double most_growth = 0.05;
-/// Whether a trial was beyond what can be sustained: its backlog grew by more than most_growth and
+/// True if a trial was beyond what can be sustained: its backlog grew by more than most_growth and
 /// by more requests than the replicas took at once, or more than one request in 100 took longer
 /// than `slo` seconds, if there is one.
 [[nodiscard]] bool is_saturated(const Summary& summary, std::span<const Outcome> outcomes,
@@ -82,7 +82,7 @@ class RateSearch {
   /// The rate to try next; absent when the search is over.
   [[nodiscard]] std::optional<double> next() const { return next_; }
   enum class Outcome : unsigned char { sustained, saturated };
-  /// What came of next().
+  /// Reports the outcome of next().
   void tell(Outcome outcome);
   /// The highest rate that was sustained; absent while none was.
   [[nodiscard]] std::optional<double> sustained() const { return low_; }

@@ -92,7 +92,7 @@ void LayerWriter::attention_forward(LayerState& state, int layer, int microbatch
 }
 
 BufferId LayerWriter::scores_of(BufferId qkv, Role role, int microbatch) {
-  // Of this rank's queries with the keys of the whole sequence.
+  // These are the scores of this rank's queries with the keys of the whole sequence.
   const AttentionViews view{builder_, g_};
   const BufferId scores =
       new_buffer(view.batch() * g_.grouped * g_.sequence * g_.whole_sequence, role, microbatch);

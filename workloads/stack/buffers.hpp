@@ -12,7 +12,7 @@
 
 namespace isoscale::workloads::stack {
 
-/// As ops have it; Geometry's own are checked to fit.
+/// An extent as ops have it; those of Geometry are checked to fit.
 inline std::uint32_t extent(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
 
 /// rows x columns from `offset` on, `row_stride` apart, `batch` times `batch_stride` apart; the
@@ -50,7 +50,7 @@ struct Layout {
   return part;
 }
 
-/// Ops on consecutive elements.
+// Ops on consecutive elements.
 
 /// Elements offset ... offset + count - 1 of a buffer; none of no buffer.
 [[nodiscard]] inline program::Slice flat(program::BufferId buffer, std::uint64_t offset,
@@ -59,7 +59,7 @@ struct Layout {
   return {.buffer = buffer, .offset = offset, .count = count};
 }
 
-/// What a rank has of `whole` when it is cut into `parts` equal parts, one for each coordinate
+/// This rank's part of `whole` when it is cut into `parts` equal parts, one for each coordinate
 /// along dp.
 [[nodiscard]] inline program::Slice own_part(program::Slice whole, std::uint64_t parts) {
   if (parts == 1 || whole.buffer == program::no_buffer) return whole;
@@ -84,7 +84,7 @@ void for_each_piece(std::uint64_t count, const Visit& visit) {
   }
 }
 
-/// dst = src, of as many elements, any number of them. Either may move with a coordinate.
+/// Copies: dst = src, of as many elements, any number of them. Either may move with a coordinate.
 inline void copy_flat(program::Builder& builder, program::StreamId stream,
                       const program::Slice& src, const program::Slice& dst) {
   for_each_piece(src.count, [&](std::uint32_t columns, const auto& piece) {
@@ -95,7 +95,7 @@ inline void copy_flat(program::Builder& builder, program::StreamId stream,
   });
 }
 
-/// sum = sum + addend, of as many elements.
+/// Adds: sum = sum + addend, of as many elements.
 inline void add_flat(program::Builder& builder, program::StreamId stream,
                      const program::Slice& addend, const program::Slice& sum) {
   for_each_piece(sum.count, [&](std::uint32_t columns, const auto& piece) {
@@ -106,7 +106,7 @@ inline void add_flat(program::Builder& builder, program::StreamId stream,
   });
 }
 
-/// Every element = value.
+/// Fills: every element = value.
 inline void fill_flat(program::Builder& builder, const program::Slice& dst, double value) {
   if (dst.count == 0) return;
   builder.emit(0, program::Fill{.dst = dst,

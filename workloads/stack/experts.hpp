@@ -55,23 +55,23 @@ struct RouteStats {
 /// The effects of routing on a request that has been scaled.
 [[nodiscard]] RouteStats route_stats(const Request& request);
 
-/// How the experts of a rank multiply: a GEMM each with its own rows, or one batched GEMM with as
-/// many rows for each as the capacity allows.
+/// The way in which the experts of a rank multiply: a GEMM each with its own rows, or one batched
+/// GEMM with as many rows for each as the capacity allows.
 enum class ExpertBatch : std::uint8_t { exact, padded };
 
 /// The way of a microbatch's tokens to the experts of one layer and back, on one rank. Rows are
 /// tokens as Geometry orders them; a row is sent once for each of its experts that has room.
 struct Dispatch {
-  /// For each row sent, by expert and then by token: the row of the activation.
+  /// The row of the activation for each row sent, by expert and then by token.
   std::vector<std::uint32_t> sent_from;
-  /// For each token topk places among the rows sent; program::Rows::no_row where it was dropped.
+  /// The topk places of each token among the rows sent; program::Rows::no_row where it was dropped.
   std::vector<std::uint32_t> place_of;
   /// Rows to and from each member of the ep group.
   std::vector<std::uint64_t> sent, received;
-  /// For each row of the experts' input, expert by expert, the row among those received; no_row is
+  /// The row among those received for each row of the experts' input, expert by expert; no_row is
   /// padding. Empty: it is as received.
   std::vector<std::uint32_t> arranged_from;
-  /// For each row received its place in the experts' output, the reverse of arranged_from.
+  /// The place of each row received in the experts' output, the reverse of arranged_from.
   std::vector<std::uint32_t> restored_from;
   /// Rows of each expert of this rank, padding included, one expert after the other.
   std::vector<std::uint64_t> rows_of_expert;

@@ -23,6 +23,26 @@ namespace {
 
 constexpr double least_skew = 0.01, most_skew = 100;
 
+/// The option `partition`.
+struct Partition {
+  enum class Kind : unsigned char { equal, proportional, skewed } kind = Kind::equal;
+  double skew = 1;  ///< skewed: what the first replica gets, in units of what each other one gets
+};
+
+/// "equal", "proportional", "skewed:2.5"; nothing for any other text. A skew is 0.01 ... 100.
+std::optional<Partition> parse_partition(std::string_view text) {
+  if (text == "equal") return Partition{};
+  if (text == "proportional") return Partition{.kind = Partition::Kind::proportional};
+  constexpr std::string_view skewed = "skewed:";
+  if (!text.starts_with(skewed)) return std::nullopt;
+  text.remove_prefix(skewed.size());
+  double skew = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), skew);
+  const bool is_number = error == std::errc{} && end == text.data() + text.size();
+  if (!is_number || !(skew >= least_skew && skew <= most_skew)) return std::nullopt;
+  return Partition{.kind = Partition::Kind::skewed, .skew = skew};
+}
+
 /// Microbatches that go to a replica together, and the fewest that one needs.
 struct Turns {
   int unit = 1, least = 1;
@@ -182,19 +202,6 @@ OptionSpec fp8_accumulate_option() {
               "cores; by-pass, fast forward and split in gradients, as Transformer Engine does"};
 }
 
-std::optional<Partition> parse_partition(std::string_view text) {
-  if (text == "equal") return Partition{};
-  if (text == "proportional") return Partition{.kind = Partition::Kind::proportional};
-  constexpr std::string_view skewed = "skewed:";
-  if (!text.starts_with(skewed)) return std::nullopt;
-  text.remove_prefix(skewed.size());
-  double skew = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), skew);
-  const bool is_number = error == std::errc{} && end == text.data() + text.size();
-  if (!is_number || !(skew >= least_skew && skew <= most_skew)) return std::nullopt;
-  return Partition{.kind = Partition::Kind::skewed, .skew = skew};
-}
-
 int Deal::total() const { return std::accumulate(microbatches.begin(), microbatches.end(), 0); }
 
 int Deal::first(int replica) const {
@@ -239,7 +246,7 @@ Deal deal_of(const Request& request) {
   const Turns turns = turns_of(request);
   Deal deal{.microbatches = std::vector<int>(static_cast<std::size_t>(request.mesh.dp), each)};
   const bool is_equal = partition.kind == Partition::Kind::equal;
-  // What the schedule cannot take is refused elsewhere.
+  // Microbatches that the schedule cannot take are refused elsewhere.
   if (is_equal || each % turns.unit != 0 || each < turns.least) return deal;
   deal.microbatches = deal_by_weight(each / turns.unit * request.mesh.dp,
                                      weights_of(partition, request), turns.least / turns.unit);

@@ -21,7 +21,7 @@ enum class TpOutput : std::uint8_t {
   gather,  ///< second GEMM column-parallel, its input and output all-gathered
 };
 
-/// What of a forward pass is thrown away and computed once more for backward (Korthikanti et al.,
+/// The activations of a forward pass that backward computes once more (Korthikanti et al.,
 /// arXiv 2205.05198).
 enum class Recompute : std::uint8_t {
   none,
@@ -80,13 +80,13 @@ struct Geometry {
   [[nodiscard]] bool first_stage() const { return stage == 0; }
   [[nodiscard]] bool last_stage() const { return stage == stages - 1; }
   [[nodiscard]] bool gathers() const { return tp > 1 && tp_output == TpOutput::gather; }
-  /// With sequence_parallel a rank hands over its rows anyhow.
+  /// A rank hands over its rows anyhow under sequence_parallel.
   [[nodiscard]] bool scatters_hand_over() const {
     return tp > 1 && hand_over_scattered && !sequence_parallel;
   }
   /// Elements of an activation between the pairs: what stages hand on and layers keep.
   [[nodiscard]] std::uint64_t activation() const { return shard_tokens * hidden; }
-  /// Whether tp communication has a stream of its own, under GEMMs.
+  /// True if tp communication has a stream of its own, under GEMMs.
   [[nodiscard]] bool streams_tp() const { return sequence_parallel || chunks > 1; }
 
  private:
@@ -113,14 +113,6 @@ struct Types {
 
 // The microbatches of a step are dealt to the replicas along dp.
 
-/// The option `partition`.
-struct Partition {
-  enum class Kind : unsigned char { equal, proportional, skewed } kind = Kind::equal;
-  double skew = 1;  ///< skewed: what the first replica gets, in units of what each other one gets
-};
-/// "equal", "proportional", "skewed:2.5"; nothing for any other text. A skew is 0.01 ... 100.
-[[nodiscard]] std::optional<Partition> parse_partition(std::string_view text);
-
 /// Microbatches by replica.
 struct Deal {
   std::vector<int> microbatches;
@@ -138,8 +130,8 @@ struct Deal {
 [[nodiscard]] std::vector<int> deal_by_weight(int total, const std::vector<double>& weights,
                                               int least);
 
-/// What `partition` makes of microbatches x dp, in turns of pp where the schedule takes them so.
-/// proportional without measured speeds is equal.
+/// The division of microbatches x dp that `partition` asks for, in turns of pp where the schedule
+/// takes them so. proportional without measured speeds is equal.
 [[nodiscard]] Deal deal_of(const Request& request);
 /// By dp coordinate, Deal::alike.
 [[nodiscard]] std::vector<int> alike_replicas(const Request& request);

@@ -19,6 +19,14 @@ using program::CollectiveKind;
 using program::DType;
 using program::Slice;
 
+TopK top_k_of(const Request& request) {
+  const OptionReader options{option_table(), request.options};
+  const long long block = options.integer("compression_block");
+  const long long percent = options.integer("compression_ratio");
+  return {.block = static_cast<std::uint32_t>(block),
+          .keep = static_cast<std::uint32_t>((block * percent + 99) / 100)};
+}
+
 program::Buffer workspace(program::DType type, std::uint64_t count) {
   return {.dtype = type, .role = program::Role::workspace, .count = count};
 }
@@ -32,21 +40,13 @@ DType travel_type(const Request& request) {
   return types_of(request.precision).accumulate;
 }
 
-TopK top_k_of(const Request& request) {
-  const OptionReader options{option_table(), request.options};
-  const long long block = options.integer("compression_block");
-  const long long percent = options.integer("compression_ratio");
-  return {.block = static_cast<std::uint32_t>(block),
-          .keep = static_cast<std::uint32_t>((block * percent + 99) / 100)};
-}
-
 BucketReduction::BucketReduction(program::Builder& builder, const Geometry& geometry,
                                  const Request& request, BufferId gradients)
     : builder_(builder),
       type_(types_of(request.precision).accumulate),
       travel_type_(travel_type(request)),
       mesh_(request.mesh) {
-  // What travels in a narrow type is the mean over tokens, or half of it to twice: a sum over many
+  // The mean over tokens travels in a narrow type, or half of it to twice: a sum over many
   // would leave the range of f16. A power of two costs no digit.
   const double tokens = static_cast<double>(geometry.tokens) * geometry.all_microbatches *
                         (geometry.replicas / request.mesh.dp);

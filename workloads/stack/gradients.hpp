@@ -18,7 +18,7 @@ namespace isoscale::workloads::stack {
 /// The type in which gradients travel between replicas: option grad_dtype.
 [[nodiscard]] program::DType travel_type(const Request& request);
 
-/// What compression=topk keeps of the gradients: of each `block` elements `keep`.
+/// The gradients that compression=topk keeps: `keep` of each `block` elements.
 struct TopK {
   std::uint32_t block = 0, keep = 0;
   /// Elements that a replica sends of `count`: `keep` for each block, the last and short one too.
@@ -26,7 +26,6 @@ struct TopK {
     return (count + block - 1) / block * keep;
   }
 };
-[[nodiscard]] TopK top_k_of(const Request& request);
 
 /// Turns the gradients of one bucket, each replica's own, into their sum on all of them: in the
 /// type in which they accumulate, in a narrow one, or the largest alone with error feedback.
@@ -56,7 +55,8 @@ class BucketReduction {
   program::BufferId unsent_ = program::no_buffer;  ///< with compression
 };
 
-/// Where the weight gradient of a microbatch goes: gradient = product + beta * gradient.
+/// The slice to which the weight gradient of a microbatch goes: gradient = product + beta *
+/// gradient.
 struct GradientTarget {
   program::Slice slice{};
   double beta = 0;
@@ -72,7 +72,7 @@ class Gradients {
   Gradients(program::Builder& builder, const Geometry& geometry, const Parameters& parameters,
             const Request& request);
 
-  /// For Parameters::gradient's slice of a weight.
+  /// The target for Parameters::gradient's slice of a weight.
   [[nodiscard]] GradientTarget target(const program::Slice& gradient, int microbatch);
   /// This gradient has its contribution of the microbatch.
   void done(const program::Slice& gradient, int microbatch);

@@ -16,11 +16,11 @@
 
 namespace isoscale::workloads::stack {
 
-/// What waits in host memory until it is used.
+/// The states that wait in host memory until they are used.
 enum class Offload : std::uint8_t { none, weights, optimizer };
 
-/// How a rank keeps what belongs to its parameters: options zero, reduce_bucket, gather_bucket,
-/// prefetch, offload and offload_memory.
+/// The way in which a rank keeps what belongs to its parameters: options zero, reduce_bucket,
+/// gather_bucket, prefetch, offload and offload_memory.
 ///
 /// zero is the stage of ZeRO (Rajbhandari et al., arXiv 1910.02054, section 5) over dp: 1 shards
 /// masters and moments, 2 gradients too, 3 weights too. With one replica along dp nothing is to be
@@ -38,7 +38,7 @@ struct StatePlan {
   [[nodiscard]] bool shards_gradients() const { return zero >= 2; }
   [[nodiscard]] bool shards_weights() const { return zero == 3; }
   [[nodiscard]] bool is_managed() const { return host == program::Space::managed; }
-  /// Where the weights and the optimizer's states live.
+  /// The spaces in which the weights and the optimizer's states live.
   [[nodiscard]] program::Space weight_space() const {
     return offload == Offload::weights ? host : program::Space::device;
   }
@@ -111,11 +111,11 @@ class Parameters {
   /// Allocates and, in the setup section, fills them from the seed.
   Parameters(program::Builder& builder, const Geometry& geometry, const Request& request);
 
-  /// Where all weights, or gradients, of a stage have a buffer of their own; where they have not,
-  /// a slice of none that says which of them is meant.
+  /// A slice of the buffer that all weights, or gradients, of a stage have; where they have none, a
+  /// slice of no buffer that says which of them is meant.
   [[nodiscard]] program::Slice weight(int layer_of_stage, Tensor tensor) const;
   [[nodiscard]] program::Slice gradient(int layer_of_stage, Tensor tensor) const;
-  /// Of an expert of this rank; tensor is up or down.
+  /// The same of an expert of this rank; tensor is up or down.
   [[nodiscard]] program::Slice expert_weight(int layer_of_stage, Tensor tensor, int expert) const;
   [[nodiscard]] program::Slice expert_gradient(int layer_of_stage, Tensor tensor, int expert) const;
   [[nodiscard]] program::Slice vocabulary_weight() const;
@@ -178,7 +178,7 @@ class Parameters {
   std::vector<Bucket> buckets_;
   StatePlan plan_;
   States states_;
-  /// Where states are sharded and the program is verified: all of them on each rank.
+  /// All of them on each rank, where states are sharded and the program is verified.
   program::BufferId observed_gradients_ = program::no_buffer;
   program::BufferId observed_weights_ = program::no_buffer;
 };

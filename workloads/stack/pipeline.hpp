@@ -15,12 +15,8 @@
 
 namespace isoscale::workloads::stack {
 
-/// What is done with one microbatch: a whole backward pass, or its two halves one by one.
+/// The work on one microbatch: a whole backward pass, or its two halves one by one.
 enum class Pass : std::uint8_t { forward, backward, input_gradient, weight_gradient };
-/// Whether the pass makes the gradient that the stage before waits for.
-[[nodiscard]] constexpr bool makes_input_gradient(Pass pass) {
-  return pass == Pass::backward || pass == Pass::input_gradient;
-}
 
 /// One microbatch through one chunk of a stage's layers.
 struct Action {
@@ -52,7 +48,7 @@ struct PassTimes {
 struct ScheduleRow {
   Schedule schedule;
   std::string_view name;  ///< as in the option
-  /// What a stage does, in order. Each chunk's passes keep microbatch order.
+  /// The actions of a stage, in order. Each chunk's passes keep microbatch order.
   std::vector<Action> (*actions)(const Pipeline& pipeline, int stage);
   /// Idle time of each stage in a step whose stages are alike and whose messages take no time, from
   /// the first stage's start to the last one's end. With m >= p.
@@ -85,22 +81,22 @@ struct HandOver {
 
 using StageStep = std::variant<Action, HandOver>;
 
-/// What a stage does and sends, in order. A message is handed over when the stage that reads it is
-/// free to: the order of all stages is that of one clock, so no rank waits in a circle, whether
-/// streams run side by side or all in program order. On that clock a forward pass of n layers takes
-/// n, each half of a backward pass too.
+/// The actions and messages of a stage, in order. A message is handed over when the stage that
+/// reads it is free to: the order of all stages is that of one clock, so no rank waits in a circle,
+/// whether streams run side by side or all in program order. On that clock a forward pass of n
+/// layers takes n, each half of a backward pass too.
 [[nodiscard]] std::vector<StageStep> steps_of(const Pipeline& pipeline, int stage);
 
 /// The pipeline that a request asks for. A mesh without stages has one chunk: nothing is passed on.
 [[nodiscard]] Pipeline pipeline_of(const Request& request);
 
-/// What pp must divide.
+/// The numbers that pp must divide.
 [[nodiscard]] std::vector<mesh::Constraint> pipeline_limits(const Request& base);
 /// Throws base::UsageError, with the numbers and the nearest that works, when the schedule does not
 /// go with the microbatches, or the stages with the layers.
 void require_pipeline(const Request& scaled);
 
-/// Of a twin: the option stage_layers, at most two layers in a stage and uneven where the real ones
+/// The option stage_layers of a twin: at most two layers in a stage and uneven where the real ones
 /// are, and the layers of the model that go with it.
 [[nodiscard]] std::string small_stage_layers(const Request& request);
 [[nodiscard]] int small_layers(const Request& request);

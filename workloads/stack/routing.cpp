@@ -100,7 +100,7 @@ class Popularity {
   [[nodiscard]] double weight(std::uint32_t rank) const {
     return rank == 0 ? sums_[0] : sums_[rank] - sums_[rank - 1];
   }
-  /// What drawing until the rank is a new one would give, at once.
+  /// Gives at once what drawing until the rank is a new one would give.
   [[nodiscard]] std::uint32_t other_than(const std::vector<std::uint32_t>& taken,
                                          Draws& draws) const {
     const auto is_free = [&](std::uint32_t rank) { return std::ranges::count(taken, rank) == 0; };

@@ -247,7 +247,7 @@ std::vector<StageStep> steps_of(const Pipeline& pipeline, int stage) {
     moments.push_back({timed.start, forward ? (stage + p - 1) % p : stage,
                        HandOver{.offset = offset, .awaited = timed.action}});
   }
-  // What the neighbours read of this stage, when they do.
+  // The neighbours read these messages of this stage.
   if (p > 1) {
     for (const int offset : {-1, +1}) {
       for (const Timed& timed : clock.of((stage + p + offset) % p)) {

@@ -177,10 +177,6 @@ void TensorRows::add(BufferId into, BufferId addend) {
                                 .dst = matrix_of(into)});
 }
 
-std::uint64_t ContextRing::score_count() const {
-  return batch() * g_.grouped * g_.sequence * g_.whole_sequence;
-}
-
 BufferId ContextRing::new_block() {
   return builder_.allocate({.dtype = types_.compute,
                             .role = program::Role::workspace,

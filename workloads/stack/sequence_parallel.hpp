@@ -77,7 +77,7 @@ class TensorRows {
                                       program::BufferId residual);
   [[nodiscard]] RowSum reduce_ring(const Product& product, program::BufferId out,
                                    program::BufferId residual);
-  /// To the next rank of the ring and from the one before.
+  /// Sends to the next rank of the ring and receives from the one before.
   void pass_on(const program::Slice& outgoing, const program::Slice& incoming);
   [[nodiscard]] program::BufferId workspace(std::uint64_t rows);
   /// `rows` rows of a [.., hidden] buffer.
@@ -102,9 +102,6 @@ class ContextRing {
   ContextRing(program::Builder& builder, const Geometry& geometry, const Types& types)
       : builder_(builder), g_(geometry), types_(types) {}
 
-  /// Elements of scores: [sample][key-value head][query head of it][s][whole sequence].
-  [[nodiscard]] std::uint64_t score_count() const;
-
   /// scores = scale * Q * K^T of all blocks.
   void scores(program::BufferId qkv, program::BufferId scores, double scale);
   /// context = scale * scores * V of all blocks.
@@ -115,7 +112,7 @@ class ContextRing {
   [[nodiscard]] program::BufferId score_gradients(program::BufferId qkv, program::BufferId scores,
                                                   program::BufferId d_context,
                                                   program::BufferId d_scores, double scale);
-  /// What backward reads and writes last.
+  /// The buffers that backward reads and writes last.
   struct Backward {
     program::BufferId qkv, scores, d_context, d_scores, d_qkv;
     program::BufferId arrived_values;  ///< from score_gradients; released

@@ -40,7 +40,7 @@ using program::Transport;
 using ProgramWriter =
     std::function<program::RankProgram(const std::vector<program::BufferId>& symmetric)>;
 
-/// Sums and gathers over the ranks of tp.
+/// True if it is a sum or a gather over the ranks of tp.
 bool travels(const Collective& collective) {
   const bool has_kernel = collective.kind == CollectiveKind::all_reduce ||
                           collective.kind == CollectiveKind::all_gather ||
@@ -48,7 +48,7 @@ bool travels(const Collective& collective) {
   return has_kernel && collective.axes == mesh::AxisSet{mesh::Axis::tp};
 }
 
-/// What is handed to the next stage, and round the ring of tp.
+/// True if it is a message to the next stage, or round the ring of tp.
 bool travels(const Exchange& exchange) {
   return std::ranges::all_of(exchange.transfers, [](const program::Transfer& transfer) {
     return transfer.axis == mesh::Axis::tp || transfer.axis == mesh::Axis::pp;
@@ -87,7 +87,7 @@ program::RankProgram with_transport(const Request& request, const ProgramWriter&
   program::RankProgram program = write({});
   const OptionReader options{option_table(), request.options};
   if (!options.is("transport", "symmetric")) return program;
-  // Where a buffer lies is decided when it is allocated, and who will send it is known only once
+  // The place of a buffer is decided when it is allocated, and its senders are known only once
   // the program is written: so it is written twice.
   const std::vector<BufferId> touched = set_symmetric(program);
   if (touched.empty()) return program;
@@ -114,7 +114,7 @@ class StageWriter {
   [[nodiscard]] bool is_last(const Action& action) const;
   void observe_output(int microbatch, BufferId output);
   void release_unless_kept(BufferId buffer);
-  /// Of a layer, once nothing reads it again.
+  /// Releases the input of a layer once nothing reads it again.
   void release_input(int layer, int microbatch);
 
   const Request& request_;

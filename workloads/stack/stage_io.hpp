@@ -17,7 +17,7 @@
 
 namespace isoscale::workloads::stack {
 
-/// Where microbatch `microbatch`'s [sequence][sample][columns] elements sit in the global
+/// The places of microbatch `microbatch`'s [sequence][sample][columns] elements in the global
 /// [sample][sequence][whole] tensor; samples are numbered [dp][ep][microbatch][in microbatch], so
 /// that the same batch has the same data however it is dealt out. The sequence is split over cp
 /// and, between pairs of GEMMs that are sequence parallel, over tp. Columns are split over tp when
@@ -67,11 +67,12 @@ class HandOvers {
  public:
   HandOvers(program::Builder& builder, const Geometry& geometry, const Types& types);
 
-  /// What an action made for a neighbour; sent, then released, by the hand-over that names it.
+  /// Takes what an action made for a neighbour; it is sent, then released, by the hand-over that
+  /// names it.
   void leave(const Action& made, program::BufferId buffer);
   /// One exchange with a neighbour.
   void write(const HandOver& message);
-  /// What a hand-over received for this action; the caller releases it.
+  /// Gives what a hand-over received for this action; the caller releases it.
   [[nodiscard]] program::BufferId take(const Action& awaited);
 
  private:
@@ -88,16 +89,16 @@ class HandOvers {
   std::map<Key, program::BufferId> made_, received_;
 };
 
-/// Whether everything goes through the first replica: strategy=funnel with more than one.
+/// True if everything goes through the first replica: strategy=funnel with more than one.
 [[nodiscard]] bool funnels(const Geometry& geometry, const Request& request);
-/// Whether this replica is given its weights by the first one instead of updating them.
+/// True if this replica is given its weights by the first one instead of updating them.
 [[nodiscard]] bool follows(const Geometry& geometry, const Request& request);
 
-/// What torch.nn.DataParallel does with replicas (its documentation; Li et al., arXiv 2006.15704,
-/// compare with it): the first one gathers all outputs, scatters their gradients, adds up the
-/// gradients of the weights after backward, updates and broadcasts the weights. All on the compute
-/// stream: nothing overlaps. Each coordinate along tp and pp has its own row of replicas. (Inputs
-/// scatters the inputs.)
+/// Does with replicas what torch.nn.DataParallel does (its documentation; Li et al., arXiv
+/// 2006.15704, compare with it): the first one gathers all outputs, scatters their gradients, adds
+/// up the gradients of the weights after backward, updates and broadcasts the weights. All on the
+/// compute stream: nothing overlaps. Each coordinate along tp and pp has its own row of replicas.
+/// (Inputs scatters the inputs.)
 class Funnel {
  public:
   Funnel(program::Builder& builder, const Geometry& geometry, const Types& types,

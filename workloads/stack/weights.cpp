@@ -22,19 +22,7 @@ using program::BufferId;
 using program::no_buffer;
 using program::Slice;
 
-/// Of each kind one bucket is updated while the next comes; moments and masters are of one type.
-constexpr std::size_t buckets_at_once = 2;
-
-std::size_t state_count(const States& states) {
-  std::size_t count = 0;
-  for (const BufferId state : {states.masters, states.moment1, states.moment2}) {
-    if (state != no_buffer) ++count;
-  }
-  return count;
-}
-
-}  // namespace
-
+/// All uses of a stage's weights in one step, in the order of its schedule.
 std::vector<WeightUse> weight_uses(const Geometry& g) {
   std::vector<WeightUse> uses;
   std::size_t number = 0;
@@ -65,6 +53,19 @@ std::vector<WeightUse> weight_uses(const Geometry& g) {
   }
   return uses;
 }
+
+/// One bucket of each kind is updated while the next comes; moments and masters are of one type.
+constexpr std::size_t buckets_at_once = 2;
+
+std::size_t state_count(const States& states) {
+  std::size_t count = 0;
+  for (const BufferId state : {states.masters, states.moment1, states.moment2}) {
+    if (state != no_buffer) ++count;
+  }
+  return count;
+}
+
+}  // namespace
 
 Weights::Weights(program::Builder& builder, const Geometry& geometry, const Parameters& parameters)
     : builder_(builder),
@@ -304,7 +305,7 @@ void Updates::fetch_weight(const Bucket& bucket, Bundle& bundle) {
     bundle.whole_weight = flat(bundle.weights.back(), 0, bucket.count);
   }
   bundle.weight = own_part(bundle.whole_weight, plan.shards);
-  // With a master an update only writes the weight.
+  // An update only writes the weight where there is a master.
   if (copies(Offload::weights) && parameters_.states().masters == no_buffer) {
     copy_flat(builder_, fetch_, own_part(home, plan.shards), bundle.weight);
   }

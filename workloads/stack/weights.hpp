@@ -19,9 +19,6 @@ struct WeightUse {
   std::size_t action = 0;  ///< of the schedule: passes of one follow each other at once
 };
 
-/// All uses of a stage's weights in one step, in the order of its schedule.
-[[nodiscard]] std::vector<WeightUse> weight_uses(const Geometry& geometry);
-
 /// Makes the weights of a layer ready before each of its passes and lets them go after it: resident
 /// ones always are, sharded ones (zero=3) are gathered over dp, bucket by bucket, those in host
 /// memory (offload=weights) are copied to the device, or where it is managed told to move there,
@@ -34,11 +31,11 @@ class Weights {
 
   /// The next use is this layer's: fetches what is not there yet, and what comes after it.
   void before(int layer);
-  /// That use has been written.
+  /// The use has been written.
   void after();
   /// All uses have been written.
   void finish() { slots_.release(); }
-  /// Where the weights of the layer in use are.
+  /// The place of the weights of the layer in use.
   [[nodiscard]] program::Slice of(int layer, Tensor tensor) const;
   [[nodiscard]] program::Slice of_vocabulary() const;
 
@@ -78,7 +75,7 @@ class Updates {
   void write(double tokens);
 
  private:
-  /// What an update reads and writes, where it can; in slots where that is not its home.
+  /// The slices that an update reads and writes; they lie in slots where that is not their home.
   struct Bundle {
     program::Slice master{}, moment1{}, moment2{};
     program::Slice weight{};                             ///< this rank's part

@@ -37,7 +37,7 @@ class Convolution {
   enum class Adjoint : std::uint8_t { no, yes };
   void convolve(const Region& region, program::BufferId in, const program::Slice& kernel,
                 program::BufferId out, Adjoint adjoint) const;
-  /// Where products add up: to `first_addend`, then to what is there.
+  /// The matrices in which products add up: to `first_addend`, then to what is there.
   struct Sum {
     program::Matrix first_addend, result;
   };

@@ -185,7 +185,7 @@ Request twin(const Request& request) {
   small.options["channels"] = std::to_string(std::min<std::uint64_t>(real.channels, 8));
   const int layers = std::min(real.layers, 4);
   small.options["layers"] = std::to_string(layers);
-  // As many buckets as the real one has, at least two, at most one per layer.
+  // The twin has as many buckets as the real one, at least two, at most one per layer.
   const std::uint64_t element =
       program::element_size(stack::types_of(request.precision).accumulate);
   const std::size_t buckets =

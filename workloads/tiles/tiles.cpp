@@ -27,8 +27,8 @@ using program::Role;
 using program::Slice;
 using program::Transfer;
 
-/// When the columns beside a tile's own rows may change: as soon as possible, or only once what
-/// reads the tile between begin and end has been written.
+/// The moment at which columns beside a tile's own rows may change: as soon as possible, or only
+/// once what reads the tile between begin and end has been written.
 enum class Columns : std::uint8_t { early, late };
 
 /// Fills the halo of a tile with the pixels around it. Rows of halo travel first, each into its
@@ -109,7 +109,7 @@ void Halo::exchange_rows(BufferId tile) {
                                               .count = g_.tile.columns * g_.pixel()}});
     }
   };
-  // Where above and below are one rank, what it sends up first is what comes from below first.
+  // If above and below are one rank, what it sends up first comes from below first.
   if (g_.above) add(Direction::send, -1, g_.halo);
   if (g_.below) add(Direction::send, +1, g_.tile.rows);
   if (g_.below) add(Direction::receive, +1, g_.halo + g_.tile.rows);
@@ -222,7 +222,7 @@ void Halo::copy_columns(const Matrix& from, const Matrix& to) {
                               .dst = to});
 }
 
-/// Whether halos travel on a stream of their own, beside the interior.
+/// True if halos travel on a stream of their own, beside the interior.
 bool overlaps(const Request& request, const Geometry& g) {
   const bool has_messages = g.tiles_down > 1 || g.tiles_across > 1;
   return has_messages && OptionReader{option_table(), request.options}.is("overlap", "on");
