@@ -48,9 +48,9 @@ memory (speed) are factors above 1 for more, latency (time of a message) below 1
 CLI::Option* add(CLI::App& command, const std::string& flags, std::string_view value,
                  std::string_view help, std::string_view default_text) {
   CLI::Option* const option = value.empty() ? command.add_flag(flags) : command.add_option(flags);
-  std::string description{help};
-  if (!default_text.empty()) description += fmt::format(" [{}]", default_text);
-  option->description(description);
+  std::string text{help};
+  if (!default_text.empty()) text += fmt::format(" [{}]", default_text);
+  option->description(text);
   if (!value.empty()) {
     option->option_text(std::string{value})
         ->expected(1)

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "config/listing.hpp"
+#include "config/command_line.hpp"
 
 #include <fmt/format.h>
 

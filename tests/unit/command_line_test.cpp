@@ -11,7 +11,6 @@
 
 #include "base/build_info.hpp"
 #include "config/command_line.hpp"
-#include "config/listing.hpp"
 #include "config/option_table.hpp"
 #include "config/values.hpp"
 #include "config_support.hpp"
