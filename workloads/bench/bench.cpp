@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "workloads/options.hpp"
+#include "workloads/workload.hpp"
 
 namespace isoscale::workloads {
 
