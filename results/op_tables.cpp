@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include <algorithm>
 #include <map>
 
 #include "results/field_visitors.hpp"

@@ -10,7 +10,6 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
-#include <span>
 #include <type_traits>
 #include <variant>
 #include <vector>

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
 #include <optional>
 #include <set>
 #include <stdexcept>

@@ -11,7 +11,6 @@
 #include <cmath>
 #include <optional>
 #include <set>
-#include <stdexcept>
 #include <system_error>
 
 #include "base/error.hpp"

@@ -4,7 +4,6 @@
 #include "workloads/bench/bench.hpp"
 
 #include <array>
-#include <stdexcept>
 
 #include "workloads/options.hpp"
 #include "workloads/workload.hpp"

@@ -70,7 +70,7 @@ struct PlayBounds {
 /// then the case's own section, once.
 struct Check {
   program::Section section{};             ///< makes the inputs, and spoils earlier results
-  std::vector<program::Gemm> products{};  ///< whose results are compared; see product.hpp
+  std::vector<program::Gemm> products{};  ///< whose results are compared; see exact_data.hpp
 };
 
 /// One step of a bench's programs, timed by itself; one time on each rank, for one row or several.
@@ -103,7 +103,7 @@ struct Bench {
 
 /// Memory of one rank that must hold known values when a case has been played. Element i of `slice`
 /// is the reduction over `sources`, or the one source, of element first + i of their patterns; see
-/// pattern.hpp.
+/// exact_data.hpp.
 struct Expectation {
   program::Slice slice{};
   std::vector<int> sources{};  ///< ranks of the point

@@ -3,7 +3,6 @@
 
 #include "workloads/stack/experts.hpp"
 
-#include <algorithm>
 #include <numeric>
 
 #include "workloads/options.hpp"

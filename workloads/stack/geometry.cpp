@@ -10,7 +10,9 @@
 #include <cmath>
 #include <cstddef>
 #include <numeric>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "workloads/options.hpp"

@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <map>
-#include <string_view>
 #include <utility>
 #include <vector>
 

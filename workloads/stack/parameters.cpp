@@ -3,8 +3,6 @@
 
 #include "workloads/stack/parameters.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
