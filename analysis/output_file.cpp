@@ -10,9 +10,8 @@
 #include <system_error>
 
 #include "base/error.hpp"
-#include "results/files.hpp"
-#include "results/output.hpp"
 #include "results/reader.hpp"
+#include "results/run_files.hpp"
 
 namespace isoscale::analysis {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-/// What one run measured of the parts under its curves, fitted: plain data. The analysis makes it,
-/// the writer stores it, the reader gives it back.
+/// Calibration data are fits to what one run measured of the parts under its curves: plain data.
+/// The analysis makes them, the writer stores them, the reader gives them back.
 namespace isoscale::results {
 
 /// A fitted value with its 95% interval; the bounds are absent where it rests on too few sizes.
@@ -22,7 +22,7 @@ struct Fitted {
 struct CurveSample {
   double bytes = 0, time = 0;  ///< seconds, median
   double fitted = 0;           ///< seconds, of the curve at this size; never falls with size
-  /// What the curve without this size predicts for it, over `time`, minus 1; absent at both ends.
+  /// The prediction of the curve without this size, over `time`, minus 1; absent at both ends.
   std::optional<double> held_out{};
 
   bool operator==(const CurveSample&) const = default;
@@ -37,7 +37,8 @@ struct CalibrationCurve {
   /// A time t that the curve predicts between its sizes is promised to lie within t / (1 + error)
   /// and t * (1 + error); absent below 5 sizes.
   std::optional<double> error{};
-  /// What is straight between the sizes: "log" time over log size, or "linear" time over size.
+  /// The scale that is straight between the sizes: "log" time over log size, or "linear" time over
+  /// size.
   std::string form = "log";
   std::string labels{};                ///< "oversubscribed" where ranks shared cores; else ""
   std::vector<CurveSample> samples{};  ///< ascending
@@ -45,7 +46,7 @@ struct CalibrationCurve {
   bool operator==(const CalibrationCurve&) const = default;
 };
 
-/// How latency and bandwidth of like curves change with the ranks of a group.
+/// The change of latency and bandwidth of like curves with the ranks of a group.
 struct CalibrationGrowth {
   std::string op{}, dtype{}, link_class{}, implementation{};
   std::vector<int> members{};                  ///< ascending
@@ -58,13 +59,13 @@ struct CalibrationGrowth {
   bool operator==(const CalibrationGrowth&) const = default;
 };
 
-/// What one shape of a matrix multiplication reached on one rank, the slowest.
+/// The rate that one shape of a matrix multiplication reached on the slowest rank.
 struct GemmRate {
   std::string dtype{}, cache{};  ///< cache: "cold" or "warm"
   double m = 0, n = 0, k = 0, batch = 1;
   double rate = 0;       ///< FLOP/s, median
   std::string labels{};  ///< as of a curve
-  /// What the other shapes predict for it, over `rate`, minus 1; absent where it is the only one.
+  /// The prediction of the other shapes, over `rate`, minus 1; absent where it is the only one.
   std::optional<double> held_out{};
 
   bool operator==(const GemmRate&) const = default;

@@ -54,13 +54,13 @@ using TypeId = base::Handle<IdTraits<&H5Tclose>>;
 using AttributeId = base::Handle<IdTraits<&H5Aclose>>;
 using PropertyId = base::Handle<IdTraits<&H5Pclose>>;
 
-/// What a dataset can hold besides text.
+/// The types that a dataset can hold besides text.
 template <class T>
 concept Number = std::same_as<T, double> || std::same_as<T, std::int64_t> ||
                  std::same_as<T, std::int32_t> || std::same_as<T, std::uint64_t> ||
                  std::same_as<T, std::uint32_t> || std::same_as<T, std::uint8_t>;
 
-/// What every dataset says about itself. Counts and indices have the unit "1", text has "text".
+/// Every dataset says this about itself. Counts and indices have the unit "1", text has "text".
 struct About {
   std::string_view unit, description;
 };
@@ -133,11 +133,12 @@ class Group {
 /// ever changed under its final name. Opening or creating one also silences HDF5's own printing.
 class File {
  public:
-  /// Replaces what is at `path`. Room for the digest (digest.hpp) stands before what HDF5 writes.
+  /// Replaces what is at `path`. Room for the digest (integrity.hpp) stands before what HDF5
+  /// writes.
   [[nodiscard]] static File create(const std::filesystem::path& path);
   [[nodiscard]] static File open_to_change(const std::filesystem::path& path);
   [[nodiscard]] static File open_to_read(const std::filesystem::path& path);
-  /// Whether the file begins as an HDF5 file does, or as one with a digest.
+  /// True if the file begins as an HDF5 file does, or as one with a digest.
   [[nodiscard]] static bool has_signature(const std::filesystem::path& path);
 
   [[nodiscard]] Group root() const;

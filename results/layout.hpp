@@ -7,12 +7,10 @@
 #include <vector>
 
 #include "results/hdf5.hpp"
-#include "results/observed_table.hpp"
-#include "results/row_table.hpp"
+#include "results/point_tables.hpp"
 #include "results/run_data.hpp"
-#include "results/tables.hpp"
 
-/// Where everything lies in a run file: each field once, visited by the writer and by the reader.
+/// This is the layout of a run file: each field once, visited by the writer and by the reader.
 /// A visitor has
 ///   attribute(name, value)                a scalar attribute; an absent optional has none
 ///   pairs(name, map)                      a group with one text attribute per key
@@ -48,7 +46,7 @@ inline constexpr std::string_view part_format_name = "isoscale-run-part";
 inline constexpr hdf5::About warnings_about{
     .unit = "text", .description = "what a reader of the results should know, one sentence each"};
 
-/// What tells a run from others: all that a summary has of it.
+/// Visits what tells a run from others: all that a summary has of it.
 template <class Visitor, class Run>
 void visit_run_identity(Visitor& visit, Run& run) {
   visit.attribute("id", run.id);
@@ -73,7 +71,8 @@ void visit_run(Visitor& visit, Run& run) {
   visit.column("warnings", run.warnings, warnings_about);
 }
 
-/// Which experiment a point is, how it went, and its step times: all that a summary has of it.
+/// Visits which experiment a point is, how it went, and its step times: all that a summary has of
+/// it.
 template <class Visitor, class Point>
 void visit_point_summary(Visitor& visit, Point& point) {
   visit.attribute("index", point.index);

@@ -1,14 +1,445 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
 #include "results/reader.hpp"
 
-#include <system_error>
+#include <fmt/format.h>
+#include <sys/stat.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/limited.hpp"
+#include "base/text.hpp"
 #include "results/hdf5.hpp"
-#include "results/read_apart.hpp"
-#include "results/read_here.hpp"
+#include "results/integrity.hpp"
+#include "results/layout.hpp"
+#include "results/run_data.hpp"
+#include "results/run_files.hpp"
+#include "results/run_groups.hpp"
 
 namespace isoscale::results {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// First part: reading by this very process, whatever HDF5 makes of the file.
+
+/// Throws base::UsageError with one sentence: the file, what is wrong with it and what to do.
+[[noreturn]] void refuse(const fs::path& path, std::string_view problem) {
+  constexpr std::size_t longest = 1000;  // what a file says of itself may be hostile
+  throw base::UsageError(base::printable(fmt::format("{}: {}", path.string(), problem), longest));
+}
+
+/// Refuses what is no readable file with the signature of HDF5, before HDF5 sees it.
+void check_kind(const fs::path& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status)) {
+    refuse(path, error && error != std::errc::no_such_file_or_directory
+                     ? fmt::format("cannot be read ({}); check the path", error.message())
+                     : "there is no such file; check the path");
+  }
+  if (!fs::is_regular_file(status)) {
+    refuse(path, "is not a file; give the .h5 file that isoscale run wrote");
+  }
+  if (!std::ifstream{path, std::ios::binary}) {
+    refuse(path, fmt::format("cannot be opened ({}); check its permissions",
+                             std::generic_category().message(errno)));
+  }
+  if (!hdf5::File::has_signature(path)) {
+    refuse(path, "is not an HDF5 file; give the .h5 file that isoscale run wrote");
+  }
+}
+
+/// The files that HDF5 may see here.
+enum class Accept : std::uint8_t { digest_right, all };
+
+/// Thrown for a run file or one of its parts where only files whose digest is right are accepted.
+struct DigestNotRight {};
+
+/// Files as they are opened: how they are, and what those that are damaged make the run say.
+class Opener {
+ public:
+  explicit Opener(Accept accept) : accept_(accept) {}
+
+  [[nodiscard]] hdf5::File open(const fs::path& path);
+  [[nodiscard]] const std::vector<std::string>& warnings() const { return warnings_; }
+
+ private:
+  Accept accept_;
+  std::vector<std::string> warnings_;
+};
+
+hdf5::File Opener::open(const fs::path& path) {
+  check_kind(path);
+  const DigestState state = digest_state(path);
+  if (accept_ == Accept::digest_right && state != DigestState::right) throw DigestNotRight{};
+  if (state == DigestState::wrong) {
+    warnings_.push_back(
+        fmt::format("{} is not as Isoscale wrote it: its digest differs, so it has been damaged, "
+                    "or changed by another program",
+                    path.filename().string()));
+  }
+  if (!heaps_are_whole(path)) {
+    refuse(path, "is truncated or damaged; copy it again from where it was written");
+  }
+  try {
+    return hdf5::File::open_to_read(path);
+  } catch (const hdf5::Hdf5Error& error) {
+    refuse(path, fmt::format("is truncated or damaged and cannot be opened ({}); copy it again "
+                             "from where it was written",
+                             error.what()));
+  }
+}
+
+struct Version {
+  int major = 0, minor = 0;
+};
+
+/// Plain decimal digits, as the writer makes them: from_chars alone takes "-1" and "03" too.
+std::optional<int> parse_number(std::string_view text) {
+  const bool plain = !text.empty() && text.find_first_not_of("0123456789") == text.npos &&
+                     (text.front() != '0' || text.size() == 1);
+  int number = 0;
+  if (!plain || std::from_chars(text.data(), text.data() + text.size(), number).ec != std::errc{}) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+std::optional<Version> parse_version(std::string_view text) {
+  const std::size_t dot = text.find('.');
+  if (dot == text.npos) return std::nullopt;
+  const std::optional<int> major = parse_number(text.substr(0, dot));
+  const std::optional<int> minor = parse_number(text.substr(dot + 1));
+  if (!major || !minor) return std::nullopt;
+  return Version{.major = *major, .minor = *minor};
+}
+
+/// The minor schema version.
+int check_version(const fs::path& path, const hdf5::Group& root) {
+  if (!root.has_attribute("schema_version")) {
+    refuse(path,
+           "has no schema_version, so it cannot be read safely; copy it again from where it "
+           "was written");
+  }
+  const std::string text = root.text("schema_version");
+  const std::optional<Version> version = parse_version(text);
+  if (!version)
+    refuse(path, fmt::format("has the meaningless schema_version '{}'; copy it again from where it "
+                             "was written",
+                             text));
+  const std::string writer = root.has_attribute("isoscale_version")
+                                 ? fmt::format(" by Isoscale {}", root.text("isoscale_version"))
+                                 : std::string{};
+  if (version->major > schema_major) {
+    refuse(path, fmt::format("was written{} with schema version {}, and this program reads {}.x; "
+                             "use a newer Isoscale",
+                             writer, text, schema_major));
+  }
+  if (version->major < schema_major) {
+    refuse(path, fmt::format("was written{} with schema version {}, and this program reads {}.x; "
+                             "use the Isoscale that wrote it",
+                             writer, text, schema_major));
+  }
+  return version->minor;
+}
+
+/// Refuses HDF5 files that are not of the format asked for. Returns the minor schema version.
+int check_marks(const fs::path& path, const hdf5::Group& root, std::string_view wanted) {
+  const std::string format = root.has_attribute("format") ? root.text("format") : "";
+  if (format == part_format_name && wanted == format_name) {
+    refuse(path,
+           fmt::format("is only a part of the run {}; give that file instead",
+                       root.has_attribute("part_of") ? root.text("part_of") : "it lies beside"));
+  }
+  if (format != wanted) {
+    refuse(path,
+           "is an HDF5 file, but Isoscale did not write it; give the .h5 file that isoscale "
+           "run wrote");
+  }
+  return check_version(path, root);
+}
+
+/// A part lies beside its run file and nowhere else, whatever the file says.
+fs::path part_in(const fs::path& folder, const std::string& name) {
+  if (name.empty() || name.find('/') != std::string::npos || name.find('\\') != std::string::npos) {
+    throw base::Error(fmt::format("names the impossible part file '{}'", name));
+  }
+  return folder / name;
+}
+
+/// By its name a point is found again, to be taken out or to be read from its part.
+void check_index(const hdf5::Group& group, const std::string& name) {
+  const std::int64_t index = group.integer("index");
+  if (name != fmt::format("{:04}", index)) {
+    throw base::Error(fmt::format("the index {} contradicts the name", index));
+  }
+}
+
+PointData point_in(const hdf5::Group& group, int minor, Depth depth) {
+  return depth == Depth::whole ? get_point(group, minor) : get_point_summary(group, minor);
+}
+
+PointData read_part(Opener& opener, const fs::path& path, const std::string& run_id,
+                    const std::string& group, Depth depth) {
+  const hdf5::File file = opener.open(path);
+  const hdf5::Group root = file.root();
+  const int minor = check_marks(path, root, part_format_name);
+  if (root.text("id") != run_id) {
+    refuse(path,
+           "belongs to another run than the file that names it; copy both again from where "
+           "they were written");
+  }
+  const hdf5::Group point = root.open_group("points").open_group(group);
+  check_index(point, group);
+  return point_in(point, minor, depth);
+}
+
+/// The settings by which points are read.
+struct Reading {
+  Opener& opener;
+  fs::path parts_in;
+  std::string run_id;
+  int minor;
+  Depth depth;
+};
+
+PointData read_point(const Reading& reading, const hdf5::Group& points, const std::string& name) {
+  const hdf5::Group group = points.open_group(name);
+  check_index(group, name);
+  if (!group.has_attribute("part_file")) return point_in(group, reading.minor, reading.depth);
+  return read_part(reading.opener, part_in(reading.parts_in, group.text("part_file")),
+                   reading.run_id, name, reading.depth);
+}
+
+void sort_by_index(std::vector<PointData>& points) {
+  std::ranges::stable_sort(points, {}, &PointData::index);
+}
+
+std::vector<PointData> read_points(const Reading& reading, const hdf5::Group& root) {
+  std::vector<PointData> result;
+  const hdf5::Group points = root.open_group("points");
+  for (const std::string& name : points.names()) {
+    try {
+      result.push_back(read_point(reading, points, name));
+    } catch (const base::UsageError&) {
+      throw;
+    } catch (const base::Error& error) {
+      throw base::Error(fmt::format("points/{}: {}", name, error.what()));
+    }
+  }
+  sort_by_index(result);
+  return result;
+}
+
+RunData read_run_file(Opener& opener, const hdf5::File& file, const fs::path& path, Depth depth) {
+  const hdf5::Group root = file.root();
+  const int minor = check_marks(path, root, format_name);
+  RunData run = depth == Depth::whole ? get_header(root, minor) : get_header_summary(root, minor);
+  // Beside the file itself where `path` is a link to it.
+  const fs::path beside = resolved_output(path).parent_path();
+  run.points = read_points({opener, beside, run.id, minor, depth}, root);
+  for (const std::string& warning : opener.warnings()) run.warnings.push_back(warning);
+  return run;
+}
+
+/// Does as read_run, by this process. The run's warnings name files whose digest is wrong. Throws
+/// DigestNotRight before HDF5 has seen the file that it is about.
+RunData read_here(const fs::path& path, Depth depth, Accept accept) {
+  try {
+    Opener opener{accept};
+    const hdf5::File file = opener.open(path);
+    return read_run_file(opener, file, path, depth);
+  } catch (const base::UsageError&) {
+    throw;
+  } catch (const base::Error& error) {
+    refuse(path, fmt::format("is damaged or incomplete ({}); copy it again from where it was "
+                             "written",
+                             error.what()));
+  } catch (const std::bad_alloc&) {
+    refuse(path, "does not fit in memory; report it on a machine with more");
+  }
+}
+
+/// The run that an HDF5 file of this format (layout.hpp) belongs to; none when it is of another
+/// format. Throws base::Error when it cannot be read.
+std::optional<std::string> id_here(const fs::path& path, std::string_view format) {
+  if (!heaps_are_whole(path)) return std::nullopt;
+  const hdf5::File file = hdf5::File::open_to_read(path);
+  const hdf5::Group root = file.root();
+  if (!root.has_attribute("format") || root.text("format") != format) return std::nullopt;
+  return root.text("id");
+}
+
+// Second part: reading by a process of its own, under limits, of files that nothing vouches for.
+// HDF5 1.10 crashes on some damaged files, loops on others, and takes all memory for a third kind.
+//
+// The process writes what it has read anew, as any run is written, into a temporary file, and this
+// process reads that: HDF5 here sees only what HDF5 has written, with a digest that is checked, and
+// never the file. A form of our own for the way between the two would be as safe, and one more
+// thing to keep in step with every field.
+
+constexpr units::Bytes least_memory{std::uint64_t{1} << 30U};
+
+constexpr std::uint64_t memory_per_byte =
+    8;  ///< of files: columns unpacked, and what is made of them
+
+constexpr std::uint64_t bytes_per_second = std::uint64_t{8} << 20U;  ///< read and written, slowly
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+
+constexpr int slowdown = 10;  ///< of all that a sanitizer watches
+
+#else
+
+constexpr int slowdown = 1;
+
+#endif
+
+/// The first letters of an answer; a sentence follows.
+constexpr char read_well = 'r', refused = 'n';
+
+/// By the sizes of a run file and of what lies beside it as its parts.
+base::Limits limits_for(const fs::path& path) {
+  std::error_code ignored;
+  std::uint64_t bytes = fs::file_size(path, ignored);
+  if (ignored) bytes = 0;
+  for (const fs::path& part : existing_parts(resolved_output(path))) {
+    const std::uint64_t more = fs::file_size(part, ignored);
+    if (!ignored) bytes += more;
+  }
+  const std::chrono::seconds cpu_time{slowdown * (1 + bytes / bytes_per_second)};
+  constexpr std::chrono::seconds slow_disk{60};
+  const units::Bytes memory = least_memory + units::Bytes{memory_per_byte * bytes};
+  return {.memory = memory, .cpu_time = cpu_time, .wall_time = slow_disk + 10 * cpu_time};
+}
+
+/// Everything of a run into one new file.
+void write_copy(const TemporaryFile& copy, const RunData& run) {
+  hdf5::File file = hdf5::File::create(copy.path());
+  {
+    hdf5::Group root = file.root();
+    put_marks(root, format_name);
+    put_header(root, run);
+    put_end(root, run);
+    hdf5::Group points = root.open_group("points");
+    for (const PointData& point : run.points) {
+      put_point(points, point,
+                {.ops = to_table(point.outline),
+                 .traces = to_table(point.traces),
+                 .rows = to_table(point.rows)});
+    }
+  }
+  file.close();
+  put_digest(copy.descriptor());
+}
+
+/// The work of the other process.
+std::string read_and_copy(const fs::path& path, Depth depth, const TemporaryFile& copy) noexcept {
+  try {
+    write_copy(copy, read_here(path, depth, Accept::all));
+    return std::string{read_well};
+  } catch (const base::UsageError& error) {
+    return refused + std::string{error.what()};
+  } catch (const std::exception& error) {
+    return refused + fmt::format("{}: cannot be read ({}); copy it again from where it was written",
+                                 path.string(), error.what());
+  }
+}
+
+[[noreturn]] void refuse_after(const fs::path& path, std::string_view ended) {
+  refuse(path, fmt::format("reading it ended in {}; it may be damaged: copy it again from where it "
+                           "was written",
+                           ended));
+}
+
+/// Does as base::answer_within(), and names the file where there is no other process.
+base::Answer answer_apart(const fs::path& path, const base::Limits& limits,
+                          const std::function<std::string()>& answer) {
+  try {
+    return base::answer_within(limits, answer);
+  } catch (const base::Error& error) {
+    throw base::Error(fmt::format("{} cannot be read: {}", path.string(), error.what()),
+                      error.where());
+  }
+}
+
+/// Reads the copy that the other process has left.
+RunData read_copy(const fs::path& path, Depth depth, const TemporaryFile& copy) {
+  try {
+    return read_here(copy.path(), depth, Accept::digest_right);
+  } catch (const DigestNotRight&) {
+    refuse_after(path, "a copy that is not whole");
+  } catch (const std::exception& error) {
+    refuse_after(path, fmt::format("a copy that cannot be read ({})", error.what()));
+  }
+}
+
+/// Gives the folder of temporary files, and removes those of processes that were killed.
+fs::path folder_for_copies(const fs::path& path) {
+  std::error_code error;
+  fs::path folder = fs::temp_directory_path(error);
+  if (error) {
+    refuse(path, fmt::format("cannot be read without a folder for temporary files ({}); let TMPDIR "
+                             "name one",
+                             error.message()));
+  }
+  sweep_temporary_files(folder);
+  return folder;
+}
+
+/// Does as read_run. Where the process crashes or exceeds its limits (of memory 1 GiB and 8 times
+/// the size of the files; of CPU time 1 s, and 1 s more for each 8 MiB of them) the file is refused
+/// like a damaged one.
+RunData read_apart(const fs::path& path, Depth depth) {
+  const TemporaryFile copy{folder_for_copies(path)};
+  // It belongs to this user alone while it is empty: a run may be nobody else's business.
+  constexpr mode_t own = 0600;
+  static_cast<void>(fchmod(copy.descriptor().get(), own));
+  const base::Answer answer =
+      answer_apart(path, limits_for(path), [&] { return read_and_copy(path, depth, copy); });
+  if (!answer.text || answer.text->empty()) {
+    refuse_after(path, answer.text ? "silence" : answer.ended);
+  }
+  if (answer.text->front() == read_well) return read_copy(path, depth, copy);
+  // It begins with the file's name, as refuse() makes it.
+  constexpr std::size_t longest = 1000;
+  throw base::UsageError(base::printable(answer.text->substr(1), longest));
+}
+
+/// The attribute `id` of an HDF5 file of this format (layout.hpp), read by a process of its own;
+/// none when it cannot be had.
+std::optional<std::string> id_apart(const fs::path& path, std::string_view format) {
+  const base::Answer answer = base::answer_within(limits_for(path), [&]() -> std::string {
+    try {
+      const std::optional<std::string> id = id_here(path, format);
+      return id ? read_well + *id : std::string{};
+    } catch (const std::exception&) {
+      return {};
+    }
+  });
+  if (!answer.text || answer.text->empty()) return std::nullopt;
+  return answer.text->substr(1);
+}
+
+}  // namespace
 
 RunData read_run(const std::filesystem::path& path, Depth depth) {
   try {
@@ -21,6 +452,44 @@ RunData read_run(const std::filesystem::path& path, Depth depth) {
 bool may_be_run_file(const std::filesystem::path& path) {
   std::error_code absent;
   return std::filesystem::is_regular_file(path, absent) && hdf5::File::has_signature(path);
+}
+
+std::vector<PointData> readable_points(const fs::path& path, const std::string& id,
+                                       const fs::path& parts_in) {
+  std::vector<PointData> result;
+  const auto as_far_as_it_goes = [](const auto& read) {
+    try {
+      read();
+    } catch (const base::Error&) {  // what cannot be read is left out
+    } catch (const DigestNotRight&) {
+    }
+  };
+  as_far_as_it_goes([&] {
+    Opener opener{Accept::digest_right};
+    const hdf5::File file = opener.open(path);
+    const hdf5::Group root = file.root();
+    const int minor = check_marks(path, root, format_name);
+    if (root.text("id") != id) return;
+    const Reading reading{opener, parts_in, id, minor, Depth::whole};
+    const hdf5::Group points = root.open_group("points");
+    for (const std::string& name : points.names()) {
+      as_far_as_it_goes([&] { result.push_back(read_point(reading, points, name)); });
+    }
+  });
+  sort_by_index(result);
+  return result;
+}
+
+std::optional<std::string> run_id_of(const fs::path& path, std::string_view format) {
+  try {
+    std::error_code ignored;
+    const bool is_plain = fs::is_regular_file(fs::symlink_status(path, ignored));
+    if (!is_plain || !hdf5::File::has_signature(path)) return std::nullopt;
+    return digest_state(path) == DigestState::right ? id_here(path, format)
+                                                    : id_apart(path, format);
+  } catch (const base::Error&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace isoscale::results

@@ -1,15 +1,148 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
 #include "results/run_data.hpp"
 
 #include <fmt/format.h>
 
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <set>
+#include <string_view>
 
+#include "base/error.hpp"
 #include "results/layout.hpp"
 
 namespace isoscale::results {
+
+namespace {
+
+void require_length(std::size_t length, std::size_t wanted, std::string_view what) {
+  if (length != wanted) {
+    throw base::Error(fmt::format("{} has {} entries instead of {}", what, length, wanted));
+  }
+}
+
+/// A list with one entry per rank, or none where nothing was measured.
+void require_per_rank(const PointData& point, std::size_t length, std::string_view what) {
+  if (length != 0) require_length(length, static_cast<std::size_t>(point.ranks), what);
+}
+
+void check_mesh(const PointData& point) {
+  std::int64_t product = 1;
+  for (const mesh::Axis axis : mesh::all_axes) {
+    const int extent = point.mesh[axis];
+    if (extent < 1) throw base::Error(fmt::format("mesh axis {} is {}", mesh::name(axis), extent));
+    product *= extent;
+    if (product > INT32_MAX) throw base::Error("the mesh has more ranks than any machine");
+  }
+  if (point.status != PointStatus::skipped && product != point.ranks) {
+    throw base::Error(fmt::format("the mesh has {} ranks, the point {}", product, point.ranks));
+  }
+}
+
+void check_steps(const PointData& point) {
+  const std::size_t steps = point.step_times.size();
+  for (const auto& times : point.step_times) {
+    require_length(times.size(), static_cast<std::size_t>(point.ranks), "a row of step_times");
+  }
+  require_length(point.traced.size(), steps, "step_traced");
+  require_length(point.dropped.size(), steps, "step_dropped");
+  if (point.warm_up_steps < 0 || static_cast<std::uint64_t>(point.warm_up_steps) > steps) {
+    throw base::Error(fmt::format("{} warm-up steps of {}", point.warm_up_steps, steps));
+  }
+}
+
+void check_traces(const PointData& point) {
+  const std::size_t ranks_with_ops = point.outline.outline_of_rank.size();
+  require_per_rank(point, ranks_with_ops, "outline_of_rank");
+  for (const timeline::Timeline& timeline : point.traces) {
+    for (const timeline::StepTrace& trace : timeline.ranks) {
+      if (trace.rank < 0 || static_cast<std::size_t>(trace.rank) >= ranks_with_ops) {
+        throw base::Error(fmt::format("a trace is of rank {}, which has no ops", trace.rank));
+      }
+      if (trace.step >= point.step_times.size()) {
+        throw base::Error(
+            fmt::format("a trace is of step {} of {}", trace.step, point.step_times.size()));
+      }
+      const std::size_t ops = point.outline.of(trace.rank).ops.size();
+      for (const timeline::Span& span : trace.spans) {
+        if (span.op >= ops) {
+          throw base::Error(fmt::format("a span is of op {} of {}", span.op, ops));
+        }
+      }
+    }
+  }
+}
+
+/// A key names a dataset.
+void check_key(std::string_view key) {
+  if (key.empty() || key == "." || key.find('/') != key.npos || key.find('\0') != key.npos) {
+    throw base::Error(fmt::format("a row has the impossible key '{}'", key));
+  }
+}
+
+void check_row(const PointData& point, const RowData& row) {
+  for (const auto& [key, value] : row.text) check_key(key);
+  for (const auto& [key, value] : row.number) check_key(key);
+  std::set<int> seen;
+  for (const int rank : row.ranks) {
+    if (rank < 0 || rank >= point.ranks) {
+      throw base::Error(fmt::format("a row is of rank {} of {}", rank, point.ranks));
+    }
+    if (!seen.insert(rank).second)
+      throw base::Error(fmt::format("a row names rank {} twice", rank));
+  }
+  const std::size_t width =
+      row.ranks.empty() ? static_cast<std::size_t>(point.ranks) : row.ranks.size();
+  for (const auto& play : row.times) require_length(play.size(), width, "a play of a row");
+  if (row.calls < 1) throw base::Error(fmt::format("a row makes {} calls a play", row.calls));
+  if (row.wrong && *row.wrong < 0) {
+    throw base::Error(fmt::format("a row has {} wrong elements", *row.wrong));
+  }
+}
+
+void check_rank(const PointData& point, int rank, std::string_view what) {
+  if (rank < 0 || rank >= point.ranks) {
+    throw base::Error(fmt::format("{} of rank {} of {}", what, rank, point.ranks));
+  }
+}
+
+void check_sums(const PointData& point, const OpSums& sums) {
+  const auto ranks = static_cast<std::size_t>(point.ranks);
+  for (const auto* const column :
+       {&sums.gemm, &sums.other_compute, &sums.copies, &sums.communication}) {
+    require_length(column->size(), ranks, "a row of op_sums");
+  }
+  if (sums.step >= point.step_times.size()) {
+    throw base::Error(
+        fmt::format("op sums are of step {} of {}", sums.step, point.step_times.size()));
+  }
+}
+
+void check_solo(const PointData& point, const SoloTimes& solo) {
+  check_rank(point, solo.rank, "solo times");
+  if (point.outline.outline_of_rank.empty()) throw base::Error("solo times of a rank without ops");
+  require_length(solo.op.size(), point.outline.of(solo.rank).ops.size(), "a row of solo_times");
+  constexpr std::int64_t longest = std::int64_t{1} << 53;  // ns; sums of them stay exact enough
+  for (const units::Nanoseconds time : solo.op) {
+    if (time.value() >= 0 && time.value() <= longest) continue;
+    throw base::Error(
+        fmt::format("an op of rank {} took {} ns by itself", solo.rank, time.value()));
+  }
+}
+
+/// A reader integrates look by look: there may be no more than could have been made.
+void check_looks(const Looks& looks) {
+  constexpr int most = 1000;
+  constexpr double fastest = 1000;
+  const bool possible =
+      looks.planned >= 1 && looks.planned <= most && looks.growth >= 1 && looks.growth <= fastest;
+  if (!possible) throw base::Error("the looks of the stop rule are impossible");
+}
+
+}  // namespace
 
 std::string_view name(PointStatus status) {
   static constexpr std::array<std::string_view, 3> names{"ok", "failed", "skipped"};
@@ -77,5 +210,48 @@ std::string_view unit_of_fact(std::string_view key) {
 }
 
 std::string point_group_name(int index) { return fmt::format("{:04}", index); }
+
+void validate(const PointData& point) {
+  if (point.index < 0 || point.ranks < 0) throw base::Error("a point's index or ranks is negative");
+  check_mesh(point);
+  require_per_rank(point, point.flop_of_rank.size(), "flop_of_rank");
+  require_per_rank(point, point.memory_of_rank.size(), "memory_of_rank");
+  require_per_rank(point, point.host_memory_of_rank.size(), "host_memory_of_rank");
+  require_per_rank(point, point.peak_live_microbatches.size(), "peak_live_microbatches");
+  require_per_rank(point, point.world_rank.size(), "world_rank");
+  require_per_rank(point, point.clock_offset.size(), "clock_offset");
+  require_per_rank(point, point.clock_error.size(), "clock_error");
+  require_per_rank(point, point.clock_drift.size(), "clock_drift");
+  check_steps(point);
+  for (const std::uint32_t outline : point.outline.outline_of_rank) {
+    if (outline >= point.outline.outlines.size()) {
+      throw base::Error(
+          fmt::format("a rank plays outline {} of {}", outline, point.outline.outlines.size()));
+    }
+  }
+  check_traces(point);
+  validate_rows(point);
+  validate_observed(point);
+}
+
+void validate_observed(const PointData& point) {
+  for (const OpSums& sums : point.op_sums) check_sums(point, sums);
+  std::set<int> solo_ranks;
+  for (const SoloTimes& solo : point.solo_times) {
+    check_solo(point, solo);
+    if (!solo_ranks.insert(solo.rank).second) {
+      throw base::Error(fmt::format("solo times name rank {} twice", solo.rank));
+    }
+  }
+  for (const DeviceSeries& series : point.device_series) {
+    check_rank(point, series.rank, "a device series");
+    require_length(series.value.size(), series.time.size(), "a device series");
+  }
+  check_looks(point.looks);
+}
+
+void validate_rows(const PointData& point) {
+  for (const RowData& row : point.rows) check_row(point, row);
+}
 
 }  // namespace isoscale::results

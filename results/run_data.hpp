@@ -17,8 +17,8 @@
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
-/// What one launch wrote, in memory. The runner fills it, the writer stores it, the reader gives it
-/// back, the analysis looks at nothing else.
+/// This is what one launch wrote, in memory. The runner fills it, the writer stores it, the reader
+/// gives it back, the analysis looks at nothing else.
 namespace isoscale::results {
 
 inline constexpr int schema_major = 1;
@@ -41,7 +41,7 @@ struct GemmChoice {
   bool operator==(const GemmChoice&) const = default;
 };
 
-/// What it took to make one of a point's communicators.
+/// The time that it took to make one of a point's communicators.
 struct CommunicatorTime {
   std::string name;  ///< "tp", "dp", "pp+"
   int ranks = 0;
@@ -54,8 +54,8 @@ struct CommunicatorTime {
 /// One measured tuple of a micro-benchmark. The time of one call is the largest entry of a play
 /// divided by `calls`.
 struct RowData {
-  /// What was measured: op, dtype, reduction, in_place ("yes", "no"), kind, cache, class, ... An
-  /// empty text says no more than an absent one, and is stored as absent.
+  /// The names of what was measured: op, dtype, reduction, in_place ("yes", "no"), kind, cache,
+  /// class, ... An empty text says no more than an absent one, and is stored as absent.
   std::map<std::string, std::string> text{};
   /// Its sizes and places: bytes, count, m, n, k, batch, flop, src, dst, root, ... NaN = absent.
   std::map<std::string, double> number{};
@@ -89,8 +89,8 @@ struct DeviceSeries {
   bool operator==(const DeviceSeries&) const = default;
 };
 
-/// What the ops of one traced step took on each rank of the point, added up by kind; kept for every
-/// traced step and rank, also where spans are not. Seconds.
+/// The times of the ops of one traced step on each rank of the point, added up by kind; kept for
+/// every traced step and rank, also where spans are not. Seconds.
 struct OpSums {
   std::uint32_t step = 0;  ///< number among all steps of the point
   std::vector<double> gemm{}, other_compute{}, copies{}, communication{};  ///< by rank
@@ -98,7 +98,7 @@ struct OpSums {
   bool operator==(const OpSums&) const = default;
 };
 
-/// What each op of a rank's step takes when nothing communicates: the same step played without its
+/// The time of each op of a rank's step when nothing communicates: the same step played without its
 /// communication, all ranks at once. Median over plays.
 struct SoloTimes {
   int rank = 0;                          ///< of the point
@@ -107,7 +107,7 @@ struct SoloTimes {
   bool operator==(const SoloTimes&) const = default;
 };
 
-/// How the loop over steps looked at its samples, for the interval to be corrected by.
+/// The interim looks of the loop over steps at its samples, by which the interval is corrected.
 struct Looks {
   int planned = 1;    ///< most looks that the loop would have made
   int made = 1;       ///< looks until it stopped
@@ -192,7 +192,7 @@ struct RankFacts {
   std::map<std::string, double> number{};     ///< cores, memory_total, gpu_sm_clock, ...
 };
 
-/// What was looked at before anything was measured, and what was said of it.
+/// The facts that were judged before anything was measured, and the verdicts.
 struct PreflightData {
   std::vector<system::CheckResult> results{};
   std::string facts{};  ///< JSON of system::JobFacts
@@ -216,5 +216,15 @@ struct RunData {
   /// Fitted to the rows of the points; absent where nothing was, or before the run's end.
   std::optional<CalibrationData> calibration{};
 };
+
+/// Throws base::Error when a point contradicts itself: lists per rank or per step of another
+/// length, traces of ops or ranks that do not exist, rows of such ranks or with plays of another
+/// width. What passes can be analysed without further
+/// checks.
+void validate(const PointData& point);
+/// Checks its rows alone.
+void validate_rows(const PointData& point);
+/// Checks alone what was observed beside its traces.
+void validate_observed(const PointData& point);
 
 }  // namespace isoscale::results

@@ -1,10 +1,15 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
 #include "results/writer.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -12,17 +17,85 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "results/calibration_table.hpp"
-#include "results/digest.hpp"
+#include "base/log.hpp"
+#include "base/text.hpp"
+#include "results/hdf5.hpp"
+#include "results/integrity.hpp"
 #include "results/layout.hpp"
-#include "results/output.hpp"
-#include "results/parts.hpp"
-#include "results/put_run.hpp"
-#include "results/validate.hpp"
+#include "results/reader.hpp"
+#include "results/run_data.hpp"
+#include "results/run_files.hpp"
+#include "results/run_groups.hpp"
 
 namespace isoscale::results {
-namespace fs = std::filesystem;
+
 namespace {
+
+namespace fs = std::filesystem;
+
+/// A part file that has its name while the run file does not name it yet; removed when destroyed
+/// unless it is to be kept.
+class UnnamedPart {
+ public:
+  explicit UnnamedPart(fs::path path) : path_(std::move(path)) {}
+  ~UnnamedPart() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove(path_, ignored);
+  }
+  UnnamedPart(const UnnamedPart&) = delete;
+  UnnamedPart& operator=(const UnnamedPart&) = delete;
+  void keep() { path_.clear(); }
+
+ private:
+  fs::path path_;
+};
+
+void warn_of_foreign(const fs::path& run_file, const fs::path& file) {
+  constexpr std::size_t longest = 1000;
+  base::warn(
+      base::printable(fmt::format("isoscale: {} has the name of a part of {} and is none of this "
+                                  "run; it is left as it is",
+                                  file.string(), run_file.filename().string()),
+                      longest));
+}
+
+/// The paths of the parts that the group `points` of a run file names, by the index of the point.
+std::map<int, fs::path> named_parts(const fs::path& run_file, const hdf5::Group& points) {
+  std::map<int, fs::path> parts;
+  for (const std::string& name : points.names()) {
+    const hdf5::Group group = points.open_group(name);
+    if (!group.has_attribute("part_file")) continue;
+    parts[static_cast<int>(group.integer("index"))] =
+        run_file.parent_path() / group.text("part_file");
+  }
+  return parts;
+}
+
+/// Removes the parts of this run that are not in `named`, and warns of other files that have the
+/// name of a part, which stay. Without a `run_id` all are others.
+void remove_unnamed_parts(const fs::path& run_file, const std::optional<std::string>& run_id,
+                          const std::set<fs::path>& named) {
+  std::error_code ignored;
+  for (const fs::path& file : existing_parts(run_file)) {
+    if (named.contains(file)) continue;
+    if (run_id && run_id_of(file, part_format_name) == run_id) {
+      fs::remove(file, ignored);
+    } else {
+      warn_of_foreign(run_file, file);
+    }
+  }
+}
+
+/// A name for the part of a point that nothing has yet: part_path, or that with -2, -3, ...
+fs::path new_part_path(const fs::path& run_file, int index) {
+  fs::path path = part_path(run_file, index);
+  for (int number = 2; identity_of(path); ++number) {
+    path = part_path(run_file, index);
+    path.replace_filename(fmt::format("{}-{}{}", path.stem().string(), number,  //
+                                      path.extension().string()));
+  }
+  return path;
+}
 
 /// Bytes that a reference to a part, or a run's end, needs at most; warnings by a generous guess.
 constexpr std::uint64_t room_for_reference = std::uint64_t{64} * 1024;
@@ -88,7 +161,7 @@ void require_undamaged(const fs::path& path, const Descriptor& file) {
       path.string()));
 }
 
-/// Whether a file that another launch may have written is still what was read of it.
+/// True if a file that another launch may have written is still what was read of it.
 bool is_unchanged(const hdf5::Group& root, const RunData& read) {
   const hdf5::Group points = root.open_group("points");
   const auto is_there = [&](const PointData& point) {
@@ -101,7 +174,7 @@ bool is_unchanged(const hdf5::Group& root, const RunData& read) {
          points.names().size() == read.points.size() && std::ranges::all_of(read.points, is_there);
 }
 
-/// What another launch did with the file after it was read and before it was locked.
+/// Throws where another launch has changed the file after it was read and before it was locked.
 void require_unchanged(const fs::path& path, const RunData& read) {
   bool is_same = false;
   naming("read", path, [&] {

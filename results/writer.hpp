@@ -11,9 +11,9 @@
 #include <string>
 
 #include "config/run_config.hpp"
-#include "results/files.hpp"
-#include "results/put_run.hpp"
 #include "results/run_data.hpp"
+#include "results/run_files.hpp"
+#include "results/run_groups.hpp"
 #include "units/quantity.hpp"
 
 namespace isoscale::results {
@@ -68,7 +68,7 @@ class RunWriter {
   template <class Change>
   void commit_change(std::uint64_t room, Change&& change);
   void publish(TemporaryFile& file);
-  /// How to take the name; throws base::Error when another writer has taken it.
+  /// The way to take the name; throws base::Error when another writer has taken it.
   [[nodiscard]] Publish way_to_publish() const;
   void commit_as_part(const PointData& point, const PointTables& tables);
 

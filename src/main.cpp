@@ -12,7 +12,6 @@
 #include "base/log.hpp"
 #include "compare_command.hpp"
 #include "config/command_line.hpp"
-#include "config/listing.hpp"
 #include "predict_command.hpp"
 #include "print.hpp"
 #include "report_command.hpp"

@@ -29,8 +29,8 @@
 #include "base/plural.hpp"
 #include "index_files.hpp"
 #include "print.hpp"
-#include "results/output.hpp"
 #include "results/reader.hpp"
+#include "results/run_files.hpp"
 
 namespace isoscale {
 namespace {

@@ -21,7 +21,7 @@
 #include "analysis/statistics/statistics.hpp"
 #include "base/log.hpp"
 #include "comm/world.hpp"
-#include "config/arguments.hpp"
+#include "config/command_line.hpp"
 #include "print.hpp"
 #include "results/reader.hpp"
 #include "run_command.hpp"

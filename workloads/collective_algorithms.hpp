@@ -9,9 +9,10 @@
 
 #include "program/op.hpp"
 
-/// Which of NCCL's algorithms and protocols there are for which collective. Pure data: a plan is
-/// made of it where there is no NCCL. Whether a machine has what an algorithm needs (NVLink SHARP,
-/// a CollNet network, several nodes) only NCCL can tell, when a communicator is used.
+/// These tables say which of NCCL's algorithms and protocols exist for which collective. Pure data:
+/// a plan is made of it where there is no NCCL. Whether a machine has what an algorithm needs
+/// (NVLink SHARP, a CollNet network, several nodes) only NCCL can tell, when a communicator is
+/// used.
 ///
 /// Sources: NCCL user guide, environment variables NCCL_ALGO and NCCL_PROTO; NCCL 2.28,
 /// src/graph/tuning.cc, where a pair that does not exist is given no bandwidth.
@@ -80,7 +81,7 @@ inline constexpr std::array<CollectiveProtocol, 3> collective_protocols{
   return nullptr;
 }
 
-/// Whether the two go together.
+/// True if the two go together.
 [[nodiscard]] constexpr bool has_protocol(const CollectiveAlgorithm& algorithm,
                                           std::string_view protocol) {
   return algorithm.every_protocol || protocol == "simple";

@@ -5,7 +5,6 @@
 #include <functional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/error.hpp"
@@ -32,11 +31,11 @@ class NumberError : public base::UsageError {
 [[nodiscard]] std::vector<long long> nearest_accepted(
     long long number, const std::function<bool(long long)>& accepts);
 
-/// What all meshes of a curve have in common where the user names none: of a workload that is about
-/// dp beside other axes, tp and pp, so that dp alone grows along the curve. They are those of the
-/// smallest count at which most axes are at work, and tp stays within `node_ranks`, the fewest
-/// ranks of a node (0: unknown). Empty for other workloads, whose natural mesh is of each count.
-/// `counts` ascend.
+/// The axes that all meshes of a curve have in common where the user names none: of a workload that
+/// is about dp beside other axes, tp and pp, so that dp alone grows along the curve. They are those
+/// of the smallest count at which most axes are at work, and tp stays within `node_ranks`, the
+/// fewest ranks of a node (0: unknown). Empty for other workloads, whose natural mesh is of each
+/// count. `counts` ascend.
 [[nodiscard]] mesh::Request curve_mesh(const Workload& workload, std::span<const int> counts,
                                        int node_ranks);
 

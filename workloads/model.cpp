@@ -1,25 +1,253 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
 #include "workloads/model.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <filesystem>
+#include <type_traits>
+#include <variant>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "workloads/model_toml.hpp"
-#include "workloads/presets.hpp"
-#include "workloads/toml_text.hpp"
+#include "workloads/toml_files.hpp"
 
 namespace isoscale::workloads {
+
 namespace {
+
+/// One key of a model file. `fallback` says what the value is where the file has none, in words for
+/// people; complete() computes those that follow from others.
+struct Field {
+  std::string_view key;
+  std::variant<std::string Model::*, int Model::*, bool Model::*, double Model::*> member;
+  std::string_view meaning;
+  std::string_view fallback;  ///< "" = the key must be there
+  int least = 1;              ///< of whole numbers
+};
+
+constexpr int usual_vocabulary = 50304;
+
+constexpr std::array fields{
+    Field{"layers", &Model::layers, "number of layers", ""},
+    Field{"hidden", &Model::hidden, "hidden size", ""},
+    Field{"heads", &Model::heads, "number of query heads", ""},
+    Field{"sequence", &Model::sequence, "tokens per sample", ""},
+    Field{"name", &Model::name, "the model's name, in letters, digits and . _ -",
+          "name of the file"},
+    Field{"source", &Model::source, "where its numbers were published", "the file"},
+    Field{"ffn", &Model::ffn, "width of the MLP's inner layer", "4 x hidden"},
+    Field{"kv_heads", &Model::kv_heads, "number of key and value heads; = heads without grouping",
+          "heads"},
+    Field{"head_size", &Model::head_size, "width of one head", "hidden / heads"},
+    Field{"gated_mlp", &Model::gated_mlp, "true if the MLP has a gate beside its up-projection",
+          "false"},
+    Field{"vocabulary", &Model::vocabulary, "number of token types", "50304"},
+    Field{"tied_embedding", &Model::tied_embedding,
+          "true if the output projection shares the embedding's weights", "true"},
+    Field{"learned_positions", &Model::learned_positions, "true if positions have a table",
+          "false"},
+    Field{"published_parameters", &Model::published_parameters,
+          "parameters that the source states; 0 where it states none", "0"},
+    Field{"batch", &Model::batch,
+          "samples of a training step, for predict of a data sheet; 0 where none is published", "0",
+          0},
+};
+
+constexpr int largest = 1 << 24;  ///< no extent of a model comes near; keeps products in range
+
+constexpr std::string_view name_letters =
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+
+constexpr std::size_t longest_name = 64;
+constexpr std::size_t longest_source = 400;
+
+/// Reads the value of one key. What is wrong with it goes to `problems`, with its key and line.
+class FieldReader {
+ public:
+  FieldReader(const toml::node& node, std::string_view origin, const Field& field,
+              std::vector<std::string>& problems)
+      : node_(node), origin_(origin), field_(field), problems_(problems) {}
+
+  void operator()(std::string Model::*member, Model& model) const {
+    const auto* const value = node_.as_string();
+    if (value == nullptr) return refuse("must be a string");
+    const std::string& text = value->get();
+    if (text.empty()) return refuse("is empty");
+    if (!base::is_plain(text)) return refuse("holds a control character");
+    if (text.size() > longest_source) {
+      return refuse(fmt::format("is longer than {} characters", longest_source));
+    }
+    model.*member = text;
+  }
+  void operator()(int Model::*member, Model& model) const {
+    const auto* const value = node_.as_integer();
+    if (value == nullptr) return refuse("must be a whole number");
+    if (value->get() < field_.least || value->get() > largest) {
+      return refuse(fmt::format("is {}, but must lie between {} and {}", value->get(), field_.least,
+                                largest));
+    }
+    model.*member = static_cast<int>(value->get());
+  }
+  void operator()(bool Model::*member, Model& model) const {
+    const auto* const value = node_.as_boolean();
+    if (value == nullptr) return refuse("must be true or false");
+    model.*member = value->get();
+  }
+  void operator()(double Model::*member, Model& model) const {
+    if (!node_.is_number()) return refuse("must be a number");
+    const double value = node_.value<double>().value_or(-1);
+    if (!std::isfinite(value) || value < 0) return refuse("must be 0 or more");
+    model.*member = value;
+  }
+
+ private:
+  void refuse(std::string_view why) const {
+    problems_.push_back(fmt::format("{}: {} {} ({})", place_of(origin_, node_.source()), field_.key,
+                                    why, field_.meaning));
+  }
+
+  const toml::node& node_;
+  std::string_view origin_;
+  const Field& field_;
+  std::vector<std::string>& problems_;
+};
+
+void find_unknown_keys(const toml::table& table, std::string_view origin,
+                       std::vector<std::string>& problems) {
+  std::vector<std::string_view> keys;
+  for (const Field& field : fields) keys.push_back(field.key);
+  for (const auto& [key, node] : table) {
+    const std::string_view name = key.str();
+    if (std::ranges::find(keys, name) != keys.end()) continue;
+    problems.push_back(fmt::format("{}: unknown key {}{}", place_of(origin, key.source()),
+                                   base::quoted(name), base::did_you_mean(name, keys)));
+  }
+}
+
+/// Reads what the table has; all that is missing is one problem.
+Model read_fields(const toml::table& table, std::string_view origin,
+                  std::vector<std::string>& problems) {
+  Model model;
+  std::vector<std::string> missing;
+  for (const Field& field : fields) {
+    if (const toml::node* const node = table.get(field.key)) {
+      const FieldReader reader{*node, origin, field, problems};
+      std::visit([&](auto member) { reader(member, model); }, field.member);
+    } else if (field.fallback.empty()) {
+      missing.push_back(fmt::format("{} ({})", field.key, field.meaning));
+    }
+  }
+  if (!missing.empty()) {
+    problems.push_back(
+        fmt::format("{}: missing: {}", place_of(origin, table.source()), fmt::join(missing, ", ")));
+  }
+  return model;
+}
+
+/// "mine" of "/models/mine.toml", in the letters that a name may have.
+std::string name_from(std::string_view origin) {
+  std::string name = std::filesystem::path{origin}.stem().string();
+  std::erase_if(name, [](char c) { return name_letters.find(c) == std::string_view::npos; });
+  name.resize(std::min(name.size(), longest_name));
+  return name.empty() ? "unnamed" : name;
+}
+
+/// Values that follow from others, where the table has none of their own.
+void complete(const toml::table& table, std::string_view origin, Model& model) {
+  const auto has = [&](std::string_view key) { return table.contains(key); };
+  if (!has("name")) model.name = name_from(origin);
+  if (!has("source")) model.source = base::printable(origin).substr(0, longest_source);
+  if (!has("ffn")) model.ffn = 4 * model.hidden;
+  if (!has("kv_heads")) model.kv_heads = model.heads;
+  if (!has("head_size")) model.head_size = model.hidden / std::max(1, model.heads);
+  if (!has("vocabulary")) model.vocabulary = usual_vocabulary;
+}
+
+/// Limits between fields, and on the name, which goes into tables and file names.
+void find_impossible(const toml::table& table, const Model& model, const std::string& where,
+                     std::vector<std::string>& problems) {
+  const auto refuse = [&](std::string_view why) {
+    problems.push_back(fmt::format("{}: {}", where, why));
+  };
+  if (model.name.size() > longest_name ||
+      model.name.find_first_not_of(name_letters) != std::string::npos) {
+    refuse(fmt::format("name is {}; use at most {} letters, digits and . _ -",
+                       base::quoted(model.name), longest_name));
+  }
+  if (model.heads < 1 || model.hidden < 1) return;
+  if (!table.contains("head_size") && model.hidden % model.heads != 0) {
+    return refuse(
+        fmt::format("heads = {} does not divide hidden = {}; name head_size, or other "
+                    "heads",
+                    model.heads, model.hidden));
+  }
+  if (model.ffn > largest) {
+    refuse(fmt::format("ffn = 4 x hidden = {}, but must be at most {}", model.ffn, largest));
+  }
+  if (model.kv_heads < 1 || model.heads % model.kv_heads != 0) {
+    refuse(
+        fmt::format("kv_heads = {} does not divide heads = {}; every key and value head serves "
+                    "the same number of query heads",
+                    model.kv_heads, model.heads));
+  }
+  const auto width = static_cast<std::int64_t>(model.heads) * model.head_size;
+  if (width > largest) {
+    refuse(fmt::format("heads x head_size = {} x {} = {}, but must be at most {}", model.heads,
+                       model.head_size, width, largest));
+  }
+}
 
 Model parse_preset(const Preset& preset) {
   return parse_model(preset.toml, fmt::format("models/{}.toml", preset.name));
 }
 
 }  // namespace
+
+std::vector<ModelKey> model_keys() {
+  std::vector<ModelKey> keys;
+  for (const Field& field : fields) {
+    keys.push_back({.key = field.key, .meaning = field.meaning, .fallback = field.fallback});
+  }
+  return keys;
+}
+
+Model read_model(const toml::table& table, std::string_view origin) {
+  std::vector<std::string> problems;
+  find_unknown_keys(table, origin, problems);
+  Model model = read_fields(table, origin, problems);
+  if (problems.empty()) {
+    complete(table, origin, model);
+    find_impossible(table, model, place_of(origin, table.source()), problems);
+  }
+  if (!problems.empty()) {
+    throw base::UsageError(
+        fmt::format("{}; all keys: isoscale list keys model", fmt::join(problems, "\n")));
+  }
+  return model;
+}
+
+std::string to_toml(const Model& model) {
+  std::string text;
+  for (const Field& field : fields) {
+    const auto write = [&](auto member) {
+      const auto& value = model.*member;
+      if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::string>) {
+        text += fmt::format("{} = {}\n", field.key, toml_string(value));
+      } else {
+        text += fmt::format("{} = {}\n", field.key, value);
+      }
+    };
+    std::visit(write, field.member);
+  }
+  return text;
+}
 
 std::vector<std::string> model_names() {
   std::vector<Model> models;

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstdint>
-#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,7 +40,7 @@ struct Model {
 /// Parses one model; `origin` names it in errors, and its stem the model that has no name.
 [[nodiscard]] Model parse_model(std::string_view toml, std::string_view origin);
 
-/// One key of a model file, for people.
+/// One key of a model file, as `list keys model` explains it.
 struct ModelKey {
   std::string_view key, meaning;
   std::string_view fallback;  ///< the value where the file has none; "" = the key must be there

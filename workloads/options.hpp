@@ -2,15 +2,17 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-/// One table per workload says which options it knows: it feeds --help, `list options`, validation,
-/// the experiment file, the run file and the documentation.
 namespace isoscale::workloads {
+
+// One table per workload holds its options: it feeds --help, `list options`, validation, the
+// experiment file, the run file and the documentation.
 
 /// list: some of the choices, separated by commas. text: what the workload checks when a point is
 /// planned.
@@ -26,7 +28,7 @@ struct OptionSpec {
   std::string_view help{};
 };
 
-/// Options as given: key -> text. What is absent has its default.
+/// Options as given: key -> text. An option that is absent has its default.
 using Options = std::map<std::string, std::string, std::less<>>;
 
 /// Throws base::UsageError when `value` has no meaning for `spec`: names the key, the value and
@@ -39,7 +41,7 @@ void validate(std::string_view workload, std::span<const OptionSpec> table, cons
 /// own there is set to it.
 [[nodiscard]] Options with_defaults_of(std::string_view device, std::span<const OptionSpec> table,
                                        Options given);
-/// What values a key takes, for people: "on|off", "a whole number of at least 1", "a size, 64MiB".
+/// The values that a key takes, as text: "on|off", "a whole number of at least 1", "a size, 64MiB".
 [[nodiscard]] std::string accepted(const OptionSpec& spec);
 
 /// Typed access to options against their table. Values have been validated.
@@ -56,5 +58,14 @@ class OptionReader {
   std::span<const OptionSpec> table_;
   const Options& given_;
 };
+
+// Lists in the options of micro-benchmarks.
+
+/// The parts of "a,b,c". Throws base::UsageError that names `key` when one is empty or twice there.
+[[nodiscard]] std::vector<std::string> parse_list(std::string_view key, std::string_view text);
+
+/// Sizes in bytes, ascending, each once: "8,64KiB,1..1MiB" where a range doubles, or
+/// "8..1GiB*4" where it grows by a factor of at least 2. Throws base::UsageError that names `key`.
+[[nodiscard]] std::vector<std::uint64_t> parse_sizes(std::string_view key, std::string_view text);
 
 }  // namespace isoscale::workloads

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -11,27 +12,25 @@
 #include "base/text.hpp"
 #include "workloads/algorithms/algorithms.hpp"
 #include "workloads/calibrate/calibrate.hpp"
-#include "workloads/collectives/cases.hpp"
 #include "workloads/collectives/collectives.hpp"
 #include "workloads/gemm/gemm.hpp"
 #include "workloads/hybrid/hybrid.hpp"
-#include "workloads/hybrid/scale.hpp"
 #include "workloads/infer/infer.hpp"
-#include "workloads/infer/setting.hpp"
 #include "workloads/memory/memory.hpp"
 #include "workloads/overlap/overlap.hpp"
 #include "workloads/p2p/p2p.hpp"
-#include "workloads/p2p/setting.hpp"
 #include "workloads/serve/serve.hpp"
-#include "workloads/serve/setting.hpp"
 #include "workloads/stack/options.hpp"
-#include "workloads/tiles/options.hpp"
-#include "workloads/tiles/scale.hpp"
 #include "workloads/tiles/tiles.hpp"
 #include "workloads/workload.hpp"
 
 namespace isoscale::workloads {
+
 namespace {
+
+/// In the order of Precision.
+constexpr std::array<std::string_view, 6> precision_names{"f64", "f32",  "tf32",
+                                                          "f16", "bf16", "fp8"};
 
 /// A training workload on some of the axes; they are all hybrid, with one axis or with three.
 Workload training(std::string_view name, std::string_view description, mesh::AxisSet axes,
@@ -163,6 +162,21 @@ Workload serving() {
 }
 
 }  // namespace
+
+std::string_view name(Precision precision) {
+  return precision_names[static_cast<std::size_t>(precision)];
+}
+
+Precision parse_precision(std::string_view text) {
+  for (std::size_t i = 0; i < precision_names.size(); ++i) {
+    if (precision_names[i] == text) return static_cast<Precision>(i);
+  }
+  throw base::UsageError(fmt::format("unknown dtype {}{}; the dtypes are {}", base::quoted(text),
+                                     base::did_you_mean(text, precision_names),
+                                     fmt::join(precision_names, ", ")));
+}
+
+std::string_view name(Scaling scaling) { return scaling == Scaling::strong ? "strong" : "weak"; }
 
 std::span<const Workload> registry() {
   using mesh::Axis;

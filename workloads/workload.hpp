@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -18,7 +17,7 @@
 
 namespace isoscale::workloads {
 
-/// What a run computes in. tf32 stores f32.
+/// The type that a run computes in. tf32 stores f32.
 enum class Precision : std::uint8_t { f64, f32, tf32, f16, bf16, fp8 };
 [[nodiscard]] std::string_view name(Precision precision);
 /// Throws base::UsageError with the names that exist.
@@ -27,8 +26,8 @@ enum class Precision : std::uint8_t { f64, f32, tf32, f16, bf16, fp8 };
 enum class Scaling : std::uint8_t { strong, weak };
 [[nodiscard]] std::string_view name(Scaling scaling);
 
-/// Whether a program keeps what it computes until the end of a step, for verification to read, or
-/// frees it as soon as it is used.
+/// Says whether a program keeps what it computes until the end of a step, for verification to read,
+/// or frees it as soon as it is used.
 enum class Keep : std::uint8_t { nothing, observables };
 
 /// Everything a program is a function of. `options` are complete: batch, microbatch and
@@ -42,21 +41,21 @@ struct Request {
   Keep keep = Keep::nothing;
   /// Under weak scaling, how many times the work per token has grown over the base mesh.
   double growth = 1;
-  /// Of a micro-benchmark: the node of each rank, as far as known; empty = all on one.
+  /// The node of each rank, for micro-benchmarks, as far as known; empty = all on one.
   std::vector<int> node_of_rank{};
-  /// Of a micro-benchmark: pairs of ranks (the lower first) that did not answer each other, and are
-  /// left in peace.
+  /// Pairs of ranks (the lower first), for micro-benchmarks, that did not answer each other, and
+  /// are left in peace.
   std::vector<std::pair<int, int>> silent_pairs{};
   /// The bounds of a micro-benchmark's plays: those of the device.
   PlayBounds bounds{};
-  /// Of a workload that deals work out by speed: what each rank of the mesh was measured to do, in
-  /// any one unit; empty = all alike.
+  /// The measured speed of each rank of the mesh, in any one unit, for workloads that deal work out
+  /// by speed; empty = all alike.
   std::vector<double> speed_of_rank{};
 
   bool operator==(const Request&) const = default;
 };
 
-/// Whether a workload is shaped after Request::model. A micro-benchmark says so by its hooks.
+/// Says whether a workload is shaped after Request::model. A micro-benchmark says so by its hooks.
 enum class ModelUse : std::uint8_t { none, shapes_all };
 
 /// One row of the registry: a workload is these functions, and no state.
@@ -67,7 +66,7 @@ struct Workload {
   mesh::AxisSet axes;  ///< the axes it may use; the others stay 1
   /// The mesh of `ranks` ranks that the workload is about when the user names none.
   mesh::Request (*natural_mesh)(int ranks);
-  /// What the mesh must divide.
+  /// The numbers that the mesh must divide.
   std::vector<mesh::Constraint> (*limits)(const Request& base, Scaling scaling);
   /// The request of a point at `mesh`, from the request at the base mesh (all axes 1): fills in
   /// batch, microbatch and microbatches; under weak scaling grows batch with dp, heads and FFN
@@ -87,10 +86,10 @@ struct Workload {
   /// the work per token under weak scaling.
   double (*work_per_step)(const Request& request);
   std::string_view throughput_unit;
-  /// Of what has rows instead of steps: work_per_step is null then, and so are build, twin and
-  /// reference unless it is verified by its twin; limits are none of a micro-benchmark.
+  /// The hooks of a workload that has rows instead of steps: work_per_step is null then, and so are
+  /// build, twin and reference unless it is verified by its twin; a micro-benchmark has no limits.
   BenchHooks bench{};
-  /// Of a workload with steps.
+  /// The use of the model by a workload with steps.
   ModelUse model_use = ModelUse::shapes_all;
 
   [[nodiscard]] bool is_bench() const { return bench.build != nullptr; }

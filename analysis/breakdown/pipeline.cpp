@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "program/op.hpp"
-#include "workloads/stack/schedule.hpp"
+#include "workloads/stack/pipeline.hpp"
 
 namespace isoscale::analysis {
 namespace {

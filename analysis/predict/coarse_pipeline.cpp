@@ -14,7 +14,7 @@
 
 #include "analysis/predict/long_step.hpp"
 #include "simulate/simulate.hpp"
-#include "workloads/stack/stage_order.hpp"
+#include "workloads/stack/pipeline.hpp"
 
 namespace isoscale::analysis {
 namespace {

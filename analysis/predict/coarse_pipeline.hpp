@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "workloads/stack/schedule.hpp"
+#include "workloads/stack/pipeline.hpp"
 
 namespace isoscale::analysis {
 

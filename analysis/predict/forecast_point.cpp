@@ -13,7 +13,7 @@
 #include "analysis/predict/next_measurement.hpp"
 #include "analysis/predict/peak_rate.hpp"
 #include "analysis/predict/step_estimate.hpp"
-#include "workloads/hybrid/experts.hpp"
+#include "workloads/hybrid/hybrid.hpp"
 
 namespace isoscale::analysis {
 namespace {

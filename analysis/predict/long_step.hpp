@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "workloads/stack/schedule.hpp"
+#include "workloads/stack/pipeline.hpp"
 
 /// A step of many microbatches is a beginning, the same again and again, and an end: two shorter
 /// steps tell how long it is.

@@ -15,10 +15,11 @@
 #include <utility>
 
 #include "analysis/statistics/student_distribution.hpp"
-#include "config/arguments.hpp"
+#include "config/command_line.hpp"
 #include "simulate/measured_growth.hpp"
 #include "simulate/measured_time.hpp"
-#include "workloads/model_toml.hpp"
+#include "workloads/model.hpp"
+#include "workloads/toml_files.hpp"
 
 namespace isoscale::analysis {
 namespace {

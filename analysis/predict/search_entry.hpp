@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/predict/whole_step.hpp"
-#include "workloads/stack/schedule.hpp"
+#include "workloads/stack/pipeline.hpp"
 #include "workloads/workload.hpp"
 
 /// What a search knows of one request, and how far its estimates are off.

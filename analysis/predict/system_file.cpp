@@ -14,8 +14,7 @@
 #include "analysis/predict/sheet_section.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "workloads/presets.hpp"
-#include "workloads/toml_text.hpp"
+#include "workloads/toml_files.hpp"
 
 namespace isoscale::analysis {
 namespace {

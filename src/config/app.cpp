@@ -1,16 +1,19 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
 #include "config/app.hpp"
 
 #include <fmt/format.h>
-
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+
 #include <string>
 
+#include "base/text.hpp"
 #include "config/option_table.hpp"
 
 namespace isoscale::config {
+
 namespace {
 
 constexpr const char* description =
@@ -45,9 +48,9 @@ memory (speed) are factors above 1 for more, latency (time of a message) below 1
 CLI::Option* add(CLI::App& command, const std::string& flags, std::string_view value,
                  std::string_view help, std::string_view default_text) {
   CLI::Option* const option = value.empty() ? command.add_flag(flags) : command.add_option(flags);
-  std::string description{help};
-  if (!default_text.empty()) description += fmt::format(" [{}]", default_text);
-  option->description(description);
+  std::string text{help};
+  if (!default_text.empty()) text += fmt::format(" [{}]", default_text);
+  option->description(text);
   if (!value.empty()) {
     option->option_text(std::string{value})
         ->expected(1)
@@ -171,6 +174,11 @@ void add_completion(CLI::App& app) {
   completion.add_option(shell_argument)->description("bash | zsh | fish")->option_text(" ");
 }
 
+std::string help_of(const CLI::App& command) {
+  const bool top = command.get_parent() == nullptr;
+  return fmt::format("see: isoscale {}--help", top ? "" : command.get_name() + " ");
+}
+
 }  // namespace
 
 std::unique_ptr<CLI::App> make_app() {
@@ -193,6 +201,29 @@ std::unique_ptr<CLI::App> make_app() {
   for (CLI::App* const command : app->get_subcommands({})) command->group("Commands");
   app->footer("Options of a command: isoscale COMMAND --help");
   return app;
+}
+
+void refuse(std::string_view what, const CLI::App& command) {
+  throw base::UsageError(fmt::format("{}; {}", what, help_of(command)));
+}
+
+const std::vector<std::string>& values_of(const CLI::App& command, const std::string& option) {
+  const auto& values = command.get_option(option)->results();
+  for (const std::string& value : values) {
+    if (!value.starts_with("--")) continue;
+    refuse(fmt::format("{} needs a value, but {} follows", option, base::quoted(value)), command);
+  }
+  return values;
+}
+
+const std::string* value_of(const CLI::App& command, const std::string& option) {
+  const auto& values = values_of(command, option);
+  if (values.size() > 1) {
+    refuse(fmt::format("{} is given twice, as {} and as {}; give it once", option,
+                       base::quoted(values[0]), base::quoted(values[1])),
+           command);
+  }
+  return values.empty() ? nullptr : &values.front();
 }
 
 }  // namespace isoscale::config

@@ -1,30 +1,66 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "config/alternatives.hpp"
-#include "config/find_workload.hpp"
 #include "config/layer.hpp"
-#include "config/resumption.hpp"
-#include "config/suites.hpp"
+#include "config/run_config.hpp"
 #include "config/values.hpp"
+#include "workloads/workload.hpp"
 
 namespace isoscale::config {
+
 namespace {
 
 using workloads::Workload;
-using Known = std::span<const Workload>;
 
+// Choices that were given several values mean as many experiments: an A/B pair in one run.
+
+/// The values of an option as it was given: those between commas for a choice, the text for others.
+std::vector<std::string> given_values(const workloads::OptionSpec& spec, const std::string& text) {
+  std::vector<std::string> values{text};
+  if (spec.type != workloads::OptionType::choice) return values;
+  for (std::size_t comma = 0; (comma = values.back().find(',')) != std::string::npos;) {
+    std::string rest = values.back().substr(comma + 1);
+    values.back().resize(comma);
+    values.push_back(std::move(rest));
+  }
+  return values;
+}
+
+/// The experiment, or one for each combination of the values that its choices were given.
+std::vector<Experiment> alternatives(const Experiment& experiment,
+                                     const workloads::Workload& workload) {
+  std::vector<Experiment> all{experiment};
+  for (const workloads::OptionSpec& spec : workload.options) {
+    const auto given = experiment.base.options.find(spec.key);
+    if (given == experiment.base.options.end()) continue;
+    std::vector<Experiment> next;
+    for (const Experiment& one : all) {
+      for (const std::string& value : given_values(spec, given->second)) {
+        next.push_back(one);
+        next.back().base.options.insert_or_assign(std::string{spec.key}, value);
+      }
+    }
+    all = std::move(next);
+  }
+  return all;
+}
+
+using Known = std::span<const Workload>;
 constexpr std::string_view default_suite = "quick";
 constexpr std::string_view default_model = "tiny";
 
-/// Which experiments a run consists of, and what holds for all of them before and after what each
-/// says itself.
+/// The experiments of a run, and the choices that hold for all of them before and after those of
+/// each.
 struct Plan {
   std::vector<Choices> experiments;
   std::vector<const Choices*> below, above;
@@ -152,7 +188,7 @@ void apply_options(const Choices& choices, const Workload& workload, Experiment&
     const auto* const spec = find_spec(workload, key);
     if (spec == nullptr) continue;
     try {
-      for (const std::string& value : values_of(*spec, given.text)) {
+      for (const std::string& value : given_values(*spec, given.text)) {
         workloads::validate(*spec, value);
       }
     } catch (const base::UsageError& error) {
@@ -175,7 +211,7 @@ void refuse_foreign_axes(const Experiment& experiment, const Workload& workload,
   }
 }
 
-/// What only a GPU can do, asked of the host.
+/// Refuses options that only a GPU can follow on the host.
 void refuse_gpu_options_on_host(const RunConfig& run) {
   if (run.device != Device::host) return;
   const std::string given = gpu_options_given(run);
@@ -186,7 +222,7 @@ void refuse_gpu_options_on_host(const RunConfig& run) {
       given));
 }
 
-/// What only the host can do, asked of a GPU.
+/// Refuses options that only the host can follow on a GPU.
 void refuse_host_options_on_gpu(const RunConfig& run) {
   if (run.device != Device::cuda) return;
   if (run.host_streams != HostStreams::automatic) {
@@ -247,6 +283,39 @@ Experiment make_experiment(const std::vector<const Choices*>& layers, const Work
   }
   if (mesh != nullptr) refuse_foreign_axes(experiment, workload, mesh->place);
   return experiment;
+}
+
+/// Options that may be given with --resume.
+constexpr std::array<std::string_view, 4> may_be_given{"resume", "budget", "allow", "quiet"};
+
+[[noreturn]] void refuse_beside_resume(std::string_view place) {
+  throw base::UsageError(fmt::format(
+      "{}: --resume takes all settings from the run file; leave this out (only --budget, "
+      "--allow and --quiet may be given with it)",
+      place));
+}
+
+void refuse_all_but(std::span<const std::string_view> allowed, const Choices& choices) {
+  for (const auto& [name, given] : choices.values) {
+    if (std::ranges::find(allowed, name) == allowed.end()) refuse_beside_resume(given.place);
+  }
+  for (const auto& [key, given] : choices.options) refuse_beside_resume(given.place);
+}
+
+/// The configuration of a command line with --resume: the file, --budget, --allow and --quiet.
+/// Throws base::UsageError for every other option, and for an experiment file that says anything:
+/// the run file says what is measured.
+RunConfig resumption(const Layer& file, const Layer& command_line) {
+  refuse_all_but({}, file.shared);
+  for (const Choices& experiment : file.experiments) refuse_all_but({}, experiment);
+  refuse_all_but(may_be_given, command_line.shared);
+  RunConfig run;
+  Experiment none;
+  for (const RunOption& option : run_options()) {
+    const Given* const given = command_line.shared.find(option.name);
+    if (given != nullptr) option.apply(given->text, none, run);
+  }
+  return run;
 }
 
 }  // namespace

@@ -1,19 +1,295 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
 #include "config/command_line.hpp"
 
-#include "config/arguments.hpp"
-#include "config/toml_form.hpp"
+#include <fmt/format.h>
+#include <CLI/App.hpp>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "base/build_info.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "config/app.hpp"
+#include "config/completion.hpp"
+#include "config/layer.hpp"
+#include "config/run_config.hpp"
+#include "config/values.hpp"
+#include "workloads/toml_files.hpp"
 
 namespace isoscale::config {
+
+namespace {
+
+using Known = std::span<const workloads::Workload>;
+
+/// --help without the runs of empty lines that CLI11 leaves between groups.
+PrintCommand help_text(const CLI::App& app) {
+  std::string text = app.help();
+  for (auto at = text.find("\n\n\n"); at != std::string::npos; at = text.find("\n\n\n", at)) {
+    text.erase(at, 1);
+  }
+  text.erase(text.find_last_not_of('\n') + 1);
+  return {text + "\n"};
+}
+
+/// An argument that `command` has no place for.
+[[noreturn]] void refuse_extra(const std::string& argument, const CLI::App& command) {
+  std::vector<std::string> names;
+  if (argument.starts_with('-')) {
+    for (const CLI::Option* const option : command.get_options()) {
+      for (const std::string& known : option->get_lnames()) names.push_back("--" + known);
+    }
+    const std::string_view typed = std::string_view{argument}.substr(0, argument.find('='));
+    refuse(fmt::format("unknown option {}{}", base::quoted(typed),
+                       base::did_you_mean(
+                           typed, std::vector<std::string_view>{names.begin(), names.end()})),
+           command);
+  }
+  if (command.get_parent() != nullptr) {
+    refuse(fmt::format("unexpected argument {}", base::quoted(argument)), command);
+  }
+  for (const CLI::App* const known : command.get_subcommands({}))
+    names.push_back(known->get_name());
+  refuse(fmt::format("unknown command {}{}; the commands are {}", base::quoted(argument),
+                     base::did_you_mean(argument,
+                                        std::vector<std::string_view>{names.begin(), names.end()}),
+                     fmt::join(names, ", ")),
+         command);
+}
+
+void refuse_extras(const CLI::App& command) {
+  for (const std::string& argument : command.remaining()) {
+    if (argument != "--") refuse_extra(argument, command);
+  }
+}
+
+/// `--name=` would take the next argument for its value.
+void refuse_empty_values(std::span<const std::string> arguments) {
+  for (const std::string& argument : arguments) {
+    if (argument == "--") return;
+    if (argument.starts_with("--") && argument.find('=') == argument.size() - 1) {
+      const auto option = std::string_view{argument}.substr(0, argument.size() - 1);
+      throw base::UsageError(fmt::format(
+          "{}: the value is empty; give one, or leave the option out", base::printable(option)));
+    }
+  }
+}
+
+void read_flag(Layer& layer, const CLI::App& command, const RunOption& option,
+               const std::string& flag) {
+  const auto& results = command.get_option(flag)->results();
+  for (const std::string& result : results) {
+    if (result != "true") refuse(fmt::format("{} takes no value", flag), command);
+  }
+  if (!results.empty()) give(layer.shared, option, "true", flag);
+}
+
+void read_option(Layer& layer, const CLI::App& command, const RunOption& option) {
+  const std::string flag = fmt::format("--{}", option.name);
+  if (option.arity == Arity::flag) return read_flag(layer, command, option, flag);
+  const bool may_be_given_again =
+      option.arity == Arity::repeated || option.arity == Arity::repeated_list;
+  if (!may_be_given_again) (void)value_of(command, flag);
+  for (const std::string& value : values_of(command, flag)) {
+    give(layer.shared, option, value, flag);
+  }
+}
+
+RunConfig interpret_run(const CLI::App& command, std::span<const std::string> arguments,
+                        Known known) {
+  Layer layer;
+  for (const RunOption& option : run_options()) read_option(layer, command, option);
+  Layer file;
+  if (const std::string* const path = value_of(command, experiment_argument)) {
+    const auto readable = with_place(experiment_argument, *path, parse_path);
+    file = read_layer(workloads::read_small_file(readable, "experiment file"), *path);
+  }
+  RunConfig run = assemble(file, layer, known);
+  run.command_line = shell_quoted(arguments);
+  return run;
+}
+
+CheckCommand interpret_check(const CLI::App& command, std::span<const std::string> arguments) {
+  Layer layer;
+  for (const std::string_view name : check_options) read_option(layer, command, *find_option(name));
+  CheckCommand check;
+  check.config = without_experiments(layer);
+  check.config.command_line = shell_quoted(arguments);
+  if (const std::string* const format = value_of(command, "--format")) {
+    check.format = with_place("--format", *format, [](std::string_view value) {
+      return parse_choice(value, {CheckCommand::Format::text, CheckCommand::Format::json});
+    });
+  }
+  return check;
+}
+
+ListCommand interpret_list(const CLI::App& command, Known known) {
+  using enum ListCommand::What;
+  const std::string* const what = value_of(command, what_argument);
+  const std::string* const workload = value_of(command, workload_argument);
+  if (what == nullptr)
+    refuse("list needs one of workloads, models, suites, options, systems, keys", command);
+  ListCommand list;
+  list.what = with_place("list", *what, [](std::string_view text) {
+    return parse_choice(text, {workloads, models, suites, options, systems, keys});
+  });
+  if (list.what == keys) {
+    if (workload == nullptr) refuse("list keys needs one of model, system, suite", command);
+    list.file = with_place("list keys", *workload, [](std::string_view text) {
+      using enum ListCommand::File;
+      return parse_choice(text, {model, system, suite});
+    });
+    return list;
+  }
+  if (list.what != options) {
+    if (workload != nullptr) refuse_extra(*workload, command);
+    return list;
+  }
+  if (workload == nullptr) refuse("list options needs the name of a workload", command);
+  list.workload = find_workload(*workload, "list options", known).name;
+  return list;
+}
+
+PrintCommand interpret_completion(const CLI::App& app, const CLI::App& command, Known known) {
+  const std::string* const text = value_of(command, shell_argument);
+  if (text == nullptr) refuse("completion needs one of bash, zsh, fish", command);
+  const Shell shell = with_place("completion", *text, [](std::string_view value) {
+    return parse_choice(value, {Shell::bash, Shell::zsh, Shell::fish});
+  });
+  return {completion_script(shell, completed_commands(app, known))};
+}
+
+std::string version_text() {
+  const base::BuildInfo& info = base::build_info();
+  return fmt::format("isoscale {} (git {}, {}, {})\n", info.version, info.git_hash, info.compiler,
+                     info.build_type);
+}
+
+std::string quote_plain(std::string_view argument) {
+  constexpr std::string_view harmless =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+  const bool bare =
+      !argument.empty() && argument.find_first_not_of(harmless) == std::string_view::npos;
+  if (bare) return std::string{argument};
+  std::string result = "'";
+  for (const char c : argument) {
+    if (c == '\'') {
+      result += "'\\''";
+    } else {
+      result += c;
+    }
+  }
+  return result + "'";
+}
+
+/// $'...' of bash, zsh and ksh, for bytes that no text file should hold.
+std::string quote_bytes(std::string_view argument) {
+  std::string result = "$'";
+  for (const char c : argument) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '\'' || c == '\\') {
+      result += '\\';
+      result += c;
+    } else if (byte >= 0x20 && byte < 0x7f) {
+      result += c;
+    } else {
+      // Octal, always three digits: a hexadecimal escape would swallow digits that follow it.
+      result += fmt::format("\\{:03o}", byte);
+    }
+  }
+  return result + "'";
+}
+
+}  // namespace
+
+std::string_view name(ListCommand::What what) {
+  constexpr std::array<std::string_view, 6> names{"workloads", "models",  "suites",
+                                                  "options",   "systems", "keys"};
+  return names[static_cast<std::size_t>(what)];
+}
+
+std::string_view name(ListCommand::File file) {
+  constexpr std::array<std::string_view, 3> names{"model", "system", "suite"};
+  return names[static_cast<std::size_t>(file)];
+}
+
+Command parse_arguments(std::span<const std::string> arguments, Known known) {
+  const std::unique_ptr<CLI::App> app = make_app();
+  if (arguments.size() <= 1) return help_text(*app);
+  const auto given = arguments.subspan(1);
+  refuse_empty_values(given);
+  const auto chosen = [&]() -> const CLI::App& {
+    const auto commands = app->get_subcommands();
+    return commands.empty() ? *app : *commands.front();
+  };
+  try {
+    std::vector<std::string> reversed = with_all_detail(given);
+    std::ranges::reverse(reversed);  // as CLI11 wants them
+    app->parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    return help_text(*app);
+  } catch (const CLI::ArgumentMismatch& error) {
+    // CLI11 begins with the option's name and a colon; the rest speaks of its own types.
+    const std::string_view text = error.what();
+    refuse(fmt::format("{} needs a value", base::printable(text.substr(0, text.find(':')))),
+           chosen());
+  } catch (const CLI::ParseError& error) {
+    refuse(base::printable(error.what(), 200), chosen());
+  }
+  refuse_extras(*app);
+  if (app->count("--version") > 0) return PrintCommand{version_text()};
+  const CLI::App& command = chosen();
+  if (&command == app.get()) return help_text(*app);
+  refuse_extras(command);
+  if (command.get_name() == "run") return interpret_run(command, arguments, known);
+  if (command.get_name() == "check") return interpret_check(command, arguments);
+  if (command.get_name() == "report") return interpret_report(command);
+  if (command.get_name() == "compare") return interpret_compare(command);
+  if (command.get_name() == "predict") return interpret_predict(command, known);
+  if (command.get_name() == "completion") return interpret_completion(*app, command, known);
+  return interpret_list(command, known);
+}
 
 Command parse_command_line(int argc, const char* const* argv) {
   const std::vector<std::string> arguments(argv, argv + argc);
   return parse_arguments(arguments, workloads::registry());
 }
 
-RunConfig from_toml(std::string_view toml, std::string_view origin) {
-  return from_toml(toml, origin, workloads::registry());
+std::string shell_quoted(std::span<const std::string> arguments) {
+  std::string line;
+  for (const std::string& argument : arguments) {
+    if (!line.empty()) line += ' ';
+    line += base::is_plain(argument) ? quote_plain(argument) : quote_bytes(argument);
+  }
+  return line;
+}
+
+std::vector<std::string> shell_words(std::string_view line) {
+  std::vector<std::string> words;
+  bool is_open = false, is_quoted = false;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char letter = line[i];
+    if (letter == ' ' && !is_quoted) {
+      is_open = false;
+      continue;
+    }
+    if (!is_open) words.emplace_back();
+    is_open = true;
+    if (letter == '\'') {
+      is_quoted = !is_quoted;
+    } else if (letter == '\\' && !is_quoted && i + 1 < line.size()) {
+      words.back() += line[++i];
+    } else {
+      words.back() += letter;
+    }
+  }
+  return words;
 }
 
 }  // namespace isoscale::config

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "config/run_config.hpp"
+#include "workloads/workload.hpp"
 
 namespace isoscale::config {
 
@@ -94,5 +96,23 @@ using Command = std::variant<RunConfig, CheckCommand, ReportCommand, CompareComm
 /// wrong, where, and what would have been accepted (the nearest option, workload, model ... by
 /// name).
 [[nodiscard]] Command parse_command_line(int argc, const char* const* argv);
+
+/// The same, with a table of workloads of the caller's. The first argument is the program.
+[[nodiscard]] Command parse_arguments(std::span<const std::string> arguments,
+                                      std::span<const workloads::Workload> known);
+
+/// The arguments as one would type them into a shell, in ASCII where they are not plain text.
+[[nodiscard]] std::string shell_quoted(std::span<const std::string> arguments);
+/// The arguments that shell_quoted() wrote, but for those that it wrote as $'...'.
+[[nodiscard]] std::vector<std::string> shell_words(std::string_view line);
+
+/// One key of a file that people write; `fallback` is "needed" where it must be there.
+[[nodiscard]] std::string key_text(std::string_view key, std::string_view fallback,
+                                   std::string_view meaning);
+
+/// The output of `isoscale list ...`: one line each, ends in a line break. Throws std::logic_error
+/// for the keys of data sheets, whose reader is not known here.
+[[nodiscard]] std::string listing(const ListCommand& command,
+                                  std::span<const workloads::Workload> known);
 
 }  // namespace isoscale::config

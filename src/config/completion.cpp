@@ -10,9 +10,9 @@
 
 #include "config/app.hpp"
 #include "config/command_line.hpp"
-#include "config/suites.hpp"
+#include "config/layer.hpp"
 #include "mesh/mesh.hpp"
-#include "workloads/presets.hpp"
+#include "workloads/toml_files.hpp"
 
 namespace isoscale::config {
 namespace {
@@ -68,7 +68,7 @@ Names names_of(std::initializer_list<Value> values) {
   return names;
 }
 
-/// What an option or argument of this name can be told besides what its placeholder spells out.
+/// The values of an option or argument of this name, besides those that its placeholder spells out.
 Names names_for(std::string_view what, Known known) {
   using List = ListCommand::What;
   if (what == "--workload" || what == workload_argument) return workload_names(known);

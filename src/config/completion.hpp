@@ -18,7 +18,8 @@ namespace isoscale::config {
 enum class Shell : std::uint8_t { bash, zsh, fish };
 [[nodiscard]] std::string_view name(Shell shell);
 
-/// What may stand in one place of a command line. Nothing at all = only the user can know.
+/// The words and files that may stand in one place of a command line; none = only the user can
+/// know.
 struct Candidates {
   std::vector<std::string> words;    ///< one that ends in = is the beginning of a word
   std::vector<std::string> endings;  ///< of files that fit, ".h5"; "" = any file
@@ -42,7 +43,7 @@ struct CompletedCommand {
   std::vector<Candidates> arguments;  ///< by position; the last one may be repeated
 };
 
-/// What a value's placeholder in --help says of it: "auto|cuda|host" are words, "FILE.h5" is a
+/// Reads the placeholder of a value in --help: "auto|cuda|host" are words, "FILE.h5" is a
 /// file, "NAME[,NAME...]" is a list. `names` are added to the words.
 [[nodiscard]] Candidates candidates_of(std::string_view placeholder,
                                        std::vector<std::string> names);

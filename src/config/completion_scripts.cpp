@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "config/arguments.hpp"
+#include "config/command_line.hpp"
 #include "config/completion.hpp"
 
 namespace isoscale::config {

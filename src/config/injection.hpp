@@ -10,8 +10,8 @@
 #include "program/session_options.hpp"
 #include "units/quantity.hpp"
 
-/// What --inject puts into a run on purpose: faults of a known size, to see what a report makes of
-/// them. Ranks are those of the launch.
+/// The option --inject puts faults of a known size into a run on purpose, to see what a report
+/// makes of them. Ranks are those of the launch.
 namespace isoscale::config {
 
 /// "slow-rank=3:1.2": every GEMM of that rank takes 1.2 times as long.
@@ -63,7 +63,7 @@ struct Injection {
 /// Injections between commas. Throws base::UsageError or std::invalid_argument with a sentence that
 /// begins with the value; also when one thing is given twice.
 [[nodiscard]] std::vector<Injection> parse_injections(std::string_view text);
-/// As a TOML array; "" when there are none.
+/// Writes injections as a TOML array; "" when there are none.
 [[nodiscard]] std::string write_injections(const std::vector<Injection>& injections);
 
 /// The ranks that an injection names, ascending; none: it is about all.

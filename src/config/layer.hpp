@@ -13,9 +13,10 @@
 #include "config/run_config.hpp"
 #include "workloads/workload.hpp"
 
-/// What one place (the command line, an experiment file, a suite) says about a run, as given; and
-/// how layers of it become one RunConfig.
 namespace isoscale::config {
+
+// A layer is what one place (the command line, an experiment file, a suite) says about a run, as
+// given. Layers become one RunConfig.
 
 /// A value as text, and where it stands: "--model", "exp.toml:3: model".
 struct Given {
@@ -45,9 +46,6 @@ struct Layer {
 /// value has no meaning, or the option has one in `choices` already.
 void give(Choices& choices, const RunOption& option, std::string_view text,
           const std::string& place);
-/// The same for an option of workloads. Its key and value are checked when workloads are known.
-void give_workload_option(Choices& choices, const std::string& key, std::string_view value,
-                          const std::string& place);
 
 /// An experiment file. Throws base::UsageError "ORIGIN:LINE: KEY: ...".
 [[nodiscard]] Layer read_layer(std::string_view toml, std::string_view origin);
@@ -57,7 +55,12 @@ void give_workload_option(Choices& choices, const std::string& key, std::string_
 [[nodiscard]] RunConfig assemble(const Layer& file, const Layer& command_line,
                                  std::span<const workloads::Workload> known);
 
-/// What a layer says of a run besides what it measures. Throws base::UsageError for what conflicts.
+/// The settings of a layer besides what is measured. Throws base::UsageError for what conflicts.
 [[nodiscard]] RunConfig without_experiments(const Layer& layer);
+
+/// Names of the built-in suites.
+[[nodiscard]] std::vector<std::string_view> suite_names();
+/// Throws base::UsageError with the nearest name.
+[[nodiscard]] Layer load_suite(std::string_view name);
 
 }  // namespace isoscale::config

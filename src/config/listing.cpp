@@ -1,18 +1,17 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "config/listing.hpp"
+#include "config/command_line.hpp"
 
 #include <fmt/format.h>
 
 #include <cstdint>
 #include <stdexcept>
 
-#include "config/find_workload.hpp"
+#include "config/layer.hpp"
 #include "config/option_table.hpp"
-#include "config/suites.hpp"
+#include "config/values.hpp"
 #include "units/text.hpp"
-#include "workloads/presets.hpp"
-#include "workloads/toml_text.hpp"
+#include "workloads/toml_files.hpp"
 
 namespace isoscale::config {
 namespace {

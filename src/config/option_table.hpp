@@ -21,7 +21,7 @@ enum class Group : std::uint8_t { basic, what, where, how_long, looking, file };
 /// KEY=VALUE, and may be given again. repeated_list: a list that grows when it is given again.
 enum class Arity : std::uint8_t { flag, once, list, repeated, repeated_list };
 
-/// Whether each experiment may have a value of its own, or the run has one.
+/// Says whether each experiment may have a value of its own, or the run has one.
 enum class Scope : std::uint8_t { experiment, run };
 
 struct RunOption {

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
 #include "config/run_config.hpp"
 
 #include <fmt/format.h>
@@ -8,7 +9,45 @@
 #include <array>
 #include <vector>
 
+#include "config/layer.hpp"
+#include "workloads/model.hpp"
+#include "workloads/toml_files.hpp"
+
 namespace isoscale::config {
+
+namespace {
+
+std::string write_options(Scope scope, const Experiment& experiment, const RunConfig& run) {
+  std::string text;
+  for (const RunOption& option : run_options()) {
+    if (option.scope != scope) continue;
+    const std::string value = option.write(experiment, run);
+    if (!value.empty()) text += fmt::format("{} = {}\n", key_of(option), value);
+  }
+  return text;
+}
+
+/// The origin of the run, which the echo has beside the options.
+std::string write_recorded(const RunConfig& run) {
+  std::string text;
+  if (!run.suite.empty()) text += fmt::format("suite = {}\n", workloads::toml_string(run.suite));
+  if (!run.command_line.empty()) {
+    text += fmt::format("command_line = {}\n", workloads::toml_string(run.command_line));
+  }
+  return text.empty() ? "" : "\n[recorded]\n" + text;
+}
+
+std::string write_experiment(const Experiment& experiment, const RunConfig& run) {
+  const std::string options = write_options(Scope::experiment, experiment, run);
+  std::string text = "\n[[experiment]]\n" + options;
+  const RunOption& model = *find_option("model");
+  if (model.write(experiment, run).empty()) {
+    text += "[experiment.model]\n" + workloads::to_toml(experiment.base.model);
+  }
+  return text;
+}
+
+}  // namespace
 
 std::string_view name(Device device) {
   constexpr std::array<std::string_view, 3> names{"auto", "cuda", "host"};
@@ -34,6 +73,32 @@ std::string gpu_options_given(const RunConfig& config) {
   if (config.nvtx == Nvtx::on) given.emplace_back("--nvtx");
   if (!config.gemm_algorithms.empty()) given.emplace_back("--gemm-algorithms");
   return fmt::format("{}", fmt::join(given, ", "));
+}
+
+std::string to_toml(const RunConfig& config) {
+  std::string text = write_options(Scope::run, Experiment{}, config) + write_recorded(config);
+  for (const Experiment& experiment : config.experiments) {
+    text += write_experiment(experiment, config);
+  }
+  return text;
+}
+
+RunConfig from_toml(std::string_view toml, std::string_view origin,
+                    std::span<const workloads::Workload> known) {
+  return assemble(read_layer(toml, origin), Layer{}, known);
+}
+
+RunConfig from_toml(std::string_view toml, std::string_view origin) {
+  return from_toml(toml, origin, workloads::registry());
+}
+
+RunConfig resumed(const RunConfig& asked, std::string_view toml) {
+  RunConfig run = from_toml(toml, asked.resume.string() + ": config");
+  run.resume = run.output = asked.resume;
+  run.budget = asked.budget;
+  run.allowed = asked.allowed;
+  run.verbosity = asked.verbosity;
+  return run;
 }
 
 }  // namespace isoscale::config

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,24 +23,24 @@ namespace isoscale::config {
 enum class Device : std::uint8_t { automatic, cuda, host };
 [[nodiscard]] std::string_view name(Device device);
 
-/// What ranks outside a point do: sleep, or run replicas of it.
+/// The work of ranks outside a point: sleep, or run replicas of it.
 enum class FillIdle : std::uint8_t { idle, replicas };
 [[nodiscard]] std::string_view name(FillIdle fill);
 
-/// How a rank on the host plays the streams of a program: folded into one thread, or on a thread
-/// each; by default folded where the rank has fewer than two cores.
+/// The way in which a rank on the host plays the streams of a program: folded into one thread, or
+/// on a thread each; by default folded where the rank has fewer than two cores.
 enum class HostStreams : std::uint8_t { automatic, threads, folded };
 [[nodiscard]] std::string_view name(HostStreams streams);
 
-/// Which rank counts a curve has when none are named: powers of two up to the world, and the world;
+/// The rank counts of a curve when none are named: powers of two up to the world, and the world;
 /// or every count from 1 to the world.
 enum class RankCounts : std::uint8_t { doubling, every };
 
-/// Whether several ranks may use one GPU: to check results, never to measure.
+/// Says whether several ranks may use one GPU: to check results, never to measure.
 enum class ShareGpu : std::uint8_t { no, yes };
-/// Whether each step is played as one captured CUDA graph.
+/// Says whether each step is played as one captured CUDA graph.
 enum class Graph : std::uint8_t { off, on };
-/// Whether steps, phases and ops are NVTX ranges, which profilers show.
+/// Says whether steps, phases and ops are NVTX ranges, which profilers show.
 enum class Nvtx : std::uint8_t { off, on };
 /// The value of --gpu-bind that leaves the choice to the program.
 inline constexpr std::string_view automatic_gpu_bind = "auto";
@@ -82,7 +83,7 @@ struct RunConfig {
   ShareGpu share_gpu = ShareGpu::no;
   Mode mode = Mode::measure;
   Verbosity verbosity = Verbosity::normal;
-  std::string gpu_bind{automatic_gpu_bind};  ///< or one GPU per local rank, see gpu_bind.hpp
+  std::string gpu_bind{automatic_gpu_bind};  ///< or one GPU per local rank, see parse_gpu_bind()
 
   double precision = 0.01;               ///< relative half-width of the interval to stop at
   units::Seconds max_time{30};           ///< per point
@@ -101,7 +102,7 @@ struct RunConfig {
   std::filesystem::path fallback_dir;  ///< where the run file goes on; empty = TMPDIR, else /tmp
   std::vector<std::string> allowed;    ///< checks of preflight whose stop lets the run go on
   /// Run file whose missing points are measured; then nothing else here but `budget`, `allowed`
-  /// and `verbosity` is meant, and there are no experiments (see resumption.hpp). Empty = a new
+  /// and `verbosity` is meant, and there are no experiments. Empty = a new
   /// run.
   std::filesystem::path resume;
   std::string on;  ///< data sheet that prices a dry run, a name or a file; "" = the device's rates
@@ -130,5 +131,14 @@ struct CheckCommand {
 [[nodiscard]] std::string to_toml(const RunConfig& config);
 /// The experiment-file form of a configuration. Throws base::UsageError with line and key.
 [[nodiscard]] RunConfig from_toml(std::string_view toml, std::string_view origin);
+
+/// The same, with a table of workloads of the caller's.
+[[nodiscard]] RunConfig from_toml(std::string_view toml, std::string_view origin,
+                                  std::span<const workloads::Workload> known);
+
+/// The settings of a run that --resume continues: those it was measured with, from its echo `toml`,
+/// and from `asked` what belongs to one launch, the file, the budget, the allowed checks and what
+/// is printed. Throws base::UsageError when `toml` cannot be read.
+[[nodiscard]] RunConfig resumed(const RunConfig& asked, std::string_view toml);
 
 }  // namespace isoscale::config

@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
 #include "config/values.hpp"
 
 #include <fmt/format.h>
@@ -8,12 +9,14 @@
 #include <charconv>
 #include <optional>
 #include <system_error>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::config {
+
 namespace {
 
 [[noreturn]] void refuse(std::string_view text, std::string_view why) {
@@ -36,6 +39,54 @@ std::optional<std::uint64_t> whole_number(std::string_view text) {
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc{} || stop != end) return std::nullopt;
   return number;
+}
+
+constexpr std::string_view decimal = "0123456789";
+constexpr std::string_view hexadecimal = "0123456789abcdefABCDEF";
+
+/// True if the text has between one and `most` of these characters and nothing else.
+bool consists_of(std::string_view text, std::string_view characters, std::size_t most) {
+  return !text.empty() && text.size() <= most &&
+         text.find_first_not_of(characters) == std::string_view::npos;
+}
+
+bool is_index(std::string_view text) {
+  constexpr std::size_t digits = 4;
+  return consists_of(text, decimal, digits) && (text == "0" || text.front() != '0');
+}
+
+bool is_uuid(std::string_view text) {
+  constexpr std::size_t prefix = 4, longest = 80;
+  const std::string_view rest = text.substr(std::min(prefix, text.size()));
+  return (text.starts_with("GPU-") || text.starts_with("MIG-")) &&
+         consists_of(rest, "0123456789abcdefABCDEF-", longest);
+}
+
+/// [domain:]bus:device.function
+bool is_pci_bus_id(std::string_view text) {
+  constexpr std::size_t domain_digits = 8, bus_digits = 2;
+  const auto dot = text.rfind('.');
+  const auto colon = text.rfind(':');
+  if (dot == std::string_view::npos || colon == std::string_view::npos || colon > dot) return false;
+  if (!consists_of(text.substr(dot + 1), "01234567", 1)) return false;
+  if (!consists_of(text.substr(colon + 1, dot - colon - 1), hexadecimal, bus_digits)) return false;
+  std::string_view bus = text.substr(0, colon);
+  if (const auto domain = bus.find(':'); domain != std::string_view::npos) {
+    if (!consists_of(bus.substr(0, domain), hexadecimal, domain_digits)) return false;
+    bus.remove_prefix(domain + 1);
+  }
+  return consists_of(bus, hexadecimal, bus_digits);
+}
+
+GpuName parse_one(std::string_view entry, std::string_view whole) {
+  using Kind = GpuName::Kind;
+  if (is_index(entry)) return {.kind = Kind::index, .text = std::string{entry}};
+  if (is_uuid(entry)) return {.kind = Kind::uuid, .text = std::string{entry}};
+  if (is_pci_bus_id(entry)) return {.kind = Kind::pci_bus_id, .text = std::string{entry}};
+  throw base::UsageError(fmt::format(
+      "{} holds {}: write 'auto', or for each rank of a node an index among the visible GPUs, a "
+      "UUID (GPU-...) or a PCI bus id, such as 2,3,0,1",
+      base::quoted(whole), base::quoted(entry)));
 }
 
 }  // namespace
@@ -148,6 +199,28 @@ bool parse_flag(std::string_view text) {
   if (text == "true") return true;
   if (text == "false") return false;
   refuse(text, "is not true or false");
+}
+
+std::vector<GpuName> parse_gpu_bind(std::string_view text) {
+  std::vector<GpuName> gpus;
+  for (std::string_view rest = text;;) {
+    const auto comma = rest.find(',');
+    gpus.push_back(parse_one(rest.substr(0, comma), text));
+    if (comma == std::string_view::npos) return gpus;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+const workloads::Workload& find_workload(std::string_view name, std::string_view place,
+                                         std::span<const workloads::Workload> known) {
+  std::vector<std::string_view> names;
+  for (const workloads::Workload& workload : known) {
+    if (workload.name == name) return workload;
+    names.push_back(workload.name);
+  }
+  throw base::UsageError(fmt::format("{}: unknown workload {}{}; the workloads are {}", place,
+                                     base::quoted(name), base::did_you_mean(name, names),
+                                     fmt::join(names, ", ")));
 }
 
 }  // namespace isoscale::config

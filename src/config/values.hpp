@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,12 +17,14 @@
 #include "base/text.hpp"
 #include "mesh/resolve.hpp"
 #include "units/quantity.hpp"
+#include "workloads/workload.hpp"
 
-/// The values of options from text. All throw base::UsageError or std::invalid_argument with a
-/// sentence that begins with the value and says what would be accepted.
 namespace isoscale::config {
 
-/// What holds for every value: not empty, plain text, of a sane length.
+// These functions read the values of options from text. All throw base::UsageError or
+// std::invalid_argument with a sentence that begins with the value and says what would be accepted.
+
+/// Refuses what no value may be: empty, no plain text, or too long.
 void require_sane(std::string_view text);
 
 /// A whole number from `least` to `most`.
@@ -57,5 +60,28 @@ template <class Enum>
   throw base::UsageError(
       fmt::format("{} is not one of {}", base::quoted(text), fmt::join(names, ", ")));
 }
+
+/// One GPU as --gpu-bind names it.
+struct GpuName {
+  enum class Kind : std::uint8_t {
+    index,       ///< "2", among the visible ones
+    uuid,        ///< "GPU-..." or "MIG-..."
+    pci_bus_id,  ///< "0000:1b:00.0", or without the domain
+  };
+  Kind kind = Kind::index;
+  std::string text;
+
+  bool operator==(const GpuName&) const = default;
+};
+
+/// "2,3,0,1": one GPU for each rank of a node, in the order of their local ranks. Throws
+/// base::UsageError with a sentence that begins with the value. The value `auto` is not a list.
+[[nodiscard]] std::vector<GpuName> parse_gpu_bind(std::string_view text);
+
+/// The workload of this name among `known`. Throws base::UsageError "PLACE: ..." with the nearest
+/// name and all of them.
+[[nodiscard]] const workloads::Workload& find_workload(std::string_view name,
+                                                       std::string_view place,
+                                                       std::span<const workloads::Workload> known);
 
 }  // namespace isoscale::config

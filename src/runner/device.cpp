@@ -10,7 +10,7 @@
 #include "base/error.hpp"
 #include "executor/host/host.hpp"
 #include "executor/plugin.hpp"
-#include "results/choices.hpp"
+#include "results/point_tables.hpp"
 #include "results/reader.hpp"
 
 namespace isoscale::runner {

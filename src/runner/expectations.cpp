@@ -7,8 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "workloads/bench/pattern.hpp"
-#include "workloads/bench/product.hpp"
+#include "workloads/bench/exact_data.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -19,9 +19,9 @@
 #include "runner/players.hpp"
 #include "runner/state_note.hpp"
 #include "units/text.hpp"
-#include "workloads/bench/elements.hpp"
+#include "workloads/bench/bench.hpp"
 #include "workloads/fit.hpp"
-#include "workloads/hybrid/experts.hpp"
+#include "workloads/hybrid/hybrid.hpp"
 
 namespace isoscale::runner {
 namespace {

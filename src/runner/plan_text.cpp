@@ -14,7 +14,7 @@
 #include "runner/speeds.hpp"
 #include "runner/step_loop.hpp"
 #include "units/text.hpp"
-#include "workloads/hybrid/experts.hpp"
+#include "workloads/hybrid/hybrid.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -30,7 +30,7 @@
 #include "runner/verify.hpp"
 #include "units/text.hpp"
 #include "workloads/serve/serve.hpp"
-#include "workloads/stack/deal.hpp"
+#include "workloads/stack/geometry.hpp"
 
 namespace isoscale::runner {
 namespace {

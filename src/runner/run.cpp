@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/plural.hpp"
-#include "config/resumption.hpp"
+#include "config/run_config.hpp"
 #include "results/reader.hpp"
 #include "runner/device.hpp"
 #include "runner/gpu_work.hpp"

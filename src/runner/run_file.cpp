@@ -11,8 +11,8 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "results/output.hpp"
 #include "results/reader.hpp"
+#include "results/run_files.hpp"
 
 namespace isoscale::runner {
 namespace fs = std::filesystem;

@@ -10,7 +10,7 @@
 #include "mesh/mesh.hpp"
 #include "units/text.hpp"
 #include "workloads/options.hpp"
-#include "workloads/stack/state_plan.hpp"
+#include "workloads/stack/parameters.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -15,7 +15,7 @@
 #include "base/error.hpp"
 #include "base/plural.hpp"
 #include "base/text.hpp"
-#include "config/gpu_bind.hpp"
+#include "config/values.hpp"
 
 namespace isoscale::system {
 namespace {

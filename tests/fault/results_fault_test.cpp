@@ -16,9 +16,9 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "results/digest.hpp"
-#include "results/output.hpp"
+#include "results/integrity.hpp"
 #include "results/reader.hpp"
+#include "results/run_files.hpp"
 #include "results/writer.hpp"
 #include "tests/fault/every_call.hpp"
 #include "tests/fault/open_handles.hpp"

@@ -20,7 +20,7 @@
 #include "analysis/report.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "results/digest.hpp"
+#include "results/integrity.hpp"
 #include "results/reader.hpp"
 #include "results/writer.hpp"
 #include "tests/fuzz/mutation.hpp"

@@ -11,8 +11,7 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "results/hdf5.hpp"
-#include "results/row_table.hpp"
-#include "results/tables.hpp"
+#include "results/point_tables.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace {

@@ -12,7 +12,6 @@
 #include "tests/mpi/infer_reference.hpp"
 #include "tests/mpi/twin_cases.hpp"
 #include "workloads/infer/infer.hpp"
-#include "workloads/infer/setting.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -13,7 +13,7 @@
 #include "program/facts.hpp"
 #include "runner/speeds.hpp"
 #include "tests/mpi/twin_cases.hpp"
-#include "workloads/stack/deal.hpp"
+#include "workloads/stack/geometry.hpp"
 
 namespace isoscale::runner {
 namespace {

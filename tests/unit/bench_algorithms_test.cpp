@@ -7,8 +7,8 @@
 
 #include "program/check.hpp"
 #include "workloads/algorithms/algorithms.hpp"
-#include "workloads/bench/sizes.hpp"
 #include "workloads/collective_algorithms.hpp"
+#include "workloads/options.hpp"
 
 namespace isoscale::workloads::algorithms {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/text.hpp"
-#include "config/arguments.hpp"
+#include "config/command_line.hpp"
 #include "config/option_table.hpp"
 #include "config_support.hpp"
 

@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "base/build_info.hpp"
-#include "config/arguments.hpp"
-#include "config/gpu_bind.hpp"
-#include "config/listing.hpp"
+#include "config/command_line.hpp"
 #include "config/option_table.hpp"
+#include "config/values.hpp"
 #include "config_support.hpp"
 
 namespace isoscale::config {

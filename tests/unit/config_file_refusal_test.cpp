@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/text.hpp"
-#include "config/toml_form.hpp"
+#include "config/run_config.hpp"
 #include "config_support.hpp"
 
 namespace isoscale::config {

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "config/arguments.hpp"
-#include "config/suites.hpp"
-#include "config/toml_form.hpp"
+#include "config/command_line.hpp"
+#include "config/layer.hpp"
+#include "config/run_config.hpp"
 #include "config_support.hpp"
 
 namespace isoscale::config {

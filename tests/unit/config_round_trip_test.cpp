@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "config/arguments.hpp"
-#include "config/toml_form.hpp"
+#include "config/command_line.hpp"
+#include "config/run_config.hpp"
 #include "config_support.hpp"
 
 namespace isoscale::config {

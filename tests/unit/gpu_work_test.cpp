@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "config/arguments.hpp"
+#include "config/command_line.hpp"
 #include "system/gpu_choice.hpp"
 
 namespace isoscale::runner {

@@ -14,7 +14,6 @@
 #include "program/facts.hpp"
 #include "simulate/simulate.hpp"
 #include "workloads/infer/infer.hpp"
-#include "workloads/infer/setting.hpp"
 #include "workloads/stack/parameters.hpp"
 
 namespace isoscale::workloads::infer {

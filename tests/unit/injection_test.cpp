@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "config/arguments.hpp"
+#include "config/command_line.hpp"
 #include "config/layer.hpp"
-#include "config/toml_form.hpp"
+#include "config/run_config.hpp"
 #include "config_support.hpp"
 
 namespace isoscale::config {

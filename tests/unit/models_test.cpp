@@ -14,7 +14,7 @@
 
 #include "base/error.hpp"
 #include "workloads/model.hpp"
-#include "workloads/model_toml.hpp"
+#include "workloads/toml_files.hpp"
 
 namespace isoscale::workloads {
 namespace {

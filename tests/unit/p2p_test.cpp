@@ -14,8 +14,6 @@
 #include "program/check.hpp"
 #include "program/facts.hpp"
 #include "workloads/p2p/p2p.hpp"
-#include "workloads/p2p/rounds.hpp"
-#include "workloads/p2p/setting.hpp"
 
 namespace isoscale::workloads::p2p {
 namespace {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "runner/bench_case.hpp"
-#include "workloads/collectives/cases.hpp"
+#include "workloads/collectives/collectives.hpp"
 #include "workloads/gemm/gemm.hpp"
 
 namespace isoscale::workloads {

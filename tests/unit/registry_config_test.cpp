@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "config/command_line.hpp"
-#include "config/suites.hpp"
+#include "config/layer.hpp"
 #include "config_support.hpp"
 
 /// Configurations of the workloads that really exist.

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "results/digest.hpp"
+#include "results/integrity.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "results/files.hpp"
+#include "results/run_files.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -12,8 +12,8 @@
 #include <set>
 #include <string>
 
-#include "results/output.hpp"
 #include "results/reader.hpp"
+#include "results/run_files.hpp"
 #include "results/writer.hpp"
 #include "tests/unit/results_samples.hpp"
 

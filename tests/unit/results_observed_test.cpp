@@ -8,9 +8,9 @@
 
 #include "base/error.hpp"
 #include "results/hdf5.hpp"
-#include "results/output.hpp"
 #include "results/reader.hpp"
-#include "results/validate.hpp"
+#include "results/run_data.hpp"
+#include "results/run_files.hpp"
 #include "results/writer.hpp"
 #include "results_samples.hpp"
 

@@ -11,8 +11,8 @@
 #include <fstream>
 
 #include "base/error.hpp"
-#include "results/output.hpp"
 #include "results/reader.hpp"
+#include "results/run_files.hpp"
 #include "results/writer.hpp"
 #include "tests/unit/results_samples.hpp"
 

@@ -10,8 +10,8 @@
 #include "base/error.hpp"
 #include "results/hdf5.hpp"
 #include "results/layout.hpp"
+#include "results/point_tables.hpp"
 #include "results/reader.hpp"
-#include "results/row_table.hpp"
 #include "results/writer.hpp"
 #include "tests/unit/results_samples.hpp"
 

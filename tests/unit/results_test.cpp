@@ -4,12 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "base/error.hpp"
-#include "results/choices.hpp"
 #include "results/hdf5.hpp"
 #include "results/layout.hpp"
-#include "results/output.hpp"
+#include "results/point_tables.hpp"
 #include "results/reader.hpp"
-#include "results/tables.hpp"
+#include "results/run_files.hpp"
 #include "results/writer.hpp"
 #include "tests/unit/results_samples.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "config/resumption.hpp"
+#include "config/layer.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +8,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "config/arguments.hpp"
-#include "config/toml_form.hpp"
+#include "config/command_line.hpp"
+#include "config/run_config.hpp"
 #include "config_support.hpp"
 
 namespace isoscale::config {

@@ -14,7 +14,7 @@
 #include "program/check.hpp"
 #include "program/facts.hpp"
 #include "simulate/simulate.hpp"
-#include "workloads/stack/stage_order.hpp"
+#include "workloads/stack/pipeline.hpp"
 #include "workloads/workload.hpp"
 
 namespace isoscale::workloads {

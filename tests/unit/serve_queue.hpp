@@ -8,9 +8,8 @@
 #include <limits>
 #include <vector>
 
-#include "workloads/serve/dispatch.hpp"
-#include "workloads/serve/ledger.hpp"
-#include "workloads/serve/summary.hpp"
+#include "workloads/serve/requests.hpp"
+#include "workloads/serve/trials.hpp"
 
 /// Servers that are nothing but queues: events in order of time, with the dispatch and the ledger
 /// that runs use.

@@ -14,12 +14,9 @@
 #include "program/outline.hpp"
 #include "serve_queue.hpp"
 #include "workloads/infer/infer.hpp"
-#include "workloads/serve/arrivals.hpp"
-#include "workloads/serve/ledger.hpp"
-#include "workloads/serve/search.hpp"
+#include "workloads/serve/requests.hpp"
 #include "workloads/serve/serve.hpp"
-#include "workloads/serve/setting.hpp"
-#include "workloads/serve/summary.hpp"
+#include "workloads/serve/trials.hpp"
 
 /// Serving without a machine: arrivals, dispatch, queues, statistics and the search for a rate.
 namespace isoscale::workloads::serve {

@@ -15,7 +15,7 @@
 #include "program/check.hpp"
 #include "program/facts.hpp"
 #include "tests/unit/small_model.hpp"
-#include "workloads/stack/deal.hpp"
+#include "workloads/stack/geometry.hpp"
 #include "workloads/workload.hpp"
 
 namespace isoscale::workloads {

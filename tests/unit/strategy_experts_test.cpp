@@ -12,10 +12,10 @@
 #include "base/error.hpp"
 #include "program/check.hpp"
 #include "program/facts.hpp"
-#include "workloads/hybrid/experts.hpp"
+#include "workloads/hybrid/hybrid.hpp"
+#include "workloads/stack/experts.hpp"
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/parameters.hpp"
-#include "workloads/stack/routing.hpp"
 #include "workloads/workload.hpp"
 
 namespace isoscale::workloads {

@@ -9,10 +9,10 @@
 #include <array>
 
 #include "base/error.hpp"
-#include "workloads/bench/elements.hpp"
-#include "workloads/bench/sizes.hpp"
+#include "workloads/bench/bench.hpp"
 #include "workloads/collective_algorithms.hpp"
 #include "workloads/collectives/collectives.hpp"
+#include "workloads/options.hpp"
 
 namespace isoscale::workloads::algorithms {
 namespace {
@@ -23,7 +23,7 @@ using program::Space;
 constexpr std::array registered_names{std::string_view{"none"}, std::string_view{"local"},
                                       std::string_view{"symmetric"}};
 
-/// Those that a library has algorithms for; others are messages.
+/// The operations that a library has algorithms for; others are messages.
 constexpr std::array<std::pair<std::string_view, CollectiveKind>, 5> operations{
     {{"all_reduce", CollectiveKind::all_reduce},
      {"reduce_scatter", CollectiveKind::reduce_scatter},

@@ -10,16 +10,16 @@
 #include "workloads/bench/bench.hpp"
 #include "workloads/workload.hpp"
 
-/// What a library of collectives could have chosen: each of its algorithms and protocols in a
-/// session of its own, beside its own choice; and small messages with memory that it knows
-/// beforehand or not.
+/// This benchmark measures what a library of collectives could have chosen: each of its algorithms
+/// and protocols in a session of its own, beside its own choice; and small messages with memory
+/// that it knows beforehand or not.
 namespace isoscale::workloads::algorithms {
 
 [[nodiscard]] std::span<const OptionSpec> option_table();
 [[nodiscard]] BenchHooks hooks();
 
-/// Which memory a session communicates from: as it is; registered by each rank; or in windows that
-/// are alike on all ranks.
+/// The memory that a session communicates from: as it is; registered by each rank; or in windows
+/// that are alike on all ranks.
 enum class Registered : std::uint8_t { none, local, symmetric };
 [[nodiscard]] std::string_view name(Registered registered);
 

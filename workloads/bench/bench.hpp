@@ -11,13 +11,15 @@
 #include <utility>
 #include <vector>
 
+#include "program/buffer.hpp"
 #include "program/program.hpp"
 #include "program/session_options.hpp"
 #include "units/quantity.hpp"
 
-/// What a micro-benchmark is made of: programs with a step for each thing that is timed, and what
-/// the time of each step says.
 namespace isoscale::workloads {
+
+// A micro-benchmark consists of programs with a step for each thing that is timed, and of rows that
+// say what the time of each step means.
 
 /// One measured tuple, without its times: what was measured, by name ("op" = "all_reduce"), and its
 /// sizes and places ("bytes" = 1024).
@@ -32,18 +34,18 @@ struct RowSpec {
   std::optional<std::pair<int, int>> silent{};
 };
 
-/// When a case's restore section is played: before its plays begin, or before each of them because
-/// a play spoils its own input.
+/// The moment at which a case's restore section is played: before its plays begin, or before each
+/// of them because a play spoils its own input.
 enum class Restore : std::uint8_t { never, once, every_play };
 
-/// Whether the spans of a traced pass, dealt out in order, are those of its calls.
+/// Says whether the spans of a traced pass, dealt out in order, are those of its calls.
 enum class CallsAreSpans : std::uint8_t { no, yes };
 
-/// Whether a pass may follow another one within a play: not when it spoils its own input, or when
-/// the time of a play is meant to be that of one pass.
+/// Says whether a pass may follow another one within a play: not when it spoils its own input, or
+/// when the time of a play is meant to be that of one pass.
 enum class Repeat : std::uint8_t { allowed, never };
 
-/// Whether the time to launch work on a GPU belongs to what is measured: it does where a whole
+/// Says whether the time to launch work on a GPU belongs to what is measured: it does where a whole
 /// model is played as a user would, not where single calls are.
 enum class LaunchCost : std::uint8_t { excluded, included };
 
@@ -68,7 +70,7 @@ struct PlayBounds {
 /// then the case's own section, once.
 struct Check {
   program::Section section{};             ///< makes the inputs, and spoils earlier results
-  std::vector<program::Gemm> products{};  ///< whose results are compared; see product.hpp
+  std::vector<program::Gemm> products{};  ///< whose results are compared; see exact_data.hpp
 };
 
 /// One step of a bench's programs, timed by itself; one time on each rank, for one row or several.
@@ -79,7 +81,7 @@ struct Case {
   std::uint64_t calls = 1;     ///< calls, one after the other, that one pass makes
   /// Passes that make a play long enough on the host, and at most as many as are worth their time.
   std::uint64_t most_times = 1;
-  /// Whether the executor is asked what its library expects of the section: number "estimate" of
+  /// True if the executor is asked what its library expects of the section: number "estimate" of
   /// its rows, seconds a call.
   bool wants_estimate = false;
   std::size_t row_begin = 0, row_end = 0;  ///< into Bench::rows
@@ -91,7 +93,7 @@ struct Case {
   std::optional<Check> check{};
 };
 
-/// What is played in one session, on communicators of its own.
+/// The programs, cases and rows of one session, on communicators of its own.
 struct Bench {
   program::ProgramSet set{};
   program::SessionOptions session{};
@@ -101,7 +103,7 @@ struct Bench {
 
 /// Memory of one rank that must hold known values when a case has been played. Element i of `slice`
 /// is the reduction over `sources`, or the one source, of element first + i of their patterns; see
-/// pattern.hpp.
+/// exact_data.hpp.
 struct Expectation {
   program::Slice slice{};
   std::vector<int> sources{};  ///< ranks of the point
@@ -118,9 +120,10 @@ struct Expectation {
   return set;
 }
 
+enum class Precision : std::uint8_t;
 struct Request;
 
-/// What a plan knows of the machine that a bench may depend on.
+/// The facts of the machine that a bench may depend on, as a plan knows them.
 struct Machine {
   std::string_view device;    ///< "host", "cuda"
   int numa_nodes = 1;         ///< of a node, the least
@@ -128,13 +131,13 @@ struct Machine {
 };
 [[nodiscard]] PlayBounds play_bounds(const Machine& machine);
 
-/// How a micro-benchmark is built: pure functions, as those of Workload.
+/// The functions that build a micro-benchmark: pure, as those of Workload.
 struct BenchHooks {
   /// Sessions that it takes, one after the other.
   int (*batches)(const Request& request) = nullptr;
   /// Throws base::UsageError when options exclude each other or the mesh.
   Bench (*build)(const Request& request, int batch) = nullptr;
-  /// What `rank` must hold after case number `index` of the batch has been played, its
+  /// The values that `rank` must hold after case number `index` of the batch has been played, its
   /// check's products left out; one case at a time, for there are as many as calls times ranks.
   /// Null: nothing can be said.
   std::vector<Expectation> (*expect)(const Request& request, int batch, std::size_t index,
@@ -145,14 +148,22 @@ struct BenchHooks {
   /// none are.
   Request (*on_machine)(const Request& request, const Machine& machine) = nullptr;
   std::string_view only_on{};  ///< the one device it is about; "" = any
-  /// Whether the model matters to it.
+  /// True if the model matters to it.
   bool (*uses_model)(const Request& request) = nullptr;
-  /// How long ranks wait for a message before the pair has failed; the rest is still measured.
+  /// The time that ranks wait for a message before the pair has failed; the rest is still measured.
   /// Null: for ever.
   units::Seconds (*timeout)(const Request& request) = nullptr;
-  /// What the median bandwidth of each pair must reach, in each direction; absent: anything. Null:
+  /// The least median bandwidth of each pair, in each direction; absent: anything. Null:
   /// nothing is asked for.
   std::optional<units::BytesPerSecond> (*expected_bandwidth)(const Request& request) = nullptr;
 };
+
+/// The type that a precision stores its data in; fp8 stores e4m3.
+[[nodiscard]] program::DType stored_type(Precision precision);
+/// The precision that an executor must know to have `type`; absent for integers, which all have.
+[[nodiscard]] std::optional<Precision> precision_of(program::DType type);
+/// The types of a list such as "f32,i32"; "" = what the request's precision stores.
+[[nodiscard]] std::vector<program::DType> element_types(const Request& request,
+                                                        std::string_view list);
 
 }  // namespace isoscale::workloads

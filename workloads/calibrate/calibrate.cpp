@@ -10,9 +10,9 @@
 namespace isoscale::workloads::calibrate {
 namespace {
 
-/// What training workloads communicate with. They sum where gradients are, and libraries may sum
-/// in place by another algorithm than out of place; the others they send from one place and receive
-/// in another.
+/// The operations that training workloads communicate with. They sum where gradients are, and
+/// libraries may sum in place by another algorithm than out of place; the others they send from one
+/// place and receive in another.
 constexpr std::string_view in_place = "all_reduce";
 constexpr std::string_view out_of_place = "reduce_scatter,all_gather,sendrecv";
 

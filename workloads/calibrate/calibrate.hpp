@@ -3,7 +3,6 @@
 #pragma once
 
 #include <span>
-#include <vector>
 
 #include "workloads/bench/bench.hpp"
 #include "workloads/workload.hpp"

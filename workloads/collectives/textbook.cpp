@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "workloads/collectives/textbook.hpp"
+#include "workloads/collectives/collectives.hpp"
 
 #include <stdexcept>
 #include <utility>

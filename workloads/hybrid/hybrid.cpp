@@ -1,15 +1,21 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
 #include "workloads/hybrid/hybrid.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <vector>
 
-#include "workloads/hybrid/scale.hpp"
+#include "workloads/stack/experts.hpp"
 #include "workloads/stack/stage.hpp"
 
 namespace isoscale::workloads::hybrid {
+
 namespace {
 
 /// `at` along `axes`, 0 along the others.
@@ -23,6 +29,16 @@ mesh::Coordinates along(mesh::Coordinates at, mesh::AxisSet axes) {
   keep(at.dp, mesh::Axis::dp);
   keep(at.pp, mesh::Axis::pp);
   return at;
+}
+
+/// The option as given: other workloads have none of these, and a default is no text here.
+std::string given(const Request& request, std::string_view key) {
+  const auto found = request.options.find(key);
+  return found == request.options.end() ? std::string{} : found->second;
+}
+
+double percent_of(std::uint64_t part, std::uint64_t whole) {
+  return 100 * static_cast<double>(part) / static_cast<double>(std::max<std::uint64_t>(whole, 1));
 }
 
 }  // namespace
@@ -42,6 +58,29 @@ program::ProgramSet build(const Request& request) {
     set.program_of_rank.push_back(entry->second);
   }
   return set;
+}
+
+std::vector<int> expert_places(const Request& request) {
+  const mesh::Shape& mesh = request.mesh;
+  std::vector<int> places(static_cast<std::size_t>(mesh.size()));
+  std::iota(places.begin(), places.end(), 0);
+  if (mesh.ep == 1 || given(request, "expert_placement") != "spread") return places;
+  for (int& rank : places) {
+    const mesh::Coordinates at = mesh::coordinates(mesh, rank);
+    rank = at.tp + mesh.tp * (at.cp + mesh.cp * (at.dp + mesh.dp * (at.ep + mesh.ep * at.pp)));
+  }
+  return places;
+}
+
+std::string expert_note(const Request& request) {
+  const std::string experts = given(request, "experts");
+  if (experts.empty() || experts == "0") return {};
+  const stack::RouteStats stats = stack::route_stats(request);
+  return fmt::format(
+      "{} experts over ep={}: {:.1f}% of routed tokens dropped, {:.1f}% more rows by padding, the "
+      "busiest rank of a layer has {:.2f} times the mean",
+      experts, request.mesh.ep, percent_of(stats.dropped, stats.routed),
+      percent_of(stats.padded, stats.routed - stats.dropped), stats.imbalance);
 }
 
 }  // namespace isoscale::workloads::hybrid

@@ -1,29 +1,169 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "workloads/infer/layers.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
-#include "workloads/stack/matrix.hpp"
+#include "base/error.hpp"
+#include "workloads/infer/replica.hpp"
+#include "workloads/stack/buffers.hpp"
 
 namespace isoscale::workloads::infer {
+
+namespace {
 
 using program::BufferId;
 using program::Gemm;
 using program::Matrix;
 using program::Transpose;
 using stack::dense;
+using stack::extent;
 using stack::Tensor;
 
-namespace {
+std::string_view suffix(stack::Tensor tensor) {
+  switch (tensor) {
+    case stack::Tensor::qkv:
+      return ".qkv";
+    case stack::Tensor::projection:
+      return ".projection";
+    case stack::Tensor::up:
+      return ".up";
+    case stack::Tensor::down:
+      break;
+  }
+  return ".down";
+}
 
-/// Of scores that are kept at once: a long prompt's are a square, and are used at once.
+/// The most bytes of scores that are kept at once: those of a long prompt are a square.
 constexpr std::uint64_t most_score_bytes = std::uint64_t{256} << 20U;
 
-std::uint32_t extent(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
-
 }  // namespace
+
+Weights::Weights(program::Builder& builder, const stack::Geometry& geometry, const Request& request)
+    : parameters_(stack::parameters_of(geometry)), first_layer_(geometry.global_layer(0)) {
+  const std::uint64_t count = parameters_.back().offset + parameters_.back().count();
+  buffer_ = builder.allocate({.dtype = stack::types_of(request.precision).compute,
+                              .role = program::Role::weight,
+                              .count = count});
+  builder.at({.phase = program::Phase::setup});
+  for (const stack::Parameter& entry : parameters_) {
+    builder.emit(0, stack::weight_fill(slice(entry), entry, request.seed));
+  }
+}
+
+program::Slice Weights::slice(const stack::Parameter& entry) const {
+  return {.buffer = buffer_, .offset = entry.offset, .count = entry.count()};
+}
+
+program::Slice Weights::named(const std::string& name) const {
+  const auto found = std::ranges::find(parameters_, name, &stack::Parameter::name);
+  if (found == parameters_.end()) throw base::Error("the stack has no parameter " + name);
+  return slice(*found);
+}
+
+program::Slice Weights::of(int layer_of_stage, stack::Tensor tensor) const {
+  return named("layer" + std::to_string(first_layer_ + layer_of_stage) +
+               std::string{suffix(tensor)});
+}
+
+program::Slice Weights::vocabulary() const { return named("vocabulary"); }
+
+Cache::Cache(program::Builder& builder, const stack::Geometry& geometry, const Request& request,
+             std::uint64_t samples, std::uint64_t positions)
+    : g_(geometry), samples_(samples), positions_(positions) {
+  const std::uint64_t count = static_cast<std::uint64_t>(g_.layers) * layer_size();
+  const auto take = [&] {
+    return builder.allocate({.dtype = stack::types_of(request.precision).compute,
+                             .role = program::Role::activation,
+                             .count = count});
+  };
+  keys_ = take();
+  values_ = take();
+  builder.at({.phase = program::Phase::setup});
+  for (int layer = 0; layer < g_.layers; ++layer) {
+    const auto fill = [&](BufferId buffer, std::string_view what) {
+      const std::string name = fmt::format("layer{}.{}", g_.global_layer(layer), what);
+      const std::uint64_t offset = static_cast<std::uint64_t>(layer) * layer_size();
+      builder.emit(0,
+                   stack::random_fill({.buffer = buffer, .offset = offset, .count = layer_size()},
+                                      shard(), stack::fill_key(request.seed, name), 1));
+    };
+    fill(keys_, "keys");
+    fill(values_, "values");
+  }
+}
+
+program::Shard Cache::shard() const {
+  const std::uint64_t sample = g_.kv_heads * head();
+  const std::uint64_t whole = sample * static_cast<std::uint64_t>(g_.tp);
+  program::Shard result{.extents = {samples_, g_.kv_heads, head()},
+                        .local = {sample, head(), 1},
+                        .global = {whole, head(), 1},
+                        .base = 0,
+                        .steps = {}};
+  result.steps[static_cast<std::size_t>(mesh::Axis::tp)] = sample;
+  result.steps[static_cast<std::size_t>(mesh::Axis::dp)] = samples_ * whole;
+  return result;
+}
+
+Matrix Cache::view(const program::Slice& in, int layer, const Pass& pass, std::uint64_t sample,
+                   std::uint64_t samples) const {
+  const std::uint64_t first = (pass.first_sample + sample) * g_.kv_heads * head();
+  return stack::matrix(in, {.rows = pass.length(),
+                            .columns = g_.head_size,
+                            .row_stride = g_.head_size,
+                            .offset = static_cast<std::uint64_t>(layer) * layer_size() + first,
+                            .batch = samples * g_.kv_heads,
+                            .batch_stride = head()});
+}
+
+Matrix Cache::keys(const program::Builder& builder, int layer, const Pass& pass,
+                   std::uint64_t sample, std::uint64_t samples) const {
+  return view(builder.whole(keys_), layer, pass, sample, samples);
+}
+
+Matrix Cache::values(const program::Builder& builder, int layer, const Pass& pass,
+                     std::uint64_t sample, std::uint64_t samples) const {
+  return view(builder.whole(values_), layer, pass, sample, samples);
+}
+
+Cache::Place Cache::place(const program::Builder& builder, int layer, const Pass& pass) const {
+  const std::uint64_t heads = pass.samples * g_.kv_heads;
+  const std::uint64_t offset = static_cast<std::uint64_t>(layer) * layer_size() +
+                               pass.first_sample * g_.kv_heads * head() +
+                               pass.position * g_.head_size;
+  const auto of = [&](BufferId buffer) {
+    // One new token: a row for each head. Several: a block of rows for each.
+    return pass.positions == 1 ? stack::matrix(builder.whole(buffer), {.rows = heads,
+                                                                       .columns = g_.head_size,
+                                                                       .row_stride = head(),
+                                                                       .offset = offset})
+                               : stack::matrix(builder.whole(buffer), {.rows = pass.positions,
+                                                                       .columns = g_.head_size,
+                                                                       .row_stride = g_.head_size,
+                                                                       .offset = offset,
+                                                                       .batch = heads,
+                                                                       .batch_stride = head()});
+  };
+  return {.keys = of(keys_), .values = of(values_)};
+}
+
+void Cache::observe(program::Builder& builder) const {
+  for (int layer = 0; layer < g_.layers; ++layer) {
+    const auto observe = [&](BufferId buffer, std::string_view what) {
+      builder.observe(fmt::format("layer{}.{}", g_.global_layer(layer), what),
+                      {.buffer = buffer,
+                       .offset = static_cast<std::uint64_t>(layer) * layer_size(),
+                       .count = layer_size()},
+                      shard());
+    };
+    observe(keys_, "keys");
+    observe(values_, "values");
+  }
+}
 
 BufferId Layers::new_buffer(std::uint64_t count) {
   return builder_.allocate(
@@ -110,7 +250,7 @@ void Layers::attend(int layer, const Pass& pass, std::uint64_t sample, std::uint
                     BufferId qkv, BufferId context) {
   const std::uint64_t heads = samples * g_.kv_heads, length = pass.length();
   const std::uint64_t square = pass.positions * length;
-  // With one position a head's queries are rows that follow each other: one product for all of
+  // A head's queries of one position are rows that follow each other: one product for all of
   // them. Else the j-th query of every key-value head makes a product of its own.
   const bool is_single = pass.positions == 1;
   const std::uint64_t products = is_single ? 1 : g_.grouped;

@@ -24,9 +24,9 @@ namespace isoscale::workloads::memory {
 /// Kinds that the device has where none are named; the numbers of all NUMA nodes for numa=all.
 [[nodiscard]] Request on_machine(const Request& request, const Machine& machine);
 
-/// What is timed. The last five bring data that lies with the host to the device, where one kernel
-/// reads it: by a copy before, or by the pages of managed memory, which move when they are touched
-/// or as advice has it.
+/// The transfers that are timed. The last five bring data that lies with the host to the device,
+/// where one kernel reads it: by a copy before, or by the pages of managed memory, which move when
+/// they are touched or as advice has it.
 enum class Kind : std::uint8_t {
   h2d_pinned,
   d2h_pinned,
@@ -60,7 +60,7 @@ struct MemoryCase {
 };
 /// Throws base::UsageError when nothing is left to measure.
 [[nodiscard]] std::vector<MemoryCase> cases_of(const Request& request);
-/// Where host memory lies, one batch each; absent: where it comes to lie.
+/// The NUMA nodes that host memory lies on, one batch each; absent: where it comes to lie.
 [[nodiscard]] std::vector<std::optional<int>> numa_nodes_of(const Request& request);
 
 }  // namespace isoscale::workloads::memory

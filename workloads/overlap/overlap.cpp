@@ -9,11 +9,10 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "workloads/bench/elements.hpp"
-#include "workloads/bench/pattern.hpp"
-#include "workloads/bench/product.hpp"
-#include "workloads/bench/sizes.hpp"
+#include "workloads/bench/bench.hpp"
+#include "workloads/bench/exact_data.hpp"
 #include "workloads/gemm/gemm.hpp"
+#include "workloads/options.hpp"
 
 namespace isoscale::workloads::overlap {
 namespace {
@@ -102,7 +101,7 @@ class Writer {
       begin(3 * i + 1);
       communicate(pair);
       begin(3 * i + 2);
-      // What communicates is issued first: it has less to do and more to wait for.
+      // The collective is issued first: it has less to do and more to wait for.
       communicate(pair);
       multiply(pair);
     }

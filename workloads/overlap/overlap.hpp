@@ -15,7 +15,7 @@ namespace isoscale::workloads::overlap {
 [[nodiscard]] std::span<const OptionSpec> option_table();
 [[nodiscard]] BenchHooks hooks();
 [[nodiscard]] Bench build(const Request& request, int batch);
-/// What the collective of case number `index` leaves on `rank`.
+/// The values that the collective of case number `index` leaves on `rank`.
 [[nodiscard]] std::vector<Expectation> expect(const Request& request, int batch, std::size_t index,
                                               int rank);
 

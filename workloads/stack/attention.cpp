@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: MIT
 #include <cmath>
 
-#include "workloads/stack/context.hpp"
+#include "workloads/stack/buffers.hpp"
 #include "workloads/stack/layer.hpp"
-#include "workloads/stack/matrix.hpp"
+#include "workloads/stack/sequence_parallel.hpp"
 
 namespace isoscale::workloads::stack {
 namespace {
@@ -92,7 +92,7 @@ void LayerWriter::attention_forward(LayerState& state, int layer, int microbatch
 }
 
 BufferId LayerWriter::scores_of(BufferId qkv, Role role, int microbatch) {
-  // Of this rank's queries with the keys of the whole sequence.
+  // These are the scores of this rank's queries with the keys of the whole sequence.
   const AttentionViews view{builder_, g_};
   const BufferId scores =
       new_buffer(view.batch() * g_.grouped * g_.sequence * g_.whole_sequence, role, microbatch);

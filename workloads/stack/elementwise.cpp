@@ -1,11 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-// What of a layer is bound by memory: each op reads and writes its operands once, in place where it
-// can. The residual is added by the GEMM before it, and its gradient by the norm's.
-#include "workloads/stack/extent.hpp"
+// These parts of a layer are bound by memory: each op reads and writes its operands once, in place
+// where it can. The residual is added by the GEMM before it, and its gradient by the norm's.
+#include "workloads/stack/buffers.hpp"
 #include "workloads/stack/layer.hpp"
-#include "workloads/stack/matrix.hpp"
 
 namespace isoscale::workloads::stack {
 

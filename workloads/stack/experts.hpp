@@ -2,17 +2,87 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "program/builder.hpp"
-#include "workloads/stack/dispatch.hpp"
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/parameters.hpp"
+#include "workloads/workload.hpp"
 
 namespace isoscale::workloads::stack {
+
+// Routing: the experts of each token are drawn when a program is built, as a function of seed,
+// layer, sample and position alone, so that every mesh routes alike.
+
+/// Stands in the place of an expert that was full: the token is dropped.
+inline constexpr std::uint32_t no_expert = ~std::uint32_t{0};
+
+struct Routing {
+  std::uint32_t experts = 0;  ///< of a layer, over all ranks; 0 = a dense MLP
+  std::uint32_t topk = 1;     ///< experts of a token
+  /// Tokens that an expert takes of one sample; 0 = all that come.
+  std::uint64_t capacity = 0;
+  std::uint64_t sequence = 0;  ///< positions of a sample
+  double exponent = 0;  ///< of Zipf's law: the r-th expert of a layer is drawn as 1/r^exponent; 0 =
+                        ///< dealt out evenly
+  std::uint64_t seed = 0;
+
+  [[nodiscard]] bool has_experts() const { return experts > 0; }
+};
+[[nodiscard]] Routing routing_of(const Request& request);
+
+/// The factor of a capacity, "1.25" or "125%"; 0 for "none" and "0". Throws base::UsageError for
+/// other texts.
+[[nodiscard]] double capacity_factor(std::string_view text);
+
+/// The experts of each position of a sample, `topk` each, all different; no_expert where one was
+/// full, later positions first.
+[[nodiscard]] std::vector<std::uint32_t> route(const Routing& routing, int layer,
+                                               std::uint64_t sample);
+
+/// Effects of routing on a step, over all ranks and layers.
+struct RouteStats {
+  std::uint64_t routed = 0;   ///< tokens x topk
+  std::uint64_t dropped = 0;  ///< of these: their expert was full
+  std::uint64_t padded = 0;   ///< rows of zeros that are multiplied beside
+  double imbalance = 1;       ///< rows of the rank that multiplies most, over the mean of all
+};
+/// The effects of routing on a request that has been scaled.
+[[nodiscard]] RouteStats route_stats(const Request& request);
+
+/// The way in which the experts of a rank multiply: a GEMM each with its own rows, or one batched
+/// GEMM with as many rows for each as the capacity allows.
+enum class ExpertBatch : std::uint8_t { exact, padded };
+
+/// The way of a microbatch's tokens to the experts of one layer and back, on one rank. Rows are
+/// tokens as Geometry orders them; a row is sent once for each of its experts that has room.
+struct Dispatch {
+  /// The row of the activation for each row sent, by expert and then by token.
+  std::vector<std::uint32_t> sent_from;
+  /// The topk places of each token among the rows sent; program::Rows::no_row where it was dropped.
+  std::vector<std::uint32_t> place_of;
+  /// Rows to and from each member of the ep group.
+  std::vector<std::uint64_t> sent, received;
+  /// The row among those received for each row of the experts' input, expert by expert; no_row is
+  /// padding. Empty: it is as received.
+  std::vector<std::uint32_t> arranged_from;
+  /// The place of each row received in the experts' output, the reverse of arranged_from.
+  std::vector<std::uint32_t> restored_from;
+  /// Rows of each expert of this rank, padding included, one expert after the other.
+  std::vector<std::uint64_t> rows_of_expert;
+
+  [[nodiscard]] std::uint64_t received_rows() const;
+  [[nodiscard]] std::uint64_t expert_rows() const;
+};
+
+/// `layer` is the model's. The geometry stands at its own coordinates along cp, ep and dp.
+[[nodiscard]] Dispatch dispatch(const Routing& routing, const Geometry& geometry, ExpertBatch batch,
+                                int layer, int microbatch);
 
 /// Writes what stands in the place of a layer's MLP where the model has experts (Shazeer et al.,
 /// arXiv 1701.06538; Lepikhin et al., arXiv 2006.16668), on the compute stream:
@@ -37,7 +107,7 @@ class ExpertWriter {
                                            const Later& later);
 
  private:
-  /// What is kept from the forward to the backward pass; no buffer where no row came.
+  /// State kept from the forward to the backward pass; no buffer where no row came.
   struct State {
     Dispatch dispatch;
     program::BufferId input = program::no_buffer;  ///< rows of the experts x h

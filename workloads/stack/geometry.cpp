@@ -1,15 +1,95 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
 #include "workloads/stack/geometry.hpp"
 
-#include <numeric>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.hpp"
 #include "workloads/options.hpp"
-#include "workloads/stack/deal.hpp"
 #include "workloads/stack/options.hpp"
 #include "workloads/stack/pipeline.hpp"
 
 namespace isoscale::workloads::stack {
+
+namespace {
+
+constexpr double least_skew = 0.01, most_skew = 100;
+
+/// The option `partition`.
+struct Partition {
+  enum class Kind : unsigned char { equal, proportional, skewed } kind = Kind::equal;
+  double skew = 1;  ///< skewed: what the first replica gets, in units of what each other one gets
+};
+
+/// "equal", "proportional", "skewed:2.5"; nothing for any other text. A skew is 0.01 ... 100.
+std::optional<Partition> parse_partition(std::string_view text) {
+  if (text == "equal") return Partition{};
+  if (text == "proportional") return Partition{.kind = Partition::Kind::proportional};
+  constexpr std::string_view skewed = "skewed:";
+  if (!text.starts_with(skewed)) return std::nullopt;
+  text.remove_prefix(skewed.size());
+  double skew = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), skew);
+  const bool is_number = error == std::errc{} && end == text.data() + text.size();
+  if (!is_number || !(skew >= least_skew && skew <= most_skew)) return std::nullopt;
+  return Partition{.kind = Partition::Kind::skewed, .skew = skew};
+}
+
+/// Microbatches that go to a replica together, and the fewest that one needs.
+struct Turns {
+  int unit = 1, least = 1;
+};
+
+Turns turns_of(const Request& request) {
+  const OptionReader options{option_table(), request.options};
+  if (request.mesh.pp == 1) return {};
+  if (options.is("schedule", "interleaved")) {
+    return {.unit = request.mesh.pp, .least = request.mesh.pp};
+  }
+  return {.unit = 1, .least = options.is("schedule", "zb-h1") ? 2 : 1};
+}
+
+/// The slowest rank of each replica sets its pace.
+std::vector<double> speed_of_replica(const Request& request) {
+  std::vector<double> speeds(static_cast<std::size_t>(request.mesh.dp), HUGE_VAL);
+  for (int rank = 0; rank < request.mesh.size(); ++rank) {
+    const auto replica = static_cast<std::size_t>(mesh::coordinates(request.mesh, rank).dp);
+    speeds[replica] =
+        std::min(speeds[replica], request.speed_of_rank[static_cast<std::size_t>(rank)]);
+  }
+  return speeds;
+}
+
+std::vector<double> weights_of(const Partition& partition, const Request& request) {
+  std::vector<double> weights(static_cast<std::size_t>(request.mesh.dp), 1);
+  if (partition.kind == Partition::Kind::skewed) weights.front() = partition.skew;
+  const bool is_measured = !request.speed_of_rank.empty();
+  if (partition.kind == Partition::Kind::proportional && is_measured) {
+    return speed_of_replica(request);
+  }
+  return weights;
+}
+
+Partition partition_of(const Request& request) {
+  const std::string text = OptionReader{option_table(), request.options}.text("partition");
+  if (const auto partition = parse_partition(text)) return *partition;
+  throw base::UsageError(fmt::format(
+      "partition={}: use equal, proportional or skewed:X, such as skewed:2, with X from "
+      "{} to {}",
+      text, least_skew, most_skew));
+}
+
+}  // namespace
 
 Geometry::Geometry(const Request& request, const mesh::Coordinates& coordinates) : at(coordinates) {
   const OptionReader options{option_table(), request.options};
@@ -122,6 +202,85 @@ OptionSpec fp8_accumulate_option() {
           .help =
               "how GPUs add fp8 products: split, with partial sums in f32; fast, within tensor "
               "cores; by-pass, fast forward and split in gradients, as Transformer Engine does"};
+}
+
+int Deal::total() const { return std::accumulate(microbatches.begin(), microbatches.end(), 0); }
+
+int Deal::first(int replica) const {
+  return std::accumulate(microbatches.begin(), microbatches.begin() + replica, 0);
+}
+
+int Deal::alike(int replica) const {
+  const auto count = [this](int r) { return microbatches[static_cast<std::size_t>(r)]; };
+  int begin = replica;
+  while (begin > 0 && count(begin - 1) == count(replica)) --begin;
+  // Sample = base + coordinate x step, and a base is no negative number.
+  return first(begin) >= begin * count(begin) ? begin : replica;
+}
+
+std::vector<int> deal_by_weight(int total, const std::vector<double>& weights, int least) {
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  std::vector<int> result;
+  std::vector<double> remainders;
+  for (const double weight : weights) {
+    const double share = total * weight / sum;
+    result.push_back(static_cast<int>(share));
+    remainders.push_back(share - std::floor(share));
+  }
+  std::vector<std::size_t> order(weights.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::greater{}, [&](std::size_t i) { return remainders[i]; });
+  int left = total - std::accumulate(result.begin(), result.end(), 0);
+  for (std::size_t i = 0; left > 0; i = (i + 1) % order.size(), --left) ++result[order[i]];
+  for (int& share : result) {
+    while (share < least) {
+      --*std::ranges::max_element(result);
+      ++share;
+    }
+  }
+  return result;
+}
+
+Deal deal_of(const Request& request) {
+  const OptionReader options{option_table(), request.options};
+  const auto each = static_cast<int>(options.integer("microbatches"));
+  const Partition partition = partition_of(request);
+  const Turns turns = turns_of(request);
+  Deal deal{.microbatches = std::vector<int>(static_cast<std::size_t>(request.mesh.dp), each)};
+  const bool is_equal = partition.kind == Partition::Kind::equal;
+  // Microbatches that the schedule cannot take are refused elsewhere.
+  if (is_equal || each % turns.unit != 0 || each < turns.least) return deal;
+  deal.microbatches = deal_by_weight(each / turns.unit * request.mesh.dp,
+                                     weights_of(partition, request), turns.least / turns.unit);
+  for (int& share : deal.microbatches) share *= turns.unit;
+  return deal;
+}
+
+std::vector<int> alike_replicas(const Request& request) {
+  const Deal deal = deal_of(request);
+  std::vector<int> result(deal.microbatches.size());
+  for (std::size_t r = 0; r < result.size(); ++r) result[r] = deal.alike(static_cast<int>(r));
+  return result;
+}
+
+void require_partition(const Request& scaled) {
+  const Partition partition = partition_of(scaled);
+  const int dp = scaled.mesh.dp;
+  if (partition.kind == Partition::Kind::equal || dp == 1) return;
+  const OptionReader options{option_table(), scaled.options};
+  const Turns turns = turns_of(scaled);
+  const auto each = static_cast<int>(options.integer("microbatches"));
+  // The smallest exact share has to be the least that a replica needs.
+  const double sum = partition.skew + dp - 1, smallest = std::min(partition.skew, 1.0);
+  const bool is_skewed = partition.kind == Partition::Kind::skewed;
+  const double needed = is_skewed ? turns.least * sum / smallest / dp : turns.least + turns.unit;
+  const int nearest = static_cast<int>(std::ceil(needed / turns.unit - 1e-9)) * turns.unit;
+  if (each >= nearest) return;
+  throw base::UsageError(fmt::format(
+      "partition={} deals {} microbatches to dp={} replicas, {} or more to each: too few; use "
+      "microbatches={} a replica or more (batch={}), or partition=equal",
+      options.text("partition"), each * dp, dp, turns.least, nearest,
+      options.integer("microbatch") * nearest * dp));
 }
 
 }  // namespace isoscale::workloads::stack

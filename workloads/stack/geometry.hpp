@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
-#include "workloads/stack/schedule.hpp"
+#include "workloads/stack/pipeline.hpp"
 #include "workloads/workload.hpp"
 
-/// A transformer-shaped stack of GEMMs: what every training workload is composed from.
 namespace isoscale::workloads::stack {
+
+// Every training workload is composed from a transformer-shaped stack of GEMMs.
 
 struct Deal;
 
@@ -17,7 +19,7 @@ enum class TpOutput : std::uint8_t {
   gather,  ///< second GEMM column-parallel, its input and output all-gathered
 };
 
-/// What of a forward pass is thrown away and computed once more for backward (Korthikanti et al.,
+/// The activations of a forward pass that backward computes once more (Korthikanti et al.,
 /// arXiv 2205.05198).
 enum class Recompute : std::uint8_t {
   none,
@@ -76,13 +78,13 @@ struct Geometry {
   [[nodiscard]] bool first_stage() const { return stage == 0; }
   [[nodiscard]] bool last_stage() const { return stage == stages - 1; }
   [[nodiscard]] bool gathers() const { return tp > 1 && tp_output == TpOutput::gather; }
-  /// With sequence_parallel a rank hands over its rows anyhow.
+  /// A rank hands over its rows anyhow under sequence_parallel.
   [[nodiscard]] bool scatters_hand_over() const {
     return tp > 1 && hand_over_scattered && !sequence_parallel;
   }
   /// Elements of an activation between the pairs: what stages hand on and layers keep.
   [[nodiscard]] std::uint64_t activation() const { return shard_tokens * hidden; }
-  /// Whether tp communication has a stream of its own, under GEMMs.
+  /// True if tp communication has a stream of its own, under GEMMs.
   [[nodiscard]] bool streams_tp() const { return sequence_parallel || chunks > 1; }
 
  private:
@@ -106,5 +108,34 @@ struct Types {
 [[nodiscard]] Types types_of(Precision precision, const OptionReader& options);
 /// The option for a table.
 [[nodiscard]] OptionSpec fp8_accumulate_option();
+
+// The microbatches of a step are dealt to the replicas along dp.
+
+/// Microbatches by replica.
+struct Deal {
+  std::vector<int> microbatches;
+  [[nodiscard]] int total() const;
+  /// Microbatches of the replicas before this one: samples are numbered replica by replica.
+  [[nodiscard]] int first(int replica) const;
+  /// The first of the replicas that play the same program as this one: consecutive ones that get
+  /// as many microbatches, unless their samples cannot be numbered from 0 on in equal steps.
+  [[nodiscard]] int alike(int replica) const;
+};
+
+/// `total` units dealt by weight: the whole parts of the exact shares, then one each to the largest
+/// remainders (of equal ones the first), then from the largest shares to those below `least`.
+/// `total` is at least `least` x replicas.
+[[nodiscard]] std::vector<int> deal_by_weight(int total, const std::vector<double>& weights,
+                                              int least);
+
+/// The division of microbatches x dp that `partition` asks for, in turns of pp where the schedule
+/// takes them so. proportional without measured speeds is equal.
+[[nodiscard]] Deal deal_of(const Request& request);
+/// By dp coordinate, Deal::alike.
+[[nodiscard]] std::vector<int> alike_replicas(const Request& request);
+
+/// Throws base::UsageError, with the numbers and the nearest that works, when `partition` has no
+/// meaning or nothing to deal.
+void require_partition(const Request& scaled);
 
 }  // namespace isoscale::workloads::stack

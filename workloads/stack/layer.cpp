@@ -1,16 +1,21 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
 #include "workloads/stack/layer.hpp"
 
 #include <utility>
 
-#include "workloads/stack/matrix.hpp"
+#include "workloads/stack/buffers.hpp"
 
 namespace isoscale::workloads::stack {
+
+namespace {
 
 using program::BufferId;
 using program::Phase;
 using program::Role;
+
+}  // namespace
 
 LayerWriter::LayerWriter(program::Builder& builder, const Geometry& geometry, const Types& types,
                          const Parameters& parameters, const Weights& weights, Gradients& gradients,
@@ -211,7 +216,7 @@ program::Matrix LayerWriter::up_part(BufferId up, std::uint64_t part) const {
 
 void LayerWriter::inner_forward(LayerState& state, int layer, int microbatch, const Saved& saved) {
   const bool gated = g_.up_parts > 1;
-  // Where it is gathered over tp, the gathered one is kept.
+  // The gathered one is kept where it is gathered over tp.
   const Role inner_role = role_of(saved.inner && !g_.gathers());
   const Role up_role = g_.elementwise ? role_of(saved.states)
                        : gated        ? Role::workspace
@@ -291,6 +296,51 @@ Linear LayerWriter::with_gradient(const Linear& linear, int microbatch) {
   result.gradient = target.slice;
   result.gradient_beta = target.beta;
   return result;
+}
+
+// Backward computes again what forward does not keep (Korthikanti et al., arXiv 2205.05198).
+
+bool LayerWriter::recomputes_inner() const {
+  // An activation's result that is gathered over tp would have to be gathered again.
+  return g_.recompute == Recompute::selective && g_.elementwise && !g_.gathers();
+}
+
+Saved LayerWriter::saved_by_forward() const {
+  if (g_.recompute == Recompute::full) return {};
+  Saved saved = saved_for_backward();
+  saved.scores = g_.recompute == Recompute::none;
+  if (recomputes_inner()) saved.inner = saved.inner_copy = false;
+  return saved;
+}
+
+Saved LayerWriter::saved_for_backward() const {
+  const bool as_stored = !types_.casts_operands();  // else casts are kept instead
+  return {.states = true,
+          .linear_inputs = as_stored,
+          .scores = true,
+          .inner = as_stored,
+          .inner_copy = true};
+}
+
+void LayerWriter::recompute_layer(LayerState& state, int layer, int microbatch) {
+  if (g_.recompute != Recompute::full) return;
+  const BufferId output =
+      layer_forward(state, layer, microbatch, Role::workspace, saved_for_backward());
+  builder_.release(output);
+}
+
+void LayerWriter::recompute_inner(LayerState& state, int layer, int microbatch) {
+  if (!recomputes_inner()) return;
+  const Saved saved = saved_for_backward();
+  state.inner = activation(state.up, role_of(saved.inner), microbatch);
+  linear_.keep_input(linear(layer, Tensor::down), microbatch,
+                     dense(builder_.whole(state.inner), g_.tokens, g_.ffn));
+  release_if(!saved.inner, state.inner);
+}
+
+void LayerWriter::recompute_scores(LayerState& state, int microbatch) {
+  if (g_.recompute != Recompute::selective) return;
+  state.scores = scores_of(state.qkv, Role::activation, microbatch);
 }
 
 }  // namespace isoscale::workloads::stack

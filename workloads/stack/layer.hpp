@@ -4,7 +4,6 @@
 
 #include <functional>
 #include <map>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,21 +13,21 @@
 #include "workloads/stack/gradients.hpp"
 #include "workloads/stack/linear.hpp"
 #include "workloads/stack/parameters.hpp"
-#include "workloads/stack/tensor_rows.hpp"
+#include "workloads/stack/sequence_parallel.hpp"
 #include "workloads/stack/weights.hpp"
 
 namespace isoscale::workloads::stack {
 
-/// What a layer keeps from the forward to the backward pass of one microbatch.
+/// The buffers that a layer keeps from the forward to the backward pass of one microbatch.
 struct LayerState {
   program::BufferId input, qkv, scores, context, middle, inner;
-  /// What the QKV and the up GEMM read: the norms of input and middle; without norms these two.
+  /// The inputs of the QKV and the up GEMM: the norms of input and middle; without norms these two.
   program::BufferId attention_input, mlp_input;
   program::BufferId attention_inverse, mlp_inverse;  ///< of the norms
   program::BufferId up;                              ///< what the activation read
 };
 
-/// What a forward pass keeps for backward; the rest it releases once it is used.
+/// Says what a forward pass keeps for backward; it releases the rest once it is used.
 struct Saved {
   bool states;         ///< QKV, norms' inverses, what norms and activations read; cast operands
   bool linear_inputs;  ///< what linear layers read, as they read it
@@ -37,7 +36,7 @@ struct Saved {
   bool inner_copy;  ///< the same, cast
 };
 
-/// Whether the QKV weight gradient comes before or after the input gradient. After, so that an
+/// Says whether the QKV weight gradient comes before or after the input gradient. After, so that an
 /// all-reduce of the input gradient can hide; before on the first layer of a stage, so that the
 /// message to the previous stage leaves when backward ends and not one GEMM early.
 enum class InputGradient : std::uint8_t { first, last };
@@ -58,7 +57,8 @@ class LayerWriter {
   /// X [shard_tokens, h] -> Z, a new buffer of role `output_role`.
   [[nodiscard]] program::BufferId forward(int layer, int microbatch, program::BufferId input,
                                           program::Role output_role);
-  /// Whether backward leaves the weight gradients, and what it keeps for them, to weight_gradients.
+  /// Says whether backward leaves the weight gradients, and what it keeps for them, to
+  /// weight_gradients.
   void put_off_weight_gradients(bool later) { puts_off_ = later; }
   /// Writes what backward put off.
   void weight_gradients(int layer, int microbatch);
@@ -66,7 +66,7 @@ class LayerWriter {
   void after_weight_gradients(int layer, int microbatch, std::function<void()> write);
   static constexpr int vocabulary_layer = Weights::vocabulary;
 
-  /// What backward does with the gradient it is given once it has used it.
+  /// The treatment of the gradient that backward is given, once it is used.
   enum class Ownership : std::uint8_t { released, kept };
   /// dZ [shard_tokens, h] -> dX, a new buffer; releases what forward kept, but not X.
   [[nodiscard]] program::BufferId backward(int layer, int microbatch, program::BufferId gradient,
@@ -80,7 +80,7 @@ class LayerWriter {
   [[nodiscard]] program::BufferId vocabulary_backward(int microbatch, program::BufferId input,
                                                       program::BufferId logits);
 
-  /// Whether backward reads the inputs that forward was given, so that they are to be kept.
+  /// True if backward reads the inputs that forward was given, so that they are to be kept.
   [[nodiscard]] bool keeps_inputs() const {
     return !types_.casts_operands() || g_.elementwise || g_.recompute == Recompute::full;
   }
@@ -103,7 +103,7 @@ class LayerWriter {
   void local_context(const LayerState& state);
   [[nodiscard]] program::BufferId attention_backward(const LayerState& state,
                                                      program::BufferId d_context);
-  /// With all keys and values here, and with those of the ring of cp.
+  /// The backward pass with all keys and values here, and with those of the ring of cp.
   void local_attention_backward(const LayerState& state, program::BufferId d_context,
                                 program::BufferId d_scores, program::BufferId d_qkv);
   void ring_attention_backward(const LayerState& state, program::BufferId d_context,
@@ -114,31 +114,32 @@ class LayerWriter {
   /// `part` of [tokens, parts * ffn].
   [[nodiscard]] program::Matrix up_part(program::BufferId up, std::uint64_t part) const;
 
-  // Elementwise work, in elementwise.cpp.
+  // Elementwise work.
   /// The norm of x and, in `inverse`, what its gradient needs beside x; x itself without norms.
   [[nodiscard]] program::BufferId norm(program::BufferId x, program::BufferId& inverse,
                                        int microbatch, const Saved& saved);
-  /// In place: the gradient of a norm's result becomes that of x, plus what bypassed the norm.
+  /// Changes in place: the gradient of a norm's result becomes that of x, plus what bypassed the
+  /// norm.
   void norm_gradient(program::BufferId gradient, program::BufferId x, program::BufferId inverse,
                      program::BufferId bypass);
-  /// In place.
+  /// Both change their last argument in place.
   void softmax(program::BufferId scores);
   void softmax_gradient(program::BufferId probabilities, program::BufferId gradient);
-  /// Of [tokens, parts * ffn] into a new buffer [tokens, ffn].
+  /// The activation of [tokens, parts * ffn] as a new buffer [tokens, ffn].
   [[nodiscard]] program::BufferId activation(program::BufferId up, program::Role role,
                                              int microbatch);
-  /// In place of either; the other is released.
+  /// Writes in place of either; the other is released.
   [[nodiscard]] program::BufferId activation_gradient(program::BufferId up,
                                                       program::BufferId gradient);
 
-  // What backward computes again, in recompute.cpp.
+  // Backward computes these again.
   [[nodiscard]] Saved saved_by_forward() const;
-  /// What backward finds once it has computed the rest again.
+  /// The things that backward finds once it has computed the rest again.
   [[nodiscard]] Saved saved_for_backward() const;
   void recompute_layer(LayerState& state, int layer, int microbatch);
   void recompute_inner(LayerState& state, int layer, int microbatch);
   void recompute_scores(LayerState& state, int microbatch);
-  /// Whether forward drops the activation's result alone.
+  /// True if forward drops the activation's result alone.
   [[nodiscard]] bool recomputes_inner() const;
 
   /// out = in * W for the first GEMM of a pair, of all rows of the tp group.
@@ -176,7 +177,7 @@ class LayerWriter {
   [[nodiscard]] program::BufferId first_backward(const First& first,
                                                  const LinearWriter::Operand& d_out,
                                                  const Residual& residual, InputGradient order);
-  /// What a norm before a pair read, and what it left for its gradient.
+  /// The input of a norm before a pair, and what it left for its gradient.
   struct Normed {
     program::BufferId x, inverse;
   };
@@ -199,7 +200,7 @@ class LayerWriter {
                              const LinearWriter::Operand& d_out);
   void weight_gradient(const Linear& linear, program::BufferId in,
                        const LinearWriter::Operand& d_out, int microbatch);
-  /// With the place where a microbatch's weight gradient goes.
+  /// The layer with the place where a microbatch's weight gradient goes.
   [[nodiscard]] Linear with_gradient(const Linear& linear, int microbatch);
   /// This weight gradient has the contribution of a microbatch.
   void note_weight_gradient(const Linear& linear, int microbatch);

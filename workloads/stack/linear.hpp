@@ -12,7 +12,7 @@
 
 namespace isoscale::workloads::stack {
 
-/// Whether the GEMMs of a linear layer take their operands as they are stored or cast to fp8.
+/// Says whether the GEMMs of a linear layer take their operands as they are stored or cast to fp8.
 enum class Operands : std::uint8_t { stored, cast };
 
 /// Rows, columns and row strides of fp8 operands must be multiples of it (cuBLASLt).
@@ -30,10 +30,10 @@ struct Linear {
   Operands operands = Operands::stored;
 };
 
-/// Whether forward leaves what backward reads of the input of a linear layer.
+/// Says whether forward leaves what backward reads of the input of a linear layer.
 enum class InputCopy : std::uint8_t { kept, dropped };
 
-/// What is added to a product: beta * c.
+/// The addend of a product: beta * c.
 struct Addend {
   double beta = 0;
   program::Matrix c{};

@@ -7,7 +7,7 @@
 
 #include "workloads/stack/parameters.hpp"
 
-// The weight matrices of a rank, and how consecutive ones make up buckets.
+// This file lists the weight matrices of a rank and cuts them into buckets.
 namespace isoscale::workloads::stack {
 namespace {
 
@@ -62,7 +62,7 @@ Parameter parameter(const Geometry& g, int layer, Tensor tensor, std::string_vie
   return second(named("down"), g, g.ffn);
 }
 
-/// Those of the experts of this rank, the same tensor of all of them in a row.
+/// Adds those of the experts of this rank, the same tensor of all of them in a row.
 void add_experts(const Geometry& g, int layer, std::vector<Parameter>& result) {
   for (const Tensor tensor : {Tensor::down, Tensor::up}) {
     for (int e = 0; e < g.local_experts; ++e) {

@@ -1,18 +1,21 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "workloads/stack/parameters.hpp"
 
-#include <fmt/format.h>
+#include "workloads/stack/parameters.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "workloads/options.hpp"
-#include "workloads/stack/flat.hpp"
-#include "workloads/stack/funnel.hpp"
+#include "workloads/stack/buffers.hpp"
+#include "workloads/stack/geometry.hpp"
+#include "workloads/stack/gradients.hpp"
 #include "workloads/stack/options.hpp"
+#include "workloads/stack/stage_io.hpp"
 
 namespace isoscale::workloads::stack {
+
 namespace {
 
 using program::Builder;
@@ -35,6 +38,37 @@ double timed_rate(const Model& model) { return 1e-3 / model.hidden; }
 double verification_rate(const Model& model) { return std::min(0.5, 0.005 * model.layers); }
 
 }  // namespace
+
+StatePlan state_plan_of(const Request& request) {
+  const OptionReader options{option_table(), request.options};
+  const Types types = types_of(request.precision);
+  StatePlan plan;
+  if (request.mesh.dp > 1) plan.zero = static_cast<int>(options.integer("zero"));
+  if (plan.zero > 0) plan.shards = static_cast<std::uint64_t>(request.mesh.dp);
+  plan.bucket_bytes = options.bytes("bucket");
+  plan.element = program::element_size(plan.zero == 3 ? types.compute : travel_type(request));
+  const char* own = plan.zero == 3 ? "gather_bucket" : "reduce_bucket";
+  if (plan.zero > 0 && options.has(own)) plan.bucket_bytes = options.bytes(own);
+  plan.prefetch = static_cast<std::size_t>(options.integer("prefetch"));
+  plan.offload = options.is("offload", "weights")     ? Offload::weights
+                 : options.is("offload", "optimizer") ? Offload::optimizer
+                                                      : Offload::none;
+  plan.host =
+      options.is("offload_memory", "managed") ? program::Space::managed : program::Space::pinned;
+  plan.overlaps = options.is("overlap", "on");
+  return plan;
+}
+
+units::Bytes whole_states(const Request& request, int stage) {
+  const Types types = types_of(request.precision);
+  const std::vector<Parameter> parameters = parameters_of({request, {.pp = stage}});
+  const std::uint64_t narrow = program::element_size(types.compute);
+  const std::uint64_t wide = program::element_size(types.accumulate);
+  const bool adam = OptionReader{option_table(), request.options}.is("optimizer", "adam");
+  const std::uint64_t each =
+      narrow + wide + (types.has_master() ? wide : 0) + (adam ? 2 * wide : 0);
+  return units::Bytes{(parameters.back().offset + parameters.back().count()) * each};
+}
 
 std::uint64_t fill_key(std::uint64_t seed, std::string_view tensor) {
   std::uint64_t key = seed * 0x9E3779B97F4A7C15ULL + 0xCBF29CE484222325ULL;

@@ -3,16 +3,53 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "program/buffer.hpp"
 #include "program/builder.hpp"
 #include "workloads/stack/geometry.hpp"
-#include "workloads/stack/state_plan.hpp"
+#include "workloads/workload.hpp"
 
 namespace isoscale::workloads::stack {
+
+/// The states that wait in host memory until they are used.
+enum class Offload : std::uint8_t { none, weights, optimizer };
+
+/// The way in which a rank keeps what belongs to its parameters: options zero, reduce_bucket,
+/// gather_bucket, prefetch, offload and offload_memory.
+///
+/// zero is the stage of ZeRO (Rajbhandari et al., arXiv 1910.02054, section 5) over dp: 1 shards
+/// masters and moments, 2 gradients too, 3 weights too. With one replica along dp nothing is to be
+/// sharded, and it is 0.
+struct StatePlan {
+  int zero = 0;
+  std::uint64_t shards = 1;        ///< dp where something is sharded, else 1
+  std::uint64_t bucket_bytes = 0;  ///< that travel at once, at least
+  std::uint64_t element = 0;       ///< bytes of what those are: a gradient, or a weight with zero=3
+  std::size_t prefetch = 0;        ///< how many units of weights are fetched ahead
+  Offload offload = Offload::none;
+  program::Space host = program::Space::pinned;  ///< where offloaded states wait
+  bool overlaps = true;  ///< transfers have streams of their own, under GEMMs
+
+  [[nodiscard]] bool shards_gradients() const { return zero >= 2; }
+  [[nodiscard]] bool shards_weights() const { return zero == 3; }
+  [[nodiscard]] bool is_managed() const { return host == program::Space::managed; }
+  /// The spaces in which the weights and the optimizer's states live.
+  [[nodiscard]] program::Space weight_space() const {
+    return offload == Offload::weights ? host : program::Space::device;
+  }
+  [[nodiscard]] program::Space optimizer_space() const {
+    return offload == Offload::optimizer ? host : program::Space::device;
+  }
+};
+
+[[nodiscard]] StatePlan state_plan_of(const Request& request);
+/// Weights, gradients, masters and moments of a rank of a stage that keeps all of them (zero=0).
+[[nodiscard]] units::Bytes whole_states(const Request& request, int stage);
 
 /// The weight matrices of a layer, in the order backward produces their gradients.
 enum class Tensor : std::uint8_t { down, up, projection, qkv };
@@ -74,11 +111,11 @@ class Parameters {
   /// Allocates and, in the setup section, fills them from the seed.
   Parameters(program::Builder& builder, const Geometry& geometry, const Request& request);
 
-  /// Where all weights, or gradients, of a stage have a buffer of their own; where they have not,
-  /// a slice of none that says which of them is meant.
+  /// A slice of the buffer that all weights, or gradients, of a stage have; where they have none, a
+  /// slice of no buffer that says which of them is meant.
   [[nodiscard]] program::Slice weight(int layer_of_stage, Tensor tensor) const;
   [[nodiscard]] program::Slice gradient(int layer_of_stage, Tensor tensor) const;
-  /// Of an expert of this rank; tensor is up or down.
+  /// The same of an expert of this rank; tensor is up or down.
   [[nodiscard]] program::Slice expert_weight(int layer_of_stage, Tensor tensor, int expert) const;
   [[nodiscard]] program::Slice expert_gradient(int layer_of_stage, Tensor tensor, int expert) const;
   [[nodiscard]] program::Slice vocabulary_weight() const;
@@ -141,7 +178,7 @@ class Parameters {
   std::vector<Bucket> buckets_;
   StatePlan plan_;
   States states_;
-  /// Where states are sharded and the program is verified: all of them on each rank.
+  /// All of them on each rank, where states are sharded and the program is verified.
   program::BufferId observed_gradients_ = program::no_buffer;
   program::BufferId observed_weights_ = program::no_buffer;
 };

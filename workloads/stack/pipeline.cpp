@@ -42,7 +42,7 @@ std::vector<int> named_layers(const std::string& text) {
   return layers;
 }
 
-/// As even as can be, the first ones larger.
+/// Divides the layers as evenly as can be, the first stages larger.
 std::vector<int> nearest_layers(int layers, int stages) {
   std::vector<int> result(static_cast<std::size_t>(stages), layers / stages);
   for (int s = 0; s < layers % stages; ++s) ++result[static_cast<std::size_t>(s)];

@@ -1,12 +1,17 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "workloads/stack/schedule.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <tuple>
+
+#include "workloads/stack/pipeline.hpp"
 
 namespace isoscale::workloads::stack {
+
 namespace {
 
 /// `ahead` forward passes, then one backward and one forward in turn, then the rest backward; pass
@@ -123,6 +128,102 @@ constexpr std::array table{
     ScheduleRow{Schedule::zb_h1, "zb-h1", zb_h1, zb_h1_bubble, zb_h1_in_flight},
 };
 
+using Time = std::int64_t;
+
+/// An action on the clock, and the one on another stage whose message it reads.
+struct Timed {
+  Action action;
+  Time start = 0;
+  std::optional<Action> source{};  ///< made by the stage before (forward) or the next one
+};
+
+/// Plays all stages' actions on one clock; remembers those of one stage and its neighbours.
+class Clock {
+ public:
+  Clock(const Pipeline& pipeline, int stage)
+      : pipeline_(pipeline), ends_(2 * passes(), unknown), stages_(count(pipeline.stages)) {
+    const int p = pipeline.stages;
+    is_kept_.resize(stages_.size());
+    for (const int other : {stage, (stage + 1) % p, (stage + p - 1) % p}) {
+      is_kept_[count(other)] = true;
+    }
+    std::vector<std::vector<Action>> actions;
+    for (int s = 0; s < pipeline.stages; ++s) {
+      actions.push_back(row_of(pipeline.schedule).actions(pipeline, s));
+    }
+    std::vector<std::size_t> next(actions.size(), 0);
+    std::vector<Time> free(actions.size(), 0);
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (std::size_t s = 0; s < actions.size(); ++s) {
+        while (next[s] < actions[s].size() && play(s, actions[s][next[s]], free[s])) {
+          ++next[s];
+          moved = true;
+        }
+      }
+    }
+    for (std::size_t s = 0; s < actions.size(); ++s) {
+      if (next[s] < actions[s].size()) throw std::logic_error("a schedule waits for itself");
+    }
+  }
+
+  [[nodiscard]] const std::vector<Timed>& of(int stage) const { return stages_[count(stage)]; }
+
+ private:
+  static constexpr Time unknown = -1;
+  static std::size_t count(int number) { return static_cast<std::size_t>(number); }
+  [[nodiscard]] std::size_t passes() const {
+    return count(pipeline_.virtual_stages()) * count(pipeline_.microbatches);
+  }
+  [[nodiscard]] Time& end_of(bool forward, int virtual_stage, int microbatch) {
+    const std::size_t pass =
+        count(virtual_stage) * count(pipeline_.microbatches) + count(microbatch);
+    return ends_[pass + (forward ? 0 : passes())];
+  }
+
+  /// False when what the action reads has not been made yet.
+  bool play(std::size_t stage, const Action& action, Time& free) {
+    const int here = pipeline_.virtual_stage(static_cast<int>(stage), action.chunk);
+    const bool forward = action.pass == Pass::forward;
+    Timed timed{.action = action, .start = free};
+    const int from = forward ? here - 1 : here + 1;
+    if (action.pass != Pass::weight_gradient && from >= 0 && from < pipeline_.virtual_stages()) {
+      const Time made = end_of(forward, from, action.microbatch);
+      if (made == unknown) return false;
+      timed.start = std::max(free, made);
+      if (pipeline_.stages > 1) {
+        const Pass pass = forward                                 ? Pass::forward
+                          : pipeline_.schedule == Schedule::zb_h1 ? Pass::input_gradient
+                                                                  : Pass::backward;
+        timed.source = Action{pass, action.microbatch, from / pipeline_.stages};
+      }
+    }
+    const Time layers = pipeline_.layers[count(here)];
+    free = timed.start + (action.pass == Pass::backward ? 2 : 1) * layers;
+    if (action.pass != Pass::weight_gradient) end_of(forward, here, action.microbatch) = free;
+    if (is_kept_[stage]) stages_[stage].push_back(timed);
+    return true;
+  }
+
+  const Pipeline& pipeline_;
+  std::vector<Time> ends_;  ///< forward, then backward, by virtual stage and microbatch
+  std::vector<std::vector<Timed>> stages_;
+  std::vector<bool> is_kept_;
+};
+
+/// A step of a stage with its moment. At one moment messages come before actions, and those of one
+/// pair of stages before those of another, alike on both sides.
+struct Moment {
+  Time time = 0;
+  int link = 0;  ///< of a hand-over: the stage that it goes forward from; of an action: stages
+  StageStep step;
+};
+
+void merge(HandOver& into, const HandOver& other) {
+  if (other.made) into.made = other.made;
+  if (other.awaited) into.awaited = other.awaited;
+}
+
 }  // namespace
 
 std::span<const ScheduleRow> schedule_table() { return table; }
@@ -132,6 +233,48 @@ const ScheduleRow& row_of(Schedule schedule) { return table[static_cast<std::siz
 double ideal_bubble(const Pipeline& pipeline) {
   constexpr PassTimes unit{.forward = 1, .input_gradient = 1, .weight_gradient = 1};
   return row_of(pipeline.schedule).bubble(pipeline, unit) / (3.0 * pipeline.microbatches);
+}
+
+std::vector<StageStep> steps_of(const Pipeline& pipeline, int stage) {
+  const Clock clock{pipeline, stage};
+  const int p = pipeline.stages;
+  std::vector<Moment> moments;
+  for (const Timed& timed : clock.of(stage)) {
+    moments.push_back({timed.start, p, timed.action});
+    if (!timed.source) continue;
+    const bool forward = timed.action.pass == Pass::forward;
+    const int offset = forward ? -1 : +1;
+    moments.push_back({timed.start, forward ? (stage + p - 1) % p : stage,
+                       HandOver{.offset = offset, .awaited = timed.action}});
+  }
+  // The neighbours read these messages of this stage.
+  if (p > 1) {
+    for (const int offset : {-1, +1}) {
+      for (const Timed& timed : clock.of((stage + p + offset) % p)) {
+        const bool forward = timed.action.pass == Pass::forward;
+        if (!timed.source || forward != (offset > 0)) continue;
+        moments.push_back({timed.start, forward ? stage : (stage + p - 1) % p,
+                           HandOver{.offset = offset, .made = timed.source}});
+      }
+    }
+  }
+  std::ranges::stable_sort(moments, {}, [](const Moment& moment) {
+    return std::tuple{moment.time, moment.link};
+  });
+  std::vector<StageStep> steps;
+  const Moment* before = nullptr;
+  for (const Moment& moment : moments) {
+    const auto* message = std::get_if<HandOver>(&moment.step);
+    const bool joins = message != nullptr && before != nullptr && before->time == moment.time &&
+                       before->link == moment.link;
+    if (joins) {
+      merge(std::get<HandOver>(steps.back()), *message);
+    } else {
+      steps.push_back(moment.step);
+    }
+    before = &moment;
+  }
+  return steps;
 }
 
 }  // namespace isoscale::workloads::stack

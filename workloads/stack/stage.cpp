@@ -1,34 +1,100 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
 #include "workloads/stack/stage.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <variant>
 #include <vector>
 
 #include "program/builder.hpp"
-#include "workloads/stack/deal.hpp"
-#include "workloads/stack/funnel.hpp"
+#include "program/program.hpp"
+#include "workloads/options.hpp"
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/gradients.hpp"
-#include "workloads/stack/hand_overs.hpp"
-#include "workloads/stack/inputs.hpp"
 #include "workloads/stack/layer.hpp"
 #include "workloads/stack/options.hpp"
 #include "workloads/stack/parameters.hpp"
-#include "workloads/stack/stage_order.hpp"
-#include "workloads/stack/transport.hpp"
-#include "workloads/stack/updates.hpp"
+#include "workloads/stack/pipeline.hpp"
+#include "workloads/stack/stage_io.hpp"
 #include "workloads/stack/weights.hpp"
+#include "workloads/workload.hpp"
 
 namespace isoscale::workloads::stack {
+
 namespace {
 
 using program::BufferId;
+using program::Collective;
+using program::CollectiveKind;
+using program::Exchange;
 using program::Role;
 using program::Slice;
+using program::Transport;
+
+/// Writes a program whose buffers of these numbers, sorted, lie in symmetric memory.
+using ProgramWriter =
+    std::function<program::RankProgram(const std::vector<program::BufferId>& symmetric)>;
+
+/// True if it is a sum or a gather over the ranks of tp.
+bool travels(const Collective& collective) {
+  const bool has_kernel = collective.kind == CollectiveKind::all_reduce ||
+                          collective.kind == CollectiveKind::all_gather ||
+                          collective.kind == CollectiveKind::reduce_scatter;
+  return has_kernel && collective.axes == mesh::AxisSet{mesh::Axis::tp};
+}
+
+/// True if it is a message to the next stage, or round the ring of tp.
+bool travels(const Exchange& exchange) {
+  return std::ranges::all_of(exchange.transfers, [](const program::Transfer& transfer) {
+    return transfer.axis == mesh::Axis::tp || transfer.axis == mesh::Axis::pp;
+  });
+}
+
+/// Lets what travels do so by symmetric memory; the buffers it touches, sorted.
+std::vector<BufferId> set_symmetric(program::RankProgram& program) {
+  std::vector<BufferId> touched;
+  const auto set = [&](program::Program& section) {
+    for (program::Op& op : section.ops) {
+      if (auto* const collective = std::get_if<Collective>(&op.payload)) {
+        if (!travels(*collective)) continue;
+        collective->transport = Transport::symmetric;
+        touched.push_back(collective->send.buffer);
+        touched.push_back(collective->receive.buffer);
+      } else if (auto* const exchange = std::get_if<Exchange>(&op.payload)) {
+        if (!travels(*exchange)) continue;
+        exchange->transport = Transport::symmetric;
+        for (const auto& transfer : exchange->transfers) touched.push_back(transfer.slice.buffer);
+      }
+    }
+  };
+  set(program.setup);
+  for (program::Program& step : program.steps) set(step);
+  std::ranges::sort(touched);
+  touched.erase(std::ranges::unique(touched).begin(), touched.end());
+  return touched;
+}
+
+/// The program that `write` gives, with what option `transport` asks for: under
+/// transport=symmetric the collectives over tp that have a symmetric kernel, and the messages over
+/// tp and between stages, travel by Transport::symmetric, and every buffer that they touch lies in
+/// Space::symmetric. The ops are the same, and so is what is sent.
+program::RankProgram with_transport(const Request& request, const ProgramWriter& write) {
+  program::RankProgram program = write({});
+  const OptionReader options{option_table(), request.options};
+  if (!options.is("transport", "symmetric")) return program;
+  // The place of a buffer is decided when it is allocated, and its senders are known only once
+  // the program is written: so it is written twice.
+  const std::vector<BufferId> touched = set_symmetric(program);
+  if (touched.empty()) return program;
+  program = write(touched);
+  static_cast<void>(set_symmetric(program));
+  return program;
+}
 
 /// Writes the program of one stage: its actions in schedule order, the messages between them, the
 /// reduction of gradient buckets over dp, and the update.
@@ -48,7 +114,7 @@ class StageWriter {
   [[nodiscard]] bool is_last(const Action& action) const;
   void observe_output(int microbatch, BufferId output);
   void release_unless_kept(BufferId buffer);
-  /// Of a layer, once nothing reads it again.
+  /// Releases the input of a layer once nothing reads it again.
   void release_input(int layer, int microbatch);
 
   const Request& request_;

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "program/builder.hpp"
+#include "workloads/stack/buffers.hpp"
 #include "workloads/stack/geometry.hpp"
 #include "workloads/stack/parameters.hpp"
-#include "workloads/stack/slots.hpp"
 
 namespace isoscale::workloads::stack {
 
@@ -18,9 +18,6 @@ struct WeightUse {
   program::Place place{};
   std::size_t action = 0;  ///< of the schedule: passes of one follow each other at once
 };
-
-/// All uses of a stage's weights in one step, in the order of its schedule.
-[[nodiscard]] std::vector<WeightUse> weight_uses(const Geometry& geometry);
 
 /// Makes the weights of a layer ready before each of its passes and lets them go after it: resident
 /// ones always are, sharded ones (zero=3) are gathered over dp, bucket by bucket, those in host
@@ -34,11 +31,11 @@ class Weights {
 
   /// The next use is this layer's: fetches what is not there yet, and what comes after it.
   void before(int layer);
-  /// That use has been written.
+  /// The use has been written.
   void after();
   /// All uses have been written.
   void finish() { slots_.release(); }
-  /// Where the weights of the layer in use are.
+  /// The place of the weights of the layer in use.
   [[nodiscard]] program::Slice of(int layer, Tensor tensor) const;
   [[nodiscard]] program::Slice of_vocabulary() const;
 
@@ -65,6 +62,40 @@ class Weights {
   program::StreamId stream_ = 0;
   std::size_t use_ = 0;                   ///< the present one, or the next
   std::size_t needed_ = 0, fetched_ = 0;  ///< stays that have to have begun, and that have
+};
+
+/// Updates the weights, bucket by bucket: with zero=1|2 a rank its part, and all ranks gather the
+/// whole; what is offloaded comes to the device before and returns after, one bucket while another
+/// is updated.
+class Updates {
+ public:
+  Updates(program::Builder& builder, const Parameters& parameters);
+
+  /// Gradients are sums over `tokens` tokens.
+  void write(double tokens);
+
+ private:
+  /// The slices that an update reads and writes; they lie in slots where that is not their home.
+  struct Bundle {
+    program::Slice master{}, moment1{}, moment2{};
+    program::Slice weight{};                             ///< this rank's part
+    program::Slice whole_weight{};                       ///< of the bucket; the same unless sharded
+    std::vector<program::BufferId> states{}, weights{};  ///< slots
+  };
+  [[nodiscard]] Bundle fetch(const Bucket& bucket);
+  void fetch_state(const Bucket& bucket, program::BufferId home, program::Slice& here,
+                   Bundle& bundle);
+  void fetch_weight(const Bucket& bucket, Bundle& bundle);
+  void give_back(const Bucket& bucket, Bundle& bundle);
+  void return_state(const Bucket& bucket, program::BufferId home, const program::Slice& here);
+  void gather(const Bundle& bundle);
+  [[nodiscard]] bool copies(Offload what) const;
+  [[nodiscard]] bool advises(Offload what) const;
+
+  program::Builder& builder_;
+  const Parameters& parameters_;
+  Slots states_, weights_;
+  program::StreamId dp_ = 0, fetch_ = 0, return_ = 0;
 };
 
 }  // namespace isoscale::workloads::stack

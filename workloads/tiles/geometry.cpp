@@ -10,7 +10,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "workloads/tiles/options.hpp"
+#include "workloads/tiles/tiles.hpp"
 
 namespace isoscale::workloads::tiles {
 namespace {

@@ -55,8 +55,8 @@ struct Geometry {
   [[nodiscard]] std::uint64_t line() const { return (tile.columns + 2 * halo) * pixel(); }
   /// Elements of a buffer: the tile and its halo.
   [[nodiscard]] std::uint64_t padded() const { return (tile.rows + 2 * halo) * line(); }
-  /// Where pixel (row, column) of the tile begins in a buffer, counted from the halo's first: the
-  /// tile's own first pixel is (halo, halo).
+  /// The place at which pixel (row, column) of the tile begins in a buffer, counted from the halo's
+  /// first: the tile's own first pixel is (halo, halo).
   [[nodiscard]] std::uint64_t place(std::uint64_t row, std::uint64_t column) const {
     return row * line() + column * pixel();
   }
@@ -67,11 +67,11 @@ struct Geometry {
   [[nodiscard]] Region all() const { return {0, 0, tile.rows, tile.columns}; }
   /// The pixels that need no other rank's; empty when there are none.
   [[nodiscard]] Region interior() const;
-  /// Whether the halo columns ever hold anything but zeros.
+  /// True if the halo columns ever hold anything but zeros.
   [[nodiscard]] bool has_columns() const {
     return tiles_across > 1 || boundary == Boundary::periodic;
   }
-  /// Where the tile's elements sit in the image batch, [row][column][sample][channel].
+  /// The places of the tile's elements in the image batch, [row][column][sample][channel].
   [[nodiscard]] program::Shard shard() const;
 };
 

@@ -1,21 +1,84 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "workloads/tiles/scale.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <numeric>
+#include <limits>
+#include <string_view>
 
+#include "base/error.hpp"
 #include "workloads/fit.hpp"
+#include "workloads/tiles/convolution.hpp"
 #include "workloads/tiles/geometry.hpp"
-#include "workloads/tiles/kernels.hpp"
-#include "workloads/tiles/options.hpp"
-#include "workloads/tiles/require_tiles.hpp"
+#include "workloads/tiles/tiles.hpp"
+#include "workloads/workload.hpp"
 
 namespace isoscale::workloads::tiles {
+
 namespace {
+
+/// A side of the image, and how many tiles share it.
+struct Side {
+  std::string_view pixels;  ///< what it counts: "rows"
+  std::string_view axis;
+  std::uint64_t whole = 0, tile = 0;
+  int tiles = 1;
+};
+
+/// A neighbour's pixels are all of the halo: none comes from beyond it.
+void require_halo(const Geometry& g, const Side& side) {
+  if (side.tile >= g.halo) return;
+  const std::uint64_t enough = g.halo * static_cast<std::uint64_t>(side.tiles);
+  std::uint64_t fewer = static_cast<std::uint64_t>(side.tiles);
+  while (fewer > 1 && (side.whole % fewer != 0 || side.whole / fewer < g.halo)) --fewer;
+  const bool has_fewer = side.whole >= g.halo && fewer < static_cast<std::uint64_t>(side.tiles);
+  throw base::UsageError(fmt::format(
+      "an image of {} {} over {}={} leaves tiles of {}, and kernel={} reaches {} into the next; "
+      "use "
+      "{}an image of {} {} or more",
+      side.whole, side.pixels, side.axis, side.tiles, side.tile, g.kernel, g.halo,
+      has_fewer ? fmt::format("{}={}, or ", side.axis, fewer) : "", enough, side.pixels));
+}
+
+/// Products count rows, and what lies between two, in 32 bits with a sign.
+void require_countable(const Geometry& g) {
+  constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max();
+  const std::uint64_t columns = g.tile.columns + 2 * g.halo;
+  const std::uint64_t pixels = (g.tile.rows + 2 * g.halo) * columns;
+  const std::uint64_t fit = most / pixels;  // samples
+  if (fit >= g.samples && g.line() <= most) return;
+  throw base::UsageError(fmt::format(
+      "tiles of {} x {} pixels, {} samples and {} channels are more than a product can count: {} "
+      "pixels of all samples with their halo, {} values of a row; at most {} of each; use more "
+      "tiles or a smaller batch",
+      g.tile.rows, g.tile.columns, g.samples, g.channels, pixels * g.samples, g.line(), most));
+}
+
+/// Throws base::UsageError, with the numbers and what works, when a request that has been scaled
+/// cannot be built: tiles smaller than the halo, tiles of more pixels than one product can count,
+/// fp8.
+void require_tiles(const Request& scaled) {
+  if (scaled.precision == Precision::fp8) {
+    throw base::UsageError(
+        "workload tiles does not multiply in fp8: its kernels would need a copy of the image for "
+        "every scale; use --dtype bf16 or f16");
+  }
+  const Geometry g{scaled, {}};
+  require_halo(g, {.pixels = "rows",
+                   .axis = "cp",
+                   .whole = g.whole.rows,
+                   .tile = g.tile.rows,
+                   .tiles = g.tiles_down});
+  require_halo(g, {.pixels = "columns",
+                   .axis = "tp",
+                   .whole = g.whole.columns,
+                   .tile = g.tile.columns,
+                   .tiles = g.tiles_across});
+  require_countable(g);
+}
 
 OptionReader reader(const Request& request) { return {option_table(), request.options}; }
 
@@ -30,6 +93,58 @@ long long share_of_batch(long long batch, int dp) {
 }
 
 }  // namespace
+
+std::span<const OptionSpec> option_table() {
+  static const std::array table{
+      OptionSpec{.key = "image",
+                 .type = OptionType::text,
+                 .default_value = "128",
+                 .help = "pixels of a side, or rows x columns (256x512): of the whole image, under "
+                         "weak scaling of each tile"},
+      OptionSpec{.key = "channels",
+                 .type = OptionType::integer,
+                 .default_value = "32",
+                 .minimum = 1,
+                 .maximum = 65'536,
+                 .help = "values of a pixel, in every layer"},
+      OptionSpec{.key = "kernel",
+                 .default_value = "3",
+                 .choices = {"3", "5"},
+                 .help = "side of the convolution's window; a halo is half of it wide, rounded "
+                         "down"},
+      OptionSpec{.key = "layers",
+                 .type = OptionType::integer,
+                 .default_value = "4",
+                 .minimum = 1,
+                 .maximum = 10'000,
+                 .help = "convolutions that follow each other"},
+      OptionSpec{.key = "batch",
+                 .type = OptionType::integer,
+                 .default_value = "4",
+                 .minimum = 1,
+                 .maximum = 1'000'000,
+                 .help = "images per step (of one dp replica under weak scaling)"},
+      OptionSpec{.key = "boundary",
+                 .default_value = "periodic",
+                 .choices = {"periodic", "fixed"},
+                 .help = "outside the image: its other side, or zeros"},
+      OptionSpec{.key = "overlap",
+                 .default_value = "on",
+                 .choices = {"on", "off"},
+                 .help = "halos and gradients travel on streams of their own while the interior is "
+                         "computed, or all in turn"},
+      OptionSpec{
+          .key = "bucket",
+          .type = OptionType::bytes,
+          .default_value = "25MiB",
+          .help = "bytes of gradients that travel in one all-reduce, at least; whole layers"},
+      OptionSpec{.key = "optimizer",
+                 .default_value = "sgd",
+                 .choices = {"sgd", "adam"},
+                 .help = "what updates the weights, bucket by bucket"},
+  };
+  return table;
+}
 
 std::vector<mesh::Constraint> limits(const Request& base, Scaling scaling) {
   const Extent image = parse_image(reader(base).text("image"));
@@ -69,7 +184,7 @@ Request twin(const Request& request) {
   small.options["channels"] = std::to_string(std::min<std::uint64_t>(real.channels, 8));
   const int layers = std::min(real.layers, 4);
   small.options["layers"] = std::to_string(layers);
-  // As many buckets as the real one has, at least two, at most one per layer.
+  // The twin has as many buckets as the real one, at least two, at most one per layer.
   const std::uint64_t element =
       program::element_size(stack::types_of(request.precision).accumulate);
   const std::size_t buckets =

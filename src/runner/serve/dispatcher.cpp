@@ -12,7 +12,7 @@
 #include "runner/problem.hpp"
 #include "runner/serve/letters.hpp"
 #include "units/text.hpp"
-#include "workloads/serve/ledger.hpp"
+#include "workloads/serve/requests.hpp"
 
 namespace isoscale::runner::serve {
 namespace {

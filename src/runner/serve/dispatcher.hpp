@@ -9,8 +9,8 @@
 
 #include "comm/mail.hpp"
 #include "runner/watch/board.hpp"
-#include "workloads/serve/dispatch.hpp"
-#include "workloads/serve/summary.hpp"
+#include "workloads/serve/requests.hpp"
+#include "workloads/serve/trials.hpp"
 
 namespace isoscale::runner::serve {
 

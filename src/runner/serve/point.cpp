@@ -21,8 +21,8 @@
 #include "runner/serve/dispatcher.hpp"
 #include "runner/serve/replica.hpp"
 #include "runner/serve/rows.hpp"
-#include "workloads/serve/search.hpp"
 #include "workloads/serve/serve.hpp"
+#include "workloads/serve/trials.hpp"
 
 namespace isoscale::runner {
 namespace {

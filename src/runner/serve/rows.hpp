@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "results/run_data.hpp"
-#include "workloads/serve/setting.hpp"
-#include "workloads/serve/summary.hpp"
+#include "workloads/serve/serve.hpp"
+#include "workloads/serve/trials.hpp"
 
 /// What a trial leaves in the run file; pure.
 namespace isoscale::runner::serve {

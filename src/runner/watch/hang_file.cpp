@@ -9,8 +9,7 @@
 
 #include "base/error.hpp"
 #include "base/utc.hpp"
-#include "results/files.hpp"
-#include "results/output.hpp"
+#include "results/run_files.hpp"
 
 namespace isoscale::runner {
 

@@ -1,0 +1,349 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "results/hdf5.hpp"
+
+namespace isoscale::results::hdf5 {
+
+namespace {
+
+/// The types of a number in a file and in memory, and the kind of number that converts to it.
+struct NumberTypes {
+  hid_t file, memory;
+  H5T_class_t kind;
+};
+
+inline NumberTypes types_of(double) { return {H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, H5T_FLOAT}; }
+
+inline NumberTypes types_of(std::int64_t) { return {H5T_STD_I64LE, H5T_NATIVE_INT64, H5T_INTEGER}; }
+
+inline NumberTypes types_of(std::int32_t) { return {H5T_STD_I32LE, H5T_NATIVE_INT32, H5T_INTEGER}; }
+
+inline NumberTypes types_of(std::uint64_t) {
+  return {H5T_STD_U64LE, H5T_NATIVE_UINT64, H5T_INTEGER};
+}
+
+inline NumberTypes types_of(std::uint32_t) {
+  return {H5T_STD_U32LE, H5T_NATIVE_UINT32, H5T_INTEGER};
+}
+
+inline NumberTypes types_of(std::uint8_t) { return {H5T_STD_U8LE, H5T_NATIVE_UINT8, H5T_INTEGER}; }
+
+constexpr hsize_t chunked_from = hsize_t{64} * 1024;  ///< bytes; smaller sets are one piece
+
+constexpr hsize_t chunk_bytes = hsize_t{1} << 20U;  ///< what HDF5's chunk cache holds
+
+TypeId text_type(std::size_t length) {
+  TypeId type{check(H5Tcopy(H5T_C_S1))};
+  check(H5Tset_size(type.get(), length));
+  check(H5Tset_strpad(type.get(), H5T_STR_NULLPAD));
+  check(H5Tset_cset(type.get(), H5T_CSET_UTF8));
+  return type;
+}
+
+/// Chunks of about a mebibyte, whole rows where they fit, compressed and check-summed as far as
+/// this HDF5 can.
+PropertyId storage(std::span<const hsize_t> dims, hsize_t element_size) {
+  PropertyId create{check(H5Pcreate(H5P_DATASET_CREATE))};
+  hsize_t bytes = element_size;
+  for (const hsize_t extent : dims) bytes *= extent;
+  if (bytes < chunked_from || dims.empty()) return create;  // one value is one piece
+  std::vector<hsize_t> chunk(dims.begin(), dims.end());
+  hsize_t room = std::max<hsize_t>(chunk_bytes / element_size, 1);
+  for (std::size_t axis = chunk.size(); axis-- > 0;) {
+    chunk[axis] = std::clamp<hsize_t>(room, 1, chunk[axis]);
+    room = std::max<hsize_t>(room / chunk[axis], 1);
+  }
+  check(H5Pset_chunk(create.get(), static_cast<int>(chunk.size()), chunk.data()));
+  if (H5Zfilter_avail(H5Z_FILTER_DEFLATE) > 0) {
+    check(H5Pset_shuffle(create.get()));
+    check(H5Pset_deflate(create.get(), 1));
+  }
+  if (H5Zfilter_avail(H5Z_FILTER_FLETCHER32) > 0) check(H5Pset_fletcher32(create.get()));
+  return create;
+}
+
+void write_attribute(hid_t dataset, const char* name, hid_t type, hid_t space, const void* value) {
+  const AttributeId id{check(H5Acreate2(dataset, name, type, space, H5P_DEFAULT, H5P_DEFAULT))};
+  check(H5Awrite(id.get(), type, value));
+}
+
+/// A list of texts of variable length as an attribute: h5py gives an array of str.
+void write_attribute(hid_t dataset, const char* name, std::span<const std::string> texts) {
+  std::vector<const char*> pointers;
+  for (const std::string& text : texts) pointers.push_back(text.c_str());
+  const hsize_t count = pointers.size();
+  const SpaceId space{check(H5Screate_simple(1, &count, nullptr))};
+  TypeId type{check(H5Tcopy(H5T_C_S1))};
+  check(H5Tset_size(type.get(), H5T_VARIABLE));
+  check(H5Tset_cset(type.get(), H5T_CSET_UTF8));
+  write_attribute(dataset, name, type.get(), space.get(),
+                  static_cast<const void*>(pointers.data()));
+}
+
+void write_about(hid_t dataset, const About& about) {
+  const SpaceId scalar{check(H5Screate(H5S_SCALAR))};
+  TypeId type{check(H5Tcopy(H5T_C_S1))};
+  check(H5Tset_size(type.get(), H5T_VARIABLE));
+  check(H5Tset_cset(type.get(), H5T_CSET_UTF8));
+  for (const auto& [name, view] :
+       {std::pair{"unit", about.unit}, std::pair{"description", about.description}}) {
+    const std::string text{view};
+    const char* pointer = text.c_str();
+    write_attribute(dataset, name, type.get(), scalar.get(), static_cast<const void*>(&pointer));
+  }
+}
+
+/// Writes what HDF5 still holds of it. Where that fails the file would lack it without a word.
+void close(DatasetId dataset) { check(H5Dclose(dataset.release())); }
+
+/// No dimension = one value.
+DatasetId write_raw(hid_t group, const std::string& name, hid_t file_type, hid_t memory_type,
+                    std::span<const hsize_t> dims, const void* values, const About& about) {
+  const SpaceId space{
+      dims.empty() ? check(H5Screate(H5S_SCALAR))
+                   : check(H5Screate_simple(static_cast<int>(dims.size()), dims.data(), nullptr))};
+  const PropertyId create = storage(dims, size_of_type(file_type));
+  DatasetId dataset{check(H5Dcreate2(group, name.c_str(), file_type, space.get(), H5P_DEFAULT,
+                                     create.get(), H5P_DEFAULT))};
+  if (std::find(dims.begin(), dims.end(), 0U) == dims.end()) {
+    check(H5Dwrite(dataset.get(), memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, values));
+  }
+  write_about(dataset.get(), about);
+  return dataset;
+}
+
+void write_texts_as(hid_t group, const std::string& name, std::span<const std::string> texts,
+                    std::span<const hsize_t> dims, const About& about) {
+  std::vector<std::string> clean;
+  std::size_t length = 1;  // HDF5 has no text of length 0
+  for (const std::string& text : texts) {
+    clean.push_back(valid_utf8(text));
+    length = std::max(length, clean.back().size());
+  }
+  std::string bytes(length * clean.size(), '\0');
+  for (std::size_t index = 0; index < clean.size(); ++index) {
+    clean[index].copy(bytes.data() + index * length, length);
+  }
+  const TypeId type = text_type(length);
+  close(write_raw(group, name, type.get(), type.get(), dims, bytes.data(), about));
+}
+
+/// No deflate stream unpacks to more than 1032 times its size (RFC 1951: 258 bytes from 2 bits).
+constexpr hsize_t most_unpacked = 1032;
+
+constexpr hssize_t most_codes = 256;  ///< a code is one byte
+
+/// A dataset that may be read: found, of the right kind and rank, and no bigger than its storage.
+struct OpenDataset {
+  DatasetId id;
+  TypeId type;
+  std::vector<hsize_t> dims;
+  hsize_t elements = 1;
+};
+
+hsize_t file_size(hid_t object) {
+  const FileId file{check(H5Iget_file_id(object))};
+  hsize_t bytes = 0;
+  check(H5Fget_filesize(file.get(), &bytes));
+  return bytes;
+}
+
+/// Throws unless `elements` of this size can come out of what the file stores for the dataset.
+void check_size(const OpenDataset& dataset, const std::string& name, hsize_t element_size) {
+  if (dataset.elements == 0) return;  // nothing will be read
+  const PropertyId create{check(H5Dget_create_plist(dataset.id.get()))};
+  const H5D_layout_t layout = H5Pget_layout(create.get());
+  if ((layout != H5D_COMPACT && layout != H5D_CONTIGUOUS && layout != H5D_CHUNKED) ||
+      check(H5Pget_external_count(create.get())) > 0) {
+    throw Hdf5Error("dataset '" + name + "' keeps its data in another file");
+  }
+  const hsize_t stored = H5Dget_storage_size(dataset.id.get());
+  const hsize_t factor = layout == H5D_CHUNKED ? most_unpacked : 1;
+  const hsize_t claimed = size_of_type(dataset.type.get());
+  // A claim this small wastes no memory; HDF5 says itself where the file ends before.
+  constexpr hsize_t small = hsize_t{64} * 1024;
+  const hsize_t width = std::max({claimed, element_size, hsize_t{1}});
+  if ((stored > small && stored > file_size(dataset.id.get())) ||
+      dataset.elements > stored * factor / claimed ||
+      dataset.elements > std::numeric_limits<hsize_t>::max() / width) {
+    throw Hdf5Error("dataset '" + name + "' claims more data than the file holds");
+  }
+}
+
+OpenDataset open_dataset(const Group& group, hid_t id, const std::string& name, H5T_class_t kind,
+                         std::size_t rank, hsize_t element_size) {
+  if (!group.has(name)) throw Hdf5Error("dataset '" + name + "' is missing");
+  OpenDataset dataset;
+  dataset.id = DatasetId{check(H5Dopen2(id, name.c_str(), H5P_DEFAULT))};
+  dataset.type = TypeId{check(H5Dget_type(dataset.id.get()))};
+  const SpaceId space{check(H5Dget_space(dataset.id.get()))};
+  const int dimensions = check(H5Sget_simple_extent_ndims(space.get()));
+  if (H5Tget_class(dataset.type.get()) != kind || static_cast<std::size_t>(dimensions) != rank ||
+      H5Sget_simple_extent_type(space.get()) == H5S_NULL) {
+    throw Hdf5Error("dataset '" + name + "' has another type or shape than it should");
+  }
+  dataset.dims.resize(rank);
+  if (rank > 0) check(H5Sget_simple_extent_dims(space.get(), dataset.dims.data(), nullptr));
+  for (const hsize_t extent : dataset.dims) {
+    if (extent != 0 && dataset.elements > std::numeric_limits<hsize_t>::max() / extent) {
+      throw Hdf5Error("dataset '" + name + "' claims more data than the file holds");
+    }
+    dataset.elements *= extent;
+  }
+  check_size(dataset, name, element_size);
+  return dataset;
+}
+
+std::vector<std::string> texts_in(const Group& group, hid_t id, const std::string& name,
+                                  std::size_t rank) {
+  const OpenDataset dataset = open_dataset(group, id, name, H5T_STRING, rank, 1);
+  if (check(H5Tis_variable_str(dataset.type.get())) > 0) {
+    throw Hdf5Error("dataset '" + name + "' has text of variable length where it should be fixed");
+  }
+  const std::size_t length = size_of_type(dataset.type.get());
+  std::string bytes(length * dataset.elements, '\0');
+  if (!bytes.empty()) {
+    check(
+        H5Dread(dataset.id.get(), dataset.type.get(), H5S_ALL, H5S_ALL, H5P_DEFAULT, bytes.data()));
+  }
+  std::vector<std::string> texts;
+  texts.reserve(dataset.elements);
+  for (std::size_t index = 0; index < dataset.elements; ++index) {
+    const std::string_view cell = std::string_view{bytes}.substr(index * length, length);
+    texts.push_back(valid_utf8(cell.substr(0, cell.find('\0'))));
+  }
+  return texts;
+}
+
+/// The attribute `values` of a dataset: a list of texts of variable length.
+std::vector<std::string> read_values(hid_t dataset) {
+  if (check(H5Aexists(dataset, "values")) == 0) throw Hdf5Error("attribute 'values' is missing");
+  const AttributeId id{check(H5Aopen(dataset, "values", H5P_DEFAULT))};
+  const TypeId type{check(H5Aget_type(id.get()))};
+  const SpaceId space{check(H5Aget_space(id.get()))};
+  const hssize_t count = H5Sget_simple_extent_npoints(space.get());
+  if (count < 0 || count > most_codes || H5Tget_class(type.get()) != H5T_STRING ||
+      check(H5Tis_variable_str(type.get())) == 0) {
+    throw Hdf5Error("attribute 'values' must be a list of names");
+  }
+  std::vector<char*> pointers(static_cast<std::size_t>(count), nullptr);
+  if (pointers.empty()) return {};
+  check(H5Aread(id.get(), type.get(), static_cast<void*>(pointers.data())));
+  std::vector<std::string> texts;
+  for (char* pointer : pointers) {
+    texts.push_back(valid_utf8(pointer == nullptr ? "" : pointer));
+  }
+  check(H5Dvlen_reclaim(type.get(), space.get(), H5P_DEFAULT, static_cast<void*>(pointers.data())));
+  return texts;
+}
+
+}  // namespace
+
+template <Number T>
+void Group::write(const std::string& name, std::span<const T> values, const About& about) {
+  const NumberTypes types = types_of(T{});
+  const std::array<hsize_t, 1> dims{values.size()};
+  close(write_raw(id_.get(), name, types.file, types.memory, dims, values.data(), about));
+}
+
+template <Number T>
+void Group::write_table(const std::string& name, const Table<T>& table, const About& about) {
+  const NumberTypes types = types_of(T{});
+  const std::array<hsize_t, 2> dims{table.rows, table.columns};
+  close(write_raw(id_.get(), name, types.file, types.memory, dims, table.values.data(), about));
+}
+
+void Group::write_texts(const std::string& name, std::span<const std::string> texts,
+                        const About& about) {
+  const std::array<hsize_t, 1> dims{texts.size()};
+  write_texts_as(id_.get(), name, texts, dims, about);
+}
+
+void Group::write_text(const std::string& name, const std::string& text, const About& about) {
+  write_texts_as(id_.get(), name, std::span{&text, 1}, {}, about);
+}
+
+void Group::write_codes(const std::string& name, std::span<const std::uint8_t> codes,
+                        std::span<const std::string> values, const About& about) {
+  const NumberTypes types = types_of(std::uint8_t{});
+  const std::array<hsize_t, 1> dims{codes.size()};
+  DatasetId dataset =
+      write_raw(id_.get(), name, types.file, types.memory, dims, codes.data(), about);
+  write_attribute(dataset.get(), "values", values);
+  close(std::move(dataset));
+}
+
+template void Group::write(const std::string&, std::span<const double>, const About&);
+template void Group::write(const std::string&, std::span<const std::int64_t>, const About&);
+template void Group::write(const std::string&, std::span<const std::int32_t>, const About&);
+template void Group::write(const std::string&, std::span<const std::uint64_t>, const About&);
+template void Group::write(const std::string&, std::span<const std::uint32_t>, const About&);
+template void Group::write(const std::string&, std::span<const std::uint8_t>, const About&);
+template void Group::write_table(const std::string&, const Table<double>&, const About&);
+template void Group::write_table(const std::string&, const Table<std::int64_t>&, const About&);
+template void Group::write_table(const std::string&, const Table<std::int32_t>&, const About&);
+template void Group::write_table(const std::string&, const Table<std::uint64_t>&, const About&);
+template void Group::write_table(const std::string&, const Table<std::uint32_t>&, const About&);
+template void Group::write_table(const std::string&, const Table<std::uint8_t>&, const About&);
+
+template <Number T>
+std::vector<T> Group::read(const std::string& name) const {
+  const NumberTypes types = types_of(T{});
+  const OpenDataset dataset = open_dataset(*this, id_.get(), name, types.kind, 1, sizeof(T));
+  std::vector<T> values(dataset.elements);
+  if (!values.empty()) {
+    check(H5Dread(dataset.id.get(), types.memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, values.data()));
+  }
+  return values;
+}
+
+template <Number T>
+Table<T> Group::read_table(const std::string& name) const {
+  const NumberTypes types = types_of(T{});
+  const OpenDataset dataset = open_dataset(*this, id_.get(), name, types.kind, 2, sizeof(T));
+  Table<T> table{.rows = dataset.dims[0],
+                 .columns = dataset.dims[1],
+                 .values = std::vector<T>(dataset.elements)};
+  if (!table.values.empty()) {
+    check(H5Dread(dataset.id.get(), types.memory, H5S_ALL, H5S_ALL, H5P_DEFAULT,
+                  table.values.data()));
+  }
+  return table;
+}
+
+std::vector<std::string> Group::read_texts(const std::string& name) const {
+  return texts_in(*this, id_.get(), name, 1);
+}
+
+std::string Group::read_text(const std::string& name) const {
+  return texts_in(*this, id_.get(), name, 0).front();
+}
+
+Group::Codes Group::read_codes(const std::string& name) const {
+  Codes result{.codes = read<std::uint8_t>(name), .values = {}};
+  const DatasetId dataset{check(H5Dopen2(id_.get(), name.c_str(), H5P_DEFAULT))};
+  result.values = read_values(dataset.get());
+  return result;
+}
+
+template std::vector<double> Group::read(const std::string&) const;
+template std::vector<std::int64_t> Group::read(const std::string&) const;
+template std::vector<std::int32_t> Group::read(const std::string&) const;
+template std::vector<std::uint64_t> Group::read(const std::string&) const;
+template std::vector<std::uint32_t> Group::read(const std::string&) const;
+template std::vector<std::uint8_t> Group::read(const std::string&) const;
+template Table<double> Group::read_table(const std::string&) const;
+template Table<std::int64_t> Group::read_table(const std::string&) const;
+template Table<std::int32_t> Group::read_table(const std::string&) const;
+template Table<std::uint64_t> Group::read_table(const std::string&) const;
+template Table<std::uint32_t> Group::read_table(const std::string&) const;
+template Table<std::uint8_t> Group::read_table(const std::string&) const;
+
+}  // namespace isoscale::results::hdf5

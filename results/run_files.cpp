@@ -1,0 +1,373 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+#include "results/run_files.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <random>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/folder.hpp"
+#include "base/log.hpp"
+
+namespace isoscale::results {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view temporary_prefix = ".isoscale-";
+constexpr std::string_view temporary_suffix = ".tmp";
+
+[[noreturn]] void fail(std::string_view what, const fs::path& path, int code) {
+  throw base::Error(
+      fmt::format("cannot {} {}: {}", what, path.string(), std::generic_category().message(code)));
+}
+
+/// The mark tells processes of this machine from those of other machines (and containers) on one
+/// file system: the host's name and the space that process numbers are counted in.
+std::string machine_mark() {
+  std::array<char, 256> host{};
+  if (gethostname(host.data(), host.size() - 1) != 0) host.front() = '\0';
+  std::error_code ignored;
+  std::string mark = fmt::format("{}-{}", std::string_view{host.data()}.substr(0, 64),
+                                 fs::read_symlink("/proc/self/ns/pid", ignored).string());
+  std::replace_if(
+      mark.begin(), mark.end(), [](unsigned char c) { return std::isalnum(c) == 0 && c != '-'; },
+      '_');
+  return mark;
+}
+
+std::string temporary_name() {
+  return fmt::format("{}{}-{}-{:08x}{}", temporary_prefix, machine_mark(), getpid(),
+                     std::random_device{}(), temporary_suffix);
+}
+
+/// Returns 0 or errno.
+int sync(const Descriptor& descriptor) {
+  // EINVAL: the file system has nothing to sync, as some have for directories.
+  return fsync(descriptor.get()) == 0 || errno == EINVAL ? 0 : errno;
+}
+
+/// Returns 0 or errno.
+int sync_directory(const fs::path& directory) {
+  const Descriptor descriptor{open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+  if (descriptor) return sync(descriptor);
+  // A directory may be writable and not readable; its names then reach the disk a little later.
+  return errno == EACCES ? 0 : errno;
+}
+
+/// Nothing is to be undone: everybody sees the file.
+void warn_not_synced(const fs::path& path, int code) {
+  base::warn(
+      fmt::format("isoscale: warning: {} is written, but its name may not be on disk yet "
+                  "({}): should the machine stop now, look whether it is there",
+                  path.string(), std::generic_category().message(code)));
+}
+
+/// Renames where nothing has the new name. Returns 0 or errno.
+int rename_to_new(const fs::path& from, const fs::path& to) {
+  if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
+  if (errno == EEXIST || (errno != EINVAL && errno != ENOSYS)) return errno;
+  // The file system cannot do that in one step; a hard link does the same where it can be made.
+  if (link(from.c_str(), to.c_str()) == 0) {
+    unlink(from.c_str());
+    return 0;
+  }
+  if (errno == EEXIST) return errno;
+  if (fs::exists(fs::symlink_status(to))) return EEXIST;
+  return std::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
+}
+
+/// Process number in a temporary name of this machine, 0 when the name is none.
+pid_t owner_of(std::string_view name, std::string_view machine_prefix) {
+  if (!name.starts_with(machine_prefix) || !name.ends_with(temporary_suffix)) return 0;
+  name.remove_prefix(machine_prefix.size());
+  pid_t owner = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), owner);
+  return error == std::errc{} && end != name.data() + name.size() && *end == '-' ? owner : 0;
+}
+
+struct stat facts_of(const Descriptor& file) {
+  struct stat facts {};
+  if (fstat(file.get(), &facts) != 0) {
+    fail("look at", name_of(file), errno);
+  }
+  return facts;
+}
+
+/// Takes over the permissions of the file that has the name, as far as the file system allows.
+void take_permissions(const Descriptor& file, const fs::path& path) {
+  struct stat facts {};
+  constexpr mode_t permissions = 0777;
+  if (lstat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode)) return;
+  static_cast<void>(fchmod(file.get(), facts.st_mode & permissions));
+}
+
+FileIdentity identity(const struct stat& facts) {
+  return {.device = facts.st_dev, .inode = facts.st_ino};
+}
+
+constexpr std::string_view extension = ".h5";
+
+/// "run" for "run.h5"; other names are kept whole.
+std::string stem_of(const fs::path& run_file) {
+  std::string name = run_file.filename().string();
+  if (name.size() > extension.size() && name.ends_with(extension)) {
+    name.resize(name.size() - extension.size());
+  }
+  return name;
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+/// The prefix, four digits or more, perhaps "-2" and the like, the extension.
+bool is_part_of(std::string_view name, std::string_view prefix) {
+  if (!name.starts_with(prefix) || !name.ends_with(extension)) return false;
+  name.remove_prefix(prefix.size());
+  if (name.size() < extension.size() + 4) return false;
+  name.remove_suffix(extension.size());
+  const std::string_view index = name.substr(0, name.find('-'));
+  name.remove_prefix(index.size());
+  return index.size() >= 4 && is_number(index) && (name.empty() || is_number(name.substr(1)));
+}
+
+void check_directory(const fs::path& path, const fs::path& directory) {
+  std::error_code error;
+  const fs::file_status status = fs::status(directory, error);
+  if (!fs::exists(status)) {
+    throw base::UsageError(fmt::format(
+        "cannot write {}: the directory {} does not exist; create it or name another file with "
+        "--output",
+        path.string(), directory.string()));
+  }
+  if (!fs::is_directory(status)) {
+    throw base::UsageError(
+        fmt::format("cannot write {}: {} is not a directory; name another file with --output",
+                    path.string(), directory.string()));
+  }
+}
+
+/// In a directory with the sticky bit (as /tmp has) only its owner may replace a file.
+bool may_replace(const fs::path& path, const fs::path& directory) {
+  struct stat file {};
+  struct stat parent {};
+  if (stat(path.c_str(), &file) != 0 || stat(directory.c_str(), &parent) != 0) return true;
+  const uid_t self = geteuid();
+  return (parent.st_mode & S_ISVTX) == 0 || self == 0 || self == file.st_uid ||
+         self == parent.st_uid;
+}
+
+void check_existing(const fs::path& path, const fs::path& target, config::IfExists if_exists) {
+  std::error_code error;
+  const fs::file_status status = fs::symlink_status(target, error);
+  if (fs::exists(status) && !fs::is_regular_file(status)) {
+    throw base::UsageError(fmt::format("cannot write {}: it is {}; name another file with --output",
+                                       path.string(),
+                                       fs::is_directory(status) ? "a directory"
+                                       : fs::is_symlink(status) ? "a link that leads nowhere"
+                                                                : "not a regular file"));
+  }
+  if (if_exists == config::IfExists::overwrite) {
+    if (fs::exists(status) && !may_replace(target, target.parent_path())) {
+      throw base::UsageError(fmt::format(
+          "cannot replace {}: it belongs to somebody else; name another file with --output",
+          path.string()));
+    }
+    return;
+  }
+  if (fs::exists(status)) {
+    throw base::UsageError(fmt::format(
+        "{} exists already; name another file with --output, or add --force to replace it",
+        path.string()));
+  }
+  if (const auto parts = existing_parts(target); !parts.empty()) {
+    throw base::UsageError(fmt::format(
+        "{} has the name of a part of {}; name another file with --output, or add --force to "
+        "leave it there and continue",
+        parts.front().string(), path.string()));
+  }
+}
+
+}  // namespace
+
+void DescriptorTraits::free(int descriptor) noexcept { ::close(descriptor); }
+
+TemporaryFile::TemporaryFile(const fs::path& directory) : path_(directory / temporary_name()) {
+  constexpr mode_t readable_by_umask = 0666;
+  descriptor_.reset(
+      open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, readable_by_umask));
+  if (!descriptor_) fail("create a file in", directory, errno);
+}
+
+TemporaryFile::~TemporaryFile() {
+  if (!path_.empty()) unlink(path_.c_str());
+}
+
+std::uint64_t TemporaryFile::bytes() const { return size_of(descriptor_); }
+
+void TemporaryFile::copy_from(const Descriptor& source, std::uint64_t shift) {
+  std::vector<char> block(std::size_t{1} << 20);
+  off_t at = 0;
+  while (true) {
+    const ssize_t got = pread(source.get(), block.data(), block.size(), at);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail("read what is to go into", path_, errno);
+    if (got == 0) return;
+    for (ssize_t done = 0; done < got;) {
+      const ssize_t put =
+          pwrite(descriptor_.get(), block.data() + done, static_cast<std::size_t>(got - done),
+                 at + done + static_cast<off_t>(shift));
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) fail("write", path_, errno);
+      done += put;
+    }
+    at += got;
+  }
+}
+
+void TemporaryFile::reserve(std::uint64_t bytes) {
+  const int code = posix_fallocate(descriptor_.get(), 0, static_cast<off_t>(bytes));
+  if (code == ENOSPC || code == EDQUOT || code == EFBIG) {
+    fail(fmt::format("reserve {} bytes for", bytes), path_, code);
+  }
+}
+
+Descriptor TemporaryFile::publish(const fs::path& final_path, Publish how) {
+  // Whoever finds the final name finds it locked. Nobody knows the present one, so none is waiting.
+  static_cast<void>(lock(descriptor_));
+  if (how == Publish::replace) take_permissions(descriptor_, final_path);
+  if (const int code = sync(descriptor_); code != 0) fail("write out", path_, code);
+  const int code = how == Publish::only_new ? rename_to_new(path_, final_path)
+                   : std::rename(path_.c_str(), final_path.c_str()) == 0 ? 0
+                                                                         : errno;
+  if (code == EEXIST) {
+    throw base::Error(fmt::format(
+        "{} came into being while this run was under way and is not overwritten; name another file "
+        "with --output",
+        final_path.string()));
+  }
+  if (code != 0) fail("rename a file to", final_path, code);
+  path_.clear();  // nothing to remove any more
+  const int left = sync_directory(final_path.parent_path());
+  if (left != 0) warn_not_synced(final_path, left);
+  return std::move(descriptor_);
+}
+
+std::string name_of(const Descriptor& file) {
+  std::error_code error;
+  const fs::path name = fs::read_symlink(fmt::format("/proc/self/fd/{}", file.get()), error);
+  return error ? "a run file" : name.string();
+}
+
+std::uint64_t size_of(const Descriptor& file) {
+  return static_cast<std::uint64_t>(facts_of(file).st_size);
+}
+
+std::optional<FileIdentity> identity_of(const fs::path& path) {
+  struct stat facts {};
+  if (lstat(path.c_str(), &facts) == 0) return identity(facts);
+  if (errno == ENOENT) return std::nullopt;
+  fail("look at", path, errno);
+}
+
+FileIdentity identity_of(const Descriptor& file) { return identity(facts_of(file)); }
+
+bool owner_may_write(const Descriptor& file) { return (facts_of(file).st_mode & S_IWUSR) != 0; }
+
+bool lock(const Descriptor& file) {
+  // The lock belongs to the open file, not to the process: HDF5 opens and closes the same file
+  // meanwhile.
+  struct flock whole_file {};
+  whole_file.l_type = F_WRLCK;
+  whole_file.l_whence = SEEK_SET;
+  if (fcntl(file.get(), F_OFD_SETLK, &whole_file) == 0) return true;
+  return errno != EAGAIN && errno != EACCES;
+}
+
+Descriptor open_locked(const fs::path& path) {
+  Descriptor file{open(path.c_str(), O_RDWR | O_CLOEXEC)};
+  if (!file && (errno == ENOENT || errno == EACCES || errno == EPERM)) return {};
+  if (!file) fail("open", path, errno);
+  // Another writer may have published between the opening and the lock, and ended.
+  if (!lock(file) || identity_of(path) != identity_of(file)) {
+    throw base::UsageError(
+        fmt::format("{} is being written by another launch; wait until that has ended, or name "
+                    "another file with --output",
+                    path.string()));
+  }
+  return file;
+}
+
+void sweep_temporary_files(const fs::path& directory) {
+  const std::string machine_prefix = fmt::format("{}{}-", temporary_prefix, machine_mark());
+  for (const fs::path& entry : base::entries_of(directory, machine_prefix)) {
+    const pid_t owner = owner_of(entry.filename().string(), machine_prefix);
+    if (owner > 0 && kill(owner, 0) != 0 && errno == ESRCH) unlink(entry.c_str());
+  }
+}
+
+fs::path part_path(const fs::path& run_file, int index) {
+  return run_file.parent_path() /
+         fmt::format("{}.part{:04}{}", stem_of(run_file), index, extension);
+}
+
+std::vector<fs::path> existing_parts(const fs::path& run_file) {
+  const std::string prefix = stem_of(run_file) + ".part";
+  std::vector<fs::path> parts = base::entries_of(run_file.parent_path(), prefix);
+  std::erase_if(
+      parts, [&](const fs::path& entry) { return !is_part_of(entry.filename().string(), prefix); });
+  return parts;
+}
+
+fs::path resolved_output(const fs::path& path) {
+  std::error_code error;
+  fs::path real = fs::canonical(path, error);
+  if (!error) return real;
+  fs::path absolute = fs::absolute(path, error);
+  return error ? path : absolute;
+}
+
+void check_output(const fs::path& path, config::IfExists if_exists) {
+  if (path.filename().empty()) {
+    throw base::UsageError(
+        fmt::format("cannot write '{}': it names no file; name one with --output", path.string()));
+  }
+  const fs::path target = resolved_output(path);
+  check_directory(path, target.parent_path());
+  check_existing(path, target, if_exists);
+  sweep_temporary_files(target.parent_path());
+  try {
+    const TemporaryFile trial{target.parent_path()};
+  } catch (const base::Error& error) {
+    throw base::UsageError(fmt::format("cannot write {}: {}; name another file with --output",
+                                       path.string(), error.what()));
+  }
+  constexpr std::size_t longest_name = 255 - std::string_view{".part0000-00"}.size();
+  if (target.filename().string().size() > longest_name) {
+    throw base::UsageError(
+        fmt::format("cannot write {}: a file name has at most {} characters; "
+                    "name another file with --output",
+                    path.string(), longest_name));
+  }
+}
+
+}  // namespace isoscale::results

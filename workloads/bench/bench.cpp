@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+#include "workloads/bench/bench.hpp"
+
+#include <array>
+
+#include "workloads/options.hpp"
+#include "workloads/workload.hpp"
+
+namespace isoscale::workloads {
+
+namespace {
+
+using program::DType;
+
+/// No GPU known so far has a larger L2 (B200: 126 MB).
+constexpr units::Bytes largest_cache{std::uint64_t{128} << 20U};
+
+constexpr std::array every_type{DType::f64,  DType::f32, DType::f16, DType::bf16, DType::e4m3,
+                                DType::e5m2, DType::i64, DType::i32, DType::i8,   DType::u8};
+
+}  // namespace
+
+PlayBounds play_bounds(const Machine& machine) {
+  if (machine.device == "host") return {};
+  const units::Bytes cache = machine.gpu_cache.value() > 0 ? machine.gpu_cache : largest_cache;
+  return {// Events of a GPU have a grain of 0.5 us.
+          .least_time = units::Seconds{2e-3},
+          .least_calls = 20,
+          // A call of NCCL or cuBLASLt takes the host about as long, at most.
+          .short_call = units::Seconds{10e-6},
+          .most_short_calls = 64,
+          .cold = units::Bytes{2 * cache.value()}};
+}
+
+DType stored_type(Precision precision) {
+  switch (precision) {
+    case Precision::f64:
+      return DType::f64;
+    case Precision::f16:
+      return DType::f16;
+    case Precision::bf16:
+      return DType::bf16;
+    case Precision::fp8:
+      return DType::e4m3;
+    default:
+      return DType::f32;
+  }
+}
+
+std::optional<Precision> precision_of(DType type) {
+  switch (type) {
+    case DType::f64:
+      return Precision::f64;
+    case DType::f32:
+      return Precision::f32;
+    case DType::f16:
+      return Precision::f16;
+    case DType::bf16:
+      return Precision::bf16;
+    case DType::e4m3:
+    case DType::e5m2:
+      return Precision::fp8;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::vector<DType> element_types(const Request& request, std::string_view list) {
+  if (list.empty()) return {stored_type(request.precision)};
+  std::vector<DType> types;
+  for (const std::string& text : parse_list("types", list)) {
+    for (const DType type : every_type) {
+      if (program::name(type) == text) types.push_back(type);
+    }
+  }
+  return types;
+}
+
+}  // namespace isoscale::workloads

@@ -1,0 +1,299 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+#include "workloads/bench/exact_data.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+#include "base/error.hpp"
+#include "program/fill.hpp"
+#include "program/fill_and_checksum.hpp"
+#include "program/narrow.hpp"
+#include "workloads/bench/pattern.hpp"
+
+namespace isoscale::workloads {
+
+namespace {
+
+using program::DType;
+using program::Reduction;
+
+constexpr std::uint64_t pattern_key = 0x1509ca1e;
+
+/// The integer that a rank holds at an index of its pattern.
+class Pattern {
+ public:
+  Pattern(DType type, int ranks) {
+    const PatternGrid grid = pattern_grid(type, ranks);
+    grid_ = {
+        .origin = program::fill_origin(pattern_key), .range = grid.range, .one_in = grid.one_in};
+  }
+
+  [[nodiscard]] std::int64_t at(int rank, std::uint64_t index) const {
+    const std::uint64_t global = static_cast<std::uint64_t>(rank) * pattern_period + index;
+    return program::fill_integer(grid_, global);
+  }
+
+ private:
+  program::FillGrid grid_;
+};
+
+/// The integer that `value` becomes when it is stored as `type`.
+std::int64_t stored(std::int64_t value, DType type) {
+  if (type == DType::u8) return static_cast<std::uint8_t>(value);
+  if (type == DType::i8) return static_cast<std::int8_t>(value);
+  return value;
+}
+
+template <class Element>
+void put(std::byte* at, Element element) {
+  std::memcpy(at, &element, sizeof element);
+}
+
+/// Writes an element of `type`, which holds `value` exactly.
+void store_integer(std::byte* at, std::int64_t value, DType type) {
+  if (const auto format = program::narrow_format(type)) {
+    const std::uint16_t code = program::encode(*format, static_cast<double>(value));
+    if (program::element_size(type) == 1) return put(at, static_cast<std::uint8_t>(code));
+    return put(at, code);
+  }
+  switch (type) {
+    case DType::f64:
+      return put(at, static_cast<double>(value));
+    case DType::f32:
+      return put(at, static_cast<float>(value));
+    case DType::i64:
+      return put(at, value);
+    case DType::i32:
+      return put(at, static_cast<std::int32_t>(value));
+    default:
+      return put(at, static_cast<std::uint8_t>(value));
+  }
+}
+
+std::int64_t combine(std::int64_t a, std::int64_t b, Reduction reduction) {
+  switch (reduction) {
+    case Reduction::min:
+      return std::min(a, b);
+    case Reduction::max:
+      return std::max(a, b);
+    default:
+      return a + b;
+  }
+}
+
+/// Primes, so that no tile of a kernel looks like another.
+constexpr std::uint32_t rows_that_differ = 31, columns_that_differ = 29;
+
+constexpr std::uint64_t key_of_a = 0xa11ce, key_of_b = 0xb0b;
+
+/// Up to where a multiplication adds integers exactly. Tensor cores keep some 14 bits of sums of
+/// fp8 products.
+double exact_sums(const ProductTypes& types) {
+  constexpr double of_fp8 = 8192, of_others = 16777216;
+  const auto is_fp8 = [](DType type) { return type == DType::e4m3 || type == DType::e5m2; };
+  const double result = exact_integers(types.d).value_or(0);
+  if (types.a == DType::f64 && types.d == DType::f64) return result;
+  return std::min(result, is_fp8(types.a) || is_fp8(types.b) ? of_fp8 : of_others);
+}
+
+PatternGrid grid_of(const ProductTypes& types, std::uint32_t depth) {
+  constexpr double widest = 127;
+  const double limit = exact_sums(types);
+  const double range = std::min({widest, std::floor(std::sqrt(limit / depth)),
+                                 exact_integers(types.a).value_or(widest),
+                                 exact_integers(types.b).value_or(widest)});
+  if (range >= 1) return {.range = static_cast<std::int32_t>(range)};
+  // Two thirds of what is drawn from -1, 0, 1 counts. On average an eighth of what a sum may reach
+  // is multiplied; see pattern_grid for how far the tail goes.
+  const double one_in = 2.0 / 3.0 * std::sqrt(8 * static_cast<double>(depth) / limit);
+  return {.range = 1, .one_in = static_cast<std::uint32_t>(std::ceil(one_in))};
+}
+
+/// One operand: `extent` rows of op(A) or columns of op(B), of which `period` differ, each of
+/// `depth` elements. They lie one after the other, or side by side.
+struct Operand {
+  program::Slice slice;
+  std::uint64_t extent, period, depth, batch;
+  bool side_by_side;
+  std::uint64_t key;
+
+  [[nodiscard]] std::uint64_t global(std::uint64_t b, std::uint64_t r, std::uint64_t l) const {
+    return side_by_side ? (b * depth + l) * period + r : (b * period + r) * depth + l;
+  }
+
+  /// `count` whole stretches of `width` rows or columns, from number `begin` on.
+  [[nodiscard]] program::Fill fill(const PatternGrid& grid, std::uint64_t begin,
+                                   std::uint64_t count, std::uint64_t width) const {
+    program::Fill fill{.dst = slice, .key = key, .range = grid.range, .one_in = grid.one_in};
+    const std::uint64_t offset = side_by_side ? begin : begin * depth;
+    fill.dst.offset += offset;
+    fill.dst.count -= offset;
+    if (side_by_side) {
+      fill.shard.extents = {batch * depth, count, width};
+      fill.shard.local = {extent, period, 1};
+      fill.shard.global = {period, 0, 1};
+    } else {
+      fill.shard.extents = {batch, count, width * depth};
+      fill.shard.local = {extent * depth, period * depth, 1};
+      fill.shard.global = {period * depth, 0, 1};
+    }
+    return fill;
+  }
+
+  void add_fills(const PatternGrid& grid, std::vector<program::Fill>& fills) const {
+    const std::uint64_t whole = extent / period, rest = extent % period;
+    if (whole > 0) fills.push_back(fill(grid, 0, whole, period));
+    if (rest > 0) fills.push_back(fill(grid, whole * period, 1, rest));
+  }
+
+  /// [row or column][depth] of one matrix.
+  [[nodiscard]] std::vector<std::int32_t> values(const PatternGrid& grid, std::uint64_t b) const {
+    const program::FillGrid drawn{
+        .origin = program::fill_origin(key), .range = grid.range, .one_in = grid.one_in};
+    std::vector<std::int32_t> values;
+    values.reserve(period * depth);
+    for (std::uint64_t r = 0; r < period; ++r) {
+      for (std::uint64_t l = 0; l < depth; ++l) {
+        values.push_back(program::fill_integer(drawn, global(b, r, l)));
+      }
+    }
+    return values;
+  }
+};
+
+Operand operand_a(const program::Gemm& gemm) {
+  return {.slice = gemm.a.slice,
+          .extent = gemm.m,
+          .period = rows_that_differ,
+          .depth = gemm.k,
+          .batch = gemm.batch,
+          .side_by_side = gemm.transpose_a == program::Transpose::yes,
+          .key = key_of_a};
+}
+
+Operand operand_b(const program::Gemm& gemm) {
+  return {.slice = gemm.b.slice,
+          .extent = gemm.n,
+          .period = columns_that_differ,
+          .depth = gemm.k,
+          .batch = gemm.batch,
+          .side_by_side = gemm.transpose_b == program::Transpose::no,
+          .key = key_of_b};
+}
+
+}  // namespace
+
+std::optional<double> exact_integers(DType type) {
+  if (const auto format = program::narrow_format(type)) return std::ldexp(2, format->mantissa_bits);
+  if (type == DType::f64) return std::ldexp(1, 53);
+  if (type == DType::f32) return std::ldexp(1, 24);
+  return std::nullopt;
+}
+
+PatternGrid pattern_grid(DType type, int ranks) {
+  constexpr double widest = 127;
+  const auto limit = exact_integers(type);
+  if (!limit) return {};
+  const double share = std::floor(*limit / ranks);
+  if (share >= 1) return {.range = static_cast<std::int32_t>(std::min(share, widest))};
+  // Two thirds of what is drawn from -1, 0, 1 counts. The number of ranks that contribute to an
+  // element is near to Poisson's; its mean keeps the tail beyond the limit below 1e-13 (8 for
+  // e5m2, the smallest: mean 1/8; 16: 1/4; 256: 32).
+  constexpr double drawn = 2.0 / 3.0, large = 64;
+  const double mean = *limit >= large ? *limit / 8 : *limit / large;
+  return {.range = 1, .one_in = static_cast<std::uint32_t>(std::ceil(drawn * ranks / mean))};
+}
+
+std::uint64_t pattern_room(std::uint64_t count) {
+  return (std::max<std::uint64_t>(count, 1) + pattern_period - 1) / pattern_period * pattern_period;
+}
+
+program::Fill fill_pattern(const program::Slice& dst, DType type, const mesh::Shape& mesh) {
+  if (dst.count % pattern_period != 0) throw base::Error("a pattern fills whole periods");
+  const PatternGrid grid = pattern_grid(type, mesh.size());
+  program::Fill fill{.dst = dst,
+                     .shard = {.extents = {dst.count / pattern_period, pattern_period, 1},
+                               .local = {pattern_period, 1, 0},
+                               .global = {0, 1, 0}},
+                     .key = pattern_key,
+                     .range = grid.range,
+                     .one_in = grid.one_in};
+  for (const mesh::Axis axis : mesh::all_axes) {
+    fill.shard.steps[static_cast<std::size_t>(axis)] =
+        static_cast<std::uint64_t>(mesh::stride(mesh, axis)) * pattern_period;
+  }
+  return fill;
+}
+
+std::vector<std::byte> pattern_table(DType type, int ranks, std::span<const int> sources,
+                                     Reduction reduction) {
+  const Pattern pattern{type, ranks};
+  const auto limit = exact_integers(type);
+  const std::uint64_t size = program::element_size(type);
+  std::vector<std::byte> table(pattern_period * size);
+  for (std::uint64_t i = 0; i < pattern_period; ++i) {
+    std::int64_t value = stored(pattern.at(sources.front(), i), type);
+    double magnitude = static_cast<double>(std::abs(value));
+    for (const int source : sources.subspan(1)) {
+      const std::int64_t next = stored(pattern.at(source, i), type);
+      value = combine(value, next, reduction);
+      magnitude += static_cast<double>(std::abs(next));
+    }
+    if (reduction == Reduction::sum && limit && magnitude > *limit) {
+      throw base::Error(fmt::format("{} cannot add {} ranks' data exactly at element {}",
+                                    program::name(type), sources.size(), i));
+    }
+    store_integer(table.data() + i * size, value, type);
+  }
+  return table;
+}
+
+std::vector<program::Fill> product_fills(const program::Gemm& gemm, const ProductTypes& types) {
+  const PatternGrid grid = grid_of(types, gemm.k);
+  std::vector<program::Fill> fills;
+  operand_a(gemm).add_fills(grid, fills);
+  operand_b(gemm).add_fills(grid, fills);
+  fills.push_back(
+      {.dst = gemm.d.slice,
+       .shard = {.extents = {gemm.d.slice.count, 1, 1}, .local = {1, 0, 0}, .global = {1, 0, 0}},
+       .source = program::FillSource::constant,
+       .value = never_an_integer});
+  return fills;
+}
+
+std::vector<std::byte> product_rows(const program::Gemm& gemm, const ProductTypes& types,
+                                    std::uint32_t batch) {
+  const PatternGrid grid = grid_of(types, gemm.k);
+  const double limit = exact_sums(types);
+  const std::vector<std::int32_t> a = operand_a(gemm).values(grid, batch);
+  const std::vector<std::int32_t> b = operand_b(gemm).values(grid, batch);
+  const std::uint64_t size = program::element_size(types.d);
+  const std::uint32_t rows = std::min(rows_that_differ, gemm.m);
+  std::vector<std::byte> result(rows * gemm.n * size);
+  for (std::uint64_t i = 0; i < rows; ++i) {
+    for (std::uint64_t j = 0; j < std::min(columns_that_differ, gemm.n); ++j) {
+      std::int64_t sum = 0, magnitude = 0;
+      for (std::uint64_t l = 0; l < gemm.k; ++l) {
+        const std::int64_t product = std::int64_t{a[i * gemm.k + l]} * b[j * gemm.k + l];
+        sum += product;
+        magnitude += std::abs(product);
+      }
+      if (static_cast<double>(magnitude) > limit) {
+        throw base::Error(fmt::format("{} cannot add {} products exactly at row {}, column {}",
+                                      program::name(types.d), gemm.k, i, j));
+      }
+      for (std::uint64_t at = j; at < gemm.n; at += columns_that_differ) {
+        store_integer(result.data() + (i * gemm.n + at) * size, sum, types.d);
+      }
+    }
+  }
+  return result;
+}
+
+}  // namespace isoscale::workloads

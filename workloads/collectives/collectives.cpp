@@ -1,0 +1,377 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+#include "workloads/collectives/collectives.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <stdexcept>
+
+#include "base/error.hpp"
+#include "workloads/bench/bench.hpp"
+#include "workloads/bench/exact_data.hpp"
+
+namespace isoscale::workloads::collectives {
+
+namespace {
+
+using program::BufferId;
+using program::Slice;
+
+constexpr program::StreamId stream = 0;
+
+/// The value of what receives before a call: no pattern has it.
+constexpr double poison = -128;
+
+/// Each rank has a program of its own where textbook algorithms are played: no more than these.
+constexpr int most_textbook_ranks = 256;
+
+/// The memory of one type: what is sent from, and what calls write to.
+struct Buffers {
+  BufferId source = program::no_buffer, work = program::no_buffer, scratch = program::no_buffer;
+};
+
+program::CollectiveKind kind_of(Operation operation) {
+  using program::CollectiveKind;
+  switch (operation) {
+    case Operation::all_reduce:
+      return CollectiveKind::all_reduce;
+    case Operation::reduce_scatter:
+      return CollectiveKind::reduce_scatter;
+    case Operation::all_gather:
+      return CollectiveKind::all_gather;
+    case Operation::broadcast:
+      return CollectiveKind::broadcast;
+    case Operation::reduce:
+      return CollectiveKind::reduce;
+    case Operation::all_to_all:
+      return CollectiveKind::all_to_all;
+    case Operation::gather:
+      return CollectiveKind::gather;
+    case Operation::scatter:
+      return CollectiveKind::scatter;
+    case Operation::barrier:
+      return CollectiveKind::barrier;
+    default:
+      throw std::logic_error("sendrecv is an exchange");
+  }
+}
+
+/// The ranks that a program is for.
+struct Player {
+  bool takes_part = true;  ///< false for ranks outside the one group that communicates
+  int place = 0;           ///< in its group; textbook algorithms are written for one place
+};
+
+/// Writes the program of one kind of rank: two sections a case, one that makes its memory ready and
+/// one that is timed.
+class Writer {
+ public:
+  Writer(const Request& request, const Setting& setting, const std::vector<CollectiveCase>& cases,
+         Player player)
+      : request_(request),
+        setting_(setting),
+        cases_(cases),
+        player_(player),
+        builder_(request.mesh) {}
+
+  program::RankProgram write() {
+    allocate();
+    std::size_t section = 0;
+    for (const CollectiveCase& one : cases_) {
+      builder_.begin(program::step_section(section++));
+      if (plays(one)) make_ready(one);
+      builder_.begin(program::step_section(section++));
+      if (!plays(one)) continue;
+      for (std::uint64_t call = 0; call < one.calls; ++call) emit(one, call);
+    }
+    return builder_.finish();
+  }
+
+ private:
+  [[nodiscard]] bool plays(const CollectiveCase& one) const {
+    return player_.takes_part || one.groups == Groups::all;
+  }
+
+  void allocate() {
+    std::map<program::DType, std::uint64_t> room, scratch;
+    for (const CollectiveCase& one : cases_) {
+      if (one.operation == Operation::barrier) continue;
+      std::uint64_t& elements = room[one.type];
+      elements = std::max(elements, one.calls * one.stride);
+      if (one.implementation != Implementation::library) {
+        scratch[one.type] = std::max(scratch[one.type], scratch_room(one.stride));
+      }
+    }
+    for (const auto& [type, elements] : room) {
+      const auto take = [&](std::uint64_t count, program::Role role) {
+        return builder_.allocate({.dtype = type, .role = role, .count = count});
+      };
+      Buffers& buffers = buffers_[type];
+      buffers.source = take(pattern_room(elements), program::Role::input);
+      buffers.work = take(pattern_room(elements), program::Role::workspace);
+      if (scratch[type] > 0) buffers.scratch = take(scratch[type], program::Role::workspace);
+      builder_.emit(stream, fill_pattern(builder_.whole(buffers.source), type, request_.mesh));
+    }
+  }
+
+  [[nodiscard]] Slice region(BufferId buffer, const CollectiveCase& one) const {
+    return {.buffer = buffer, .offset = 0, .count = one.calls * one.stride};
+  }
+
+  void make_ready(const CollectiveCase& one) {
+    if (one.operation == Operation::barrier) return;
+    const Buffers& buffers = buffers_.at(one.type);
+    const Slice work = region(buffers.work, one);
+    if (one.place == Place::out_of_place) {
+      builder_.emit(stream, program::Fill{.dst = work,
+                                          .shard = {.extents = {work.count, 1, 1},
+                                                    .local = {1, 0, 0},
+                                                    .global = {1, 0, 0}},
+                                          .source = program::FillSource::constant,
+                                          .value = poison});
+      return;
+    }
+    const auto matrix = [&](const Slice& slice) {
+      return program::Matrix{.slice = slice, .row_stride = one.stride};
+    };
+    builder_.emit(stream, program::Copy{.rows = static_cast<std::uint32_t>(one.calls),
+                                        .columns = static_cast<std::uint32_t>(one.stride),
+                                        .src = matrix(region(buffers.source, one)),
+                                        .dst = matrix(work)});
+  }
+
+  /// The data of one call: all of it, or this rank's part.
+  [[nodiscard]] static Slice whole(BufferId buffer, const CollectiveCase& one, std::uint64_t call) {
+    return {.buffer = buffer, .offset = call * one.stride, .count = one.stride};
+  }
+  [[nodiscard]] Slice own_part(BufferId buffer, const CollectiveCase& one,
+                               std::uint64_t call) const {
+    return {.buffer = buffer,
+            .axis = setting_.axis,
+            .offset = call * one.stride,
+            .count = one.count,
+            .step = one.count};
+  }
+  [[nodiscard]] static Slice first_part(BufferId buffer, const CollectiveCase& one,
+                                        std::uint64_t call) {
+    return {.buffer = buffer, .offset = call * one.stride, .count = one.count};
+  }
+
+  struct Ends {
+    Slice send, receive;
+  };
+  [[nodiscard]] Ends ends_of(const CollectiveCase& one, std::uint64_t call) const {
+    if (one.operation == Operation::barrier) return {};
+    const Buffers& buffers = buffers_.at(one.type);
+    const bool in_place = one.place == Place::in_place;
+    const BufferId from = in_place ? buffers.work : buffers.source, to = buffers.work;
+    switch (one.operation) {
+      case Operation::all_gather:
+      case Operation::gather:
+        return {in_place ? own_part(from, one, call) : first_part(from, one, call),
+                whole(to, one, call)};
+      case Operation::reduce_scatter:
+      case Operation::scatter:
+        return {whole(from, one, call),
+                in_place ? own_part(to, one, call) : first_part(to, one, call)};
+      default:
+        return {whole(from, one, call), whole(to, one, call)};
+    }
+  }
+
+  void emit(const CollectiveCase& one, std::uint64_t call) {
+    const Ends ends = ends_of(one, call);
+    if (one.operation == Operation::sendrecv) {
+      builder_.emit(stream, program::Exchange{{{.direction = program::Direction::send,
+                                                .axis = setting_.axis,
+                                                .offset = 1,
+                                                .slice = ends.send},
+                                               {.direction = program::Direction::receive,
+                                                .axis = setting_.axis,
+                                                .offset = -1,
+                                                .slice = ends.receive}}});
+    } else if (one.implementation == Implementation::library) {
+      builder_.emit(
+          stream, program::Collective{.kind = kind_of(one.operation),
+                                      .reduction = one.reduction.value_or(program::Reduction::sum),
+                                      .axes = setting_.axis,
+                                      .root = has_root(one.operation) ? setting_.root : 0,
+                                      .send = ends.send,
+                                      .receive = ends.receive});
+    } else {
+      emit_textbook(builder_, {.operation = one.operation,
+                               .implementation = one.implementation,
+                               .axis = setting_.axis,
+                               .members = setting_.members,
+                               .me = player_.place,
+                               .send = ends.send,
+                               .receive = ends.receive,
+                               .scratch = buffers_.at(one.type).scratch});
+    }
+  }
+
+  const Request& request_;
+  const Setting& setting_;
+  const std::vector<CollectiveCase>& cases_;
+  Player player_;
+  program::Builder builder_;
+  std::map<program::DType, Buffers> buffers_;
+};
+
+/// The programs of all ranks: as few as there are kinds of ranks.
+program::ProgramSet write_all(const Request& request, const Setting& setting,
+                              const std::vector<CollectiveCase>& cases) {
+  const bool any_textbook = std::ranges::any_of(cases, [](const CollectiveCase& one) {
+    return one.implementation != Implementation::library;
+  });
+  const bool any_alone = std::ranges::any_of(
+      cases, [](const CollectiveCase& one) { return one.groups == Groups::one; });
+  if (any_textbook && request.mesh.size() > most_textbook_ranks) {
+    throw base::UsageError(fmt::format(
+        "textbook algorithms are played on {} ranks at most, not {}; use implementation=library",
+        most_textbook_ranks, request.mesh.size()));
+  }
+  program::ProgramSet set{.mesh = request.mesh, .programs = {}, .program_of_rank = {}};
+  std::map<std::pair<bool, int>, std::uint32_t> known;
+  for (int rank = 0; rank < request.mesh.size(); ++rank) {
+    const int place = mesh::group_index(request.mesh, rank, setting.axis);
+    const Player player{
+        .takes_part = !any_alone || mesh::group_colour(request.mesh, rank, setting.axis) == 0,
+        .place = any_textbook ? place : 0};
+    const auto [found, is_new] =
+        known.try_emplace({player.takes_part, player.place}, set.programs.size());
+    if (is_new) set.programs.push_back(Writer{request, setting, cases, player}.write());
+    set.program_of_rank.push_back(found->second);
+  }
+  return set;
+}
+
+std::string_view reduction_name(const CollectiveCase& one) {
+  if (!one.reduction) return "none";
+  return *one.reduction == program::Reduction::sum   ? "sum"
+         : *one.reduction == program::Reduction::min ? "min"
+                                                     : "max";
+}
+
+RowSpec row_of(const Request& request, const Setting& setting, const CollectiveCase& one) {
+  RowSpec row;
+  row.text = {{"op", std::string{name(one.operation)}},
+              {"dtype",
+               one.operation == Operation::barrier ? "none" : std::string{program::name(one.type)}},
+              {"reduction", std::string{reduction_name(one)}},
+              {"in_place", one.place == Place::in_place ? "yes" : "no"},
+              {"implementation", std::string{name(one.implementation)}},
+              {"axis", setting.axis_name},
+              {"groups", one.groups == Groups::one ? "one" : "all"}};
+  row.number = {{"rotated_bytes", static_cast<double>(one.calls * one.bytes)},
+                {"bytes", static_cast<double>(one.bytes)},
+                {"count", static_cast<double>(one.count)},
+                {"root", has_root(one.operation) ? setting.root : -1},
+                {"members", setting.members}};
+  if (one.groups == Groups::one) {
+    row.ranks = mesh::group_members(request.mesh, 0, setting.axis);
+  }
+  return row;
+}
+
+}  // namespace
+
+std::span<const OptionSpec> option_table() {
+  static const std::array table{
+      OptionSpec{.key = "op",
+                 .type = OptionType::list,
+                 .default_value = "all_reduce,reduce_scatter,all_gather,broadcast,reduce,"
+                                  "all_to_all,gather,scatter,sendrecv,barrier",
+                 .choices = {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce",
+                             "all_to_all", "gather", "scatter", "sendrecv", "barrier"},
+                 .help = "operations to measure; in sendrecv each rank sends to the next on a "
+                         "ring"},
+      OptionSpec{.key = "sizes",
+                 .type = OptionType::text,
+                 .default_value = "8..1GiB",
+                 .help = "message sizes: a list of sizes and of ranges that double (8..1GiB) or "
+                         "grow by a factor (8..1GiB*4), counted as nccl-tests counts them"},
+      OptionSpec{.key = "types",
+                 .type = OptionType::list,
+                 .choices = {"f64", "f32", "f16", "bf16", "e4m3", "e5m2", "i64", "i32", "i8", "u8"},
+                 .help = "element types; default: the type that --dtype stores"},
+      OptionSpec{.key = "reduction",
+                 .type = OptionType::list,
+                 .default_value = "sum",
+                 .choices = {"sum", "min", "max"},
+                 .help = "reductions to measure, for the operations that reduce"},
+      OptionSpec{.key = "in_place",
+                 .default_value = "both",
+                 .choices = {"no", "yes", "both"},
+                 .help = "whether results overwrite the data sent; all_to_all, sendrecv and "
+                         "barrier are measured out of place only"},
+      OptionSpec{.key = "axis",
+                 .default_value = "world",
+                 .choices = {"world", "tp", "cp", "ep", "dp", "pp"},
+                 .help = "ranks that communicate: all of them, or those along an axis of --mesh"},
+      OptionSpec{.key = "groups",
+                 .default_value = "all",
+                 .choices = {"all", "one", "both"},
+                 .help = "with axis: all groups along it at once, or the first one alone"},
+      OptionSpec{.key = "implementation",
+                 .type = OptionType::list,
+                 .default_value = "library",
+                 .choices = {"library", "ring", "tree", "recursive-doubling"},
+                 .help = "the library's collective, or a textbook algorithm made of exchanges and "
+                         "additions (all_reduce, all_gather, reduce_scatter)"},
+      OptionSpec{.key = "root",
+                 .type = OptionType::integer,
+                 .default_value = "0",
+                 .maximum = 1'000'000,
+                 .help = "root of broadcast and the like, as a position in the group"},
+      OptionSpec{
+          .key = "rotate",
+          .type = OptionType::bytes,
+          .default_value = "64MiB",
+          .help =
+              "use new memory in each call until this many bytes, or 256 calls (64 on a GPU), so "
+              "that caches do not hold the data"},
+  };
+  return table;
+}
+
+Bench build(const Request& request, int /*batch*/) {
+  const Setting setting = setting_of(request);
+  const std::vector<CollectiveCase> cases = cases_of(request, setting);
+  Bench bench{.set = write_all(request, setting, cases)};
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const CollectiveCase& one = cases[i];
+    bench.cases.push_back({.section = program::step_section(2 * i + 1),
+                           .when = one.spoils_input() ? Restore::every_play : Restore::once,
+                           .restore = program::step_section(2 * i),
+                           .calls = one.calls,
+                           .most_times = one.most_times,
+                           .row_begin = i,
+                           .row_end = i + 1,
+                           .repeat = one.spoils_input() ? Repeat::never : Repeat::allowed});
+    bench.rows.push_back(row_of(request, setting, one));
+  }
+  return bench;
+}
+
+BenchHooks hooks() {
+  return {.batches =
+              [](const Request& request) {
+                static_cast<void>(setting_of(request));  // refuses meshes that it cannot play
+                return 1;
+              },
+          .build = build,
+          .expect = expect,
+          .types =
+              [](const Request& request) {
+                const OptionReader options{option_table(), request.options};
+                return element_types(request, options.text("types"));
+              },
+          .uses_model = [](const Request&) { return false; }};
+}
+
+}  // namespace isoscale::workloads::collectives

@@ -1,0 +1,433 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+#include "workloads/memory/memory.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "program/builder.hpp"
+#include "workloads/bench/exact_data.hpp"
+#include "workloads/options.hpp"
+
+namespace isoscale::workloads::memory {
+
+namespace {
+
+using program::Advice;
+using program::BufferId;
+using program::DType;
+using program::Slice;
+using program::Space;
+
+constexpr std::array<std::string_view, kind_count> option_names{"h2d-pinned",
+                                                                "d2h-pinned",
+                                                                "h2d-pageable",
+                                                                "d2h-pageable",
+                                                                "d2d",
+                                                                "copy",
+                                                                "triad",
+                                                                "explicit",
+                                                                "managed",
+                                                                "managed-prefetch",
+                                                                "managed-read-mostly",
+                                                                "managed-preferred-device"};
+
+constexpr std::array<std::string_view, kind_count> row_names{"h2d pinned",
+                                                             "d2h pinned",
+                                                             "h2d pageable",
+                                                             "d2h pageable",
+                                                             "d2d",
+                                                             "copy",
+                                                             "triad",
+                                                             "explicit",
+                                                             "managed",
+                                                             "managed prefetch",
+                                                             "managed read-mostly",
+                                                             "managed preferred-device"};
+
+constexpr std::uint64_t element = 4;  // f32
+
+std::vector<Kind> kinds_of(const OptionReader& options) {
+  std::vector<Kind> kinds;
+  for (const std::string& name : parse_list("kinds", options.text("kinds"))) {
+    const auto found = std::ranges::find(option_names, std::string_view{name});
+    kinds.push_back(static_cast<Kind>(found - option_names.begin()));
+  }
+  return kinds;
+}
+
+std::vector<Together> together_of(const OptionReader& options, int ranks) {
+  if (ranks == 1) return {Together::one};
+  const std::string asked = options.text("together");
+  if (asked == "both") return {Together::one, Together::all};
+  return {asked == "one" ? Together::one : Together::all};
+}
+
+int parse_node(std::string_view text) {
+  constexpr int most = 1024;
+  int node = -1;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), node);
+  if (error == std::errc{} && stop == text.data() + text.size() && node >= 0 && node < most) {
+    return node;
+  }
+  throw base::UsageError(
+      fmt::format("option numa: {} is not a NUMA node; it takes none, all, or numbers such as 0,1",
+                  base::quoted(text)));
+}
+
+constexpr DType type = DType::f32;
+constexpr program::StreamId stream = 0;
+
+constexpr double factor = 3;  // of the triad
+
+constexpr double poison = -128;  // no pattern has it
+
+constexpr std::uint64_t bytes_of_play = std::uint64_t{1} << 30U;
+
+constexpr std::uint64_t most_times = 256;
+
+/// Two ends of each memory: what is read there and what is written there.
+struct Ends {
+  Space from = Space::device, to = Space::device;
+};
+
+Ends ends_of(Kind kind) {
+  switch (kind) {
+    case Kind::h2d_pinned:
+    case Kind::explicit_copy:
+      return {Space::pinned, Space::device};
+    case Kind::d2h_pinned:
+      return {Space::device, Space::pinned};
+    case Kind::h2d_pageable:
+      return {Space::pageable, Space::device};
+    case Kind::d2h_pageable:
+      return {Space::device, Space::pageable};
+    case Kind::managed:
+    case Kind::managed_prefetch:
+    case Kind::managed_read_mostly:
+    case Kind::managed_preferred_device:
+      return {Space::managed, Space::device};
+    default:
+      return {};
+  }
+}
+
+/// A buffer's number is the order in which it was allocated: a bench says what each must hold.
+enum class Part : std::uint8_t { source, second, target, staged };
+
+class Layout {
+ public:
+  explicit Layout(const std::vector<MemoryCase>& cases) {
+    std::map<std::pair<Space, Part>, std::uint64_t> room;
+    const auto need = [&](Space space, Part part, std::uint64_t count) {
+      std::uint64_t& most = room[{space, part}];
+      most = std::max(most, count);
+    };
+    for (const MemoryCase& one : cases) {
+      const Ends ends = ends_of(one.kind);
+      need(ends.from, Part::source, one.count);
+      need(ends.to, Part::target, one.count);
+      if (one.kind == Kind::triad) need(Space::device, Part::second, one.count);
+      if (one.kind == Kind::explicit_copy) need(Space::device, Part::staged, one.count);
+    }
+    for (const auto& [key, count] : room) {
+      ids_[key] = static_cast<BufferId>(buffers_.size());
+      const bool is_input = key.second == Part::source || key.second == Part::second;
+      buffers_.push_back({.dtype = type,
+                          .space = key.first,
+                          .role = is_input ? program::Role::input : program::Role::workspace,
+                          .count = is_input ? pattern_room(count) : count});
+    }
+  }
+
+  [[nodiscard]] const std::vector<program::Buffer>& buffers() const { return buffers_; }
+  [[nodiscard]] Slice slice(Space space, Part part, std::uint64_t count) const {
+    return {.buffer = ids_.at({space, part}), .offset = 0, .count = count};
+  }
+
+ private:
+  std::vector<program::Buffer> buffers_;
+  std::map<std::pair<Space, Part>, BufferId> ids_;
+};
+
+enum class Player : std::uint8_t { first, other };
+
+class Writer {
+ public:
+  Writer(const mesh::Shape& mesh, const std::vector<MemoryCase>& cases, Player player)
+      : mesh_(mesh), cases_(cases), player_(player), layout_(cases), builder_(mesh) {}
+
+  program::RankProgram write() {
+    for (const program::Buffer& buffer : layout_.buffers()) {
+      const Slice whole = builder_.whole(builder_.allocate(buffer));
+      builder_.emit(stream, buffer.role == program::Role::input ? fill_pattern(whole, type, mesh_)
+                                                                : poisoned(whole));
+    }
+    std::size_t section = 0;
+    for (const MemoryCase& one : cases_) {
+      const bool plays = one.together == Together::all || player_ == Player::first;
+      builder_.begin(program::step_section(section++));
+      if (plays) make_ready(one);
+      builder_.begin(program::step_section(section++));
+      if (plays) emit(one);
+    }
+    return builder_.finish();
+  }
+
+ private:
+  static program::Fill poisoned(const Slice& slice) {
+    return {.dst = slice,
+            .shard = {.extents = {slice.count, 1, 1}, .local = {1, 0, 0}, .global = {1, 0, 0}},
+            .source = program::FillSource::constant,
+            .value = poison};
+  }
+
+  [[nodiscard]] Slice source(const MemoryCase& one) const {
+    return layout_.slice(ends_of(one.kind).from, Part::source, one.count);
+  }
+  [[nodiscard]] Slice target(const MemoryCase& one) const {
+    return layout_.slice(ends_of(one.kind).to, Part::target, one.count);
+  }
+
+  /// Pages lie with the host, and no advice holds: it would outlive the prefetch.
+  void make_ready(const MemoryCase& one) {
+    if (!is_managed(one.kind)) return builder_.emit(stream, poisoned(target(one)));
+    for (const Advice advice :
+         {Advice::unset_read_mostly, Advice::unset_preferred, Advice::prefetch_host}) {
+      builder_.emit(stream, program::Advise{.slice = source(one), .advice = advice});
+    }
+  }
+
+  void emit(const MemoryCase& one) {
+    switch (one.kind) {
+      case Kind::triad:
+        return emit_add(source(one), layout_.slice(Space::device, Part::second, one.count),
+                        target(one), factor);
+      case Kind::explicit_copy: {
+        const Slice staged = layout_.slice(Space::device, Part::staged, one.count);
+        emit_copy(source(one), staged);
+        return emit_add(staged, staged, target(one), 1);
+      }
+      case Kind::managed:
+        return emit_read(one, std::nullopt);
+      case Kind::managed_prefetch:
+        return emit_read(one, Advice::prefetch_device);
+      case Kind::managed_read_mostly:
+        return emit_read(one, Advice::read_mostly);
+      case Kind::managed_preferred_device:
+        return emit_read(one, Advice::prefer_device);
+      default:
+        return emit_copy(source(one), target(one));
+    }
+  }
+
+  void emit_read(const MemoryCase& one, std::optional<Advice> advice) {
+    if (advice) builder_.emit(stream, program::Advise{.slice = source(one), .advice = *advice});
+    emit_add(source(one), source(one), target(one), 1);
+  }
+
+  static program::Matrix row(const Slice& slice) { return {slice, slice.count}; }
+
+  void emit_copy(const Slice& from, const Slice& to) {
+    builder_.emit(stream, program::Copy{.rows = 1,
+                                        .columns = static_cast<std::uint32_t>(from.count),
+                                        .src = row(from),
+                                        .dst = row(to)});
+  }
+
+  void emit_add(const Slice& a, const Slice& b, const Slice& to, double scale) {
+    builder_.emit(stream, program::Add{.rows = 1,
+                                       .columns = static_cast<std::uint32_t>(to.count),
+                                       .a = row(a),
+                                       .b = row(b),
+                                       .dst = row(to),
+                                       .scale = scale});
+  }
+
+  const mesh::Shape& mesh_;
+  const std::vector<MemoryCase>& cases_;
+  Player player_;
+  Layout layout_;
+  program::Builder builder_;
+};
+
+RowSpec row_of(const MemoryCase& one, std::optional<int> node) {
+  RowSpec row;
+  row.text = {{"op", "memory"},
+              {"kind", std::string{row_name(one.kind)}},
+              {"together", one.together == Together::one ? "one" : "all"},
+              {"dtype", std::string{program::name(type)}}};
+  row.number = {{"bytes", static_cast<double>(one.bytes())},
+                {"array_bytes", static_cast<double>(one.size())},
+                {"numa", static_cast<double>(node.value_or(-1))}};
+  if (one.together == Together::one) row.ranks = {0};
+  return row;
+}
+
+}  // namespace
+
+std::span<const OptionSpec> option_table() {
+  static const std::array table{
+      OptionSpec{.key = "kinds",
+                 .type = OptionType::list,
+                 .default_value = "copy,triad",
+                 .gpu_default =
+                     "h2d-pinned,d2h-pinned,h2d-pageable,d2h-pageable,d2d,triad,explicit,"
+                     "managed,managed-prefetch,managed-read-mostly,"
+                     "managed-preferred-device",
+                 .choices = {option_names.begin(), option_names.end()},
+                 .help = "what to measure. explicit and managed*: one kernel reads data that lies "
+                         "on the host"},
+      OptionSpec{.key = "sizes",
+                 .type = OptionType::text,
+                 .default_value = "64MiB,256MiB",
+                 .help = "sizes of one array: a list of sizes and of ranges, such as 1MiB..1GiB*4"},
+      OptionSpec{.key = "together",
+                 .default_value = "both",
+                 .choices = {"one", "all", "both"},
+                 .help = "measure one rank alone, all ranks at once, or both, one after the other"},
+      OptionSpec{.key = "numa",
+                 .type = OptionType::text,
+                 .default_value = "none",
+                 .help = "NUMA nodes to measure host memory on, one after the other: none (where "
+                         "the system puts it), all, or numbers such as 0,1"},
+  };
+  return table;
+}
+
+std::string_view option_name(Kind kind) { return option_names[static_cast<std::size_t>(kind)]; }
+
+std::string_view row_name(Kind kind) { return row_names[static_cast<std::size_t>(kind)]; }
+
+bool is_managed(Kind kind) { return kind >= Kind::managed; }
+
+std::uint64_t MemoryCase::size() const { return count * element; }
+
+std::uint64_t MemoryCase::bytes() const {
+  if (kind == Kind::d2d || kind == Kind::copy) return 2 * size();
+  if (kind == Kind::triad) return 3 * size();
+  return size();
+}
+
+std::vector<MemoryCase> cases_of(const Request& request) {
+  const OptionReader options{option_table(), request.options};
+  std::vector<MemoryCase> cases;
+  for (const Together together : together_of(options, request.mesh.size())) {
+    for (const Kind kind : kinds_of(options)) {
+      for (const std::uint64_t size : parse_sizes("sizes", options.text("sizes"))) {
+        if (size < element) continue;
+        if (size / element > UINT32_MAX) {
+          throw base::UsageError(
+              fmt::format("sizes={}: an array has at most 16 GiB", options.text("sizes")));
+        }
+        cases.push_back({.kind = kind, .together = together, .count = size / element});
+      }
+    }
+  }
+  if (cases.empty()) {
+    throw base::UsageError(fmt::format("nothing to measure: sizes={} has none of at least 4 bytes",
+                                       options.text("sizes")));
+  }
+  return cases;
+}
+
+std::vector<std::optional<int>> numa_nodes_of(const Request& request) {
+  const std::string asked = OptionReader{option_table(), request.options}.text("numa");
+  if (asked == "none") return {std::nullopt};
+  std::vector<std::optional<int>> nodes;
+  for (const std::string& part : parse_list("numa", asked)) nodes.emplace_back(parse_node(part));
+  return nodes;
+}
+
+Request on_machine(const Request& request, const Machine& machine) {
+  Request result = request;
+  const OptionReader options{option_table(), request.options};
+  if (machine.device == "host") {
+    for (const Kind kind : kinds_of(options)) {
+      if (kind == Kind::copy || kind == Kind::triad) continue;
+      throw base::UsageError(
+          fmt::format("kinds: {} is about a device with memory of its own; on host there are copy "
+                      "and triad",
+                      option_name(kind)));
+    }
+  }
+  if (options.is("numa", "all")) {
+    std::vector<int> nodes;
+    for (int node = 0; node < std::max(machine.numa_nodes, 1); ++node) nodes.push_back(node);
+    result.options["numa"] = fmt::format("{}", fmt::join(nodes, ","));
+  }
+  const int last = std::max(machine.numa_nodes, 1) - 1;
+  for (const std::optional<int>& node : numa_nodes_of(result)) {
+    if (node.value_or(0) <= last) continue;
+    throw base::UsageError(fmt::format("numa={}: there is no NUMA node {} here; {}", *node, *node,
+                                       last == 0
+                                           ? std::string{"the only one is 0"}
+                                           : fmt::format("they are numbered from 0 to {}", last)));
+  }
+  return result;
+}
+
+Bench build(const Request& request, int batch) {
+  const std::vector<MemoryCase> cases = cases_of(request);
+  const std::optional<int> node = numa_nodes_of(request).at(static_cast<std::size_t>(batch));
+  Bench bench{.set = {.mesh = request.mesh, .programs = {}, .program_of_rank = {}},
+              .session = {.numa_node = node}};
+  bench.set.programs.push_back(Writer{request.mesh, cases, Player::first}.write());
+  bench.set.program_of_rank.assign(static_cast<std::size_t>(request.mesh.size()), 0);
+  if (request.mesh.size() > 1) {
+    bench.set.programs.push_back(Writer{request.mesh, cases, Player::other}.write());
+    std::fill(bench.set.program_of_rank.begin() + 1, bench.set.program_of_rank.end(), 1);
+  }
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const MemoryCase& one = cases[i];
+    const std::uint64_t passes = std::clamp<std::uint64_t>(
+        bytes_of_play / std::max<std::uint64_t>(one.size(), 1), 1, most_times);
+    bench.cases.push_back({.section = program::step_section(2 * i + 1),
+                           .when = is_managed(one.kind) ? Restore::every_play : Restore::once,
+                           .restore = program::step_section(2 * i),
+                           .most_times = is_managed(one.kind) ? 1 : passes,
+                           .row_begin = i,
+                           .row_end = i + 1,
+                           .repeat = is_managed(one.kind) ? Repeat::never : Repeat::allowed});
+    bench.rows.push_back(row_of(one, node));
+  }
+  return bench;
+}
+
+std::vector<Expectation> expect(const Request& request, int /*batch*/, std::size_t index,
+                                int rank) {
+  const std::vector<MemoryCase> cases = cases_of(request);
+  const MemoryCase& one = cases.at(index);
+  if (one.together == Together::one && rank != 0) return {};
+  const Layout layout{cases};
+  const Ends ends = ends_of(one.kind);
+  std::vector<Expectation> expected{
+      {.slice = layout.slice(ends.from, Part::source, one.count), .sources = {rank}}};
+  const bool adds = one.kind >= Kind::triad;
+  if (!adds) {  // what they write is no pattern
+    expected.push_back(
+        {.slice = layout.slice(ends.to, Part::target, one.count), .sources = {rank}});
+  }
+  return expected;
+}
+
+BenchHooks hooks() {
+  return {
+      .batches =
+          [](const Request& request) { return static_cast<int>(numa_nodes_of(request).size()); },
+      .build = build,
+      .expect = expect,
+      .types = [](const Request&) { return std::vector<DType>{type}; },
+      .on_machine = on_machine,
+      .uses_model = [](const Request&) { return false; }};
+}
+
+}  // namespace isoscale::workloads::memory

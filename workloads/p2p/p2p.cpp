@@ -1,0 +1,321 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+#include "workloads/p2p/p2p.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "program/buffer.hpp"
+#include "program/builder.hpp"
+#include "workloads/bench/exact_data.hpp"
+#include "workloads/workload.hpp"
+
+namespace isoscale::workloads::p2p {
+
+namespace {
+
+using program::Direction;
+using program::Slice;
+using program::Transfer;
+
+constexpr program::DType type = program::DType::u8;  ///< so that any size can be had
+
+/// Buffers, in the order in which they are allocated: what is sent, and where messages come in.
+constexpr program::BufferId source = 0, work = 1;
+
+constexpr program::StreamId stream = 0;
+
+/// One thing that is timed. `Kind::bandwidth` has two of each round: from low to high, and back.
+struct Timed {
+  Kind kind = Kind::latency;
+  bool back = false;
+  Round pairs{};  ///< at the same time; none for all_to_all
+};
+
+/// The part of one rank in a timed thing: it rests, or exchanges with its partner, who is `hop`
+/// ranks further on (modulo their number).
+struct Part {
+  enum class Role : std::uint8_t { rests, low, high, of_all } role = Role::rests;
+  int hop = 0;
+
+  auto operator<=>(const Part&) const = default;
+};
+
+std::vector<Timed> timed_of(const Setting& setting, int batch) {
+  std::vector<Timed> list;
+  for (const Round& round : setting.rounds_of(batch)) {
+    for (const Kind kind : setting.pair_kinds) {
+      list.push_back({.kind = kind, .pairs = round});
+      if (kind == Kind::bandwidth) list.push_back({.kind = kind, .back = true, .pairs = round});
+    }
+  }
+  if (!list.empty()) return list;
+  if (setting.bisects) {
+    list.push_back({.kind = Kind::bisection, .pairs = bisection(setting.ranks)});
+  }
+  if (setting.all_to_all) list.push_back({.kind = Kind::all_to_all});
+  return list;
+}
+
+bool is_silent(const Request& request, const Pair& pair) {
+  return std::ranges::find(request.silent_pairs, std::pair{pair.low, pair.high}) !=
+         request.silent_pairs.end();
+}
+
+/// True if all ranks take part, so that the thing cannot be timed where two of them do not answer.
+bool is_of_all(Kind kind) { return kind == Kind::bisection || kind == Kind::all_to_all; }
+
+Part part_of(const Request& request, const Setting& setting, const Timed& timed, int rank) {
+  if (is_of_all(timed.kind) && !request.silent_pairs.empty()) return {};
+  if (timed.kind == Kind::all_to_all) return {.role = Part::Role::of_all};
+  for (const Pair& pair : timed.pairs) {
+    if (pair.low != rank && pair.high != rank) continue;
+    if (is_silent(request, pair)) return {};
+    const int hop = pair.high - pair.low;
+    return pair.low == rank ? Part{Part::Role::low, hop}
+                            : Part{Part::Role::high, setting.ranks - hop};
+  }
+  return {};
+}
+
+/// Passes of one play, at most: round trips, and messages so that this many bytes have moved.
+constexpr std::uint64_t most_round_trips = 4096, bytes_of_play = std::uint64_t{1} << 30U;
+
+class Writer {
+ public:
+  Writer(const Request& request, const Setting& setting)
+      : setting_(setting), builder_(request.mesh) {
+    const auto take = [&](program::Role role) {
+      const bool puts = setting_.transport == program::Transport::symmetric;
+      return builder_.allocate({.dtype = type,
+                                .space = puts ? program::Space::symmetric : program::Space::device,
+                                .role = role,
+                                .count = pattern_room(room())});
+    };
+    const Slice pattern = builder_.whole(take(program::Role::input));
+    static_cast<void>(take(program::Role::workspace));
+    builder_.emit(stream, fill_pattern(pattern, type, request.mesh));
+  }
+
+  /// Two steps that make memory ready, for few bytes and for all, then one for each timed thing.
+  program::RankProgram write(const std::vector<Timed>& list, const std::vector<Part>& parts) {
+    std::size_t section = 0;
+    for (const std::uint64_t bytes : {latency_bytes, room()}) {
+      builder_.begin(program::step_section(section++));
+      make_ready(bytes);
+    }
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      builder_.begin(program::step_section(section++));
+      if (parts[i].role != Part::Role::rests) emit(list[i], parts[i]);
+    }
+    return builder_.finish();
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t room() const {
+    return std::max(setting_.messages * setting_.bytes, latency_bytes);
+  }
+
+  /// Copies this rank's own data to where messages will come: no other rank's data is like it.
+  void make_ready(std::uint64_t bytes) {
+    constexpr std::uint64_t widest = std::uint64_t{1} << 30U;  // a copy's columns are 32 bits
+    for (std::uint64_t done = 0; done < bytes; done += widest) {
+      const std::uint64_t count = std::min(widest, bytes - done);
+      const auto stretch = [&](program::BufferId buffer) {
+        return program::Matrix{.slice = {.buffer = buffer, .offset = done, .count = count},
+                               .row_stride = count};
+      };
+      builder_.emit(stream, program::Copy{.rows = 1,
+                                          .columns = static_cast<std::uint32_t>(count),
+                                          .src = stretch(source),
+                                          .dst = stretch(work)});
+    }
+  }
+
+  // Links are named alike at both ends: by how many ranks further on the receiver is, 1 or more.
+  void add_send(std::uint64_t offset, std::uint64_t bytes, const Part& part,
+                std::vector<Transfer>& transfers) const {
+    transfers.push_back({.direction = Direction::send,
+                         .axis = setting_.axis,
+                         .offset = part.hop,
+                         .slice = {.buffer = source, .offset = offset, .count = bytes}});
+  }
+  void add_receive(std::uint64_t offset, std::uint64_t bytes, const Part& part,
+                   std::vector<Transfer>& transfers) const {
+    transfers.push_back({.direction = Direction::receive,
+                         .axis = setting_.axis,
+                         .offset = part.hop - setting_.ranks,
+                         .slice = {.buffer = work, .offset = offset, .count = bytes}});
+  }
+
+  void emit(const Timed& timed, const Part& part) {
+    if (timed.kind == Kind::latency) return emit_round_trip(part);
+    if (timed.kind == Kind::all_to_all) return emit_all_to_all();
+    const bool is_low = part.role == Part::Role::low;
+    const bool both = timed.kind != Kind::bandwidth;
+    std::vector<Transfer> transfers;
+    for (std::uint64_t i = 0; i < setting_.messages; ++i) {
+      const std::uint64_t offset = i * setting_.bytes;
+      if (both || is_low != timed.back) add_send(offset, setting_.bytes, part, transfers);
+      if (both || is_low == timed.back) add_receive(offset, setting_.bytes, part, transfers);
+    }
+    builder_.emit(stream, program::Exchange{std::move(transfers), setting_.transport});
+  }
+
+  void emit_round_trip(const Part& part) {
+    std::vector<Transfer> ping, pong;
+    add_send(0, latency_bytes, part, part.role == Part::Role::low ? ping : pong);
+    add_receive(0, latency_bytes, part, part.role == Part::Role::low ? pong : ping);
+    builder_.emit(stream, program::Exchange{std::move(ping), setting_.transport});
+    builder_.emit(stream, program::Exchange{std::move(pong), setting_.transport});
+  }
+
+  void emit_all_to_all() {
+    const std::uint64_t whole = setting_.part * static_cast<std::uint64_t>(setting_.ranks);
+    builder_.emit(stream, program::Collective{.kind = program::CollectiveKind::all_to_all,
+                                              .axes = setting_.axis,
+                                              .send = {.buffer = source, .count = whole},
+                                              .receive = {.buffer = work, .count = whole}});
+  }
+
+  const Setting& setting_;
+  program::Builder builder_;
+};
+
+/// The programs of all ranks: as few as there are kinds of ranks.
+program::ProgramSet write_all(const Request& request, const Setting& setting,
+                              const std::vector<Timed>& list) {
+  program::ProgramSet set{.mesh = request.mesh, .programs = {}, .program_of_rank = {}};
+  std::map<std::vector<Part>, std::uint32_t> known;
+  for (int rank = 0; rank < setting.ranks; ++rank) {
+    std::vector<Part> parts;
+    for (const Timed& timed : list) parts.push_back(part_of(request, setting, timed, rank));
+    const auto [found, is_new] =
+        known.try_emplace(parts, static_cast<std::uint32_t>(set.programs.size()));
+    if (is_new) set.programs.push_back(Writer{request, setting}.write(list, parts));
+    set.program_of_rank.push_back(found->second);
+  }
+  return set;
+}
+
+/// The transport is named where it is not the usual one.
+RowSpec row_of(const Setting& setting, Kind kind, std::uint64_t bytes) {
+  RowSpec row{.text = {{"op", "p2p"}, {"kind", std::string{name(kind)}}},
+              .number = {{"bytes", static_cast<double>(bytes)}}};
+  if (setting.transport != program::Transport::nccl) {
+    row.text["transport"] = program::name(setting.transport);
+  }
+  return row;
+}
+
+void add_pair_rows(const Request& request, const Setting& setting, const Timed& timed,
+                   std::vector<RowSpec>& rows) {
+  for (const Pair& pair : timed.pairs) {
+    const std::uint64_t bytes = timed.kind == Kind::latency         ? latency_bytes
+                                : timed.kind == Kind::bidirectional ? 2 * setting.bytes
+                                                                    : setting.bytes;
+    RowSpec& row = rows.emplace_back(row_of(setting, timed.kind, bytes));
+    row.ranks = {timed.back ? pair.high : pair.low, timed.back ? pair.low : pair.high};
+    row.number["src"] = row.ranks.front();
+    row.number["dst"] = row.ranks.back();
+    if (is_silent(request, pair)) row.silent = std::pair{pair.low, pair.high};
+  }
+}
+
+void add_rows(const Request& request, const Setting& setting, const Timed& timed,
+              std::vector<RowSpec>& rows) {
+  if (!is_of_all(timed.kind)) return add_pair_rows(request, setting, timed, rows);
+  const auto others = static_cast<std::uint64_t>(setting.ranks) - 1;
+  const auto pairs = static_cast<std::uint64_t>(timed.pairs.size());
+  const bool is_matching = timed.kind == Kind::bisection;
+  RowSpec& row = rows.emplace_back(
+      row_of(setting, timed.kind, is_matching ? 2 * pairs * setting.bytes : others * setting.part));
+  for (const Pair& pair : timed.pairs) {
+    row.ranks.push_back(pair.low);
+    row.ranks.push_back(pair.high);
+  }
+  row.number["members"] = is_matching ? static_cast<double>(2 * pairs) : setting.ranks;
+  if (!request.silent_pairs.empty()) row.silent = request.silent_pairs.front();
+}
+
+Case case_of(const Setting& setting, const Timed& timed, std::size_t index) {
+  const bool is_ping_pong = timed.kind == Kind::latency;
+  const std::uint64_t calls = is_ping_pong                     ? 2
+                              : timed.kind == Kind::all_to_all ? 1
+                                                               : setting.messages;
+  const std::uint64_t passes =
+      is_ping_pong
+          ? most_round_trips
+          : std::clamp<std::uint64_t>(bytes_of_play / (calls * setting.bytes), 1, most_round_trips);
+  return {.section = program::step_section(2 + index),
+          .when = Restore::once,
+          .restore = program::step_section(is_ping_pong ? 0 : 1),
+          .calls = calls,
+          .most_times = passes,
+          // The spans of a ping-pong wait for the trip there and back, those of several messages
+          // are of all: neither is a call.
+          .calls_are_spans = CallsAreSpans::no};
+}
+
+}  // namespace
+
+int batches(const Request& request) {
+  const Setting setting = setting_of(request);
+  const bool has_last = setting.bisects || setting.all_to_all;
+  return static_cast<int>(setting.pair_batches()) + (has_last ? 1 : 0);
+}
+
+Bench build(const Request& request, int batch) {
+  const Setting setting = setting_of(request);
+  const std::vector<Timed> list = timed_of(setting, batch);
+  Bench bench{.set = write_all(request, setting, list)};
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    Case one = case_of(setting, list[i], i);
+    one.row_begin = bench.rows.size();
+    add_rows(request, setting, list[i], bench.rows);
+    one.row_end = bench.rows.size();
+    bench.cases.push_back(one);
+  }
+  return bench;
+}
+
+std::vector<Expectation> expect(const Request& request, int batch, std::size_t index, int rank) {
+  const Setting setting = setting_of(request);
+  const Timed timed = timed_of(setting, batch).at(index);
+  const Part part = part_of(request, setting, timed, rank);
+  std::vector<Expectation> mine;
+  const auto receives = [&](int from, std::uint64_t offset, std::uint64_t count,
+                            std::uint64_t first) {
+    mine.push_back({.slice = {.buffer = work, .offset = offset, .count = count},
+                    .sources = {from},
+                    .first = first});
+  };
+  if (part.role == Part::Role::of_all) {
+    for (int other = 0; other < setting.ranks; ++other) {
+      receives(other, static_cast<std::uint64_t>(other) * setting.part, setting.part,
+               static_cast<std::uint64_t>(rank) * setting.part);
+    }
+  } else if (part.role != Part::Role::rests) {
+    const bool is_low = part.role == Part::Role::low;
+    if (timed.kind == Kind::bandwidth && is_low != timed.back) return mine;  // it sends
+    receives((rank + part.hop) % setting.ranks, 0,
+             timed.kind == Kind::latency ? latency_bytes : setting.messages * setting.bytes, 0);
+  }
+  return mine;
+}
+
+BenchHooks hooks() {
+  return {
+      .batches = batches,
+      .build = build,
+      .expect = expect,
+      .types = [](const Request&) { return std::vector{type}; },
+      .uses_model = [](const Request&) { return false; },
+      .timeout = [](const Request& request) { return setting_of(request).timeout; },
+      .expected_bandwidth = [](const Request& request) { return setting_of(request).expected; }};
+}
+
+}  // namespace isoscale::workloads::p2p

@@ -1,0 +1,253 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+#include <optional>
+
+#include "workloads/stack/buffers.hpp"
+#include "workloads/stack/layer.hpp"
+
+// The pair of GEMMs that tensor parallelism splits: the first column-parallel, the second
+// row-parallel with an all-reduce (Shoeybi et al., arXiv 1909.08053, section 3), or column-parallel
+// with all-gathers of its input and output.
+namespace isoscale::workloads::stack {
+
+namespace {
+
+using program::BufferId;
+using program::Collective;
+using program::CollectiveKind;
+using program::Copy;
+using program::Matrix;
+using program::Role;
+
+}  // namespace
+
+void LayerWriter::first_forward(const Linear& linear, BufferId in, BufferId out, int microbatch,
+                                InputCopy input_copy) {
+  const Matrix y = dense(builder_.whole(out), g_.tokens, linear.outputs);
+  if (!g_.sequence_parallel) {
+    linear_.forward(linear, microbatch, dense(builder_.whole(in), g_.tokens, g_.hidden), y, {},
+                    input_copy);
+    return;
+  }
+  const GatheredRows x = rows_.gather(in);
+  if (linear.operands == Operands::cast) {
+    linear_.forward(linear, microbatch, dense(x.pieces.front().slice, g_.tokens, g_.hidden), y, {},
+                    input_copy);
+  } else {
+    for (const RowBlock& block : x.blocks) {
+      linear_.forward_rows(linear, block.rows, dense(block.slice, block.rows, g_.hidden),
+                           rows_of(y, block.first, block.rows, linear.outputs), {});
+    }
+  }
+  rows_.release(x);
+}
+
+BufferId LayerWriter::second_forward(const Linear& linear, BufferId in, BufferId residual,
+                                     Role role, int microbatch, InputCopy input_copy) {
+  const Matrix x = dense(builder_.whole(in), g_.tokens, linear.inputs);
+  if (!g_.gathers()) {
+    const auto product = [&](std::uint64_t first, std::uint64_t rows, const Matrix& d,
+                             const Addend& addend) {
+      if (linear.operands == Operands::cast) {
+        linear_.forward(linear, microbatch, x, d, addend, input_copy);
+      } else {
+        linear_.forward_rows(linear, rows, rows_of(x, first, rows, linear.inputs), d, addend);
+      }
+    };
+    const RowSum sum =
+        rows_.reduce(product, new_buffer(g_.activation(), role, microbatch), residual);
+    rows_.close(sum);
+    return sum.out;
+  }
+  const std::uint64_t mine = linear.outputs;
+  const BufferId part = new_buffer(g_.tokens * mine, Role::workspace, microbatch);
+  linear_.forward(
+      linear, microbatch, x, dense(builder_.whole(part), g_.tokens, mine),
+      {.beta = 1,
+       .c = matrix(builder_.whole(residual),
+                   {.rows = g_.tokens, .columns = mine, .row_stride = g_.hidden, .tp_step = mine})},
+      input_copy);
+  const BufferId out = gather_columns(part, mine, role, microbatch);
+  builder_.release(part);
+  return out;
+}
+
+BufferId LayerWriter::second_backward(int layer, const Linear& linear, BufferId in, BufferId d_out,
+                                      int microbatch) {
+  if (g_.sequence_parallel && linear.operands == Operands::stored) {
+    return second_backward_by_rows(layer, linear, in, d_out, microbatch);
+  }
+  const LinearWriter::Operand gradient = second_gradient(linear, d_out);
+  const BufferId d_in = second_input_gradient(linear, gradient);
+  after_weight_gradients(layer, microbatch, [=, this] {
+    weight_gradient(linear, in, gradient, microbatch);
+    linear_.release(gradient);
+  });
+  return d_in;
+}
+
+BufferId LayerWriter::second_backward_by_rows(int layer, const Linear& linear, BufferId in,
+                                              BufferId d_out, int microbatch) {
+  const GatheredRows gradient = rows_.gather(d_out);
+  const BufferId d_in = new_buffer(g_.tokens * linear.inputs, Role::workspace, -1);
+  const Matrix dx = dense(builder_.whole(d_in), g_.tokens, linear.inputs);
+  for (const RowBlock& block : gradient.blocks) {
+    linear_.input_gradient_rows(linear, block.rows, dense(block.slice, block.rows, linear.outputs),
+                                rows_of(dx, block.first, block.rows, linear.inputs), {});
+  }
+  after_weight_gradients(layer, microbatch, [=, this] {
+    const Matrix x = dense(builder_.whole(in), g_.tokens, linear.inputs);
+    const Linear into = with_gradient(linear, microbatch);
+    double beta = into.gradient_beta;
+    for (const RowBlock& piece : gradient.pieces) {
+      linear_.weight_gradient_rows(into, piece.rows, beta,
+                                   rows_of(x, piece.first, piece.rows, linear.inputs),
+                                   dense(piece.slice, piece.rows, linear.outputs));
+      beta = 1;
+    }
+    note_weight_gradient(linear, microbatch);
+    rows_.release(gradient);
+  });
+  return d_in;
+}
+
+LinearWriter::Operand LayerWriter::second_gradient(const Linear& linear, BufferId d_out) {
+  if (g_.sequence_parallel) {  // of a layer that casts: what it reads is its own copy
+    const GatheredRows rows = rows_.gather(d_out);
+    const LinearWriter::Operand cast =
+        linear_.gradient(linear, dense(rows.pieces.front().slice, g_.tokens, linear.outputs));
+    rows_.release(rows);
+    return cast;
+  }
+  return linear_.gradient(
+      linear, matrix(builder_.whole(d_out), {.rows = g_.tokens,
+                                             .columns = linear.outputs,
+                                             .row_stride = g_.hidden,
+                                             .tp_step = g_.gathers() ? linear.outputs : 0}));
+}
+
+BufferId LayerWriter::second_input_gradient(const Linear& linear,
+                                            const LinearWriter::Operand& d_out) {
+  const BufferId d_in = new_buffer(g_.tokens * linear.inputs, Role::workspace, -1);
+  linear_.input_gradient(linear, d_out, dense(builder_.whole(d_in), g_.tokens, linear.inputs), {});
+  if (!g_.gathers()) return d_in;
+  const BufferId mine = scatter_columns(d_in, linear.inputs / static_cast<std::uint64_t>(g_.tp));
+  builder_.release(d_in);
+  return mine;
+}
+
+BufferId LayerWriter::first_backward(const First& first, const LinearWriter::Operand& d_out,
+                                     const Residual& residual, InputGradient order) {
+  const auto& [layer, microbatch, linear, in] = first;
+  const bool by_rows = g_.sequence_parallel && linear.operands == Operands::stored;
+  // The shard alone was kept: all rows come again, under the input gradient, or when the weight
+  // gradient is written.
+  std::optional<GatheredRows> all;
+  if (by_rows && !puts_off_) all = rows_.gather(in);
+  const auto weights = [=, this] {
+    if (by_rows) {
+      first_weight_gradient(first, all ? *all : rows_.gather(first.in), d_out);
+    } else {
+      weight_gradient(first.linear, first.in, d_out, first.microbatch);
+    }
+  };
+  const auto release_residual = [=, this] {
+    if (residual.ownership == Ownership::released) builder_.release(residual.buffer);
+  };
+  if (order == InputGradient::last) after_weight_gradients(layer, microbatch, weights);
+  const BufferId d_in = new_buffer(g_.activation(), Role::workspace, -1);
+  const RowSum sum = rows_.reduce(input_product(linear, d_out), d_in, residual.buffer);
+  if (puts_off_) rows_.close(sum);
+  const bool closes_later = sum.is_open() && !puts_off_;
+  if (!closes_later) after_weight_gradients(layer, microbatch, release_residual);
+  if (order == InputGradient::first) after_weight_gradients(layer, microbatch, weights);
+  if (closes_later) {  // the weight gradient runs under the communication
+    rows_.close(sum);
+    release_residual();
+  }
+  return d_in;
+}
+
+TensorRows::Product LayerWriter::input_product(const Linear& linear,
+                                               const LinearWriter::Operand& d_out) {
+  return [&linear, &d_out, this](std::uint64_t first, std::uint64_t rows, const Matrix& d,
+                                 const Addend& addend) {
+    if (linear.operands == Operands::cast) {
+      linear_.input_gradient(linear, d_out, d, addend);
+    } else {
+      linear_.input_gradient_rows(linear, rows, rows_of(d_out.plain, first, rows, linear.outputs),
+                                  d, addend);
+    }
+  };
+}
+
+void LayerWriter::first_weight_gradient(const First& first, const GatheredRows& in,
+                                        const LinearWriter::Operand& d_out) {
+  const auto& [layer, microbatch, linear, shard] = first;
+  const Linear into = with_gradient(linear, microbatch);
+  double beta = into.gradient_beta;
+  for (const RowBlock& piece : in.pieces) {
+    linear_.weight_gradient_rows(into, piece.rows, beta,
+                                 dense(piece.slice, piece.rows, linear.inputs),
+                                 rows_of(d_out.plain, piece.first, piece.rows, linear.outputs));
+    beta = 1;
+  }
+  rows_.release(in);
+  note_weight_gradient(linear, microbatch);
+}
+
+BufferId LayerWriter::gather_columns(BufferId part, std::uint64_t columns, Role role,
+                                     int microbatch) {
+  const auto tp = static_cast<std::uint64_t>(g_.tp);
+  const std::uint64_t block = g_.tokens * columns;
+  const BufferId blocks = new_buffer(block * tp, Role::workspace, -1);
+  builder_.emit(0, Collective{.kind = CollectiveKind::all_gather,
+                              .axes = mesh::Axis::tp,
+                              .send = builder_.whole(part),
+                              .receive = builder_.whole(blocks)});
+  const BufferId out = new_buffer(block * tp, role, microbatch);
+  builder_.emit(0, Copy{.rows = static_cast<std::uint32_t>(g_.tokens),
+                        .columns = static_cast<std::uint32_t>(columns),
+                        .batch = static_cast<std::uint32_t>(tp),
+                        .src = matrix(builder_.whole(blocks), {.rows = g_.tokens,
+                                                               .columns = columns,
+                                                               .row_stride = columns,
+                                                               .batch = tp,
+                                                               .batch_stride = block}),
+                        .dst = matrix(builder_.whole(out), {.rows = g_.tokens,
+                                                            .columns = columns,
+                                                            .row_stride = columns * tp,
+                                                            .batch = tp,
+                                                            .batch_stride = columns})});
+  builder_.release(blocks);
+  return out;
+}
+
+BufferId LayerWriter::scatter_columns(BufferId partial, std::uint64_t columns) {
+  const auto tp = static_cast<std::uint64_t>(g_.tp);
+  const std::uint64_t block = g_.tokens * columns;
+  const BufferId blocks = new_buffer(block * tp, Role::workspace, -1);
+  builder_.emit(0, Copy{.rows = static_cast<std::uint32_t>(g_.tokens),
+                        .columns = static_cast<std::uint32_t>(columns),
+                        .batch = static_cast<std::uint32_t>(tp),
+                        .src = matrix(builder_.whole(partial), {.rows = g_.tokens,
+                                                                .columns = columns,
+                                                                .row_stride = columns * tp,
+                                                                .batch = tp,
+                                                                .batch_stride = columns}),
+                        .dst = matrix(builder_.whole(blocks), {.rows = g_.tokens,
+                                                               .columns = columns,
+                                                               .row_stride = columns,
+                                                               .batch = tp,
+                                                               .batch_stride = block})});
+  const BufferId mine = new_buffer(block, Role::workspace, -1);
+  builder_.emit(0, Collective{.kind = CollectiveKind::reduce_scatter,
+                              .axes = mesh::Axis::tp,
+                              .send = builder_.whole(blocks),
+                              .receive = builder_.whole(mine)});
+  builder_.release(blocks);
+  return mine;
+}
+
+}  // namespace isoscale::workloads::stack

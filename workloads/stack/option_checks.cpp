@@ -1,0 +1,339 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "workloads/options.hpp"
+#include "workloads/stack/experts.hpp"
+#include "workloads/stack/geometry.hpp"
+#include "workloads/stack/options.hpp"
+#include "workloads/stack/parameters.hpp"
+
+namespace isoscale::workloads::stack {
+
+namespace {
+
+/// An option and the value of it that goes with everything.
+struct Setting {
+  std::string_view key, neutral;
+};
+
+/// The value given for a key if it differs from `neutral`, else "".
+std::string departure(const Request& request, std::string_view key, std::string_view neutral) {
+  const auto given = request.options.find(key);
+  return given == request.options.end() || given->second == neutral ? "" : given->second;
+}
+
+void refuse_beside(const Request& request, std::string_view what, std::string_view why,
+                   const Setting& setting) {
+  const std::string given = departure(request, setting.key, setting.neutral);
+  if (given.empty()) return;
+  throw base::UsageError(fmt::format("{} cannot be combined with {}={}: {}; use {}={}", what,
+                                     setting.key, given, why, setting.key, setting.neutral));
+}
+
+void require_funnel(const Request& request) {
+  constexpr std::string_view why =
+      "all gradients go to the first replica, whole and after backward, and all replicas get as "
+      "much to do";
+  for (const Setting& setting :
+       {Setting{"overlap", "off"}, Setting{"partition", "equal"}, Setting{"grad_dtype", "same"},
+        Setting{"compression", "none"}, Setting{"zero", "0"}, Setting{"offload", "none"}}) {
+    refuse_beside(request, "strategy=funnel", why, setting);
+  }
+  for (const mesh::Axis axis : {mesh::Axis::cp, mesh::Axis::ep}) {
+    if (request.mesh[axis] == 1) continue;
+    throw base::UsageError(
+        fmt::format("strategy=funnel cannot be combined with {}={}: it has one row of replicas, "
+                    "along dp; use {}=1",
+                    mesh::to_string(mesh::AxisSet{axis}), request.mesh[axis],
+                    mesh::to_string(mesh::AxisSet{axis})));
+  }
+}
+
+/// The divisors of `number` on both sides of `wanted`, as text.
+std::string divisors_near(long long number, long long wanted) {
+  long long below = wanted - 1, above = wanted + 1;
+  while (number % below != 0) --below;  // 1 divides
+  while (above < number && number % above != 0) ++above;
+  if (above > number) return std::to_string(below);
+  return fmt::format("{} and {}", below, above);
+}
+
+void require_consistent(const Request& scaled, const OptionReader& options) {
+  const bool splits = options.is("sequence_parallel", "on"), ring = options.is("ring", "on");
+  const bool gathers = options.is("tp_output", "gather");
+  const long long chunks = options.integer("chunks");
+  if (splits && gathers) {
+    throw base::UsageError(
+        "sequence_parallel=on excludes tp_output=gather, whose outputs are whole on every rank; "
+        "use tp_output=reduce, or sequence_parallel=off");
+  }
+  if (chunks > 1 && gathers) {
+    throw base::UsageError(
+        fmt::format("chunks={} excludes tp_output=gather, which has no sum over tp to cut; use "
+                    "tp_output=reduce, or chunks=1",
+                    chunks));
+  }
+  if (ring && !splits) {
+    throw base::UsageError(
+        "ring=on needs sequence_parallel=on: what goes round the ring is a rank's part of the "
+        "rows; use both, or ring=off");
+  }
+  if (ring && chunks > 1) {
+    throw base::UsageError(
+        fmt::format("chunks={} excludes ring=on, which cuts the rows into tp parts itself; use "
+                    "chunks=1, or ring=off",
+                    chunks));
+  }
+  if (types_of(scaled.precision).casts_operands() && (chunks > 1 || ring)) {
+    throw base::UsageError(fmt::format(
+        "{} excludes --dtype fp8, which casts a whole tensor with one scale before its GEMM; use "
+        "{}, or --dtype bf16",
+        ring ? "ring=on" : fmt::format("chunks={}", chunks), ring ? "ring=off" : "chunks=1"));
+  }
+}
+
+void require_other_strategies(const Request& scaled, const StatePlan& plan) {
+  const auto exclude = [&](std::string_view key, std::string_view neutral, std::string_view why) {
+    const std::string given = departure(scaled, key, neutral);
+    if (given.empty()) return;
+    throw base::UsageError(fmt::format("zero={} excludes {}={}: {}; use {}={}, or zero=0",
+                                       plan.zero, key, given, why, key, neutral));
+  };
+  exclude("strategy", "ddp", "one rank alone has all states there");
+  exclude("grad_dtype", "same", "parts of gradients are summed in the type they accumulate in");
+  exclude("compression", "none", "replicas send each other gradients of whole tensors there");
+  if (plan.shards_gradients()) {
+    exclude("partition", "equal", "every replica takes part in a reduction after each microbatch");
+  }
+}
+
+void require_zero(const Request& scaled, const StatePlan& plan) {
+  if (plan.zero == 0) return;
+  require_other_strategies(scaled, plan);
+  const bool offloads_weights = plan.offload == Offload::weights;
+  if (plan.shards_weights() && offloads_weights) {
+    throw base::UsageError(fmt::format(
+        "zero=3 excludes offload=weights: with dp={} a rank keeps 1/{} of the weights already; use "
+        "zero=2, or offload=none",
+        scaled.mesh.dp, scaled.mesh.dp));
+  }
+  if (offloads_weights && plan.is_managed()) {
+    throw base::UsageError(
+        fmt::format("zero={} excludes offload=weights with offload_memory=managed: replicas gather "
+                    "weights in device memory; use offload_memory=pinned, or zero=0",
+                    plan.zero));
+  }
+  if (plan.shards_weights()) {
+    const std::string reduce = departure(scaled, "reduce_bucket", "");
+    if (!reduce.empty()) {
+      throw base::UsageError(fmt::format(
+          "zero=3 has no reduce_bucket={}: a rank updates the part of a bucket that it keeps, so "
+          "gradients are reduced in the buckets in which weights are gathered; use "
+          "gather_bucket={}",
+          reduce, reduce));
+    }
+  }
+}
+
+/// Indices of the rows that the programs of all ranks move, at most: some 4 GiB of plan.
+constexpr double most_indices = 1e9;
+
+void require_numbers(const Request& scaled, const OptionReader& options, const Routing& routing) {
+  const int ep = scaled.mesh.ep;
+  const int experts = static_cast<int>(routing.experts);
+  if (experts % ep != 0) {
+    const int below = std::max(1, experts / ep) * ep, above = (experts / ep + 1) * ep;
+    throw base::UsageError(fmt::format(
+        "ep={} does not divide experts={}; the nearest that it does are {}", ep, experts,
+        below == above ? fmt::format("{}", below) : fmt::format("{} and {}", below, above)));
+  }
+  if (routing.topk > routing.experts) {
+    throw base::UsageError(
+        fmt::format("topk={} of experts={}: a token goes to different ones; use "
+                    "topk={} or fewer",
+                    routing.topk, experts, experts));
+  }
+  if (options.is("expert_batch", "padded") && routing.capacity == 0) {
+    throw base::UsageError(
+        "expert_batch=padded pads to the capacity, and there is none: use capacity=1.25, or "
+        "expert_batch=exact");
+  }
+}
+
+void require_alone(const Request& scaled, const OptionReader& options) {
+  if (types_of(scaled.precision).casts_operands()) {
+    throw base::UsageError(
+        "experts exclude --dtype fp8, whose GEMMs want rows in multiples of 16; use --dtype bf16");
+  }
+  if (options.is("elementwise", "on")) {
+    throw base::UsageError("experts exclude elementwise=on: their MLPs are GEMMs alone; use off");
+  }
+  if (!options.is("recompute", "none")) {
+    throw base::UsageError(
+        fmt::format("experts exclude recompute={}: rows would travel again; use recompute=none",
+                    options.text("recompute")));
+  }
+  struct Alone {
+    const char *key, *value, *why;
+  };
+  for (const Alone& alone :
+       {Alone{"zero", "0", "their parameters are resident"},
+        Alone{"offload", "none", "their parameters are resident"},
+        Alone{"strategy", "ddp", "rank 0 would have to hold them all"},
+        Alone{"compression", "none", "their gradients have other replicas"},
+        Alone{"partition", "equal", "ranks along ep meet in every microbatch"}}) {
+    if (options.is(alone.key, alone.value)) continue;
+    throw base::UsageError(fmt::format("experts exclude {}={}: {}; use {}={}", alone.key,
+                                       options.text(alone.key), alone.why, alone.key, alone.value));
+  }
+  if (scaled.mesh.tp == 1) return;
+  const auto refuse = [](std::string_view option, std::string_view instead) {
+    throw base::UsageError(
+        fmt::format("experts exclude {}: rows are routed whole; use {}", option, instead));
+  };
+  if (options.is("tp_output", "gather")) refuse("tp_output=gather", "tp_output=reduce");
+  if (options.is("sequence_parallel", "on"))
+    refuse("sequence_parallel=on", "sequence_parallel=off");
+  if (options.integer("chunks") > 1) {
+    refuse(fmt::format("chunks={}", options.integer("chunks")), "chunks=1");
+  }
+}
+
+/// Every rank has a program of its own, with the rows that it sends, receives and moves.
+void require_size(const Request& scaled, const OptionReader& options, const Routing& routing) {
+  constexpr double moves = 6;
+  const double samples = static_cast<double>(options.integer("batch"));
+  const double indices =
+      moves * samples * static_cast<double>(routing.sequence) * routing.topk * scaled.model.layers;
+  if (indices <= most_indices) return;
+  const double fits = samples * most_indices / indices;
+  throw base::UsageError(fmt::format(
+      "routing batch={} x sequence={} x topk={} through {} layers makes a plan of {:.1e} row "
+      "numbers, {:.0e} are allowed; use {}",
+      options.integer("batch"), routing.sequence, routing.topk, scaled.model.layers, indices,
+      most_indices,
+      fits >= 1 ? fmt::format("batch={:.0f} or fewer", std::floor(fits))
+                : "a model with fewer layers or a shorter sequence"));
+}
+
+}  // namespace
+
+void complete_data_options(Request& scaled) {
+  const OptionReader options{option_table(), scaled.options};
+  if (options.is("strategy", "funnel")) scaled.options.try_emplace("overlap", "off");
+}
+
+void require_data(const Request& scaled) {
+  const OptionReader options{option_table(), scaled.options};
+  if (options.is("strategy", "funnel")) require_funnel(scaled);
+  if (options.is("compression", "topk")) {
+    const std::string_view why = "values are sent as they accumulate, whole buckets of them";
+    refuse_beside(scaled, "compression=topk", why, {"grad_dtype", "same"});
+    refuse_beside(scaled, "compression=topk", why, {"zero", "0"});
+  }
+  require_partition(scaled);
+}
+
+void shrink_data_options(Request& twin) {
+  const OptionReader options{option_table(), twin.options};
+  if (!options.is("compression", "topk")) return;
+  constexpr long long small_block = 100;  // divides no tensor: last blocks are short
+  twin.options["compression_block"] =
+      std::to_string(std::min(options.integer("compression_block"), small_block));
+  twin.options["compression_ratio"] = "100";
+}
+
+void forget_data_options(Request& one) {
+  for (const std::string_view key : {"strategy", "partition", "grad_dtype", "compression"}) {
+    if (const auto given = one.options.find(key); given != one.options.end()) {
+      one.options.erase(given);
+    }
+  }
+  one.speed_of_rank.clear();
+}
+
+void require_tensor(const Request& scaled) {
+  const OptionReader options{option_table(), scaled.options};
+  require_consistent(scaled, options);
+  const mesh::Shape& mesh = scaled.mesh;
+  const long long sequence = scaled.model.sequence;
+  if (sequence % mesh.cp != 0) {
+    throw base::UsageError(
+        fmt::format("cp={} does not divide the sequence of {}; the nearest cp that do are {}",
+                    mesh.cp, sequence, divisors_near(sequence, mesh.cp)));
+  }
+  if (mesh.tp == 1) return;
+  const long long local = sequence / mesh.cp, chunks = options.integer("chunks");
+  if (!options.is("sequence_parallel", "on")) {
+    const long long rows = local * options.integer("microbatch");
+    if (rows % chunks == 0) return;
+    throw base::UsageError(fmt::format(
+        "chunks={} does not divide the {} rows (sequence x microbatch) of a rank; the nearest "
+        "chunks that do are {}",
+        chunks, rows, divisors_near(rows, chunks)));
+  }
+  if (local % mesh.tp != 0) {
+    throw base::UsageError(fmt::format(
+        "sequence_parallel=on: tp={} does not divide the {} positions that a rank has of the "
+        "sequence of {} (cp={}); the nearest tp that do are {}",
+        mesh.tp, local, sequence, mesh.cp, divisors_near(local, mesh.tp)));
+  }
+  const long long part = local / mesh.tp;
+  if (part % chunks == 0) return;
+  throw base::UsageError(
+      fmt::format("chunks={} does not divide the {} positions that sequence_parallel=on leaves a "
+                  "rank of tp={}; "
+                  "the nearest chunks that do are {}",
+                  chunks, part, mesh.tp, divisors_near(part, chunks)));
+}
+
+void require_states(const Request& scaled) {
+  const StatePlan plan = state_plan_of(scaled);
+  const Types types = types_of(scaled.precision);
+  require_zero(scaled, plan);
+  const bool weights_move = plan.shards_weights() || plan.offload == Offload::weights;
+  if (weights_move && types.casts_operands()) {
+    const std::string_view what = plan.shards_weights() ? "zero=3" : "offload=weights";
+    throw base::UsageError(fmt::format(
+        "{} excludes --dtype fp8, which keeps two fp8 copies of every weight on the device for the "
+        "whole step; use {}, or --dtype bf16",
+        what, plan.shards_weights() ? "zero=2" : "offload=none"));
+  }
+  const OptionReader options{option_table(), scaled.options};
+  if (plan.offload == Offload::optimizer && options.is("optimizer", "sgd") && !types.has_master()) {
+    throw base::UsageError(fmt::format(
+        "offload=optimizer has nothing to offload: optimizer=sgd has no moments, and --dtype {} no "
+        "masters; use optimizer=adam, or offload=none",
+        name(scaled.precision)));
+  }
+}
+
+void require_experts(const Request& scaled) {
+  const OptionReader options{option_table(), scaled.options};
+  const Routing routing = routing_of(scaled);
+  if (!routing.has_experts()) {
+    if (scaled.mesh.ep == 1) return;
+    throw base::UsageError(fmt::format("ep={} has no experts to share out; use experts={}, or ep=1",
+                                       scaled.mesh.ep, scaled.mesh.ep));
+  }
+  require_numbers(scaled, options, routing);
+  require_alone(scaled, options);
+  require_size(scaled, options, routing);
+}
+
+int small_experts(const Request& request) {
+  const Routing routing = routing_of(request);
+  const int ep = request.mesh.ep, experts = static_cast<int>(routing.experts);
+  const int needed = (static_cast<int>(routing.topk) + ep - 1) / ep;
+  return ep * std::min(experts / ep, std::max(2, needed));
+}
+
+}  // namespace isoscale::workloads::stack

@@ -1,0 +1,266 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+#include "workloads/stack/stage_io.hpp"
+
+#include <utility>
+
+#include "workloads/stack/buffers.hpp"
+#include "workloads/stack/options.hpp"
+#include "workloads/stack/parameters.hpp"
+
+namespace isoscale::workloads::stack {
+
+namespace {
+
+using program::BufferId;
+using program::CollectiveKind;
+using program::Direction;
+using program::Phase;
+using program::Role;
+using program::Slice;
+using program::Space;
+
+}  // namespace
+
+program::Shard sample_shard(const Geometry& g, int microbatch, std::uint64_t columns,
+                            std::uint64_t whole) {
+  const std::uint64_t positions = g.shard_tokens / g.microbatch;
+  program::Shard shard =
+      position_shard(g, microbatch, columns, whole, {.first = 0, .count = positions});
+  if (g.sequence_parallel) {
+    shard.steps[static_cast<std::size_t>(mesh::Axis::tp)] = positions * whole;
+  }
+  return shard;
+}
+
+program::Shard position_shard(const Geometry& g, int microbatch, std::uint64_t columns,
+                              std::uint64_t whole, const Positions& positions) {
+  const std::uint64_t sample = g.whole_sequence * whole;
+  program::Shard shard{
+      .extents = {positions.count, g.microbatch, columns},
+      .local = {g.microbatch * columns, columns, 1},
+      .global = {whole, sample, 1},
+      .base = static_cast<std::uint64_t>(g.microbatch_base + microbatch) * g.microbatch * sample +
+              positions.first * whole,
+      .steps = {}};
+  const std::uint64_t samples =
+      static_cast<std::uint64_t>(g.microbatch_step) * g.microbatch * sample;
+  shard.steps[static_cast<std::size_t>(mesh::Axis::ep)] = samples;
+  shard.steps[static_cast<std::size_t>(mesh::Axis::dp)] =
+      static_cast<std::uint64_t>(g.ep) * samples;
+  shard.steps[static_cast<std::size_t>(mesh::Axis::cp)] = g.sequence * whole;
+  if (whole > columns) shard.steps[static_cast<std::size_t>(mesh::Axis::tp)] = columns;
+  return shard;
+}
+
+Inputs::Inputs(program::Builder& builder, const Geometry& geometry, const Types& types,
+               const Request& request)
+    : builder_(builder), g_(geometry), type_(types.compute) {
+  const OptionReader options{option_table(), request.options};
+  space_ = options.is("input", "pinned")     ? Space::pinned
+           : options.is("input", "pageable") ? Space::pageable
+                                             : Space::device;
+  scatters_ = funnels(g_, request);
+  if (scatters_) parts_ = g_.at.dp == 0 ? g_.replicas : 0;
+  if (!g_.first_stage() || parts_ == 0) return;
+  builder_.at({.phase = program::Phase::setup});
+  for (int microbatch = 0; microbatch < g_.microbatches; ++microbatch) {
+    const BufferId source = builder_.allocate(
+        {.dtype = type_, .space = space_, .role = Role::input, .count = source_count()});
+    fill(microbatch, source, fill_key(request.seed, "input"));
+    sources_.push_back(source);
+  }
+}
+
+std::uint64_t Inputs::source_count() const {
+  return static_cast<std::uint64_t>(parts_) * g_.activation();
+}
+
+void Inputs::fill(int microbatch, BufferId source, std::uint64_t key) {
+  program::Shard shard = sample_shard(g_, microbatch, g_.hidden, g_.hidden);
+  const std::uint64_t next = shard.steps[static_cast<std::size_t>(mesh::Axis::dp)];
+  for (std::uint64_t part = 0; part < static_cast<std::uint64_t>(parts_); ++part) {
+    builder_.emit(
+        0, random_fill(flat(source, part * g_.activation(), g_.activation()), shard, key, 1));
+    shard.base += next;
+  }
+}
+
+BufferId Inputs::take(int microbatch) {
+  return scatters_ ? scatter(microbatch) : source_of(microbatch);
+}
+
+BufferId Inputs::scatter(int microbatch) {
+  const BufferId whole = parts_ > 0 ? source_of(microbatch) : program::no_buffer;
+  builder_.at({.phase = program::Phase::input, .layer = -1, .microbatch = microbatch});
+  const BufferId mine = builder_.allocate({.dtype = type_,
+                                           .role = Role::activation,
+                                           .microbatch = microbatch,
+                                           .count = g_.activation()});
+  builder_.emit(0,
+                program::Collective{.kind = program::CollectiveKind::scatter,
+                                    .axes = mesh::Axis::dp,
+                                    .send = parts_ > 0 ? builder_.whole(whole) : program::Slice{},
+                                    .receive = builder_.whole(mine)});
+  if (parts_ > 0 && space_ != Space::device) builder_.release(whole);
+  return mine;
+}
+
+BufferId Inputs::source_of(int microbatch) {
+  if (space_ == Space::device) return sources_[static_cast<std::size_t>(microbatch)];
+  if (!copied_.contains(microbatch)) copy(microbatch);
+  if (microbatch + 1 < g_.microbatches) copy(microbatch + 1);
+  const BufferId ready = copied_.at(microbatch);
+  copied_.erase(microbatch);
+  return ready;
+}
+
+void Inputs::copy(int microbatch) {
+  builder_.at({.phase = program::Phase::input, .layer = -1, .microbatch = microbatch});
+  const BufferId target = builder_.allocate({.dtype = type_,
+                                             .role = Role::activation,
+                                             .microbatch = microbatch,
+                                             .count = source_count()});
+  const std::uint64_t rows = static_cast<std::uint64_t>(parts_) * g_.shard_tokens;
+  const BufferId source = sources_[static_cast<std::size_t>(microbatch)];
+  builder_.emit(builder_.stream("input"),
+                program::Copy{.rows = static_cast<std::uint32_t>(rows),
+                              .columns = static_cast<std::uint32_t>(g_.hidden),
+                              .src = dense(builder_.whole(source), rows, g_.hidden),
+                              .dst = dense(builder_.whole(target), rows, g_.hidden)});
+  copied_[microbatch] = target;
+}
+
+void Inputs::give_back(BufferId input) {
+  if (scatters_ || space_ != Space::device) builder_.release(input);
+}
+
+HandOvers::HandOvers(program::Builder& builder, const Geometry& geometry, const Types& types)
+    : builder_(builder), g_(geometry), type_(types.compute) {}
+
+void HandOvers::leave(const Action& made, BufferId buffer) { made_[key(made)] = buffer; }
+
+BufferId HandOvers::take(const Action& awaited) { return received_.extract(key(awaited)).mapped(); }
+
+Role HandOvers::role_of(const Action& awaited) const {
+  return awaited.pass == Pass::forward ? Role::activation : Role::workspace;
+}
+
+BufferId HandOvers::allocate(std::uint64_t count, Role role, int microbatch) {
+  return builder_.allocate({.dtype = type_,
+                            .role = role,
+                            .microbatch = role == Role::activation ? microbatch : -1,
+                            .count = count});
+}
+
+void HandOvers::write(const HandOver& message) {
+  const Action& named = message.made ? *message.made : *message.awaited;
+  builder_.at(
+      {.phase = named.pass == Pass::forward ? program::Phase::forward : program::Phase::backward,
+       .layer = -1,
+       .microbatch = named.microbatch});
+  const bool scatters = g_.scatters_hand_over();
+  const std::uint64_t rows =
+      g_.activation() / (scatters ? static_cast<std::uint64_t>(g_.tp) : 1);  // elements of them
+  program::Exchange exchange;
+  const auto add = [&](Direction direction, const Slice& slice) {
+    exchange.transfers.push_back(
+        {.direction = direction, .axis = mesh::Axis::pp, .offset = message.offset, .slice = slice});
+  };
+  BufferId outgoing = program::no_buffer, incoming = program::no_buffer;
+  if (message.made) {
+    outgoing = made_.extract(key(*message.made)).mapped();
+    add(Direction::send,
+        {.buffer = outgoing, .axis = mesh::Axis::tp, .count = rows, .step = scatters ? rows : 0});
+  }
+  if (message.awaited) {
+    const Role role = scatters ? Role::workspace : role_of(*message.awaited);
+    incoming = allocate(rows, role, message.awaited->microbatch);
+    add(Direction::receive, builder_.whole(incoming));
+  }
+  builder_.emit(builder_.stream(message.offset > 0 ? "pp_next" : "pp_prev"), std::move(exchange));
+  if (message.made) builder_.release(outgoing);
+  if (!message.awaited) return;
+  received_[key(*message.awaited)] = scatters ? gather(incoming, *message.awaited) : incoming;
+}
+
+BufferId HandOvers::gather(BufferId part, const Action& awaited) {
+  const BufferId whole = allocate(g_.activation(), role_of(awaited), awaited.microbatch);
+  builder_.emit(0, program::Collective{.kind = program::CollectiveKind::all_gather,
+                                       .axes = mesh::Axis::tp,
+                                       .send = builder_.whole(part),
+                                       .receive = builder_.whole(whole)});
+  builder_.release(part);
+  return whole;
+}
+
+bool funnels(const Geometry& geometry, const Request& request) {
+  return geometry.replicas > 1 &&
+         OptionReader{option_table(), request.options}.is("strategy", "funnel");
+}
+
+bool follows(const Geometry& geometry, const Request& request) {
+  return geometry.at.dp != 0 && funnels(geometry, request);
+}
+
+Funnel::Funnel(program::Builder& builder, const Geometry& geometry, const Types& types,
+               const Request& request)
+    : builder_(builder),
+      g_(geometry),
+      type_(types.compute),
+      is_on_(funnels(geometry, request)),
+      is_root_(geometry.at.dp == 0) {}
+
+void Funnel::emit(CollectiveKind kind, const Slice& send, const Slice& receive) {
+  builder_.emit(0, program::Collective{
+                       .kind = kind, .axes = mesh::Axis::dp, .send = send, .receive = receive});
+}
+
+void Funnel::gather_output(int microbatch, BufferId output) {
+  builder_.at({.phase = Phase::forward, .layer = -1, .microbatch = microbatch});
+  const std::uint64_t count = builder_.buffer(output).count;
+  Output& gathered = outputs_[microbatch] = {.of_all = program::no_buffer, .count = count};
+  if (is_root_) {
+    gathered.of_all = builder_.allocate({.dtype = type_,
+                                         .role = Role::activation,
+                                         .microbatch = microbatch,
+                                         .count = count * static_cast<std::uint64_t>(g_.replicas)});
+  }
+  emit(CollectiveKind::gather, builder_.whole(output),
+       is_root_ ? builder_.whole(gathered.of_all) : Slice{});
+}
+
+BufferId Funnel::loss_gradient(int microbatch) {
+  builder_.at({.phase = Phase::backward, .layer = -1, .microbatch = microbatch});
+  const Output gathered = outputs_.at(microbatch);
+  outputs_.erase(microbatch);
+  const BufferId mine = builder_.allocate({.dtype = type_,
+                                           .role = Role::activation,
+                                           .microbatch = microbatch,
+                                           .count = gathered.count});
+  emit(CollectiveKind::scatter, is_root_ ? builder_.whole(gathered.of_all) : Slice{},
+       builder_.whole(mine));
+  if (is_root_) builder_.release(gathered.of_all);
+  return mine;
+}
+
+void Funnel::reduce(const Parameters& parameters) {
+  if (!is_on_) return;
+  builder_.at({.phase = Phase::gradient_reduction});
+  for (const Bucket& bucket : parameters.buckets()) {
+    const Slice slice = parameters.gradient(bucket);
+    emit(CollectiveKind::reduce, slice, slice);
+  }
+}
+
+void Funnel::broadcast(const Parameters& parameters) {
+  if (!is_on_) return;
+  builder_.at({.phase = Phase::optimizer});
+  for (const Bucket& bucket : parameters.buckets()) {
+    const Slice slice = parameters.weight(bucket);
+    emit(CollectiveKind::broadcast, slice, slice);
+  }
+}
+
+}  // namespace isoscale::workloads::stack

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <toml++/toml.h>
+
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "workloads/model.hpp"
+
+namespace isoscale::workloads {
+
+/// A TOML file of the source tree, built into the library so that the program can be moved.
+struct Preset {
+  std::string_view name;  ///< of the file, without .toml
+  std::string_view toml;
+};
+
+[[nodiscard]] std::span<const Preset> model_presets();   ///< models/*.toml, by name
+[[nodiscard]] std::span<const Preset> suite_presets();   ///< suites/*.toml, by name
+[[nodiscard]] std::span<const Preset> system_presets();  ///< analysis/systems/*.toml, by name
+
+/// Throws base::UsageError "ORIGIN:LINE: ..." when `text` is no TOML.
+[[nodiscard]] toml::table parse_toml(std::string_view text, std::string_view origin);
+
+/// "ORIGIN:LINE", or "ORIGIN" for a node that stands nowhere.
+[[nodiscard]] std::string place_of(std::string_view origin, const toml::source_region& region);
+
+/// `text` as a TOML string on one line, quotes included.
+[[nodiscard]] std::string toml_string(std::string_view text);
+
+/// The whole of a small text file. Throws base::UsageError when it cannot be read, or is larger
+/// than any `kind` ("model file") would be.
+[[nodiscard]] std::string read_small_file(const std::filesystem::path& path, std::string_view kind);
+
+/// A model from a parsed table; `origin` names the file in errors. See parse_model().
+[[nodiscard]] Model read_model(const toml::table& table, std::string_view origin);
+
+/// The keys of a model with their values, one a line; parse_model() gives the same model back.
+[[nodiscard]] std::string to_toml(const Model& model);
+
+}  // namespace isoscale::workloads
