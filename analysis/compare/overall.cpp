@@ -17,7 +17,7 @@
 #include "analysis/compare/differences.hpp"
 #include "analysis/labels.hpp"
 #include "analysis/render/text_escape.hpp"
-#include "analysis/statistics/welch.hpp"
+#include "statistics/t_test.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analysis/launches/join.hpp"
-#include "analysis/statistics/welch.hpp"
+#include "statistics/t_test.hpp"
 
 /// Which causes a difference goes to.
 namespace isoscale::analysis {

@@ -8,9 +8,9 @@
 #include "analysis/predict/run_machine.hpp"
 #include "analysis/predict/run_noise.hpp"
 #include "analysis/predict/step_estimate.hpp"
-#include "analysis/statistics/statistics.hpp"
-#include "analysis/statistics/step_blocks.hpp"
-#include "analysis/statistics/student_distribution.hpp"
+#include "analysis/step_samples.hpp"
+#include "statistics/estimate.hpp"
+#include "statistics/t_test.hpp"
 
 namespace isoscale::analysis {
 namespace {

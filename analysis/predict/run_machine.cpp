@@ -16,9 +16,9 @@
 #include "analysis/predict/run_noise.hpp"
 #include "analysis/predict/traced_ops.hpp"
 #include "analysis/rows/overlap.hpp"
-#include "analysis/statistics/statistics.hpp"
 #include "base/error.hpp"
 #include "base/plural.hpp"
+#include "statistics/estimate.hpp"
 
 namespace isoscale::analysis {
 namespace {

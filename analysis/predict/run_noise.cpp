@@ -12,8 +12,8 @@
 
 #include "analysis/breakdown/trace_check.hpp"
 #include "analysis/predict/traced_ops.hpp"
-#include "analysis/statistics/statistics.hpp"
-#include "analysis/statistics/step_blocks.hpp"
+#include "analysis/step_samples.hpp"
+#include "statistics/estimate.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -7,10 +7,10 @@
 #include <span>
 #include <vector>
 
-/// Statistics as pure functions; what is undefined is absent, never 0.
+/// Medians with their intervals, as pure functions; a value that is undefined is absent, never 0.
 namespace isoscale::analysis {
 
-/// Of an interval that is asked for once.
+/// The confidence of an interval that is asked for once.
 inline constexpr double plain_confidence = 0.95;
 
 struct Estimate {
@@ -21,6 +21,7 @@ struct Estimate {
   std::size_t block = 1;  ///< samples per block when they were correlated, else 1
 };
 
+[[nodiscard]] bool all_finite(std::span<const double> samples);
 [[nodiscard]] std::optional<double> median(std::span<const double> samples);
 /// Lag-1 autocorrelation; absent below 8 samples or without variance.
 [[nodiscard]] std::optional<double> autocorrelation(std::span<const double> samples);
@@ -38,5 +39,25 @@ struct Estimate {
                                                double confidence = plain_confidence);
 /// (upper - lower) / 2 / median of an estimate; absent without an interval.
 [[nodiscard]] std::optional<double> relative_half_width(const Estimate& estimate);
+
+/// Confidence that the interval at each look must have, so that with 95% the true median lies in
+/// all of at most `planned` of them, and so in the one that measuring stopped at (Pocock's constant
+/// boundary: Biometrika 64, 1977). From one look to the next the number of samples grows by the
+/// factor `growth` >= 1; standardised, the median's statistics then are a stationary Gaussian chain
+/// with correlation sqrt(1 / growth), whose probability to stay within the boundary is integrated
+/// look by look (Armitage, McPherson, Rowe: J. R. Stat. Soc. A 132, 1969). One look: 0.95.
+/// `growth` below 1.02 counts as looks at the same samples: 0.95 as well.
+[[nodiscard]] double nominal_confidence(int planned, double growth);
+
+/// The median of several launches' median times, `samples` of them. Launches are independent; the
+/// steps inside one are not, because they share its placement, its buffers and its neighbours on
+/// the network. From 3 launches on with the t-interval of 95% for the centre of their logarithms
+/// (Georges, Buytaert, Eeckhout: Statistically rigorous Java performance evaluation, OOPSLA 2007,
+/// on few starts of a program; logarithms because times are positive and launches differ by
+/// factors). Absent without any, and unless all are finite and > 0.
+[[nodiscard]] std::optional<Estimate> over_launches(std::span<const double> medians);
+
+/// (maximum - minimum) / median over launches; absent below 2.
+[[nodiscard]] std::optional<double> launch_spread(const Estimate& launches);
 
 }  // namespace isoscale::analysis

@@ -6,7 +6,7 @@
 #include <optional>
 #include <span>
 
-/// When a series stopped being what it was.
+/// Changes of a series over time: a change of level at one place, and a steady trend.
 namespace isoscale::analysis {
 
 struct ChangePoint {
@@ -25,5 +25,17 @@ struct ChangePoint {
 /// change, looked for again and again in what follows the one found; 0 = none. Nothing can be seen
 /// in fewer than 16 samples.
 [[nodiscard]] std::size_t last_change(std::span<const double> samples, double smallest);
+
+struct Trend {
+  double change = 0;       ///< from the first sample to the last, relative to their median
+  double probability = 0;  ///< of so clear a trend among samples without one
+};
+
+/// Mann-Kendall test (Mann 1945, Kendall 1975; normal approximation with the correction for ties)
+/// and Theil-Sen slope on means of blocks: no more than 256, and long enough that what remains of
+/// the samples without the slope does not correlate from block to block (trend-free, after Yue et
+/// al.: Hydrol. Process. 16, 2002). Absent below 8 blocks, for samples that are not finite and a
+/// median that is not above 0.
+[[nodiscard]] std::optional<Trend> trend(std::span<const double> samples);
 
 }  // namespace isoscale::analysis

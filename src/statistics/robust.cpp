@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/statistics/robust.hpp"
+#include "statistics/robust.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,7 @@
 #include <numeric>
 #include <utility>
 
-#include "analysis/statistics/all_finite.hpp"
-#include "analysis/statistics/statistics.hpp"
+#include "statistics/estimate.hpp"
 
 namespace isoscale::analysis {
 namespace {

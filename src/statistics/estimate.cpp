@@ -1,14 +1,16 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/statistics/statistics.hpp"
+#include "statistics/estimate.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
+#include <numbers>
 #include <numeric>
 #include <vector>
 
-#include "analysis/statistics/all_finite.hpp"
+#include "statistics/t_test.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -62,7 +64,69 @@ std::size_t first_block_length(double r) {
   }
 }
 
+constexpr std::size_t nodes = 129;  // of Simpson's rule; odd
+
+double density(double z) { return std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi); }
+
+/// Weights of Simpson's rule over [-bound, bound].
+std::array<double, nodes> simpson(double bound) {
+  const double step = 2 * bound / (nodes - 1);
+  std::array<double, nodes> weights{};
+  for (std::size_t i = 0; i < nodes; ++i) {
+    const bool is_end = i == 0 || i + 1 == nodes;
+    weights[i] = step / 3 * (is_end ? 1 : i % 2 == 1 ? 4 : 2);
+  }
+  return weights;
+}
+
+/// Probability that a stationary Gaussian chain stays within +-bound at `looks` looks, looks >= 2.
+double stays_within(double bound, int looks, double correlation) {
+  const std::array<double, nodes> weights = simpson(bound);
+  const auto at = [&](std::size_t i) {
+    return bound * (2 * static_cast<double>(i) / (nodes - 1) - 1);
+  };
+  const double spread = std::sqrt(1 - correlation * correlation);
+  std::vector<double> passage(nodes * nodes);  // [to][from], weighted
+  std::array<double, nodes> inside{};          // density of chains that have stayed within
+  for (std::size_t to = 0; to < nodes; ++to) {
+    inside[to] = density(at(to));
+    for (std::size_t from = 0; from < nodes; ++from) {
+      passage[to * nodes + from] =
+          weights[from] * density((at(to) - correlation * at(from)) / spread) / spread;
+    }
+  }
+  for (int look = 1; look < looks; ++look) {
+    std::array<double, nodes> next{};
+    for (std::size_t to = 0; to < nodes; ++to) {
+      for (std::size_t from = 0; from < nodes; ++from) {
+        next[to] += passage[to * nodes + from] * inside[from];
+      }
+    }
+    inside = next;
+  }
+  double probability = 0;
+  for (std::size_t i = 0; i < nodes; ++i) probability += weights[i] * inside[i];
+  return probability;
+}
+
+constexpr std::size_t least_for_interval = 3;
+
+void add_interval(std::span<const double> medians, Estimate& estimate) {
+  const auto n = static_cast<double>(medians.size());
+  double mean = 0;
+  for (const double median : medians) mean += std::log(median) / n;
+  double squares = 0;
+  for (const double median : medians) squares += std::pow(std::log(median) - mean, 2);
+  const double half = student_t(medians.size() - 1) * std::sqrt(squares / (n - 1) / n);
+  estimate.lower = std::exp(mean - half);
+  estimate.upper = std::exp(mean + half);
+}
+
 }  // namespace
+
+bool all_finite(std::span<const double> samples) {
+  return std::ranges::all_of(samples, [](double sample) { return std::isfinite(sample); });
+}
 
 std::optional<double> median(std::span<const double> samples) {
   if (samples.empty() || !all_finite(samples)) return std::nullopt;
@@ -135,6 +199,37 @@ std::optional<Estimate> estimate(std::span<const double> samples, double confide
 std::optional<double> relative_half_width(const Estimate& estimate) {
   if (!estimate.lower || !estimate.upper || !(estimate.median > 0)) return std::nullopt;
   return (*estimate.upper - *estimate.lower) / 2 / estimate.median;
+}
+
+double nominal_confidence(int planned, double growth) {
+  // Steps of the integration must resolve the passage from one look to the next.
+  constexpr double least_growth = 1.02;
+  if (planned <= 1 || !(growth >= least_growth)) return plain_confidence;
+  const double correlation = std::sqrt(1 / growth);
+  double low = 1.9;
+  double high = 6;
+  for (int i = 0; i < 30; ++i) {
+    const double middle = (low + high) / 2;
+    (stays_within(middle, planned, correlation) < plain_confidence ? low : high) = middle;
+  }
+  return std::erf((low + high) / 2 / std::numbers::sqrt2);
+}
+
+std::optional<Estimate> over_launches(std::span<const double> medians) {
+  const bool usable = std::ranges::all_of(medians, [](double at) { return at > 0; });
+  const auto middle = median(medians);
+  if (!usable || !middle) return std::nullopt;
+  Estimate estimate{.median = *middle,
+                    .minimum = std::ranges::min(medians),
+                    .maximum = std::ranges::max(medians),
+                    .samples = medians.size()};
+  if (medians.size() >= least_for_interval) add_interval(medians, estimate);
+  return estimate;
+}
+
+std::optional<double> launch_spread(const Estimate& launches) {
+  if (launches.samples < 2) return std::nullopt;
+  return (launches.maximum - launches.minimum) / launches.median;
 }
 
 }  // namespace isoscale::analysis
