@@ -12,7 +12,7 @@
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/comparison.hpp"
 #include "analysis/compare/sides.hpp"
-#include "analysis/compare/unlike_lines.hpp"
+#include "analysis/compare/unlike_settings.hpp"
 #include "analysis/launches/distinct.hpp"
 #include "analysis/page/compare_page.hpp"
 #include "analysis/page/page.hpp"

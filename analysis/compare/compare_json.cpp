@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/compare/compare_json.hpp"
+#include "analysis/compare/compare_render.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,11 +11,10 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/compare/compare_render.hpp"
-#include "analysis/compare/overall.hpp"
+#include "analysis/compare/differences.hpp"
 #include "analysis/compare/sentences.hpp"
 #include "analysis/compare/sides.hpp"
-#include "analysis/compare/unlike_lines.hpp"
+#include "analysis/compare/unlike_settings.hpp"
 #include "analysis/render/json_values.hpp"
 
 namespace isoscale::analysis {

@@ -96,6 +96,39 @@ std::string apart_from_interval(const Located& at) {
       one_decimal(hundred * *at.upper));
 }
 
+/// "12%", below 10% with one decimal.
+std::string share_text(double share) {
+  constexpr double few = 0.0995;
+  return fmt::format("{:.{}f}%", hundred * std::abs(share), std::abs(share) < few ? 1 : 0);
+}
+
+/// A ratio in words: "12% slower", "3.1% faster", "2.4x as fast".
+std::string speed_text(double ratio) {
+  constexpr double twice = 2;
+  if (ratio >= twice) return fmt::format("{:.1f}x as fast", ratio);
+  if (share_text(ratio - 1) == share_text(0)) return "as fast";
+  return fmt::format("{} {}", share_text(ratio - 1), ratio < 1 ? "slower" : "faster");
+}
+
+/// "between 9% and 15%"; with words where the ends are not of one kind.
+std::string between_text(const Located& at) {
+  constexpr double twice = 2;
+  const double lower = *at.lower, upper = *at.upper;
+  if (upper < 1)
+    return fmt::format("between {} and {}", share_text(1 - upper), share_text(1 - lower));
+  if (lower > 1 && upper < twice) {
+    return fmt::format("between {} and {}", share_text(lower - 1), share_text(upper - 1));
+  }
+  return fmt::format("between {} and {}", speed_text(lower), speed_text(upper));
+}
+
+std::string cause_text(const Overall& at) {
+  constexpr double mostly = 0.5, worth_saying = 0.2;
+  if (at.cause_share < worth_saying) return "";
+  if (at.cause_share > mostly) return "; mostly " + escape(at.cause);
+  return fmt::format("; largest cause {}, {} of it", escape(at.cause), share_text(at.cause_share));
+}
+
 }  // namespace
 
 std::string with_interval(const Located& at, std::string_view sign, std::string_view word) {
@@ -272,6 +305,32 @@ std::string files_text(const Side& side) {
   if (side.runs.size() > most_files)
     text += fmt::format(" and {} more", side.runs.size() - most_files);
   return text;
+}
+
+std::string overall_sentence(const Comparison& of, const Overall& at) {
+  const std::string &first = of.sides.front().name, &side = of.sides[at.side].name;
+  if (at.points == 0) return fmt::format("{} and {} have no point that was compared", first, side);
+  const std::string points =
+      at.compared == 1 ? "at the one point compared"
+      : at.points == at.compared
+          ? fmt::format("over {} points", at.compared)
+          : fmt::format("over {} of {} points, those of {} launches a side and more", at.points,
+                        at.compared, least_launches);
+  const std::string marked =
+      at.marked == 0 ? "" : fmt::format("; {} of them labelled or unlike", at.marked);
+  const std::string speed = speed_text(at.throughput.value);
+  const std::string_view than = speed.ends_with("as fast") ? "as" : "than";
+  if (!at.throughput.lower) {
+    return fmt::format(
+        "{} is {} {} {} {}, as measured; a claim needs at least {} launches a side{}", side, speed,
+        than, first, points, least_launches, marked);
+  }
+  if (!is_established(at.throughput, 1)) {
+    return fmt::format("no difference is shown {}: {} is {} {} {} as measured, {}{}", points, side,
+                       speed, than, first, between_text(at.throughput), marked);
+  }
+  return fmt::format("{} is {} {} {} {}, {}{}{}", side, speed, than, first, points,
+                     between_text(at.throughput), cause_text(at), marked);
 }
 
 }  // namespace isoscale::analysis

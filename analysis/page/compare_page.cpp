@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "analysis/compare/compare_json.hpp"
+#include "analysis/compare/compare_render.hpp"
 #include "analysis/output_file.hpp"
 #include "analysis/page/page.hpp"
 #include "analysis/page/prune.hpp"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/compare/gate.hpp"
+#include "analysis/compare/differences.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
