@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "analysis/calibration/calibrate.hpp"
-#include "analysis/predict/forecast_point.hpp"
+#include "analysis/predict/forecast.hpp"
 #include "analysis/predict/system_file.hpp"
 #include "analysis/render/checks.hpp"
 #include "analysis/render/render.hpp"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/predict/communication_in_steps.hpp"
+#include "analysis/predict/traced_ops.hpp"
 
 #include <algorithm>
 #include <cstddef>

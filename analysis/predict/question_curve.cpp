@@ -1,18 +1,20 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/predict/question_curve.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include "analysis/labels.hpp"
+#include "analysis/predict/question.hpp"
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "workloads/workload.hpp"
 
 namespace isoscale::analysis {
