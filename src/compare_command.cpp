@@ -14,7 +14,6 @@
 #include "analysis/compare/sides.hpp"
 #include "analysis/compare/unlike_settings.hpp"
 #include "analysis/launches/distinct.hpp"
-#include "analysis/page/compare_page.hpp"
 #include "analysis/page/page.hpp"
 #include "analysis/report.hpp"
 #include "base/error.hpp"

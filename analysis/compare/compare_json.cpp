@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "analysis/compare/differences.hpp"
-#include "analysis/compare/sentences.hpp"
 #include "analysis/compare/sides.hpp"
 #include "analysis/compare/unlike_settings.hpp"
 #include "analysis/render/json_values.hpp"

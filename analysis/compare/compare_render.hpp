@@ -3,8 +3,8 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
-
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analysis/compare/comparison.hpp"
@@ -48,5 +48,50 @@ namespace isoscale::analysis {
 [[nodiscard]] TitledTable gate_table(const Comparison& of);
 /// How the numbers are to be read, one sentence a line.
 [[nodiscard]] std::vector<std::string> comparison_key(const Comparison& of);
+
+/// What a comparison says in words; all text is escaped.
+
+/// In hundredths: "11.2% ± 2.0"; "11.2% (9.0 to 14.1)" where the interval lies unevenly; the value
+/// alone without one. `sign` stands behind the value, `word` behind half the width.
+[[nodiscard]] std::string with_interval(const Located& at, std::string_view sign,
+                                        std::string_view word);
+
+/// "B's efficiency is 11.2 ± 2.0 points lower at 64 ranks: 8.1 dp transfer, 2.0 imbalance"; where
+/// that is not established it says so, and that the causes are uncertain. "" at the baseline and
+/// without one.
+[[nodiscard]] std::string efficiency_sentence(const Comparison& of, const Difference& at);
+/// "B's throughput is 10.1% lower at 64 ranks (8.0% to 12.2%)". With a gate it says what the gate
+/// decided and by how much: "B's throughput is at least 5.0% lower at 64 ranks, p = 0.004: ...".
+[[nodiscard]] std::string throughput_sentence(const Comparison& of, const Difference& at);
+/// "B's step is 11.3% longer at 64 ranks, 41.2 ms against 37.0 ms: 8.0% dp transfer, ..."; "as
+/// measured, not established: ..." where no difference of throughput is. "" where both are as long.
+[[nodiscard]] std::string step_sentence(const Comparison& of, const Difference& at);
+/// All of these that there are.
+[[nodiscard]] std::vector<std::string> sentences_of(const Comparison& of, const Difference& at);
+/// What could not be explained, or not be separated.
+[[nodiscard]] std::vector<std::string> caveats_of(const Difference& at);
+
+/// "-10.1%"; of a ratio to 1.
+[[nodiscard]] std::string change_text(double ratio);
+/// "-12.2% to -8.0%", "—" without an interval; " !" behind one that does not hold its value.
+[[nodiscard]] std::string change_interval(const Located& ratio);
+/// "-11.2", "-13.2 to -9.2": points of efficiency.
+[[nodiscard]] std::string points_text(const std::optional<Located>& difference);
+[[nodiscard]] std::string points_interval(const std::optional<Located>& difference);
+
+/// The gate as a whole: "FAILED", "passed", "undecided".
+[[nodiscard]] std::string gate_word(const Gate& gate);
+/// "gate 5.0%: FAILED: 1 regression of 4 points tested, ..."
+[[nodiscard]] std::string gate_sentence(const Comparison& of);
+
+/// "dp, tiny, ..., 4 ranks only in A: not measured on B".
+[[nodiscard]] std::string only_sentence(const Comparison& of, const OnlyOn& only);
+
+/// Which files a side is of: "a1.h5, a2.h5 and 3 more".
+[[nodiscard]] std::string files_text(const Side& side);
+
+/// "new is 12% slower than old over all 9 points, between 9% and 15%; mostly dp transfer". Where no
+/// difference is established it says so and gives the size as measured.
+[[nodiscard]] std::string overall_sentence(const Comparison& of, const Overall& at);
 
 }  // namespace isoscale::analysis

@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "analysis/compare/compare_render.hpp"
-#include "analysis/compare/sentences.hpp"
 #include "analysis/compare/sides.hpp"
 #include "analysis/render/markdown_cells.hpp"
 #include "analysis/render/sentences.hpp"

@@ -2,11 +2,17 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
 
+#include "analysis/compare/comparison.hpp"
 #include "analysis/launches/join.hpp"
+#include "analysis/predict/prediction.hpp"
+#include "analysis/render/render.hpp"
 #include "config/run_config.hpp"
 
 /// The report as one page for a browser, which needs nothing else: what it shows stands in it as
@@ -22,5 +28,41 @@ void require_page();
 /// Writes the report's page; see write_output_file for what it throws.
 void write_page_file(const Report& report, const std::filesystem::path& path,
                      config::IfExists if_exists);
+
+/// The data of the page of a comparison: kind "compare", and `compare`, the JSON of compare
+/// --format json. Texts too long for a page are cut, and `notes` says so.
+[[nodiscard]] nlohmann::ordered_json compare_page_data(const Comparison& comparison);
+
+/// Writes the comparison's page; see write_output_file for what it throws, and require_page.
+void write_compare_page_file(const Comparison& comparison, const std::filesystem::path& path,
+                             config::IfExists if_exists);
+
+/// The data of the page of an index: kind "index", and `report`, the JSON of report --index
+/// --format json. Texts too long for a page are cut, and `notes` says so.
+[[nodiscard]] nlohmann::ordered_json index_page_data(const IndexReport& report);
+
+/// Writes the index's page; see write_output_file for what it throws, and require_page.
+void write_index_page_file(const IndexReport& report, const std::filesystem::path& path,
+                           config::IfExists if_exists);
+
+/// Rank counts of a page, over all its curves; of more each curve keeps its first, its last and
+/// some between. With breakdown and waterfall a point takes some 2 kB.
+inline constexpr std::size_t most_page_forecasts = 1500;
+
+/// The data of the page of a prediction: kind "predict", and `prediction`, the JSON of predict
+/// --format json. What is too long or too much for a page is cut, and `notes` says so.
+[[nodiscard]] nlohmann::ordered_json prediction_page_data(const Prediction& prediction);
+
+/// Writes the prediction's page; see write_output_file for what it throws, and require_page.
+void write_prediction_page_file(const Prediction& prediction, const std::filesystem::path& path,
+                                config::IfExists if_exists);
+
+/// JSON in ASCII that begins and ends no element of HTML, whatever text is in it; bytes that are no
+/// UTF-8 become U+FFFD.
+[[nodiscard]] std::string inert(const nlohmann::ordered_json& data);
+
+/// The page as its sources in analysis/page/web build it, without data; absent in a build without
+/// npm.
+[[nodiscard]] std::optional<std::string_view> page_asset();
 
 }  // namespace isoscale::analysis

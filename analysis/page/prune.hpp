@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 
-#include "analysis/page/detail_limits.hpp"
+#include "analysis/page/point_details.hpp"
 
 /// What of the JSON report a page does without: it fills pages, and nobody reads it there.
 namespace isoscale::analysis {

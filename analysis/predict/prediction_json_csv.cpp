@@ -2,13 +2,12 @@
 // SPDX-License-Identifier: MIT
 
 #include <nlohmann/json.hpp>
-
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "analysis/predict/prediction_render.hpp"
+#include "analysis/predict/prediction.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/csv_cells.hpp"
 #include "analysis/render/json_values.hpp"

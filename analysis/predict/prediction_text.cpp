@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/predict/prediction_render.hpp"
+#include "analysis/predict/prediction.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "analysis/render/text_parts.hpp"

@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "analysis/compare/sentences.hpp"
+#include "analysis/compare/compare_render.hpp"
 #include "compare_samples.hpp"
 
 namespace isoscale::analysis {

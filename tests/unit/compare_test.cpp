@@ -13,7 +13,6 @@
 
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/differences.hpp"
-#include "analysis/compare/sentences.hpp"
 #include "analysis/compare/sides.hpp"
 #include "analysis/compare/unlike_settings.hpp"
 #include "analysis/labels.hpp"
