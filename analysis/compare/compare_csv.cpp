@@ -77,7 +77,8 @@ Cells point_cells(const SidePoint& at) {
   return cells;
 }
 
-/// Of the first side, and of a point that only one side has, empty.
+/// The cells of a point's difference; empty for the first side, and where only one side has the
+/// point.
 Cells difference_cells(const SidePoint& at, int ranks) {
   const Difference none;
   const Difference* const found = difference_of(*at.of, at.curve, at.side, ranks);

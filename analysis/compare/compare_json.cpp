@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Of this format. Keys are only ever added; a change of meaning raises the major.
+/// The version of this format. Keys are only ever added; a change of meaning raises the major.
 constexpr std::string_view schema_version = "1.0";
 
 Json normalised_json(const Normalised& at) {

@@ -49,7 +49,7 @@ namespace isoscale::analysis {
 /// How the numbers are to be read, one sentence a line.
 [[nodiscard]] std::vector<std::string> comparison_key(const Comparison& of);
 
-/// What a comparison says in words; all text is escaped.
+// The sentences of a comparison; all text is escaped.
 
 /// In hundredths: "11.2% ± 2.0"; "11.2% (9.0 to 14.1)" where the interval lies unevenly; the value
 /// alone without one. `sign` stands behind the value, `word` behind half the width.
@@ -68,7 +68,7 @@ namespace isoscale::analysis {
 [[nodiscard]] std::string step_sentence(const Comparison& of, const Difference& at);
 /// All of these that there are.
 [[nodiscard]] std::vector<std::string> sentences_of(const Comparison& of, const Difference& at);
-/// What could not be explained, or not be separated.
+/// Sentences on what could not be explained, or not be separated.
 [[nodiscard]] std::vector<std::string> caveats_of(const Difference& at);
 
 /// "-10.1%"; of a ratio to 1.

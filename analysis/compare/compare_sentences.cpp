@@ -52,7 +52,7 @@ std::string few_launches(const Comparison& of, const Difference& at) {
                      count_text(at.launches, of.sides[at.side].name));
 }
 
-/// What a difference goes to, and how that is to be shown.
+/// The causes that a difference goes to, and how they are shown.
 struct Causes {
   const std::vector<CausePart>& parts;
   double scale = 1;  ///< from a part to what is shown
@@ -87,7 +87,7 @@ constexpr std::string_view not_established = "as measured, not established: ";
 
 std::string at_ranks(const Difference& at) { return "at " + ranks_text({at.ranks}); }
 
-/// What is said of an efficiency whose interval leaves out its value: they are not of one estimate.
+/// A sentence on an efficiency whose interval leaves out its value: they are not of one estimate.
 std::string apart_from_interval(const Located& at) {
   return fmt::format(
       "{} points between medians over launches, outside the interval {} to {} of "

@@ -47,7 +47,7 @@ struct Normalised {
 struct SideCurve {
   const JoinedCurve* joined = nullptr;  ///< not owned: of the side
   Curve curve;                          ///< its points against the common baseline
-  /// Of each point: FLOP/s over the peak, throughput per byte/s of a link, throughput per watt.
+  /// For each point: FLOP/s over the peak, throughput per byte/s of a link, throughput per watt.
   std::vector<Normalised> of_peak{}, per_link{}, per_watt{};
 };
 
@@ -81,7 +81,7 @@ inline constexpr std::string_view other_causes = "other causes";
 /// How `untraced_part` is shown to people.
 inline constexpr std::string_view traced_steps_differ = "traced steps differ";
 
-/// What one cause adds to a difference.
+/// The part of a difference that one cause adds.
 struct CausePart {
   std::string cause;
   double value = 0;
@@ -114,7 +114,8 @@ struct Difference {
   /// medians over launches, to which `why` sums; the interval that of efficiency_of().
   std::optional<Located> efficiency{};
   Verdict verdict = Verdict::one_launch;
-  /// With a gate: that there is a larger loss, that there is none, each adjusted for all points.
+  /// Probabilities with a gate: that there is a larger loss, that there is none, each adjusted for
+  /// all points.
   std::optional<double> p_regression{}, p_passed{};
   std::optional<Mean> log_ratio{};  ///< absent below 3 launches on a side
   Why why{};

@@ -276,7 +276,7 @@ std::optional<int> baseline_of(const ComparedCurve& curve, const CompareOptions&
   return baseline_ranks(candidates);
 }
 
-/// What the points are against another baseline than their own side's.
+/// Sets the points against another baseline than their own side's.
 void rebase(Curve& curve, std::optional<int> ranks) {
   curve.baseline.reset();
   curve.per_node = false;

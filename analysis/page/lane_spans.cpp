@@ -112,7 +112,7 @@ std::optional<LaneStep> typical_traced_step(const results::PointData& point) {
   const std::size_t most = std::ranges::max(steps, {}, &LaneStep::traced).traced();
   std::erase_if(steps, [most](const LaneStep& step) { return step.traced() < most; });
   std::ranges::stable_sort(steps, {}, &LaneStep::length);
-  // Of an even number the faster one in the middle: both are as near.
+  // An even number has two in the middle, which are as near: the faster one is taken.
   return std::move(steps[(steps.size() - 1) / 2]);
 }
 
@@ -174,7 +174,7 @@ std::vector<LaneSpan> merged(const std::vector<LaneSpan>& spans, Alike alike, Na
                              Nanoseconds enough) {
   std::vector<LaneSpan> result;
   for (const LaneSpan& span : spans) {
-    // What overlaps has damaged times: it stays as it is, for sums of times to hold.
+    // Spans that overlap have damaged times: they stay as they are, for sums of times to hold.
     const bool joins = !result.empty() && are_alike(result.back(), span, alike) &&
                        span.start >= result.back().end &&
                        span.start - result.back().end <= tolerance &&

@@ -118,7 +118,7 @@ void drop_lanes(LaneSet& set, std::size_t most, std::size_t fewest) {
 }
 
 /// Puts spans together, leaves lanes out, then the shortest spans, until there are at most `most`.
-/// Of a pipeline all stages matter, of ranks that do the same what they do.
+/// All stages of a pipeline matter; of ranks that do the same, their ops matter.
 void thin_out(LaneSet& set, std::size_t most, std::size_t stages) {
   constexpr std::int64_t narrow = 8, wide = 64;
   for (Lane& lane : set.lanes) {

@@ -14,7 +14,7 @@
 
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/output_file.hpp"
-#include "analysis/page/page_data.hpp"
+#include "analysis/page/asset.hpp"
 #include "analysis/page/prune.hpp"
 #include "analysis/render/render_json.hpp"
 #include "base/build_info.hpp"

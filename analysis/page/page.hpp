@@ -5,12 +5,12 @@
 #include <cstddef>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
-#include <optional>
 #include <string>
-#include <string_view>
+#include <vector>
 
 #include "analysis/compare/comparison.hpp"
 #include "analysis/launches/join.hpp"
+#include "analysis/page/point_details.hpp"
 #include "analysis/predict/prediction.hpp"
 #include "analysis/render/render.hpp"
 #include "config/run_config.hpp"
@@ -24,6 +24,17 @@ void require_page();
 
 /// The page with its data. Text of run files stands in it as data only: nothing of it is markup.
 [[nodiscard]] std::string page_document(const nlohmann::ordered_json& data);
+
+/// Bytes of a page's JSON: with its script, the page stays under 8 MB.
+inline constexpr std::size_t most_page_bytes = 6'500'000;
+
+/// The data for the page's script (analysis/page/web/src/data.js says what it reads): the report as
+/// render_json has it, without what fills pages (facts of every rank), and with what only pictures
+/// can show (series of steps, ranks, ops and devices), thinned out where there is much of it;
+/// `notes` says what was thinned out. As JSON it takes `most_bytes` at most, unless what cannot be
+/// left out of the report is more.
+[[nodiscard]] nlohmann::ordered_json page_data(const Report& report,
+                                               std::size_t most_bytes = most_page_bytes);
 
 /// Writes the report's page; see write_output_file for what it throws.
 void write_page_file(const Report& report, const std::filesystem::path& path,
@@ -57,12 +68,18 @@ inline constexpr std::size_t most_page_forecasts = 1500;
 void write_prediction_page_file(const Prediction& prediction, const std::filesystem::path& path,
                                 config::IfExists if_exists);
 
+// The parts that these are made of.
+
+/// Bytes that a page needs for a part of its data.
+[[nodiscard]] std::size_t page_bytes(const nlohmann::ordered_json& part);
+
+/// The details of points, in at most `most` bytes: coarser where need be, and where even that does
+/// not do without the points of the fewest ranks. Says so in `notes`.
+[[nodiscard]] nlohmann::ordered_json fitting_details(std::vector<DetailedPoint> points,
+                                                     std::size_t most, PageNotes& notes);
+
 /// JSON in ASCII that begins and ends no element of HTML, whatever text is in it; bytes that are no
 /// UTF-8 become U+FFFD.
 [[nodiscard]] std::string inert(const nlohmann::ordered_json& data);
-
-/// The page as its sources in analysis/page/web build it, without data; absent in a build without
-/// npm.
-[[nodiscard]] std::optional<std::string_view> page_asset();
 
 }  // namespace isoscale::analysis

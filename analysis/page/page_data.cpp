@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/page/page_data.hpp"
+#include "analysis/page/page.hpp"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,6 @@
 #include <array>
 #include <cstddef>
 #include <nlohmann/json.hpp>
-#include <nlohmann/json_fwd.hpp>
 #include <numeric>
 #include <set>
 #include <string>

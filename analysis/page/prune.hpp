@@ -7,7 +7,7 @@
 
 #include "analysis/page/point_details.hpp"
 
-/// What of the JSON report a page does without: it fills pages, and nobody reads it there.
+/// Removes parts of the JSON report that fill pages and that nobody reads there.
 namespace isoscale::analysis {
 
 /// Characters of a text or a key that a page shows.

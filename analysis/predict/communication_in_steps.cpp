@@ -68,8 +68,8 @@ std::vector<units::Nanoseconds> ends_of(const TracedStep& step) {
   return ends;
 }
 
-/// Of one rank's step: a transfer counts as beside compute when most of it is, as apart when hardly
-/// any is. One beside other communication shares its wire with it, and tells nothing.
+/// Adds one rank's step: a transfer counts as beside compute when most of it is, as apart when
+/// hardly any is. One beside other communication shares its wire with it, and tells nothing.
 void add_rank(const PointData& point, const TracedStep& step,
               const std::vector<units::Nanoseconds>& ends, int rank, const simulate::Layout& layout,
               const simulate::Measured& measured, Sums& sums) {

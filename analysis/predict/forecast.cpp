@@ -137,8 +137,8 @@ int ranks_of_a_node(const MeasuredPoint& point) {
   return (point.ranks + nodes - 1) / nodes;
 }
 
-/// What the measured baseline is on `machine`, simulated like all others; on another machine than
-/// the measured one its time changes as much as the simulated one.
+/// The measured baseline on `machine`, simulated like all others; on another machine than the
+/// measured one its time changes as much as the simulated one.
 ForecastBaseline simulated_baseline(const Question& question, const simulate::Machine& machine,
                                     const MeasuredPoint& point, double of_measured) {
   workloads::Request request =

@@ -111,7 +111,8 @@ Waterfall lost_time(const StepLoss& of_point, const ForecastBaseline& baseline) 
   return result;
 }
 
-/// What the model misses is no property of the machine, and limits nothing.
+/// The cause that costs most. Time that the model misses is no property of the machine, and limits
+/// nothing.
 std::string limit_of(const Waterfall& waterfall) {
   std::string limit;
   double most = least_limit * waterfall.measured;

@@ -131,7 +131,7 @@ std::string model_argument(const results::RunData& run, const std::string& model
   return config::shell_quoted(words);
 }
 
-/// What `isoscale run` needs to measure the same again, but for ranks and workload.
+/// The options that `isoscale run` needs to measure the same again, but for ranks and workload.
 std::string settings_of(const results::RunData& run, const PointData& point) {
   const workloads::Workload& workload = workloads::find_workload(point.workload);
   std::string text;

@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Of this format. Keys are only ever added; a change of meaning raises the major.
+/// The version of this format. Keys are only ever added; a change of meaning raises the major.
 constexpr std::string_view schema_version = "1.0";
 
 Json mesh_json(const mesh::Shape& mesh) {
@@ -45,7 +45,7 @@ Json waterfall_json(const std::optional<Waterfall>& waterfall) {
   return {{"ideal", waterfall->ideal}, {"predicted", waterfall->measured}, {"lost", lost}};
 }
 
-/// What every rank count has, whether anything could be predicted or not.
+/// The keys that every rank count has; those of a refused one are null.
 Json point_json(const Forecast& at) {
   if (!at.refused.empty()) {
     return {{"ranks", at.ranks}, {"nodes", at.nodes}, {"refused", at.refused}};

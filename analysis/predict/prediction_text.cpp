@@ -94,7 +94,7 @@ std::vector<const Forecast*> with_waterfall(const ForecastCurve& curve) {
   return found;
 }
 
-/// Of the predicted step; "0" is what never is.
+/// A share of the predicted step; "0" where nothing is lost.
 std::string loss_cell(const Waterfall& waterfall, const std::string& cause) {
   const auto lost = std::ranges::find(waterfall.lost, cause, &LostTime::cause);
   if (lost == waterfall.lost.end() || lost->seconds == 0) return "0";

@@ -62,7 +62,7 @@ std::map<std::string, std::string> complete(const workloads::Workload& workload,
   return options;
 }
 
-/// Whether `experiment` planned `point`.
+/// True if `experiment` planned `point`.
 bool planned(const config::Experiment& experiment, const workloads::Workload& workload,
              const PointData& point) {
   const bool alike = experiment.workload == point.workload && experiment.base.seed == point.seed &&

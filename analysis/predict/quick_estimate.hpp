@@ -101,7 +101,7 @@ struct CoarsePipeline {
 /// composed from the stack, on one machine.
 class QuickEstimate {
  public:
-  /// What the arguments refer to must outlive it.
+  /// The objects that the arguments refer to must outlive it.
   QuickEstimate(const workloads::Workload& workload, const simulate::Machine& machine,
                 int node_ranks)
       : workload_(workload), machine_(machine), node_ranks_(node_ranks) {}
@@ -131,7 +131,7 @@ class QuickEstimate {
   [[nodiscard]] double bytes(const workloads::Request& request) const;
   [[nodiscard]] int largest_stage(const workloads::Request& request) const;  ///< which one that is
   /// Passes of the slowest stage and the bubble of the schedule's formula: messages take no time.
-  /// What no request goes below but for what overlaps otherwise.
+  /// No request takes less, but for communication that overlaps otherwise.
   [[nodiscard]] double bound(const workloads::Request& request) const;
   /// Passes and messages played by the schedule.
   [[nodiscard]] double seconds(const workloads::Request& request) const;

@@ -71,7 +71,7 @@ std::vector<simulate::TimedGemm> gemms_of(const results::CalibrationData& calibr
   return gemms;
 }
 
-/// What a curve is of; nothing for what no program of steps does.
+/// The kind of op that a curve measured; absent where no program of steps has it.
 std::optional<OpKind> kind_of(std::string_view op) {
   if (op == "sendrecv" || op == "p2p") return OpKind::exchange;
   for (std::size_t i = 0; i < program::op_kind_count; ++i) {
@@ -151,8 +151,8 @@ simulate::Measured calibrated(const results::RunData& run,
   simulate::Measured measured{.gemms = gemms_of(calibration)};
   // MPI libraries move whole messages too, NCCL deals them out in parts.
   if (run.device == "host") measured.untold = simulate::Moved::whole;
-  // Of curves that differ in their element type or link alone: the type that is asked for, the
-  // unlabelled, the one of more sizes.
+  // Among curves that differ in their element type or link alone these go first: the type that is
+  // asked for, the unlabelled, the one of more sizes.
   using Merit = std::tuple<bool, bool, std::size_t>;
   std::map<std::tuple<OpKind, int, int>, std::pair<Merit, const CalibrationCurve*>> chosen;
   for (const CalibrationCurve& curve : calibration.curves) {
@@ -342,7 +342,7 @@ workloads::Request request_of(const results::PointData& point) {
   workloads::validate(point.workload, workload.options, request.options);
   if (!point.model_shape.empty()) request.model = model_of(point);
   if (workload.work_per_step != nullptr && point.work_per_step > 0) {
-    // What the work per token has grown by is not stored: it is what the work is more.
+    // The growth of the work per token is not stored: it follows from the work.
     const double plain = workload.work_per_step(request);
     if (plain > 0) request.growth = point.work_per_step / plain;
   }

@@ -11,8 +11,8 @@
 
 namespace isoscale::analysis {
 
-/// Of the median step from one launch to the next, where several launches were not compared: an
-/// interval inside one launch says nothing about the next (0.3% inside, 3.9% between, where both
+/// Relative deviation of the median step from one launch to the next, where several launches were
+/// not compared: an interval inside one launch says nothing about the next (0.3% inside, 3.9% between, where both
 /// were measured).
 inline constexpr double assumed_launch_deviation = 0.02;
 

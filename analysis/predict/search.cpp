@@ -82,7 +82,7 @@ std::string settings_of(const Request& request) {
   return text;
 }
 
-/// Of equally fast ones the one that needs less memory.
+/// The faster one; of equally fast ones the one that needs less memory.
 bool better(const Entry& a, const Entry& b) {
   return std::tie(a.seconds, a.whole->device_bytes) < std::tie(b.seconds, b.whole->device_bytes);
 }
@@ -279,8 +279,8 @@ class Search {
     return *at;
   }
 
-  /// Of those simulated so far, only the best can be traced without building their programs again:
-  /// as many as there is room for.
+  /// Keeps the steps of the best so far, which alone can be traced without building their programs
+  /// again: as many as there is room for.
   void keep_traceable(Entry& entry) {
     if (entry.whole->played) traceable_.push_back(&entry);
     std::ranges::stable_sort(traceable_, {}, &Entry::seconds);
@@ -333,9 +333,9 @@ class Search {
   static constexpr double bound_slack = search_slack + 0.02;
   static constexpr std::size_t built_at_least = 8, built_at_most = 512;
   static constexpr std::size_t played_at_once = 64, simulated_at_once = 4;
-  /// Of whole plays, what fits in the time that a search may take.
+  /// Layer passes of whole plays that fit in the time that a search may take.
   static constexpr double most_passes = 200'000;
-  /// Of steps that wait to be traced; about 100 bytes each.
+  /// Ops of steps that wait to be traced; about 100 bytes each.
   static constexpr std::size_t most_kept_ops = 6'000'000;
 
   const Workload& workload_;

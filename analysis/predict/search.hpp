@@ -22,7 +22,7 @@ struct SearchResult {
   std::vector<Candidate> best;  ///< at most `keep`, best first
   int looked_at = 0, too_large = 0, impossible = 0;
   int simulated = 0;  ///< by their whole programs, of those that fit
-  /// Whether all were simulated that could be among the best by the rule below, not only as many as
+  /// True if all were simulated that could be among the best by the rule below, not only as many as
   /// there was time for.
   bool complete = true;
 };

@@ -30,7 +30,7 @@ namespace {
 using simulate::Classes;
 using units::Nanoseconds;
 
-/// What ops take with nothing beside them is what they cost before overlap stretched them.
+/// The times of ops with nothing beside them: their costs before overlap stretched them.
 std::vector<results::SoloTimes> solo_times(const Classes& classes, const simulate::Costs& costs) {
   std::vector<results::SoloTimes> result;
   for (int rank = 0; rank < classes.outline.mesh.size(); ++rank) {
@@ -129,7 +129,7 @@ void add_costs(const results::PointData& point, int ranks, WholeStep& result) {
 
 /// Steps that differ by less are as fast.
 constexpr double alike = 0.001;
-/// Of all that a loser spends more, what has to be said, and with how many causes at most.
+/// The share of a loser's extra time that has to be explained, and the most causes that do so.
 constexpr double said_enough = 0.8;
 constexpr std::size_t most_causes = 3;
 

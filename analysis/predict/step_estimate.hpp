@@ -87,7 +87,7 @@ struct WholeStep {
   double device_bytes = 0;             ///< without what the host holds for it
   double work = 0;                     ///< as the workload counts it
   std::optional<PlayedStep> played{};  ///< with Detail::play
-  /// With Detail::trace.
+  /// These two are there with Detail::trace.
   std::optional<Breakdown> breakdown{};
   std::optional<StepLoss> loss{};
 };

@@ -12,7 +12,7 @@
 
 namespace isoscale::analysis {
 
-/// What a number of a system file may be. `above` itself is not allowed, the limits are.
+/// The range that a number of a system file lies in. `above` itself is not allowed, the limits are.
 struct SheetRange {
   double least = 0, most = 0;
   std::string_view meaning;  ///< "bytes/s of the wire, one direction"
@@ -38,7 +38,7 @@ class SheetSection {
   [[nodiscard]] int count(std::string_view key, const SheetRange& range);
   [[nodiscard]] std::optional<int> optional_count(std::string_view key, const SheetRange& range);
   [[nodiscard]] std::string text(std::string_view key, std::string_view meaning);
-  /// Of strings; empty when the key is not there.
+  /// Reads an array of strings; empty when the key is not there.
   [[nodiscard]] std::vector<std::string> texts(std::string_view key, std::string_view meaning);
   /// One share for all sizes, or [[size, share], ...] ascending in size. Nothing when the key is
   /// not there.
@@ -46,7 +46,7 @@ class SheetSection {
                                                            std::string_view meaning);
   [[nodiscard]] std::optional<SheetSection> section(std::string_view key);
   [[nodiscard]] SheetSection required_section(std::string_view key, std::string_view meaning);
-  /// Of an array of tables; empty when the key is not there.
+  /// Reads an array of tables; empty when the key is not there.
   [[nodiscard]] std::vector<SheetSection> sections(std::string_view key);
   [[nodiscard]] std::vector<std::string> keys() const;
 

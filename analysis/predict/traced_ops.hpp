@@ -26,13 +26,13 @@ struct TracedOps {
   double op_noise = 0;  ///< relative standard deviation of an op about the mean of its shape
 };
 
-/// Of the points of the run that have steps and traces, and whose programs can be made again: the
-/// run file has no shapes. A shape's time is the mean over a step of its ops that ran while nothing
-/// communicated, in the median over ranks and steps; of shapes that never ran so, the time of the
-/// step without communication (SoloTimes); where that was not measured either, the time beside
-/// communication over the slowdown of the others. It is taken from the points of most ranks that
-/// have the shape: what ranks do to each other's caches and memory is in it. Points of ranks that
-/// share cores or have faults put in count only where there are no others.
+/// Reads the points of the run that have steps and traces, and whose programs can be made again:
+/// the run file has no shapes. A shape's time is the mean over a step of its ops that ran while
+/// nothing communicated, in the median over ranks and steps; of shapes that never ran so, the time
+/// of the step without communication (SoloTimes); where that was not measured either, the time
+/// beside communication over the slowdown of the others. It is taken from the points of most ranks
+/// that have the shape: what ranks do to each other's caches and memory is in it. Points of ranks
+/// that share cores or have faults put in count only where there are no others.
 [[nodiscard]] TracedOps traced_ops(const results::RunData& run);
 
 /// The points of a run that have steps that count, are ok, and sound if any is.

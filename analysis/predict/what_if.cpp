@@ -82,7 +82,7 @@ void scale_bandwidth(TimedCommunication& curve, double factor) {
   if (curve.bandwidth) *curve.bandwidth *= factor;
 }
 
-/// Whether the machine said anything of it.
+/// True if the machine said anything of the part.
 using Found = bool;
 
 Found change_link(Machine& machine, MachinePart part, double factor) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "analysis/page/asset.hpp"
 #include "analysis/page/prune.hpp"
 #include "compare_samples.hpp"
 

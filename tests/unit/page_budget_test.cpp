@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/page/page_data.hpp"
+#include "analysis/page/page.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/page/page.hpp"
+#include "analysis/page/asset.hpp"
 #include "base/error.hpp"
 #include "bench_samples.hpp"
 #include "launch_samples.hpp"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/page/page_data.hpp"
+#include "analysis/page/page.hpp"
 #include "analysis/natural_order.hpp"
 
 #include <gmock/gmock.h>

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "analysis/page/asset.hpp"
 #include "analysis/predict/prediction.hpp"
 #include "base/error.hpp"
 
