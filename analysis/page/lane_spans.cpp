@@ -11,6 +11,8 @@
 namespace isoscale::analysis {
 namespace {
 
+using program::OpKind;
+using timeline::IntervalSet;
 using units::Nanoseconds;
 
 std::vector<LaneStep> usable_steps(const results::PointData& point) {
@@ -43,10 +45,6 @@ std::optional<int> largest(const BreakdownResult& breakdown, const Value& value)
   }
   return found;
 }
-
-using program::OpKind;
-using timeline::IntervalSet;
-using units::Nanoseconds;
 
 std::uint8_t class_of(std::uint8_t op) {
   if (op >= program::op_kind_count) return op;

@@ -173,14 +173,13 @@ void apply_command(const PredictCommand& command, Question& question) {
 /// Under weak scaling the batch follows from the ranks.
 void assume_batch(const PredictCommand& command, Question& question) {
   constexpr int usual_batch = 1024;
-  const auto is_named = [&](std::string_view key) {
-    return std::ranges::any_of(command.settings, [&](const auto& at) { return at.first == key; });
-  };
   const bool known = std::ranges::any_of(question.workload->options,
                                          [](const auto& option) { return option.key == "batch"; });
   const bool is_strong =
       command.scaling.value_or(workloads::Scaling::strong) == workloads::Scaling::strong;
-  const bool is_said = is_named("batch") || (is_named("microbatch") && is_named("microbatches"));
+  const bool is_said =
+      is_given(command.settings, "batch") ||
+      (is_given(command.settings, "microbatch") && is_given(command.settings, "microbatches"));
   if (!known || !is_strong || is_said || !command.model) return;
   const int published = command.model->batch;
   const int batch = published > 0 ? published : usual_batch;
@@ -195,14 +194,11 @@ void assume_training(const PredictCommand& command, Question& question) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 3> usual{
       {{"elementwise", "on"}, {"vocabulary", "on"}, {"optimizer", "adam"}}};
   assume_batch(command, question);
-  const auto is_named = [&](std::string_view key) {
-    return std::ranges::any_of(command.settings, [&](const auto& at) { return at.first == key; });
-  };
   for (const auto& [key, value] : usual) {
     const bool known = std::ranges::any_of(question.workload->options,
                                            [&](const auto& option) { return option.key == key; });
-    const bool excluded = key == "elementwise" && is_named("experts");
-    if (!known || excluded || is_named(key)) continue;
+    const bool excluded = key == "elementwise" && is_given(command.settings, "experts");
+    if (!known || excluded || is_given(command.settings, key)) continue;
     question.base.options.emplace(key, value);
     question.assumed += fmt::format("{}{}={}", question.assumed.empty() ? "" : ", ", key, value);
   }

@@ -29,6 +29,8 @@ namespace {
 
 using simulate::Classes;
 using units::Nanoseconds;
+using workloads::Request;
+using workloads::Workload;
 
 /// The times of ops with nothing beside them: their costs before overlap stretched them.
 std::vector<results::SoloTimes> solo_times(const Classes& classes, const simulate::Costs& costs) {
@@ -58,9 +60,6 @@ void describe(const workloads::Workload& workload, const workloads::Request& req
   point.seed = request.seed;
   point.throughput_unit = workload.throughput_unit;
 }
-
-using simulate::Classes;
-using units::Nanoseconds;
 
 constexpr program::Section step_section = program::Section::step;
 
@@ -108,9 +107,6 @@ void require_steps(const workloads::Workload& workload, const workloads::Request
   throw std::invalid_argument(fmt::format("{} ranks are placed on nodes, but the mesh has {}",
                                           layout.node_of_rank.size(), request.mesh.size()));
 }
-
-using workloads::Request;
-using workloads::Workload;
 
 void add_costs(const results::PointData& point, int ranks, WholeStep& result) {
   BreakdownResult split = breakdown(point);
