@@ -28,9 +28,10 @@ struct StepBlock {
 /// without a time of every rank counts for nothing.
 [[nodiscard]] std::vector<StepBlock> step_blocks(const results::PointData& point);
 
-/// How much longer tracing makes steps: the Hodges-Lehmann centre of traced / untraced - 1 over
-/// pairs of neighbouring blocks, one of each kind, taken by their medians. The interval exists from
-/// 6 pairs on. Of more than 256 pairs, 256 are used, evenly spread. Absent without a pair.
+/// The share by which tracing makes steps longer: the Hodges-Lehmann centre of traced / untraced -
+/// 1 over pairs of neighbouring blocks, one of each kind, taken by their medians. The interval
+/// exists from 6 pairs on. Of more than 256 pairs, 256 are used, evenly spread. Absent without a
+/// pair.
 [[nodiscard]] std::optional<Located> instrumentation_overhead(std::span<const StepBlock> blocks);
 
 /// "0.4%", and with an interval "0.4% (0.1% to 0.8%)"; "—" when there is none.

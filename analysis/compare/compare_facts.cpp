@@ -75,7 +75,7 @@ bool is_known(const ComparedCurve& curve, const Rate& rate) {
   return known;
 }
 
-/// For each rate that the curve has, what it was divided by, and why some points have none.
+/// Adds, for each rate that the curve has, its divisor, and why some points have none.
 void add_references(const Comparison& of, const ComparedCurve& curve, Facts& facts) {
   for (const Rate& rate : rates) {
     if (!is_known(curve, rate)) continue;

@@ -29,7 +29,7 @@ namespace isoscale::analysis {
 
 // The pieces of which text and markdown are arranged; all text is escaped.
 
-/// How each side does over all points; the first lines of every comparison.
+/// Sentences on each side over all points; the first lines of every comparison.
 [[nodiscard]] std::vector<std::string> overall_sentences(const Comparison& of);
 /// Launches, dates and files of the sides, and their machines where these differ.
 [[nodiscard]] TitledTable sides_table(const Comparison& of);
@@ -46,7 +46,7 @@ namespace isoscale::analysis {
 [[nodiscard]] std::string curve_title(const Comparison& of, std::size_t curve);
 /// A row a point. Only with a gate.
 [[nodiscard]] TitledTable gate_table(const Comparison& of);
-/// How the numbers are to be read, one sentence a line.
+/// Explains how to read the numbers, one sentence a line.
 [[nodiscard]] std::vector<std::string> comparison_key(const Comparison& of);
 
 // The sentences of a comparison; all text is escaped.

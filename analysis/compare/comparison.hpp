@@ -78,7 +78,7 @@ enum class Verdict : std::uint8_t {
 inline constexpr std::string_view untraced_part = "untraced";
 /// Causes below a limit, in one sum.
 inline constexpr std::string_view other_causes = "other causes";
-/// How `untraced_part` is shown to people.
+/// The name of `untraced_part` in texts.
 inline constexpr std::string_view traced_steps_differ = "traced steps differ";
 
 /// The part of a difference that one cause adds.

@@ -179,7 +179,8 @@ Verdict verdict_of(const Difference& at) {
   return *at.p_passed <= beyond_one_end ? Verdict::passed : Verdict::too_noisy;
 }
 
-/// How far each launch of one side is from the side's own mean, point by point, as logarithms.
+/// The distances of each launch of one side from the side's own mean, point by point, as
+/// logarithms.
 using Residuals = std::map<const RunReport*, std::vector<double>>;
 
 double mean(const std::vector<double>& of) {

@@ -11,7 +11,7 @@
 
 #include "analysis/compare/comparison.hpp"
 
-/// How far two points are apart, from what each launch measured, which causes that goes to, and
+/// The difference of two points from what each launch measured, the causes that it goes to, and
 /// what all points together say: the gate, and each side as a whole.
 namespace isoscale::analysis {
 

@@ -67,7 +67,7 @@ bool are_alike(const LaneSpan& a, const LaneSpan& b, Alike alike) {
   return alike == Alike::microbatch || class_of(a.op) == class_of(b.op);
 }
 
-/// When a rank does what in its step, each moment in one of these at most.
+/// The uses of a rank's step over time, each moment in one of these at most.
 struct Uses {
   IntervalSet compute, copies, exposed, gap;
 };

@@ -24,7 +24,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// From all that a screen can show to what still tells something.
+/// The levels of detail, from all that a screen can show to what still tells something.
 constexpr std::array levels{
     DetailLimits{},
     DetailLimits{.steps = 800, .spans = 3200, .columns = 120, .samples = 100, .devices = 8},

@@ -83,7 +83,7 @@ double median_of(std::vector<double>& values) {
   return (*std::max_element(values.begin(), half) + *half) / 2;
 }
 
-/// By rank; empty where nothing was measured.
+/// Median step times by rank; empty where nothing was measured.
 std::vector<double> median_of_rank(const PointData& point, const std::vector<std::size_t>& steps) {
   std::vector<double> medians;
   if (steps.empty()) return medians;

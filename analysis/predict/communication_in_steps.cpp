@@ -42,7 +42,7 @@ timeline::IntervalSet compute_of(const timeline::StepTrace& trace,
   return timeline::normalise(std::move(spans));
 }
 
-/// When the rank communicates on any stream but this one.
+/// The times in which the rank communicates on any stream but this one.
 timeline::IntervalSet communication_beside(const timeline::StepTrace& trace,
                                            const program::Outline& outline,
                                            program::StreamId stream) {
@@ -55,7 +55,7 @@ timeline::IntervalSet communication_beside(const timeline::StepTrace& trace,
   return timeline::normalise(std::move(spans));
 }
 
-/// By instance, when the last member was done: a root of a tree may leave long before.
+/// The end of the last member, by instance: a root of a tree may leave long before.
 std::vector<units::Nanoseconds> ends_of(const TracedStep& step) {
   std::vector<units::Nanoseconds> ends(step.instances);
   for (std::size_t rank = 0; rank < step.traces.size(); ++rank) {

@@ -27,7 +27,7 @@ struct Expected {
   return {.value = at.value * factor, .lower = at.lower * factor, .upper = at.upper * factor};
 }
 
-/// Where an interval comes from: relative standard deviations, independent of each other.
+/// The sources of an interval: relative standard deviations, independent of each other.
 struct Uncertainty {
   double noise = 0;   ///< of the step time from step to step
   double launch = 0;  ///< of the median step from launch to launch

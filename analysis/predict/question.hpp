@@ -26,7 +26,7 @@ namespace isoscale::analysis {
 /// The parts of a machine that can be asked about: bandwidth between nodes and inside them, the
 /// time that a message takes however small, the speed of GEMMs, and that of device memory.
 enum class MachinePart : std::uint8_t { link_inter, link_intra, latency, gemm, memory };
-/// As in --set: "link.inter".
+/// The part's name as in --set: "link.inter".
 [[nodiscard]] std::string_view name(MachinePart part);
 [[nodiscard]] bool is_machine_part(std::string_view key);
 

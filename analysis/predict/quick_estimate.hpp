@@ -59,7 +59,7 @@ struct StageKey {
 };
 [[nodiscard]] StageKey stage_key(const workloads::Request& request);
 
-/// How many layers the larger of the programs has that a law is learnt from.
+/// Layers of the larger of the programs that a law is learnt from.
 inline constexpr int most_probed_layers = 4;
 
 /// The law of the stages of `request`, without the output projection. Plays two small programs

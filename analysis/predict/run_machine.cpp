@@ -106,7 +106,7 @@ int groups_on_node(const results::RunData& run, const results::PointData& point,
   return 1;
 }
 
-/// How many groups shared a node's ports while the curve was measured.
+/// The number of groups that shared a node's ports while the curve was measured.
 int sharing_of(const results::RunData& run, const CalibrationCurve& curve) {
   int sharing = 1;
   for (const results::PointData& point : run.points) {
@@ -207,7 +207,8 @@ void add_traced(simulate::Measured& measured, TracedOps traced) {
   measured.locals = std::move(traced.locals);
 }
 
-/// From rows of the overlap workload; 1 where there are none. Slowdowns of all pairs in the middle.
+/// The slowdowns that rows of the overlap workload show, medians over all pairs; 1 where there are
+/// none.
 simulate::Overlap overlap_of_rows(const RunData& run) {
   std::vector<double> compute, communication;
   for (const PointData& point : run.points) {

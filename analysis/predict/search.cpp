@@ -329,7 +329,7 @@ class Search {
                     bytes(smallest_bytes_), bytes(capacity_)));
   }
 
-  /// How far below its bound a whole play may come.
+  /// The share by which a whole play may fall below its bound.
   static constexpr double bound_slack = search_slack + 0.02;
   static constexpr std::size_t built_at_least = 8, built_at_most = 512;
   static constexpr std::size_t played_at_once = 64, simulated_at_once = 4;

@@ -14,8 +14,8 @@
 namespace isoscale::analysis {
 
 inline constexpr double search_slack = 0.06, search_margin = 0.01;
-/// By how much quick estimates of memory may be too large: of 210 random layouts of six models the
-/// worst was 21% above its program (zb-h1 with a large vocabulary).
+/// The share by which quick estimates of memory may be too large: of 210 random layouts of six
+/// models the worst was 21% above its program (zb-h1 with a large vocabulary).
 inline constexpr double search_memory_slack = 0.25;
 
 struct SearchResult {

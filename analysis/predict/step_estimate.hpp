@@ -29,7 +29,7 @@ struct PlayedStep {
   bool folded = false;                                   ///< all streams were played as one
 };
 
-/// How many ops it holds; classes that play one program share them.
+/// The number of ops that it holds; classes that play one program share them.
 [[nodiscard]] std::size_t op_count(const PlayedStep& played);
 
 /// The same classes as a machine plays them that has one thread for all streams.
@@ -41,7 +41,7 @@ struct PlayedStep {
 [[nodiscard]] results::PointData trace(const workloads::Workload& workload,
                                        const workloads::Request& request, PlayedStep played);
 
-/// How much is wanted of an estimate: the time, or also what it takes to trace the step later, or
+/// The extent of an estimate: the time, or also what it takes to trace the step later, or
 /// the traced step that breakdown reads; and whether every rank is played by itself.
 enum class Detail : std::uint8_t { time, play, trace };
 enum class Ranks : std::uint8_t { by_class, each };
@@ -65,7 +65,7 @@ struct StepEstimate {
                                          const simulate::Layout& layout, Detail detail,
                                          Ranks ranks = Ranks::by_class);
 
-/// As above, of programs that the workload has built for the request.
+/// The same for programs that the workload has built for the request.
 [[nodiscard]] StepEstimate estimate_step(const workloads::Workload& workload,
                                          const workloads::Request& request,
                                          const program::ProgramSet& set,

@@ -20,8 +20,8 @@ struct TracedOps {
   /// had ended - until it did: mean over the ops of a step, median over steps and ranks. Absent
   /// without traces.
   std::optional<double> gap{};
-  /// How much longer ops that do not communicate take while communication of their rank is under
-  /// way; 1 where none did.
+  /// The factor by which ops that do not communicate take longer while communication of their rank
+  /// is under way; 1 where none did.
   double compute_slowdown = 1;
   double op_noise = 0;  ///< relative standard deviation of an op about the mean of its shape
 };
@@ -42,15 +42,16 @@ struct TracedOps {
 /// other from memory of its own; in a step what is sent has just been computed, and what computes
 /// or sleeps in between has its cost.
 struct CommunicationInSteps {
-  /// By kind, of calls that the rank computed next to nothing beside. Absent without such calls.
+  /// The factor by kind, from calls that the rank computed next to nothing beside. Absent without
+  /// such calls.
   std::map<program::OpKind, double> apart{};
-  /// How much longer still calls take that the rank computes beside; at least 1.
+  /// The further factor of calls that the rank computes beside; at least 1.
   double slowdown = 1;
 };
 
-/// From the traced steps of `points`, those of at least half the most ranks whose waits are known:
-/// a call's time is from its last member's arrival to its last member's end, which is what the next
-/// call waits for. Alone is what `measured` has.
+/// Compares the traced steps of `points`, those of at least half the most ranks whose waits are
+/// known: a call's time is from its last member's arrival to its last member's end, which is what
+/// the next call waits for. Alone is what `measured` has.
 [[nodiscard]] CommunicationInSteps communication_in_steps(
     const results::RunData& run, const std::vector<const results::PointData*>& points,
     const simulate::Measured& measured);

@@ -24,7 +24,7 @@ double median_of_sorted(std::span<const double> sorted) {
   return sorted[half - 1] + (sorted[half] - sorted[half - 1]) / 2;
 }
 
-/// How many samples lie outside the interval at each end: the largest d such that the d + 1 th
+/// The number of samples outside the interval at each end: the largest d such that the d + 1 th
 /// smallest and largest of n samples enclose the median with at least this confidence. Their
 /// coverage is 1 - 2 P(Binomial(n, 1/2) <= d), whatever the samples' distribution. Absent where not
 /// even all samples are enough.
