@@ -45,7 +45,7 @@ Json waterfall_json(const std::optional<Waterfall>& waterfall) {
   return {{"ideal", waterfall->ideal}, {"predicted", waterfall->measured}, {"lost", lost}};
 }
 
-/// The keys that every rank count has; those of a refused one are null.
+/// The keys of a rank count; a refused one has its ranks, nodes and reason only.
 Json point_json(const Forecast& at) {
   if (!at.refused.empty()) {
     return {{"ranks", at.ranks}, {"nodes", at.nodes}, {"refused", at.refused}};
@@ -123,7 +123,7 @@ std::string options_text(const workloads::Options& options) {
   return text;
 }
 
-/// Where nothing could be predicted there are no numbers.
+/// The cells of a rank count; those of numbers are empty where nothing could be predicted.
 class Cells {
  public:
   explicit Cells(const Forecast& at) : known_(at.refused.empty()) {}

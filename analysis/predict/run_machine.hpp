@@ -21,7 +21,7 @@ namespace isoscale::analysis {
 /// from all, where otherwise `assumed_launch_deviation` stands for it. Not owned.
 [[nodiscard]] simulate::Machine run_machine(std::span<const results::RunData* const> runs);
 
-/// The model's errors where the truth is known.
+/// The fit of the model where the truth is known.
 struct ModelFit {
   double correction = 1;  ///< measured over simulated step time, of the curve's larger points
   Uncertainty known{};    ///< at the largest measured point
