@@ -22,8 +22,7 @@
 #include "analysis/curves.hpp"
 #include "analysis/labels.hpp"
 #include "analysis/model_flop.hpp"
-#include "analysis/statistics/looks.hpp"
-#include "analysis/statistics/step_blocks.hpp"
+#include "analysis/step_samples.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -17,12 +17,11 @@
 #include "analysis/link_share.hpp"
 #include "analysis/node_use.hpp"
 #include "analysis/rows/bench.hpp"
-#include "analysis/statistics/looks.hpp"
-#include "analysis/statistics/overhead.hpp"
-#include "analysis/statistics/sample_flags.hpp"
-#include "analysis/statistics/statistics.hpp"
+#include "analysis/step_samples.hpp"
 #include "results/calibration_data.hpp"
 #include "results/run_data.hpp"
+#include "statistics/estimate.hpp"
+#include "statistics/sample_flags.hpp"
 
 /// From run files to what a report says; a pure function. The renderers only print it.
 namespace isoscale::analysis {
@@ -54,7 +53,7 @@ struct PointReport {
   std::optional<PipelineReport> pipeline;           ///< with traces, of points with stages
   std::map<std::string, double> op_time;            ///< seconds by kind of op, see op_times
   std::optional<double> communication_ratio;        ///< (transfer + wait + hidden) / step
-  std::optional<Located> instrumentation_overhead;  ///< traced / untraced - 1, see overhead.hpp
+  std::optional<Located> instrumentation_overhead;  ///< traced / untraced - 1, see step_samples.hpp
   SampleFlags flags;                                ///< of the untraced steps
   std::vector<LinkShare> link_shares;  ///< against the same collectives alone; with traces
   DeviceState devices;                 ///< beside the loop; empty where nothing was sampled

@@ -8,9 +8,8 @@
 #include <vector>
 
 #include "analysis/page/page.hpp"
-#include "analysis/page/prediction_page.hpp"
 #include "analysis/predict/forecast.hpp"
-#include "analysis/predict/prediction_render.hpp"
+#include "analysis/predict/prediction.hpp"
 #include "analysis/predict/question.hpp"
 #include "analysis/predict/run_machine.hpp"
 #include "analysis/predict/system_file.hpp"

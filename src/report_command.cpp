@@ -20,7 +20,6 @@
 #include "analysis/index/index_wire.hpp"
 #include "analysis/launches/distinct.hpp"
 #include "analysis/launches/join.hpp"
-#include "analysis/page/index_page.hpp"
 #include "analysis/page/page.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/report.hpp"

@@ -11,14 +11,11 @@
 #include <vector>
 
 #include "analysis/calibration/calibrate.hpp"
-#include "analysis/predict/forecast_point.hpp"
+#include "analysis/predict/forecast.hpp"
 #include "analysis/predict/system_file.hpp"
 #include "analysis/render/checks.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/report.hpp"
-#include "analysis/statistics/change_point.hpp"
-#include "analysis/statistics/looks.hpp"
-#include "analysis/statistics/statistics.hpp"
 #include "base/log.hpp"
 #include "comm/world.hpp"
 #include "config/command_line.hpp"
@@ -30,6 +27,8 @@
 #include "runner/run.hpp"
 #include "runner/watch/mpi_limit.hpp"
 #include "runner/watch/supervisor.hpp"
+#include "statistics/estimate.hpp"
+#include "statistics/trend.hpp"
 #include "system/facts.hpp"
 
 namespace isoscale {

@@ -12,10 +12,10 @@
 #include <utility>
 
 #include "analysis/breakdown/like_ranks.hpp"
-#include "analysis/statistics/statistics.hpp"
 #include "base/error.hpp"
 #include "program/match.hpp"
 #include "simulate/simulate.hpp"
+#include "statistics/estimate.hpp"
 #include "timeline/intervals.hpp"
 
 namespace isoscale::analysis {

@@ -20,7 +20,7 @@
 #include "analysis/calibration/growth.hpp"
 #include "analysis/rank_facts.hpp"
 #include "analysis/rows/row.hpp"
-#include "analysis/statistics/statistics.hpp"
+#include "statistics/estimate.hpp"
 
 namespace isoscale::analysis {
 namespace {

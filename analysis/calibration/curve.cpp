@@ -10,8 +10,8 @@
 #include <span>
 #include <string_view>
 
-#include "analysis/statistics/robust.hpp"
-#include "analysis/statistics/statistics.hpp"
+#include "statistics/estimate.hpp"
+#include "statistics/robust.hpp"
 
 namespace isoscale::analysis {
 namespace {

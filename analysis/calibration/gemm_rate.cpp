@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "analysis/statistics/robust.hpp"
+#include "statistics/robust.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/causes/least_squares.hpp"
-#include "analysis/statistics/student.hpp"
+#include "statistics/t_test.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "analysis/statistics/robust.hpp"
+#include "statistics/robust.hpp"
 
 /// Laws of scaling, fitted to a curve. All counts are relative to the baseline: `p` = ranks over
 /// its ranks, `speedup` = throughput over its throughput. The baseline was measured too: its error

@@ -13,7 +13,7 @@
 #include "analysis/causes/slow_links.hpp"
 #include "analysis/causes/slow_ranks.hpp"
 #include "analysis/rank_facts.hpp"
-#include "analysis/statistics/statistics.hpp"
+#include "statistics/estimate.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

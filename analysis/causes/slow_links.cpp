@@ -9,8 +9,8 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/statistics/statistics.hpp"
 #include "analysis/transfer_time.hpp"
+#include "statistics/estimate.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "analysis/breakdown/trace_check.hpp"
-#include "analysis/statistics/change_point.hpp"
-#include "analysis/statistics/statistics.hpp"
+#include "statistics/estimate.hpp"
+#include "statistics/trend.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -26,7 +26,7 @@ struct SlowRank {
 /// spread of its like: beyond four scaled median deviations where there are at least four. Below 6
 /// steps nothing is said; where steps depend on each other so that there is no interval, all have
 /// to be above and the middle one above 10% (25%). A rank that becomes slower on the way is judged
-/// by the steps after its last change (analysis/statistics/change_point.hpp, at least 3%). Steps in
+/// by the steps after its last change (statistics/trend.hpp, at least 3%). Steps in
 /// which some peer has no time above 0 are left out.
 [[nodiscard]] std::vector<SlowRank> slow_ranks(const results::PointData& point);
 

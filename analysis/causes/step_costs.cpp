@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "analysis/breakdown/trace_check.hpp"
-#include "analysis/statistics/statistics.hpp"
+#include "statistics/estimate.hpp"
 #include "timeline/median.hpp"
 
 namespace isoscale::analysis {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "analysis/compare/compare_render.hpp"
-#include "analysis/compare/sentences.hpp"
 #include "analysis/render/csv_cells.hpp"
 
 namespace isoscale::analysis {
@@ -21,12 +20,12 @@ std::string list_cell(const std::vector<std::string>& texts) {
 }
 
 /// A point of a side; empty cells where `side` is null.
-struct Place {
+struct SidePoint {
   const Comparison* of = nullptr;
   std::size_t curve = 0, side = 0, index = 0;
 };
 
-void add_normalised(const Place& at, const SideCurve& side, Cells& cells) {
+void add_normalised(const SidePoint& at, const SideCurve& side, Cells& cells) {
   const auto add = [&](std::string_view name, std::string_view against,
                        const std::vector<Normalised>& all) {
     cells.emplace_back(name, number_cell(all[at.index].value));
@@ -38,7 +37,7 @@ void add_normalised(const Place& at, const SideCurve& side, Cells& cells) {
   add("per_watt", "per_watt_against", side.per_watt);
 }
 
-Cells point_cells(const Place& at) {
+Cells point_cells(const SidePoint& at) {
   const ComparedCurve& curve = at.of->curves[at.curve];
   const SideCurve& side = *curve.sides[at.side];
   const PointReport& point = side.curve.points[at.index];
@@ -78,8 +77,9 @@ Cells point_cells(const Place& at) {
   return cells;
 }
 
-/// Of the first side, and of a point that only one side has, empty.
-Cells difference_cells(const Place& at, int ranks) {
+/// The cells of a point's difference; empty for the first side, and where only one side has the
+/// point.
+Cells difference_cells(const SidePoint& at, int ranks) {
   const Difference none;
   const Difference* const found = difference_of(*at.of, at.curve, at.side, ranks);
   const Difference& difference = found == nullptr ? none : *found;
@@ -130,7 +130,7 @@ std::string render_csv(const Comparison& of) {
       if (!of.curves[c].sides[s]) continue;
       const auto& points = of.curves[c].sides[s]->curve.points;
       for (std::size_t i = 0; i < points.size(); ++i) {
-        const Place at{.of = &of, .curve = c, .side = s, .index = i};
+        const SidePoint at{.of = &of, .curve = c, .side = s, .index = i};
         Cells cells = point_cells(at);
         for (Cell& cell : difference_cells(at, points[i].data->ranks)) {
           cells.push_back(std::move(cell));

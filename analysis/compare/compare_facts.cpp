@@ -9,10 +9,9 @@
 #include <set>
 #include <string_view>
 
-#include "analysis/compare/compare_tables.hpp"
-#include "analysis/compare/overall.hpp"
-#include "analysis/compare/sentences.hpp"
-#include "analysis/compare/unlike_lines.hpp"
+#include "analysis/compare/compare_render.hpp"
+#include "analysis/compare/differences.hpp"
+#include "analysis/compare/unlike_settings.hpp"
 #include "analysis/labels.hpp"
 #include "analysis/render/sentences.hpp"
 #include "analysis/render/text_escape.hpp"
@@ -76,7 +75,7 @@ bool is_known(const ComparedCurve& curve, const Rate& rate) {
   return known;
 }
 
-/// For each rate that the curve has, what it was divided by, and why some points have none.
+/// Adds, for each rate that the curve has, its divisor, and why some points have none.
 void add_references(const Comparison& of, const ComparedCurve& curve, Facts& facts) {
   for (const Rate& rate : rates) {
     if (!is_known(curve, rate)) continue;

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/compare/compare_json.hpp"
+#include "analysis/compare/compare_render.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,11 +11,9 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/compare/compare_render.hpp"
-#include "analysis/compare/overall.hpp"
-#include "analysis/compare/sentences.hpp"
+#include "analysis/compare/differences.hpp"
 #include "analysis/compare/sides.hpp"
-#include "analysis/compare/unlike_lines.hpp"
+#include "analysis/compare/unlike_settings.hpp"
 #include "analysis/render/json_values.hpp"
 
 namespace isoscale::analysis {
@@ -23,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Of this format. Keys are only ever added; a change of meaning raises the major.
+/// The version of this format. Keys are only ever added; a change of meaning raises the major.
 constexpr std::string_view schema_version = "1.0";
 
 Json normalised_json(const Normalised& at) {

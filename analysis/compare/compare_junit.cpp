@@ -8,8 +8,7 @@
 #include <string_view>
 
 #include "analysis/compare/compare_render.hpp"
-#include "analysis/compare/compare_tables.hpp"
-#include "analysis/compare/sentences.hpp"
+#include "analysis/compare/unlike_settings.hpp"
 #include "analysis/render/sentences.hpp"
 #include "analysis/render/text_escape.hpp"
 
@@ -65,7 +64,7 @@ std::string inside(std::string_view element, std::string_view message) {
   return fmt::format("      <{} message=\"{}\"/>\n", element, xml(message));
 }
 
-/// What a verdict is to a test: "failure", "skipped" or, passed, "".
+/// The element that a verdict becomes: "failure", "skipped" or, where it passed, "".
 std::string_view element_of(const Comparison& of, Verdict verdict) {
   const bool strict = of.gate && of.gate->untold == CompareOptions::Untold::fail;
   if (verdict == Verdict::regression) return "failure";
@@ -91,7 +90,8 @@ std::string case_text(const Comparison& of, const Difference& at, Cases& cases) 
   return text + fmt::format("      <system-out>{}</system-out>\n    </testcase>\n", xml(out));
 }
 
-/// What the first side has and another has not: with a gate a test that could not be made.
+/// Points that the first side has and another has not: with a gate they are tests that could not be
+/// made.
 std::string absent_text(const Comparison& of, Cases& cases) {
   if (!of.gate) return "";
   const bool strict = of.gate->untold == CompareOptions::Untold::fail;

@@ -11,14 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/compare/unlike.hpp"
-#include "analysis/compare/why.hpp"
 #include "analysis/launches/join.hpp"
+#include "statistics/t_test.hpp"
 
 /// Curves of several machines, or of one over time, set side by side; pure functions over reports.
 namespace isoscale::analysis {
 
-/// What the program was asked to compare.
+/// The options of a comparison.
 struct CompareOptions {
   std::optional<int> baseline{};  ///< rank count; absent = the first that is ok on all sides
   bool whole_node = false;        ///< or the first that fills a node on all sides
@@ -48,7 +47,7 @@ struct Normalised {
 struct SideCurve {
   const JoinedCurve* joined = nullptr;  ///< not owned: of the side
   Curve curve;                          ///< its points against the common baseline
-  /// Of each point: FLOP/s over the peak, throughput per byte/s of a link, throughput per watt.
+  /// For each point: FLOP/s over the peak, throughput per byte/s of a link, throughput per watt.
   std::vector<Normalised> of_peak{}, per_link{}, per_watt{};
 };
 
@@ -60,7 +59,7 @@ struct ComparedCurve {
   std::vector<std::optional<SideCurve>> sides;
 };
 
-/// What is said of a point. Without a gate the last three and one_launch.
+/// The verdict on a point. Without a gate the last three and one_launch.
 enum class Verdict : std::uint8_t {
   regression,
   passed,
@@ -74,6 +73,35 @@ enum class Verdict : std::uint8_t {
 /// shown"
 [[nodiscard]] std::string_view name(Verdict verdict);
 
+/// The part that no trace can explain: traced steps were not as long as the untraced ones that the
+/// difference is of. It is not a cause.
+inline constexpr std::string_view untraced_part = "untraced";
+/// Causes below a limit, in one sum.
+inline constexpr std::string_view other_causes = "other causes";
+/// The name of `untraced_part` in texts.
+inline constexpr std::string_view traced_steps_differ = "traced steps differ";
+
+/// The part of a difference that one cause adds.
+struct CausePart {
+  std::string cause;
+  double value = 0;
+};
+
+/// Why a side's point is not as the first side's. Largest first; what is below a limit is
+/// summed as "other causes" behind them; what is untraced is last.
+struct Why {
+  /// Efficiency lost to each cause, lost / measured step, beyond what the first side loses: above 0
+  /// = the side loses more. They sum to the first side's efficiency less the side's. 0.01 = a
+  /// point.
+  std::vector<CausePart> efficiency{};
+  std::string no_efficiency{};  ///< why there is none; "" when there is, and at the baseline
+  /// Seconds that each cause adds to the first side's step (scaled by work, where that differs).
+  std::vector<CausePart> step{};
+  double step_first = 0, step_here = 0;  ///< seconds; the scaled step, and the side's
+  std::string no_step{};                 ///< why no step is divided; "" when it is
+  std::vector<std::string> notes{};      ///< what could not be separated, one sentence each
+};
+
 /// One point of a side against that of the first side.
 struct Difference {
   std::size_t curve = 0, side = 0;
@@ -86,7 +114,8 @@ struct Difference {
   /// medians over launches, to which `why` sums; the interval that of efficiency_of().
   std::optional<Located> efficiency{};
   Verdict verdict = Verdict::one_launch;
-  /// With a gate: that there is a larger loss, that there is none, each adjusted for all points.
+  /// Probabilities with a gate: that there is a larger loss, that there is none, each adjusted for
+  /// all points.
   std::optional<double> p_regression{}, p_passed{};
   std::optional<Mean> log_ratio{};  ///< absent below 3 launches on a side
   Why why{};
@@ -111,6 +140,24 @@ struct OnlyOn {
   std::string title;
   std::vector<int> ranks;  ///< empty = the whole curve
   std::string reason;      ///< "" or what the other side says of it
+};
+
+/// One end of a difference; without a side where there is nothing to say of it.
+struct UnlikeEnd {
+  std::string side;                ///< "A"
+  std::string value;               ///< "f32"
+  std::vector<std::string> files;  ///< that say so
+};
+
+/// One thing that is not the same; a line of its own in every report.
+struct Unlike {
+  std::string what;  ///< "dtype", "option batch", "setting graph", "mesh", "labels", ...
+  UnlikeEnd here{}, there{};
+  std::optional<int> ranks{};  ///< of one point; absent = of the whole curve
+  std::string title{};         ///< of the curve
+  /// The curve it is of among those compared, and the side of `there`; absent where it is of none.
+  std::optional<std::size_t> curve{};
+  std::size_t side = 0;
 };
 
 /// Something of the machines that is not the same on all sides.
@@ -153,9 +200,12 @@ struct Comparison {
 /// The difference of a point; null where it is on one side only.
 [[nodiscard]] const Difference* difference_of(const Comparison& comparison, std::size_t curve,
                                               std::size_t side, int ranks);
-/// In what a point of a side is unlike, or is not like that of another launch: "dtype", "labels".
-/// Of the first side: to any.
+/// The settings in which a point of a side is unlike the first side's, or unlike that of another
+/// launch: "dtype", "labels". A point of the first side: unlike any.
 [[nodiscard]] std::vector<std::string> marks_of(const Comparison& comparison, std::size_t curve,
                                                 std::size_t side, int ranks);
+
+/// The point of a curve by its rank count; null without one. Not owned.
+[[nodiscard]] const PointReport* point_of(const Curve& curve, int ranks);
 
 }  // namespace isoscale::analysis

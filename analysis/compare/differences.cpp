@@ -2,8 +2,24 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/compare/differences.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analysis/causes/against_baseline.hpp"
+#include "analysis/labels.hpp"
+#include "analysis/render/text_escape.hpp"
+#include "statistics/t_test.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -14,7 +30,7 @@ std::vector<double> log_throughputs(std::span<const LaunchPoint> launches) {
   return logs;
 }
 
-/// Of each launch that holds both.
+/// The efficiency in each launch that holds the point and its baseline.
 std::vector<double> paired_efficiencies(const PointLaunches& of) {
   std::vector<double> efficiencies;
   for (const LaunchPoint& at : of.launches) {
@@ -24,6 +40,26 @@ std::vector<double> paired_efficiencies(const PointLaunches& of) {
                            base->point->data->ranks / at.point->data->ranks);
   }
   return efficiencies;
+}
+
+/// The mean logarithm of the launches' throughputs; absent below 3 launches.
+std::optional<Mean> log_throughput(std::span<const LaunchPoint> launches) {
+  if (launches.size() < least_launches) return std::nullopt;
+  return mean_of(log_throughputs(launches));
+}
+
+/// Efficiency of a point from its launches: where 3 launches or more hold the point and its
+/// baseline, the mean of each one's own, so that what a launch has in both cancels; else that of
+/// the mean logarithms of all, as if the baseline's launches were others. Absent with fewer.
+std::optional<Mean> efficiency_of(const PointLaunches& at) {
+  const std::vector<double> paired = paired_efficiencies(at);
+  if (paired.size() >= least_launches) return mean_of(paired);
+  const std::optional<Mean> base = log_throughput(at.of_baseline);
+  const std::optional<Mean> point = log_throughput(at.launches);
+  if (!base || !point) return std::nullopt;
+  Mean ratio = difference(*base, *point);
+  ratio.value += std::log(static_cast<double>(at.baseline->data->ranks) / at.point->data->ranks);
+  return exponential(ratio);
 }
 
 std::optional<Located> efficiency_difference(const PointLaunches& first,
@@ -44,6 +80,162 @@ Verdict without_gate(const Located& throughput) {
   if (!throughput.lower) return Verdict::one_launch;
   if (!is_established(throughput, 1)) return Verdict::no_difference;
   return throughput.value < 1 ? Verdict::slower : Verdict::faster;
+}
+
+/// Below half a point a cause is not worth a word.
+constexpr double least_shown = 0.005;
+
+bool has_cause(const Waterfall& of, std::string_view cause) {
+  return std::ranges::find(of.lost, cause, &LostTime::cause) != of.lost.end();
+}
+
+bool is_gemm(std::string_view cause) { return cause.starts_with("GEMM"); }
+bool is_waiting(std::string_view cause) {
+  return cause == "imbalance" || cause == "noise" || cause == "waiting";
+}
+bool is_communication(std::string_view cause) {
+  return cause.ends_with(" transfer") || cause == "bubble" || cause == "communication" ||
+         is_waiting(cause);
+}
+
+/// The causes as finely as both waterfalls separate them.
+class Partition {
+ public:
+  Partition(const Waterfall& a, const Waterfall& b)
+      : gemms_(has_cause(a, "GEMM overlap") != has_cause(b, "GEMM overlap")),
+        waiting_(has_cause(a, "waiting") != has_cause(b, "waiting")),
+        communication_(has_cause(a, "communication") || has_cause(b, "communication")) {}
+
+  [[nodiscard]] std::string name(const std::string& cause) const {
+    if (gemms_ && is_gemm(cause)) return "GEMMs";
+    if (communication_ && is_communication(cause)) return "communication";
+    if (waiting_ && is_waiting(cause)) return "waiting";
+    return cause;
+  }
+
+ private:
+  bool gemms_, waiting_, communication_;
+};
+
+void add(std::vector<CausePart>& parts, const std::string& cause, double value) {
+  const auto known = std::ranges::find(parts, cause, &CausePart::cause);
+  if (known == parts.end()) {
+    parts.push_back({.cause = cause, .value = value});
+  } else {
+    known->value += value;
+  }
+}
+
+void add_notes(const Waterfall& from, std::vector<std::string>& notes) {
+  for (const std::string& sentence : from.missing) {
+    if (std::ranges::find(notes, sentence) == notes.end()) notes.push_back(sentence);
+  }
+}
+
+void explain_efficiency(const PointReport& first, const PointReport& here, Why& result) {
+  const auto& a = first.causes.waterfall;
+  const auto& b = here.causes.waterfall;
+  if (!a || !b) {
+    result.no_efficiency =
+        "the causes need a breakdown of the step on both sides, here and at the baseline";
+    return;
+  }
+  result.efficiency = above(efficiency_causes(*a, *b), least_shown);
+  add_notes(*a, result.notes);
+  add_notes(*b, result.notes);
+}
+
+void explain_step(const PointReport& first, const PointReport& here, Why& result) {
+  const std::optional<StepLoss> a = step_loss(first), b = step_loss(here);
+  if (!a || !b) {
+    result.no_step = "the causes need traced steps on both sides";
+    result.step_first =
+        first.step_time->median / first.data->work_per_step * here.data->work_per_step;
+    result.step_here = here.step_time->median;
+    return;
+  }
+  const Waterfall between = waterfall(*b, *a);
+  result.step_first = between.ideal;
+  result.step_here = between.measured;
+  std::vector<CausePart> parts;
+  for (const LostTime& lost : between.lost) add(parts, lost.cause, lost.seconds);
+  result.step = above(std::move(parts), least_shown * between.ideal);
+  add_notes(between, result.notes);
+}
+
+/// Explains a joined point `here` by the first side's of as many ranks. `baseline` = they are the
+/// baselines.
+enum class AtBaseline : std::uint8_t { no, yes };
+Why why(const PointReport& first, const PointReport& here, AtBaseline baseline) {
+  Why result;
+  if (baseline == AtBaseline::no) explain_efficiency(first, here, result);
+  explain_step(first, here, result);
+  return result;
+}
+
+Verdict verdict_of(const Difference& at) {
+  if (!at.p_regression) return Verdict::one_launch;
+  if (*at.p_regression <= beyond_one_end) return Verdict::regression;
+  return *at.p_passed <= beyond_one_end ? Verdict::passed : Verdict::too_noisy;
+}
+
+/// The distances of each launch of one side from the side's own mean, point by point, as
+/// logarithms.
+using Residuals = std::map<const RunReport*, std::vector<double>>;
+
+double mean(const std::vector<double>& of) {
+  double sum = 0;
+  for (const double value : of) sum += value;
+  return sum / static_cast<double>(of.size());
+}
+
+/// The mean logarithm of a point's throughputs; adds each launch's distance from it to `residuals`.
+double mean_log(std::span<const LaunchPoint> launches, Residuals& residuals) {
+  std::vector<double> logs;
+  for (const LaunchPoint& at : launches) logs.push_back(std::log(*at.point->throughput));
+  const double middle = mean(logs);
+  for (std::size_t i = 0; i < logs.size(); ++i) {
+    residuals[launches[i].run].push_back(logs[i] - middle);
+  }
+  return middle;
+}
+
+/// The side's mean over points with the scatter of its launches, each of which counts once.
+std::optional<Mean> over_launches(double value, const Residuals& residuals) {
+  if (residuals.size() < least_launches) return std::nullopt;
+  std::vector<double> of_launches;
+  for (const auto& [run, of_points] : residuals) of_launches.push_back(mean(of_points));
+  std::optional<Mean> result = mean_of(of_launches);
+  if (result) result->value = value;
+  return result;
+}
+
+/// The cause that explains most of the change of the steps, weighing points alike.
+void find_cause(const std::vector<const Difference*>& points, Overall& result) {
+  double change = 0;
+  std::map<std::string, double> causes;
+  for (const Difference* const at : points) {
+    const Why& why = at->why;
+    if (!why.no_step.empty() || !(why.step_first > 0)) return;
+    change += (why.step_here - why.step_first) / why.step_first;
+    for (const CausePart& part : why.step) {
+      if (part.cause == untraced_part || part.cause == other_causes) continue;
+      causes[part.cause] += part.value / why.step_first;
+    }
+  }
+  for (const auto& [cause, value] : causes) {
+    const double share = value / change;
+    if (std::isfinite(share) && share > result.cause_share) {
+      result.cause = cause;
+      result.cause_share = share;
+    }
+  }
+}
+
+bool is_marked(const Comparison& of, const Difference& at) {
+  const ComparedCurve& curve = of.curves[at.curve];
+  return !marks_of(of, at.curve, at.side, at.ranks).empty() ||
+         !is_scaling_result(point_of(curve.sides[at.side]->curve, at.ranks)->labels);
 }
 
 }  // namespace
@@ -74,22 +266,6 @@ PointLaunches point_launches(const SideCurve& of, int ranks, std::optional<int> 
   return result;
 }
 
-std::optional<Mean> log_throughput(std::span<const LaunchPoint> launches) {
-  if (launches.size() < least_launches) return std::nullopt;
-  return mean_of(log_throughputs(launches));
-}
-
-std::optional<Mean> efficiency_of(const PointLaunches& at) {
-  const std::vector<double> paired = paired_efficiencies(at);
-  if (paired.size() >= least_launches) return mean_of(paired);
-  const std::optional<Mean> base = log_throughput(at.of_baseline);
-  const std::optional<Mean> point = log_throughput(at.launches);
-  if (!base || !point) return std::nullopt;
-  Mean ratio = difference(*base, *point);
-  ratio.value += std::log(static_cast<double>(at.baseline->data->ranks) / at.point->data->ranks);
-  return exponential(ratio);
-}
-
 Difference difference_between(const PointLaunches& first, const PointLaunches& here) {
   Difference result{.ranks = here.point->data->ranks,
                     .launches_first = first.launches.size(),
@@ -106,6 +282,98 @@ Difference difference_between(const PointLaunches& first, const PointLaunches& h
   result.verdict = without_gate(result.throughput);
   const bool baseline = first.point == first.baseline;
   result.why = why(*first.point, *here.point, baseline ? AtBaseline::yes : AtBaseline::no);
+  return result;
+}
+
+std::vector<CausePart> efficiency_causes(const Waterfall& here, const Waterfall& there) {
+  const Partition partition{here, there};
+  std::vector<CausePart> parts;
+  for (const LostTime& lost : here.lost) {
+    add(parts, partition.name(lost.cause), -lost.seconds / here.measured);
+  }
+  for (const LostTime& lost : there.lost) {
+    add(parts, partition.name(lost.cause), lost.seconds / there.measured);
+  }
+  return parts;
+}
+
+std::vector<CausePart> above(std::vector<CausePart> parts, double limit) {
+  const auto is_small = [limit](const CausePart& at) { return std::abs(at.value) < limit; };
+  double rest = 0;
+  for (const CausePart& part : parts) {
+    if (is_small(part)) rest += part.value;
+  }
+  std::erase_if(parts, is_small);
+  std::ranges::stable_sort(parts, std::ranges::greater{},
+                           [](const CausePart& at) { return std::abs(at.value); });
+  if (rest != 0) parts.push_back({.cause = std::string{other_causes}, .value = rest});
+  std::ranges::stable_partition(parts,
+                                [](const CausePart& at) { return at.cause != untraced_part; });
+  return parts;
+}
+
+Gate pass_through_gate(std::span<Difference> differences, double loss,
+                       CompareOptions::Untold untold) {
+  const double bound = std::log1p(-loss);
+  std::vector<Difference*> tested;
+  std::vector<double> larger, smaller;
+  for (Difference& at : differences) {
+    if (!at.log_ratio) continue;
+    tested.push_back(&at);
+    larger.push_back(p_below(*at.log_ratio, bound));
+    smaller.push_back(p_above(*at.log_ratio, bound));
+  }
+  larger = holm(larger);
+  smaller = holm(smaller);
+  for (std::size_t i = 0; i < tested.size(); ++i) {
+    tested[i]->p_regression = larger[i];
+    tested[i]->p_passed = smaller[i];
+  }
+  Gate gate{.loss = loss, .untold = untold, .tested = tested.size()};
+  for (Difference& at : differences) {
+    at.verdict = verdict_of(at);
+    gate.regressions += at.verdict == Verdict::regression ? 1 : 0;
+    gate.passed += at.verdict == Verdict::passed ? 1 : 0;
+    gate.too_noisy += at.verdict == Verdict::too_noisy ? 1 : 0;
+    gate.one_launch += at.verdict == Verdict::one_launch ? 1 : 0;
+  }
+  return gate;
+}
+
+std::vector<Overall> overall(const Comparison& of) {
+  std::vector<Overall> result;
+  for (std::size_t s = 1; s < of.sides.size(); ++s) {
+    std::vector<const Difference*> points;
+    for (const Difference& at : of.differences) {
+      if (at.side == s) points.push_back(&at);
+    }
+    Overall& at = result.emplace_back(Overall{.side = s, .compared = points.size()});
+    const auto has_interval = [](const Difference* point) { return point->log_ratio.has_value(); };
+    if (std::ranges::any_of(points, has_interval)) std::erase_if(points, std::not_fn(has_interval));
+    at.points = points.size();
+    if (points.empty()) continue;
+    Residuals first, here;
+    std::vector<double> logs_first, logs_here;
+    for (const Difference* const point : points) {
+      const auto& sides = of.curves[point->curve].sides;
+      const auto launches = [&](std::size_t side) {
+        return point_launches(*sides[side], point->ranks, std::nullopt).launches;
+      };
+      logs_first.push_back(mean_log(launches(0), first));
+      logs_here.push_back(mean_log(launches(s), here));
+      at.marked += is_marked(of, *point) ? 1 : 0;
+    }
+    const double of_first = mean(logs_first), of_here = mean(logs_here);
+    at.throughput.value = std::exp(of_here - of_first);
+    const auto mean_first = over_launches(of_first, first),
+               mean_here = over_launches(of_here, here);
+    if (has_interval(points.front()) && mean_first && mean_here) {
+      const Located logs = located(difference(*mean_first, *mean_here));
+      at.throughput.lower = std::exp(*logs.lower);
+      at.throughput.upper = std::exp(*logs.upper);
+    }
+    find_cause(points, at);
+  }
   return result;
 }
 

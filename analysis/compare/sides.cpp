@@ -6,18 +6,97 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <optional>
 #include <set>
+#include <span>
+#include <tuple>
 #include <utility>
+#include <vector>
 
-#include "analysis/compare/pairing.hpp"
+#include "analysis/compare/unlike_settings.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/index/index.hpp"
 #include "analysis/labels.hpp"
+#include "analysis/launches/join.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "base/error.hpp"
 
 namespace isoscale::analysis {
+
 namespace {
+
+/// Two curves, by their places among those of either side.
+struct Pair {
+  std::size_t first = 0, other = 0;
+  std::vector<Unlike> unlike;  ///< empty where they did the same
+};
+
+/// Rank counts that both curves have points of, ascending.
+std::vector<int> common_ranks(const Curve& a, const Curve& b) {
+  std::vector<int> ranks;
+  for (const PointReport& point : a.points) {
+    if (point_of(b, point.data->ranks) != nullptr) ranks.push_back(point.data->ranks);
+  }
+  return ranks;
+}
+
+/// A pair that could be, and how good it would be.
+struct Candidate {
+  Pair pair;
+  std::size_t common = 0;    ///< points
+  std::size_t launches = 0;  ///< of these points, on both sides
+
+  /// Orders the best first.
+  [[nodiscard]] auto rank() const {
+    return std::tuple{pair.unlike.size(), -static_cast<std::ptrdiff_t>(common),
+                      -static_cast<std::ptrdiff_t>(launches), pair.first, pair.other};
+  }
+};
+
+std::size_t launches_at(const JoinedCurve& curve, std::span<const int> ranks) {
+  std::size_t count = 0;
+  for (const auto& launches : curve.launches) {
+    if (std::ranges::find(ranks, launches.front().point->data->ranks) != ranks.end()) {
+      count += launches.size();
+    }
+  }
+  return count;
+}
+
+std::vector<Candidate> candidates(std::span<const JoinedCurve> first,
+                                  std::span<const JoinedCurve> other) {
+  std::vector<Candidate> all;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    for (std::size_t j = 0; j < other.size(); ++j) {
+      if (first[i].experiment.workload != other[j].experiment.workload) continue;
+      const std::vector<int> common = common_ranks(first[i].curve, other[j].curve);
+      if (common.empty()) continue;
+      all.push_back(
+          {.pair = {.first = i, .other = j, .unlike = differences_between(first[i], other[j])},
+           .common = common.size(),
+           .launches = launches_at(first[i], common) + launches_at(other[j], common)});
+    }
+  }
+  std::ranges::sort(all, {}, &Candidate::rank);
+  return all;
+}
+
+/// Pairs curves that have points of as many ranks: those that did the same before all others, those
+/// with more points in common before those with fewer, and of the rest, of one workload, those that
+/// differ in least. Each is in one pair at most; pairs in the order of `first`.
+std::vector<Pair> pair_curves(std::span<const JoinedCurve> first,
+                              std::span<const JoinedCurve> other) {
+  std::vector<bool> used_first(first.size()), used_other(other.size());
+  std::vector<Pair> pairs;
+  for (Candidate& at : candidates(first, other)) {
+    if (used_first[at.pair.first] || used_other[at.pair.other]) continue;
+    used_first[at.pair.first] = used_other[at.pair.other] = true;
+    pairs.push_back(std::move(at.pair));
+  }
+  std::ranges::sort(pairs, {}, &Pair::first);
+  return pairs;
+}
 
 constexpr std::size_t most_shown = 100;
 
@@ -197,7 +276,7 @@ std::optional<int> baseline_of(const ComparedCurve& curve, const CompareOptions&
   return baseline_ranks(candidates);
 }
 
-/// What the points are against another baseline than their own side's.
+/// Sets the points against another baseline than their own side's.
 void rebase(Curve& curve, std::optional<int> ranks) {
   curve.baseline.reset();
   curve.per_node = false;

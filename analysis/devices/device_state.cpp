@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "analysis/devices/usable_series.hpp"
-#include "analysis/statistics/statistics.hpp"
+#include "statistics/estimate.hpp"
 
 namespace isoscale::analysis {
 namespace {

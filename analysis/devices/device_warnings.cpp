@@ -16,7 +16,7 @@
 #include "analysis/devices/held_down.hpp"
 #include "analysis/devices/usable_series.hpp"
 #include "analysis/rank_facts.hpp"
-#include "analysis/statistics/statistics.hpp"
+#include "statistics/estimate.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

@@ -12,8 +12,8 @@
 #include "analysis/findings/judges.hpp"
 #include "analysis/findings/point_facts.hpp"
 #include "analysis/rank_facts.hpp"
-#include "analysis/statistics/statistics.hpp"
 #include "base/plural.hpp"
+#include "statistics/estimate.hpp"
 #include "units/text.hpp"
 
 /// Rules about ranks, links, and how far times vary.

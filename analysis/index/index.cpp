@@ -14,8 +14,8 @@
 #include <utility>
 
 #include "analysis/launches/distinct.hpp"
-#include "analysis/statistics/statistics.hpp"
 #include "base/plural.hpp"
+#include "statistics/estimate.hpp"
 
 namespace isoscale::analysis {
 namespace {

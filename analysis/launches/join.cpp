@@ -14,7 +14,7 @@
 #include "analysis/labels.hpp"
 #include "analysis/launches/apart.hpp"
 #include "analysis/launches/settings.hpp"
-#include "analysis/statistics/over_launches.hpp"
+#include "statistics/estimate.hpp"
 
 namespace isoscale::analysis {
 namespace {

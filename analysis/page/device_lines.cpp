@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/page/device_lines.hpp"
+#include "analysis/page/point_details.hpp"
 
 #include <algorithm>
 #include <array>
@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "analysis/devices/usable_series.hpp"
-#include "analysis/page/page_number.hpp"
 #include "analysis/rank_facts.hpp"
 
 namespace isoscale::analysis {
@@ -43,7 +42,7 @@ double mean_of(const std::vector<double>& values) {
 
 using Device = std::pair<int, std::string>;  ///< rank and name
 
-/// Of each quantity, its series.
+/// The series of each quantity.
 using ByQuantity = std::map<std::pair<std::size_t, std::string>, std::vector<const DeviceSeries*>>;
 
 ByQuantity drawable(const results::PointData& point) {
@@ -55,8 +54,8 @@ ByQuantity drawable(const results::PointData& point) {
   return result;
 }
 
-/// How far each device is from the middle one, in what the devices of the quantity where it differs
-/// most are apart.
+/// The distance of each device from the middle one, in units of how far the devices are apart, for
+/// the quantity where it differs most.
 std::map<Device, double> oddities(const ByQuantity& all) {
   std::map<Device, double> result;
   for (const auto& [key, series] : all) {
@@ -99,7 +98,7 @@ Bucket bucket_of(const DeviceSeries& series, std::size_t begin, std::size_t end,
   return bucket;
 }
 
-/// Whether a value between two others tells no more than the line between them.
+/// True if a value between two others tells no more than the line between them.
 bool is_level(const Bucket& before, const Bucket& at, const Bucket& after) {
   const auto is_same = [&](double Bucket::*part) {
     return before.*part == at.*part && at.*part == after.*part;

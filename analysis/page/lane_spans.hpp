@@ -4,14 +4,35 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
+#include "analysis/page/point_details.hpp"
+#include "analysis/report.hpp"
 #include "program/outline.hpp"
 #include "timeline/intervals.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
+/// The lanes of a timeline: which step and ranks have one, and the spans of each.
 namespace isoscale::analysis {
+
+/// A traced step, as far as its traces are of use.
+struct LaneStep {
+  std::uint32_t step = 0;                      ///< number among all steps of the point
+  std::vector<const timeline::StepTrace*> of;  ///< by rank of the point; null without. Not owned.
+  units::Nanoseconds length;                   ///< of the slowest rank
+
+  [[nodiscard]] std::size_t traced() const;
+};
+
+/// The step that counts whose length is nearest the median; of steps that differ in how many ranks
+/// were traced only those with most. Absent without usable traces.
+[[nodiscard]] std::optional<LaneStep> typical_traced_step(const results::PointData& point);
+
+/// The ranks that get a lane (see lanes()), those first that matter most.
+[[nodiscard]] std::vector<int> lane_ranks(const PointReport& point, const LaneStep& step,
+                                          const DetailLimits& limits);
 
 /// A kind of op, or what several kinds have in common: kinds as in program::OpKind, then these.
 enum class LaneOp : std::uint8_t {
@@ -33,8 +54,8 @@ struct LaneSpan {
   [[nodiscard]] units::Nanoseconds gaps() const { return end - start - busy; }
 };
 
-/// What two neighbours of a stream need to have in common, beside the phase, to become one: the
-/// kind of op or what it is about (computing, copying, communicating), and the microbatch.
+/// The things that two neighbours of a stream need to have in common, beside the phase, to become
+/// one: the kind of op or what it is about (computing, copying, communicating), and the microbatch.
 enum class Alike : std::uint8_t {
   kind_and_microbatch,
   class_and_microbatch,
@@ -68,7 +89,7 @@ struct LaneTotals {
   units::Nanoseconds exposed;  ///< only communication runs
   units::Nanoseconds gap;      ///< nothing runs, also before the first op and after the last
 };
-/// Exact: of spans of which none was merged or left out.
+/// Exact for spans of which none was merged or left out.
 [[nodiscard]] LaneTotals totals_of(const std::vector<LaneSpan>& spans,
                                    const timeline::Interval& step);
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/page/lanes.hpp"
+#include "analysis/page/point_details.hpp"
 
 #include <fmt/format.h>
 
@@ -14,9 +14,7 @@
 #include <vector>
 
 #include "analysis/breakdown/trace_check.hpp"
-#include "analysis/page/lane_choice.hpp"
 #include "analysis/page/lane_spans.hpp"
-#include "analysis/page/page_number.hpp"
 #include "analysis/rank_facts.hpp"
 
 namespace isoscale::analysis {
@@ -28,7 +26,7 @@ using units::Nanoseconds;
 
 constexpr std::int64_t pixels = 2000;  ///< of a wide timeline; less than one cannot be seen
 
-/// What is drawn of one rank.
+/// The drawing of one rank.
 struct Lane {
   int rank = 0;
   Nanoseconds zero;  ///< what is drawn as 0
@@ -77,7 +75,7 @@ LaneSet lanes_of(const results::PointData& point, const LaneStep& step,
   return set;
 }
 
-/// Which stage of a pipeline a rank stands for, whose other coordinates are 0.
+/// The stage of a pipeline that a rank stands for, whose other coordinates are 0.
 std::optional<int> stage_of(const mesh::Shape& shape, int rank) {
   const int stage = mesh::coordinates(shape, rank).pp;
   if (shape.pp < 2 || mesh::rank_at(shape, {.pp = stage}) != rank) return std::nullopt;
@@ -120,7 +118,7 @@ void drop_lanes(LaneSet& set, std::size_t most, std::size_t fewest) {
 }
 
 /// Puts spans together, leaves lanes out, then the shortest spans, until there are at most `most`.
-/// Of a pipeline all stages matter, of ranks that do the same what they do.
+/// All stages of a pipeline matter; of ranks that do the same, their ops matter.
 void thin_out(LaneSet& set, std::size_t most, std::size_t stages) {
   constexpr std::int64_t narrow = 8, wide = 64;
   for (Lane& lane : set.lanes) {

@@ -2,23 +2,82 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/page/page.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <ostream>
+#include <string>
 #include <string_view>
+#include <utility>
 
+#include "analysis/compare/compare_render.hpp"
 #include "analysis/output_file.hpp"
 #include "analysis/page/asset.hpp"
-#include "analysis/page/inert.hpp"
-#include "analysis/page/page_data.hpp"
+#include "analysis/page/prune.hpp"
+#include "analysis/render/render_json.hpp"
+#include "base/build_info.hpp"
 #include "base/error.hpp"
 
 namespace isoscale::analysis {
+
 namespace {
 
-/// Where the data goes; the page's own text has this once.
+using Json = nlohmann::ordered_json;
+
+/// The place of the data, which the page's own text has once.
 constexpr std::string_view place = "{\"isoscale\":\"data\"}";
 
+/// At most `most` of `points`, evenly over them, both ends among them.
+void thin(Json& points, std::size_t most) {
+  const std::size_t count = points.size();
+  if (count <= most) return;
+  Json kept = Json::array();
+  for (std::size_t i = 0; i < most; ++i) {
+    kept.push_back(std::move(points[i * (count - 1) / (most - 1)]));
+  }
+  points = std::move(kept);
+}
+
+/// Base and what-ifs have the same rank counts, and keep the same.
+void thin_curves(Json& prediction, PageNotes& notes) {
+  const std::size_t counts = prediction["curve"]["points"].size();
+  Json& what_if = prediction["what_if"];
+  constexpr std::size_t fewest = 2;  // both ends
+  constexpr std::size_t most_curves = most_page_forecasts / fewest;
+  if (what_if.size() + 1 > most_curves) {
+    notes.push_back(fmt::format("{} of {} what-ifs are shown", most_curves - 1, what_if.size()));
+    what_if.erase(what_if.begin() + (most_curves - 1), what_if.end());
+  }
+  const std::size_t most = std::max(fewest, most_page_forecasts / (what_if.size() + 1));
+  if (counts <= most) return;
+  notes.push_back(fmt::format("{} of {} rank counts of each curve are shown", most, counts));
+  thin(prediction["curve"]["points"], most);
+  for (Json& curve : what_if) thin(curve["points"], most);
+}
+
+void write_document(const Json& data, const std::filesystem::path& path,
+                    config::IfExists if_exists) {
+  const std::string document = page_document(data);
+  write_output_file("--html", path, if_exists, [&](std::ostream& out) { out << document; });
+}
+
 }  // namespace
+
+std::string inert(const nlohmann::ordered_json& data) {
+  const std::string json = data.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  std::string text;
+  text.reserve(json.size());
+  for (const char c : json) {
+    if (c == '<') {
+      text += "\\u003c";
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
 
 void require_page() {
   if (page_asset()) return;
@@ -41,8 +100,53 @@ std::string page_document(const nlohmann::ordered_json& data) {
 
 void write_page_file(const Report& report, const std::filesystem::path& path,
                      config::IfExists if_exists) {
-  const std::string document = page_document(page_data(report));
-  write_output_file("--html", path, if_exists, [&](std::ostream& out) { out << document; });
+  write_document(page_data(report), path, if_exists);
+}
+
+Json compare_page_data(const Comparison& comparison) {
+  PageNotes notes;
+  Json compared = compare_json(comparison);
+  cut_texts(compared, notes);
+  return {{"kind", "compare"},
+          {"isoscale_version", base::build_info().version},
+          {"compare", std::move(compared)},
+          {"notes", notes}};
+}
+
+void write_compare_page_file(const Comparison& comparison, const std::filesystem::path& path,
+                             config::IfExists if_exists) {
+  write_document(compare_page_data(comparison), path, if_exists);
+}
+
+Json index_page_data(const IndexReport& report) {
+  PageNotes notes;
+  Json index = index_report_json(report);
+  cut_texts(index, notes);
+  return {{"kind", "index"},
+          {"isoscale_version", base::build_info().version},
+          {"report", std::move(index)},
+          {"notes", notes}};
+}
+
+void write_index_page_file(const IndexReport& report, const std::filesystem::path& path,
+                           config::IfExists if_exists) {
+  write_document(index_page_data(report), path, if_exists);
+}
+
+Json prediction_page_data(const Prediction& prediction) {
+  PageNotes notes;
+  Json predicted = prediction_json(prediction);
+  thin_curves(predicted, notes);
+  cut_texts(predicted, notes);
+  return {{"kind", "predict"},
+          {"isoscale_version", base::build_info().version},
+          {"prediction", std::move(predicted)},
+          {"notes", notes}};
+}
+
+void write_prediction_page_file(const Prediction& prediction, const std::filesystem::path& path,
+                                config::IfExists if_exists) {
+  write_document(prediction_page_data(prediction), path, if_exists);
 }
 
 }  // namespace isoscale::analysis

@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 
-#include "analysis/page/detail_limits.hpp"
+#include "analysis/page/point_details.hpp"
 
-/// What of the JSON report a page does without: it fills pages, and nobody reads it there.
+/// Removes parts of the JSON report that fill pages and that nobody reads there.
 namespace isoscale::analysis {
 
 /// Characters of a text or a key that a page shows.

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/page/rank_map.hpp"
+#include "analysis/page/point_details.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,8 +13,6 @@
 #include <vector>
 
 #include "analysis/natural_order.hpp"
-#include "analysis/page/page_number.hpp"
-#include "analysis/page/step_series.hpp"
 #include "analysis/rank_facts.hpp"
 #include "analysis/render/cells.hpp"
 
@@ -85,7 +83,7 @@ double median_of(std::vector<double>& values) {
   return (*std::max_element(values.begin(), half) + *half) / 2;
 }
 
-/// By rank; empty where nothing was measured.
+/// Median step times by rank; empty where nothing was measured.
 std::vector<double> median_of_rank(const PointData& point, const std::vector<std::size_t>& steps) {
   std::vector<double> medians;
   if (steps.empty()) return medians;
@@ -144,7 +142,8 @@ Json cells(const PointData& point, const std::vector<Row>& rows,
   return {{"first", first}, {"every", every}, {"time", time}};
 }
 
-/// What traces tell of the ranks: seconds of each category, and what others waited for them.
+/// Adds the times of ranks that traces tell: seconds of each category, and what others waited for
+/// them.
 void add_traced(const PointReport& point, const std::vector<Row>& rows, Json& map) {
   const BreakdownResult& breakdown = point.breakdown;
   std::map<int, const Breakdown*> of_rank;

@@ -1,6 +1,5 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/predict/coarse_pipeline.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,11 +11,14 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/predict/long_step.hpp"
+#include "analysis/predict/quick_estimate.hpp"
 #include "simulate/simulate.hpp"
 #include "workloads/stack/pipeline.hpp"
+#include "workloads/stack/schedule.hpp"
+#include "workloads/stack/stage_order.hpp"
 
 namespace isoscale::analysis {
+
 namespace {
 
 using workloads::stack::Action;
@@ -24,7 +26,7 @@ using workloads::stack::HandOver;
 using workloads::stack::Pass;
 using workloads::stack::Pipeline;
 
-std::size_t index(int number) { return static_cast<std::size_t>(number); }
+std::size_t place(int number) { return static_cast<std::size_t>(number); }
 
 units::Nanoseconds nanoseconds(double seconds) {
   return units::Nanoseconds{static_cast<std::int64_t>(std::llround(std::max(0.0, seconds) * 1e9))};
@@ -52,7 +54,7 @@ class StageOutline {
         hand_over(std::get<HandOver>(step));
       }
     }
-    emit(op_of(program::OpKind::update, compute), coarse.tail[index(stage)], {});
+    emit(op_of(program::OpKind::update, compute), coarse.tail[place(stage)], {});
   }
 
   program::Outline outline_;
@@ -75,7 +77,7 @@ class StageOutline {
 
   [[nodiscard]] double time_of(const Action& action) const {
     const CoarsePipeline::Chunk& chunk =
-        coarse_.chunks[index(coarse_.pipeline.virtual_stage(stage_, action.chunk))];
+        coarse_.chunks[place(coarse_.pipeline.virtual_stage(stage_, action.chunk))];
     const bool ends = action.microbatch == coarse_.pipeline.microbatches - 1;
     switch (action.pass) {
       case Pass::forward:
@@ -133,6 +135,35 @@ double period(const std::vector<timeline::Timeline>& plays) {
     return latest;
   };
   return static_cast<double>(end(plays.back()) - end(plays[plays.size() - 2])) * 1e-9;
+}
+
+/// The microbatches of two steps, both long enough for a steady state. A step of many microbatches
+/// is a beginning, the same again and again, and an end: two shorter steps tell how long it is.
+struct StepLengths {
+  int few = 0, more = 0;
+};
+
+/// The lengths for a pipeline: turns of as many microbatches as there are stages, so that
+/// interleaved ones divide; 2 and 3 turns, in which all stages have had as many microbatches in
+/// flight as they ever have, and at least 4 and 6 microbatches. nullopt when the step itself is no
+/// longer than that.
+std::optional<StepLengths> shorter_steps(const Pipeline& pipeline) {
+  constexpr int least_turn = 2;
+  const int p = pipeline.stages;
+  const int turn = (least_turn + p - 1) / p * p;
+  const StepLengths lengths{.few = 2 * turn, .more = 3 * turn};
+  const int wanted = pipeline.microbatches;
+  const bool divides =
+      pipeline.schedule != workloads::stack::Schedule::interleaved || wanted % p == 0;
+  if (wanted <= lengths.more || !divides) return std::nullopt;
+  return lengths;
+}
+
+/// The time of a step of `wanted` microbatches where the two shorter ones take `few` and `more`: a
+/// straight line.
+double extended(double few, double more, const StepLengths& lengths, int wanted) {
+  const double each = (more - few) / (lengths.more - lengths.few);
+  return more + each * (wanted - lengths.more);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/predict/communication_in_steps.hpp"
+#include "analysis/predict/traced_ops.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -42,7 +42,7 @@ timeline::IntervalSet compute_of(const timeline::StepTrace& trace,
   return timeline::normalise(std::move(spans));
 }
 
-/// When the rank communicates on any stream but this one.
+/// The times in which the rank communicates on any stream but this one.
 timeline::IntervalSet communication_beside(const timeline::StepTrace& trace,
                                            const program::Outline& outline,
                                            program::StreamId stream) {
@@ -55,7 +55,7 @@ timeline::IntervalSet communication_beside(const timeline::StepTrace& trace,
   return timeline::normalise(std::move(spans));
 }
 
-/// By instance, when the last member was done: a root of a tree may leave long before.
+/// The end of the last member, by instance: a root of a tree may leave long before.
 std::vector<units::Nanoseconds> ends_of(const TracedStep& step) {
   std::vector<units::Nanoseconds> ends(step.instances);
   for (std::size_t rank = 0; rank < step.traces.size(); ++rank) {
@@ -68,8 +68,8 @@ std::vector<units::Nanoseconds> ends_of(const TracedStep& step) {
   return ends;
 }
 
-/// Of one rank's step: a transfer counts as beside compute when most of it is, as apart when hardly
-/// any is. One beside other communication shares its wire with it, and tells nothing.
+/// Adds one rank's step: a transfer counts as beside compute when most of it is, as apart when
+/// hardly any is. One beside other communication shares its wire with it, and tells nothing.
 void add_rank(const PointData& point, const TracedStep& step,
               const std::vector<units::Nanoseconds>& ends, int rank, const simulate::Layout& layout,
               const simulate::Measured& measured, Sums& sums) {

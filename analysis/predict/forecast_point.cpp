@@ -1,21 +1,40 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/predict/forecast_point.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/causes/step_costs.hpp"
 #include "analysis/model_flop.hpp"
+#include "analysis/predict/forecast.hpp"
 #include "analysis/predict/next_measurement.hpp"
-#include "analysis/predict/peak_rate.hpp"
 #include "analysis/predict/step_estimate.hpp"
+#include "workloads/hybrid/experts.hpp"
 #include "workloads/hybrid/hybrid.hpp"
+#include "workloads/stack/geometry.hpp"
 
 namespace isoscale::analysis {
+
+std::optional<double> peak_rate(const simulate::Machine& machine, workloads::Precision precision) {
+  const workloads::stack::Types types = workloads::stack::types_of(precision);
+  double best = 0;
+  for (const simulate::TimedGemm& gemm : machine.measured.gemms) {
+    if (gemm.type != types.operand || gemm.mode != types.mode || !(gemm.seconds > 0)) continue;
+    best = std::max(best, 2 * gemm.m * gemm.n * gemm.k * gemm.batch / gemm.seconds);
+  }
+  if (best > 0) return best;
+  if (!machine.processor) return std::nullopt;
+  for (const simulate::MatrixRate& rate : machine.processor->matrix) {
+    if (rate.type == types.operand && rate.mode == types.mode) return rate.peak;
+  }
+  return std::nullopt;
+}
+
 namespace {
 
 /// Whatever the step costs, by cause, made longer by `factor`.
@@ -77,6 +96,35 @@ bool is_extrapolated(const Question& question, int ranks) {
   return question.fit && ranks > most_trusted_growth * question.fit->most_ranks;
 }
 
+/// A cause below this share of the step limits nothing.
+constexpr double least_limit = 0.001;
+
+/// Between prediction and measurement at the baseline there is what the model misses there.
+constexpr std::string_view untraced = "untraced";
+constexpr std::string_view beyond_model = "beyond the model";
+
+Waterfall lost_time(const StepLoss& of_point, const ForecastBaseline& baseline) {
+  Waterfall result = waterfall(of_point, baseline.loss);
+  // A simulated step has no other steps to differ from: traced and untraced are one.
+  std::erase_if(result.lost, [](const LostTime& lost) { return lost.cause == "uneven steps"; });
+  const auto last = std::ranges::find(result.lost, untraced, &LostTime::cause);
+  if (last != result.lost.end()) last->cause = beyond_model;
+  return result;
+}
+
+/// The cause that costs most. Time that the model misses is no property of the machine, and limits
+/// nothing.
+std::string limit_of(const Waterfall& waterfall) {
+  std::string limit;
+  double most = least_limit * waterfall.measured;
+  for (const LostTime& lost : waterfall.lost) {
+    if (lost.cause == beyond_model || lost.seconds <= most) continue;
+    most = lost.seconds;
+    limit = lost.cause;
+  }
+  return limit;
+}
+
 }  // namespace
 
 int nodes_of(int ranks, int node_ranks) { return (ranks + node_ranks - 1) / node_ranks; }
@@ -129,6 +177,29 @@ Forecast forecast_of(const Question& question, const simulate::Machine& machine,
   add_parts(estimate, correction, forecast);
   forecast.mfu = mfu_of(estimate, machine, forecast);
   return forecast;
+}
+
+std::optional<StepLoss> step_loss(const Forecast& forecast) {
+  if (!forecast.costs) return std::nullopt;
+  const double step = forecast.step_time.value;
+  return StepLoss{.step = step,
+                  .traced = step,
+                  .slowest = step,
+                  .work = forecast.throughput.value * step,
+                  .ranks = forecast.ranks,
+                  .costs = *forecast.costs};
+}
+
+void set_against(const ForecastBaseline& baseline, Forecast& forecast) {
+  const bool itself = !baseline.measured && forecast.ranks == baseline.ranks;
+  const Uncertainty uncertainty = itself ? Uncertainty{} : forecast.uncertainty;
+  const double speedup = forecast.throughput.value / baseline.throughput * baseline.ranks;
+  forecast.speedup = expected(speedup, uncertainty);
+  forecast.efficiency = expected(speedup / forecast.ranks, uncertainty);
+  const std::optional<StepLoss> loss = step_loss(forecast);
+  if (!loss || itself) return;
+  forecast.waterfall = lost_time(*loss, baseline);
+  forecast.limit = limit_of(*forecast.waterfall);
 }
 
 }  // namespace isoscale::analysis

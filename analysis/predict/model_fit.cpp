@@ -8,9 +8,9 @@
 #include "analysis/predict/run_machine.hpp"
 #include "analysis/predict/run_noise.hpp"
 #include "analysis/predict/step_estimate.hpp"
-#include "analysis/statistics/statistics.hpp"
-#include "analysis/statistics/step_blocks.hpp"
-#include "analysis/statistics/student_distribution.hpp"
+#include "analysis/step_samples.hpp"
+#include "statistics/estimate.hpp"
+#include "statistics/t_test.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -22,13 +22,13 @@ struct Ratio {
   double doublings = 0, log = 0, error = 0;
 };
 
-/// What a prediction for twice the ranks is off by before anything is known, and how many points
-/// that counts as.
+/// The error expected of a prediction for twice the ranks before anything is known, and the number
+/// of points that it counts as.
 constexpr double expected_error = 0.04, expected_weight = 2;
 /// The interval of forecasts: 90%, as a normal distribution has it.
 constexpr double normal_90 = 1.6448536269514722, tail_90 = 0.05;
 
-/// What communication adds grows with ranks, and so does what the model misses of it: points close
+/// Communication grows with ranks, and so does the part of it that the model misses: points close
 /// to the largest speak for those beyond.
 double weight_at(double doublings_away) { return std::exp2(-2 * std::abs(doublings_away)); }
 
@@ -38,7 +38,7 @@ double precision_of(const Ratio& ratio) {
   return 1 / (1 + relative * relative);
 }
 
-/// Of the first `count` points, as seen from the next one.
+/// The weighted mean of the first `count` points, as seen from the next one.
 double mean_log(const std::vector<Ratio>& ratios, std::size_t count, double doublings) {
   double sum = 0, weights = 0;
   for (std::size_t i = 0; i < count; ++i) {

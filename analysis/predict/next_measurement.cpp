@@ -15,10 +15,13 @@
 #include <utility>
 
 #include "analysis/statistics/student_distribution.hpp"
+#include "config/arguments.hpp"
 #include "config/command_line.hpp"
 #include "simulate/measured_growth.hpp"
 #include "simulate/measured_time.hpp"
+#include "statistics/t_test.hpp"
 #include "workloads/model.hpp"
+#include "workloads/model_toml.hpp"
 #include "workloads/toml_files.hpp"
 
 namespace isoscale::analysis {
@@ -132,7 +135,7 @@ std::string model_argument(const results::RunData& run, const std::string& model
   return config::shell_quoted(words);
 }
 
-/// What `isoscale run` needs to measure the same again, but for ranks and workload.
+/// The options that `isoscale run` needs to measure the same again, but for ranks and workload.
 std::string settings_of(const results::RunData& run, const PointData& point) {
   const workloads::Workload& workload = workloads::find_workload(point.workload);
   std::string text;

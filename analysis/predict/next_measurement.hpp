@@ -26,7 +26,7 @@ inline constexpr double interval_90 = 1.6448536269514722;
 
 /// All parts as one relative standard deviation.
 [[nodiscard]] double total(const Uncertainty& uncertainty);
-/// How wide the 90% interval of an efficiency is, its error being relative: of the logarithm.
+/// The width of the 90% interval of an efficiency, on a logarithmic scale: its error is relative.
 [[nodiscard]] double interval_width(double efficiency, const Uncertainty& uncertainty);
 
 /// The measurements that could be made next, each with the interval that the efficiency of

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,7 +14,7 @@
 #include "simulate/machine.hpp"
 #include "workloads/workload.hpp"
 
-/// What a step would take on ranks that nobody has: of the machine of a run, or of a data sheet.
+/// Predictions of steps on ranks that nobody has, on the machine of a run or of a data sheet.
 namespace isoscale::analysis {
 
 /// A value and its 90% interval.
@@ -26,7 +27,7 @@ struct Expected {
   return {.value = at.value * factor, .lower = at.lower * factor, .upper = at.upper * factor};
 }
 
-/// Where an interval comes from: relative standard deviations, independent of each other.
+/// The sources of an interval: relative standard deviations, independent of each other.
 struct Uncertainty {
   double noise = 0;   ///< of the step time from step to step
   double launch = 0;  ///< of the median step from launch to launch
@@ -118,5 +119,12 @@ struct Prediction {
     return !measured.empty() || predicted > 1;
   }
 };
+
+[[nodiscard]] std::string render_text(const Prediction& prediction);
+/// docs/predicting.md has the keys.
+[[nodiscard]] std::string render_json(const Prediction& prediction);
+[[nodiscard]] nlohmann::ordered_json prediction_json(const Prediction& prediction);
+/// A row for each rank count of each curve.
+[[nodiscard]] std::string render_csv(const Prediction& prediction);
 
 }  // namespace isoscale::analysis

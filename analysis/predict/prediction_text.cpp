@@ -1,17 +1,300 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
-#include "analysis/predict/prediction_render.hpp"
-#include "analysis/predict/prediction_tables.hpp"
+#include "analysis/predict/prediction.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "analysis/render/text_parts.hpp"
+#include "analysis/render/text_table.hpp"
+#include "units/text.hpp"
 
 namespace isoscale::analysis {
+
 namespace {
+
+std::string seconds(double time) { return units::format(units::Seconds{time}); }
+
+std::string count(double value) {
+  std::string text = units::format_count(value, "");
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
+}
+
+std::string bytes(double amount) {
+  return units::format(units::Bytes{static_cast<std::uint64_t>(std::max(0.0, amount))});
+}
+
+/// "61.2% to 75.3%".
+std::string range(const Expected& at) {
+  if (at.lower == at.upper) return std::string{undefined};
+  return fmt::format("{} to {}", percent(at.lower), percent(at.upper));
+}
+
+/// A relative standard deviation; "0" is what there is none of.
+std::string deviation(double of) { return of == 0 ? "0" : "±" + percent(of); }
+
+std::string notes(const Forecast& at) {
+  std::vector<std::string> notes;
+  if (at.extrapolated) notes.emplace_back("extrapolated");
+  if (at.fits == false) notes.push_back(fmt::format("needs {} a rank", bytes(at.memory_per_rank)));
+  std::string text;
+  for (const std::string& note : notes) text += (text.empty() ? "" : ", ") + note;
+  return text;
+}
+
+/// "1.64 to 1.81 s", as far apart as the interval's ends are.
+std::string seconds_range(const Expected& at) {
+  return fmt::format("{} to {}", seconds(at.lower), seconds(at.upper));
+}
+
+/// Throughput is per rank, so that machines and rank counts can be compared; efficiency follows.
+Row measured_row(const MeasuredPoint& at) {
+  return {.cells = {std::to_string(at.ranks), std::to_string(at.nodes), mesh::to_string(at.mesh),
+                    count(at.throughput / at.ranks), std::string{undefined}, seconds(at.step_time),
+                    "", percent(at.efficiency), "", "", "", "", "measured"},
+          .tail = ""};
+}
+
+Row forecast_row(const Forecast& at, bool with_efficiency) {
+  if (!at.refused.empty()) {
+    return {.cells = {std::to_string(at.ranks), std::to_string(at.nodes)},
+            .tail = escape(at.refused)};
+  }
+  const std::optional<Expected> mfu = at.expected_mfu();
+  Row row{.cells = {std::to_string(at.ranks), std::to_string(at.nodes),
+                    mesh::to_string(at.request.mesh), count(at.throughput_per_rank().value),
+                    mfu ? percent(mfu->value) : std::string{undefined}, seconds(at.step_time.value),
+                    seconds_range(at.step_time)},
+          .tail = ""};
+  if (with_efficiency) {
+    row.cells.insert(row.cells.end(), {percent(at.efficiency.value), range(at.efficiency)});
+  }
+  row.cells.insert(row.cells.end(),
+                   {deviation(at.uncertainty.noise), deviation(at.uncertainty.launch),
+                    deviation(at.uncertainty.fit), notes(at)});
+  return row;
+}
+
+std::vector<const Forecast*> with_waterfall(const ForecastCurve& curve) {
+  std::vector<const Forecast*> found;
+  for (const Forecast& at : curve.points) {
+    if (at.waterfall) found.push_back(&at);
+  }
+  return found;
+}
+
+/// A share of the predicted step; "0" where nothing is lost.
+std::string loss_cell(const Waterfall& waterfall, const std::string& cause) {
+  const auto lost = std::ranges::find(waterfall.lost, cause, &LostTime::cause);
+  if (lost == waterfall.lost.end() || lost->seconds == 0) return "0";
+  return percent(lost->seconds / waterfall.measured);
+}
+
+/// Causes of all points, in order; without those that cost nothing anywhere.
+std::vector<std::string> causes_of(const std::vector<const Forecast*>& points) {
+  std::vector<std::string> causes;
+  for (const Forecast* const point : points) {
+    auto next = causes.begin();
+    for (const LostTime& lost : point->waterfall->lost) {
+      const auto known = std::ranges::find(causes, lost.cause);
+      next = known == causes.end() ? causes.insert(next, lost.cause) : known;
+      ++next;
+    }
+  }
+  std::erase_if(causes, [&](const std::string& cause) {
+    return std::ranges::all_of(points, [&](const Forecast* point) {
+      const auto& all = point->waterfall->lost;
+      const auto lost = std::ranges::find(all, cause, &LostTime::cause);
+      return lost == all.end() || lost->seconds == 0;
+    });
+  });
+  return causes;
+}
+
+/// The options in which candidates differ, and the microbatch, which always matters.
+std::vector<std::string> telling_options(const std::vector<Candidate>& candidates) {
+  std::vector<std::string> keys;
+  for (const Candidate& at : candidates) {
+    for (const auto& [key, value] : at.request.options) {
+      if (std::ranges::find(keys, key) == keys.end()) keys.push_back(key);
+    }
+  }
+  std::ranges::sort(keys);
+  std::erase_if(keys, [&](const std::string& key) {
+    if (key == "microbatch") return false;
+    const auto& of_first = candidates.front().request.options;
+    const auto first = of_first.find(key);
+    return std::ranges::all_of(candidates, [&](const Candidate& at) {
+      const auto found = at.request.options.find(key);
+      const bool has = found != at.request.options.end();
+      return has == (first != of_first.end()) && (!has || found->second == first->second);
+    });
+  });
+  return keys;
+}
+
+/// Measured points first, then the forecasts with their intervals and where these come from.
+TitledTable forecast_table(const Prediction& prediction) {
+  TitledTable result{.title = "",
+                     .columns = {{"ranks"},
+                                 {"nodes"},
+                                 {"mesh", Align::left},
+                                 {escape(prediction.throughput_unit) + "/rank"},
+                                 {"MFU"},
+                                 {"step time"},
+                                 {"90% interval", Align::left}},
+                     .rows = {}};
+  const bool with_efficiency = prediction.has_efficiency();
+  if (with_efficiency) {
+    result.columns.push_back({"efficiency"});
+    result.columns.push_back({"90% interval", Align::left});
+  }
+  for (const char* const more : {"noise", "launch", "model"}) result.columns.push_back({more});
+  result.columns.push_back({"", Align::left});
+  for (const MeasuredPoint& at : prediction.measured) result.rows.push_back(measured_row(at));
+  for (const Forecast& at : prediction.base.points) {
+    result.rows.push_back(forecast_row(at, with_efficiency));
+  }
+  return result;
+}
+
+/// The parts of a step, memory and MFU; absent where no breakdown is known.
+std::optional<TitledTable> parts_table(const ForecastCurve& curve) {
+  TitledTable result{.title = "where a step would go", .columns = {{"ranks"}}, .rows = {}};
+  for (const Category& category : categories()) {
+    result.columns.push_back({fmt::format("{} {}", category.glyph, category.name)});
+  }
+  for (const char* const more : {"hidden", "MFU", "memory/rank"}) result.columns.push_back({more});
+  result.columns.push_back({"where a step would go", Align::left});
+  for (const Forecast& at : curve.points) {
+    if (!at.breakdown) continue;
+    const Breakdown& parts = *at.breakdown;
+    const auto share = [&](double of) { return of == 0 ? "0" : percent(of / parts.step); };
+    Row row{.cells = {std::to_string(at.ranks)}, .tail = ""};
+    for (const Category& category : categories()) {
+      row.cells.push_back(share(parts.*category.seconds));
+    }
+    row.cells.push_back(share(parts.hidden_communication));
+    row.cells.push_back(percent(at.mfu));
+    row.cells.push_back(bytes(at.memory_per_rank));
+    row.cells.push_back(breakdown_bar(parts));
+    result.rows.push_back(std::move(row));
+  }
+  if (result.rows.empty()) return std::nullopt;
+  return result;
+}
+
+/// The cost of each cause, a column a rank count; with `beside`, the same of another curve in
+/// columns between. Absent where nothing has a waterfall.
+std::optional<TitledTable> lost_time_table(const ForecastCurve& curve,
+                                           const ForecastCurve* beside = nullptr) {
+  std::vector<const Forecast*> points;
+  TitledTable result{.title = "lost time, from ideal to predicted, share of the step",
+                     .columns = {{"", Align::left}},
+                     .rows = {}};
+  for (const Forecast* const at : with_waterfall(curve)) {
+    points.push_back(at);
+    result.columns.push_back({fmt::format("{} ranks", at->ranks)});
+    if (beside == nullptr) continue;
+    for (const Forecast* const other : with_waterfall(*beside)) {
+      if (other->ranks != at->ranks) continue;
+      points.push_back(other);
+      result.columns.push_back({"then"});
+    }
+  }
+  if (points.empty()) return std::nullopt;
+  const auto row = [&](const std::string& name, const auto& cell) {
+    Row cells{.cells = {name}, .tail = ""};
+    for (const Forecast* const at : points) cells.cells.push_back(cell(*at->waterfall));
+    result.rows.push_back(std::move(cells));
+  };
+  row("ideal step", [](const Waterfall& at) { return seconds(at.ideal); });
+  for (const std::string& cause : causes_of(points)) {
+    row("  " + cause, [&](const Waterfall& at) { return loss_cell(at, cause); });
+  }
+  row("  all lost", [](const Waterfall& at) { return percent(1 - at.ideal / at.measured); });
+  row("predicted step", [](const Waterfall& at) { return seconds(at.measured); });
+  return result;
+}
+
+/// A curve on a changed machine beside the base: rate of a rank, MFU and step time first.
+TitledTable what_if_table(const Prediction& prediction, const ForecastCurve& changed) {
+  const bool with_efficiency = prediction.has_efficiency();
+  TitledTable result{.title = "",
+                     .columns = {{"ranks"},
+                                 {escape(prediction.throughput_unit) + "/rank"},
+                                 {"then"},
+                                 {"90% interval", Align::left},
+                                 {"faster by"},
+                                 {"MFU"},
+                                 {"then"},
+                                 {"step time"},
+                                 {"then"},
+                                 {"90% interval", Align::left}},
+                     .rows = {}};
+  if (with_efficiency) {
+    for (const char* const heading : {"efficiency", "then"}) result.columns.push_back({heading});
+  }
+  const auto mfu = [](const Forecast& at) { return percent(at.mfu); };
+  const ForecastCurve& base = prediction.base;
+  for (std::size_t i = 0; i < std::min(base.points.size(), changed.points.size()); ++i) {
+    const Forecast& now = base.points[i];
+    const Forecast& then = changed.points[i];
+    if (!now.refused.empty() || !then.refused.empty()) continue;
+    const Expected rate = then.throughput_per_rank();
+    Row row{
+        .cells = {std::to_string(now.ranks), count(now.throughput_per_rank().value),
+                  count(rate.value), fmt::format("{} to {}", count(rate.lower), count(rate.upper)),
+                  percent(now.step_time.value / then.step_time.value - 1), mfu(now), mfu(then),
+                  seconds(now.step_time.value), seconds(then.step_time.value),
+                  seconds_range(then.step_time)},
+        .tail = ""};
+    if (with_efficiency) {
+      row.cells.push_back(percent(now.efficiency.value));
+      row.cells.push_back(percent(then.efficiency.value));
+    }
+    result.rows.push_back(std::move(row));
+  }
+  return result;
+}
+
+/// The best that a search found; absent without one.
+std::optional<TitledTable> best_table(const Prediction& prediction) {
+  if (prediction.best.empty()) return std::nullopt;
+  const std::vector<std::string> keys = telling_options(prediction.best);
+  TitledTable result{
+      .title = fmt::format("the best of {} meshes and options looked at, on {} ranks",
+                           prediction.searched, prediction.best.front().request.mesh.size()),
+      .columns = {{""}, {"mesh", Align::left}},
+      .rows = {}};
+  for (const std::string& key : keys) result.columns.push_back({key});
+  for (const char* const more : {"step time", "memory/rank"}) result.columns.push_back({more});
+  result.columns.push_back({"why it loses", Align::left});
+  for (std::size_t i = 0; i < prediction.best.size(); ++i) {
+    const Candidate& at = prediction.best[i];
+    Row row{.cells = {std::to_string(i + 1), mesh::to_string(at.request.mesh)}, .tail = ""};
+    for (const std::string& key : keys) {
+      const auto found = at.request.options.find(key);
+      row.cells.push_back(found == at.request.options.end() ? std::string{undefined}
+                                                            : escape(found->second));
+    }
+    row.cells.insert(row.cells.end(),
+                     {seconds(at.step_time), bytes(at.memory_per_rank), escape(at.why_not)});
+    result.rows.push_back(std::move(row));
+  }
+  return result;
+}
 
 std::string header_text(const Prediction& prediction) {
   Facts facts{{"machine", escape(prediction.machine)},

@@ -9,14 +9,14 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <string_view>
 
-#include "analysis/predict/forecast_point.hpp"
-#include "analysis/predict/question_curve.hpp"
-#include "analysis/predict/question_settings.hpp"
+#include "analysis/predict/forecast.hpp"
 #include "analysis/predict/run_noise.hpp"
 #include "analysis/report.hpp"
 #include "base/error.hpp"
 #include "base/plural.hpp"
+#include "base/text.hpp"
 #include "simulate/measured_time.hpp"
 #include "units/text.hpp"
 #include "workloads/fit.hpp"
@@ -77,7 +77,85 @@ void require_search(const PredictCommand& command, Question& question) {
   }
 }
 
-/// What the command says of the work, over what `question` has.
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+constexpr std::array<std::string_view, 3> batch_keys{"batch", "microbatch", "microbatches"};
+
+bool is_given(const Settings& settings, std::string_view key) {
+  return std::ranges::any_of(settings, [key](const auto& given) { return given.first == key; });
+}
+
+/// The number of samples is given by any two of the three; a new one replaces what it contradicts.
+void forget_batch(const Settings& settings, workloads::Options& options) {
+  const auto forget = [&](std::string_view key) {
+    if (is_given(settings, key)) return;
+    if (const auto found = options.find(key); found != options.end()) options.erase(found);
+  };
+  if (is_given(settings, "batch")) forget("microbatches");
+  if (is_given(settings, "microbatch") || is_given(settings, "microbatches")) forget("batch");
+}
+
+[[noreturn]] void refuse_key(std::string_view key, const workloads::Workload& workload) {
+  std::vector<std::string_view> known;
+  for (const workloads::OptionSpec& spec : workload.options) known.push_back(spec.key);
+  for (const MachinePart part : {MachinePart::link_inter, MachinePart::link_intra,
+                                 MachinePart::latency, MachinePart::gemm, MachinePart::memory}) {
+    known.push_back(name(part));
+  }
+  throw base::UsageError(fmt::format(
+      "--set: {} is neither an option of {} nor a part of a machine{}; see: isoscale list options "
+      "{}, or change link.inter, link.intra, latency, gemm or memory",
+      base::quoted(key), workload.name, base::did_you_mean(key, known), workload.name));
+}
+
+void set_option(const std::string& key, const std::string& value, Question& question) {
+  const workloads::Workload& workload = *question.workload;
+  const auto spec = std::ranges::find(workload.options, key, &workloads::OptionSpec::key);
+  if (spec == workload.options.end()) refuse_key(key, workload);
+  if (std::ranges::find(question.fixed, key) != question.fixed.end()) {
+    throw base::UsageError(
+        fmt::format("--set: {} is given twice; give it once", base::quoted(key)));
+  }
+  try {
+    workloads::validate(*spec, value);
+  } catch (const base::UsageError& error) {
+    throw base::UsageError(fmt::format("--set: {}", error.what()), error.where());
+  }
+  question.fixed.push_back(key);
+  question.base.options.insert_or_assign(key, value);
+}
+
+void add_what_if(const std::string& text, Question& question) {
+  try {
+    question.what_if.push_back(parse_what_if(text));
+  } catch (const base::UsageError& error) {
+    throw base::UsageError(fmt::format("--set: {}", error.what()), error.where());
+  }
+}
+
+/// True if a setting changes how much work a step is.
+bool changes_work(const Settings& settings) {
+  return std::ranges::any_of(batch_keys,
+                             [&](std::string_view key) { return is_given(settings, key); });
+}
+
+/// Puts what --set gives into a question whose workload is known: parts of the machine as what-ifs,
+/// one a setting, and the rest as options of the workload, which are `fixed` then. Of batch,
+/// microbatch and microbatches, what the base has and the settings contradict goes. Throws
+/// base::UsageError for a key that neither knows, twice the same, and a value without meaning.
+void apply_settings(const Settings& settings, Question& question) {
+  forget_batch(settings, question.base.options);
+  for (const auto& [key, value] : settings) {
+    // A comma joins changes of one curve, so the key names the first of them.
+    if (is_machine_part(key)) {
+      add_what_if(fmt::format("{}={}", key, value), question);
+    } else {
+      set_option(key, value, question);
+    }
+  }
+}
+
+/// Puts what the command says of the work over what `question` has.
 void apply_command(const PredictCommand& command, Question& question) {
   if (command.model) question.base.model = *command.model;
   question.model_source = command.model_source;
@@ -95,14 +173,13 @@ void apply_command(const PredictCommand& command, Question& question) {
 /// Under weak scaling the batch follows from the ranks.
 void assume_batch(const PredictCommand& command, Question& question) {
   constexpr int usual_batch = 1024;
-  const auto is_named = [&](std::string_view key) {
-    return std::ranges::any_of(command.settings, [&](const auto& at) { return at.first == key; });
-  };
   const bool known = std::ranges::any_of(question.workload->options,
                                          [](const auto& option) { return option.key == "batch"; });
   const bool is_strong =
       command.scaling.value_or(workloads::Scaling::strong) == workloads::Scaling::strong;
-  const bool is_said = is_named("batch") || (is_named("microbatch") && is_named("microbatches"));
+  const bool is_said =
+      is_given(command.settings, "batch") ||
+      (is_given(command.settings, "microbatch") && is_given(command.settings, "microbatches"));
   if (!known || !is_strong || is_said || !command.model) return;
   const int published = command.model->batch;
   const int batch = published > 0 ? published : usual_batch;
@@ -117,14 +194,11 @@ void assume_training(const PredictCommand& command, Question& question) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 3> usual{
       {{"elementwise", "on"}, {"vocabulary", "on"}, {"optimizer", "adam"}}};
   assume_batch(command, question);
-  const auto is_named = [&](std::string_view key) {
-    return std::ranges::any_of(command.settings, [&](const auto& at) { return at.first == key; });
-  };
   for (const auto& [key, value] : usual) {
     const bool known = std::ranges::any_of(question.workload->options,
                                            [&](const auto& option) { return option.key == key; });
-    const bool excluded = key == "elementwise" && is_named("experts");
-    if (!known || excluded || is_named(key)) continue;
+    const bool excluded = key == "elementwise" && is_given(command.settings, "experts");
+    if (!known || excluded || is_given(command.settings, key)) continue;
     question.base.options.emplace(key, value);
     question.assumed += fmt::format("{}{}={}", question.assumed.empty() ? "" : ", ", key, value);
   }
@@ -153,6 +227,17 @@ void add_efficiency(const Curve& curve, std::vector<MeasuredPoint>& measured) {
                                          [](const PointReport& at) { return at.data->ranks; });
     if (found != curve.points.end()) point.efficiency = found->efficiency;
   }
+}
+
+/// "; the nearest rank counts that can be divided are 992 and 1024", or "" where there are none
+/// near.
+std::string nearest_counts(const Question& question, int ranks) {
+  const std::vector<int> near = workloads::nearest_ranks(*question.workload, question.base,
+                                                         question.mesh, ranks, question.scaling);
+  if (near.empty()) return "";
+  return fmt::format("; the nearest rank count{} that can be divided {} {}",
+                     near.size() == 1 ? "" : "s", near.size() == 1 ? "is" : "are",
+                     fmt::join(near, " and "));
 }
 
 }  // namespace
@@ -266,21 +351,6 @@ void use_network(const simulate::Machine& other, const std::string& name, Questi
       "measured",
       name, other.name, units::format_percent(error), question.source);
 }
-
-namespace {
-
-/// "; the nearest rank counts that can be divided are 992 and 1024", or "" where there are none
-/// near.
-std::string nearest_counts(const Question& question, int ranks) {
-  const std::vector<int> near = workloads::nearest_ranks(*question.workload, question.base,
-                                                         question.mesh, ranks, question.scaling);
-  if (near.empty()) return "";
-  return fmt::format("; the nearest rank count{} that can be divided {} {}",
-                     near.size() == 1 ? "" : "s", near.size() == 1 ? "is" : "are",
-                     fmt::join(near, " and "));
-}
-
-}  // namespace
 
 workloads::Request request_at(const Question& question, int ranks) {
   const workloads::Workload& workload = *question.workload;

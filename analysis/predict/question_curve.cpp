@@ -1,18 +1,20 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/predict/question_curve.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <string_view>
 #include <utility>
 
 #include "analysis/labels.hpp"
+#include "analysis/predict/question.hpp"
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "workloads/workload.hpp"
 
 namespace isoscale::analysis {
@@ -60,7 +62,7 @@ std::map<std::string, std::string> complete(const workloads::Workload& workload,
   return options;
 }
 
-/// Whether `experiment` planned `point`.
+/// True if `experiment` planned `point`.
 bool planned(const config::Experiment& experiment, const workloads::Workload& workload,
              const PointData& point) {
   const bool alike = experiment.workload == point.workload && experiment.base.seed == point.seed &&

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/predict/side_by_side.hpp"
-#include "analysis/predict/whole_step.hpp"
+#include "analysis/predict/parallel_items.hpp"
+#include "analysis/predict/step_estimate.hpp"
 #include "simulate/classes.hpp"
 #include "simulate/op_time.hpp"
 #include "workloads/stack/options.hpp"

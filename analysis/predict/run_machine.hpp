@@ -21,7 +21,7 @@ namespace isoscale::analysis {
 /// from all, where otherwise `assumed_launch_deviation` stands for it. Not owned.
 [[nodiscard]] simulate::Machine run_machine(std::span<const results::RunData* const> runs);
 
-/// How well the model does where the truth is known.
+/// The fit of the model where the truth is known.
 struct ModelFit {
   double correction = 1;  ///< measured over simulated step time, of the curve's larger points
   Uncertainty known{};    ///< at the largest measured point
@@ -31,7 +31,7 @@ struct ModelFit {
   /// How much the logarithm of measured over simulated changes with each doubling of the ranks, as
   /// far as it does so for certain: it may go on.
   double drift = 0;
-  /// What `known.fit` rests on: points that were predicted from smaller ones.
+  /// The points that `known.fit` rests on: those that were predicted from smaller ones.
   int predicted = 0;
   double median_error = 0;  ///< relative standard error of the points' median steps
 };
@@ -44,17 +44,17 @@ struct ModelFit {
 [[nodiscard]] ModelFit fit_model(const results::RunData& run,
                                  const std::vector<const results::PointData*>& points,
                                  const simulate::Machine& machine);
-/// The uncertainty at so many ranks and nodes: the model's part grows with the distance from what
-/// was measured: each doubling of the ranks adds as much variance as the first, the drift goes on,
-/// and laws of latency that fit equally well come apart - half of by how much the step under the
-/// one is longer than under the other.
-/// What the model's part is made of; relative.
+/// The model's part of the uncertainty, divided; relative.
 struct FitParts {
   double steps = 0;  ///< doublings beyond the largest measured point
   double drift = 0, law = 0;
 };
 [[nodiscard]] FitParts fit_parts(const ModelFit& fit, const simulate::Machine& machine,
                                  const Forecast& forecast);
+/// The uncertainty at so many ranks and nodes: the model's part grows with the distance from what
+/// was measured: each doubling of the ranks adds as much variance as the first, the drift goes on,
+/// and laws of latency that fit equally well come apart - half of by how much the step under the
+/// one is longer than under the other.
 [[nodiscard]] Uncertainty uncertainty_at(const ModelFit& fit, const simulate::Machine& machine,
                                          const Forecast& forecast);
 

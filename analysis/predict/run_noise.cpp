@@ -12,8 +12,8 @@
 
 #include "analysis/breakdown/trace_check.hpp"
 #include "analysis/predict/traced_ops.hpp"
-#include "analysis/statistics/statistics.hpp"
-#include "analysis/statistics/step_blocks.hpp"
+#include "analysis/step_samples.hpp"
+#include "statistics/estimate.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -85,8 +85,8 @@ Components components_of(const Matrix& deviations, const simulate::Layout& layou
   return {.rank = mean_within, .node = std::max(0.0, (mean_between - mean_within) / per_node)};
 }
 
-/// Of each rank and step from its node's mean, or where that is all there is of the node, from that
-/// of all; as wide as deviations from a mean that is known.
+/// The deviation of each rank and step from its node's mean, or where that is all there is of the
+/// node, from that of all; as wide as deviations from a mean that is known.
 std::vector<double> draws_of(const Matrix& deviations, const simulate::Layout& layout) {
   std::map<int, std::vector<std::size_t>> groups;
   const std::size_t ranks = deviations.front().size();
@@ -170,7 +170,7 @@ std::vector<double> untraced_steps(const results::PointData& point) {
   return times;
 }
 
-/// What makes points of several runs the same.
+/// Points of several runs are the same where these fields are equal.
 auto identity(const results::PointData& point) {
   return std::tie(point.workload, point.model, point.dtype, point.ranks, point.scaling,
                   point.placement, point.options, point.model_shape);

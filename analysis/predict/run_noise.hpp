@@ -11,16 +11,16 @@
 
 namespace isoscale::analysis {
 
-/// Of the median step from one launch to the next, where several launches were not compared: an
-/// interval inside one launch says nothing about the next (0.3% inside, 3.9% between, where both
-/// were measured).
+/// Relative deviation of the median step from one launch to the next, where several launches were
+/// not compared: an interval inside one launch says nothing about the next (0.3% inside, 3.9%
+/// between, where both were measured).
 inline constexpr double assumed_launch_deviation = 0.02;
 
 /// Seconds that each rank computed in each traced step that counts: [step][rank], multiplications,
 /// other compute and copies. Empty where that was not recorded of all ranks.
 [[nodiscard]] std::vector<std::vector<double>> compute_seconds(const results::PointData& point);
 
-/// How compute differs from rank to rank and from step to step.
+/// The differences of compute from rank to rank and from step to step.
 ///   standing  factors of ranks against the median of ranks that play the same program, where ranks
 ///             differ by more than chance would have it (analysis of variance over ranks and steps,
 ///             F above 3), drawn towards 1 by what of them is chance

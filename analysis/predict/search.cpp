@@ -16,24 +16,59 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
+#include "analysis/predict/parallel_items.hpp"
 #include "analysis/predict/quick_estimate.hpp"
-#include "analysis/predict/search_entry.hpp"
-#include "analysis/predict/search_space.hpp"
-#include "analysis/predict/side_by_side.hpp"
-#include "analysis/predict/whole_step.hpp"
-#include "analysis/predict/why_not.hpp"
+#include "analysis/predict/step_estimate.hpp"
 #include "base/error.hpp"
 #include "units/quantity.hpp"
 #include "units/text.hpp"
 #include "workloads/stack/pipeline.hpp"
+#include "workloads/stack/schedule.hpp"
+#include "workloads/workload.hpp"
 
 namespace isoscale::analysis {
+
 namespace {
 
 using workloads::Request;
 using workloads::Workload;
-using Entry = SearchEntry;
+
+/// A request on its way through the search.
+struct Entry {
+  const workloads::Request* request = nullptr;
+  double seconds = 0;   ///< by what was last asked
+  double estimate = 0;  ///< by a play with one op a pass
+  workloads::stack::Schedule schedule{};
+  int largest_stage = 0;     ///< that needs most memory, by estimate
+  bool is_needless = false;  ///< it was not simulated: it cannot be among the best
+  std::optional<WholeStep> whole{};
+};
+
+/// True if its whole programs were played: it fits.
+bool is_played(const Entry& entry) { return entry.whole && std::isfinite(entry.whole->seconds); }
+
+/// Relative errors of the estimates of those played, of one schedule or of all; an estimate that is
+/// too high is above 0.
+std::vector<double> errors_of(std::span<const Entry> known,
+                              std::optional<workloads::stack::Schedule> schedule = std::nullopt) {
+  std::vector<double> errors;
+  for (const Entry& entry : known) {
+    if (!is_played(entry) || (schedule && entry.schedule != *schedule)) continue;
+    errors.push_back(entry.estimate / entry.seconds - 1);
+  }
+  return errors;
+}
+
+/// The error allowed for in the estimate of `entry`: no more than estimates of the same schedule
+/// were too high by so far, and a margin; search_slack while they are too few to tell.
+double slack_of(const Entry& entry, std::span<const Entry> known) {
+  constexpr std::size_t enough = 3;
+  const std::vector<double> errors = errors_of(known, entry.schedule);
+  if (errors.size() < enough) return search_slack;
+  return std::min(search_slack, std::max(0.0, std::ranges::max(errors)) + search_margin);
+}
 
 bool faster(const Entry& a, const Entry& b) { return a.seconds < b.seconds; }
 
@@ -47,7 +82,7 @@ std::string settings_of(const Request& request) {
   return text;
 }
 
-/// Of equally fast ones the one that needs less memory.
+/// The faster one; of equally fast ones the one that needs less memory.
 bool better(const Entry& a, const Entry& b) {
   return std::tie(a.seconds, a.whole->device_bytes) < std::tie(b.seconds, b.whole->device_bytes);
 }
@@ -198,7 +233,7 @@ class Search {
     return entries;
   }
 
-  /// Whether to go on with number `i`, by what came of the first `ended`. Marks it where it is
+  /// True to go on with number `i`, by what came of the first `ended`. Marks it where it is
   /// needless but others after it may not be.
   [[nodiscard]] bool begins(std::vector<Entry>& entries, std::size_t i, std::size_t ended) {
     if (!QuickEstimate::knows(workload_)) return true;
@@ -244,8 +279,8 @@ class Search {
     return *at;
   }
 
-  /// Of those simulated so far, only the best can be traced without building their programs again:
-  /// as many as there is room for.
+  /// Keeps the steps of the best so far, which alone can be traced without building their programs
+  /// again: as many as there is room for.
   void keep_traceable(Entry& entry) {
     if (entry.whole->played) traceable_.push_back(&entry);
     std::ranges::stable_sort(traceable_, {}, &Entry::seconds);
@@ -294,13 +329,13 @@ class Search {
                     bytes(smallest_bytes_), bytes(capacity_)));
   }
 
-  /// How far below its bound a whole play may come.
+  /// The share by which a whole play may fall below its bound.
   static constexpr double bound_slack = search_slack + 0.02;
   static constexpr std::size_t built_at_least = 8, built_at_most = 512;
   static constexpr std::size_t played_at_once = 64, simulated_at_once = 4;
-  /// Of whole plays, what fits in the time that a search may take.
+  /// Layer passes of whole plays that fit in the time that a search may take.
   static constexpr double most_passes = 200'000;
-  /// Of steps that wait to be traced; about 100 bytes each.
+  /// Ops of steps that wait to be traced; about 100 bytes each.
   static constexpr std::size_t most_kept_ops = 6'000'000;
 
   const Workload& workload_;

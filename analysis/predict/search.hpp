@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analysis/predict/prediction.hpp"
+#include "mesh/resolve.hpp"
 #include "simulate/layout.hpp"
 #include "simulate/machine.hpp"
 #include "workloads/workload.hpp"
@@ -13,15 +14,15 @@
 namespace isoscale::analysis {
 
 inline constexpr double search_slack = 0.06, search_margin = 0.01;
-/// By how much quick estimates of memory may be too large: of 210 random layouts of six models the
-/// worst was 21% above its program (zb-h1 with a large vocabulary).
+/// The share by which quick estimates of memory may be too large: of 210 random layouts of six
+/// models the worst was 21% above its program (zb-h1 with a large vocabulary).
 inline constexpr double search_memory_slack = 0.25;
 
 struct SearchResult {
   std::vector<Candidate> best;  ///< at most `keep`, best first
   int looked_at = 0, too_large = 0, impossible = 0;
   int simulated = 0;  ///< by their whole programs, of those that fit
-  /// Whether all were simulated that could be among the best by the rule below, not only as many as
+  /// True if all were simulated that could be among the best by the rule below, not only as many as
   /// there was time for.
   bool complete = true;
 };
@@ -42,5 +43,21 @@ struct SearchResult {
                                   const workloads::Request& base, const mesh::Request& mesh,
                                   int ranks, const simulate::Machine& machine, int node_ranks,
                                   const std::vector<std::string>& fixed, int keep = 10);
+
+/// The requests that a search chooses from.
+struct SearchSpace {
+  std::vector<workloads::Request> requests;  ///< complete, of one model and global batch
+  int impossible = 0;                        ///< combinations that the workload refuses
+};
+
+/// Every mesh of `ranks` ranks with tp inside a node of `node_ranks`, with every microbatch that is
+/// a power of two and deals out evenly, every schedule, v, zero stage and recomputation that the
+/// workload has. Axes that `mesh` names and options that `fixed` names stay; cp and ep vary only
+/// where `base` or its experts use them. `base` is at the base mesh, and its global batch is kept.
+/// Throws base::UsageError when `base` itself is refused.
+[[nodiscard]] SearchSpace search_space(const workloads::Workload& workload,
+                                       const workloads::Request& base, const mesh::Request& mesh,
+                                       int ranks, int node_ranks,
+                                       const std::vector<std::string>& fixed);
 
 }  // namespace isoscale::analysis

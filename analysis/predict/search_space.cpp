@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/predict/search_space.hpp"
+#include "analysis/predict/search.hpp"
 
 #include <algorithm>
 #include <initializer_list>

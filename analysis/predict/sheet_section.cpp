@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/predict/sheet_section.hpp"
+#include "analysis/predict/system_file.hpp"
 
 #include <fmt/format.h>
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/predict/stage_law.hpp"
+#include "analysis/predict/quick_estimate.hpp"
 
 #include <algorithm>
 #include <array>

@@ -3,26 +3,63 @@
 #include "analysis/predict/step_estimate.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "analysis/causes/step_costs.hpp"
 #include "base/error.hpp"
 #include "simulate/classes.hpp"
 #include "simulate/each_rank.hpp"
+#include "simulate/fold.hpp"
 #include "units/quantity.hpp"
+#include "units/text.hpp"
+#include "workloads/stack/stage.hpp"
 
 namespace isoscale::analysis {
 namespace {
 
 using simulate::Classes;
 using units::Nanoseconds;
+using workloads::Request;
+using workloads::Workload;
+
+/// The times of ops with nothing beside them: their costs before overlap stretched them.
+std::vector<results::SoloTimes> solo_times(const Classes& classes, const simulate::Costs& costs) {
+  std::vector<results::SoloTimes> result;
+  for (int rank = 0; rank < classes.outline.mesh.size(); ++rank) {
+    const program::Outline& outline = classes.outline.of(rank);
+    results::SoloTimes solo{
+        .rank = rank, .op = costs.tables[costs.table_of_rank[static_cast<std::size_t>(rank)]]};
+    for (std::size_t op = 0; op < solo.op.size(); ++op) {
+      if (program::communicates(outline.ops[op].kind)) solo.op[op] = Nanoseconds{0};
+    }
+    result.push_back(std::move(solo));
+  }
+  return result;
+}
+
+/// All that the point of a run file has of options, complete.
+void describe(const workloads::Workload& workload, const workloads::Request& request,
+              results::PointData& point) {
+  point.workload = workload.name;
+  point.model = request.model.name;
+  point.dtype = workloads::name(request.precision);
+  const workloads::OptionReader options{workload.options, request.options};
+  for (const workloads::OptionSpec& spec : workload.options) {
+    if (options.has(spec.key)) point.options[std::string{spec.key}] = options.text(spec.key);
+  }
+  point.seed = request.seed;
+  point.throughput_unit = workload.throughput_unit;
+}
 
 constexpr program::Section step_section = program::Section::step;
 
@@ -71,7 +108,93 @@ void require_steps(const workloads::Workload& workload, const workloads::Request
                                           layout.node_of_rank.size(), request.mesh.size()));
 }
 
+void add_costs(const results::PointData& point, int ranks, WholeStep& result) {
+  BreakdownResult split = breakdown(point);
+  result.breakdown = split.mean;
+  // All steps are like the one that was traced: who comes late does so in each of them.
+  if (split.mean && split.wait_known) split.waits = WaitSplit{.imbalance = split.mean->wait};
+  const std::optional<StepCosts> costs = step_costs(point, split);
+  if (!costs || !split.mean) return;
+  result.loss = StepLoss{.step = result.seconds,
+                         .traced = split.mean->step,
+                         .slowest = split.slowest_step,
+                         .work = result.work,
+                         .ranks = ranks,
+                         .costs = *costs};
+}
+
+/// Steps that differ by less are as fast.
+constexpr double alike = 0.001;
+/// The share of a loser's extra time that has to be explained, and the most causes that do so.
+constexpr double said_enough = 0.8;
+constexpr std::size_t most_causes = 3;
+
+std::string share_text(double part, double whole) {
+  return units::format_percent(whole > 0 ? part / whole : 0, 0);
+}
+
+/// "0.31 s more tp transfer"; of a bubble the shares, which are what a schedule is judged by.
+std::string said(const LostTime& lost, const StepLoss& loser, const StepLoss& first) {
+  if (lost.cause == "bubble") {
+    const std::string here = share_text(loser.costs.bubble, loser.traced);
+    const std::string there = share_text(first.costs.bubble, first.traced);
+    if (here != there) return fmt::format("bubble {} against {}", here, there);
+  }
+  return fmt::format("{} more {}", units::format(units::Seconds{lost.seconds}), lost.cause);
+}
+
+std::string as_fast(const WholeStep& loser, const WholeStep& first) {
+  const double more = loser.device_bytes - first.device_bytes;
+  if (more > alike * first.device_bytes) {
+    return fmt::format("as fast, but needs {} more memory",
+                       units::format(units::Bytes{static_cast<std::uint64_t>(more)}));
+  }
+  return "as fast, within 0.1%";
+}
+
 }  // namespace
+
+std::size_t op_count(const PlayedStep& played) {
+  std::size_t count = 0;
+  for (const program::Outline& outline : played.classes.outline.outlines) {
+    count += outline.ops.size();
+  }
+  return count;
+}
+
+Classes as_folded(const Classes& classes) {
+  Classes result = classes;
+  result.outline = simulate::folded(std::move(result.outline));
+  return result;
+}
+
+results::PointData trace(const workloads::Workload& workload, const workloads::Request& request,
+                         PlayedStep played) {
+  Classes& classes = played.classes;
+  if (played.folded) {
+    simulate::record_spans(as_folded(classes), played.step);
+  } else {
+    simulate::record_spans(classes, played.step);
+  }
+  results::PointData point;
+  describe(workload, request, point);
+  point.mesh = request.mesh;
+  point.ranks = classes.outline.mesh.size();
+  point.work_per_step = workload.work_per_step(request);
+  point.solo_times = solo_times(classes, played.costs);
+  point.outline = std::move(classes.outline);
+  const auto ranks = static_cast<std::size_t>(point.ranks);
+  point.flop_of_rank = std::move(played.flop_of_rank);
+  point.memory_of_rank = std::move(played.memory_of_rank);
+  point.clock_offset.assign(ranks, 0);
+  point.clock_error.assign(ranks, 0);
+  point.step_times.emplace_back(ranks, played.step.seconds);
+  point.traces.push_back(std::move(played.step.timeline));
+  point.traced.assign(1, 1);
+  point.dropped.assign(1, 0);
+  point.folded = played.folded;
+  return point;
+}
 
 StepEstimate estimate_step(const workloads::Workload& workload, const workloads::Request& request,
                            const simulate::Machine& machine, const simulate::Layout& layout,
@@ -121,6 +244,62 @@ StepMemory step_memory(const program::ProgramSet& set) {
     largest.device = std::max(largest.device, all - host);
   }
   return largest;
+}
+
+WholeStep whole_step(const Workload& workload, const Request& request,
+                     const simulate::Machine& machine, int node_ranks, Detail detail,
+                     double most_bytes) {
+  const program::ProgramSet set = workload.build(request);
+  const StepMemory memory = step_memory(set);
+  WholeStep result{.seconds = std::numeric_limits<double>::infinity(),
+                   .bytes = memory.all,
+                   .device_bytes = memory.device};
+  if (memory.device > most_bytes) return result;
+  const simulate::Layout layout = simulate::packed(request.mesh.size(), node_ranks);
+  StepEstimate estimate = estimate_step(workload, request, set, machine, layout, detail);
+  result.seconds = estimate.simulated + estimate.delay;
+  result.work = estimate.work;
+  result.played = std::move(estimate.played);
+  if (estimate.point) add_costs(*estimate.point, request.mesh.size(), result);
+  return result;
+}
+
+double stage_device_bytes(const Request& request, int stage) {
+  const mesh::Coordinates at{.dp = workloads::stack::replica_programs(request).front(),
+                             .pp = stage};
+  program::ProgramSet one{.mesh = request.mesh, .programs = {}, .program_of_rank = {}};
+  one.programs.push_back(workloads::stack::build_stage(request, at));
+  return step_memory(one).device;
+}
+
+void trace(const Workload& workload, const Request& request, WholeStep& step) {
+  const results::PointData point = trace(workload, request, *std::move(step.played));
+  step.played.reset();
+  add_costs(point, request.mesh.size(), step);
+}
+
+double layer_passes(const Request& request) {
+  const auto microbatches = request.options.find("microbatches");
+  const double layers = request.model.layers;
+  return microbatches == request.options.end() ? layers : layers * std::stod(microbatches->second);
+}
+
+std::string why_not(const WholeStep& loser, const WholeStep& first) {
+  if (loser.seconds - first.seconds < alike * first.seconds) return as_fast(loser, first);
+  const std::string more =
+      fmt::format("{} more", units::format(units::Seconds{loser.seconds - first.seconds}));
+  if (!loser.loss || !first.loss) return more;
+  std::vector<LostTime> lost = waterfall(*loser.loss, *first.loss).lost;
+  std::ranges::stable_sort(lost, std::greater{}, &LostTime::seconds);
+  double all = 0, told = 0;
+  for (const LostTime& one : lost) all += std::max(0.0, one.seconds);
+  std::vector<std::string> parts;
+  for (const LostTime& one : lost) {
+    if (one.seconds <= 0 || told >= said_enough * all || parts.size() == most_causes) break;
+    parts.push_back(said(one, *loser.loss, *first.loss));
+    told += one.seconds;
+  }
+  return parts.empty() ? more : fmt::format("{}", fmt::join(parts, ", "));
 }
 
 }  // namespace isoscale::analysis

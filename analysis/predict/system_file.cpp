@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/predict/sheet_section.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "workloads/toml_files.hpp"

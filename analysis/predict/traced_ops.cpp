@@ -15,9 +15,9 @@
 #include "analysis/breakdown/trace_check.hpp"
 #include "analysis/labels.hpp"
 #include "analysis/predict/run_machine.hpp"
-#include "analysis/statistics/statistics.hpp"
-#include "analysis/statistics/step_blocks.hpp"
+#include "analysis/step_samples.hpp"
 #include "base/error.hpp"
+#include "statistics/estimate.hpp"
 #include "timeline/intervals.hpp"
 
 namespace isoscale::analysis {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/predict/what_if.hpp"
+#include "analysis/predict/question.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -82,7 +82,7 @@ void scale_bandwidth(TimedCommunication& curve, double factor) {
   if (curve.bandwidth) *curve.bandwidth *= factor;
 }
 
-/// Whether the machine said anything of it.
+/// True if the machine said anything of the part.
 using Found = bool;
 
 Found change_link(Machine& machine, MachinePart part, double factor) {

@@ -14,8 +14,7 @@
 #include "analysis/render/node_cells.hpp"
 #include "analysis/render/sentences.hpp"
 #include "analysis/render/text_escape.hpp"
-#include "analysis/statistics/looks.hpp"
-#include "analysis/statistics/overhead.hpp"
+#include "analysis/step_samples.hpp"
 #include "base/plural.hpp"
 #include "units/text.hpp"
 

@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "analysis/statistics/robust.hpp"
 #include "analysis/unit.hpp"
+#include "statistics/robust.hpp"
 
 /// A report as parts that know nothing of how they are shown. Numbers stay numbers and texts stay
 /// as they are in run files: a writer formats, escapes, wraps and shortens them.

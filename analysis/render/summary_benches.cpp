@@ -16,8 +16,8 @@
 #include "analysis/render/summary_parts.hpp"
 #include "analysis/rows/bench_tables.hpp"
 #include "analysis/rows/infer.hpp"
-#include "analysis/statistics/statistics.hpp"
 #include "base/plural.hpp"
+#include "statistics/estimate.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -30,7 +30,6 @@ struct BenchRow {
   Unit unit = Unit::text;
   std::string where{};  ///< "m=n=k=1024"; not escaped
 };
-
 
 constexpr std::array<Metric<BenchRow>, 5> bench_metrics{{
     {"workload", "workload", Unit::text, "the micro-benchmark and its element type",

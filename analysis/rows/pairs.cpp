@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "analysis/rank_facts.hpp"
-#include "analysis/statistics/statistics.hpp"
+#include "statistics/estimate.hpp"
 
 namespace isoscale::analysis {
 namespace {

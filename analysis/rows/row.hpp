@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "analysis/rows/datasheets.hpp"
-#include "analysis/statistics/robust.hpp"
-#include "analysis/statistics/statistics.hpp"
 #include "results/calibration_data.hpp"
 #include "results/run_data.hpp"
+#include "statistics/estimate.hpp"
+#include "statistics/robust.hpp"
 
 /// What follows from one row of a micro-benchmark; pure.
 namespace isoscale::analysis {

@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 
 # From left to right: a folder may include what stands left of it and itself.
-COMMON = ["units", "base", "mesh", "program", "timeline", "simulate", "workloads", "config",
-          "system"]
+COMMON = ["units", "base", "statistics", "mesh", "program", "timeline", "simulate", "workloads",
+          "config", "system"]
 MEASURING = ["comm", "executor"]  # needs MPI
 READING = ["results", "analysis"]  # must build without MPI
 

@@ -8,7 +8,7 @@
 #include <random>
 
 #include "analysis/calibration/curve.hpp"
-#include "analysis/statistics/robust.hpp"
+#include "statistics/robust.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/statistics/change_point.hpp"
+#include "statistics/trend.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/compare/gate.hpp"
+#include "analysis/compare/differences.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "analysis/compare/sentences.hpp"
+#include "analysis/compare/compare_render.hpp"
 #include "compare_samples.hpp"
 
 namespace isoscale::analysis {

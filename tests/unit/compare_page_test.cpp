@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/page/compare_page.hpp"
+#include "analysis/page/page.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,6 @@
 #include <string>
 
 #include "analysis/page/asset.hpp"
-#include "analysis/page/page.hpp"
 #include "analysis/page/prune.hpp"
 #include "compare_samples.hpp"
 

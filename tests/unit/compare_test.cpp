@@ -11,12 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/compare/compare_tables.hpp"
+#include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/differences.hpp"
-#include "analysis/compare/overall.hpp"
-#include "analysis/compare/sentences.hpp"
 #include "analysis/compare/sides.hpp"
-#include "analysis/compare/unlike_lines.hpp"
+#include "analysis/compare/unlike_settings.hpp"
 #include "analysis/labels.hpp"
 #include "base/error.hpp"
 #include "compare_samples.hpp"

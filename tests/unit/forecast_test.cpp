@@ -9,10 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/predict/baseline.hpp"
-#include "analysis/predict/forecast_point.hpp"
 #include "analysis/predict/next_measurement.hpp"
-#include "analysis/predict/peak_rate.hpp"
 #include "base/error.hpp"
 #include "predict_samples.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/statistics/looks.hpp"
+#include "analysis/step_samples.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/statistics/overhead.hpp"
+#include "analysis/step_samples.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

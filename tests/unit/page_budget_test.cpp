@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/page/budget.hpp"
+#include "analysis/page/page.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,6 @@
 #include <vector>
 
 #include "analysis/page/asset.hpp"
-#include "analysis/page/page.hpp"
-#include "analysis/page/page_data.hpp"
 #include "base/error.hpp"
 #include "bench_samples.hpp"
 #include "launch_samples.hpp"

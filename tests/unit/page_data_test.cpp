@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/page/page_data.hpp"
+#include "analysis/page/page.hpp"
 #include "analysis/natural_order.hpp"
 
 #include <gmock/gmock.h>
@@ -13,10 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/page/page_number.hpp"
+#include "analysis/page/point_details.hpp"
 #include "analysis/page/prune.hpp"
-#include "analysis/page/rank_map.hpp"
-#include "analysis/page/step_series.hpp"
 #include "analysis/render/render_json.hpp"
 #include "launch_samples.hpp"
 #include "report_samples.hpp"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/page/lanes.hpp"
+#include "analysis/page/point_details.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/page/device_lines.hpp"
-#include "analysis/page/lane_choice.hpp"
 #include "analysis/page/lane_spans.hpp"
 #include "launch_samples.hpp"
 #include "report_samples.hpp"

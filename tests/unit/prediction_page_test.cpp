@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/page/prediction_page.hpp"
+#include "analysis/page/page.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,8 +11,7 @@
 #include <string>
 
 #include "analysis/page/asset.hpp"
-#include "analysis/page/page.hpp"
-#include "analysis/predict/prediction_render.hpp"
+#include "analysis/predict/prediction.hpp"
 #include "base/error.hpp"
 
 namespace isoscale::analysis {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "analysis/predict/forecast.hpp"
-#include "analysis/predict/forecast_point.hpp"
 #include "base/error.hpp"
 #include "predict_samples.hpp"
 #include "runner/estimate.hpp"

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/statistics/change_point.hpp"
-#include "analysis/statistics/sample_flags.hpp"
-#include "analysis/statistics/statistics.hpp"
+#include "statistics/estimate.hpp"
+#include "statistics/sample_flags.hpp"
+#include "statistics/trend.hpp"
 
 namespace isoscale::analysis {
 namespace {

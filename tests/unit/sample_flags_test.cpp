@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/statistics/sample_flags.hpp"
+#include "statistics/sample_flags.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

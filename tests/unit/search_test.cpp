@@ -14,12 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "analysis/predict/parallel_items.hpp"
 #include "analysis/predict/quick_estimate.hpp"
-#include "analysis/predict/search_space.hpp"
-#include "analysis/predict/side_by_side.hpp"
 #include "analysis/predict/step_estimate.hpp"
-#include "analysis/predict/whole_step.hpp"
-#include "analysis/predict/why_not.hpp"
 #include "base/error.hpp"
 #include "program/facts.hpp"
 #include "workloads/workload.hpp"

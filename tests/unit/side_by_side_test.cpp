@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/predict/side_by_side.hpp"
+#include "analysis/predict/parallel_items.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/statistics/statistics.hpp"
+#include "statistics/estimate.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,13 +7,12 @@
 
 #include <numeric>
 
-#include "analysis/statistics/change_point.hpp"
-#include "analysis/statistics/looks.hpp"
-#include "analysis/statistics/statistics.hpp"
 #include "runner/op_sums.hpp"
 #include "runner/spread.hpp"
 #include "runner/step_loop.hpp"
 #include "series.hpp"
+#include "statistics/estimate.hpp"
+#include "statistics/trend.hpp"
 
 namespace isoscale::runner {
 namespace {

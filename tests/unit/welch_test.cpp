@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/statistics/welch.hpp"
+#include "statistics/t_test.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,9 +9,6 @@
 #include <limits>
 #include <numbers>
 #include <vector>
-
-#include "analysis/statistics/student.hpp"
-#include "analysis/statistics/student_distribution.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/predict/what_if.hpp"
+#include "analysis/predict/question.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/predict/whole_step.hpp"
+#include "analysis/predict/step_estimate.hpp"
 
 #include <gtest/gtest.h>
 

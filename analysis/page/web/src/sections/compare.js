@@ -10,7 +10,7 @@ import { changingChart, oneOf } from "../select.js";
 import { table } from "../table.js";
 import { ranksAxis } from "./curves.js";
 import { differenceCharts } from "./differences.js";
-import { endOf, whiskers } from "./whiskers.js";
+import { endOf, whiskers } from "./intervals.js";
 
 const dashes = ["solid", "dashed", "dotted", "dashed"];
 const known = (value) => typeof value === "number";

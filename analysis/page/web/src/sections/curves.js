@@ -5,7 +5,7 @@ import { chart } from "../chart.js";
 import { el } from "../dom.js";
 import { fixed, percent, seconds, si } from "../format.js";
 import { symbols } from "../theme.js";
-import { beginOf, endOf, whiskers } from "./whiskers.js";
+import { beginOf, endOf, whiskers } from "./intervals.js";
 
 /**
  * Lines over ranks, one for each curve, with whiskers where there are intervals.

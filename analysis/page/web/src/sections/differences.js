@@ -3,7 +3,7 @@
 // How far sides are apart, point by point, and which causes that goes to.
 import { partOfCause } from "../causes.js";
 import { fixed, missing, percent, rankCount, seconds } from "../format.js";
-import { intervals } from "./whiskers.js";
+import { intervals } from "./intervals.js";
 
 const known = (value) => typeof value === "number";
 

@@ -4,8 +4,7 @@
 import { el } from "../dom.js";
 import { missing, percent, rankCount, seconds } from "../format.js";
 import { changingChart, pointContent } from "../select.js";
-import { isCommunication } from "../span_colours.js";
-import { idleNames, idleSeries, idleWithin, laneLines, spanSeries } from "./spans.js";
+import { idleNames, idleSeries, idleWithin, isCommunication, laneLines, spanSeries } from "./spans.js";
 
 const nano = (value) => seconds(value * 1e-9);
 

@@ -1,0 +1,336 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "analysis/compare/compare_render.hpp"
+#include "analysis/compare/differences.hpp"
+#include "analysis/render/cells.hpp"
+#include "analysis/render/sentences.hpp"
+#include "analysis/render/text_escape.hpp"
+#include "base/plural.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+constexpr std::size_t most_of_name = 120;
+constexpr double hundred = 100;
+
+std::string one_decimal(double value) {
+  const std::string text = fmt::format("{:.1f}", value);
+  return text == "-0.0" ? "0.0" : text;
+}
+
+Located negative(const Located& at) {
+  Located result{.value = -at.value};
+  if (at.lower) {
+    result.lower = -*at.upper;
+    result.upper = -*at.lower;
+  }
+  return result;
+}
+
+std::string_view mark_of(const Located& at) { return holds_value(at) ? "" : " !"; }
+
+std::string count_text(std::size_t count, std::string_view side) {
+  if (count > 2) return fmt::format("{} launches of {}", count, side);
+  return fmt::format("{} of {}", count == 1 ? "one launch" : "two launches", side);
+}
+
+/// " in one launch of A and two launches of B"; with enough of them, what else leaves no interval.
+std::string few_launches(const Comparison& of, const Difference& at) {
+  if (at.launches_first >= least_launches && at.launches >= least_launches) {
+    return fmt::format("; fewer than {} launches of its baseline", least_launches);
+  }
+  return fmt::format(" in {} and {}", count_text(at.launches_first, of.sides.front().name),
+                     count_text(at.launches, of.sides[at.side].name));
+}
+
+/// The causes that a difference goes to, and how they are shown.
+struct Causes {
+  const std::vector<CausePart>& parts;
+  double scale = 1;  ///< from a part to what is shown
+  std::string_view unit;
+  double whole = 0;  ///< of the difference, as the parts are
+};
+
+/// "8.1 dp transfer, 2.0 imbalance, -0.4 traced steps differ"; "" without any.
+std::string causes_text(const Causes& of) {
+  std::vector<std::string> parts;
+  bool uncertain = false;
+  for (const CausePart& at : of.parts) {
+    const std::string size = one_decimal(of.scale * at.value);
+    if (size == "0.0") continue;
+    const bool is_cause = at.cause != untraced_part;
+    parts.push_back(fmt::format("{}{} {}", size, of.unit,
+                                is_cause ? escape(at.cause) : std::string{traced_steps_differ}));
+    uncertain = uncertain || (!is_cause && std::abs(at.value) > std::abs(of.whole));
+  }
+  std::string text = fmt::format("{}", fmt::join(parts, ", "));
+  if (uncertain) text += " (more than the difference: the causes are uncertain)";
+  return text;
+}
+
+/// Behind a sentence: its causes, or what they would be.
+std::string with_causes(const std::string& said, const std::string& causes, bool established) {
+  if (causes.empty()) return said;
+  return fmt::format("{}{}{}", said, established ? ": " : "; uncertain causes: ", causes);
+}
+
+constexpr std::string_view not_established = "as measured, not established: ";
+
+std::string at_ranks(const Difference& at) { return "at " + ranks_text({at.ranks}); }
+
+/// A sentence on an efficiency whose interval leaves out its value: they are not of one estimate.
+std::string apart_from_interval(const Located& at) {
+  return fmt::format(
+      "{} points between medians over launches, outside the interval {} to {} of "
+      "their values",
+      one_decimal(hundred * at.value), one_decimal(hundred * *at.lower),
+      one_decimal(hundred * *at.upper));
+}
+
+/// "12%", below 10% with one decimal.
+std::string share_text(double share) {
+  constexpr double few = 0.0995;
+  return fmt::format("{:.{}f}%", hundred * std::abs(share), std::abs(share) < few ? 1 : 0);
+}
+
+/// A ratio in words: "12% slower", "3.1% faster", "2.4x as fast".
+std::string speed_text(double ratio) {
+  constexpr double twice = 2;
+  if (ratio >= twice) return fmt::format("{:.1f}x as fast", ratio);
+  if (share_text(ratio - 1) == share_text(0)) return "as fast";
+  return fmt::format("{} {}", share_text(ratio - 1), ratio < 1 ? "slower" : "faster");
+}
+
+/// "between 9% and 15%"; with words where the ends are not of one kind.
+std::string between_text(const Located& at) {
+  constexpr double twice = 2;
+  const double lower = *at.lower, upper = *at.upper;
+  if (upper < 1)
+    return fmt::format("between {} and {}", share_text(1 - upper), share_text(1 - lower));
+  if (lower > 1 && upper < twice) {
+    return fmt::format("between {} and {}", share_text(lower - 1), share_text(upper - 1));
+  }
+  return fmt::format("between {} and {}", speed_text(lower), speed_text(upper));
+}
+
+std::string cause_text(const Overall& at) {
+  constexpr double mostly = 0.5, worth_saying = 0.2;
+  if (at.cause_share < worth_saying) return "";
+  if (at.cause_share > mostly) return "; mostly " + escape(at.cause);
+  return fmt::format("; largest cause {}, {} of it", escape(at.cause), share_text(at.cause_share));
+}
+
+}  // namespace
+
+std::string with_interval(const Located& at, std::string_view sign, std::string_view word) {
+  const std::string value = one_decimal(hundred * at.value);
+  if (!at.lower || !at.upper || *at.lower == *at.upper)
+    return fmt::format("{}{}{}", value, sign, word);
+  const double half = (*at.upper - *at.lower) / 2;
+  const double middle = (*at.upper + *at.lower) / 2;
+  constexpr double even = 0.1;
+  if (std::abs(middle - at.value) <= even * half) {
+    return fmt::format("{}{} ± {}{}", value, sign, one_decimal(hundred * half), word);
+  }
+  return fmt::format("{}{}{} ({} to {})", value, sign, word, one_decimal(hundred * *at.lower),
+                     one_decimal(hundred * *at.upper));
+}
+
+std::string efficiency_sentence(const Comparison& of, const Difference& at) {
+  if (!at.efficiency) return "";
+  const Located& by = *at.efficiency;
+  const std::string& side = of.sides[at.side].name;
+  const bool lower = by.value < 0, established = is_established(by, 0);
+  const std::string causes = causes_text({.parts = at.why.efficiency,
+                                          .scale = lower ? hundred : -hundred,
+                                          .unit = "",
+                                          .whole = by.value});
+  if (!holds_value(by)) {
+    return with_causes(fmt::format("no difference of {}'s efficiency is established {}: {}", side,
+                                   at_ranks(at), apart_from_interval(by)),
+                       causes, established);
+  }
+  const std::string size = with_interval(lower ? negative(by) : by, "", " points");
+  const std::string what = fmt::format("{} {} {}", size, lower ? "lower" : "higher", at_ranks(at));
+  if (by.lower && !established) {
+    return with_causes(
+        fmt::format("no difference of {}'s efficiency is shown, {}, as measured", side, what),
+        causes, established);
+  }
+  const std::string said = fmt::format("{}'s efficiency is {}", side, what);
+  if (established) return with_causes(said, causes, established);
+  return with_causes(fmt::format("{}{}{}", not_established, said, few_launches(of, at)), causes,
+                     established);
+}
+
+std::string throughput_sentence(const Comparison& of, const Difference& at) {
+  const std::string& side = of.sides[at.side].name;
+  const std::string where = at_ranks(at);
+  const std::string measured =
+      fmt::format("{} ({})", change_text(at.throughput.value), change_interval(at.throughput));
+  switch (at.verdict) {
+    case Verdict::regression:
+      return fmt::format("{}'s throughput is at least {} lower {}, p = {:.2g}: {}", side,
+                         percent(of.gate->loss), where, *at.p_regression, measured);
+    case Verdict::passed:
+      return fmt::format("{}'s throughput is less than {} lower {}, p = {:.2g}: {}", side,
+                         percent(of.gate->loss), where, *at.p_passed, measured);
+    case Verdict::too_noisy:
+      return fmt::format("launches differ too much to tell if {}'s throughput is {} lower {}: {}",
+                         side, percent(of.gate->loss), where, measured);
+    case Verdict::no_difference:
+      return fmt::format("no difference of {}'s throughput is shown {}: {}", side, where, measured);
+    default:
+      break;
+  }
+  const bool lower = at.throughput.value < 1;
+  const auto change = [lower](double ratio) { return percent(lower ? 1 - ratio : ratio - 1); };
+  const std::string text =
+      fmt::format("{}'s throughput is {} {} {}", side, change(at.throughput.value),
+                  lower ? "lower" : "higher", where);
+  if (at.verdict == Verdict::one_launch) {
+    return fmt::format("{}{}; a claim needs at least {} launches a side", text,
+                       few_launches(of, at), least_launches);
+  }
+  const std::string at_lower = change(*at.throughput.lower),
+                    at_upper = change(*at.throughput.upper);
+  return fmt::format("{} ({} to {})", text, lower ? at_upper : at_lower,
+                     lower ? at_lower : at_upper);
+}
+
+std::string step_sentence(const Comparison& of, const Difference& at) {
+  const Why& why = at.why;
+  if (!(why.step_first > 0)) return "";
+  const double change = why.step_here / why.step_first - 1;
+  const std::string size = percent(std::abs(change));
+  if (size == percent(0.0)) return "";
+  const bool longer = change > 0;
+  constexpr double twice = 1;
+  const std::string changed = change >= twice
+                                  ? fmt::format("takes {:.1f}x as long", 1 + change)
+                                  : fmt::format("is {} {}", size, longer ? "longer" : "shorter");
+  const std::string what = fmt::format(
+      "{}'s step {} {}, {} against {}", of.sides[at.side].name, changed, at_ranks(at),
+      units::format(units::Seconds{why.step_here}), units::format(units::Seconds{why.step_first}));
+  const bool established = at.verdict == Verdict::regression || is_established(at.throughput, 1);
+  const std::string said = established ? what : fmt::format("{}{}", not_established, what);
+  if (!why.no_step.empty()) return said + "; " + why.no_step;
+  return with_causes(said,
+                     causes_text({.parts = why.step,
+                                  .scale = (longer ? hundred : -hundred) / why.step_first,
+                                  .unit = "%",
+                                  .whole = why.step_here - why.step_first}),
+                     established);
+}
+
+std::vector<std::string> sentences_of(const Comparison& of, const Difference& at) {
+  std::vector<std::string> all{throughput_sentence(of, at), efficiency_sentence(of, at),
+                               step_sentence(of, at)};
+  std::erase(all, "");
+  return all;
+}
+
+std::vector<std::string> caveats_of(const Difference& at) {
+  std::vector<std::string> all;
+  if (at.efficiency && !at.why.no_efficiency.empty()) all.push_back(at.why.no_efficiency);
+  for (const std::string& note : at.why.notes) all.push_back(escape(note));
+  return all;
+}
+
+std::string change_text(double ratio) {
+  const std::string text = fmt::format("{:+.1f}%", hundred * (ratio - 1));
+  return text == "-0.0%" ? "+0.0%" : text;
+}
+
+std::string change_interval(const Located& ratio) {
+  if (!ratio.lower) return std::string{undefined};
+  return fmt::format("{} to {}{}", change_text(*ratio.lower), change_text(*ratio.upper),
+                     mark_of(ratio));
+}
+
+std::string points_text(const std::optional<Located>& difference) {
+  if (!difference) return std::string{undefined};
+  return fmt::format("{:+.1f}", hundred * difference->value);
+}
+
+std::string points_interval(const std::optional<Located>& difference) {
+  if (!difference || !difference->lower) return std::string{undefined};
+  return fmt::format("{:+.1f} to {:+.1f}{}", hundred * *difference->lower,
+                     hundred * *difference->upper, mark_of(*difference));
+}
+
+std::string gate_word(const Gate& gate) {
+  if (gate.fails()) return "FAILED";
+  return gate.too_noisy + gate.one_launch + gate.absent == 0 ? "passed" : "undecided";
+}
+
+std::string gate_sentence(const Comparison& of) {
+  const Gate& gate = *of.gate;
+  std::vector<std::string> parts;
+  const auto add = [&](std::size_t count, std::string_view what) {
+    if (count > 0) parts.push_back(fmt::format("{} {}", count, what));
+  };
+  add(gate.regressions, base::plural(gate.regressions, "regression"));
+  add(gate.passed, "passed");
+  add(gate.too_noisy, "too noisy to tell");
+  add(gate.one_launch, "with too few launches");
+  add(gate.absent, "missing on another side");
+  return fmt::format("gate {}: {}: of {}: {}", percent(gate.loss), gate_word(gate),
+                     base::counted(of.differences.size() + gate.absent, "point"),
+                     fmt::join(parts, ", "));
+}
+
+std::string only_sentence(const Comparison& of, const OnlyOn& only) {
+  return fmt::format("{}{} only in {}: {}", escape_up_to(only.title, most_of_name),
+                     only.ranks.empty() ? "" : ", " + ranks_text(only.ranks),
+                     of.sides[only.side].name, escape(only.reason));
+}
+
+std::string files_text(const Side& side) {
+  constexpr std::size_t most_files = 4;
+  std::vector<std::string> files;
+  for (const RunReport& run : side.runs) {
+    if (files.size() < most_files) files.push_back(escape_up_to(run.file, most_of_name));
+  }
+  std::string text = fmt::format("{}", fmt::join(files, ", "));
+  if (side.runs.size() > most_files)
+    text += fmt::format(" and {} more", side.runs.size() - most_files);
+  return text;
+}
+
+std::string overall_sentence(const Comparison& of, const Overall& at) {
+  const std::string &first = of.sides.front().name, &side = of.sides[at.side].name;
+  if (at.points == 0) return fmt::format("{} and {} have no point that was compared", first, side);
+  const std::string points =
+      at.compared == 1 ? "at the one point compared"
+      : at.points == at.compared
+          ? fmt::format("over {} points", at.compared)
+          : fmt::format("over {} of {} points, those of {} launches a side and more", at.points,
+                        at.compared, least_launches);
+  const std::string marked =
+      at.marked == 0 ? "" : fmt::format("; {} of them labelled or unlike", at.marked);
+  const std::string speed = speed_text(at.throughput.value);
+  const std::string_view than = speed.ends_with("as fast") ? "as" : "than";
+  if (!at.throughput.lower) {
+    return fmt::format(
+        "{} is {} {} {} {}, as measured; a claim needs at least {} launches a side{}", side, speed,
+        than, first, points, least_launches, marked);
+  }
+  if (!is_established(at.throughput, 1)) {
+    return fmt::format("no difference is shown {}: {} is {} {} {} as measured, {}{}", points, side,
+                       speed, than, first, between_text(at.throughput), marked);
+  }
+  return fmt::format("{} is {} {} {} {}, {}{}{}", side, speed, than, first, points,
+                     between_text(at.throughput), cause_text(at), marked);
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/predict/parallel_items.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "base/workers.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+/// Calls take() on `threads` threads, this one among them.
+template <class Take>
+void on_threads(std::size_t threads, const Take& take) {
+  std::vector<std::jthread> others;
+  for (std::size_t i = 1; i < threads; ++i) others.emplace_back(take);
+  take();
+}
+
+void rethrow_first(const std::vector<std::exception_ptr>& thrown) {
+  for (const std::exception_ptr& error : thrown) {
+    if (error) std::rethrow_exception(error);
+  }
+}
+
+/// Who is at which item.
+class Turns {
+ public:
+  Turns(std::size_t items, std::size_t ahead,
+        const std::function<bool(std::size_t, std::size_t)>& begins)
+      : ahead_(ahead), begins_(begins), has_ended_(items) {}
+
+  /// The item to begin; none when no more are.
+  std::optional<std::size_t> next() {
+    std::unique_lock lock{mutex_};
+    changed_.wait(lock, [&] { return is_over() || ended_ + ahead_ > next_; });
+    if (is_over()) return std::nullopt;
+    denied_ = !begins_(next_, next_ + 1 > ahead_ ? next_ + 1 - ahead_ : 0);
+    if (!denied_) return next_++;
+    changed_.notify_all();
+    return std::nullopt;
+  }
+  void end(std::size_t item, bool failed) {
+    const std::lock_guard lock{mutex_};
+    has_ended_[item] = true;
+    denied_ = denied_ || failed;
+    while (ended_ < has_ended_.size() && has_ended_[ended_]) ++ended_;
+    changed_.notify_all();
+  }
+  [[nodiscard]] std::size_t begun() const { return next_; }  ///< once all threads are through
+
+ private:
+  [[nodiscard]] bool is_over() const { return denied_ || next_ == has_ended_.size(); }
+
+  std::size_t ahead_;
+  const std::function<bool(std::size_t, std::size_t)>& begins_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<bool> has_ended_;
+  std::size_t next_ = 0, ended_ = 0;  ///< all before `ended_` have
+  bool denied_ = false;
+};
+
+}  // namespace
+
+void side_by_side(std::size_t items, const std::function<void(std::size_t)>& work) {
+  std::vector<std::exception_ptr> thrown(items);
+  std::atomic<std::size_t> next = 0;
+  const auto take = [&] {
+    for (std::size_t item = next++; item < items; item = next++) {
+      try {
+        work(item);
+      } catch (...) {  // carried to the caller
+        thrown[item] = std::current_exception();
+      }
+    }
+  };
+  on_threads(std::min(base::usable_cores(), items), take);
+  rethrow_first(thrown);
+}
+
+std::size_t in_order(std::size_t items, std::size_t ahead,
+                     const std::function<bool(std::size_t, std::size_t)>& begins,
+                     const std::function<void(std::size_t)>& work) {
+  Turns turns{items, ahead, begins};
+  std::vector<std::exception_ptr> thrown(items);
+  on_threads(std::min({base::usable_cores(), items, ahead}), [&] {
+    while (const std::optional<std::size_t> item = turns.next()) {
+      try {
+        work(*item);
+      } catch (...) {  // carried to the caller
+        thrown[*item] = std::current_exception();
+      }
+      turns.end(*item, thrown[*item] != nullptr);
+    }
+  });
+  rethrow_first(thrown);
+  return turns.begun();
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/step_samples.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <vector>
+
+#include "statistics/estimate.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+constexpr double shortest_step = 1e-12;  ///< seconds; less is no time that was measured
+
+constexpr std::size_t most_pairs = 256;  // the centre looks at every two of them
+constexpr double tolerated = 0.01;
+
+/// traced / untraced - 1; absent without untraced time.
+std::optional<double> difference(const StepBlock& one, const StepBlock& other) {
+  const bool first = one.kind == StepBlock::Kind::traced;
+  const auto traced = median(first ? one.times : other.times);
+  const auto untraced = median(first ? other.times : one.times);
+  if (!traced || !untraced || !(*untraced > 0)) return std::nullopt;
+  return *traced / *untraced - 1;
+}
+
+}  // namespace
+
+std::vector<StepBlock> step_blocks(const results::PointData& point) {
+  const auto flag = [](const std::vector<std::uint8_t>& flags, std::size_t step) {
+    return step < flags.size() && flags[step] != 0;
+  };
+  std::vector<StepBlock> blocks;
+  const auto first = static_cast<std::size_t>(std::max<std::int64_t>(0, point.warm_up_steps));
+  for (std::size_t step = first; step < point.step_times.size(); ++step) {
+    const auto kind =
+        flag(point.traced, step) ? StepBlock::Kind::traced : StepBlock::Kind::untraced;
+    if (blocks.empty() || flag(point.dropped, step) || kind != blocks.back().kind) {
+      blocks.push_back({.kind = kind});
+    }
+    const std::vector<double>& of_rank = point.step_times[step];
+    const bool known = !of_rank.empty() && std::ranges::all_of(of_rank, [](double time) {
+      return std::isfinite(time) && time > shortest_step;
+    });
+    if (known && !flag(point.dropped, step)) {
+      blocks.back().times.push_back(std::ranges::max(of_rank));
+    }
+  }
+  std::erase_if(blocks, [](const StepBlock& block) { return block.times.empty(); });
+  return blocks;
+}
+
+std::optional<Located> instrumentation_overhead(std::span<const StepBlock> blocks) {
+  std::vector<double> pairs;
+  for (std::size_t i = 0; i + 1 < blocks.size(); ++i) {
+    if (blocks[i].kind == blocks[i + 1].kind) continue;
+    if (const auto pair = difference(blocks[i], blocks[i + 1])) pairs.push_back(*pair);
+    ++i;  // a block belongs to one pair
+  }
+  if (pairs.size() > most_pairs) {
+    for (std::size_t i = 0; i < most_pairs; ++i) pairs[i] = pairs[i * pairs.size() / most_pairs];
+    pairs.resize(most_pairs);
+  }
+  return centre(pairs);
+}
+
+std::string overhead_text(const std::optional<Located>& overhead) {
+  if (!overhead) return "—";
+  std::string value = units::format_percent(overhead->value);
+  if (!overhead->lower || !overhead->upper) return value;
+  return fmt::format("{} ({} to {})", value, units::format_percent(*overhead->lower),
+                     units::format_percent(*overhead->upper));
+}
+
+std::string overhead_warning(const std::optional<Located>& overhead) {
+  if (!overhead) return "";
+  if (overhead->lower && overhead->upper) {
+    if (!(*overhead->lower > tolerated)) return "";
+    return fmt::format(
+        "tracing makes steps {} longer ({} to {}), so the breakdown is of disturbed steps",
+        units::format_percent(overhead->value), units::format_percent(*overhead->lower),
+        units::format_percent(*overhead->upper));
+  }
+  if (!(overhead->value > tolerated)) return "";
+  return fmt::format(
+      "tracing seems to make steps {} longer, but there are too few blocks to be sure",
+      units::format_percent(overhead->value));
+}
+
+double confidence_of(const results::PointData& point) {
+  return nominal_confidence(point.looks.planned, point.looks.growth);
+}
+
+double Confidences::of(const results::PointData& point) {
+  const auto [at, is_new] = known_.try_emplace({point.looks.planned, point.looks.growth}, 0);
+  if (is_new) at->second = confidence_of(point);
+  return at->second;
+}
+
+std::string out_of_time(const results::PointData& point, const std::optional<Estimate>& step_time) {
+  if (point.stopped_because != "max-time") return "";
+  const auto width = step_time ? relative_half_width(*step_time) : std::nullopt;
+  if (!width) return "time ran out before an interval was known";
+  return fmt::format("out of time at ±{}", units::format_percent(*width));
+}
+
+}  // namespace isoscale::analysis

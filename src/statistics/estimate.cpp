@@ -1,0 +1,235 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "statistics/estimate.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <numbers>
+#include <numeric>
+#include <vector>
+
+#include "statistics/t_test.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+constexpr std::size_t fewest_for_interval = 6;
+constexpr std::size_t fewest_for_correlation = 8;
+
+double median_of_sorted(std::span<const double> sorted) {
+  const std::size_t half = sorted.size() / 2;
+  if (sorted.size() % 2 == 1) return sorted[half];
+  return sorted[half - 1] + (sorted[half] - sorted[half - 1]) / 2;
+}
+
+/// The number of samples outside the interval at each end: the largest d such that the d + 1 th
+/// smallest and largest of n samples enclose the median with at least this confidence. Their
+/// coverage is 1 - 2 P(Binomial(n, 1/2) <= d), whatever the samples' distribution. Absent where not
+/// even all samples are enough.
+std::optional<std::size_t> outside_interval(std::size_t n, double confidence) {
+  const auto count = static_cast<double>(n);
+  // Below half - 6 sqrt(n), which is 12 standard deviations, the tail is under 1e-30.
+  const double start = std::max(0.0, std::floor(count / 2 - 6 * std::sqrt(count)));
+  auto k = static_cast<std::size_t>(start);
+  double probability = std::exp(std::lgamma(count + 1) - std::lgamma(start + 1) -
+                                std::lgamma(count - start + 1) - count * std::log(2.0));
+  double tail = 0;
+  for (; k < n; ++k) {
+    tail += probability;
+    if (1 - 2 * tail < confidence) break;
+    probability *= static_cast<double>(n - k) / static_cast<double>(k + 1);
+  }
+  if (k == 0) return std::nullopt;
+  return k - 1;
+}
+
+/// Only correlation above 0 makes an interval too narrow. The bound is that of independent samples.
+bool correlated(std::span<const double> samples) {
+  const auto lag1 = autocorrelation(samples);
+  return lag1 && *lag1 > 1.96 / std::sqrt(static_cast<double>(samples.size()));
+}
+
+/// The block length from which the means of neighbouring blocks of a first-order autoregressive
+/// series with this lag-1 correlation r correlate by no more than 0.1. Means of length L do so by
+/// r (1 - r^L)^2 / (L (1 - r^2) - 2 r (1 - r^L)).
+std::size_t first_block_length(double r) {
+  constexpr double negligible = 0.1;
+  r = std::min(r, 0.999);
+  for (std::size_t length = 2;; length += std::max<std::size_t>(1, length / 8)) {
+    const auto size = static_cast<double>(length);
+    const double rest = 1 - std::pow(r, size);
+    if (r * rest * rest <= negligible * (size * (1 - r * r) - 2 * r * rest)) return length;
+  }
+}
+
+constexpr std::size_t nodes = 129;  // of Simpson's rule; odd
+
+double density(double z) { return std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi); }
+
+/// Weights of Simpson's rule over [-bound, bound].
+std::array<double, nodes> simpson(double bound) {
+  const double step = 2 * bound / (nodes - 1);
+  std::array<double, nodes> weights{};
+  for (std::size_t i = 0; i < nodes; ++i) {
+    const bool is_end = i == 0 || i + 1 == nodes;
+    weights[i] = step / 3 * (is_end ? 1 : i % 2 == 1 ? 4 : 2);
+  }
+  return weights;
+}
+
+/// Probability that a stationary Gaussian chain stays within +-bound at `looks` looks, looks >= 2.
+double stays_within(double bound, int looks, double correlation) {
+  const std::array<double, nodes> weights = simpson(bound);
+  const auto at = [&](std::size_t i) {
+    return bound * (2 * static_cast<double>(i) / (nodes - 1) - 1);
+  };
+  const double spread = std::sqrt(1 - correlation * correlation);
+  std::vector<double> passage(nodes * nodes);  // [to][from], weighted
+  std::array<double, nodes> inside{};          // density of chains that have stayed within
+  for (std::size_t to = 0; to < nodes; ++to) {
+    inside[to] = density(at(to));
+    for (std::size_t from = 0; from < nodes; ++from) {
+      passage[to * nodes + from] =
+          weights[from] * density((at(to) - correlation * at(from)) / spread) / spread;
+    }
+  }
+  for (int look = 1; look < looks; ++look) {
+    std::array<double, nodes> next{};
+    for (std::size_t to = 0; to < nodes; ++to) {
+      for (std::size_t from = 0; from < nodes; ++from) {
+        next[to] += passage[to * nodes + from] * inside[from];
+      }
+    }
+    inside = next;
+  }
+  double probability = 0;
+  for (std::size_t i = 0; i < nodes; ++i) probability += weights[i] * inside[i];
+  return probability;
+}
+
+constexpr std::size_t least_for_interval = 3;
+
+void add_interval(std::span<const double> medians, Estimate& estimate) {
+  const auto n = static_cast<double>(medians.size());
+  double mean = 0;
+  for (const double median : medians) mean += std::log(median) / n;
+  double squares = 0;
+  for (const double median : medians) squares += std::pow(std::log(median) - mean, 2);
+  const double half = student_t(medians.size() - 1) * std::sqrt(squares / (n - 1) / n);
+  estimate.lower = std::exp(mean - half);
+  estimate.upper = std::exp(mean + half);
+}
+
+}  // namespace
+
+bool all_finite(std::span<const double> samples) {
+  return std::ranges::all_of(samples, [](double sample) { return std::isfinite(sample); });
+}
+
+std::optional<double> median(std::span<const double> samples) {
+  if (samples.empty() || !all_finite(samples)) return std::nullopt;
+  std::vector<double> sorted{samples.begin(), samples.end()};
+  std::ranges::sort(sorted);
+  return median_of_sorted(sorted);
+}
+
+std::optional<double> autocorrelation(std::span<const double> samples) {
+  if (samples.size() < fewest_for_correlation || !all_finite(samples)) return std::nullopt;
+  const auto [minimum, maximum] = std::ranges::minmax(samples);
+  if (minimum == maximum) return std::nullopt;
+  const double mean =
+      std::reduce(samples.begin(), samples.end()) / static_cast<double>(samples.size());
+  double variance = 0;
+  double covariance = 0;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const double deviation = samples[i] - mean;
+    variance += deviation * deviation;
+    if (i > 0) covariance += deviation * (samples[i - 1] - mean);
+  }
+  if (!(variance > 0)) return std::nullopt;
+  return covariance / variance;
+}
+
+std::vector<double> block_means(std::span<const double> samples, std::size_t length) {
+  std::vector<double> means;
+  means.reserve(samples.size() / length);
+  for (std::size_t begin = 0; begin + length <= samples.size(); begin += length) {
+    const auto block = samples.subspan(begin, length);
+    means.push_back(std::reduce(block.begin(), block.end()) / static_cast<double>(length));
+  }
+  return means;
+}
+
+// Too few blocks to tell also end the search: there will be no interval.
+std::size_t block_length(std::span<const double> samples) {
+  if (!correlated(samples)) return 1;
+  std::size_t length = first_block_length(*autocorrelation(samples));
+  while (samples.size() / length >= fewest_for_correlation &&
+         correlated(block_means(samples, length))) {
+    length *= 2;
+  }
+  return length;
+}
+
+std::optional<Estimate> estimate(std::span<const double> samples, double confidence) {
+  const auto of_all = median(samples);
+  if (!of_all) return std::nullopt;
+  const auto [minimum, maximum] = std::ranges::minmax(samples);
+  Estimate result{.median = *of_all,
+                  .lower = std::nullopt,
+                  .upper = std::nullopt,
+                  .minimum = minimum,
+                  .maximum = maximum,
+                  .samples = samples.size(),
+                  .block = block_length(samples)};
+  std::vector<double> sorted = block_means(samples, result.block);
+  if (sorted.size() < fewest_for_interval) return result;
+  std::ranges::sort(sorted);
+  const auto outside = outside_interval(sorted.size(), confidence);
+  if (!outside) return result;
+  // The median and its interval are of the same quantity: of the blocks, where there are blocks.
+  result.median = median_of_sorted(sorted);
+  result.lower = sorted[*outside];
+  result.upper = sorted[sorted.size() - 1 - *outside];
+  return result;
+}
+
+std::optional<double> relative_half_width(const Estimate& estimate) {
+  if (!estimate.lower || !estimate.upper || !(estimate.median > 0)) return std::nullopt;
+  return (*estimate.upper - *estimate.lower) / 2 / estimate.median;
+}
+
+double nominal_confidence(int planned, double growth) {
+  // Steps of the integration must resolve the passage from one look to the next.
+  constexpr double least_growth = 1.02;
+  if (planned <= 1 || !(growth >= least_growth)) return plain_confidence;
+  const double correlation = std::sqrt(1 / growth);
+  double low = 1.9;
+  double high = 6;
+  for (int i = 0; i < 30; ++i) {
+    const double middle = (low + high) / 2;
+    (stays_within(middle, planned, correlation) < plain_confidence ? low : high) = middle;
+  }
+  return std::erf((low + high) / 2 / std::numbers::sqrt2);
+}
+
+std::optional<Estimate> over_launches(std::span<const double> medians) {
+  const bool usable = std::ranges::all_of(medians, [](double at) { return at > 0; });
+  const auto middle = median(medians);
+  if (!usable || !middle) return std::nullopt;
+  Estimate estimate{.median = *middle,
+                    .minimum = std::ranges::min(medians),
+                    .maximum = std::ranges::max(medians),
+                    .samples = medians.size()};
+  if (medians.size() >= least_for_interval) add_interval(medians, estimate);
+  return estimate;
+}
+
+std::optional<double> launch_spread(const Estimate& launches) {
+  if (launches.samples < 2) return std::nullopt;
+  return (launches.maximum - launches.minimum) / launches.median;
+}
+
+}  // namespace isoscale::analysis

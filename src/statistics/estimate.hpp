@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+/// Medians with their intervals, as pure functions; a value that is undefined is absent, never 0.
+namespace isoscale::analysis {
+
+/// The confidence of an interval that is asked for once.
+inline constexpr double plain_confidence = 0.95;
+
+struct Estimate {
+  double median = 0;
+  std::optional<double> lower{}, upper{};  ///< interval; absent below 6 effective samples
+  double minimum = 0, maximum = 0;
+  std::size_t samples = 0;
+  std::size_t block = 1;  ///< samples per block when they were correlated, else 1
+};
+
+[[nodiscard]] bool all_finite(std::span<const double> samples);
+[[nodiscard]] std::optional<double> median(std::span<const double> samples);
+/// Lag-1 autocorrelation; absent below 8 samples or without variance.
+[[nodiscard]] std::optional<double> autocorrelation(std::span<const double> samples);
+/// Samples per block from which the means of blocks show no correlation: 1 when the lag-1
+/// autocorrelation of the samples themselves stays within the 95% bound of independent ones.
+[[nodiscard]] std::size_t block_length(std::span<const double> samples);
+/// Means of consecutive blocks of `length` samples; the rest at the end is left out.
+[[nodiscard]] std::vector<double> block_means(std::span<const double> samples, std::size_t length);
+/// Median with its interval from order statistics (ranks of the binomial(n, 1/2); n >= 6, and more
+/// where `confidence`, 0 < confidence < 1, is above 1 - 2^-5). Samples that correlate are first
+/// averaged in blocks of block_length, and median and interval are those of the blocks; where the
+/// blocks are too few there is no interval and the median is of all samples. Absent for no samples
+/// and for NaN or infinite ones.
+[[nodiscard]] std::optional<Estimate> estimate(std::span<const double> samples,
+                                               double confidence = plain_confidence);
+/// (upper - lower) / 2 / median of an estimate; absent without an interval.
+[[nodiscard]] std::optional<double> relative_half_width(const Estimate& estimate);
+
+/// Confidence that the interval at each look must have, so that with 95% the true median lies in
+/// all of at most `planned` of them, and so in the one that measuring stopped at (Pocock's constant
+/// boundary: Biometrika 64, 1977). From one look to the next the number of samples grows by the
+/// factor `growth` >= 1; standardised, the median's statistics then are a stationary Gaussian chain
+/// with correlation sqrt(1 / growth), whose probability to stay within the boundary is integrated
+/// look by look (Armitage, McPherson, Rowe: J. R. Stat. Soc. A 132, 1969). One look: 0.95.
+/// `growth` below 1.02 counts as looks at the same samples: 0.95 as well.
+[[nodiscard]] double nominal_confidence(int planned, double growth);
+
+/// The median of several launches' median times, `samples` of them. Launches are independent; the
+/// steps inside one are not, because they share its placement, its buffers and its neighbours on
+/// the network. From 3 launches on with the t-interval of 95% for the centre of their logarithms
+/// (Georges, Buytaert, Eeckhout: Statistically rigorous Java performance evaluation, OOPSLA 2007,
+/// on few starts of a program; logarithms because times are positive and launches differ by
+/// factors). Absent without any, and unless all are finite and > 0.
+[[nodiscard]] std::optional<Estimate> over_launches(std::span<const double> medians);
+
+/// (maximum - minimum) / median over launches; absent below 2.
+[[nodiscard]] std::optional<double> launch_spread(const Estimate& launches);
+
+}  // namespace isoscale::analysis

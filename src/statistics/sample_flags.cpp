@@ -1,0 +1,261 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "statistics/sample_flags.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <vector>
+
+#include "statistics/estimate.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+constexpr std::size_t fewest_in_modes = 4;
+constexpr double deviations_per_mad = 1.4826;
+
+/// Sorted; empty where there is nothing to tell.
+std::vector<double> sorted_finite(std::span<const double> samples) {
+  if (samples.size() < fewest_in_modes || !all_finite(samples)) return {};
+  std::vector<double> sorted{samples.begin(), samples.end()};
+  std::ranges::sort(sorted);
+  return sorted;
+}
+
+/// A distribution function's step: its foot and its head at x.
+struct Step {
+  double x = 0, foot = 0, head = 0;
+};
+
+/// Distinct values with the distribution function below and at each.
+std::vector<Step> distribution(std::span<const double> sorted) {
+  std::vector<Step> steps;
+  const auto n = static_cast<double>(sorted.size());
+  for (std::size_t begin = 0; begin < sorted.size();) {
+    std::size_t end = begin;
+    while (end < sorted.size() && sorted[end] == sorted[begin]) ++end;
+    steps.push_back({.x = sorted[begin],
+                     .foot = static_cast<double>(begin) / n,
+                     .head = static_cast<double>(end) / n});
+    begin = end;
+  }
+  return steps;
+}
+
+/// A line through corners of a hull, at every step of a part; `touches` are the corners.
+struct Hull {
+  std::vector<double> at;
+  std::vector<std::size_t> touches;
+};
+
+/// The greatest convex minorant of the points (x, side * y): with side 1 of the feet, with side -1
+/// the least concave majorant of the heads.
+Hull hull(std::span<const Step> part, double Step::*y, double side) {
+  Hull result;
+  std::vector<std::size_t>& corners = result.touches;
+  const auto height = [&](std::size_t i) { return side * (part[i].*y); };
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    while (corners.size() >= 2) {
+      const std::size_t b = corners.back();
+      const std::size_t a = corners[corners.size() - 2];
+      const double turn = (part[b].x - part[a].x) * (height(i) - height(a)) -
+                          (part[i].x - part[a].x) * (height(b) - height(a));
+      if (turn > 0) break;
+      corners.pop_back();
+    }
+    corners.push_back(i);
+  }
+  result.at.resize(part.size());
+  for (std::size_t c = 0; c + 1 < corners.size(); ++c) {
+    const std::size_t a = corners[c];
+    const std::size_t b = corners[c + 1];
+    for (std::size_t i = a; i <= b; ++i) {
+      const double way = (part[i].x - part[a].x) / (part[b].x - part[a].x);
+      result.at[i] = side * (height(a) + way * (height(b) - height(a)));
+    }
+  }
+  if (corners.size() == 1) result.at[0] = side * height(0);
+  return result;
+}
+
+/// The modal part that the next round looks at, as indices, and how far the hulls are apart in it.
+struct Modal {
+  std::size_t begin = 0, end = 0;
+  double distance = 0;
+};
+
+/// The hulls' largest distance lies at a corner of one of them; the part that remains reaches from
+/// there to the next corner of the other.
+Modal modal_part(const Hull& minorant, const Hull& majorant) {
+  Modal modal{.begin = 0, .end = minorant.at.size() - 1, .distance = -1};
+  for (const std::size_t corner : minorant.touches) {
+    const double distance = majorant.at[corner] - minorant.at[corner];
+    if (distance <= modal.distance) continue;
+    const auto next = std::ranges::lower_bound(majorant.touches, corner);
+    modal = {.begin = corner, .end = *next, .distance = distance};
+  }
+  for (const std::size_t corner : majorant.touches) {
+    const double distance = majorant.at[corner] - minorant.at[corner];
+    if (distance <= modal.distance) continue;
+    const auto after = std::ranges::upper_bound(minorant.touches, corner);
+    modal = {.begin = *(after - 1), .end = corner, .distance = distance};
+  }
+  return modal;
+}
+
+constexpr std::size_t fewest_flagged = 8;
+constexpr double by_chance = 0.005;        // probability below which a trend is none of chance
+constexpr double worth_a_word = 0.01;      // relative
+constexpr double one_mode_at_most = 0.65;  // sqrt(n) dip: 99.5% of uniform samples, 20,000 draws
+constexpr double smallest_group = 0.05;    // share of the samples
+constexpr double apart = 2;                // Ashman's D
+constexpr double far = 5;                  // scaled median absolute deviations
+
+std::optional<TwoGroups> bimodal(std::span<const double> samples) {
+  const auto depth = dip(samples);
+  const auto groups = two_groups(samples);
+  if (!depth || !groups) return std::nullopt;
+  const bool is_deep = std::sqrt(static_cast<double>(samples.size())) * *depth > one_mode_at_most;
+  const double smaller = std::min(groups->share_high, 1 - groups->share_high);
+  const bool is_wide = groups->high / groups->low - 1 > worth_a_word;
+  const bool counts = is_deep && is_wide && smaller >= smallest_group && groups->separation > apart;
+  return counts ? groups : std::nullopt;
+}
+
+/// Far from the median, or from that of their own group where there are two.
+std::optional<Outliers> outliers(std::span<const double> samples, double middle,
+                                 const std::optional<TwoGroups>& groups) {
+  const double spread = scaled_deviation(samples);
+  Outliers found;
+  double furthest = 0;
+  for (const double sample : samples) {
+    const bool is_high = groups && sample > (groups->low + groups->high) / 2;
+    const double centre = !groups ? middle : is_high ? groups->high : groups->low;
+    const double limit = far * (!groups   ? spread
+                                : is_high ? groups->spread_high
+                                          : groups->spread_low);
+    const double distance = std::abs(sample - centre);
+    if (!(limit > 0) || distance <= limit) continue;
+    ++found.count;
+    if (distance <= furthest) continue;
+    furthest = distance;
+    found.furthest = sample / middle;
+  }
+  if (found.count == 0) return std::nullopt;
+  return found;
+}
+
+std::vector<std::string> sentences_of(const SampleFlags& flags, std::size_t samples) {
+  std::vector<std::string> sentences;
+  if (flags.drift) {
+    sentences.push_back(fmt::format("steps became {} {} while they were measured",
+                                    units::format_percent(std::abs(flags.drift->change)),
+                                    flags.drift->change > 0 ? "slower" : "faster"));
+  }
+  if (flags.bimodal) {
+    sentences.push_back(
+        fmt::format("steps are of two kinds: {} of them take {} longer than the others",
+                    units::format_percent(flags.bimodal->share_high),
+                    units::format_percent(flags.bimodal->high / flags.bimodal->low - 1)));
+  }
+  if (flags.outliers) {
+    sentences.push_back(
+        fmt::format("{} of {} steps lie{} far from the others, up to {:.2f} times the median",
+                    flags.outliers->count, samples, flags.outliers->count == 1 ? "s" : "",
+                    flags.outliers->furthest));
+  }
+  return sentences;
+}
+
+}  // namespace
+
+double scaled_deviation(std::span<const double> samples) {
+  const double middle = median(samples).value_or(0);
+  std::vector<double> distances;
+  distances.reserve(samples.size());
+  for (const double sample : samples) distances.push_back(std::abs(sample - middle));
+  return deviations_per_mad * median(distances).value_or(0);
+}
+
+std::optional<double> dip(std::span<const double> samples) {
+  const std::vector<double> sorted = sorted_finite(samples);
+  if (sorted.empty()) return std::nullopt;
+  const std::vector<Step> steps = distribution(sorted);
+  if (steps.size() == 1) return 0.0;
+  std::span<const Step> part = steps;
+  // Twice the dip of a distribution whose mode lies within the part that is left.
+  double twice = 1 / static_cast<double>(sorted.size());
+  while (part.size() > 1) {
+    const Hull minorant = hull(part, &Step::foot, 1);
+    const Hull majorant = hull(part, &Step::head, -1);
+    const Modal modal = modal_part(minorant, majorant);
+    if (modal.distance <= twice) break;
+    double outside = 0;
+    for (std::size_t i = 0; i <= modal.begin; ++i) {
+      outside = std::max(outside, part[i].head - minorant.at[i]);
+    }
+    for (std::size_t i = modal.end; i < part.size(); ++i) {
+      outside = std::max(outside, majorant.at[i] - part[i].foot);
+    }
+    twice = std::max(twice, outside);
+    if (modal.begin == 0 && modal.end + 1 == part.size()) break;
+    part = part.subspan(modal.begin, modal.end - modal.begin + 1);
+  }
+  return twice / 2;
+}
+
+std::optional<TwoGroups> two_groups(std::span<const double> samples) {
+  const std::vector<double> sorted = sorted_finite(samples);
+  if (sorted.empty() || sorted.front() == sorted.back()) return std::nullopt;
+  const std::size_t n = sorted.size();
+  std::vector<double> sums(n + 1, 0.0);
+  for (std::size_t i = 0; i < n; ++i) {
+    sums[i + 1] = sums[i] + (sorted[i] - sorted[n / 2]);  // small numbers keep their digits
+  }
+  // Sum of the absolute deviations from their median: the upper half less the lower.
+  const auto scatter = [&](std::size_t begin, std::size_t end) {
+    const std::size_t half = (end - begin) / 2;
+    return (sums[end] - sums[end - half]) - (sums[begin + half] - sums[begin]);
+  };
+  std::size_t cut = 1;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 1; i < n; ++i) {
+    const double both = scatter(0, i) + scatter(i, n);
+    if (both < least) {
+      least = both;
+      cut = i;
+    }
+  }
+  const auto lower = std::span{sorted}.first(cut);
+  const auto upper = std::span{sorted}.subspan(cut);
+  TwoGroups groups{.low = *median(lower),
+                   .high = *median(upper),
+                   .spread_low = scaled_deviation(lower),
+                   .spread_high = scaled_deviation(upper),
+                   .share_high = static_cast<double>(n - cut) / static_cast<double>(n)};
+  groups.separation = std::sqrt(2.0) * (groups.high - groups.low) /
+                      std::hypot(groups.spread_low, groups.spread_high);
+  return groups;
+}
+
+SampleFlags sample_flags(std::span<const double> samples) {
+  SampleFlags flags;
+  const auto middle = median(samples);
+  if (samples.size() < fewest_flagged || !middle || !(std::ranges::min(samples) > 0)) return flags;
+  flags.trend = trend(samples);
+  if (flags.trend && flags.trend->probability < by_chance &&
+      std::abs(flags.trend->change) > worth_a_word) {
+    flags.drift = flags.trend;
+  }
+  flags.bimodal = bimodal(samples);
+  flags.outliers = outliers(samples, *middle, flags.bimodal);
+  flags.sentences = sentences_of(flags, samples.size());
+  return flags;
+}
+
+}  // namespace isoscale::analysis
