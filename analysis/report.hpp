@@ -10,11 +10,10 @@
 #include <vector>
 
 #include "analysis/breakdown/breakdown.hpp"
-#include "analysis/breakdown/op_time.hpp"
+#include "analysis/breakdown/op_times.hpp"
 #include "analysis/breakdown/pipeline.hpp"
 #include "analysis/causes/causes.hpp"
 #include "analysis/devices/device_state.hpp"
-#include "analysis/link_share.hpp"
 #include "analysis/node_use.hpp"
 #include "analysis/rows/bench.hpp"
 #include "analysis/statistics/looks.hpp"

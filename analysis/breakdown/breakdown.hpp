@@ -12,6 +12,7 @@
 #include "mesh/mesh.hpp"
 #include "program/op.hpp"
 #include "results/run_data.hpp"
+#include "units/quantity.hpp"
 
 /// Where the time of a traced step went, by DESIGN: exclusive categories in this priority.
 namespace isoscale::analysis {
@@ -93,5 +94,8 @@ struct BreakdownResult {
 [[nodiscard]] BreakdownResult breakdown(const results::PointData& point);
 /// The same from steps at hand, which are those of `point`.
 [[nodiscard]] BreakdownResult breakdown(const results::PointData& point, const TracedSteps& traced);
+
+/// Converts a time of a trace to the seconds that breakdowns have.
+inline double seconds(units::Nanoseconds time) { return units::to_seconds(time).value(); }
 
 }  // namespace isoscale::analysis

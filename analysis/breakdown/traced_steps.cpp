@@ -3,7 +3,11 @@
 #include "analysis/breakdown/traced_steps.hpp"
 
 #include <algorithm>
+#include <compare>
 #include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
 #include <utility>
 
 #include "analysis/breakdown/parallel.hpp"
@@ -12,7 +16,203 @@
 namespace isoscale::analysis {
 namespace {
 
+using program::OpKind;
+using program::Outline;
+using program::OutlineOp;
+using program::OutlineSet;
 using units::Nanoseconds;
+
+constexpr bool is_collective(OpKind kind) {
+  return program::communicates(kind) && kind != OpKind::exchange;
+}
+
+/// The collectives of one communicator, or the messages of one kind, number among themselves.
+struct CollectiveClass {
+  mesh::AxisSet axes;
+  program::StreamId stream = 0;
+  auto operator<=>(const CollectiveClass&) const = default;
+};
+struct MessageClass {
+  mesh::Axis axis = mesh::Axis::pp;
+  std::int64_t offset = 0;
+  program::Direction direction = program::Direction::send;
+  auto operator<=>(const MessageClass&) const = default;
+
+  [[nodiscard]] MessageClass partner() const {
+    return {.axis = axis,
+            .offset = -offset,
+            .direction = direction == program::Direction::send ? program::Direction::receive
+                                                               : program::Direction::send};
+  }
+};
+
+/// Op numbers of one outline by class, in program order: position = sequence number.
+struct Sequences {
+  std::map<CollectiveClass, std::vector<std::uint32_t>> collectives;
+  std::map<MessageClass, std::vector<std::uint32_t>> messages;
+};
+
+Sequences sequences_of(const Outline& outline) {
+  Sequences result;
+  for (std::uint32_t op = 0; op < outline.ops.size(); ++op) {
+    const OutlineOp& at = outline.ops[op];
+    if (is_collective(at.kind)) {
+      result.collectives[{.axes = at.axes, .stream = at.stream}].push_back(op);
+    }
+    if (at.kind != OpKind::exchange) continue;
+    for (const program::OutlineTransfer& transfer : outline.transfers_of(at)) {
+      result
+          .messages[{
+              .axis = transfer.axis, .offset = transfer.offset, .direction = transfer.direction}]
+          .push_back(op);
+    }
+  }
+  return result;
+}
+
+class Matcher {
+ public:
+  Matcher(const OutlineSet& set, const TraceOfRank& traces) : set_(set), traces_(traces) {
+    sequences_.reserve(set.outlines.size());
+    for (const Outline& outline : set.outlines) sequences_.push_back(sequences_of(outline));
+    arrivals_.last.resize(traces.size());
+    arrivals_.instance.resize(traces.size());
+    for (std::size_t rank = 0; rank < traces.size(); ++rank) {
+      if (traces[rank] == nullptr) continue;
+      arrivals_.last[rank].reserve(traces[rank]->spans.size());
+      arrivals_.instance[rank].assign(traces[rank]->spans.size(), no_instance);
+      for (const auto& span : traces[rank]->spans) arrivals_.last[rank].push_back(span.start);
+    }
+  }
+
+  Arrivals run() {
+    for (int rank = 0; std::cmp_less(rank, traces_.size()); ++rank) {
+      if (trace(rank) == nullptr) continue;
+      for (const auto& [key, ops] : of(rank).collectives) gather(rank, key, ops);
+    }
+    for (int rank = 0; std::cmp_less(rank, traces_.size()); ++rank) {
+      if (trace(rank) == nullptr) continue;
+      for (const auto& [key, ops] : of(rank).collectives) spread(rank, key, ops);
+      for (const auto& [key, ops] : of(rank).messages) match(rank, key, ops);
+    }
+    return std::move(arrivals_);
+  }
+
+  [[nodiscard]] std::vector<Message> pairs() const {
+    std::vector<Message> result;
+    for (int rank = 0; std::cmp_less(rank, traces_.size()); ++rank) {
+      if (trace(rank) == nullptr) continue;
+      for (const auto& [key, sends] : of(rank).messages) {
+        const int peer = peer_of(rank, key);
+        if (key.direction != program::Direction::send || trace(peer) == nullptr) continue;
+        const std::span<const std::uint32_t> receives = partners_of(peer, key);
+        for (std::size_t number = 0; number < std::min(sends.size(), receives.size()); ++number) {
+          result.push_back({.sender = rank,
+                            .receiver = peer,
+                            .send = sends[number],
+                            .receive = receives[number]});
+        }
+      }
+    }
+    return result;
+  }
+
+ private:
+  using GroupKey = std::pair<CollectiveClass, int>;  // and the group's colour
+
+  [[nodiscard]] const timeline::StepTrace* trace(int rank) const {
+    return traces_[static_cast<std::size_t>(rank)];
+  }
+  [[nodiscard]] const Sequences& of(int rank) const {
+    return sequences_[set_.outline_of_rank[static_cast<std::size_t>(rank)]];
+  }
+  [[nodiscard]] GroupKey group(int rank, const CollectiveClass& key) const {
+    return {key, mesh::group_colour(set_.mesh, rank, key.axes)};
+  }
+
+  /// What is known of the collectives of one group, by sequence number.
+  struct Group {
+    std::vector<Nanoseconds> latest;
+    std::vector<std::uint32_t> instance;
+  };
+
+  /// Enters when `rank` began each op into the table of its group.
+  void gather(int rank, const CollectiveClass& key, const std::vector<std::uint32_t>& ops) {
+    auto& [latest, instance] = groups_[group(rank, key)];
+    for (std::size_t number = 0; number < ops.size(); ++number) {
+      const Nanoseconds start = trace(rank)->spans[ops[number]].start;
+      if (number == latest.size()) {
+        latest.push_back(start);
+        instance.push_back(arrivals_.instances++);
+      } else {
+        latest[number] = std::max(latest[number], start);
+      }
+    }
+    for (const int member : mesh::group_members(set_.mesh, rank, key.axes)) {
+      if (trace(member) == nullptr) arrivals_.unseen.insert(member);
+    }
+  }
+
+  void spread(int rank, const CollectiveClass& key, const std::vector<std::uint32_t>& ops) {
+    const auto& [latest, instance] = groups_[group(rank, key)];
+    auto& last = arrivals_.last[static_cast<std::size_t>(rank)];
+    auto& instances = arrivals_.instance[static_cast<std::size_t>(rank)];
+    for (std::size_t number = 0; number < ops.size(); ++number) {
+      last[ops[number]] = latest[number];
+      instances[ops[number]] = instance[number];
+    }
+  }
+
+  void match(int rank, const MessageClass& key, const std::vector<std::uint32_t>& ops) {
+    const int peer = peer_of(rank, key);
+    if (trace(peer) == nullptr) {
+      arrivals_.unseen.insert(peer);
+      arrivals_.sees_messages = false;
+      return;
+    }
+    const std::span<const std::uint32_t> partners = partners_of(peer, key);
+    if (partners.size() < ops.size()) arrivals_.unmatched.insert(rank);
+    auto& last = arrivals_.last[static_cast<std::size_t>(rank)];
+    for (std::size_t number = 0; number < std::min(ops.size(), partners.size()); ++number) {
+      Nanoseconds& latest = last[ops[number]];
+      latest = std::max(latest, trace(peer)->spans[partners[number]].start);
+      pair_up(rank, ops[number], peer, partners[number]);
+    }
+  }
+
+  /// Two exchanges with each other, and with nobody else, are one instance.
+  void pair_up(int rank, std::uint32_t op, int peer, std::uint32_t their_op) {
+    if (rank >= peer || partner_count(rank, op) != 1 || partner_count(peer, their_op) != 1) return;
+    auto& mine = arrivals_.instance[static_cast<std::size_t>(rank)][op];
+    if (mine == no_instance) mine = arrivals_.instances++;
+    arrivals_.instance[static_cast<std::size_t>(peer)][their_op] = mine;
+  }
+  [[nodiscard]] std::size_t partner_count(int rank, std::uint32_t op) const {
+    const Outline& outline = set_.of(rank);
+    const auto transfers = outline.transfers_of(outline.ops[op]);
+    const auto same_peer = [&](const program::OutlineTransfer& transfer) {
+      return transfer.axis == transfers.front().axis && transfer.offset == transfers.front().offset;
+    };
+    return std::ranges::all_of(transfers, same_peer) ? 1 : transfers.size();
+  }
+
+  [[nodiscard]] int peer_of(int rank, const MessageClass& key) const {
+    return mesh::neighbour(set_.mesh, rank, key.axis, static_cast<std::int32_t>(key.offset));
+  }
+  /// The ops of `peer` at the other end of messages of the class `key`, in order.
+  [[nodiscard]] std::span<const std::uint32_t> partners_of(int peer,
+                                                           const MessageClass& key) const {
+    const auto found = of(peer).messages.find(key.partner());
+    if (found == of(peer).messages.end()) return {};
+    return found->second;
+  }
+
+  const OutlineSet& set_;
+  const TraceOfRank& traces_;
+  std::vector<Sequences> sequences_;  ///< of each outline
+  std::map<GroupKey, Group> groups_;
+  Arrivals arrivals_;
+};
 
 TracedStep select(const results::PointData& point, const timeline::Timeline& timeline,
                   std::set<int>& broken) {
@@ -75,6 +275,14 @@ Arrivals add_waits(const results::PointData& point, const TracedSteps& all, Trac
 }
 
 }  // namespace
+
+Arrivals last_arrivals(const OutlineSet& set, const TraceOfRank& traces) {
+  return Matcher{set, traces}.run();
+}
+
+std::vector<Message> messages(const OutlineSet& set, const TraceOfRank& traces) {
+  return Matcher{set, traces}.pairs();
+}
 
 TracedSteps traced_steps(const results::PointData& point) {
   TracedSteps result;

@@ -15,7 +15,7 @@
 #include <ranges>
 #include <string>
 
-#include "analysis/breakdown/op_time.hpp"
+#include "analysis/breakdown/op_times.hpp"
 #include "analysis/causes/point_tables.hpp"
 #include "analysis/causes/strategy_tables.hpp"
 #include "program/op.hpp"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "analysis/breakdown/op_time.hpp"
+#include "analysis/breakdown/op_times.hpp"
 #include "analysis/rank_facts.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/json_values.hpp"

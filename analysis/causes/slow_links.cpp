@@ -9,8 +9,8 @@
 #include <optional>
 #include <utility>
 
+#include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/statistics/statistics.hpp"
-#include "analysis/transfer_time.hpp"
 
 namespace isoscale::analysis {
 namespace {

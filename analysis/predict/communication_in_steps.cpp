@@ -10,7 +10,6 @@
 #include "analysis/breakdown/trace_check.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/predict/run_machine.hpp"
-#include "analysis/transfer_time.hpp"
 #include "simulate/measured_time.hpp"
 #include "timeline/intervals.hpp"
 

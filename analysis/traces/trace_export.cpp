@@ -11,8 +11,8 @@
 #include <set>
 #include <utility>
 
-#include "analysis/breakdown/matching.hpp"
 #include "analysis/breakdown/trace_check.hpp"
+#include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/rank_facts.hpp"
 #include "analysis/traces/trace_events.hpp"
 #include "analysis/traces/trace_waits.hpp"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/transfer_time.hpp"
+#include "analysis/breakdown/traced_steps.hpp"
 
 namespace isoscale::analysis {
 namespace {

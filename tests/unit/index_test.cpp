@@ -12,7 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "analysis/breakdown/like_ranks.hpp"
+#include "analysis/breakdown/replay.hpp"
 #include "analysis/index/index_wire.hpp"
 #include "analysis/render/render.hpp"
 #include "base/error.hpp"

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/breakdown/matching.hpp"
+#include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/traces/trace_events.hpp"
 #include "run_samples.hpp"
 

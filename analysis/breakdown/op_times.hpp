@@ -2,14 +2,32 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
 #include "analysis/breakdown/traced_steps.hpp"
+#include "program/outline.hpp"
 #include "results/calibration_data.hpp"
 #include "results/run_data.hpp"
 
 namespace isoscale::analysis {
+
+/// Seconds that the ops of each kind ("gemm", "cast", "all_reduce", ...) take together in a step,
+/// mean over ranks and traced steps. Ops on different streams overlap, so the sum may exceed the
+/// step. Empty without traces.
+[[nodiscard]] std::map<std::string, double> op_times(const results::PointData& point);
+
+/// The matrix multiplications of one shape in a step, mean over ranks and traced steps.
+struct GemmTime {
+  program::GemmShape shape;
+  double calls = 0;    ///< a rank's in a step; a fraction where ranks play different programs
+  double seconds = 0;  ///< all calls of a step together
+  double flop = 0;     ///< likewise
+};
+/// One entry a shape, the one that takes most time first. Empty without traces, and of files before
+/// schema 1.6, which have no shapes.
+[[nodiscard]] std::vector<GemmTime> gemm_times(const results::PointData& point);
 
 /// How a kind of collective ran inside of a step against the same calls alone.
 struct LinkShare {
