@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "mesh/mesh.hpp"
+#include "mesh/reach.hpp"
 #include "results/run_data.hpp"
 
 namespace isoscale::analysis {
@@ -18,7 +22,7 @@ inline int world_rank(const results::PointData& point, int rank) {
   return at < point.world_rank.size() ? point.world_rank[at] : rank;
 }
 
-/// Likewise for each of `ranks`, any container of them, in its order.
+/// The same for each of `ranks`, any container of them, in its order.
 template <class Ranks>
 std::vector<int> world_ranks(const results::PointData& point, const Ranks& ranks) {
   std::vector<int> result;
@@ -26,7 +30,7 @@ std::vector<int> world_ranks(const results::PointData& point, const Ranks& ranks
   return result;
 }
 
-/// What is known of a point's rank; null without anything. Not owned.
+/// Facts about a point's rank; null where there are none. Not owned.
 inline const results::RankFacts* facts_of(std::span<const results::RankFacts> facts,
                                           const results::PointData& point, int rank) {
   const int world = world_rank(point, rank);
@@ -36,5 +40,20 @@ inline const results::RankFacts* facts_of(std::span<const results::RankFacts> fa
   const auto found = std::ranges::find(facts, world, &results::RankFacts::rank);
   return found == facts.end() ? nullptr : &*found;
 }
+
+/// How the ranks of a point lie on nodes.
+struct NodeUse {
+  int nodes = 0;
+  int fewest = 0, most = 0;  ///< ranks of the point on one of its nodes
+  int most_of_launch = 0;    ///< ranks of the launch on one node, the fullest
+  bool fills_node = false;   ///< it is on one node, with all ranks that the launch has there
+  std::map<mesh::Axis, mesh::Reach> axes{};  ///< of more than one rank
+
+  bool operator==(const NodeUse&) const = default;
+};
+
+/// Absent where the node of some rank is not known.
+[[nodiscard]] std::optional<NodeUse> node_use(const results::RunData& run,
+                                              const results::PointData& point);
 
 }  // namespace isoscale::analysis

@@ -14,7 +14,7 @@
 #include "analysis/breakdown/pipeline.hpp"
 #include "analysis/causes/causes.hpp"
 #include "analysis/devices/device_state.hpp"
-#include "analysis/node_use.hpp"
+#include "analysis/rank_facts.hpp"
 #include "analysis/rows/bench.hpp"
 #include "analysis/statistics/looks.hpp"
 #include "analysis/statistics/overhead.hpp"
@@ -105,5 +105,11 @@ struct ReportOptions {
 /// only their data are there. A whole node cannot be the baseline: who is where is not known.
 [[nodiscard]] RunReport summarise(const results::RunData& run, std::string file,
                                   const ReportOptions& options, Confidences& confidences);
+
+/// FLOP of one step over all ranks that the model asks for: without what `recompute` made backward
+/// compute again (Korthikanti et al., arXiv 2205.05198, section 6.3: MFU counts these, HFU all).
+/// Backward has two products for each of forward's; the rest is recomputed. Absent when the file
+/// does not say what a step does.
+[[nodiscard]] std::optional<double> model_flop_per_step(const results::PointData& point);
 
 }  // namespace isoscale::analysis

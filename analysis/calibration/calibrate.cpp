@@ -1,7 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/calibration/calibrate.hpp"
-#include "analysis/labels.hpp"
 
 #include <algorithm>
 #include <array>
@@ -17,7 +16,7 @@
 
 #include "analysis/calibration/curve.hpp"
 #include "analysis/calibration/gemm_rate.hpp"
-#include "analysis/calibration/growth.hpp"
+#include "analysis/labels.hpp"
 #include "analysis/rank_facts.hpp"
 #include "analysis/rows/row.hpp"
 #include "analysis/statistics/statistics.hpp"

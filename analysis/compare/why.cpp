@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/causes/against_baseline.hpp"
+#include "analysis/curves.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -53,12 +53,6 @@ struct DeviceState {
 /// Seconds from the begin of the first step until warm-up had ended: its steps, each as long as its
 /// slowest rank.
 [[nodiscard]] double warm_up_seconds(const results::PointData& point);
-/// The first usable series of a rank's device (see usable_series.hpp); null where there is none.
-/// Not owned.
-[[nodiscard]] const results::DeviceSeries* find_series(const results::PointData& point, int rank,
-                                                       const std::string& device,
-                                                       const std::string& quantity);
-
 /// Power of the point's computing devices over the loop. Each device's comes from its energy
 /// counter, else from the integral of its power over time (trapezoids). There is none unless every
 /// device gave one over at least a second (GPUs refresh their counters some ten times a second).

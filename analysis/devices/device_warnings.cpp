@@ -12,9 +12,8 @@
 #include <string>
 #include <string_view>
 
+#include "analysis/devices/device_series.hpp"
 #include "analysis/devices/device_state.hpp"
-#include "analysis/devices/held_down.hpp"
-#include "analysis/devices/usable_series.hpp"
 #include "analysis/rank_facts.hpp"
 #include "analysis/statistics/statistics.hpp"
 #include "units/text.hpp"

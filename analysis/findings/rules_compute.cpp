@@ -9,9 +9,8 @@
 #include <string>
 
 #include "analysis/calibration/gemm_rate.hpp"
+#include "analysis/devices/device_series.hpp"
 #include "analysis/devices/device_state.hpp"
-#include "analysis/devices/held_down.hpp"
-#include "analysis/devices/usable_series.hpp"
 #include "analysis/findings/judges.hpp"
 #include "analysis/findings/point_facts.hpp"
 #include "analysis/rank_facts.hpp"

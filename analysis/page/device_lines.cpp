@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/devices/usable_series.hpp"
+#include "analysis/devices/device_series.hpp"
 #include "analysis/page/page_number.hpp"
 #include "analysis/rank_facts.hpp"
 

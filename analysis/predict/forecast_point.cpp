@@ -9,10 +9,10 @@
 
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/causes/step_costs.hpp"
-#include "analysis/model_flop.hpp"
 #include "analysis/predict/next_measurement.hpp"
 #include "analysis/predict/peak_rate.hpp"
 #include "analysis/predict/step_estimate.hpp"
+#include "analysis/report.hpp"
 #include "workloads/hybrid/experts.hpp"
 
 namespace isoscale::analysis {

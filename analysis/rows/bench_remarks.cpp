@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/devices/held_down.hpp"
+#include "analysis/devices/device_series.hpp"
 #include "analysis/rank_facts.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "analysis/rows/bench_tables.hpp"

@@ -14,7 +14,6 @@
 
 #include "analysis/calibration/curve.hpp"
 #include "analysis/calibration/gemm_rate.hpp"
-#include "analysis/calibration/growth.hpp"
 #include "analysis/report.hpp"
 #include "analysis/rows/bench_tables.hpp"
 #include "bench_samples.hpp"

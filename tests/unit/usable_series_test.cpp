@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 // Damaged series of devices, and that none of them reaches a report.
-#include "analysis/devices/usable_series.hpp"
+#include "analysis/devices/device_series.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

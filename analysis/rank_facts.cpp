@@ -1,11 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/node_use.hpp"
+#include "analysis/rank_facts.hpp"
 
 #include <algorithm>
 #include <vector>
-
-#include "analysis/rank_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {
