@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "analysis/causes/step_costs.hpp"
+#include "analysis/efficiency/waterfall.hpp"
 #include "workloads/stack/stage.hpp"
 
 namespace isoscale::analysis {

@@ -10,7 +10,7 @@
 
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/breakdown/pipeline.hpp"
-#include "analysis/causes/step_costs.hpp"
+#include "analysis/efficiency/waterfall.hpp"
 #include "base/error.hpp"
 #include "predict_samples.hpp"
 #include "program/facts.hpp"

@@ -23,7 +23,7 @@ struct Pop {
   std::optional<double> global;
 };
 
-/// What of a point its computation scalability needs.
+/// The work of a point, which its computation scalability needs.
 struct UsefulWork {
   double useful = 0;  ///< seconds over all ranks
   double work = 0;    ///< work_per_step
@@ -32,7 +32,7 @@ struct UsefulWork {
 [[nodiscard]] std::optional<UsefulWork> useful_work(const results::PointData& point,
                                                     const BreakdownResult& breakdown);
 
-/// Of ranks that were not traced the op sums tell the useful time. Absent without traces, without
+/// The op sums tell the useful time of ranks that were not traced. Absent without traces, without
 /// useful time, and where some rank's is not known. Without `baseline` there is nothing above
 /// parallel.
 [[nodiscard]] std::optional<Pop> pop(const results::PointData& point,

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/causes/named_causes.hpp"
+#include "analysis/efficiency/causes.hpp"
 
 #include <fmt/format.h>
 
@@ -10,8 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/causes/slow_links.hpp"
-#include "analysis/causes/slow_ranks.hpp"
+#include "analysis/efficiency/stragglers.hpp"
 #include "analysis/rank_facts.hpp"
 #include "analysis/statistics/statistics.hpp"
 #include "units/text.hpp"

@@ -2,11 +2,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
+#include "analysis/efficiency/laws.hpp"
+#include "analysis/efficiency/pop.hpp"
+#include "analysis/efficiency/waterfall.hpp"
 #include "results/run_data.hpp"
 
 namespace isoscale::analysis {
@@ -26,5 +30,14 @@ struct NamedCause {
                                                    const results::PointData& point,
                                                    const TracedSteps& traced,
                                                    const BreakdownResult& breakdown);
+
+/// The causes why a point is not faster.
+struct Causes {
+  std::optional<Pop> pop{};                  ///< with scalability where the curve has a baseline
+  std::optional<StepCosts> costs{};          ///< absent without traces
+  std::optional<Waterfall> waterfall{};      ///< absent at the baseline and without one
+  std::optional<Located> serial_fraction{};  ///< Karp and Flatt's; of strong scaling
+  std::vector<NamedCause> named{};
+};
 
 }  // namespace isoscale::analysis

@@ -40,4 +40,11 @@ struct Usl {
 /// By least squares; likewise, but below five points beyond the baseline.
 [[nodiscard]] std::optional<Usl> usl(std::span<const ScalingPoint> points);
 
+/// Laws that a curve follows; absent where there are too few points for an interval.
+struct Laws {
+  std::optional<Located> amdahl;     ///< serial fraction, of strong scaling
+  std::optional<Located> gustafson;  ///< serial fraction, of weak scaling
+  std::optional<Usl> usl;
+};
+
 }  // namespace isoscale::analysis
