@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/advice/findings.hpp"
 #include "analysis/causes/causes_json.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/devices/device_tables.hpp"
-#include "analysis/findings/findings.hpp"
 #include "analysis/index/index_json.hpp"
 #include "analysis/launches/joined_json.hpp"
 #include "analysis/render/cells.hpp"

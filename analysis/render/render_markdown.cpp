@@ -10,13 +10,13 @@
 #include <variant>
 #include <vector>
 
+#include "analysis/advice/findings.hpp"
 #include "analysis/causes/cause_tables.hpp"
 #include "analysis/devices/device_tables.hpp"
-#include "analysis/findings/findings.hpp"
-#include "analysis/findings/findings_text.hpp"
 #include "analysis/index/index_tables.hpp"
 #include "analysis/launches/joined_tables.hpp"
 #include "analysis/render/cells.hpp"
+#include "analysis/render/findings.hpp"
 #include "analysis/render/markdown_cells.hpp"
 #include "analysis/render/node_cells.hpp"
 #include "analysis/render/summary.hpp"

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/findings/findings_text.hpp"
+#include "analysis/render/findings.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <map>
@@ -31,6 +32,19 @@ std::string evidence_text(const Finding& finding) {
   const std::string numbers = fmt::format("{}", fmt::join(parts, "; "));
   if (finding.curve.empty()) return numbers;
   return escape(finding.curve) + (numbers.empty() ? "" : ": " + numbers);
+}
+
+nlohmann::ordered_json evidence_json(const Evidence& evidence) {
+  nlohmann::ordered_json row{{"ranks", nullptr}, {"what", evidence.what}};
+  if (evidence.ranks > 0) row["ranks"] = evidence.ranks;
+  if (evidence.unit == Unit::text) {
+    row["value"] = evidence.text;
+  } else {
+    row["value"] = evidence.value;
+  }
+  row["unit"] = name(evidence.unit);
+  row["text"] = value_text(evidence);
+  return row;
 }
 
 }  // namespace
@@ -113,6 +127,38 @@ std::string findings_text(std::span<const Finding> findings, std::size_t most,
     text += in_lines("not judged: " + escape(left_out_text(left_out)), indent, text_columns);
   }
   return text + in_lines(findings_footer(findings.size(), most), indent, text_columns);
+}
+
+nlohmann::ordered_json left_out_json(std::span<const NotJudged> left_out) {
+  auto rows = nlohmann::ordered_json::array();
+  for (const NotJudged& at : left_out) {
+    rows.push_back({{"curve", at.curve}, {"ranks", at.ranks}, {"why", at.why}});
+  }
+  return rows;
+}
+
+nlohmann::ordered_json findings_json(std::span<const Finding> findings) {
+  auto rows = nlohmann::ordered_json::array();
+  for (const Finding& at : findings) {
+    nlohmann::ordered_json row{{"rule", at.rule},
+                               {"concern", name(at.concern)},
+                               {"severity", nullptr},
+                               {"size", nullptr},
+                               {"curve", nullptr}};
+    if (at.severity) row["severity"] = *at.severity;
+    if (at.size) row["size"] = *at.size;
+    if (!at.curve.empty()) row["curve"] = at.curve;
+    row["ranks"] = at.ranks;
+    row["sentence"] = at.sentence;
+    row["evidence"] = nlohmann::ordered_json::array();
+    for (const Evidence& evidence : at.evidence) {
+      row["evidence"].push_back(evidence_json(evidence));
+    }
+    row["next_step"] = at.next_step;
+    row["source"] = at.source;
+    rows.push_back(std::move(row));
+  }
+  return rows;
 }
 
 }  // namespace isoscale::analysis

@@ -2,15 +2,17 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
+
 #include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "analysis/findings/finding.hpp"
+#include "analysis/advice/findings.hpp"
 
-/// Findings as reports for people show them; text and markdown only arrange the pieces.
+/// Findings as reports show them: cells that text and markdown arrange, and JSON.
 namespace isoscale::analysis {
 
 inline constexpr std::size_t most_findings = 8;  ///< that a report for people shows
@@ -34,7 +36,7 @@ struct FindingCells {
 [[nodiscard]] std::vector<FindingCells> finding_cells(std::span<const Finding> findings,
                                                       std::size_t most = most_findings);
 
-/// What stands above and below them; the latter says how many are left out.
+/// The lines above and below them; the latter says how many are left out.
 inline constexpr std::string_view findings_heading =
     "findings, most severe first, with the share of a step that each may cost";
 [[nodiscard]] std::string findings_footer(std::size_t count, std::size_t most = most_findings);
@@ -47,5 +49,12 @@ inline constexpr std::string_view findings_heading =
 [[nodiscard]] std::string findings_text(std::span<const Finding> findings,
                                         std::size_t most = most_findings,
                                         std::span<const NotJudged> left_out = {});
+
+/// One object for each: curve, ranks[], why.
+[[nodiscard]] nlohmann::ordered_json left_out_json(std::span<const NotJudged> left_out);
+
+/// One object for each: rule, concern, severity, size, curve, ranks[], sentence, evidence[] (ranks,
+/// what, value, unit, text), next_step, source; null where there is none.
+[[nodiscard]] nlohmann::ordered_json findings_json(std::span<const Finding> findings);
 
 }  // namespace isoscale::analysis

@@ -8,9 +8,12 @@
 #include <string_view>
 #include <vector>
 
+#include "analysis/launches/join.hpp"
+#include "analysis/report.hpp"
 #include "analysis/unit.hpp"
 
-/// What a report says first: short ranked sentences, each with its evidence and what to do next.
+/// Findings are what a report says first: short ranked sentences, each with its evidence and what
+/// to do next.
 namespace isoscale::analysis {
 
 /// One number, or words, that a finding rests on. Texts may come from run files: not escaped.
@@ -28,7 +31,7 @@ struct Evidence {
 /// "exposed communication 22.0%"; not escaped.
 [[nodiscard]] std::string to_text(const Evidence& evidence);
 
-/// What a finding is about.
+/// The subject of a finding.
 enum class Concern : std::uint8_t {
   hardware,     ///< a fault to mend: something is slower than its like
   program,      ///< what the program, the mesh or the placement costs
@@ -37,8 +40,8 @@ enum class Concern : std::uint8_t {
 /// As the JSON report names it: "hardware", "program", "measurement".
 [[nodiscard]] std::string_view name(Concern concern);
 
-/// What one rule found, on one curve or of a whole run. Texts may hold texts of run files: not
-/// escaped.
+/// A thing that one rule found, on one curve or of a whole run. Texts may hold texts of run files:
+/// not escaped.
 struct Finding {
   std::string_view rule{};  ///< the rule's name: "communication-ratio"
   Concern concern = Concern::program;
@@ -62,5 +65,19 @@ struct NotJudged {
   std::vector<int> ranks{};  ///< rank counts of the points, ascending
   std::string why{};         ///< their labels: "oversubscribed"; of "injected" faults are judged
 };
+
+/// Gives what the rules find in one run: on each point of its curves and in the run as a whole.
+/// Points of a curve that a rule finds the same of are one finding. Gravest first; those of unknown
+/// severity last: faults of hardware, then the others, each by size, then in the order of the
+/// rules.
+[[nodiscard]] std::vector<Finding> findings_of(const RunReport& run);
+
+/// Gives of several launches what is found on the joined curves, and in each launch as a whole; of
+/// one what is found in it.
+[[nodiscard]] std::vector<Finding> findings_of(const Report& report);
+
+/// The points that the rules, or all but those about faults, did not judge.
+[[nodiscard]] std::vector<NotJudged> left_out_of(const RunReport& run);
+[[nodiscard]] std::vector<NotJudged> left_out_of(const Report& report);
 
 }  // namespace isoscale::analysis

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/findings/findings.hpp"
+#include "analysis/advice/findings.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,19 +8,18 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "analysis/findings/rule.hpp"
+#include "analysis/advice/rules.hpp"
 #include "analysis/labels.hpp"
 #include "base/plural.hpp"
 
 namespace isoscale::analysis {
 namespace {
 
-/// Of the traced steps, beyond which no rule is asked.
+/// The share of the traced steps beyond which no rule is asked.
 constexpr double most_unaccounted = 0.1;
 
 struct JudgedPoint {
@@ -44,7 +43,7 @@ std::optional<Judgement> judge(const Rule& rule, const PointSubject& subject) {
   return said;
 }
 
-/// What a fault that was put in on purpose must not be taken for.
+/// Names the faults that were put in on purpose, so that they are not taken for real ones.
 void add_injections(const PointReport& point, Judgement& said) {
   if (!has_label(point.labels, "injected")) return;
   said.evidence.push_back({.what = "injected",
@@ -74,7 +73,7 @@ bool is_larger(const std::optional<double>& a, const std::optional<double>& b) {
   return *a > *b;
 }
 
-/// Of findings or judgements of one rule: those of known severity first, then the larger ones.
+/// Orders findings or judgements of one rule: those of known severity first, then the larger ones.
 bool is_more_severe(const auto& a, const auto& b) {
   return a.severity || b.severity ? is_larger(a.severity, b.severity) : is_larger(a.size, b.size);
 }
@@ -189,20 +188,28 @@ const RunReport* run_of(const JoinedCurve& joined, std::size_t at) {
   return nullptr;
 }
 
-nlohmann::ordered_json evidence_json(const Evidence& evidence) {
-  nlohmann::ordered_json row{{"ranks", nullptr}, {"what", evidence.what}};
-  if (evidence.ranks > 0) row["ranks"] = evidence.ranks;
-  if (evidence.unit == Unit::text) {
-    row["value"] = evidence.text;
-  } else {
-    row["value"] = evidence.value;
+}  // namespace
+
+std::string_view name(Concern concern) {
+  switch (concern) {
+    case Concern::hardware:
+      return "hardware";
+    case Concern::measurement:
+      return "measurement";
+    case Concern::program:
+      break;
   }
-  row["unit"] = name(evidence.unit);
-  row["text"] = value_text(evidence);
-  return row;
+  return "program";
 }
 
-}  // namespace
+std::string value_text(const Evidence& evidence) {
+  return evidence.unit == Unit::text ? evidence.text : value_text(evidence.value, evidence.unit);
+}
+
+std::string to_text(const Evidence& evidence) {
+  const std::string_view colon = evidence.unit == Unit::text ? ":" : "";
+  return fmt::format("{}{} {}", evidence.what, colon, value_text(evidence));
+}
 
 std::vector<Finding> findings_of(const RunReport& run) {
   std::vector<Finding> findings;
@@ -249,38 +256,6 @@ std::vector<NotJudged> left_out_of(const Report& report) {
   std::vector<NotJudged> left_out;
   for (const JoinedCurve& joined : report.joined.curves) add_left_out(joined.curve, left_out);
   return left_out;
-}
-
-nlohmann::ordered_json left_out_json(std::span<const NotJudged> left_out) {
-  auto rows = nlohmann::ordered_json::array();
-  for (const NotJudged& at : left_out) {
-    rows.push_back({{"curve", at.curve}, {"ranks", at.ranks}, {"why", at.why}});
-  }
-  return rows;
-}
-
-nlohmann::ordered_json findings_json(std::span<const Finding> findings) {
-  auto rows = nlohmann::ordered_json::array();
-  for (const Finding& at : findings) {
-    nlohmann::ordered_json row{{"rule", at.rule},
-                               {"concern", name(at.concern)},
-                               {"severity", nullptr},
-                               {"size", nullptr},
-                               {"curve", nullptr}};
-    if (at.severity) row["severity"] = *at.severity;
-    if (at.size) row["size"] = *at.size;
-    if (!at.curve.empty()) row["curve"] = at.curve;
-    row["ranks"] = at.ranks;
-    row["sentence"] = at.sentence;
-    row["evidence"] = nlohmann::ordered_json::array();
-    for (const Evidence& evidence : at.evidence) {
-      row["evidence"].push_back(evidence_json(evidence));
-    }
-    row["next_step"] = at.next_step;
-    row["source"] = at.source;
-    rows.push_back(std::move(row));
-  }
-  return rows;
 }
 
 }  // namespace isoscale::analysis
