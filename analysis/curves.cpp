@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/labels.hpp"
+#include "analysis/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/launches/experiment.hpp"
+#include "analysis/merge/identity.hpp"
 #include "analysis/report.hpp"
 
 namespace isoscale::analysis {

@@ -19,9 +19,8 @@
 #include "analysis/breakdown/trace_check.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/calibration/calibrate.hpp"
-#include "analysis/calibration/gemm_rate.hpp"
 #include "analysis/curves.hpp"
-#include "analysis/labels.hpp"
+#include "analysis/point_facts.hpp"
 #include "analysis/statistics/looks.hpp"
 #include "analysis/statistics/step_blocks.hpp"
 

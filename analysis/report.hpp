@@ -11,11 +11,10 @@
 
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/breakdown/op_times.hpp"
-#include "analysis/breakdown/pipeline.hpp"
 #include "analysis/devices/device_state.hpp"
 #include "analysis/efficiency/causes.hpp"
-#include "analysis/rank_facts.hpp"
-#include "analysis/rows/bench.hpp"
+#include "analysis/microbench/bench.hpp"
+#include "analysis/point_facts.hpp"
 #include "analysis/statistics/looks.hpp"
 #include "analysis/statistics/overhead.hpp"
 #include "analysis/statistics/sample_flags.hpp"

@@ -13,7 +13,7 @@
 #include "analysis/compare/comparison.hpp"
 #include "analysis/compare/sides.hpp"
 #include "analysis/compare/unlike_lines.hpp"
-#include "analysis/launches/distinct.hpp"
+#include "analysis/merge/identity.hpp"
 #include "analysis/page/compare_page.hpp"
 #include "analysis/page/page.hpp"
 #include "analysis/report.hpp"

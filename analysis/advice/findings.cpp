@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "analysis/advice/rules.hpp"
-#include "analysis/labels.hpp"
+#include "analysis/point_facts.hpp"
 #include "base/plural.hpp"
 
 namespace isoscale::analysis {

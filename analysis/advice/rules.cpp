@@ -11,7 +11,7 @@
 #include <map>
 #include <stdexcept>
 
-#include "analysis/rank_facts.hpp"
+#include "analysis/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -9,12 +9,11 @@
 #include <string>
 
 #include "analysis/advice/rules.hpp"
-#include "analysis/breakdown/pipeline.hpp"
-#include "analysis/calibration/gemm_rate.hpp"
-#include "analysis/devices/device_series.hpp"
+#include "analysis/breakdown/op_times.hpp"
+#include "analysis/calibration/calibrate.hpp"
 #include "analysis/devices/device_state.hpp"
-#include "analysis/rank_facts.hpp"
-#include "analysis/rows/datasheets.hpp"
+#include "analysis/microbench/row.hpp"
+#include "analysis/point_facts.hpp"
 #include "units/text.hpp"
 
 /// Rules about GEMMs and their sizes, clocks, and the bubble of pipelines.

@@ -13,9 +13,8 @@
 #include <vector>
 
 #include "analysis/advice/rules.hpp"
-#include "analysis/labels.hpp"
-#include "analysis/rank_facts.hpp"
-#include "analysis/rows/datasheets.hpp"
+#include "analysis/microbench/row.hpp"
+#include "analysis/point_facts.hpp"
 #include "analysis/statistics/statistics.hpp"
 #include "base/plural.hpp"
 #include "units/text.hpp"

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,8 @@
 #include "results/calibration_data.hpp"
 #include "results/run_data.hpp"
 
+/// Times of ops in traced steps beside their breakdown: by kind, of multiplications by shape, of
+/// collectives against the same alone, and of messages between pipeline stages.
 namespace isoscale::analysis {
 
 /// Seconds that the ops of each kind ("gemm", "cast", "all_reduce", ...) take together in a step,
@@ -29,7 +33,7 @@ struct GemmTime {
 /// schema 1.6, which have no shapes.
 [[nodiscard]] std::vector<GemmTime> gemm_times(const results::PointData& point);
 
-/// How a kind of collective ran inside of a step against the same calls alone.
+/// The transfer of a kind of collective inside of a step, against the same calls alone.
 struct LinkShare {
   std::string op, axes;  ///< "all_reduce", "dp"
   std::string link_class;
@@ -38,14 +42,36 @@ struct LinkShare {
   double share = 0;     ///< alone / measured: 1 = all that the link gives
 };
 
-/// For each kind of collective and its axes in the traced steps, mean over ranks and steps. A call
-/// is predicted by the run's curve for the library, as many members on as many nodes, the point's
-/// element type or else any other one. Kinds of which some call has no such curve are left out, as
-/// are those that curves of several link classes could be meant for, and those with a member that
-/// was not traced: waiting for it would count.
+/// Gives one entry for each kind of collective and its axes in the traced steps, mean over ranks
+/// and steps. A call is predicted by the run's curve for the library, as many members on as many
+/// nodes, the point's element type or else any other one. Kinds of which some call has no such
+/// curve are left out, as are those that curves of several link classes could be meant for, and
+/// those with a member that was not traced: waiting for it would count.
 [[nodiscard]] std::vector<LinkShare> link_shares(const results::RunData& run,
                                                  const results::PointData& point,
                                                  const TracedSteps& traced,
                                                  const results::CalibrationData& calibration);
+
+/// Times that messages between stages took once both sides were there, seconds; one message is one
+/// microbatch's activation or its gradient.
+struct HandOverTimes {
+  double median = 0, p90 = 0;
+  std::size_t messages = 0;
+};
+
+/// The bubble that a pipeline's schedule promises, and the times that its hand-overs took.
+struct PipelineReport {
+  /// Of a step, with stages that are alike, backward twice as long as forward and messages that
+  /// take no time: the formula of the schedule (workloads/stack/schedule.hpp). Absent where options
+  /// name no schedule that is known here, as in a file of a newer version.
+  std::optional<double> formula_bubble;
+  std::optional<HandOverTimes> hand_over;  ///< absent where no message was traced
+};
+
+/// Absent for points without stages.
+[[nodiscard]] std::optional<PipelineReport> pipeline_report(const results::PointData& point,
+                                                            const TracedSteps& traced);
+/// The formula alone, as PipelineReport::formula_bubble.
+[[nodiscard]] std::optional<double> formula_bubble(const results::PointData& point);
 
 }  // namespace isoscale::analysis

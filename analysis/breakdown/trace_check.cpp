@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/rank_facts.hpp"
+#include "analysis/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "analysis/causes/cause_tables.hpp"
-#include "analysis/rank_facts.hpp"
+#include "analysis/point_facts.hpp"
 #include "analysis/render/sentences.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "base/plural.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "analysis/breakdown/op_times.hpp"
-#include "analysis/rank_facts.hpp"
+#include "analysis/point_facts.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/json_values.hpp"
 

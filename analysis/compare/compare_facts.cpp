@@ -13,7 +13,7 @@
 #include "analysis/compare/overall.hpp"
 #include "analysis/compare/sentences.hpp"
 #include "analysis/compare/unlike_lines.hpp"
-#include "analysis/labels.hpp"
+#include "analysis/point_facts.hpp"
 #include "analysis/render/sentences.hpp"
 #include "analysis/render/text_escape.hpp"
 

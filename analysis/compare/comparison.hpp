@@ -13,7 +13,7 @@
 
 #include "analysis/compare/unlike.hpp"
 #include "analysis/compare/why.hpp"
-#include "analysis/launches/join.hpp"
+#include "analysis/merge/join.hpp"
 
 /// Curves of several machines, or of one over time, set side by side; pure functions over reports.
 namespace isoscale::analysis {

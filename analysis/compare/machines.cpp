@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "analysis/launches/settings.hpp"
+#include "analysis/merge/identity.hpp"
 #include "analysis/render/node_cells.hpp"
 #include "analysis/render/sentences.hpp"
 

@@ -11,10 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/calibration/gemm_rate.hpp"
-#include "analysis/rank_facts.hpp"
-#include "analysis/rows/datasheets.hpp"
-#include "analysis/rows/row.hpp"
+#include "analysis/calibration/calibrate.hpp"
+#include "analysis/microbench/row.hpp"
+#include "analysis/point_facts.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

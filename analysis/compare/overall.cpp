@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "analysis/compare/differences.hpp"
-#include "analysis/labels.hpp"
+#include "analysis/point_facts.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "analysis/statistics/welch.hpp"
 

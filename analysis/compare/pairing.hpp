@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/compare/unlike.hpp"
-#include "analysis/launches/join.hpp"
+#include "analysis/merge/join.hpp"
 
 /// Which curve of another side is to be set beside a curve of the first.
 namespace isoscale::analysis {

@@ -9,10 +9,10 @@
 #include <set>
 #include <utility>
 
+#include "analysis/catalog/index.hpp"
 #include "analysis/compare/pairing.hpp"
 #include "analysis/curves.hpp"
-#include "analysis/index/index.hpp"
-#include "analysis/labels.hpp"
+#include "analysis/point_facts.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "base/error.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/launches/join.hpp"
+#include "analysis/merge/join.hpp"
 
 /// Why two curves cannot be compared: their settings differ.
 namespace isoscale::analysis {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/launches/join.hpp"
+#include "analysis/merge/join.hpp"
 #include "analysis/statistics/welch.hpp"
 
 /// Which causes a difference goes to.

@@ -5,19 +5,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "analysis/devices/device_series.hpp"
-#include "analysis/rank_facts.hpp"
+#include "analysis/point_facts.hpp"
 #include "analysis/statistics/statistics.hpp"
 #include "base/plural.hpp"
 
@@ -26,6 +28,62 @@ namespace {
 
 using results::DeviceSeries;
 using results::PointData;
+
+/// No device has counted so far nor run so long; sums and products of such numbers are finite.
+constexpr double largest_value = 1e24, largest_time = 1e12;
+constexpr double shortest_interval = 1e-9;  // s
+/// Ticks of a kernel that counts hundredths of seconds, and their rounding.
+constexpr double busy_slack = 0.1;
+
+struct Known {
+  std::string_view name;
+  Quantity quantity;
+};
+constexpr std::array<Known, 21> known_quantities{{
+    {"clock", {"Hz"}},
+    {"clock_min", {"Hz"}},
+    {"sm_clock", {"Hz"}},
+    {"memory_clock", {"Hz"}},
+    {"power", {"W"}},
+    {"temperature", {"K"}},
+    {"utilisation", {"1"}},
+    {"sample_time", {"s"}},
+    {"energy", {"J", QuantityKind::counter}},
+    {"busy_time", {"s", QuantityKind::counter}},
+    {"throttle_count", {"1", QuantityKind::counter}},
+    {"ecc_corrected", {"1", QuantityKind::counter}},
+    {"ecc_uncorrected", {"1", QuantityKind::counter}},
+    {"link_downed", {"1", QuantityKind::counter}},
+    {"symbol_errors", {"1", QuantityKind::counter}},
+    {"send_errors", {"1", QuantityKind::counter}},
+    {"receive_errors", {"1", QuantityKind::counter}},
+    {"sent_bytes", {"B", QuantityKind::counter}},
+    {"received_bytes", {"B", QuantityKind::counter}},
+    {"nvlink_sent_bytes", {"B", QuantityKind::counter}},
+    {"nvlink_received_bytes", {"B", QuantityKind::counter}},
+}};
+
+bool are_within(std::span<const double> numbers, double largest) {
+  // NaN is within nothing.
+  return std::ranges::all_of(numbers, [&](double x) { return std::abs(x) <= largest; });
+}
+
+/// What a number of this quantity cannot be, given that it is one.
+std::string_view flaw_of_values(const DeviceSeries& series, const Quantity& quantity) {
+  const std::vector<double>& values = series.value;
+  if (quantity.kind == QuantityKind::counter && !std::ranges::is_sorted(values)) {
+    return "it counts and falls";
+  }
+  if (quantity.unit.empty() || quantity.kind == QuantityKind::bits) return "";
+  const auto [least, most] = std::ranges::minmax(values);
+  if (least < 0) return "it is below 0";
+  if (series.quantity == "utilisation" && most > 1) return "it is a share above 1";
+  const double watched = series.time.back() - series.time.front();
+  if (series.quantity == "busy_time" && most - least > watched * (1 + busy_slack) + busy_slack) {
+    return "it grows faster than time";
+  }
+  return "";
+}
 
 constexpr double shortest_loop = 1;  // s
 
@@ -187,6 +245,68 @@ void add_state(DeviceState& state, const UsableSeries& usable, Computing computi
 }
 
 }  // namespace
+
+Quantity quantity_of(std::string_view name) {
+  if (name == "throttle_reasons") return {.unit = "1", .kind = QuantityKind::bits};
+  const auto* const known = std::ranges::find(known_quantities, name, &Known::name);
+  if (known != known_quantities.end()) return known->quantity;
+  const bool counts = name.ends_with("_bytes") || name.ends_with("_errors");
+  return {.unit = "", .kind = counts ? QuantityKind::counter : QuantityKind::level};
+}
+
+std::string_view flaw_of(const DeviceSeries& series) {
+  const Quantity quantity = quantity_of(series.quantity);
+  if (series.value.empty()) return "it has no samples";
+  if (series.time.size() != series.value.size()) return "it has not one time for each value";
+  if (!quantity.unit.empty() && series.unit != quantity.unit) return "its unit is another one";
+  const bool is_number = quantity.kind != QuantityKind::bits;
+  const double largest = is_number ? largest_value : std::numeric_limits<double>::max();
+  if (!are_within(series.value, largest)) return "its values are not plausible";
+  if (!are_within(series.time, largest_time)) return "its times are not plausible";
+  for (std::size_t i = 1; i < series.time.size(); ++i) {
+    if (series.time[i] - series.time[i - 1] < shortest_interval) return "its times do not rise";
+  }
+  return flaw_of_values(series, quantity);
+}
+
+UsableSeries usable_series(const results::PointData& point) {
+  struct LeftOut {
+    const DeviceSeries* first = nullptr;
+    std::size_t count = 0;
+  };
+  UsableSeries usable;
+  std::map<std::string_view, LeftOut> left_out;  // by flaw
+  for (const DeviceSeries& series : point.device_series) {
+    std::string_view flaw = flaw_of(series);
+    const bool is_first =
+        flaw.empty() &&
+        usable.by_name.try_emplace({series.rank, series.device, series.quantity}, &series).second;
+    if (is_first) {
+      usable.series.push_back(&series);
+      continue;
+    }
+    if (flaw.empty()) flaw = "it is there twice";
+    LeftOut& entry = left_out[flaw];
+    if (entry.count++ == 0) entry.first = &series;
+  }
+  for (const auto& [flaw, entry] : left_out) {
+    const std::string more =
+        entry.count == 1 ? "" : fmt::format(" (and so are {} more series)", entry.count - 1);
+    usable.left_out.push_back(fmt::format("rank {}, {}: {} is left out, since {}{}",
+                                          world_rank(point, entry.first->rank), entry.first->device,
+                                          entry.first->quantity, flaw, more));
+  }
+  return usable;
+}
+
+const DeviceSeries* find_series(const results::PointData& point, int rank,
+                                const std::string& device, const std::string& quantity) {
+  const auto found = std::ranges::find_if(point.device_series, [&](const DeviceSeries& series) {
+    return series.rank == rank && series.device == device && series.quantity == quantity &&
+           flaw_of(series).empty();
+  });
+  return found == point.device_series.end() ? nullptr : &*found;
+}
 
 Energy energy_of(const results::RunData& run, const PointData& point) {
   const Usable usable = usable_series(point).series;

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/rank_facts.hpp"
+#include "analysis/point_facts.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "units/text.hpp"

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "analysis/efficiency/stragglers.hpp"
-#include "analysis/rank_facts.hpp"
+#include "analysis/point_facts.hpp"
 #include "analysis/statistics/statistics.hpp"
 #include "units/text.hpp"
 

@@ -9,8 +9,7 @@
 #include "analysis/breakdown/breakdown.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/efficiency/laws.hpp"
-#include "analysis/efficiency/pop.hpp"
-#include "analysis/efficiency/waterfall.hpp"
+#include "analysis/efficiency/losses.hpp"
 #include "results/run_data.hpp"
 
 namespace isoscale::analysis {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "analysis/index/index.hpp"
+#include "analysis/catalog/index.hpp"
 
 namespace isoscale::analysis {
 

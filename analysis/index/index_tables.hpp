@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/index/index.hpp"
+#include "analysis/catalog/index.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/text_table.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "analysis/launches/join.hpp"
+#include "analysis/merge/join.hpp"
 
 namespace isoscale::analysis {
 

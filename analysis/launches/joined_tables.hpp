@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "analysis/launches/join.hpp"
+#include "analysis/merge/join.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/text_table.hpp"
 

@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/devices/device_series.hpp"
+#include "analysis/devices/device_state.hpp"
 #include "analysis/page/page_number.hpp"
-#include "analysis/rank_facts.hpp"
+#include "analysis/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {

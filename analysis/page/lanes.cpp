@@ -17,7 +17,7 @@
 #include "analysis/page/lane_choice.hpp"
 #include "analysis/page/lane_spans.hpp"
 #include "analysis/page/page_number.hpp"
-#include "analysis/rank_facts.hpp"
+#include "analysis/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -6,7 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "analysis/launches/join.hpp"
+#include "analysis/merge/join.hpp"
 #include "config/run_config.hpp"
 
 /// The report as one page for a browser, which needs nothing else: what it shows stands in it as

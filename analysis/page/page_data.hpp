@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 
-#include "analysis/launches/join.hpp"
+#include "analysis/merge/join.hpp"
 #include "analysis/page/budget.hpp"
 
 namespace isoscale::analysis {

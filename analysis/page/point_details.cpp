@@ -9,7 +9,7 @@
 #include <span>
 #include <string>
 
-#include "analysis/devices/device_series.hpp"
+#include "analysis/devices/device_state.hpp"
 #include "analysis/page/device_lines.hpp"
 #include "analysis/page/lanes.hpp"
 #include "analysis/page/rank_map.hpp"

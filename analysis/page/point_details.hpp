@@ -6,7 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
-#include "analysis/launches/join.hpp"
+#include "analysis/merge/join.hpp"
 #include "analysis/page/detail_limits.hpp"
 
 namespace isoscale::analysis {

@@ -15,7 +15,7 @@
 #include "analysis/natural_order.hpp"
 #include "analysis/page/page_number.hpp"
 #include "analysis/page/step_series.hpp"
-#include "analysis/rank_facts.hpp"
+#include "analysis/point_facts.hpp"
 #include "analysis/render/cells.hpp"
 
 namespace isoscale::analysis {

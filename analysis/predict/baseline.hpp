@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "analysis/efficiency/waterfall.hpp"
+#include "analysis/efficiency/losses.hpp"
 #include "analysis/predict/prediction.hpp"
 
 namespace isoscale::analysis {

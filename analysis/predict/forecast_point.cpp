@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "analysis/breakdown/breakdown.hpp"
-#include "analysis/efficiency/waterfall.hpp"
+#include "analysis/efficiency/losses.hpp"
 #include "analysis/predict/next_measurement.hpp"
 #include "analysis/predict/peak_rate.hpp"
 #include "analysis/predict/step_estimate.hpp"

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "analysis/point_facts.hpp"
 #include "analysis/predict/run_machine.hpp"
-#include "analysis/rank_facts.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
 

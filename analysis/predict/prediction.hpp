@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/breakdown/breakdown.hpp"
-#include "analysis/efficiency/waterfall.hpp"
+#include "analysis/efficiency/losses.hpp"
 #include "simulate/machine.hpp"
 #include "workloads/workload.hpp"
 

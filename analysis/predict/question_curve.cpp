@@ -11,7 +11,7 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/labels.hpp"
+#include "analysis/point_facts.hpp"
 #include "base/error.hpp"
 #include "workloads/workload.hpp"
 

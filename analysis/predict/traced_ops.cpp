@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "analysis/breakdown/trace_check.hpp"
-#include "analysis/labels.hpp"
+#include "analysis/point_facts.hpp"
 #include "analysis/predict/run_machine.hpp"
 #include "analysis/statistics/statistics.hpp"
 #include "analysis/statistics/step_blocks.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "analysis/efficiency/waterfall.hpp"
+#include "analysis/efficiency/losses.hpp"
 #include "workloads/stack/stage.hpp"
 
 namespace isoscale::analysis {

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "analysis/breakdown/breakdown.hpp"
-#include "analysis/efficiency/waterfall.hpp"
+#include "analysis/efficiency/losses.hpp"
 #include "analysis/predict/step_estimate.hpp"
 #include "simulate/machine.hpp"
 #include "workloads/workload.hpp"

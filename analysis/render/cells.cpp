@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "analysis/causes/cause_tables.hpp"
-#include "analysis/labels.hpp"
+#include "analysis/point_facts.hpp"
 #include "analysis/render/node_cells.hpp"
 #include "analysis/render/sentences.hpp"
 #include "analysis/render/text_escape.hpp"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/index/index.hpp"
-#include "analysis/launches/join.hpp"
+#include "analysis/catalog/index.hpp"
+#include "analysis/merge/join.hpp"
 #include "analysis/render/sections.hpp"
 
 /// Reports as text; no renderer computes anything that another could disagree with. Of several

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/rank_facts.hpp"
+#include "analysis/point_facts.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/csv_cells.hpp"
 #include "analysis/render/node_cells.hpp"

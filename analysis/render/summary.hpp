@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "analysis/launches/join.hpp"
+#include "analysis/merge/join.hpp"
 #include "analysis/render/document.hpp"
 
 namespace isoscale::analysis {

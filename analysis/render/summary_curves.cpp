@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "analysis/curves.hpp"
-#include "analysis/labels.hpp"
+#include "analysis/point_facts.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/metrics.hpp"
 #include "analysis/render/summary_parts.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/launches/join.hpp"
+#include "analysis/merge/join.hpp"
 #include "analysis/render/document.hpp"
 
 /// The tables of the summary.

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/devices/device_series.hpp"
-#include "analysis/rank_facts.hpp"
+#include "analysis/devices/device_state.hpp"
+#include "analysis/point_facts.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "analysis/rows/bench_tables.hpp"
 #include "base/plural.hpp"

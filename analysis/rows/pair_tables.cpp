@@ -8,7 +8,7 @@
 #include <set>
 #include <utility>
 
-#include "analysis/rank_facts.hpp"
+#include "analysis/point_facts.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "analysis/rows/bench_tables.hpp"
 #include "units/text.hpp"

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "analysis/rank_facts.hpp"
+#include "analysis/point_facts.hpp"
 #include "analysis/render/json_values.hpp"
 #include "analysis/rows/serve.hpp"
 

@@ -17,7 +17,7 @@
 #include "analysis/breakdown/trace_check.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/output_file.hpp"
-#include "analysis/rank_facts.hpp"
+#include "analysis/point_facts.hpp"
 #include "analysis/traces/trace_events.hpp"
 #include "base/plural.hpp"
 #include "program/label.hpp"

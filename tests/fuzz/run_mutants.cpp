@@ -14,7 +14,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "analysis/index/index.hpp"
+#include "analysis/catalog/index.hpp"
 #include "analysis/page/page_data.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/report.hpp"

@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "analysis/calibration/curve.hpp"
-#include "analysis/calibration/gemm_rate.hpp"
 #include "analysis/report.hpp"
 #include "analysis/rows/bench_tables.hpp"
 #include "bench_samples.hpp"

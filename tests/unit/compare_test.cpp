@@ -17,7 +17,7 @@
 #include "analysis/compare/sentences.hpp"
 #include "analysis/compare/sides.hpp"
 #include "analysis/compare/unlike_lines.hpp"
-#include "analysis/labels.hpp"
+#include "analysis/point_facts.hpp"
 #include "base/error.hpp"
 #include "compare_samples.hpp"
 

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "analysis/devices/device_series.hpp"
 #include "analysis/devices/device_tables.hpp"
 #include "analysis/render/render.hpp"
 #include "tests/unit/report_samples.hpp"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/index/index.hpp"
+#include "analysis/catalog/index.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "analysis/breakdown/replay.hpp"
-#include "analysis/index/index_wire.hpp"
 #include "analysis/render/render.hpp"
 #include "base/error.hpp"
 #include "launch_samples.hpp"

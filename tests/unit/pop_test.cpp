@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/efficiency/pop.hpp"
+#include "analysis/efficiency/losses.hpp"
 
 #include <gtest/gtest.h>
 

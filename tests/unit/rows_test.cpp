@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "analysis/rows/bench.hpp"
+#include "analysis/microbench/bench.hpp"
 #include "analysis/rows/bench_tables.hpp"
 #include "bench_samples.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/rank_facts.hpp"
+#include "analysis/point_facts.hpp"
 
 #include <algorithm>
 #include <vector>

@@ -9,15 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "analysis/index/index.hpp"
-#include "analysis/launches/experiment.hpp"
-#include "analysis/launches/machine.hpp"
+#include "analysis/catalog/index.hpp"
+#include "analysis/merge/identity.hpp"
 #include "analysis/report.hpp"
 
-/// From the reports of several launches to one curve for each experiment.
+/// Joins the reports of several launches to one curve for each experiment.
 namespace isoscale::analysis {
 
-/// What one launch measured of a point. Neither is owned.
+/// A point as one launch measured it. Neither is owned.
 struct LaunchPoint {
   const RunReport* run = nullptr;
   const PointReport* point = nullptr;
@@ -50,8 +49,9 @@ struct Joined {
   std::vector<JoinedCurve> curves;
 };
 
-/// Which points of a launch count. Sound ones alone: others' times are not the machine's. Or all
-/// that have times, to set like beside like; labels are then part of what makes points the same.
+/// Says which points of a launch count. Sound ones alone: others' times are not the machine's. Or
+/// all that have times, to set like beside like; labels are then part of what makes points the
+/// same.
 enum class Counted : std::uint8_t { sound, all };
 
 /// Joins curves of like experiments (see are_alike) on like machines. Launches that measured the
@@ -64,7 +64,7 @@ enum class Counted : std::uint8_t { sound, all };
 [[nodiscard]] Joined join(std::span<const RunReport> reports, const ReportOptions& options,
                           Counted counted = Counted::sound);
 
-/// Where a launch's point went.
+/// The place of a launch's point among the joined ones.
 struct JoinedPlace {
   const JoinedCurve* curve = nullptr;
   const PointReport* joined = nullptr;  ///< null where it was left out
@@ -74,7 +74,7 @@ struct JoinedPlace {
 /// Absent for what is on no curve.
 [[nodiscard]] std::optional<JoinedPlace> place_of(const Joined& joined, const PointReport& point);
 
-/// What a report is made from. Neither runs nor joined curves are owned.
+/// The launches that a report is made from. Neither runs nor joined curves are owned.
 struct Report {
   std::span<const RunReport> runs;
   Joined joined{};

@@ -3,19 +3,41 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "analysis/rows/datasheets.hpp"
 #include "analysis/statistics/robust.hpp"
 #include "analysis/statistics/statistics.hpp"
 #include "results/calibration_data.hpp"
 #include "results/run_data.hpp"
 
-/// What follows from one row of a micro-benchmark; pure.
+/// Rates that follow from one row of a micro-benchmark, and those that makers of GPUs promise.
 namespace isoscale::analysis {
+
+/// A maker's promise. Unknown stays unknown: a figure that is not in the table is absent.
+struct Datasheet {
+  std::string_view gpu;                ///< part of the name that the driver gives
+  std::optional<double> peak_16bit{};  ///< FLOP/s, dense, f16 and bf16 on tensor cores
+  std::optional<double> peak_8bit{};   ///< FLOP/s, dense, fp8
+  std::optional<double> memory{};      ///< bytes/s of the GPU's own memory
+  std::optional<double> link{};        ///< bytes/s in one direction over NVLink
+  std::string_view source{};
+
+  /// Dense peak of an element type as programs name it; absent where unknown.
+  [[nodiscard]] std::optional<double> peak(std::string_view dtype) const;
+};
+
+/// All that is known, the first match counts.
+[[nodiscard]] std::span<const Datasheet> datasheets();
+
+/// The entry of a GPU by its name; null without one.
+[[nodiscard]] const Datasheet* datasheet_of(std::string_view gpu_name);
+/// The same by the facts of a rank. Null for CPUs, and for parts of a GPU (MIG), which reach a
+/// share of it only.
+[[nodiscard]] const Datasheet* datasheet_of(const results::RankFacts& facts);
 
 /// Seconds of one call in each play: the slowest rank's time of the play over its calls. Plays that
 /// lack the time of a rank are left out.
@@ -39,13 +61,13 @@ struct RowReport {
   std::optional<double> of_memory_peak;    ///< of a device's own memory over the datasheet's
 };
 
-/// What a row is set against. Not owned; null = not known.
+/// The references that a row is set against. Not owned; null = not known.
 struct RowReference {
   const results::CalibrationData* calibration = nullptr;
   const Datasheet* datasheet = nullptr;
 };
 
-/// Whether a row has times that stand for what it names. It may have failed all the same: for wrong
+/// True if a row has times that stand for what it names. It may have failed all the same: for wrong
 /// elements, which then stand beside, or for being slower than was expected.
 [[nodiscard]] bool has_rates(const results::RowData& row);
 

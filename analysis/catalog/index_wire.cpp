@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/index/index_wire.hpp"
-
 #include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
+
 #include <optional>
 #include <type_traits>
 
+#include "analysis/catalog/index.hpp"
 #include "base/error.hpp"
 
 namespace isoscale::analysis {

@@ -5,17 +5,19 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
 
-#include "analysis/launches/experiment.hpp"
+#include "analysis/merge/identity.hpp"
 #include "analysis/report.hpp"
 
 /// Many runs over machines, dates and versions: what each is, and the little that fits on a line.
 /// It owns what it says, so that a run can be let go as soon as it was looked at.
 namespace isoscale::analysis {
 
-/// What a run has of one experiment. Throughput and efficiency are those at `ranks`, the largest
-/// count whose throughput is known.
+/// The part of a run that is of one experiment. Throughput and efficiency are those at `ranks`, the
+/// largest count whose throughput is known.
 struct IndexExperiment {
   Experiment experiment;
   std::string fingerprint;              ///< of the experiment and the kind of device
@@ -45,7 +47,7 @@ struct IndexRun {
   std::vector<IndexExperiment> experiments{};
 };
 
-/// How the throughput of one experiment at one rank count moved over the runs of a machine. It
+/// The throughput of one experiment at one rank count over the runs of a machine. It
 /// says what was measured and claims nothing.
 struct IndexTrend {
   Experiment experiment;
@@ -76,10 +78,10 @@ struct Index {
   std::vector<Unreadable> unreadable{};
 };
 
-/// Of a report, or of what summarise() made of a summary: both give the same.
+/// Makes the entry of a report, or of what summarise() made of a summary: both give the same.
 [[nodiscard]] IndexRun index_run(const RunReport& report);
 
-/// The distinct runs (see distinct.hpp); adds a sentence for each that was left out.
+/// The distinct runs (see distinct); adds a sentence for each that was left out.
 [[nodiscard]] std::vector<IndexRun> without_copies(std::vector<IndexRun> runs,
                                                    std::vector<std::string>& warnings);
 
@@ -89,5 +91,14 @@ struct Index {
 /// "node[0001-0003,0007], login": names without their domains, those with numbers at their ends
 /// together; of many ranges the first and how many hosts more.
 [[nodiscard]] std::string shorten_hosts(const std::vector<std::string>& hosts);
+
+/// The answer of a process that read a file to the one that asked it to: the run, or why there is
+/// none.
+using IndexAnswer = std::variant<IndexRun, Unreadable>;
+
+/// As bytes (CBOR, RFC 8949) for a process of the same program; no format of files.
+[[nodiscard]] std::string to_wire(const IndexAnswer& answer);
+/// Throws base::Error where the bytes are not what to_wire() gave.
+[[nodiscard]] IndexAnswer from_wire(std::string_view bytes);
 
 }  // namespace isoscale::analysis

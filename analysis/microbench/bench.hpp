@@ -8,10 +8,11 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/rows/row.hpp"
+#include "analysis/microbench/row.hpp"
 #include "results/run_data.hpp"
 
-/// Point-to-point rows put together: who reaches whom how fast, and which pairs fall behind.
+/// The rows of a micro-benchmark's point put together: pairs of ranks with those that fall behind,
+/// and multiplications beside collectives.
 namespace isoscale::analysis {
 
 struct PairReport {
@@ -33,7 +34,7 @@ struct ClassReport {
   std::optional<double> latency, bandwidth, bidirectional;  ///< medians over pairs
   std::optional<double> lowest, highest;                    ///< bandwidth
 };
-/// By falling median bandwidth.
+/// Gives the classes by falling median bandwidth.
 [[nodiscard]] std::vector<ClassReport> classes_of(std::span<const PairReport> pairs);
 
 struct SlowPair {
@@ -43,7 +44,7 @@ struct SlowPair {
   double value = 0, typical = 0;  ///< bytes/s, or s; typical: what it was compared with
   std::string from, to;           ///< "rank 3 on node17, GPU 0000:3b:00.0"
 
-  /// Of the typical speed, below 1.
+  /// The share of the typical speed, below 1.
   [[nodiscard]] double share() const {
     return quantity == "latency" ? typical / value : value / typical;
   }
@@ -61,5 +62,47 @@ struct SlowPair {
 /// "rank 3 on node17, GPU 0000:3b:00.0", as far as it is known; MPI's rank of a point's rank.
 [[nodiscard]] std::string rank_name(const results::PointData& point, int rank,
                                     std::span<const results::RankFacts> facts);
+
+/// A multiplication and a collective, each alone and then at once; seconds of one call.
+struct OverlapReport {
+  std::string pair;  ///< number of the pair
+  std::string collective, dtype;
+  std::optional<double> bytes, m, n, k;
+  std::optional<double> gemm, communication;  ///< alone
+  std::optional<double> together;             ///< until both have ended
+  /// How much longer each part takes beside the other, 1.0 = as long as alone. Absent where the
+  /// parts were not timed within the whole (parts "gemm together" and "collective together").
+  std::optional<double> gemm_slowdown, communication_slowdown;
+  /// Seconds alone, from traced plays, which the slowdowns are relative to.
+  std::optional<double> gemm_traced, communication_traced;
+  /// (gemm + collective - together) / the shorter of the two alone: 1 when it is hidden wholly, 0
+  /// when nothing is, negative when together takes longer than one after the other. Its 95%
+  /// interval combines those of the three medians in quadrature.
+  std::optional<Located> hidden;
+  /// True if the interval of `hidden` is at most as wide as the whole range from 0 to 1. A share
+  /// that is not known is shown, but nothing is concluded from it.
+  bool hidden_known = false;
+  std::string failure;  ///< why something of it is missing; "" when nothing failed
+  std::string
+      why_unknown;  ///< why a share or slowdown is absent or not known though nothing failed
+};
+
+/// One entry for each pair, in the order of their first rows.
+[[nodiscard]] std::vector<OverlapReport> merge_overlaps(std::span<const RowReport> rows);
+
+/// All that follows from the rows of a micro-benchmark's point.
+struct BenchReport {
+  std::vector<RowReport> rows;  ///< as measured, one for each row of the data
+  std::vector<PairReport> pairs;
+  std::vector<ClassReport> classes;
+  std::vector<SlowPair> slow;
+  std::vector<OverlapReport> overlaps;
+};
+
+/// True if a point measures parts and not steps: it has rows, or had some if it had run.
+[[nodiscard]] bool is_bench(const results::PointData& point);
+
+[[nodiscard]] BenchReport report_bench(const results::RunData& run, const results::PointData& point,
+                                       const results::CalibrationData& calibration);
 
 }  // namespace isoscale::analysis

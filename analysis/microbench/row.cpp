@@ -1,17 +1,81 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/rows/row.hpp"
+#include "analysis/microbench/row.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
 
-#include "analysis/calibration/gemm_rate.hpp"
+#include "analysis/calibration/calibrate.hpp"
 
 namespace isoscale::analysis {
 namespace {
 
 using results::RowData;
+
+constexpr std::string_view open_book =
+    "github.com/stas00/ml-engineering at 744d01e, compute/accelerator and network (bf16 dense, "
+    "fp8, "
+    "memory, NVLink per direction; f16 runs at the rate of bf16 on these)";
+constexpr double tera = 1e12, giga = 1e9;
+
+/// Longer names stand before those that they contain. A name without figures is one whose model is
+/// known to differ from the entry that it would else meet.
+constexpr std::array<Datasheet, 13> all_datasheets{{
+    {.gpu = "GB200",
+     .peak_16bit = 2500 * tera,
+     .peak_8bit = 5000 * tera,
+     .memory = 8.0 * tera,
+     .link = 900 * giga,
+     .source = open_book},
+    {.gpu = "GB300"},
+    {.gpu = "B200",
+     .peak_16bit = 2250 * tera,
+     .peak_8bit = 4500 * tera,
+     .memory = 8.0 * tera,
+     .link = 900 * giga,
+     .source = open_book},
+    {.gpu = "B300",
+     .peak_16bit = 2250 * tera,
+     .peak_8bit = 4500 * tera,
+     .memory = 8.0 * tera,
+     .link = 900 * giga,
+     .source = open_book},
+    // Its memory depends on the variant (4.0 or 4.8 TB/s), which the name does not tell.
+    {.gpu = "GH200",
+     .peak_16bit = 989 * tera,
+     .peak_8bit = 1979 * tera,
+     .link = 450 * giga,
+     .source = open_book},
+    {.gpu = "H200 NVL"},
+    {.gpu = "H200",
+     .peak_16bit = 989 * tera,
+     .peak_8bit = 1979 * tera,
+     .memory = 4.8 * tera,
+     .link = 450 * giga,
+     .source = open_book},
+    {.gpu = "H100 NVL"},
+    {.gpu = "H100 PCIe", .peak_16bit = 756 * tera, .source = open_book},
+    {.gpu = "H100 80GB HBM3",
+     .peak_16bit = 989.4 * tera,
+     .peak_8bit = 1979 * tera,
+     .memory = 3.35 * tera,
+     .link = 450 * giga,
+     .source = open_book},
+    {.gpu = "H100 SXM",
+     .peak_16bit = 989.4 * tera,
+     .peak_8bit = 1979 * tera,
+     .memory = 3.35 * tera,
+     .link = 450 * giga,
+     .source = open_book},
+    {.gpu = "A100-SXM4-80GB",
+     .peak_16bit = 312 * tera,
+     .memory = 2.0 * tera,
+     .link = 300 * giga,
+     .source = open_book},
+    {.gpu = "A100", .peak_16bit = 312 * tera, .source = open_book},
+}};
 
 constexpr std::array<std::string_view, 10> collectives{
     "all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce",
@@ -28,7 +92,7 @@ std::optional<double> share(std::optional<double> value, std::optional<double> w
   return *value / *whole;
 }
 
-/// Whether both ends of a memory row are the device's own memory.
+/// True if both ends of a memory row are the device's own memory.
 bool within_device(const std::string& kind) {
   return kind == "d2d" || kind == "copy" || kind == "triad";
 }
@@ -46,6 +110,29 @@ void add_gemm(RowReport& report, const RowReference& reference) {
 }
 
 }  // namespace
+
+std::optional<double> Datasheet::peak(std::string_view dtype) const {
+  if (dtype == "f16" || dtype == "bf16") return peak_16bit;
+  if (dtype == "fp8" || dtype == "e4m3" || dtype == "e5m2") return peak_8bit;
+  return std::nullopt;
+}
+
+std::span<const Datasheet> datasheets() { return all_datasheets; }
+
+const Datasheet* datasheet_of(std::string_view gpu_name) {
+  const auto found = std::ranges::find_if(
+      all_datasheets, [&](const Datasheet& at) { return gpu_name.find(at.gpu) != gpu_name.npos; });
+  return found == all_datasheets.end() ? nullptr : &*found;
+}
+
+const Datasheet* datasheet_of(const results::RankFacts& facts) {
+  const auto name = facts.text.find("gpu_name");
+  const auto parts = facts.text.find("gpu_mig");
+  if (name == facts.text.end() || (parts != facts.text.end() && parts->second == "on")) {
+    return nullptr;
+  }
+  return datasheet_of(name->second);
+}
 
 std::vector<double> call_times(const RowData& row) {
   std::vector<double> times;
