@@ -81,8 +81,8 @@ ScalingPoint scaling_point(const PointReport& point, const PointReport& baseline
   return result;
 }
 
-/// Of the speed-up as reports give it, where the baseline counts as `worth`: its rank count, or one
-/// node.
+/// The interval of the speed-up as reports give it, where the baseline counts as `worth`: its rank
+/// count, or one node.
 std::optional<Located> interval_of(const ScalingPoint& at, int worth) {
   if (!at.lower || !at.upper) return std::nullopt;
   return Located{

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "analysis/breakdown/parallel.hpp"
-#include "analysis/breakdown/trace_check.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/calibration/calibrate.hpp"
 #include "analysis/curves.hpp"
@@ -117,7 +116,7 @@ void add_breakdown(PointReport& report, const results::RunData& run,
   const PointData& point = *report.data;
   report.breakdown.missing = missing_traces(point);
   if (!report.breakdown.missing.empty()) {
-    // What every rank summed up is there without them.
+    // The sums of every rank are there without them.
     report.causes.named = named_causes(run, point, {}, report.breakdown);
     return;
   }

@@ -60,8 +60,8 @@ struct PointReport {
   Causes causes;                       ///< why it is not faster
   std::vector<std::string> labels;     ///< of the data, plus few-steps, not-closed
   std::size_t steps = 0;               ///< that count for the step time, over its launches
-  /// Of a point over several launches: the one, from 1, that its breakdown and causes are of; 0 of
-  /// one launch's own.
+  /// The launch of a point over several: the one, from 1, that its breakdown and causes are of; 0
+  /// of one launch's own.
   std::size_t launch = 0;
 };
 
@@ -84,7 +84,7 @@ struct RunReport {
 };
 
 struct ReportOptions {
-  /// Whether points that do not verify have rates too: for who shows them marked.
+  /// Says whether points that do not verify have rates too: for who shows them marked.
   enum class OfWrong : std::uint8_t { nothing, rates };
   OfWrong of_wrong = OfWrong::nothing;
   std::optional<int> baseline{};  ///< rank count; absent = as baseline_ranks chooses

@@ -83,7 +83,7 @@ Finding merged(const Rule& rule, const std::string& curve, std::vector<JudgedPoi
   Finding finding{
       .rule = rule.name, .concern = rule.concern, .curve = curve, .source = rule.source};
   for (const JudgedPoint& at : judged) finding.ranks.push_back(at.ranks);
-  // Of equal ones that of the most ranks stands for all.
+  // Among equal ones that of the most ranks stands for all.
   std::ranges::reverse(judged);
   std::ranges::stable_sort(judged, [](const JudgedPoint& a, const JudgedPoint& b) {
     return is_more_severe(a.said, b.said);
@@ -171,7 +171,7 @@ std::size_t place_in_table(const Finding& finding) {
 
 void rank(std::vector<Finding>& findings) {
   std::ranges::stable_sort(findings, {}, place_in_table);
-  // What a fault of hardware costs may be unknown, but it can be mended: before softer ones.
+  // The cost of a fault of hardware may be unknown, but it can be mended: before softer ones.
   const auto is_soft = [](const Finding& at) { return at.concern != Concern::hardware; };
   std::ranges::stable_sort(findings, [&](const Finding& a, const Finding& b) {
     const bool unknown = !a.severity && !b.severity;

@@ -70,8 +70,6 @@ struct Rule {
 /// The value of a rule's threshold. Throws std::out_of_range for one that it has not.
 [[nodiscard]] double threshold_of(const Rule& rule, std::string_view what);
 
-/// What several rules ask of a point.
-
 /// An option as text; "" where the workload has none of that name.
 [[nodiscard]] std::string option_of(const results::PointData& point, const std::string& key);
 /// An option, or a number of the model, as a whole number of at least 1; absent where it is none.

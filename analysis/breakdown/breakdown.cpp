@@ -18,7 +18,6 @@
 #include "analysis/breakdown/parallel.hpp"
 #include "analysis/breakdown/rank_step.hpp"
 #include "analysis/breakdown/replay.hpp"
-#include "analysis/breakdown/trace_check.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/breakdown/wait_causes.hpp"
 #include "base/error.hpp"
@@ -298,7 +297,7 @@ class Merge {
     return WaitSplit{.imbalance = wait - noise, .noise = noise};
   }
 
-  /// What would be idle were all ranks alike; no more than the bubble that was.
+  /// The time that would be idle were all ranks alike; no more than the bubble that was.
   [[nodiscard]] std::optional<double> schedule_bubble() const {
     try {
       const Replay replay = replay_of_schedule(point_, condensed_, steps_.steps);

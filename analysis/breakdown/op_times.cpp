@@ -15,7 +15,6 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/breakdown/trace_check.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/calibration/calibrate.hpp"
 #include "analysis/calibration/curve.hpp"

@@ -61,9 +61,9 @@ struct HandOverTimes {
 
 /// The bubble that a pipeline's schedule promises, and the times that its hand-overs took.
 struct PipelineReport {
-  /// Of a step, with stages that are alike, backward twice as long as forward and messages that
-  /// take no time: the formula of the schedule (workloads/stack/schedule.hpp). Absent where options
-  /// name no schedule that is known here, as in a file of a newer version.
+  /// The share of a step, with stages that are alike, backward twice as long as forward and
+  /// messages that take no time: the formula of the schedule (workloads/stack/schedule.hpp). Absent
+  /// where options name no schedule that is known here, as in a file of a newer version.
   std::optional<double> formula_bubble;
   std::optional<HandOverTimes> hand_over;  ///< absent where no message was traced
 };

@@ -30,7 +30,7 @@ struct Segment {
 
 constexpr Nanoseconds never{std::numeric_limits<std::int64_t>::max()};
 
-/// What the ops of one stream claim: one after the other, each once the one before has ended.
+/// The claims of the ops of one stream: one after the other, each once the one before has ended.
 using Lane = std::vector<Segment>;
 
 Claim claim_of(OpKind kind) {

@@ -141,7 +141,7 @@ simulate::Costs costs_of(const program::OutlineSet& set, const TraceOfRank& trac
   return costs;
 }
 
-/// Whether compute and copy ops run one after the other on every rank, so that their times add up.
+/// True if compute and copy ops run one after the other on every rank, so that their times add up.
 bool busy_on_one_stream(const program::OutlineSet& set) {
   return std::ranges::all_of(set.outlines, [](const Outline& outline) {
     std::optional<program::StreamId> stream;

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <set>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "program/outline.hpp"
@@ -13,10 +15,34 @@
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
-/// The traced steps of a point are its traces that count. Ops of different ranks that belong
-/// together are matched in them, and each communication op is told how long it waited for the last
-/// of its partners.
+/// The traced steps of a point are its traces that count. A run file may come from anywhere, so
+/// that they are checked first. Ops of different ranks that belong together are matched in them,
+/// and each communication op is told how long it waited for the last of its partners.
 namespace isoscale::analysis {
+
+/// Why the point's outlines cannot be used; "" when they can.
+[[nodiscard]] std::string outline_problem(const results::PointData& point);
+
+/// Why there are no traced steps to look at; "" when there are.
+[[nodiscard]] std::string missing_traces(const results::PointData& point);
+
+/// A trace is usable if it has one span per op of its rank's outline, in order, and times that make
+/// sense. The point's outlines have no problem.
+enum class TraceState : std::uint8_t { usable, broken };
+[[nodiscard]] TraceState check_trace(const results::PointData& point,
+                                     const timeline::StepTrace& trace);
+
+/// True if the times of `rank` can be set against those of other ranks.
+[[nodiscard]] bool aligned(const results::PointData& point, int rank);
+
+/// True if a traced step is neither warm-up nor the first of its block.
+[[nodiscard]] bool step_counts(const results::PointData& point, const timeline::Timeline& step);
+
+/// The same of step number `step`.
+[[nodiscard]] bool step_counts(const results::PointData& point, std::uint32_t step);
+
+/// "rank 3", "ranks 0-3, 8 and 12 more": MPI's ranks of these ranks of the point.
+[[nodiscard]] std::string rank_list(const results::PointData& point, const std::set<int>& ranks);
 
 /// One step's traces by rank of the point; null = nothing is known of that rank. Not owned.
 using TraceOfRank = std::vector<const timeline::StepTrace*>;

@@ -85,7 +85,7 @@ struct Key {
   auto operator<=>(const Key&) const = default;
 };
 
-/// What is counted in place of what: the first kind that there is; of_labelled_point adds to both.
+/// Kinds of samples by preference: the first that there is counts; of_labelled_point adds to both.
 constexpr std::size_t all_groups = 0, one_group = 1, of_labelled_point = 2;
 
 struct Samples {
@@ -102,7 +102,8 @@ bool counts(const RowData& row) {
   return row.status == results::PointStatus::ok && row.wrong.value_or(0) == 0;
 }
 
-/// What keeps a point's times from being those of the machine, "oversubscribed"; "" = nothing.
+/// Labels that keep a point's times from being those of the machine, "oversubscribed"; "" =
+/// nothing.
 std::string labels_of(const PointData& point) {
   std::string labels;
   for (const std::string_view label : unsound_labels) {
@@ -112,7 +113,7 @@ std::string labels_of(const PointData& point) {
   return labels;
 }
 
-/// Whether a collective's row is of what programs call: the library as it comes.
+/// True if a collective's row is of what programs call: the library as it comes.
 bool is_plain(const RowData& row) {
   const auto is = [&](const char* key, std::initializer_list<std::string_view> plain) {
     const std::string said = text_of(row, key);
@@ -230,7 +231,7 @@ class Collector {
                {.bytes = number_of(row, "bytes").value_or(0), .time = time});
   }
 
-  /// Whether a point has the like of a row that is so in place.
+  /// True if a point has the like of a row that is so in place.
   static bool has_row(const PointData& point, const RowData& row, std::string_view in_place) {
     return std::ranges::any_of(point.rows, [&](const RowData& other) {
       return text_of(other, "in_place") == in_place && text_of(other, "op") == text_of(row, "op") &&

@@ -47,7 +47,7 @@ std::vector<double> monotone(std::span<const SizeTime> sizes) {
   return isotonic(logs);
 }
 
-/// What is straight between sizes.
+/// The quantity that is straight between sizes.
 enum class Form : std::uint8_t { log, linear };
 constexpr std::string_view linear_name = "linear";
 
@@ -120,8 +120,8 @@ std::optional<Fitted> latency_of(std::span<const CurveSample> samples) {
   return fitted(*middle);
 }
 
-/// What the large sizes take apart from their bytes: the latency, unless they tell otherwise by
-/// more than noise does.
+/// The time that the large sizes take apart from their bytes: the latency, unless they tell
+/// otherwise by more than noise does.
 double fixed_part(std::span<const CurveSample> large, const Line& line, double latency) {
   constexpr double within_noise = 0.05;  // of the smallest of their times
   const double off = std::abs(line.intercept - latency);

@@ -27,10 +27,10 @@ struct IndexExperiment {
   std::optional<double> throughput, efficiency;
   std::string unit;             ///< of the throughput
   std::optional<int> baseline;  ///< rank count that efficiency is against
-  /// Whether all points that were played are verified; absent where some were not checked.
+  /// True if all points that were played are verified; absent where some were not checked.
   std::optional<bool> verified;
   std::vector<std::string> labels;  ///< of any point that is ok, each once
-  /// Whether a label says that the throughput is not the machine's.
+  /// False where a label says that the throughput is not the machine's.
   bool counts = true;
 };
 

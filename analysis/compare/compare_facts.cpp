@@ -14,8 +14,8 @@
 #include "analysis/compare/sentences.hpp"
 #include "analysis/compare/unlike_lines.hpp"
 #include "analysis/point_facts.hpp"
-#include "analysis/render/sentences.hpp"
-#include "analysis/render/text_escape.hpp"
+#include "analysis/render/remarks.hpp"
+#include "analysis/render/text.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "analysis/compare/sentences.hpp"
 #include "analysis/compare/sides.hpp"
-#include "analysis/render/sentences.hpp"
-#include "analysis/render/text_escape.hpp"
+#include "analysis/render/remarks.hpp"
+#include "analysis/render/text.hpp"
 #include "mesh/mesh.hpp"
 #include "units/text.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "analysis/compare/comparison.hpp"
 #include "analysis/render/cells.hpp"
-#include "analysis/render/text_table.hpp"
+#include "analysis/render/text.hpp"
 
 /// What comparisons for people say, piece by piece; all text is escaped. Text and markdown only
 /// arrange it.

@@ -7,7 +7,7 @@
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/compare_tables.hpp"
 #include "analysis/compare/sentences.hpp"
-#include "analysis/render/text_escape.hpp"
+#include "analysis/render/text.hpp"
 
 namespace isoscale::analysis {
 namespace {

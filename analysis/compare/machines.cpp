@@ -11,8 +11,8 @@
 #include <string>
 
 #include "analysis/merge/identity.hpp"
-#include "analysis/render/node_cells.hpp"
-#include "analysis/render/sentences.hpp"
+#include "analysis/render/cells.hpp"
+#include "analysis/render/remarks.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -16,7 +16,7 @@
 
 #include "analysis/compare/differences.hpp"
 #include "analysis/point_facts.hpp"
-#include "analysis/render/text_escape.hpp"
+#include "analysis/render/text.hpp"
 #include "analysis/statistics/welch.hpp"
 
 namespace isoscale::analysis {

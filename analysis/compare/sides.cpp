@@ -13,7 +13,7 @@
 #include "analysis/compare/pairing.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/point_facts.hpp"
-#include "analysis/render/text_escape.hpp"
+#include "analysis/render/text.hpp"
 #include "base/error.hpp"
 
 namespace isoscale::analysis {

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "analysis/point_facts.hpp"
-#include "analysis/render/sentences.hpp"
-#include "analysis/render/text_escape.hpp"
+#include "analysis/render/remarks.hpp"
+#include "analysis/render/text.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -68,7 +68,7 @@ bool are_within(std::span<const double> numbers, double largest) {
   return std::ranges::all_of(numbers, [&](double x) { return std::abs(x) <= largest; });
 }
 
-/// What a number of this quantity cannot be, given that it is one.
+/// Says what a number of this quantity cannot be, given that it is one.
 std::string_view flaw_of_values(const DeviceSeries& series, const Quantity& quantity) {
   const std::vector<double>& values = series.value;
   if (quantity.kind == QuantityKind::counter && !std::ranges::is_sorted(values)) {
@@ -216,7 +216,7 @@ SeriesSummary summary(const DeviceSeries& series, double begin) {
 
 enum class Computing : std::uint8_t { gpus, cpus };
 
-/// What the devices that compute are like, out of the summaries.
+/// Adds the state of the devices that compute, out of the summaries.
 void add_state(DeviceState& state, const UsableSeries& usable, Computing computing) {
   const bool gpus = computing == Computing::gpus;
   const std::string_view clock = gpus ? "sm_clock" : "clock";

@@ -78,8 +78,8 @@ struct HeldDown {
 struct SeriesSummary {
   int rank = 0;  ///< of the point
   std::string device{}, quantity{}, unit{};
-  /// Of the samples after warm-up (of all where there are none); absent for counters, of which only
-  /// the difference between first and last means anything, and for sets of bits.
+  /// Figures of the samples after warm-up (of all where there are none); absent for counters, of
+  /// which only the difference between first and last means anything, and for sets of bits.
   std::optional<double> minimum{}, median{}, maximum{};
   double first = 0, last = 0;  ///< of all samples
   std::size_t samples = 0;

@@ -37,7 +37,7 @@ std::string name_of(const PointData& point, const DeviceSeries& series) {
   return fmt::format("rank {}, {}", world_rank(point, series.rank), series.device);
 }
 
-/// Whether a device worked when a sample was taken.
+/// Tells whether a device worked when a sample was taken.
 class Working {
  public:
   Working(const UsableSeries& usable, const DeviceSeries& clock)
@@ -76,7 +76,7 @@ Samples counting(const UsableSeries& usable, const DeviceSeries& clock, double b
   return samples;
 }
 
-/// What the first and the last third of the time were like.
+/// Compares the first and the last third of the time.
 std::string drift_sentence(const Samples& samples) {
   if (samples.time.empty()) return "";
   const double third = (samples.time.back() - samples.time.front()) / 3;
@@ -126,7 +126,7 @@ std::string throttle_sentence(const PointData& point, const DeviceSeries& series
                      fmt::join(said, ", "));
 }
 
-/// What is counted and should not be.
+/// Tells of what is counted and should not be.
 std::string error_sentence(const PointData& point, const DeviceSeries& series) {
   struct Kind {
     std::string_view quantity, name;

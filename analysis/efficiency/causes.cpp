@@ -79,8 +79,8 @@ void add_links(const results::RunData& run, const results::PointData& point,
   }
 }
 
-/// What a rank has more of than those with the same program, "gaps before its ops"; "" for nothing,
-/// and where there are none to compare it with.
+/// Says what a rank has more of than those with the same program, "gaps before its ops"; "" for
+/// nothing, and where there are none to compare it with.
 std::string reason_of(const results::PointData& point, const BreakdownResult& breakdown, int rank) {
   struct Part {
     double Breakdown::*seconds;

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/efficiency/laws.hpp"
+#include "analysis/efficiency/causes.hpp"
 
 #include <algorithm>
 #include <array>

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/breakdown/trace_check.hpp"
+#include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/statistics/statistics.hpp"
 #include "timeline/median.hpp"
 
@@ -179,7 +179,7 @@ class Differences {
   void add(std::string cause, double StepCosts::*part) {
     add(std::move(cause), point_.costs.*part, baseline_.costs.*part);
   }
-  /// Whether both have the part.
+  /// True if both have the part.
   bool add(std::string cause, std::optional<double> StepCosts::*part) {
     if (!(point_.costs.*part) || !(baseline_.costs.*part)) return false;
     add(std::move(cause), *(point_.costs.*part), *(baseline_.costs.*part));
@@ -196,7 +196,7 @@ class Differences {
     say("GEMMs by themselves and their overlap are not separated: that takes solo times at both "
         "ends");
   }
-  /// Whether transfers and waiting are known apart at both ends.
+  /// True if transfers and waiting are known apart at both ends.
   bool communication() {
     if (!point_.costs.communication && !baseline_.costs.communication) return true;
     add("communication", together(point_.costs), together(baseline_.costs));

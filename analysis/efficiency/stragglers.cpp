@@ -11,7 +11,6 @@
 #include <span>
 #include <utility>
 
-#include "analysis/breakdown/trace_check.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/statistics/change_point.hpp"
 #include "analysis/statistics/statistics.hpp"
@@ -64,7 +63,7 @@ std::vector<Peers> peers_of(const results::PointData& point) {
   return all;
 }
 
-/// What a rank is compared with: the median of all, of two the other one.
+/// The time that a rank is compared with: the median of all, of two the other one.
 double reference(const std::vector<double>& times, std::size_t at) {
   if (times.size() == 2) return times[1 - at];
   return median(times).value_or(0);
@@ -112,7 +111,7 @@ std::optional<Slowness> slowness(std::span<const double> ratios) {
   return Slowness{.first = first, .factor = *factor};
 }
 
-/// What a rank must exceed to stand out from the spread of its peers.
+/// The factor that a rank must exceed to stand out from the spread of its peers.
 double outside_of_spread(const std::vector<double>& factors) {
   if (factors.size() < least_for_spread) return 1;
   const double middle = median(factors).value_or(1);
@@ -162,7 +161,7 @@ struct Kind {
 };
 using Members = std::vector<int>;
 
-/// What the members of a group spent on its ops, added up over members and ops.
+/// The time that the members of a group spent on its ops, added up over members and ops.
 struct Moved {
   double least = 0;    ///< seconds; of each op in the traced step where it took least
   double typical = 0;  ///< seconds; of each op, median over traced steps

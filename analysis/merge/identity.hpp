@@ -23,7 +23,8 @@ struct Experiment {
   /// The model's numbers at the mesh of one rank; empty where the point was skipped, since it then
   /// has no mesh.
   std::map<std::string, std::string> numbers;
-  /// What the launch was told for all points (see settings_of); empty until launches are compared.
+  /// The settings of the launch for all points (see settings_of); empty until launches are
+  /// compared.
   std::map<std::string, std::string> settings{};
 };
 
@@ -56,7 +57,7 @@ struct Experiment {
 /// A machine is what a launch ran on and with, by name: CPU, GPU and their drivers and libraries,
 /// device, MPI, Isoscale, and recorded environment variables that bear on times (see
 /// bears_on_times). Times of launches that differ in any of it are those of different machines.
-/// What is not known, or not set, is absent.
+/// Entries that are not known, or not set, are absent.
 using Machine = std::map<std::string, std::string>;
 
 [[nodiscard]] Machine machine_of(const results::RunData& run);

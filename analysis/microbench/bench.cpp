@@ -311,7 +311,7 @@ std::vector<SlowPair> slow_pairs(std::span<const PairReport> pairs, const result
       if (quantity != "bandwidth") {  // both directions at once: a pair counts once
         std::erase_if(counted, [](const PairReport* pair) { return pair->src > pair->dst; });
       }
-      // Of latencies, how many messages a second: less is slow, as with bandwidth.
+      // Latencies count as messages a second: less is slow, as with bandwidth.
       const bool inverts = quantity == "latency";
       std::vector<double> speeds = values_of(counted, value);
       if (inverts) std::ranges::transform(speeds, speeds.begin(), [](double t) { return 1 / t; });

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "analysis/breakdown/trace_check.hpp"
+#include "analysis/breakdown/traced_steps.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/breakdown/trace_check.hpp"
+#include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/page/lane_choice.hpp"
 #include "analysis/page/lane_spans.hpp"
 #include "analysis/page/page_number.hpp"

@@ -7,7 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/breakdown/trace_check.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/predict/run_machine.hpp"
 #include "simulate/measured_time.hpp"

@@ -5,7 +5,7 @@
 
 #include "analysis/predict/prediction_render.hpp"
 #include "analysis/render/cells.hpp"
-#include "analysis/render/csv_cells.hpp"
+#include "analysis/render/text.hpp"
 
 namespace isoscale::analysis {
 namespace {

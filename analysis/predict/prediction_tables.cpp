@@ -12,8 +12,7 @@
 #include <utility>
 
 #include "analysis/render/cells.hpp"
-#include "analysis/render/text_escape.hpp"
-#include "analysis/render/text_parts.hpp"
+#include "analysis/render/text.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

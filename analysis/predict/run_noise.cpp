@@ -10,7 +10,7 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/breakdown/trace_check.hpp"
+#include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/predict/traced_ops.hpp"
 #include "analysis/statistics/statistics.hpp"
 #include "analysis/statistics/step_blocks.hpp"

@@ -12,7 +12,7 @@
 #include <span>
 #include <utility>
 
-#include "analysis/breakdown/trace_check.hpp"
+#include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/point_facts.hpp"
 #include "analysis/predict/run_machine.hpp"
 #include "analysis/statistics/statistics.hpp"

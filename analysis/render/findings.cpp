@@ -13,8 +13,7 @@
 #include <utility>
 
 #include "analysis/render/cells.hpp"
-#include "analysis/render/text_escape.hpp"
-#include "analysis/render/text_parts.hpp"
+#include "analysis/render/text.hpp"
 #include "base/plural.hpp"
 #include "units/text.hpp"
 

@@ -11,11 +11,11 @@
 #include <utility>
 
 #include "analysis/curves.hpp"
+#include "analysis/render/bench_tables.hpp"
 #include "analysis/render/cells.hpp"
-#include "analysis/render/metrics.hpp"
-#include "analysis/render/summary_parts.hpp"
-#include "analysis/rows/bench_tables.hpp"
-#include "analysis/rows/infer.hpp"
+#include "analysis/render/document.hpp"
+#include "analysis/render/inference.hpp"
+#include "analysis/render/summary.hpp"
 #include "analysis/statistics/statistics.hpp"
 #include "base/plural.hpp"
 
@@ -30,7 +30,6 @@ struct BenchRow {
   Unit unit = Unit::text;
   std::string where{};  ///< "m=n=k=1024"; not escaped
 };
-
 
 constexpr std::array<Metric<BenchRow>, 5> bench_metrics{{
     {"workload", "workload", Unit::text, "the micro-benchmark and its element type",

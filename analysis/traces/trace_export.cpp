@@ -14,11 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/breakdown/trace_check.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/output_file.hpp"
 #include "analysis/point_facts.hpp"
-#include "analysis/traces/trace_events.hpp"
 #include "base/plural.hpp"
 #include "program/label.hpp"
 #include "results/run_data.hpp"
@@ -186,7 +184,7 @@ class PointExport {
     return first;
   }
 
-  /// Of each traced step what is sound, by rank, in order of time.
+  /// Gives what is sound of each traced step, by rank, in order of time.
   std::vector<TraceOfRank> usable_steps() {
     std::vector<TraceOfRank> steps;
     for (int rank = 0; rank < point_.ranks; ++rank) untraced_.insert(rank);
@@ -305,7 +303,7 @@ class PointExport {
   std::set<int> broken_, untraced_, unaligned_;
 };
 
-/// What of an exported point is missing.
+/// Notes what is missing of an exported point.
 void note(const PointExport& exported, const PointData& point, const std::string& name,
           std::vector<std::string>& notes) {
   const auto say = [&](const std::set<int>& ranks, const char* what) {

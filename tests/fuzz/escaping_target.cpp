@@ -8,9 +8,7 @@
 #include <string_view>
 
 #include "analysis/page/inert.hpp"
-#include "analysis/render/csv_cells.hpp"
-#include "analysis/render/markdown_cells.hpp"
-#include "analysis/render/text_escape.hpp"
+#include "analysis/render/text.hpp"
 #include "base/text.hpp"
 #include "tests/fuzz/target.hpp"
 

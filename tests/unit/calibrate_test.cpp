@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "analysis/calibration/curve.hpp"
+#include "analysis/render/bench_tables.hpp"
 #include "analysis/report.hpp"
-#include "analysis/rows/bench_tables.hpp"
 #include "bench_samples.hpp"
 #include "report_samples.hpp"
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "analysis/compare/compare_tables.hpp"
-#include "analysis/render/text_escape.hpp"
+#include "analysis/render/text.hpp"
 #include "compare_samples.hpp"
 #include "golden.hpp"
 

@@ -15,7 +15,7 @@
 #include "analysis/advice/rules.hpp"
 #include "analysis/render/findings.hpp"
 #include "analysis/render/render.hpp"
-#include "analysis/render/text_escape.hpp"
+#include "analysis/render/text.hpp"
 #include "bench_samples.hpp"
 #include "findings_samples.hpp"
 #include "launch_samples.hpp"

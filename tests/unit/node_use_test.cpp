@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "analysis/render/node_cells.hpp"
+#include "analysis/render/cells.hpp"
 #include "launch_samples.hpp"
 
 namespace isoscale::analysis {

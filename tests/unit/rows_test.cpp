@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "analysis/microbench/bench.hpp"
-#include "analysis/rows/bench_tables.hpp"
+#include "analysis/render/bench_tables.hpp"
 #include "bench_samples.hpp"
 
 namespace isoscale::analysis {

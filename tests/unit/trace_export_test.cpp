@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "analysis/breakdown/traced_steps.hpp"
-#include "analysis/traces/trace_events.hpp"
 #include "run_samples.hpp"
 
 namespace isoscale::analysis {
