@@ -17,7 +17,6 @@
 
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/calibration/calibrate.hpp"
-#include "analysis/calibration/curve.hpp"
 #include "program/op.hpp"
 #include "units/quantity.hpp"
 #include "workloads/stack/schedule.hpp"
@@ -110,7 +109,7 @@ void add_rank(const results::PointData& point, const TracedStep& step, int rank,
     Sums& sum = sums[{.op = op.kind, .axes = op.axes}];
     sum.measured += units::to_seconds(transfer_time(spans[at], waits[at])).value();
     const CalibrationCurve* const curve = curves.find(op.kind, op.axes, rank);
-    const auto alone = curve == nullptr ? std::optional<Prediction>{}
+    const auto alone = curve == nullptr ? std::optional<TimePrediction>{}
                                         : predict(*curve, static_cast<double>(op.bytes));
     const auto [members, added] = known.try_emplace(op.axes);
     if (added) members->second = all_known(step, mesh::group_members(point.mesh, rank, op.axes));

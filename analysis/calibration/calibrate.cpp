@@ -17,7 +17,6 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/calibration/curve.hpp"
 #include "analysis/microbench/row.hpp"
 #include "analysis/point_facts.hpp"
 #include "analysis/statistics/robust.hpp"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/calibration/curve.hpp"
+#include "analysis/calibration/calibrate.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -159,18 +159,18 @@ std::optional<Fitted> bandwidth_of(std::span<const CurveSample> samples, double 
                 .upper = middle->upper ? std::optional{back(*middle->upper)} : std::nullopt};
 }
 
-std::optional<Prediction> beyond(const CalibrationCurve& curve, double bytes) {
+std::optional<TimePrediction> beyond(const CalibrationCurve& curve, double bytes) {
   const CurveSample& first = curve.samples.front();
   const CurveSample& last = curve.samples.back();
   if (bytes > last.bytes) {
     if (!curve.bandwidth) return std::nullopt;
-    return Prediction{.time = last.fitted + (bytes - last.bytes) / curve.bandwidth->value};
+    return TimePrediction{.time = last.fitted + (bytes - last.bytes) / curve.bandwidth->value};
   }
   const double fewer = curve.bandwidth ? (first.bytes - bytes) / curve.bandwidth->value : 0;
   // Without a latency in sight: at least in proportion.
   const double floor = curve.latency ? std::min(curve.latency->value, first.fitted)
                                      : first.fitted * bytes / first.bytes;
-  return Prediction{.time = std::max(first.fitted - fewer, floor)};
+  return TimePrediction{.time = std::max(first.fitted - fewer, floor)};
 }
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
@@ -257,7 +257,7 @@ CalibrationCurve fit_curve(std::vector<SizeTime> samples) {
   return curve;
 }
 
-std::optional<Prediction> predict(const CalibrationCurve& curve, double bytes) {
+std::optional<TimePrediction> predict(const CalibrationCurve& curve, double bytes) {
   if (curve.samples.empty()) return std::nullopt;
   if (bytes < curve.samples.front().bytes || bytes > curve.samples.back().bytes) {
     return beyond(curve, bytes);
@@ -269,7 +269,7 @@ std::optional<Prediction> predict(const CalibrationCurve& curve, double bytes) {
     logs.push_back(std::log(at.fitted));
   }
   const Form form = curve.form == linear_name ? Form::linear : Form::log;
-  Prediction result{.time = std::exp(interpolated(sizes, logs, bytes, form))};
+  TimePrediction result{.time = std::exp(interpolated(sizes, logs, bytes, form))};
   if (curve.error) {
     result.lower = result.time / (1 + *curve.error);
     result.upper = result.time * (1 + *curve.error);

@@ -5,7 +5,7 @@
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/compare_tables.hpp"
 #include "analysis/compare/sentences.hpp"
-#include "analysis/render/text.hpp"
+#include "analysis/render/text_table.hpp"
 
 namespace isoscale::analysis {
 

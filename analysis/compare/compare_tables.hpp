@@ -7,7 +7,7 @@
 
 #include "analysis/compare/comparison.hpp"
 #include "analysis/render/cells.hpp"
-#include "analysis/render/text.hpp"
+#include "analysis/render/text_table.hpp"
 
 /// What comparisons for people say, piece by piece; all text is escaped. Text and markdown only
 /// arrange it.

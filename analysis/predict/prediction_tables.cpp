@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "analysis/render/cells.hpp"
+#include "analysis/render/document.hpp"
 #include "analysis/render/text.hpp"
 #include "units/text.hpp"
 

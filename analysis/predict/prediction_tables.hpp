@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analysis/predict/prediction.hpp"
-#include "analysis/render/text.hpp"
+#include "analysis/render/text_table.hpp"
 
 /// A prediction for people, piece by piece; all text is escaped.
 namespace isoscale::analysis {

@@ -7,6 +7,7 @@
 #include "analysis/predict/prediction_render.hpp"
 #include "analysis/predict/prediction_tables.hpp"
 #include "analysis/render/cells.hpp"
+#include "analysis/render/document.hpp"
 #include "analysis/render/text.hpp"
 
 namespace isoscale::analysis {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "analysis/render/cells.hpp"
-#include "analysis/render/text.hpp"
+#include "analysis/render/text_table.hpp"
 #include "analysis/report.hpp"
 
 /// Tables of micro-benchmarks as text and markdown show them; all text is escaped.

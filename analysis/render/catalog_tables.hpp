@@ -8,7 +8,7 @@
 
 #include "analysis/catalog/index.hpp"
 #include "analysis/render/cells.hpp"
-#include "analysis/render/text.hpp"
+#include "analysis/render/text_table.hpp"
 
 /// Tables of an index as text and markdown show them; all text is escaped.
 namespace isoscale::analysis {

@@ -13,6 +13,7 @@
 #include "analysis/curves.hpp"
 #include "analysis/point_facts.hpp"
 #include "analysis/render/text.hpp"
+#include "analysis/render/text_table.hpp"
 #include "base/plural.hpp"
 #include "units/text.hpp"
 

@@ -241,4 +241,58 @@ std::string to_markdown(const Document& document) {
   return text;
 }
 
+std::string lines(const Facts& facts) {
+  std::string text;
+  for (const auto& [key, value] : facts) {
+    text += fmt::format("  {}{:{}} {}\n", key, "", 8 - std::min<std::size_t>(8, display_width(key)),
+                        value);
+  }
+  return text;
+}
+
+std::string heading(const std::string& title) {
+  std::string text = fmt::format("\n{}\n", title);
+  for (std::size_t i = display_width(title); i > 0; --i) text += "─";
+  return text + "\n";
+}
+
+std::string in_lines(const std::string& text, std::size_t indent, std::size_t columns) {
+  std::string lines, line;
+  const auto flush = [&] {
+    if (!line.empty()) lines += std::string(indent, ' ') + line + "\n";
+    line.clear();
+  };
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (word.empty()) continue;
+    const bool full =
+        indent + display_width(line) + 1 + display_width(word) > columns && !line.empty();
+    if (full) flush();
+    line += (line.empty() ? "" : " ") + word;
+  }
+  flush();
+  return lines;
+}
+
+std::string shortened(const std::string& text, std::size_t columns) {
+  if (display_width(text) <= columns) return text;
+  const auto is_continuation = [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U;
+  };
+  std::size_t end = 0;
+  for (std::size_t shown = 0; end < text.size(); ++end) {
+    if (is_continuation(text[end])) continue;
+    if (++shown == columns) break;
+  }
+  std::string result = text.substr(0, end);
+  result.erase(result.find_last_not_of(' ') + 1);
+  return result + "…";
+}
+
+std::string titled(const TitledTable& part) {
+  return "  " + part.title + "\n" + table(part.columns, part.rows);
+}
+
 }  // namespace isoscale::analysis

@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "analysis/render/text_table.hpp"
 #include "analysis/statistics/robust.hpp"
 #include "analysis/unit.hpp"
 
@@ -117,6 +118,23 @@ using Document = std::vector<Block>;
 /// Markdown with all columns and intervals, nothing shortened; a heading that comes first is the
 /// title.
 [[nodiscard]] std::string to_markdown(const Document& document);
+
+// Pieces of plain text for reports that are no documents yet.
+
+/// One fact a line, indented by two, its key in a column.
+[[nodiscard]] std::string lines(const Facts& facts);
+/// A title of a part of a report, underlined; an empty line before it.
+[[nodiscard]] std::string heading(const std::string& title);
+
+/// Escaped text in lines of at most `columns`, each after the indent; a word that is longer has a
+/// line of its own. No line for no text.
+[[nodiscard]] std::string in_lines(const std::string& text, std::size_t indent,
+                                   std::size_t columns);
+/// Escaped text of at most `columns` columns, with "…" at its end where it was longer.
+[[nodiscard]] std::string shortened(const std::string& text, std::size_t columns);
+
+/// The table with its title above, both indented by two.
+[[nodiscard]] std::string titled(const TitledTable& part);
 
 /// The one description of a figure that reports give of an Item (a point, a curve, a row).
 template <class Item>

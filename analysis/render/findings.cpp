@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "analysis/render/cells.hpp"
+#include "analysis/render/document.hpp"
 #include "analysis/render/text.hpp"
 #include "base/plural.hpp"
 #include "units/text.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/render/text.hpp"
+#include "analysis/render/text_table.hpp"
 #include "analysis/report.hpp"
 
 /// Reports of inference: points of workload infer, latency against throughput, and points of

@@ -9,6 +9,7 @@
 
 #include "analysis/page/inert.hpp"
 #include "analysis/render/text.hpp"
+#include "analysis/render/text_table.hpp"
 #include "base/text.hpp"
 #include "tests/fuzz/target.hpp"
 

@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "analysis/calibration/curve.hpp"
 #include "analysis/render/bench_tables.hpp"
 #include "analysis/report.hpp"
 #include "bench_samples.hpp"

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <random>
 
-#include "analysis/calibration/curve.hpp"
+#include "analysis/calibration/calibrate.hpp"
 #include "analysis/statistics/robust.hpp"
 
 namespace isoscale::analysis {
