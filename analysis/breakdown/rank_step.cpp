@@ -228,8 +228,8 @@ class Sweep {
 };
 
 /// Returns what an op that communicates adds to the sums of its place.
-Breakdown of_communication(const program::OutlineOp& op, const OpShare& share,
-                           double bubble_share) {
+Breakdown communication_parts(const program::OutlineOp& op, const OpShare& share,
+                              double bubble_share) {
   Breakdown result;
   result.gap = seconds(share.gap);
   result.transfer = seconds(share.own);
@@ -278,7 +278,7 @@ void PlaceSums::add(const program::Outline& outline, std::span<const std::uint32
     Breakdown& phase = phases_[static_cast<std::size_t>(at.place.phase)];
     Breakdown& layer = layers_[layer_slots[op]];
     if (program::communicates(at.kind)) {
-      const Breakdown parts = of_communication(at, shares[op], bubble_share);
+      const Breakdown parts = communication_parts(at, shares[op], bubble_share);
       for (Breakdown* const sum : {&phase, &layer, &axes_[at.axes.bits() % axes_count]}) {
         *sum += parts;
       }

@@ -64,7 +64,7 @@ bool time_is_sound(units::Nanoseconds time) {
 /// Ten days: the lengths of many steps add up without overflow.
 constexpr units::Nanoseconds longest_step{std::int64_t{864'000} * 1'000'000'000};
 
-constexpr bool is_collective(OpKind kind) {
+constexpr bool is_of_group(OpKind kind) {
   return program::communicates(kind) && kind != OpKind::exchange;
 }
 
@@ -98,7 +98,7 @@ Sequences sequences_of(const Outline& outline) {
   Sequences result;
   for (std::uint32_t op = 0; op < outline.ops.size(); ++op) {
     const OutlineOp& at = outline.ops[op];
-    if (is_collective(at.kind)) {
+    if (is_of_group(at.kind)) {
       result.collectives[{.axes = at.axes, .stream = at.stream}].push_back(op);
     }
     if (at.kind != OpKind::exchange) continue;

@@ -173,12 +173,12 @@ std::string machine_name(const IndexRun& run) {
 }
 
 /// The part of one run in a trend.
-struct Sample {
+struct TrendSample {
   std::size_t run = 0;
   const IndexExperiment* experiment = nullptr;
 };
 
-IndexTrend trend_of(const std::vector<Sample>& samples) {
+IndexTrend trend_of(const std::vector<TrendSample>& samples) {
   const IndexExperiment& any = *samples.front().experiment;
   IndexTrend trend{.experiment = any.experiment,
                    .title = {},
@@ -186,7 +186,7 @@ IndexTrend trend_of(const std::vector<Sample>& samples) {
                    .unit = any.unit,
                    .ranks = *any.ranks};
   std::vector<double> values;
-  for (const Sample& sample : samples) {
+  for (const TrendSample& sample : samples) {
     values.push_back(*sample.experiment->throughput);
     trend.runs.push_back(sample.run);
   }
@@ -205,7 +205,7 @@ IndexTrend trend_of(const std::vector<Sample>& samples) {
 /// Gives the trends of the runs of a machine, which are in order.
 std::vector<IndexTrend> trends_of(const std::vector<IndexRun>& runs,
                                   const std::vector<std::size_t>& of_machine) {
-  std::map<std::tuple<std::string, int, std::string, int>, std::vector<Sample>> samples;
+  std::map<std::tuple<std::string, int, std::string, int>, std::vector<TrendSample>> samples;
   for (const std::size_t at : of_machine) {
     for (const IndexExperiment& experiment : runs[at].experiments) {
       if (!experiment.throughput || !experiment.ranks || !experiment.counts) continue;

@@ -60,14 +60,14 @@ class Working {
   const DeviceSeries* of_;
 };
 
-struct Samples {
+struct ClockSamples {
   std::vector<double> time, value;
 };
 
 /// Those that count: after warm-up, of a device that works.
-Samples counting(const UsableSeries& usable, const DeviceSeries& clock, double begin) {
+ClockSamples counting(const UsableSeries& usable, const DeviceSeries& clock, double begin) {
   const Working working{usable, clock};
-  Samples samples;
+  ClockSamples samples;
   for (std::size_t i = 0; i < clock.value.size(); ++i) {
     if (clock.time[i] < begin || !working.at(clock.time[i])) continue;
     samples.time.push_back(clock.time[i]);
@@ -77,7 +77,7 @@ Samples counting(const UsableSeries& usable, const DeviceSeries& clock, double b
 }
 
 /// Compares the first and the last third of the time.
-std::string drift_sentence(const Samples& samples) {
+std::string drift_sentence(const ClockSamples& samples) {
   if (samples.time.empty()) return "";
   const double third = (samples.time.back() - samples.time.front()) / 3;
   std::vector<double> early, late;
@@ -92,7 +92,7 @@ std::string drift_sentence(const Samples& samples) {
                      units::format_prefixed(from, "Hz"), units::format_prefixed(to, "Hz"));
 }
 
-std::string dip_sentence(const Samples& samples) {
+std::string dip_sentence(const ClockSamples& samples) {
   if (samples.value.size() < fewest_for_dips) return "";
   const double middle = *median(samples.value);
   const auto low =
@@ -105,7 +105,7 @@ std::string dip_sentence(const Samples& samples) {
 
 std::string clock_sentence(const PointData& point, const UsableSeries& usable,
                            const DeviceSeries& series, double begin) {
-  const Samples samples = counting(usable, series, begin);
+  const ClockSamples samples = counting(usable, series, begin);
   std::string text = drift_sentence(samples);
   if (text.empty()) text = dip_sentence(samples);
   if (text.empty()) return "";

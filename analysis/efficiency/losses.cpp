@@ -56,19 +56,19 @@ void add_scalability(const UsefulWork& mine, const UsefulWork& base, Pop& pop) {
 }
 
 /// Op times of one rank added up over the ops of a step; seconds.
-struct Sums {
+struct ComputeSums {
   double gemm = 0, other = 0;
   [[nodiscard]] double all() const { return gemm + other; }
 };
 
-void add(const program::OutlineOp& op, units::Nanoseconds time, Sums& sums) {
+void add(const program::OutlineOp& op, units::Nanoseconds time, ComputeSums& sums) {
   if (program::communicates(op.kind) || op.kind == OpKind::copy) return;
   (op.kind == OpKind::gemm ? sums.gemm : sums.other) += units::to_seconds(time).value();
 }
 
-/// Sums of one rank over its traced steps: of each op's median, and of its mean.
+/// ComputeSums of one rank over its traced steps: of each op's median, and of its mean.
 struct TracedSums {
-  Sums median, mean;
+  ComputeSums median, mean;
 };
 
 TracedSums sum_up(const program::Outline& outline,
@@ -101,13 +101,13 @@ std::map<int, TracedSums> traced_sums(const results::PointData& point) {
   return sums;
 }
 
-std::map<int, Sums> solo_sums(const results::PointData& point) {
-  std::map<int, Sums> of_rank;
+std::map<int, ComputeSums> solo_sums(const results::PointData& point) {
+  std::map<int, ComputeSums> of_rank;
   for (const results::SoloTimes& solo : point.solo_times) {
     if (solo.rank < 0 || solo.rank >= point.ranks) continue;
     const program::Outline& outline = point.outline.of(solo.rank);
     if (solo.op.size() != outline.ops.size()) continue;
-    Sums sums;
+    ComputeSums sums;
     for (std::size_t op = 0; op < solo.op.size(); ++op) add(outline.ops[op], solo.op[op], sums);
     if (sums.gemm > 0) of_rank[solo.rank] = sums;
   }
@@ -140,10 +140,10 @@ void divide_gemms(const results::PointData& point, const BreakdownResult& breakd
     costs.gemm_overlap = 0;
     return;
   }
-  const std::map<int, Sums> solo = solo_sums(point);
+  const std::map<int, ComputeSums> solo = solo_sums(point);
   const auto rank_of = [](const auto& at) { return at.first; };
   if (!std::ranges::equal(traced, solo, {}, rank_of, rank_of)) return;
-  costs.gemm_alone = typical(point, solo, [](const Sums& at) { return at.gemm; });
+  costs.gemm_alone = typical(point, solo, [](const ComputeSums& at) { return at.gemm; });
   costs.gemm_overlap = costs.gemm - *costs.gemm_alone;
 }
 

@@ -154,10 +154,10 @@ void add_slow(const results::PointData& point, const Peers& peers, std::vector<S
 
 constexpr std::size_t fewest_traced = 3;  ///< traced; fewer may all have been disturbed
 
-struct Kind {
+struct TransferKind {
   OpKind op = OpKind::all_reduce;
   mesh::AxisSet axes;
-  auto operator<=>(const Kind&) const = default;
+  auto operator<=>(const TransferKind&) const = default;
 };
 using Members = std::vector<int>;
 
@@ -167,7 +167,7 @@ struct Moved {
   double typical = 0;  ///< seconds; of each op, median over traced steps
   double bytes = 0;
 };
-using Transfers = std::map<Kind, std::map<Members, Moved>>;
+using Transfers = std::map<TransferKind, std::map<Members, Moved>>;
 
 /// The rank and the one that it exchanges with; empty where those are several, or itself.
 Members pair_of(const results::PointData& point, int rank, const program::OutlineOp& exchange) {

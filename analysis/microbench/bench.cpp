@@ -95,7 +95,7 @@ struct Alone {
 };
 
 /// A pair while its rows are read.
-struct Gathered {
+struct GatheredOverlap {
   OverlapReport report;
   Alone times;
   std::string few_plays;  ///< "together 3, gemm 5"
@@ -106,7 +106,7 @@ bool has_time(const RowReport& row) {
          row.data->times.size() >= fewest_plays;
 }
 
-void add_part(Gathered& into, const RowReport& row) {
+void add_part(GatheredOverlap& into, const RowReport& row) {
   OverlapReport& report = into.report;
   const results::RowData& data = *row.data;
   fill_in(report.collective, text_of(data, "collective"));
@@ -182,7 +182,7 @@ std::string why_unknown(const OverlapReport& report, const std::string& few_play
                      units::format_percent(*report.hidden->upper));
 }
 
-void conclude(Gathered& gathered) {
+void conclude(GatheredOverlap& gathered) {
   OverlapReport& report = gathered.report;
   const auto median_of = [](const std::optional<Estimate>& time) {
     return time ? std::optional{time->median} : std::nullopt;
@@ -339,20 +339,20 @@ std::vector<SlowPair> slow_pairs(std::span<const PairReport> pairs, const result
 }
 
 std::vector<OverlapReport> merge_overlaps(std::span<const RowReport> rows) {
-  std::vector<Gathered> pairs;
+  std::vector<GatheredOverlap> pairs;
   for (const RowReport& row : rows) {
     if (text_of(*row.data, "op") != "overlap") continue;
     const std::string pair = text_of(*row.data, "pair");
     auto place = std::ranges::find_if(
-        pairs, [&pair](const Gathered& known) { return known.report.pair == pair; });
+        pairs, [&pair](const GatheredOverlap& known) { return known.report.pair == pair; });
     if (place == pairs.end()) {
-      place = pairs.insert(place, Gathered{});
+      place = pairs.insert(place, GatheredOverlap{});
       place->report.pair = pair;
     }
     add_part(*place, row);
   }
   std::vector<OverlapReport> reports;
-  for (Gathered& pair : pairs) {
+  for (GatheredOverlap& pair : pairs) {
     conclude(pair);
     reports.push_back(std::move(pair.report));
   }
