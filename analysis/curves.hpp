@@ -11,6 +11,7 @@
 #include "analysis/merge/identity.hpp"
 #include "analysis/report.hpp"
 
+/// Sorts points into curves, and sets each against the baseline of its curve.
 namespace isoscale::analysis {
 
 /// Sorts points into curves, names these and sets each point against its curve's baseline.

@@ -14,6 +14,7 @@
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
+/// Splits one rank's step into exclusive parts, and adds up the shares of its ops by place.
 namespace isoscale::analysis {
 
 /// The exclusive share that one op has of a step on its rank.

@@ -13,6 +13,8 @@
 #include "simulate/simulate.hpp"
 #include "units/quantity.hpp"
 
+/// Plays steps again with measured times on a network that takes no time. Programs are condensed,
+/// and ranks that are alike are played once.
 namespace isoscale::analysis {
 
 /// The programs of a step with each run of compute and copy ops put into one op, where nothing

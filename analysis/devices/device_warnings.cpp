@@ -23,6 +23,21 @@ namespace {
 using results::DeviceSeries;
 using results::PointData;
 
+constexpr double reason_share = 0.1;
+
+struct Reason {
+  std::uint64_t bit;
+  std::string_view name;
+  double least_share;  ///< of the samples, from which it is worth a word
+};
+/// nvmlClocksEventReasons without idleness (1), settings of clocks (2) and of displays (0x100).
+constexpr std::array<Reason, 6> reasons{{{0x04, "software power cap", reason_share},
+                                         {0x08, "hardware slowdown", 0},
+                                         {0x10, "sync boost", reason_share},
+                                         {0x20, "software thermal slowdown", 0},
+                                         {0x40, "hardware thermal slowdown", 0},
+                                         {0x80, "hardware power brake", 0}}};
+
 constexpr double drift_limit = 0.03;
 constexpr std::size_t fewest_of_third = 3;
 constexpr double dip = 0.9;  // of the median
@@ -145,21 +160,6 @@ std::string error_sentence(const PointData& point, const DeviceSeries& series) {
   if (!(grown > 0)) return "";
   return fmt::format("{}: {:.0f} {}", name_of(point, series), grown, kind->name);
 }
-
-constexpr double reason_share = 0.1;
-
-struct Reason {
-  std::uint64_t bit;
-  std::string_view name;
-  double least_share;  ///< of the samples, from which it is worth a word
-};
-/// nvmlClocksEventReasons without idleness (1), settings of clocks (2) and of displays (0x100).
-constexpr std::array<Reason, 6> reasons{{{0x04, "software power cap", reason_share},
-                                         {0x08, "hardware slowdown", 0},
-                                         {0x10, "sync boost", reason_share},
-                                         {0x20, "software thermal slowdown", 0},
-                                         {0x40, "hardware thermal slowdown", 0},
-                                         {0x80, "hardware power brake", 0}}};
 
 }  // namespace
 

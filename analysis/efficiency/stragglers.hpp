@@ -10,6 +10,7 @@
 #include "analysis/breakdown/traced_steps.hpp"
 #include "results/run_data.hpp"
 
+/// Finds ranks and links that are slower than their like.
 namespace isoscale::analysis {
 
 /// A rank whose own GEMMs take longer than those of others.

@@ -150,8 +150,6 @@ bool is_merged(const results::RowData& row) {
          (op == "p2p" && (kind == "latency" || kind == "bandwidth" || kind == "bidirectional"));
 }
 
-using Json = nlohmann::ordered_json;
-
 Json fitted_json(const std::optional<results::Fitted>& fitted) {
   if (!fitted) return {};
   return {{"value", number_or_null(fitted->value)},

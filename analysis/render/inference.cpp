@@ -17,6 +17,8 @@
 namespace isoscale::analysis {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 void add_row(Inference& at, const RowReport& row) {
   const results::RowData& data = *row.data;
   fill_in(at.dtype, text_of(data, "dtype"));
@@ -108,8 +110,6 @@ std::optional<double> rate_of(const RowReport& row, int ranks) {
   }
   return *flop / calls / row.time->median / ranks;
 }
-
-using Json = nlohmann::ordered_json;
 
 Json time_json(const std::optional<Estimate>& time) {
   const auto of = [&](double Estimate::*member) {

@@ -25,6 +25,8 @@
 namespace isoscale::analysis {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 constexpr std::size_t most_columns = 6;  ///< launches beside each other
 
 using Numbers = std::set<std::size_t>;
@@ -134,8 +136,6 @@ void add_launches(const JoinedCurve& joined, std::span<const RunReport> reports,
     facts.emplace_back("launches", "the step times of each are in --format csv and json");
   }
 }
-
-using Json = nlohmann::ordered_json;
 
 /// The time of steps inside a launch, or of launches: `samples` is how many.
 Json time_json(const std::optional<Estimate>& time, const char* samples) {

@@ -27,10 +27,9 @@
 namespace isoscale::analysis {
 namespace {
 
+using Json = nlohmann::ordered_json;
 using system::CheckResult;
 using system::Verdict;
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::string_view checks_schema_version = "1.0";
 
@@ -134,8 +133,6 @@ void add(Facts& facts, const std::string& key, const std::vector<std::string>& v
   }
   if (!known.empty()) facts.emplace_back(key, fmt::format("{}", fmt::join(known, ", ")));
 }
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t most_device_warnings = 4;  // of a point; a run of many ranks has many devices
 

@@ -126,7 +126,7 @@ std::string soak_text(const results::Soak& soak) {
                      units::format(units::Seconds{soak.seconds}), found);
 }
 
-constexpr std::size_t most = 20;  // lines of one kind
+constexpr std::size_t most_of_kind = 20;  // lines of one kind
 
 /// Adds what happened before anything was timed: what it took to make communicators, and the first
 /// call of the first row that communicates, which makes connections.
@@ -156,14 +156,15 @@ void add_setup(const PointReport& point, Facts& facts) {
 void add_pairs(const PointReport& point, Facts& facts) {
   std::size_t said = 0;
   for (const PairReport& pair : point.bench->pairs) {
-    if (pair.failure.empty() || ++said > most) continue;
+    if (pair.failure.empty() || ++said > most_of_kind) continue;
     facts.emplace_back("failed",
                        fmt::format("rank {} to rank {}: {}", world_rank(*point.data, pair.src),
                                    world_rank(*point.data, pair.dst), escape(pair.failure)));
   }
-  if (said > most) facts.emplace_back("failed", fmt::format("and {} more pairs", said - most));
+  if (said > most_of_kind)
+    facts.emplace_back("failed", fmt::format("and {} more pairs", said - most_of_kind));
   const auto& slow = point.bench->slow;
-  for (std::size_t i = 0; i < std::min(slow.size(), most); ++i) {
+  for (std::size_t i = 0; i < std::min(slow.size(), most_of_kind); ++i) {
     const SlowPair& at = slow[i];
     facts.emplace_back(
         "SLOW", at.quantity == "latency"
@@ -175,8 +176,8 @@ void add_pairs(const PointReport& point, Facts& facts) {
                                   bandwidth_cell(at.value), percent(at.share()),
                                   bandwidth_cell(at.typical)));
   }
-  if (slow.size() > most) {
-    facts.emplace_back("SLOW", fmt::format("and {} more pairs", slow.size() - most));
+  if (slow.size() > most_of_kind) {
+    facts.emplace_back("SLOW", fmt::format("and {} more pairs", slow.size() - most_of_kind));
   }
 }
 

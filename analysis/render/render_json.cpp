@@ -147,8 +147,6 @@ Json bare_runs_json(const Index& index) {
   return rows;
 }
 
-using Json = nlohmann::ordered_json;
-
 /// This is the version of the format, not that of run files. Keys are only ever added; a change of
 /// meaning raises the major.
 constexpr std::string_view schema_version = "1.3";
