@@ -5,13 +5,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
-#include "analysis/causes/against_baseline.hpp"
-#include "analysis/labels.hpp"
+#include "analysis/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -51,6 +53,86 @@ bool differ(const Curve& a, const Curve& b,
 std::string microbatch_text(const PointReport& point) {
   const auto found = point.data->options.find("microbatch");
   return found == point.data->options.end() ? std::string{} : "microbatch=" + found->second;
+}
+
+/// One side of a ratio's interval, as a logarithm, from those of both times.
+double in_quadrature(double of_point, double of_baseline) {
+  return std::hypot(std::max(0.0, std::log(of_point)), std::max(0.0, std::log(of_baseline)));
+}
+
+/// The baseline against itself is 1, however little is known of it.
+ScalingPoint scaling_point(const PointReport& point, const PointReport& baseline) {
+  ScalingPoint result{.p = static_cast<double>(point.data->ranks) / baseline.data->ranks,
+                      .speedup = *point.throughput / *baseline.throughput,
+                      .lower = std::nullopt,
+                      .upper = std::nullopt};
+  if (&point == &baseline) {
+    result.lower = result.upper = result.speedup;
+    return result;
+  }
+  const Estimate& mine = *point.step_time;
+  const Estimate& base = *baseline.step_time;
+  if (mine.lower && mine.upper && base.lower && base.upper) {
+    const double below = in_quadrature(*mine.upper / mine.median, base.median / *base.lower);
+    const double above = in_quadrature(mine.median / *mine.lower, *base.upper / base.median);
+    result.lower = result.speedup * std::exp(-below);
+    result.upper = result.speedup * std::exp(above);
+  }
+  return result;
+}
+
+/// The interval of the speed-up as reports give it, where the baseline counts as `worth`: its rank
+/// count, or one node.
+std::optional<Located> interval_of(const ScalingPoint& at, int worth) {
+  if (!at.lower || !at.upper) return std::nullopt;
+  return Located{
+      .value = at.speedup * worth, .lower = *at.lower * worth, .upper = *at.upper * worth};
+}
+
+/// The serial fraction of a point, where it is one: between 0 and 1, with an interval narrower
+/// than that.
+std::optional<Located> telling_fraction(const ScalingPoint& at) {
+  constexpr double rounding = 1e-9;
+  const std::optional<Located> fraction = karp_flatt(at);
+  if (!fraction || !fraction->lower || !fraction->upper) return std::nullopt;
+  const bool is_share = fraction->value >= -rounding && fraction->value <= 1 + rounding;
+  return is_share && *fraction->upper - *fraction->lower < 1 ? fraction : std::nullopt;
+}
+
+/// Fills what the points of a curve lost against `base`, one of them, their speed-ups'
+/// intervals, and the laws that the curve follows. The errors of a point's time t and the
+/// baseline's t0 are independent, so the ratio's 95% interval has, as logarithms, the half-widths
+///   below: sqrt(ln(t.upper / t)^2 + ln(t0 / t0.lower)^2)
+///   above: sqrt(ln(t / t.lower)^2 + ln(t0.upper / t0)^2)
+/// and that of the baseline against itself is the ratio, 1.
+void add_losses(Curve& curve, const PointReport& base) {
+  const std::optional<StepLoss> ideal = step_loss(base);
+  const std::optional<UsefulWork> useful = useful_work(*base.data, base.breakdown);
+  std::vector<ScalingPoint> scaling;
+  const bool strong = base.data->scaling == "strong";
+  for (PointReport& point : curve.points) {
+    if (!point.throughput || !point.step_time) continue;
+    const ScalingPoint at = scaling_point(point, base);
+    if (&point != &base) {
+      point.speedup_interval = interval_of(at, curve.per_node ? 1 : *curve.baseline);
+    }
+    point.causes.pop = pop(*point.data, point.breakdown, useful);
+    // Without an interval it is not to be trusted, and not shown.
+    if (is_scaling_result(point.labels)) {
+      scaling.push_back(at);
+      if (strong && at.lower) point.causes.serial_fraction = telling_fraction(at);
+    }
+    const std::optional<StepLoss> loss = step_loss(point);
+    if (loss && ideal && point.data->ranks != base.data->ranks) {
+      point.causes.waterfall = waterfall(*loss, *ideal);
+      if (has_label(point.labels, few_steps) || has_label(base.labels, few_steps)) {
+        point.causes.waterfall->explains = false;
+      }
+    }
+  }
+  if (strong) curve.laws.amdahl = amdahl(scaling);
+  if (!strong) curve.laws.gustafson = gustafson(scaling);
+  curve.laws.usl = usl(scaling);
 }
 
 }  // namespace
@@ -142,6 +224,18 @@ const PointReport* baseline_point(const Curve& curve) {
 bool has_unsure_baseline(const Curve& curve) {
   const PointReport* const baseline = baseline_point(curve);
   return baseline != nullptr && has_label(baseline->labels, few_steps);
+}
+
+std::optional<StepLoss> step_loss(const PointReport& point) {
+  if (!point.throughput || !point.step_time || !point.causes.costs || !point.traced_step) {
+    return std::nullopt;
+  }
+  return StepLoss{.step = point.step_time->median,
+                  .traced = *point.traced_step,
+                  .slowest = point.breakdown.slowest_step,
+                  .work = point.data->work_per_step,
+                  .ranks = point.data->ranks,
+                  .costs = *point.causes.costs};
 }
 
 void set_against_baseline(Curve& curve, const ReportOptions& options) {

@@ -8,9 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/launches/experiment.hpp"
+#include "analysis/merge/identity.hpp"
 #include "analysis/report.hpp"
 
+/// Sorts points into curves, and sets each against the baseline of its curve.
 namespace isoscale::analysis {
 
 /// Sorts points into curves, names these and sets each point against its curve's baseline.
@@ -38,7 +39,7 @@ void tell_apart(std::vector<std::string>& names, const std::vector<std::string>&
 /// where that is the same too, the microbatch.
 void tell_meshes_apart(std::vector<std::string>& names, std::span<const Curve* const> curves);
 
-/// What the points of a curve have in common. The curve has one.
+/// The experiment that the points of a curve have in common. The curve has a point.
 [[nodiscard]] Experiment experiment_of(const Curve& curve);
 
 /// A rank count that efficiency could be relative to.
@@ -65,5 +66,8 @@ struct BaselineCandidate {
 /// Gives the points of a curve, ascending in ranks, speed-up, efficiency and losses relative to its
 /// baseline (see baseline_ranks), or to the one that `options` names.
 void set_against_baseline(Curve& curve, const ReportOptions& options);
+
+/// The step and its costs, as the waterfall takes them; absent without traces and step times.
+[[nodiscard]] std::optional<StepLoss> step_loss(const PointReport& point);
 
 }  // namespace isoscale::analysis

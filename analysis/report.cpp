@@ -13,15 +13,17 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "analysis/breakdown/parallel.hpp"
-#include "analysis/breakdown/trace_check.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/calibration/calibrate.hpp"
-#include "analysis/calibration/gemm_rate.hpp"
 #include "analysis/curves.hpp"
 #include "analysis/labels.hpp"
 #include "analysis/model_flop.hpp"
+#include "analysis/point_facts.hpp"
+#include "analysis/statistics/looks.hpp"
+#include "analysis/statistics/step_blocks.hpp"
 #include "analysis/step_samples.hpp"
 
 namespace isoscale::analysis {
@@ -29,7 +31,21 @@ namespace {
 
 using results::PointData;
 
-/// Of the untraced steps that count, in order.
+bool recomputes(const PointData& point) {
+  const auto found = point.options.find("recompute");
+  return found != point.options.end() && found->second != "none";
+}
+
+double recomputed_flop(const program::Outline& step) {
+  double forward = 0, backward = 0;
+  for (const program::OutlineOp& op : step.ops) {
+    if (op.place.phase == program::Phase::forward) forward += op.flop;
+    if (op.place.phase == program::Phase::backward) backward += op.flop;
+  }
+  return std::max(0.0, backward - 2 * forward);
+}
+
+/// The times of the untraced steps that count, in order.
 std::vector<double> step_times(const PointData& point) {
   std::vector<double> times;
   for (const StepBlock& block : step_blocks(point)) {
@@ -103,7 +119,7 @@ void add_breakdown(PointReport& report, const results::RunData& run,
   const PointData& point = *report.data;
   report.breakdown.missing = missing_traces(point);
   if (!report.breakdown.missing.empty()) {
-    // What every rank summed up is there without them.
+    // The sums of every rank are there without them.
     report.causes.named = named_causes(run, point, {}, report.breakdown);
     return;
   }
@@ -125,7 +141,7 @@ void add_breakdown(PointReport& report, const results::RunData& run,
   }
 }
 
-/// What rests on the untraced steps alone.
+/// Adds the figures that rest on the untraced steps alone.
 void add_step_time(PointReport& report, std::span<const double> times, double confidence) {
   report.step_time = estimate(times, confidence);
   report.steps = report.step_time ? report.step_time->samples : 0;
@@ -168,6 +184,24 @@ PointReport report_point(const results::RunData& run, const PointData& point,
 }
 
 }  // namespace
+
+std::optional<double> model_flop_per_step(const PointData& point) {
+  if (point.flop_of_rank.empty()) return std::nullopt;
+  double flop = std::reduce(point.flop_of_rank.begin(), point.flop_of_rank.end());
+  if (!std::isfinite(flop)) return std::nullopt;
+  if (!recomputes(point)) return flop;
+  const program::OutlineSet& set = point.outline;
+  if (set.outlines.empty() || set.outline_of_rank.size() != point.flop_of_rank.size()) {
+    return std::nullopt;
+  }
+  std::vector<double> recomputed;
+  for (const program::Outline& step : set.outlines) recomputed.push_back(recomputed_flop(step));
+  for (const std::uint32_t outline : set.outline_of_rank) {
+    if (outline >= recomputed.size()) return std::nullopt;
+    flop -= recomputed[outline];
+  }
+  return flop > 0 ? std::optional{flop} : std::nullopt;
+}
 
 RunReport make_report(const results::RunData& run, std::string file, const ReportOptions& options) {
   RunReport report{.data = &run, .file = std::move(file)};

@@ -10,13 +10,18 @@
 #include <vector>
 
 #include "analysis/breakdown/breakdown.hpp"
-#include "analysis/breakdown/op_time.hpp"
-#include "analysis/breakdown/pipeline.hpp"
-#include "analysis/causes/causes.hpp"
+#include "analysis/breakdown/op_times.hpp"
 #include "analysis/devices/device_state.hpp"
+#include "analysis/efficiency/causes.hpp"
 #include "analysis/link_share.hpp"
+#include "analysis/microbench/bench.hpp"
 #include "analysis/node_use.hpp"
+#include "analysis/point_facts.hpp"
 #include "analysis/rows/bench.hpp"
+#include "analysis/statistics/looks.hpp"
+#include "analysis/statistics/overhead.hpp"
+#include "analysis/statistics/sample_flags.hpp"
+#include "analysis/statistics/statistics.hpp"
 #include "analysis/step_samples.hpp"
 #include "results/calibration_data.hpp"
 #include "results/run_data.hpp"
@@ -61,8 +66,8 @@ struct PointReport {
   Causes causes;                       ///< why it is not faster
   std::vector<std::string> labels;     ///< of the data, plus few-steps, not-closed
   std::size_t steps = 0;               ///< that count for the step time, over its launches
-  /// Of a point over several launches: the one, from 1, that its breakdown and causes are of; 0 of
-  /// one launch's own.
+  /// The launch of a point over several: the one, from 1, that its breakdown and causes are of; 0
+  /// of one launch's own.
   std::size_t launch = 0;
 };
 
@@ -85,7 +90,7 @@ struct RunReport {
 };
 
 struct ReportOptions {
-  /// Whether points that do not verify have rates too: for who shows them marked.
+  /// Says whether points that do not verify have rates too: for who shows them marked.
   enum class OfWrong : std::uint8_t { nothing, rates };
   OfWrong of_wrong = OfWrong::nothing;
   std::optional<int> baseline{};  ///< rank count; absent = as baseline_ranks chooses
@@ -105,5 +110,11 @@ struct ReportOptions {
 /// only their data are there. A whole node cannot be the baseline: who is where is not known.
 [[nodiscard]] RunReport summarise(const results::RunData& run, std::string file,
                                   const ReportOptions& options, Confidences& confidences);
+
+/// FLOP of one step over all ranks that the model asks for: without what `recompute` made backward
+/// compute again (Korthikanti et al., arXiv 2205.05198, section 6.3: MFU counts these, HFU all).
+/// Backward has two products for each of forward's; the rest is recomputed. Absent when the file
+/// does not say what a step does.
+[[nodiscard]] std::optional<double> model_flop_per_step(const results::PointData& point);
 
 }  // namespace isoscale::analysis

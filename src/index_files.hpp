@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <vector>
 
-#include "analysis/index/index_wire.hpp"
+#include "analysis/catalog/index.hpp"
 #include "analysis/report.hpp"
 
 namespace isoscale {

@@ -16,10 +16,14 @@
 #include <variant>
 #include <vector>
 
+#include "analysis/catalog/index.hpp"
 #include "analysis/index/index.hpp"
 #include "analysis/index/index_wire.hpp"
 #include "analysis/launches/distinct.hpp"
 #include "analysis/launches/join.hpp"
+#include "analysis/merge/identity.hpp"
+#include "analysis/merge/join.hpp"
+#include "analysis/page/index_page.hpp"
 #include "analysis/page/page.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/report.hpp"

@@ -13,7 +13,7 @@
 #include "analysis/calibration/calibrate.hpp"
 #include "analysis/predict/forecast.hpp"
 #include "analysis/predict/system_file.hpp"
-#include "analysis/render/checks.hpp"
+#include "analysis/render/machine.hpp"
 #include "analysis/render/render.hpp"
 #include "analysis/report.hpp"
 #include "base/log.hpp"

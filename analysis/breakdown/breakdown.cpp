@@ -6,25 +6,196 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <map>
+#include <optional>
+#include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "analysis/breakdown/breakdown_notes.hpp"
 #include "analysis/breakdown/parallel.hpp"
-#include "analysis/breakdown/place_sums.hpp"
+#include "analysis/breakdown/rank_step.hpp"
 #include "analysis/breakdown/replay.hpp"
-#include "analysis/breakdown/seconds.hpp"
-#include "analysis/breakdown/step_split.hpp"
-#include "analysis/breakdown/trace_check.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/breakdown/wait_causes.hpp"
 #include "base/error.hpp"
+#include "results/run_data.hpp"
+#include "units/quantity.hpp"
+#include "units/text.hpp"
 
 namespace isoscale::analysis {
 namespace {
 
 using units::Nanoseconds;
+
+/// Notes say what the replays of a point's steps could not know.
+struct ReplayNotes {
+  std::set<int> assumed;  ///< ranks that were given the op times of like ones
+  std::string failure;    ///< why there is none; "" when there is
+};
+
+/// Says in sentences, for BreakdownResult::missing, what could not be known; "" when all could.
+/// `step` is in seconds.
+std::string missing_text(const results::PointData& point, const TracedSteps& steps,
+                         const ReplayNotes& replay, double step) {
+  std::string text;
+  const auto say = [&text](const std::string& sentence) {
+    text += (text.empty() ? "" : "; ") + sentence;
+  };
+  if (!steps.broken.empty()) {
+    say(fmt::format("the traces of {} are damaged and left out", rank_list(point, steps.broken)));
+  }
+  std::set<int> unseen = steps.unseen;
+  for (const int rank : steps.unaligned) unseen.erase(rank);
+  if (!unseen.empty()) {
+    say(fmt::format("{} not traced: waiting for them counts as transfer",
+                    rank_list(point, unseen)));
+  }
+  if (!steps.unaligned.empty()) {
+    say(
+        fmt::format("the clocks of {} are not aligned: waiting there and for them counts as "
+                    "transfer",
+                    rank_list(point, steps.unaligned)));
+  }
+  if (!steps.unmatched.empty()) {
+    say(fmt::format("messages of {} match no op of the partner: waiting in them counts as transfer",
+                    rank_list(point, steps.unmatched)));
+  }
+  if (!replay.assumed.empty()) {
+    say(fmt::format("bubble assumes the mean op times of like ranks for {}",
+                    rank_list(point, replay.assumed)));
+  }
+  if (!replay.failure.empty()) {
+    say(fmt::format("bubble and waiting are not separated: {}", replay.failure));
+  }
+  constexpr double visible = 0.01;  // of a step: what a table of percents can show
+  if (steps.clock_error > visible * step) {
+    say(fmt::format("clocks agree to {} only: shorter waits count as transfer",
+                    units::format(units::Seconds{steps.clock_error})));
+  }
+  return text;
+}
+
+/// Waiting that is not bubble, of ops whose causes are known: how much in all, and how much of it
+/// is noise.
+struct Waiting {
+  double known = 0, noise = 0;
+};
+
+/// One traced step, all ranks.
+struct StepResult {
+  explicit StepResult(const Layers& layers) : places(layers) {}
+
+  std::map<int, Breakdown> of_rank;
+  PlaceSums places;
+  Waiting waiting;
+  units::Nanoseconds unaccounted, length;
+  Unexplained largest;
+  int largest_rank = 0;
+  ReplayNotes replay;
+  std::optional<units::Nanoseconds> free_network_step;
+};
+
+Breakdown to_breakdown(const RankStep& times, Nanoseconds bubble) {
+  Breakdown result{.compute = seconds(times.compute),
+                   .copies = seconds(times.copies),
+                   .transfer = seconds(times.transfer),
+                   .wait = seconds(times.wait + times.late - bubble),
+                   .bubble = seconds(bubble),
+                   .gap = seconds(times.gap),
+                   .other = 0,
+                   .step = seconds(times.step),
+                   .hidden_communication = seconds(times.hidden),
+                   .hidden_copies = seconds(times.hidden_copies)};
+  result.other = seconds(times.step - times.compute - times.copies - times.transfer - times.wait -
+                         times.late - times.gap);
+  return result;
+}
+
+/// Splits one traced step over its ranks.
+class StepSplit {
+ public:
+  StepSplit(const results::PointData& point, const Condensed& condensed, const TracedStep& step,
+            const Layers& layers, std::vector<double> noise_shares)
+      : point_(point),
+        condensed_(condensed),
+        step_(step),
+        layers_(layers),
+        noise_shares_(std::move(noise_shares)),
+        result_(layers) {}
+
+  StepResult run() {
+    replay();
+    for (int rank = 0; rank < point_.ranks; ++rank) {
+      if (step_.traces[static_cast<std::size_t>(rank)] != nullptr) add_rank(rank);
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void replay() {
+    try {
+      Replay replay = replay_on_free_network(point_, condensed_, step_.traces);
+      result_.replay.assumed = std::move(replay.assumed);
+      result_.free_network_step = replay.step;
+      idle_ = std::move(replay.idle);
+    } catch (const base::Error& error) {
+      result_.replay.failure = error.what();
+      idle_.assign(step_.traces.size(), Nanoseconds{0});
+    }
+  }
+
+  void add_rank(int rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    const program::Outline& outline = point_.outline.of(rank);
+    const RankStep times = split(outline, *step_.traces[at], step_.waits[at],
+                                 point_.folded ? Streams::folded : Streams::as_written, shares_);
+    const Nanoseconds bubble = std::clamp(idle_[at], Nanoseconds{0}, times.late);
+    const double bubble_share = times.late > Nanoseconds{0} ? bubble / times.late : 0;
+    result_.of_rank.emplace(rank, to_breakdown(times, bubble));
+    result_.places.add(outline, layers_.of_outline(point_.outline.outline_of_rank[at]), shares_,
+                       bubble_share);
+    add_waiting(outline, at, bubble_share);
+    result_.unaccounted += times.unaccounted;
+    result_.length += times.step;
+    if (times.largest.length > result_.largest.length) {
+      result_.largest = times.largest;
+      result_.largest_rank = rank;
+    }
+  }
+
+  void add_waiting(const program::Outline& outline, std::size_t rank, double bubble_share) {
+    if (noise_shares_.empty() || step_.instance[rank].empty()) return;
+    for (std::size_t op = 0; op < shares_.size(); ++op) {
+      const std::uint32_t instance = step_.instance[rank][op];
+      if (instance == no_instance || shares_[op].waiting == Nanoseconds{0}) continue;
+      const double noise = noise_shares_[instance];
+      if (std::isnan(noise)) continue;
+      double waiting = seconds(shares_[op].waiting);
+      if (program::between_stages(outline.ops[op])) waiting *= 1 - bubble_share;
+      result_.waiting.known += waiting;
+      result_.waiting.noise += waiting * noise;
+    }
+  }
+
+  const results::PointData& point_;
+  const Condensed& condensed_;
+  const TracedStep& step_;
+  const Layers& layers_;
+  std::vector<double> noise_shares_;  ///< by instance; empty = not known
+  std::vector<Nanoseconds> idle_;     ///< by rank, on a free network
+  std::vector<OpShare> shares_;       ///< of the rank under way
+  StepResult result_;
+};
+
+/// `noise_shares`: by instance, see WaitCauses; empty where that is not known.
+StepResult split_step(const results::PointData& point, const Condensed& condensed,
+                      const TracedStep& step, const Layers& layers,
+                      std::vector<double> noise_shares) {
+  return StepSplit{point, condensed, step, layers, std::move(noise_shares)}.run();
+}
 
 constexpr std::array fields{
     &Breakdown::compute,      &Breakdown::copies, &Breakdown::transfer,
@@ -126,7 +297,7 @@ class Merge {
     return WaitSplit{.imbalance = wait - noise, .noise = noise};
   }
 
-  /// What would be idle were all ranks alike; no more than the bubble that was.
+  /// The time that would be idle were all ranks alike; no more than the bubble that was.
   [[nodiscard]] std::optional<double> schedule_bubble() const {
     try {
       const Replay replay = replay_of_schedule(point_, condensed_, steps_.steps);

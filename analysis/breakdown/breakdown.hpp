@@ -12,6 +12,7 @@
 #include "mesh/mesh.hpp"
 #include "program/op.hpp"
 #include "results/run_data.hpp"
+#include "units/quantity.hpp"
 
 /// Where the time of a traced step went, by DESIGN: exclusive categories in this priority.
 namespace isoscale::analysis {
@@ -38,7 +39,7 @@ struct LargestUnexplained {
   std::string after{};  ///< the op that ended before it, "gemm, forward, layer 3"; "" at the begin
 };
 
-/// What made ranks wait: `wait` of the mean, divided.
+/// The reasons why ranks waited: `wait` of the mean, divided.
 struct WaitSplit {
   double imbalance = 0;  ///< seconds; the same ranks come late in every step
   double noise = 0;      ///< seconds; now one, now another
@@ -71,10 +72,11 @@ struct BreakdownResult {
   std::optional<double> free_network_step;  ///< seconds; the replay's step, mean over steps
   std::size_t steps = 0;                    ///< traced steps that count
   double slowest_step = 0;                  ///< seconds, of the slowest rank; mean over them
-  /// Whether wait (bubble) is all that there was; else it is what is certain, and the rest is part
+  /// True if wait (bubble) is all that there was; else it is what is certain, and the rest is part
   /// of transfer (of wait).
   bool wait_known = true, bubble_known = true;
-  /// Of the bubble, what the schedule asks for among ranks that are all alike; mean over ranks.
+  /// The part of the bubble that the schedule asks for among ranks that are all alike; mean over
+  /// ranks.
   std::optional<double> schedule_bubble;
   /// Seconds; no wait below it was counted. Absent where some rank's clock is not aligned at all.
   std::optional<double> clock_error;
@@ -93,5 +95,8 @@ struct BreakdownResult {
 [[nodiscard]] BreakdownResult breakdown(const results::PointData& point);
 /// The same from steps at hand, which are those of `point`.
 [[nodiscard]] BreakdownResult breakdown(const results::PointData& point, const TracedSteps& traced);
+
+/// Converts a time of a trace to the seconds that breakdowns have.
+inline double seconds(units::Nanoseconds time) { return units::to_seconds(time).value(); }
 
 }  // namespace isoscale::analysis

@@ -2,14 +2,19 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <vector>
 
+#include "analysis/breakdown/breakdown.hpp"
 #include "program/outline.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
+/// Splits one rank's step into exclusive parts, and adds up the shares of its ops by place.
 namespace isoscale::analysis {
 
 /// The exclusive share that one op has of a step on its rank.
@@ -49,5 +54,42 @@ enum class Streams : std::uint8_t { as_written, folded };
 [[nodiscard]] RankStep split(const program::Outline& outline, const timeline::StepTrace& trace,
                              std::span<const units::Nanoseconds> waits, Streams streams,
                              std::vector<OpShare>& shares);
+
+/// Layers numbers the layers of the model that the ops of the outlines belong to.
+class Layers {
+ public:
+  explicit Layers(const program::OutlineSet& set);
+  [[nodiscard]] std::span<const std::uint32_t> of_outline(std::uint32_t outline) const {
+    return slots_[outline];
+  }
+  [[nodiscard]] const std::vector<int>& names() const { return names_; }  ///< by slot
+
+ private:
+  std::vector<std::vector<std::uint32_t>> slots_;  ///< [outline][op]
+  std::vector<int> names_;
+};
+
+/// The shares of ops, added up by phase, layer and axes over ranks and steps.
+class PlaceSums {
+ public:
+  explicit PlaceSums(const Layers& layers);
+
+  /// Adds one rank's step. `bubble_share` is the share of its `late` that is bubble.
+  void add(const program::Outline& outline, std::span<const std::uint32_t> layer_slots,
+           std::span<const OpShare> shares, double bubble_share);
+  void add(const PlaceSums& more);
+
+  /// Divided by `count`, into the maps of `result`; places without time are left out, and so are
+  /// axes of extent 1 in `mesh`.
+  void write(double count, const mesh::Shape& mesh, BreakdownResult& result) const;
+
+ private:
+  static constexpr std::size_t axes_count = 32;
+
+  const std::vector<int>* layer_names_;
+  std::array<Breakdown, program::phase_count> phases_{};
+  std::array<Breakdown, axes_count> axes_{};
+  std::vector<Breakdown> layers_;
+};
 
 }  // namespace isoscale::analysis

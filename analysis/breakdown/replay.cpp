@@ -5,14 +5,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include "analysis/breakdown/like_ranks.hpp"
+#include "analysis/statistics/statistics.hpp"
 #include "base/error.hpp"
+#include "mesh/mesh.hpp"
 #include "program/match.hpp"
 #include "simulate/simulate.hpp"
 #include "statistics/estimate.hpp"
@@ -21,8 +25,67 @@
 namespace isoscale::analysis {
 namespace {
 
+using mesh::Axis;
 using program::Outline;
+using program::OutlineOp;
 using units::Nanoseconds;
+
+/// Ops that some other op waits for, by program order.
+std::vector<bool> awaited_ops(const program::Outline& outline) {
+  std::array<std::vector<std::uint32_t>, program::max_streams> on_stream;
+  std::vector<bool> awaited(outline.ops.size());
+  for (std::uint32_t op = 0; op < outline.ops.size(); ++op) {
+    for (const program::Wait& wait : outline.waits_of(outline.ops[op])) {
+      const auto& before = on_stream[wait.stream];
+      if (wait.count > 0 && wait.count <= before.size()) awaited[before[wait.count - 1]] = true;
+    }
+    on_stream[outline.ops[op].stream].push_back(op);
+  }
+  return awaited;
+}
+
+/// Coordinates that are kept of a mesh along one axis.
+struct Kept {
+  std::vector<int> coordinates;  ///< the first of those that are alike, ascending
+  std::vector<int> place;        ///< of each coordinate, in `coordinates`
+};
+
+mesh::AxisSet axes_of_messages(const program::OutlineSet& set) {
+  std::uint8_t bits = 0;
+  for (const program::Outline& outline : set.outlines) {
+    for (const program::OutlineTransfer& transfer : outline.transfers) {
+      bits = static_cast<std::uint8_t>(bits | mesh::AxisSet{transfer.axis}.bits());
+    }
+  }
+  return mesh::AxisSet::from_bits(bits);
+}
+
+Kept kept_along(Axis axis, const program::OutlineSet& set, const simulate::Costs& costs,
+                mesh::AxisSet messages) {
+  Kept kept;
+  const int extent = set.mesh[axis];
+  // [coordinate]: the programs and costs of its ranks, in the order of the other axes.
+  std::vector<std::vector<std::uint64_t>> played(static_cast<std::size_t>(extent));
+  if (extent > 1 && !messages.contains(axis)) {
+    const int stride = mesh::stride(set.mesh, axis);
+    for (std::size_t rank = 0; rank < set.outline_of_rank.size(); ++rank) {
+      const auto at = rank / static_cast<std::size_t>(stride) % played.size();
+      played[at].push_back(std::uint64_t{set.outline_of_rank[rank]} << 32U |
+                           costs.table_of_rank[rank]);
+    }
+  } else {
+    for (std::size_t at = 0; at < played.size(); ++at) played[at].push_back(at);
+  }
+  std::map<std::vector<std::uint64_t>, int> known;
+  for (int at = 0; at < extent; ++at) {
+    const auto [found, is_new] = known.emplace(std::move(played[static_cast<std::size_t>(at)]),
+                                               static_cast<int>(kept.coordinates.size()));
+    if (is_new) kept.coordinates.push_back(at);
+    kept.place.push_back(found->second);
+  }
+  return kept;
+}
+
 using Table = std::vector<Nanoseconds>;
 
 /// Plays until the first step, which all ranks begin together, no longer matters, and the plays
@@ -80,7 +143,7 @@ simulate::Costs costs_of(const program::OutlineSet& set, const TraceOfRank& trac
   return costs;
 }
 
-/// Whether compute and copy ops run one after the other on every rank, so that their times add up.
+/// True if compute and copy ops run one after the other on every rank, so that their times add up.
 bool busy_on_one_stream(const program::OutlineSet& set) {
   return std::ranges::all_of(set.outlines, [](const Outline& outline) {
     std::optional<program::StreamId> stream;
@@ -239,6 +302,104 @@ double gemm_cost(const Outline& outline, const Table& table) {
 }
 
 }  // namespace
+
+Condensed::Condensed(const program::OutlineSet& whole, program::Folding folding)
+    : set_{.mesh = whole.mesh, .outlines = {}, .outline_of_rank = whole.outline_of_rank} {
+  for (const program::Outline& outline : whole.outlines) add(outline, folding);
+}
+
+void Condensed::add(const program::Outline& whole, program::Folding folding) {
+  const bool folded = folding == program::Folding::folded;
+  const std::vector<bool> awaited = awaited_ops(whole);
+  program::Outline& outline = set_.outlines.emplace_back(program::Outline{
+      .streams = whole.streams, .ops = {}, .waits = {}, .transfers = whole.transfers});
+  std::vector<std::uint32_t>& place = place_.emplace_back();
+  place.reserve(whole.ops.size());
+  struct Lane {
+    std::uint32_t last = 0;             ///< the condensed op that is open
+    bool open = false;                  ///< the next op of the lane may join it
+    std::vector<std::uint32_t> counts;  ///< by ops of the whole lane: condensed ones up to there
+  };
+  // Folded programs have one lane, but their waits count by stream.
+  std::array<Lane, program::max_streams> lanes;
+  for (std::uint32_t op = 0; op < whole.ops.size(); ++op) {
+    const OutlineOp& at = whole.ops[op];
+    Lane& lane = lanes[folded ? 0 : at.stream];
+    const bool communicates = program::communicates(at.kind);
+    if (!lane.open || communicates || (!folded && at.wait_count > 0)) {
+      OutlineOp& added = outline.ops.emplace_back(at);
+      added.wait_begin = static_cast<std::uint32_t>(outline.waits.size());
+      added.wait_count = 0;
+      if (!folded) {
+        for (const program::Wait& wait : whole.waits_of(at)) {
+          const std::vector<std::uint32_t>& counts = lanes[wait.stream].counts;
+          // A wait for what never comes stays one.
+          const bool is_there = wait.count > 0 && wait.count <= counts.size();
+          outline.waits.push_back(
+              {.stream = wait.stream, .count = is_there ? counts[wait.count - 1] : wait.count});
+          ++added.wait_count;
+        }
+      }
+      lane.last = static_cast<std::uint32_t>(outline.ops.size() - 1);
+      lane.counts.push_back(lane.counts.empty() ? 1 : lane.counts.back() + 1);
+    } else {
+      lane.counts.push_back(lane.counts.back());
+    }
+    lane.open = !communicates && (folded || !awaited[op]);
+    place.push_back(lane.last);
+  }
+}
+
+simulate::Costs Condensed::costs(const simulate::Costs& whole) const {
+  simulate::Costs condensed{.tables = {}, .table_of_rank = whole.table_of_rank};
+  condensed.tables.resize(whole.tables.size());
+  for (std::size_t rank = 0; rank < whole.table_of_rank.size(); ++rank) {
+    const std::uint32_t number = whole.table_of_rank[rank];
+    auto& table = condensed.tables[number];
+    if (!table.empty()) continue;
+    const std::uint32_t outline = set_.outline_of_rank[rank];
+    table.resize(set_.outlines[outline].ops.size());
+    const std::vector<std::uint32_t>& place = place_[outline];
+    for (std::size_t op = 0; op < place.size(); ++op) {
+      table[place[op]] += whole.tables[number][op];
+    }
+  }
+  return condensed;
+}
+
+LikeRanks like_ranks(const program::OutlineSet& set, simulate::Costs costs) {
+  const mesh::AxisSet messages = axes_of_messages(set);
+  std::array<Kept, mesh::axis_count> kept;
+  std::array<int, mesh::axis_count> extents{};
+  for (const Axis axis : mesh::all_axes) {
+    const auto at = static_cast<std::size_t>(axis);
+    kept[at] = kept_along(axis, set, costs, messages);
+    extents[at] = static_cast<int>(kept[at].coordinates.size());
+  }
+  const mesh::Shape shape{
+      .tp = extents[0], .cp = extents[1], .ep = extents[2], .dp = extents[3], .pp = extents[4]};
+  LikeRanks like{.set = {.mesh = shape, .outlines = set.outlines, .outline_of_rank = {}},
+                 .costs = {.tables = std::move(costs.tables), .table_of_rank = {}},
+                 .rank = {}};
+  like.set.outline_of_rank.resize(static_cast<std::size_t>(shape.size()));
+  like.costs.table_of_rank.resize(like.set.outline_of_rank.size());
+  for (std::size_t rank = 0; rank < set.outline_of_rank.size(); ++rank) {
+    const mesh::Coordinates whole = mesh::coordinates(set.mesh, static_cast<int>(rank));
+    const auto place = [&](Axis axis) {
+      return kept[static_cast<std::size_t>(axis)].place[static_cast<std::size_t>(whole[axis])];
+    };
+    const mesh::Coordinates mine{.tp = place(Axis::tp),
+                                 .cp = place(Axis::cp),
+                                 .ep = place(Axis::ep),
+                                 .dp = place(Axis::dp),
+                                 .pp = place(Axis::pp)};
+    const auto at = static_cast<std::size_t>(mesh::rank_at(shape, mine));
+    like.rank.push_back(static_cast<std::uint32_t>(at));
+    like.set.outline_of_rank[at] = set.outline_of_rank[rank];
+    like.costs.table_of_rank[at] = costs.table_of_rank[rank];
+  }
+  return like;
+}
 
 Replay replay_on_free_network(const results::PointData& point, const Condensed& condensed,
                               const TraceOfRank& traces) {

@@ -2,16 +2,51 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <set>
 #include <vector>
 
-#include "analysis/breakdown/condensed.hpp"
-#include "analysis/breakdown/matching.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
+#include "program/match_table.hpp"
+#include "program/outline.hpp"
 #include "results/run_data.hpp"
+#include "simulate/simulate.hpp"
 #include "units/quantity.hpp"
 
+/// Plays steps again with measured times on a network that takes no time. Programs are condensed,
+/// and ranks that are alike are played once.
 namespace isoscale::analysis {
+
+/// The programs of a step with each run of compute and copy ops put into one op, where nothing
+/// waits for one before the last of them. Such a program begins and ends every communication op at
+/// the same time as the whole one, with a fraction of the ops.
+class Condensed {
+ public:
+  Condensed(const program::OutlineSet& whole, program::Folding folding);
+
+  [[nodiscard]] const program::OutlineSet& set() const { return set_; }
+  /// The times of its ops from those of the whole programs; table_of_rank stays what it is.
+  [[nodiscard]] simulate::Costs costs(const simulate::Costs& whole) const;
+
+ private:
+  void add(const program::Outline& whole, program::Folding folding);
+
+  program::OutlineSet set_;
+  std::vector<std::vector<std::uint32_t>> place_;  ///< [outline][op]: its op of the condensed one
+};
+
+/// A mesh with one coordinate for all that are alike.
+struct LikeRanks {
+  program::OutlineSet set;
+  simulate::Costs costs;
+  std::vector<std::uint32_t> rank;  ///< of each rank of the whole mesh, the one in `set` like it
+};
+
+/// Two coordinates of an axis are alike when no message goes along it, and ranks that differ in
+/// nothing else have one outline and one table of costs: exchanging them changes nothing, so that
+/// on a network where the number of members costs nothing both play at the same times, and a
+/// collective ends when it would with one of them. `set` and `costs` have passed check_trace.
+[[nodiscard]] LikeRanks like_ranks(const program::OutlineSet& set, simulate::Costs costs);
 
 /// A step played again with the measured times of its compute and copy ops on a network that takes
 /// no time; of one step in the steady state.

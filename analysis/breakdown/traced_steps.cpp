@@ -2,17 +2,259 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/breakdown/traced_steps.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
+#include <compare>
 #include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "analysis/breakdown/parallel.hpp"
-#include "analysis/breakdown/trace_check.hpp"
+#include "analysis/point_facts.hpp"
 
 namespace isoscale::analysis {
 namespace {
 
+using program::OpKind;
+using program::Outline;
+using program::OutlineOp;
+using program::OutlineSet;
 using units::Nanoseconds;
+
+/// A wait is for one op at least.
+bool wait_is_sound(const program::Wait& wait) {
+  return wait.stream < program::max_streams && wait.count > 0;
+}
+
+bool transfer_is_sound(const program::OutlineTransfer& transfer) {
+  return static_cast<std::size_t>(transfer.axis) < mesh::axis_count &&
+         transfer.offset != std::numeric_limits<std::int32_t>::min();
+}
+
+bool op_is_sound(const program::Outline& outline, const program::OutlineOp& op) {
+  const auto lies_in = [](std::uint64_t begin, std::uint64_t count, std::size_t size) {
+    return begin + count <= size;
+  };
+  return static_cast<std::size_t>(op.kind) < program::op_kind_count &&
+         op.stream < program::max_streams && op.axes.bits() <= mesh::every_axis.bits() &&
+         lies_in(op.wait_begin, op.wait_count, outline.waits.size()) &&
+         lies_in(op.transfer_begin, op.transfer_count, outline.transfers.size());
+}
+
+bool outline_is_sound(const program::Outline& outline) {
+  return std::ranges::all_of(outline.waits, wait_is_sound) &&
+         std::ranges::all_of(outline.transfers, transfer_is_sound) &&
+         std::ranges::all_of(outline.ops, [&outline](const program::OutlineOp& op) {
+           return op_is_sound(outline, op);
+         });
+}
+
+/// Within these, no sum or difference of two times overflows.
+bool time_is_sound(units::Nanoseconds time) {
+  constexpr std::int64_t limit = std::int64_t{1} << 61U;
+  return -limit <= time.value() && time.value() <= limit;
+}
+
+/// Ten days: the lengths of many steps add up without overflow.
+constexpr units::Nanoseconds longest_step{std::int64_t{864'000} * 1'000'000'000};
+
+constexpr bool is_of_group(OpKind kind) {
+  return program::communicates(kind) && kind != OpKind::exchange;
+}
+
+/// The collectives of one communicator, or the messages of one kind, number among themselves.
+struct CollectiveClass {
+  mesh::AxisSet axes;
+  program::StreamId stream = 0;
+  auto operator<=>(const CollectiveClass&) const = default;
+};
+struct MessageClass {
+  mesh::Axis axis = mesh::Axis::pp;
+  std::int64_t offset = 0;
+  program::Direction direction = program::Direction::send;
+  auto operator<=>(const MessageClass&) const = default;
+
+  [[nodiscard]] MessageClass partner() const {
+    return {.axis = axis,
+            .offset = -offset,
+            .direction = direction == program::Direction::send ? program::Direction::receive
+                                                               : program::Direction::send};
+  }
+};
+
+/// Op numbers of one outline by class, in program order: position = sequence number.
+struct Sequences {
+  std::map<CollectiveClass, std::vector<std::uint32_t>> collectives;
+  std::map<MessageClass, std::vector<std::uint32_t>> messages;
+};
+
+Sequences sequences_of(const Outline& outline) {
+  Sequences result;
+  for (std::uint32_t op = 0; op < outline.ops.size(); ++op) {
+    const OutlineOp& at = outline.ops[op];
+    if (is_of_group(at.kind)) {
+      result.collectives[{.axes = at.axes, .stream = at.stream}].push_back(op);
+    }
+    if (at.kind != OpKind::exchange) continue;
+    for (const program::OutlineTransfer& transfer : outline.transfers_of(at)) {
+      result
+          .messages[{
+              .axis = transfer.axis, .offset = transfer.offset, .direction = transfer.direction}]
+          .push_back(op);
+    }
+  }
+  return result;
+}
+
+class Matcher {
+ public:
+  Matcher(const OutlineSet& set, const TraceOfRank& traces) : set_(set), traces_(traces) {
+    sequences_.reserve(set.outlines.size());
+    for (const Outline& outline : set.outlines) sequences_.push_back(sequences_of(outline));
+    arrivals_.last.resize(traces.size());
+    arrivals_.instance.resize(traces.size());
+    for (std::size_t rank = 0; rank < traces.size(); ++rank) {
+      if (traces[rank] == nullptr) continue;
+      arrivals_.last[rank].reserve(traces[rank]->spans.size());
+      arrivals_.instance[rank].assign(traces[rank]->spans.size(), no_instance);
+      for (const auto& span : traces[rank]->spans) arrivals_.last[rank].push_back(span.start);
+    }
+  }
+
+  Arrivals run() {
+    for (int rank = 0; std::cmp_less(rank, traces_.size()); ++rank) {
+      if (trace(rank) == nullptr) continue;
+      for (const auto& [key, ops] : of(rank).collectives) gather(rank, key, ops);
+    }
+    for (int rank = 0; std::cmp_less(rank, traces_.size()); ++rank) {
+      if (trace(rank) == nullptr) continue;
+      for (const auto& [key, ops] : of(rank).collectives) spread(rank, key, ops);
+      for (const auto& [key, ops] : of(rank).messages) match(rank, key, ops);
+    }
+    return std::move(arrivals_);
+  }
+
+  [[nodiscard]] std::vector<Message> pairs() const {
+    std::vector<Message> result;
+    for (int rank = 0; std::cmp_less(rank, traces_.size()); ++rank) {
+      if (trace(rank) == nullptr) continue;
+      for (const auto& [key, sends] : of(rank).messages) {
+        const int peer = peer_of(rank, key);
+        if (key.direction != program::Direction::send || trace(peer) == nullptr) continue;
+        const std::span<const std::uint32_t> receives = partners_of(peer, key);
+        for (std::size_t number = 0; number < std::min(sends.size(), receives.size()); ++number) {
+          result.push_back({.sender = rank,
+                            .receiver = peer,
+                            .send = sends[number],
+                            .receive = receives[number]});
+        }
+      }
+    }
+    return result;
+  }
+
+ private:
+  using GroupKey = std::pair<CollectiveClass, int>;  // and the group's colour
+
+  [[nodiscard]] const timeline::StepTrace* trace(int rank) const {
+    return traces_[static_cast<std::size_t>(rank)];
+  }
+  [[nodiscard]] const Sequences& of(int rank) const {
+    return sequences_[set_.outline_of_rank[static_cast<std::size_t>(rank)]];
+  }
+  [[nodiscard]] GroupKey group(int rank, const CollectiveClass& key) const {
+    return {key, mesh::group_colour(set_.mesh, rank, key.axes)};
+  }
+
+  /// Arrivals that are known of the collectives of one group, by sequence number.
+  struct Group {
+    std::vector<Nanoseconds> latest;
+    std::vector<std::uint32_t> instance;
+  };
+
+  /// Enters when `rank` began each op into the table of its group.
+  void gather(int rank, const CollectiveClass& key, const std::vector<std::uint32_t>& ops) {
+    auto& [latest, instance] = groups_[group(rank, key)];
+    for (std::size_t number = 0; number < ops.size(); ++number) {
+      const Nanoseconds start = trace(rank)->spans[ops[number]].start;
+      if (number == latest.size()) {
+        latest.push_back(start);
+        instance.push_back(arrivals_.instances++);
+      } else {
+        latest[number] = std::max(latest[number], start);
+      }
+    }
+    for (const int member : mesh::group_members(set_.mesh, rank, key.axes)) {
+      if (trace(member) == nullptr) arrivals_.unseen.insert(member);
+    }
+  }
+
+  void spread(int rank, const CollectiveClass& key, const std::vector<std::uint32_t>& ops) {
+    const auto& [latest, instance] = groups_[group(rank, key)];
+    auto& last = arrivals_.last[static_cast<std::size_t>(rank)];
+    auto& instances = arrivals_.instance[static_cast<std::size_t>(rank)];
+    for (std::size_t number = 0; number < ops.size(); ++number) {
+      last[ops[number]] = latest[number];
+      instances[ops[number]] = instance[number];
+    }
+  }
+
+  void match(int rank, const MessageClass& key, const std::vector<std::uint32_t>& ops) {
+    const int peer = peer_of(rank, key);
+    if (trace(peer) == nullptr) {
+      arrivals_.unseen.insert(peer);
+      arrivals_.sees_messages = false;
+      return;
+    }
+    const std::span<const std::uint32_t> partners = partners_of(peer, key);
+    if (partners.size() < ops.size()) arrivals_.unmatched.insert(rank);
+    auto& last = arrivals_.last[static_cast<std::size_t>(rank)];
+    for (std::size_t number = 0; number < std::min(ops.size(), partners.size()); ++number) {
+      Nanoseconds& latest = last[ops[number]];
+      latest = std::max(latest, trace(peer)->spans[partners[number]].start);
+      pair_up(rank, ops[number], peer, partners[number]);
+    }
+  }
+
+  /// Two exchanges with each other, and with nobody else, are one instance.
+  void pair_up(int rank, std::uint32_t op, int peer, std::uint32_t their_op) {
+    if (rank >= peer || partner_count(rank, op) != 1 || partner_count(peer, their_op) != 1) return;
+    auto& mine = arrivals_.instance[static_cast<std::size_t>(rank)][op];
+    if (mine == no_instance) mine = arrivals_.instances++;
+    arrivals_.instance[static_cast<std::size_t>(peer)][their_op] = mine;
+  }
+  [[nodiscard]] std::size_t partner_count(int rank, std::uint32_t op) const {
+    const Outline& outline = set_.of(rank);
+    const auto transfers = outline.transfers_of(outline.ops[op]);
+    const auto same_peer = [&](const program::OutlineTransfer& transfer) {
+      return transfer.axis == transfers.front().axis && transfer.offset == transfers.front().offset;
+    };
+    return std::ranges::all_of(transfers, same_peer) ? 1 : transfers.size();
+  }
+
+  [[nodiscard]] int peer_of(int rank, const MessageClass& key) const {
+    return mesh::neighbour(set_.mesh, rank, key.axis, static_cast<std::int32_t>(key.offset));
+  }
+  /// The ops of `peer` at the other end of messages of the class `key`, in order.
+  [[nodiscard]] std::span<const std::uint32_t> partners_of(int peer,
+                                                           const MessageClass& key) const {
+    const auto found = of(peer).messages.find(key.partner());
+    if (found == of(peer).messages.end()) return {};
+    return found->second;
+  }
+
+  const OutlineSet& set_;
+  const TraceOfRank& traces_;
+  std::vector<Sequences> sequences_;  ///< of each outline
+  std::map<GroupKey, Group> groups_;
+  Arrivals arrivals_;
+};
 
 TracedStep select(const results::PointData& point, const timeline::Timeline& timeline,
                   std::set<int>& broken) {
@@ -75,6 +317,95 @@ Arrivals add_waits(const results::PointData& point, const TracedSteps& all, Trac
 }
 
 }  // namespace
+
+std::string outline_problem(const results::PointData& point) {
+  const program::OutlineSet& set = point.outline;
+  if (point.ranks <= 0 || set.mesh.size() != point.ranks ||
+      std::cmp_not_equal(set.outline_of_rank.size(), point.ranks)) {
+    return fmt::format("the op table covers {} of {} ranks", set.outline_of_rank.size(),
+                       point.ranks);
+  }
+  for (const std::uint32_t outline : set.outline_of_rank) {
+    if (outline >= set.outlines.size()) return "a rank's op table is missing";
+  }
+  if (!std::ranges::all_of(set.outlines, outline_is_sound)) return "the op table is damaged";
+  return "";
+}
+
+std::string missing_traces(const results::PointData& point) {
+  return point.traces.empty() ? "no step was traced" : outline_problem(point);
+}
+
+TraceState check_trace(const results::PointData& point, const timeline::StepTrace& trace) {
+  if (trace.rank < 0 || trace.rank >= point.ranks) return TraceState::broken;
+  const program::Outline& outline = point.outline.of(trace.rank);
+  if (trace.spans.size() != outline.ops.size()) return TraceState::broken;
+  if (!time_is_sound(trace.begin) || !time_is_sound(trace.end) || trace.end <= trace.begin) {
+    return TraceState::broken;
+  }
+  if (trace.end - trace.begin > longest_step) return TraceState::broken;
+  for (std::size_t op = 0; op < trace.spans.size(); ++op) {
+    const timeline::Span& span = trace.spans[op];
+    if (span.op != op || !time_is_sound(span.start) || !time_is_sound(span.end)) {
+      return TraceState::broken;
+    }
+  }
+  return TraceState::usable;
+}
+
+/// Seconds; a clock that may be off by as much is not aligned.
+constexpr double useless_error = 1e3;
+
+bool aligned(const results::PointData& point, int rank) {
+  if (point.ranks == 1) return true;
+  const auto at = static_cast<std::size_t>(rank);
+  return at < point.clock_offset.size() && std::isfinite(point.clock_offset[at]) &&
+         at < point.clock_error.size() && std::isfinite(point.clock_error[at]) &&
+         point.clock_error[at] >= 0 && point.clock_error[at] < useless_error;
+}
+
+bool step_counts(const results::PointData& point, const timeline::Timeline& step) {
+  return std::ranges::all_of(step.ranks, [&point](const timeline::StepTrace& trace) {
+    return step_counts(point, trace.step);
+  });
+}
+
+bool step_counts(const results::PointData& point, std::uint32_t step) {
+  const bool is_dropped = step < point.dropped.size() && point.dropped[step] != 0;
+  return !is_dropped && !std::cmp_less(step, point.warm_up_steps);
+}
+
+std::string rank_list(const results::PointData& point, const std::set<int>& ranks) {
+  constexpr std::size_t most_ranges = 4;
+  std::vector<int> shown = world_ranks(point, ranks);
+  std::ranges::sort(shown);
+  std::vector<std::pair<int, int>> ranges;
+  for (const int rank : shown) {
+    if (!ranges.empty() && ranges.back().second + 1 == rank) {
+      ranges.back().second = rank;
+    } else {
+      ranges.emplace_back(rank, rank);
+    }
+  }
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  std::size_t left = ranks.size();
+  for (std::size_t i = 0; i < std::min(ranges.size(), most_ranges); ++i) {
+    const auto [first, last] = ranges[i];
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", first);
+    if (last > first) text += fmt::format("{}{}", last == first + 1 ? ", " : "-", last);
+    left -= static_cast<std::size_t>(last - first) + 1;
+  }
+  if (left > 0) text += fmt::format(" and {} more", left);
+  return text;
+}
+
+Arrivals last_arrivals(const OutlineSet& set, const TraceOfRank& traces) {
+  return Matcher{set, traces}.run();
+}
+
+std::vector<Message> messages(const OutlineSet& set, const TraceOfRank& traces) {
+  return Matcher{set, traces}.pairs();
+}
 
 TracedSteps traced_steps(const results::PointData& point) {
   TracedSteps result;

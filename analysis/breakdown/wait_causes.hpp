@@ -11,16 +11,17 @@
 #include "analysis/breakdown/traced_steps.hpp"
 #include "program/outline.hpp"
 
-/// Whether those that others wait for are late in every step (imbalance) or now and then (noise).
+/// Tells whether ranks that others wait for are late in every step (imbalance) or now and then
+/// (noise).
 namespace isoscale::analysis {
 
-/// What the waits of all traced steps tell of each.
+/// The causes of each wait, from the waits of all traced steps.
 class WaitCauses {
  public:
   /// `steps` outlive this.
   explicit WaitCauses(const TracedSteps& steps);
 
-  /// Whether there are the two steps that it takes to tell what stays from what wanders.
+  /// True if there are the two steps that it takes to tell what stays from what wanders.
   [[nodiscard]] bool known() const { return steps_.steps.size() >= 2; }
 
   /// By instance: the part of the waiting for its last member in step number `at` that is noise.

@@ -1,15 +1,17 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/calibration/calibrate.hpp"
-#include "analysis/labels.hpp"
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <initializer_list>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -18,18 +20,68 @@
 #include "analysis/calibration/curve.hpp"
 #include "analysis/calibration/gemm_rate.hpp"
 #include "analysis/calibration/growth.hpp"
+#include "analysis/microbench/row.hpp"
+#include "analysis/point_facts.hpp"
 #include "analysis/rank_facts.hpp"
 #include "analysis/rows/row.hpp"
+#include "analysis/statistics/robust.hpp"
+#include "analysis/statistics/statistics.hpp"
 #include "statistics/estimate.hpp"
 
 namespace isoscale::analysis {
 namespace {
 
 using results::CalibrationCurve;
+using results::GemmCeiling;
 using results::GemmRate;
 using results::PointData;
 using results::RowData;
 using results::RunData;
+
+double distance(const GemmRate& a, const GemmRate& b) {
+  const auto log_flop = [](const GemmRate& at) { return std::log(at.m * at.n * at.k * at.batch); };
+  const auto log_least = [](const GemmRate& at) { return std::log(std::min({at.m, at.n, at.k})); };
+  return std::hypot(log_flop(a) - log_flop(b), log_least(a) - log_least(b));
+}
+
+bool same_kind(const GemmRate& a, std::string_view dtype, std::string_view cache) {
+  return a.dtype == dtype && a.cache == cache;
+}
+
+constexpr double same = 1e-9;  ///< of a distance: at one place
+
+/// Rate of the nearest shape; of several as near, their geometric mean. Shapes at the place of
+/// `but` are passed over: (m, k) and (k, m) are at one, and would speak for each other.
+std::optional<double> nearest_rate(std::span<const GemmRate> gemms, const GemmRate& shape,
+                                   const GemmRate* but) {
+  double least = std::numeric_limits<double>::infinity();
+  double log_sum = 0;
+  int count = 0;
+  for (const GemmRate& at : gemms) {
+    if (!same_kind(at, shape.dtype, shape.cache)) continue;
+    const double away = distance(at, shape);
+    if (but != nullptr && (&at == but || away < same)) continue;
+    if (away > least + same) continue;
+    if (away < least - same) {
+      least = away;
+      log_sum = 0;
+      count = 0;
+    }
+    log_sum += std::log(at.rate);
+    ++count;
+  }
+  if (count == 0) return std::nullopt;
+  return std::exp(log_sum / count);
+}
+
+/// Cold shapes tell what a program meets whose operands come from memory.
+std::string deciding_cache(std::span<const GemmRate> gemms, std::string_view dtype) {
+  const bool cold =
+      std::ranges::any_of(gemms, [&](const GemmRate& at) { return same_kind(at, dtype, "cold"); });
+  if (cold) return "cold";
+  const auto any = std::ranges::find(gemms, dtype, &GemmRate::dtype);
+  return any == gemms.end() ? "" : any->cache;
+}
 
 /// Everything that tells curves apart.
 struct Key {
@@ -38,7 +90,7 @@ struct Key {
   auto operator<=>(const Key&) const = default;
 };
 
-/// What is counted in place of what: the first kind that there is; of_labelled_point adds to both.
+/// Kinds of samples by preference: the first that there is counts; of_labelled_point adds to both.
 constexpr std::size_t all_groups = 0, one_group = 1, of_labelled_point = 2;
 
 struct Samples {
@@ -55,7 +107,8 @@ bool counts(const RowData& row) {
   return row.status == results::PointStatus::ok && row.wrong.value_or(0) == 0;
 }
 
-/// What keeps a point's times from being those of the machine, "oversubscribed"; "" = nothing.
+/// Labels that keep a point's times from being those of the machine, "oversubscribed"; "" =
+/// nothing.
 std::string labels_of(const PointData& point) {
   std::string labels;
   for (const std::string_view label : unsound_labels) {
@@ -65,7 +118,7 @@ std::string labels_of(const PointData& point) {
   return labels;
 }
 
-/// Whether a collective's row is of what programs call: the library as it comes.
+/// True if a collective's row is of what programs call: the library as it comes.
 bool is_plain(const RowData& row) {
   const auto is = [&](const char* key, std::initializer_list<std::string_view> plain) {
     const std::string said = text_of(row, key);
@@ -183,7 +236,7 @@ class Collector {
                {.bytes = number_of(row, "bytes").value_or(0), .time = time});
   }
 
-  /// Whether a point has the like of a row that is so in place.
+  /// True if a point has the like of a row that is so in place.
   static bool has_row(const PointData& point, const RowData& row, std::string_view in_place) {
     return std::ranges::any_of(point.rows, [&](const RowData& other) {
       return text_of(other, "in_place") == in_place && text_of(other, "op") == text_of(row, "op") &&
@@ -230,6 +283,65 @@ Collector collected(const RunData& run) {
 }
 
 }  // namespace
+
+void add_held_out(std::vector<GemmRate>& gemms) {
+  for (GemmRate& at : gemms) {
+    const auto others = nearest_rate(gemms, at, &at);
+    at.held_out = others ? std::optional{*others / at.rate - 1} : std::nullopt;
+  }
+}
+
+std::vector<GemmCeiling> ceilings_of(std::span<const GemmRate> rows,
+                                     std::span<const GemmRate> gemms) {
+  std::map<std::string, const GemmRate*> best;
+  for (const GemmRate& row : rows) {
+    const GemmRate*& known = best[row.dtype];
+    const bool is_labelled = !row.labels.empty();
+    if (known == nullptr ||
+        (is_labelled == !known->labels.empty() ? row.rate > known->rate : !is_labelled)) {
+      known = &row;
+    }
+  }
+  std::vector<GemmCeiling> ceilings;
+  for (const auto& [dtype, row] : best) {
+    std::vector<double> errors;
+    for (const GemmRate& at : gemms) {
+      if (!same_kind(at, dtype, deciding_cache(gemms, dtype)) || !at.held_out) continue;
+      errors.push_back(std::log1p(*at.held_out));
+    }
+    GemmCeiling& ceiling = ceilings.emplace_back(GemmCeiling{.dtype = dtype,
+                                                             .cache = row->cache,
+                                                             .rate = row->rate,
+                                                             .m = row->m,
+                                                             .n = row->n,
+                                                             .k = row->k,
+                                                             .batch = row->batch,
+                                                             .labels = row->labels});
+    if (const auto error = promised_error(errors)) ceiling.error = std::expm1(*error);
+  }
+  return ceilings;
+}
+
+const GemmCeiling* ceiling_of(const results::CalibrationData& calibration, std::string_view dtype) {
+  const auto found = std::ranges::find(calibration.ceilings, dtype, &GemmCeiling::dtype);
+  return found == calibration.ceilings.end() ? nullptr : &*found;
+}
+
+std::optional<RatePrediction> predict_rate(const results::CalibrationData& calibration,
+                                           const GemmRate& shape) {
+  const GemmCeiling* const ceiling = ceiling_of(calibration, shape.dtype);
+  if (ceiling == nullptr) return std::nullopt;
+  GemmRate wanted = shape;
+  wanted.cache = ceiling->cache;
+  const auto rate = nearest_rate(calibration.gemms, wanted, nullptr);
+  if (!rate) return std::nullopt;
+  RatePrediction result{.rate = *rate, .lower = std::nullopt, .upper = std::nullopt};
+  if (ceiling->error) {
+    result.lower = *rate / (1 + *ceiling->error);
+    result.upper = *rate * (1 + *ceiling->error);
+  }
+  return result;
+}
 
 int nodes_of(const RunData& run, const PointData& point, const std::vector<int>& ranks) {
   std::set<int> nodes;

@@ -8,8 +8,12 @@
 #include <string_view>
 
 #include "analysis/compare/compare_render.hpp"
+#include "analysis/compare/compare_tables.hpp"
+#include "analysis/compare/sentences.hpp"
 #include "analysis/compare/unlike_settings.hpp"
+#include "analysis/render/remarks.hpp"
 #include "analysis/render/sentences.hpp"
+#include "analysis/render/text.hpp"
 #include "analysis/render/text_escape.hpp"
 
 /// JUnit's XML as continuous integration reads it: testsuites, testsuite, testcase, with failure,

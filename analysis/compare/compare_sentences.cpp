@@ -11,8 +11,8 @@
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/differences.hpp"
 #include "analysis/render/cells.hpp"
-#include "analysis/render/sentences.hpp"
-#include "analysis/render/text_escape.hpp"
+#include "analysis/render/remarks.hpp"
+#include "analysis/render/text.hpp"
 #include "base/plural.hpp"
 #include "units/text.hpp"
 

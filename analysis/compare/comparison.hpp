@@ -11,7 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/compare/unlike.hpp"
+#include "analysis/compare/why.hpp"
 #include "analysis/launches/join.hpp"
+#include "analysis/merge/join.hpp"
 #include "statistics/t_test.hpp"
 
 /// Curves of several machines, or of one over time, set side by side; pure functions over reports.

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "analysis/catalog/index.hpp"
 #include "analysis/compare/sides.hpp"
-#include "analysis/index/index.hpp"
 
 namespace isoscale::analysis {
 namespace {

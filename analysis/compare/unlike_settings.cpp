@@ -11,9 +11,9 @@
 #include <string_view>
 #include <utility>
 
-#include "analysis/labels.hpp"
-#include "analysis/render/sentences.hpp"
-#include "analysis/render/text_escape.hpp"
+#include "analysis/point_facts.hpp"
+#include "analysis/render/remarks.hpp"
+#include "analysis/render/text.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -2,20 +2,194 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/devices/device_state.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstdint>
-#include <numeric>
-#include <string_view>
+#include <fmt/format.h>
 
 #include "analysis/devices/usable_series.hpp"
+#include "analysis/point_facts.hpp"
+#include "analysis/statistics/statistics.hpp"
+#include "base/plural.hpp"
 #include "statistics/estimate.hpp"
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace isoscale::analysis {
 namespace {
 
 using results::DeviceSeries;
 using results::PointData;
+
+/// No device has counted so far nor run so long; sums and products of such numbers are finite.
+constexpr double largest_value = 1e24, largest_time = 1e12;
+constexpr double shortest_interval = 1e-9;  // s
+/// Ticks of a kernel that counts hundredths of seconds, and their rounding.
+constexpr double busy_slack = 0.1;
+
+struct Known {
+  std::string_view name;
+  Quantity quantity;
+};
+constexpr std::array<Known, 21> known_quantities{{
+    {"clock", {"Hz"}},
+    {"clock_min", {"Hz"}},
+    {"sm_clock", {"Hz"}},
+    {"memory_clock", {"Hz"}},
+    {"power", {"W"}},
+    {"temperature", {"K"}},
+    {"utilisation", {"1"}},
+    {"sample_time", {"s"}},
+    {"energy", {"J", QuantityKind::counter}},
+    {"busy_time", {"s", QuantityKind::counter}},
+    {"throttle_count", {"1", QuantityKind::counter}},
+    {"ecc_corrected", {"1", QuantityKind::counter}},
+    {"ecc_uncorrected", {"1", QuantityKind::counter}},
+    {"link_downed", {"1", QuantityKind::counter}},
+    {"symbol_errors", {"1", QuantityKind::counter}},
+    {"send_errors", {"1", QuantityKind::counter}},
+    {"receive_errors", {"1", QuantityKind::counter}},
+    {"sent_bytes", {"B", QuantityKind::counter}},
+    {"received_bytes", {"B", QuantityKind::counter}},
+    {"nvlink_sent_bytes", {"B", QuantityKind::counter}},
+    {"nvlink_received_bytes", {"B", QuantityKind::counter}},
+}};
+
+bool are_within(std::span<const double> numbers, double largest) {
+  // NaN is within nothing.
+  return std::ranges::all_of(numbers, [&](double x) { return std::abs(x) <= largest; });
+}
+
+/// Says what a number of this quantity cannot be, given that it is one.
+std::string_view flaw_of_values(const DeviceSeries& series, const Quantity& quantity) {
+  const std::vector<double>& values = series.value;
+  if (quantity.kind == QuantityKind::counter && !std::ranges::is_sorted(values)) {
+    return "it counts and falls";
+  }
+  if (quantity.unit.empty() || quantity.kind == QuantityKind::bits) return "";
+  const auto [least, most] = std::ranges::minmax(values);
+  if (least < 0) return "it is below 0";
+  if (series.quantity == "utilisation" && most > 1) return "it is a share above 1";
+  const double watched = series.time.back() - series.time.front();
+  if (series.quantity == "busy_time" && most - least > watched * (1 + busy_slack) + busy_slack) {
+    return "it grows faster than time";
+  }
+  return "";
+}
+
+constexpr double shortest_loop = 1;  // s
+
+using Usable = std::vector<const DeviceSeries*>;
+
+/// Seconds from the first sample to the last.
+double period_of(const DeviceSeries& series) { return series.time.back() - series.time.front(); }
+
+/// W of a counter in joules.
+std::optional<double> power_of_counter(const DeviceSeries& series) {
+  const double period = period_of(series);
+  if (period <= 0) return std::nullopt;
+  return (series.value.back() - series.value.front()) / period;
+}
+
+/// W, mean of samples of power: each pair of neighbours' mean for as long as they lie apart.
+std::optional<double> power_of_samples(const DeviceSeries& series) {
+  const double period = period_of(series);
+  if (period <= 0) return std::nullopt;
+  double joules = 0;
+  for (std::size_t i = 1; i < series.time.size(); ++i) {
+    joules += (series.value[i] + series.value[i - 1]) / 2 * (series.time[i] - series.time[i - 1]);
+  }
+  return joules / period;
+}
+
+/// Power of each rank's GPU that gave one.
+std::map<int, double> gpu_powers(const Usable& usable) {
+  std::map<int, double> powers;
+  const auto add = [&](std::string_view quantity, auto power_from) {
+    for (const DeviceSeries* const series : usable) {
+      if (!series->device.starts_with("gpu") || series->quantity != quantity) continue;
+      const std::optional<double> power = power_from(*series);
+      if (power) powers.try_emplace(series->rank, *power);
+    }
+  };
+  add("energy", power_of_counter);
+  add("power", power_of_samples);
+  return powers;
+}
+
+/// Power of the packages of each rank's node, and how many there are.
+struct NodePower {
+  double power = 0;
+  int packages = 0;
+};
+std::map<int, NodePower> node_powers(const Usable& usable) {
+  std::map<int, NodePower> powers;
+  for (const DeviceSeries* const series : usable) {
+    const bool package = series->device.starts_with("package");
+    if (series->quantity != "energy" || (!package && !series->device.starts_with("dram"))) continue;
+    const std::optional<double> power = power_of_counter(*series);
+    if (!power) continue;
+    powers[series->rank].power += *power;
+    powers[series->rank].packages += package ? 1 : 0;
+  }
+  return powers;
+}
+
+void add_gpus(Energy& energy, const PointData& point, const Usable& usable) {
+  energy.of = "GPUs";
+  const std::map<int, double> powers = gpu_powers(usable);
+  const auto missing = point.ranks - static_cast<int>(powers.size());
+  if (missing > 0) {
+    energy.missing =
+        fmt::format("{} of {} GPUs reported neither energy nor power", missing, point.ranks);
+    return;
+  }
+  double sum = 0;
+  for (const auto& [rank, power] : powers) sum += power;
+  energy.power = sum;
+}
+
+void add_packages(Energy& energy, const results::RunData& run, const PointData& point,
+                  const Usable& usable) {
+  energy.of = "CPU packages";
+  double sum = 0;
+  int whole = 0;
+  for (const auto& [rank, node] : node_powers(usable)) {
+    const results::RankFacts* const facts = facts_of(run.rank_facts, point, rank);
+    const bool known = facts != nullptr && facts->number.contains("sockets");
+    const double sockets = known ? facts->number.at("sockets") : 1;
+    if (node.packages < sockets || node.packages == 0) continue;
+    sum += node.power;
+    ++whole;
+  }
+  if (whole < point.nodes || whole == 0) {
+    energy.missing = fmt::format(
+        "{} of {} reported no energy for all packages (RAPL: not in virtual machines, and "
+        "root's alone on many systems)",
+        point.nodes - whole, base::counted(point.nodes, "node"));
+    return;
+  }
+  energy.power = sum;
+}
+
+/// How long the loop took; by the samples where it is not said, or is no time.
+double loop_seconds(const PointData& point, const Usable& usable) {
+  constexpr double longest_loop = 1e12;
+  const double said = point.measured_seconds.value_or(-1);
+  if (said >= 0 && said <= longest_loop) return said;
+  double longest = 0;
+  for (const DeviceSeries* const series : usable) longest = std::max(longest, period_of(*series));
+  return longest;
+}
 
 std::vector<double> after(const DeviceSeries& series, double begin) {
   std::vector<double> values;
@@ -43,7 +217,7 @@ SeriesSummary summary(const DeviceSeries& series, double begin) {
 
 enum class Computing : std::uint8_t { gpus, cpus };
 
-/// What the devices that compute are like, out of the summaries.
+/// Adds the state of the devices that compute, out of the summaries.
 void add_state(DeviceState& state, const UsableSeries& usable, Computing computing) {
   const bool gpus = computing == Computing::gpus;
   const std::string_view clock = gpus ? "sm_clock" : "clock";
@@ -73,6 +247,91 @@ void add_state(DeviceState& state, const UsableSeries& usable, Computing computi
 
 }  // namespace
 
+Quantity quantity_of(std::string_view name) {
+  if (name == "throttle_reasons") return {.unit = "1", .kind = QuantityKind::bits};
+  const auto* const known = std::ranges::find(known_quantities, name, &Known::name);
+  if (known != known_quantities.end()) return known->quantity;
+  const bool counts = name.ends_with("_bytes") || name.ends_with("_errors");
+  return {.unit = "", .kind = counts ? QuantityKind::counter : QuantityKind::level};
+}
+
+std::string_view flaw_of(const DeviceSeries& series) {
+  const Quantity quantity = quantity_of(series.quantity);
+  if (series.value.empty()) return "it has no samples";
+  if (series.time.size() != series.value.size()) return "it has not one time for each value";
+  if (!quantity.unit.empty() && series.unit != quantity.unit) return "its unit is another one";
+  const bool is_number = quantity.kind != QuantityKind::bits;
+  const double largest = is_number ? largest_value : std::numeric_limits<double>::max();
+  if (!are_within(series.value, largest)) return "its values are not plausible";
+  if (!are_within(series.time, largest_time)) return "its times are not plausible";
+  for (std::size_t i = 1; i < series.time.size(); ++i) {
+    if (series.time[i] - series.time[i - 1] < shortest_interval) return "its times do not rise";
+  }
+  return flaw_of_values(series, quantity);
+}
+
+UsableSeries usable_series(const results::PointData& point) {
+  struct LeftOut {
+    const DeviceSeries* first = nullptr;
+    std::size_t count = 0;
+  };
+  UsableSeries usable;
+  std::map<std::string_view, LeftOut> left_out;  // by flaw
+  for (const DeviceSeries& series : point.device_series) {
+    std::string_view flaw = flaw_of(series);
+    const bool is_first =
+        flaw.empty() &&
+        usable.by_name.try_emplace({series.rank, series.device, series.quantity}, &series).second;
+    if (is_first) {
+      usable.series.push_back(&series);
+      continue;
+    }
+    if (flaw.empty()) flaw = "it is there twice";
+    LeftOut& entry = left_out[flaw];
+    if (entry.count++ == 0) entry.first = &series;
+  }
+  for (const auto& [flaw, entry] : left_out) {
+    const std::string more =
+        entry.count == 1 ? "" : fmt::format(" (and so are {} more series)", entry.count - 1);
+    usable.left_out.push_back(fmt::format("rank {}, {}: {} is left out, since {}{}",
+                                          world_rank(point, entry.first->rank), entry.first->device,
+                                          entry.first->quantity, flaw, more));
+  }
+  return usable;
+}
+
+const DeviceSeries* find_series(const results::PointData& point, int rank,
+                                const std::string& device, const std::string& quantity) {
+  const auto found = std::ranges::find_if(point.device_series, [&](const DeviceSeries& series) {
+    return series.rank == rank && series.device == device && series.quantity == quantity &&
+           flaw_of(series).empty();
+  });
+  return found == point.device_series.end() ? nullptr : &*found;
+}
+
+Energy energy_of(const results::RunData& run, const PointData& point) {
+  const Usable usable = usable_series(point).series;
+  Energy energy;
+  if (run.device == "host") {
+    add_packages(energy, run, point, usable);
+  } else {
+    add_gpus(energy, point, usable);
+  }
+  const double seconds = loop_seconds(point, usable);
+  if (energy.power && seconds < shortest_loop) {
+    energy.power.reset();
+    energy.missing =
+        fmt::format("the loop took {:.2g} s, too short for counters of energy", seconds);
+  }
+  if (!energy.power) return energy;
+  energy.joules = *energy.power * seconds;
+  if (point.step_times.empty()) return energy;
+  energy.joules_per_step = *energy.joules / static_cast<double>(point.step_times.size());
+  const double per_token = *energy.joules_per_step / point.work_per_step;
+  if (point.work_per_step > 0 && std::isfinite(per_token)) energy.joules_per_token = per_token;
+  return energy;
+}
+
 double warm_up_seconds(const PointData& point) {
   double seconds = 0;
   const auto steps = static_cast<std::size_t>(std::max<std::int64_t>(0, point.warm_up_steps));
@@ -83,15 +342,6 @@ double warm_up_seconds(const PointData& point) {
     if (std::isfinite(slowest)) seconds += slowest;
   }
   return seconds;
-}
-
-const DeviceSeries* find_series(const PointData& point, int rank, const std::string& device,
-                                const std::string& quantity) {
-  const auto found = std::ranges::find_if(point.device_series, [&](const DeviceSeries& series) {
-    return series.rank == rank && series.device == device && series.quantity == quantity &&
-           flaw_of(series).empty();
-  });
-  return found == point.device_series.end() ? nullptr : &*found;
 }
 
 DeviceState device_state(const results::RunData& run, const PointData& point) {

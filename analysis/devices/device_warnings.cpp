@@ -15,7 +15,9 @@
 #include "analysis/devices/device_state.hpp"
 #include "analysis/devices/held_down.hpp"
 #include "analysis/devices/usable_series.hpp"
+#include "analysis/point_facts.hpp"
 #include "analysis/rank_facts.hpp"
+#include "analysis/statistics/statistics.hpp"
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"
 
@@ -24,6 +26,21 @@ namespace {
 
 using results::DeviceSeries;
 using results::PointData;
+
+constexpr double reason_share = 0.1;
+
+struct Reason {
+  std::uint64_t bit;
+  std::string_view name;
+  double least_share;  ///< of the samples, from which it is worth a word
+};
+/// nvmlClocksEventReasons without idleness (1), settings of clocks (2) and of displays (0x100).
+constexpr std::array<Reason, 6> reasons{{{0x04, "software power cap", reason_share},
+                                         {0x08, "hardware slowdown", 0},
+                                         {0x10, "sync boost", reason_share},
+                                         {0x20, "software thermal slowdown", 0},
+                                         {0x40, "hardware thermal slowdown", 0},
+                                         {0x80, "hardware power brake", 0}}};
 
 constexpr double drift_limit = 0.03;
 constexpr std::size_t fewest_of_third = 3;
@@ -39,7 +56,7 @@ std::string name_of(const PointData& point, const DeviceSeries& series) {
   return fmt::format("rank {}, {}", world_rank(point, series.rank), series.device);
 }
 
-/// Whether a device worked when a sample was taken.
+/// Tells whether a device worked when a sample was taken.
 class Working {
  public:
   Working(const UsableSeries& usable, const DeviceSeries& clock)
@@ -62,14 +79,14 @@ class Working {
   const DeviceSeries* of_;
 };
 
-struct Samples {
+struct ClockSamples {
   std::vector<double> time, value;
 };
 
 /// Those that count: after warm-up, of a device that works.
-Samples counting(const UsableSeries& usable, const DeviceSeries& clock, double begin) {
+ClockSamples counting(const UsableSeries& usable, const DeviceSeries& clock, double begin) {
   const Working working{usable, clock};
-  Samples samples;
+  ClockSamples samples;
   for (std::size_t i = 0; i < clock.value.size(); ++i) {
     if (clock.time[i] < begin || !working.at(clock.time[i])) continue;
     samples.time.push_back(clock.time[i]);
@@ -78,8 +95,8 @@ Samples counting(const UsableSeries& usable, const DeviceSeries& clock, double b
   return samples;
 }
 
-/// What the first and the last third of the time were like.
-std::string drift_sentence(const Samples& samples) {
+/// Compares the first and the last third of the time.
+std::string drift_sentence(const ClockSamples& samples) {
   if (samples.time.empty()) return "";
   const double third = (samples.time.back() - samples.time.front()) / 3;
   std::vector<double> early, late;
@@ -94,7 +111,7 @@ std::string drift_sentence(const Samples& samples) {
                      units::format_prefixed(from, "Hz"), units::format_prefixed(to, "Hz"));
 }
 
-std::string dip_sentence(const Samples& samples) {
+std::string dip_sentence(const ClockSamples& samples) {
   if (samples.value.size() < fewest_for_dips) return "";
   const double middle = *median(samples.value);
   const auto low =
@@ -107,7 +124,7 @@ std::string dip_sentence(const Samples& samples) {
 
 std::string clock_sentence(const PointData& point, const UsableSeries& usable,
                            const DeviceSeries& series, double begin) {
-  const Samples samples = counting(usable, series, begin);
+  const ClockSamples samples = counting(usable, series, begin);
   std::string text = drift_sentence(samples);
   if (text.empty()) text = dip_sentence(samples);
   if (text.empty()) return "";
@@ -128,7 +145,7 @@ std::string throttle_sentence(const PointData& point, const DeviceSeries& series
                      fmt::join(said, ", "));
 }
 
-/// What is counted and should not be.
+/// Tells of what is counted and should not be.
 std::string error_sentence(const PointData& point, const DeviceSeries& series) {
   struct Kind {
     std::string_view quantity, name;
@@ -149,6 +166,38 @@ std::string error_sentence(const PointData& point, const DeviceSeries& series) {
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> sampled_bits(double sample) {
+  constexpr double largest = 0x1p53;
+  if (!(sample >= 0 && sample <= largest)) return std::nullopt;
+  return static_cast<std::uint64_t>(sample);
+}
+
+std::vector<std::string_view> reason_names(std::uint64_t bits) {
+  std::vector<std::string_view> names;
+  for (const Reason& reason : reasons) {
+    if ((bits & reason.bit) != 0) names.push_back(reason.name);
+  }
+  return names;
+}
+
+std::vector<HeldDown> held_down(const results::DeviceSeries& series, double begin) {
+  std::vector<std::uint64_t> seen;
+  for (std::size_t i = 0; i < series.value.size(); ++i) {
+    const std::optional<std::uint64_t> bits = sampled_bits(series.value[i]);
+    if (series.time[i] >= begin && bits) seen.push_back(*bits);
+  }
+  std::vector<HeldDown> said;
+  for (const Reason& reason : reasons) {
+    const auto count =
+        std::ranges::count_if(seen, [&](std::uint64_t bits) { return (bits & reason.bit) != 0; });
+    if (count == 0) continue;
+    const double share = static_cast<double>(count) / static_cast<double>(seen.size());
+    if (share < reason.least_share) continue;
+    said.push_back({.reason = reason.name, .share = share});
+  }
+  return said;
+}
 
 std::vector<std::string> device_warnings(const PointData& point) {
   const double begin = warm_up_seconds(point);

@@ -10,6 +10,7 @@
 
 #include "analysis/compare/comparison.hpp"
 #include "analysis/launches/join.hpp"
+#include "analysis/merge/join.hpp"
 #include "analysis/page/point_details.hpp"
 #include "analysis/predict/prediction.hpp"
 #include "analysis/render/render.hpp"

@@ -11,7 +11,12 @@
 #include <span>
 #include <string>
 
+#include "analysis/devices/device_state.hpp"
 #include "analysis/devices/usable_series.hpp"
+#include "analysis/page/device_lines.hpp"
+#include "analysis/page/lanes.hpp"
+#include "analysis/page/rank_map.hpp"
+#include "analysis/page/step_series.hpp"
 #include "base/plural.hpp"
 
 namespace isoscale::analysis {

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "analysis/launches/join.hpp"
+#include "analysis/merge/join.hpp"
+#include "analysis/page/detail_limits.hpp"
 #include "analysis/report.hpp"
 #include "results/run_data.hpp"
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/natural_order.hpp"
+#include "analysis/render/text.hpp"
 #include "base/plural.hpp"
 
 namespace isoscale::analysis {

@@ -7,10 +7,8 @@
 #include <optional>
 #include <utility>
 
-#include "analysis/breakdown/trace_check.hpp"
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/predict/run_machine.hpp"
-#include "analysis/transfer_time.hpp"
 #include "simulate/measured_time.hpp"
 #include "timeline/intervals.hpp"
 

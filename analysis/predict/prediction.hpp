@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "analysis/breakdown/breakdown.hpp"
-#include "analysis/causes/step_costs.hpp"
-#include "analysis/causes/waterfall.hpp"
+#include "analysis/efficiency/losses.hpp"
 #include "simulate/machine.hpp"
 #include "workloads/workload.hpp"
 

@@ -14,6 +14,8 @@
 
 #include "analysis/predict/prediction.hpp"
 #include "analysis/render/cells.hpp"
+#include "analysis/render/document.hpp"
+#include "analysis/render/text.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "analysis/render/text_parts.hpp"
 #include "analysis/render/text_table.hpp"

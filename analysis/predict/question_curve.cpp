@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "analysis/labels.hpp"
+#include "analysis/point_facts.hpp"
 #include "analysis/predict/question.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"

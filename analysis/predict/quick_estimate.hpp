@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "simulate/machine.hpp"
-#include "workloads/stack/schedule.hpp"
+#include "workloads/stack/pipeline.hpp"
 #include "workloads/workload.hpp"
 
 /// Quick estimates of steps: the time of a pipeline stage as a law of its number of layers (all

@@ -18,10 +18,14 @@
 #include <vector>
 
 #include "analysis/calibration/calibrate.hpp"
+#include "analysis/microbench/bench.hpp"
+#include "analysis/predict/calibrated.hpp"
+#include "analysis/predict/communication_in_steps.hpp"
 #include "analysis/predict/run_noise.hpp"
 #include "analysis/predict/traced_ops.hpp"
 #include "analysis/rank_facts.hpp"
 #include "analysis/rows/overlap.hpp"
+#include "analysis/statistics/statistics.hpp"
 #include "base/error.hpp"
 #include "base/plural.hpp"
 #include "base/text.hpp"

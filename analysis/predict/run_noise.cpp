@@ -10,7 +10,7 @@
 #include <tuple>
 #include <utility>
 
-#include "analysis/breakdown/trace_check.hpp"
+#include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/predict/traced_ops.hpp"
 #include "analysis/step_samples.hpp"
 #include "statistics/estimate.hpp"

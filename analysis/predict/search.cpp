@@ -25,7 +25,7 @@
 #include "units/quantity.hpp"
 #include "units/text.hpp"
 #include "workloads/stack/pipeline.hpp"
-#include "workloads/stack/schedule.hpp"
+#include "workloads/stack/pipeline.hpp"
 #include "workloads/workload.hpp"
 
 namespace isoscale::analysis {

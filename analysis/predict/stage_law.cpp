@@ -8,7 +8,7 @@
 #include <string_view>
 #include <variant>
 
-#include "analysis/breakdown/seconds.hpp"
+#include "analysis/breakdown/breakdown.hpp"
 #include "program/facts.hpp"
 #include "simulate/classes.hpp"
 

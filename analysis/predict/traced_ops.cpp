@@ -12,8 +12,8 @@
 #include <span>
 #include <utility>
 
-#include "analysis/breakdown/trace_check.hpp"
-#include "analysis/labels.hpp"
+#include "analysis/breakdown/traced_steps.hpp"
+#include "analysis/point_facts.hpp"
 #include "analysis/predict/run_machine.hpp"
 #include "analysis/step_samples.hpp"
 #include "base/error.hpp"

@@ -7,13 +7,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
+#include <cstddef>
+#include <numeric>
 
 #include "analysis/causes/cause_tables.hpp"
+#include "analysis/curves.hpp"
 #include "analysis/labels.hpp"
+#include "analysis/point_facts.hpp"
 #include "analysis/render/node_cells.hpp"
 #include "analysis/render/sentences.hpp"
+#include "analysis/render/text.hpp"
 #include "analysis/render/text_escape.hpp"
+#include "analysis/render/text_table.hpp"
 #include "analysis/step_samples.hpp"
 #include "base/plural.hpp"
 #include "units/text.hpp"
@@ -21,41 +26,11 @@
 namespace isoscale::analysis {
 namespace {
 
-std::string count(double value) {
-  std::string text = units::format_count(value, "");
-  text.erase(text.find_last_not_of(' ') + 1);
-  return text;
-}
-
-/// Why a step time has no interval; "" when it has one, or when there is no step time.
-std::string no_interval(const PointReport& point) {
-  if (!point.step_time || point.step_time->lower) return "";
-  if (point.step_time->samples < fewest_steps) return "no interval: fewer than 6 steps count";
-  if (point.step_time->block == 1) {
-    return "no interval: too few steps count for one that repeated looks leave true";
-  }
-  return "no interval: the times of successive steps depend on each other, and there are too few";
-}
-
 /// "1 step", "4 steps": those that count.
 std::string steps_text(const PointReport& point) { return base::counted(point.steps, "step"); }
 
-/// How the point did against what the run's own parts reach alone.
-void add_to_calibration(const PointReport& point, Sentences& mfu, Sentences& links) {
-  if (point.mfu) {
-    mfu.add(point, percent(point.mfu) + " of the best multiplication of this run");
-  }
-  std::string text;
-  for (const LinkShare& at : point.link_shares) {
-    text += fmt::format("{}{} on {} ran at {} of what the link gives alone",
-                        text.empty() ? "" : "; ", at.op, at.axes, percent(at.share));
-  }
-  links.add(point, text);
-}
-
-std::string memory_text(double bytes) {
-  return units::format(units::Bytes{static_cast<std::uint64_t>(bytes)});
-}
+constexpr int bar_width = 20;
+constexpr int bar_beyond = 4;  // an efficiency of up to 120% is drawn
 
 }  // namespace
 
@@ -71,6 +46,12 @@ const std::array<Category, 7>& categories() {
       {"other", "?", "nothing explains it", &Breakdown::other},
   }};
   return all;
+}
+
+std::string count_text(double value) {
+  std::string text = units::format_count(value, "");
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
 }
 
 std::string percent(std::optional<double> ratio) {
@@ -131,7 +112,7 @@ std::string few_steps_text(const PointReport& point) {
 }
 
 std::string throughput(const PointReport& point) {
-  return point.throughput ? count(*point.throughput) : std::string{undefined};
+  return point.throughput ? count_text(*point.throughput) : std::string{undefined};
 }
 
 std::string throughput_unit(const Curve& curve) {
@@ -147,7 +128,7 @@ std::string throughput_unit(const Curve& curve) {
 }
 
 std::string flops_per_rank(const PointReport& point) {
-  return point.flops_per_rank ? count(*point.flops_per_rank) : std::string{undefined};
+  return point.flops_per_rank ? count_text(*point.flops_per_rank) : std::string{undefined};
 }
 
 std::string share(const PointReport& point, double Breakdown::*part) {
@@ -188,121 +169,84 @@ std::string excuse(const PointReport& point) {
                      reason.empty() ? "no reason was recorded" : reason);
 }
 
-Facts all_skipped(const Curve& curve) {
-  Sentences reasons;
-  for (const PointReport& point : curve.points) {
-    if (point.data->status != results::PointStatus::skipped) return {};
-    const std::string reason = escape(point.data->reason);
-    reasons.add(point, reason.empty() ? "no reason was recorded" : reason);
+std::string breakdown_bar(const Breakdown& parts) {
+  constexpr std::size_t count = 7;
+  std::array<double, count> exact{};
+  std::array<int, count> cells{};
+  for (std::size_t i = 0; i < count; ++i) {
+    exact[i] = std::max(0.0, parts.*categories()[i].seconds);
   }
-  Facts facts;
-  reasons.append_to(facts, "skipped");
-  return facts;
+  const double sum = std::reduce(exact.begin(), exact.end());
+  if (!(sum > 0)) return "";
+  for (std::size_t i = 0; i < count; ++i) {
+    exact[i] *= bar_width / sum;
+    cells[i] = static_cast<int>(exact[i]);
+  }
+  while (std::reduce(cells.begin(), cells.end()) < bar_width) {
+    std::size_t neediest = 0;
+    for (std::size_t i = 1; i < count; ++i) {
+      if (exact[i] - cells[i] > exact[neediest] - cells[neediest]) neediest = i;
+    }
+    ++cells[neediest];
+  }
+  std::string bar;
+  for (std::size_t i = 0; i < count; ++i) {
+    for (int cell = 0; cell < cells[i]; ++cell) bar += categories()[i].glyph;
+  }
+  return bar;
 }
 
-/// "" where nothing was replayed.
-std::string soak_text(const results::Soak& soak) {
-  if (soak.replays == 0) return "";
-  const std::string found = soak.differing.empty()
-                                ? "all left the same bits"
-                                : fmt::format("{} differ, see WRONG", soak.differing.size());
-  return fmt::format("{} replays of one step in {}: {}", soak.replays,
-                     units::format(units::Seconds{soak.seconds}), found);
+std::string efficiency_bar(double efficiency) {
+  return bar_to_mark(efficiency * bar_width, bar_width, bar_beyond);
 }
 
-Facts remarks(const Curve& curve) {
-  Sentences verification;
-  Sentences intervals;
-  Sentences samples;
-  Sentences tracing;
-  Sentences labels;
-  Sentences breakdown;
-  Sentences folding;
-  Sentences graphs;
-  Sentences casts;
-  Sentences mfu;
-  Sentences links;
-  Sentences axes;
-  Sentences soaks;
-  Sentences growth;
-  Sentences memory;
-  std::vector<int> verified;
-  std::vector<std::string> rates;
-  for (const PointReport& point : curve.points) {
-    if (point.data->verified == true) verified.push_back(point.data->ranks);
-    if (point.data->verified == false) {
-      verification.add(point, "the results do not verify: " + escape(point.data->verification));
-    }
-    soaks.add(point, soak_text(point.data->soak));
-    if (has_label(point.labels, "shared-gpu")) {
-      labels.add(point, "shared-gpu: ranks share a GPU, so only correctness counts");
-    }
-    if (point.data->status != results::PointStatus::ok) continue;
-    axes.add(point, axes_text(point));
-    intervals.add(point, no_interval(point));
-    intervals.add(point, out_of_time(*point.data, point.step_time));
-    for (const std::string& sentence : point.flags.sentences) samples.add(point, sentence);
-    tracing.add(point, overhead_warning(point.instrumentation_overhead));
-    if (has_label(point.labels, "oversubscribed")) {
-      labels.add(point, "oversubscribed: ranks share cores, not a scaling result");
-    }
-    if (has_label(point.labels, "injected")) {
-      const std::string given = fmt::format("{}", fmt::join(point.data->injections, ", "));
-      labels.add(point, fmt::format("injected: {}", given.empty() ? "faults" : escape(given)));
-    }
-    labels.add(point, few_steps_text(point));
-    if (has_label(point.labels, "not-closed")) {
-      labels.add(point, fmt::format("not-closed: nothing explains {} of the traced time",
-                                    percent(point.breakdown.unaccounted)));
-    }
-    breakdown.add(point, escape(point.breakdown.missing));
-    if (point.data->folded) {
-      const std::string reason = escape(point.data->folded_reason);
-      folding.add(point, "all streams played as one" + (reason.empty() ? "" : ": " + reason));
-    }
-    if (point.data->graph == "on") graphs.add(point, "steps replayed as one captured graph");
-    if (const auto cast = point.op_time.find("cast"); cast != point.op_time.end()) {
-      casts.add(point, percent(cast->second / *point.traced_step) +
-                           " of the step goes into casts and transposes");
-    }
-    add_to_calibration(point, mfu, links);
-    if (point.samples_per_second) {
-      rates.push_back(fmt::format("{} on {}", count(*point.samples_per_second),
-                                  base::counted(point.data->ranks, "rank")));
-    }
-    if (std::abs(point.work_growth - 1) > 1e-9) {
-      growth.add(point, fmt::format("tokens count {} times: so much larger is the model than that "
-                                    "of one rank",
-                                    count(point.work_growth)));
-    }
-    if (point.host_memory_per_rank.value_or(0) > 0) {
-      memory.add(point, fmt::format("{} a rank in pinned and pageable buffers of the host, {} in "
-                                    "all others",
-                                    memory_text(*point.host_memory_per_rank),
-                                    memory_text(*point.device_memory_per_rank)));
-    }
+std::string efficiency_heading() {
+  return fmt::format("{:<{}}{:<{}}{:>{}}", "0%", bar_width / 2 - 1, "50%", bar_width / 4, "ideal│",
+                     bar_width / 4 + 2);
+}
+
+bool spans_nodes(const Curve& curve) {
+  return std::ranges::any_of(curve.points,
+                             [](const PointReport& point) { return point.data->nodes > 1; });
+}
+
+std::string nodes_cell(const PointReport& point) {
+  if (!point.nodes) return std::to_string(point.data->nodes);
+  const NodeUse& use = *point.nodes;
+  const std::string ranks = use.fewest == use.most ? std::to_string(use.most)
+                                                   : fmt::format("{}-{}", use.fewest, use.most);
+  return fmt::format("{} x {}", use.nodes, ranks);
+}
+
+std::string axes_text(const PointReport& point) {
+  if (!point.nodes || point.nodes->nodes < 2) return "";
+  std::string text;
+  for (const auto& [axis, reach] : point.nodes->axes) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", mesh::name(axis), mesh::name(reach));
   }
-  Facts facts = baseline_remark(curve);
-  axes.append_to(facts, "axes");
-  if (!rates.empty()) facts.emplace_back("samples/s", fmt::format("{}", fmt::join(rates, ", ")));
-  growth.append_to(facts, "scaled");
-  memory.append_to(facts, "memory");
-  if (!verified.empty()) facts.emplace_back("verified", ranks_text(verified));
-  verification.append_to(facts, "WRONG");
-  soaks.append_to(facts, "soak");
-  intervals.append_to(facts, "±95%");
-  samples.append_to(facts, "steps");
-  tracing.append_to(facts, "tracing");
-  labels.append_to(facts, "label");
-  folding.append_to(facts, "streams");
-  graphs.append_to(facts, "graph");
-  casts.append_to(facts, "casts");
-  mfu.append_to(facts, "MFU");
-  links.append_to(facts, "links");
-  breakdown.append_to(facts, "traces");
-  const Facts causes = cause_remarks(curve);
-  facts.insert(facts.end(), causes.begin(), causes.end());
-  return facts;
+  return text;
+}
+
+Facts baseline_remark(const Curve& curve) {
+  if (!curve.baseline) {
+    return {{"baseline", "none: no point can serve as the baseline"}};
+  }
+  std::string text = baseline_name(curve);
+  if (curve.per_node) {
+    text += ": speed-up counts nodes";
+  } else if (*curve.baseline > 1) {
+    text += fmt::format(", assumed {} times as fast as 1 rank", *curve.baseline);
+  }
+  if (has_unsure_baseline(curve)) {
+    const std::size_t steps = baseline_point(curve)->steps;
+    text += fmt::format("; only {} of its steps count{}, so every efficiency here is unsure", steps,
+                        steps == 1 ? "s" : "");
+  }
+  return {{"baseline", text}};
+}
+
+std::string efficiency_column(const Curve& curve) {
+  return curve.baseline ? "vs " + baseline_name(curve) : std::string{"efficiency"};
 }
 
 }  // namespace isoscale::analysis

@@ -3,20 +3,44 @@
 #include "analysis/render/document.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "analysis/render/cells.hpp"
-#include "analysis/render/markdown_cells.hpp"
-#include "analysis/render/text_escape.hpp"
-#include "analysis/render/text_parts.hpp"
-#include "analysis/render/text_table.hpp"
+#include "analysis/render/text.hpp"
+#include "base/error.hpp"
+#include "base/text.hpp"
 
 namespace isoscale::analysis {
 namespace {
+
+constexpr std::array<SectionName, section_count> all_names{{
+    {Section::curves, "curves", "each curve: step time, throughput and efficiency of every point"},
+    {Section::breakdown, "breakdown", "where a traced step went: compute, transfer, waiting ..."},
+    {Section::efficiency, "efficiency", "speed-up and efficiency with intervals, serial fractions"},
+    {Section::waterfall, "waterfall",
+     "time lost by cause, from the ideal step to the measured one"},
+    {Section::pop, "pop", "the efficiency tree of the POP Centre of Excellence"},
+    {Section::strategies, "strategies", "pipeline bubbles, offloading, uneven shares"},
+    {Section::phases, "phases", "traced steps by phase, mesh axis and GEMM shape"},
+    {Section::layers, "layers", "traced steps by layer"},
+    {Section::soak, "soak", "steps replayed and compared bit by bit"},
+    {Section::nodes, "nodes", "which mesh axes cross nodes"},
+    {Section::devices, "devices", "clocks, temperature, power and energy"},
+    {Section::findings, "findings", "what was found, most severe first, with the next step"},
+    {Section::warnings, "warnings", "all warnings of the run and its files"},
+    {Section::preflight, "preflight", "what the checks before the run found"},
+    {Section::rows, "rows", "micro-benchmarks, inference and serving"},
+    {Section::calibration, "calibration", "latency, bandwidth and ceilings fitted to the rows"},
+    {Section::legend, "legend", "what the words and columns mean"},
+}};
 
 constexpr std::size_t gutter = 2;
 constexpr std::size_t narrowest = 5;  ///< columns that a shortened cell keeps
@@ -125,6 +149,44 @@ std::string notes_text(const std::vector<Note>& notes, std::size_t columns) {
 
 }  // namespace
 
+std::span<const SectionName> section_names() { return all_names; }
+
+Sections Sections::parse(std::string_view names) {
+  Sections wanted;
+  if (names == "all") return wanted;
+  wanted.wanted_.reset();
+  while (true) {
+    const std::string_view name = names.substr(0, names.find(','));
+    const auto known = std::ranges::find(all_names, name, &SectionName::name);
+    if (known == all_names.end()) {
+      std::vector<std::string_view> accepted;
+      for (const SectionName& at : all_names) accepted.push_back(at.name);
+      throw base::UsageError(fmt::format(
+          "--detail has no section {}{}; the sections are {}, or all", base::quoted(name),
+          base::did_you_mean(name, accepted), fmt::join(accepted, ", ")));
+    }
+    wanted.wanted_.set(static_cast<std::size_t>(known->section));
+    if (name.size() == names.size()) return wanted;
+    names.remove_prefix(name.size() + 1);
+  }
+}
+
+Section section_of_remark(std::string_view key) {
+  constexpr std::array<std::pair<std::string_view, Section>, 9> known{{
+      {"baseline", Section::efficiency},
+      {"serial", Section::efficiency},
+      {"Amdahl", Section::efficiency},
+      {"Gustafson", Section::efficiency},
+      {"USL", Section::efficiency},
+      {"axes", Section::nodes},
+      {"soak", Section::soak},
+      {"lost", Section::waterfall},
+      {"cause", Section::waterfall},
+  }};
+  const auto found = std::ranges::find(known, key, &std::pair<std::string_view, Section>::first);
+  return found == known.end() ? Section::curves : found->second;
+}
+
 std::string to_text(const Document& document, std::size_t columns) {
   struct Writer {
     std::size_t columns;
@@ -177,6 +239,60 @@ std::string to_markdown(const Document& document) {
   std::string text;
   for (const Block& block : document) text += std::visit(Writer{text.empty()}, block);
   return text;
+}
+
+std::string lines(const Facts& facts) {
+  std::string text;
+  for (const auto& [key, value] : facts) {
+    text += fmt::format("  {}{:{}} {}\n", key, "", 8 - std::min<std::size_t>(8, display_width(key)),
+                        value);
+  }
+  return text;
+}
+
+std::string heading(const std::string& title) {
+  std::string text = fmt::format("\n{}\n", title);
+  for (std::size_t i = display_width(title); i > 0; --i) text += "─";
+  return text + "\n";
+}
+
+std::string in_lines(const std::string& text, std::size_t indent, std::size_t columns) {
+  std::string lines, line;
+  const auto flush = [&] {
+    if (!line.empty()) lines += std::string(indent, ' ') + line + "\n";
+    line.clear();
+  };
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    begin = end + 1;
+    if (word.empty()) continue;
+    const bool full =
+        indent + display_width(line) + 1 + display_width(word) > columns && !line.empty();
+    if (full) flush();
+    line += (line.empty() ? "" : " ") + word;
+  }
+  flush();
+  return lines;
+}
+
+std::string shortened(const std::string& text, std::size_t columns) {
+  if (display_width(text) <= columns) return text;
+  const auto is_continuation = [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U;
+  };
+  std::size_t end = 0;
+  for (std::size_t shown = 0; end < text.size(); ++end) {
+    if (is_continuation(text[end])) continue;
+    if (++shown == columns) break;
+  }
+  std::string result = text.substr(0, end);
+  result.erase(result.find_last_not_of(' ') + 1);
+  return result + "…";
+}
+
+std::string titled(const TitledTable& part) {
+  return "  " + part.title + "\n" + table(part.columns, part.rows);
 }
 
 }  // namespace isoscale::analysis

@@ -22,7 +22,7 @@ template <class Number>
   return number_or_null(std::optional{number});
 }
 
-/// What counts things is a whole number.
+/// A number that counts things is a whole one.
 [[nodiscard]] inline nlohmann::ordered_json count_or_null(const std::optional<double>& count) {
   constexpr double most = 9e15;
   if (!count || !(std::abs(*count) <= most) || *count != std::floor(*count)) {

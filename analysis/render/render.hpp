@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/index/index.hpp"
-#include "analysis/launches/join.hpp"
-#include "analysis/render/sections.hpp"
+#include "analysis/catalog/index.hpp"
+#include "analysis/merge/join.hpp"
+#include "analysis/render/document.hpp"
 
 /// Reports as text; no renderer computes anything that another could disagree with. Of several
 /// launches those for people show the joined curves, and of each launch only what it is; those for
@@ -19,7 +19,7 @@ namespace isoscale::analysis {
 [[nodiscard]] std::string render_summary(const Report& report, std::size_t columns);
 /// All that there is to say for people in those parts of a report.
 [[nodiscard]] std::string render_sections(const Report& report, const Sections& sections);
-/// Likewise in all parts.
+/// The same in all parts.
 [[nodiscard]] std::string render_text(const Report& report);
 [[nodiscard]] std::string render_json(const Report& report);
 [[nodiscard]] std::string render_csv(const Report& report);

@@ -1,21 +1,20 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/render/render.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "analysis/rank_facts.hpp"
+#include "analysis/point_facts.hpp"
+#include "analysis/render/catalog_tables.hpp"
 #include "analysis/render/cells.hpp"
-#include "analysis/render/csv_cells.hpp"
-#include "analysis/render/node_cells.hpp"
-#include "analysis/rows/infer.hpp"
-#include "analysis/rows/serve.hpp"
+#include "analysis/render/inference.hpp"
+#include "analysis/render/render.hpp"
+#include "analysis/render/text.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -98,7 +97,7 @@ std::vector<CsvCell> what_came_out(const PointReport& point) {
   return cells;
 }
 
-/// Of a row of a micro-benchmark; all empty for the points of curves.
+/// Cells of a row of a micro-benchmark; all empty for the points of curves.
 std::vector<CsvCell> of_row(const RowReport& row) {
   const results::RowData none;
   const bool is_row = row.data != nullptr;
@@ -177,7 +176,7 @@ std::vector<CsvCell> grown_and_ranks(const PointReport& point, const results::Ro
   return cells;
 }
 
-/// What the points of one run are told against.
+/// The run and the joined curves that points are told against.
 struct Whole {
   const Joined& joined;
   const RunReport& report;
@@ -201,6 +200,71 @@ std::string value_line(const Whole& whole, const PointReport& point, const RowRe
   return csv_values(cells_of(whole, point, row));
 }
 
+std::string whole_cell(const std::optional<int>& number) {
+  return number ? std::to_string(*number) : "";
+}
+
+std::string flag_cell(const std::optional<bool>& flag) {
+  if (!flag) return "";
+  return *flag ? "true" : "false";
+}
+
+std::string options_text(const Experiment& experiment) {
+  std::string text;
+  for (const auto& [key, value] : experiment.options) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : ";", key, value);
+  }
+  return text;
+}
+
+std::vector<CsvCell> cells_of_run(const IndexRun& run, const std::string& machine) {
+  return {{"run", text_cell(run.id)},
+          {"file", text_cell(run.file)},
+          {"created", text_cell(run.created)},
+          {"ended", text_cell(run.ended)},
+          {"isoscale_version", text_cell(run.isoscale_version)},
+          {"git_hash", text_cell(run.git_hash)},
+          {"device", text_cell(run.device)},
+          {"machine", text_cell(machine)},
+          {"cpu", text_cell(run.cpu)},
+          {"gpu", text_cell(run.gpu)},
+          {"cores", whole_cell(run.cores)},
+          {"hosts", text_cell(shorten_hosts(run.hosts))},
+          {"run_status", run.complete ? "complete" : "partial"},
+          {"run_ranks", std::to_string(run.ranks)},
+          {"run_nodes", std::to_string(run.nodes)}};
+}
+
+std::vector<CsvCell> cells_of_experiment(const IndexExperiment& of, const std::string& kind) {
+  const Experiment& experiment = of.experiment;
+  return {{"kind", kind},
+          {"workload", text_cell(experiment.workload)},
+          {"model", text_cell(experiment.model)},
+          {"dtype", text_cell(experiment.dtype)},
+          {"scaling", text_cell(experiment.scaling)},
+          {"placement", text_cell(experiment.placement)},
+          {"options", text_cell(options_text(experiment))},
+          {"experiment", of.fingerprint},
+          {"points_ok", std::to_string(of.ok)},
+          {"points_failed", std::to_string(of.failed)},
+          {"points_skipped", std::to_string(of.skipped)},
+          {"ranks", whole_cell(of.ranks)},
+          {"nodes", whole_cell(of.nodes)},
+          {"throughput", number_cell(of.throughput)},
+          {"throughput_unit", text_cell(of.unit)},
+          {"baseline", whole_cell(of.baseline)},
+          {"efficiency", number_cell(of.efficiency)},
+          {"verified", flag_cell(of.verified)},
+          {"labels", text_cell(fmt::format("{}", fmt::join(of.labels, ";")))}};
+}
+
+std::vector<CsvCell> cells_of(const IndexRun& run, const std::string& machine,
+                              const IndexExperiment& of, const std::string& kind) {
+  std::vector<CsvCell> cells = cells_of_run(run, machine);
+  for (CsvCell& cell : cells_of_experiment(of, kind)) cells.push_back(std::move(cell));
+  return cells;
+}
+
 }  // namespace
 
 std::string render_csv(const Report& whole) {
@@ -222,6 +286,21 @@ std::string render_csv(const Report& whole) {
     for (const PointReport& point : report.benches) {
       for (const RowReport& row : point.bench->rows) text += value_line(of_run, point, row);
       if (point.bench->rows.empty()) text += value_line(of_run, point, {});
+    }
+  }
+  return text;
+}
+
+std::string render_index_csv(const IndexReport& report) {
+  std::string text = csv_heading(cells_of({}, "", {}, ""));
+  for (const IndexMachine& machine : report.index.machines) {
+    for (const std::size_t at : machine.runs) {
+      const IndexRun& run = report.index.runs[at];
+      for (const IndexExperiment& of : run.experiments) {
+        text +=
+            csv_values(cells_of(run, machine.name, of, of.is_bench ? "micro-benchmark" : "curve"));
+      }
+      if (run.experiments.empty()) text += csv_values(cells_of(run, machine.name, {}, "none"));
     }
   }
   return text;

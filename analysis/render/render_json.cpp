@@ -2,125 +2,154 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/render/render_json.hpp"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
+
+#include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "analysis/causes/causes_json.hpp"
+#include "analysis/advice/findings.hpp"
+#include "analysis/catalog/index.hpp"
 #include "analysis/curves.hpp"
-#include "analysis/devices/device_tables.hpp"
-#include "analysis/findings/findings.hpp"
-#include "analysis/index/index_json.hpp"
-#include "analysis/launches/joined_json.hpp"
 #include "analysis/render/cells.hpp"
-#include "analysis/render/checks.hpp"
+#include "analysis/render/findings.hpp"
+#include "analysis/render/inference.hpp"
 #include "analysis/render/json_values.hpp"
+#include "analysis/render/machine.hpp"
 #include "analysis/render/render.hpp"
-#include "analysis/rows/infer.hpp"
-#include "analysis/rows/rows_json.hpp"
 
 namespace isoscale::analysis {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Of this format, not of run files. Keys are only ever added; a change of meaning raises the
-/// major.
-constexpr std::string_view schema_version = "1.4";
-
-Json step_time_json(const PointReport& point) {
-  const auto& time = point.step_time;
-  const auto field = [&time](auto member) { return time ? Json(*time.*member) : Json{}; };
-  return {{"median", field(&Estimate::median)},
-          {"lower", time ? number_or_null(time->lower) : Json{}},
-          {"upper", time ? number_or_null(time->upper) : Json{}},
-          {"min", field(&Estimate::minimum)},
-          {"max", field(&Estimate::maximum)},
-          {"steps", time ? time->samples : 0},
-          {"steps_per_block", time ? time->block : 1}};
+Json experiment_json(const IndexExperiment& of) {
+  const Experiment& experiment = of.experiment;
+  return {
+      {"fingerprint", of.fingerprint},
+      {"workload", experiment.workload},
+      {"model", experiment.model},
+      {"dtype", experiment.dtype},
+      {"scaling", experiment.scaling},
+      {"placement", experiment.placement},
+      {"options", Json(experiment.options)},
+      {"micro_benchmark", of.is_bench},
+      {"points", {{"ok", of.ok}, {"failed", of.failed}, {"skipped", of.skipped}}},
+      {"ranks", number_or_null(of.ranks)},
+      {"nodes", number_or_null(of.nodes)},
+      {"throughput", {{"value", number_or_null(of.throughput)}, {"unit", text_or_null(of.unit)}}},
+      {"baseline", number_or_null(of.baseline)},
+      {"efficiency", number_or_null(of.efficiency)},
+      {"verified", number_or_null(of.verified)},
+      {"labels", Json(of.labels)}};
 }
 
-Json communicators_json(const results::PointData& data) {
+Json per_node_json(const IndexRun& run) {
+  if (run.most_per_node == 0) return {};
+  return {{"fewest", run.fewest_per_node}, {"most", run.most_per_node}};
+}
+
+Json run_json(const IndexRun& run, const std::string& machine) {
+  Json experiments = Json::array();
+  for (const IndexExperiment& of : run.experiments) experiments.push_back(experiment_json(of));
+  return {{"id", run.id},
+          {"file", run.file},
+          {"created", run.created},
+          {"ended", text_or_null(run.ended)},
+          {"isoscale_version", run.isoscale_version},
+          {"git_hash", text_or_null(run.git_hash)},
+          {"device", run.device},
+          {"status", run.complete ? "complete" : "partial"},
+          {"ranks", run.ranks},
+          {"nodes", run.nodes},
+          {"ranks_per_node", per_node_json(run)},
+          {"machine", machine},
+          {"hosts", Json(run.hosts)},
+          {"cpu", text_or_null(run.cpu)},
+          {"gpu", text_or_null(run.gpu)},
+          {"cores", number_or_null(run.cores)},
+          {"experiments", experiments}};
+}
+
+Json trend_json(const Index& index, const IndexTrend& trend) {
+  Json runs = Json::array();
+  for (const std::size_t at : trend.runs) runs.push_back(index.runs[at].id);
+  return {{"fingerprint", trend.fingerprint},
+          {"title", trend.title},
+          {"ranks", trend.ranks},
+          {"unit", text_or_null(trend.unit)},
+          {"runs", runs},
+          {"from", index.runs[trend.runs.front()].created},
+          {"to", index.runs[trend.runs.back()].created},
+          {"first", trend.first},
+          {"last", trend.last},
+          {"median", trend.median},
+          {"min", trend.minimum},
+          {"max", trend.maximum},
+          {"spread", number_or_null(trend.spread)}};
+}
+
+/// One object for each run, in the order given.
+Json index_json(const Index& index) {
+  std::vector<std::string> machines(index.runs.size());
+  for (const IndexMachine& machine : index.machines) {
+    for (const std::size_t at : machine.runs) machines[at] = machine.name;
+  }
   Json rows = Json::array();
-  for (const results::CommunicatorTime& made : data.communicators) {
-    rows.push_back({{"name", made.name},
-                    {"ranks", made.ranks},
-                    {"creation", made.creation},
-                    {"first_call", number_or_null(made.first_call)}});
+  for (std::size_t i = 0; i < index.runs.size(); ++i) {
+    rows.push_back(run_json(index.runs[i], machines[i]));
   }
   return rows;
 }
 
-/// [lower, upper], or null.
-Json interval_json(const std::optional<Located>& located) {
-  if (!located || !located->lower || !located->upper) return {};
-  return Json::array({*located->lower, *located->upper});
+/// One object for each machine, with its trends.
+Json machines_json(const Index& index) {
+  Json rows = Json::array();
+  for (const IndexMachine& machine : index.machines) {
+    Json runs = Json::array(), trends = Json::array();
+    for (const std::size_t at : machine.runs) runs.push_back(index.runs[at].id);
+    for (const IndexTrend& trend : machine.trends) trends.push_back(trend_json(index, trend));
+    rows.push_back({{"name", machine.name},
+                    {"hosts", Json(machine.hosts)},
+                    {"runs", runs},
+                    {"throughput_over_time", trends}});
+  }
+  return rows;
 }
 
-/// null where nothing was replayed.
-Json soak_json(const results::Soak& soak) {
-  if (soak.replays == 0) return nullptr;
-  return {
-      {"replays", soak.replays}, {"seconds", soak.seconds}, {"differing", Json(soak.differing)}};
+/// file and reason of each.
+Json unreadable_json(const Index& index) {
+  Json rows = Json::array();
+  for (const Unreadable& file : index.unreadable) {
+    rows.push_back({{"file", file.file}, {"reason", file.reason}});
+  }
+  return rows;
 }
 
-Json point_json(const PointReport& point) {
-  const results::PointData& data = *point.data;
-  return {
-      {"index", data.index},
-      {"workload", data.workload},
-      {"model", data.model},
-      {"dtype", data.dtype},
-      {"mesh",
-       {{"dp", data.mesh.dp},
-        {"tp", data.mesh.tp},
-        {"pp", data.mesh.pp},
-        {"cp", data.mesh.cp},
-        {"ep", data.mesh.ep}}},
-      {"ranks", data.ranks},
-      {"nodes", data.nodes},
-      {"ranks_per_node", ranks_per_node_json(point)},
-      {"axes", axes_json(point)},
-      {"scaling", data.scaling},
-      {"placement", data.placement},
-      {"options", Json(data.options)},
-      {"labels", Json(point.labels)},
-      {"status", results::name(data.status)},
-      {"reason", text_or_null(data.reason)},
-      {"verified", number_or_null(data.verified)},
-      {"step_time", step_time_json(point)},
-      {"throughput",
-       {{"value", number_or_null(point.throughput)}, {"unit", text_or_null(data.throughput_unit)}}},
-      {"speedup", number_or_null(point.speedup)},
-      {"efficiency", number_or_null(point.efficiency)},
-      {"flop_per_step", number_or_null(point.flop_per_step)},
-      {"flops_per_rank", number_or_null(point.flops_per_rank)},
-      {"mfu", number_or_null(point.mfu)},
-      {"memory_per_rank", number_or_null(point.memory_per_rank)},
-      {"device_memory_per_rank", number_or_null(point.device_memory_per_rank)},
-      {"host_memory_per_rank", number_or_null(point.host_memory_per_rank)},
-      {"samples_per_second", number_or_null(point.samples_per_second)},
-      {"work_growth", number_or_null(point.work_growth)},
-      {"traced_step", number_or_null(point.traced_step)},
-      {"breakdown", breakdown_json(point)},
-      {"op_time", Json(point.op_time)},
-      {"hidden_communication", hidden_communication_json(point)},
-      {"communication_ratio", number_or_null(point.communication_ratio)},
-      {"instrumentation_overhead", number_or_null(value_of(point.instrumentation_overhead))},
-      {"instrumentation_overhead_interval", interval_json(point.instrumentation_overhead)},
-      {"flags", Json(point.flags.sentences)},
-      {"device_state", device_state_json(point)},
-      {"graph", data.graph},
-      {"soak", soak_json(data.soak)},
-      {"communicators", communicators_json(data)},
-      {"link_share", link_shares_json(point)},
-      {"rows", point.bench ? rows_json(point) : Json::array()},
-      {"slow_pairs", point.bench ? slow_pairs_json(point) : Json::array()},
-  };
+/// Gives what is known of `runs[]` where nothing but the index was made: no points, so that nobody
+/// takes them for none.
+Json bare_runs_json(const Index& index) {
+  Json rows = Json::array();
+  for (const IndexRun& run : index.runs) {
+    rows.push_back({{"id", run.id},
+                    {"file", run.file},
+                    {"created", run.created},
+                    {"isoscale_version", run.isoscale_version},
+                    {"device", run.device},
+                    {"ranks", run.ranks},
+                    {"nodes", run.nodes},
+                    {"status", run.complete ? "complete" : "partial"}});
+  }
+  return rows;
 }
+
+/// This is the version of the format, not that of run files. Keys are only ever added; a change of
+/// meaning raises the major.
+constexpr std::string_view schema_version = "1.4";
 
 Json system_json(const results::RunData& run) {
   Json ranks = Json::array();

@@ -10,19 +10,18 @@
 #include <variant>
 #include <vector>
 
-#include "analysis/causes/cause_tables.hpp"
-#include "analysis/devices/device_tables.hpp"
-#include "analysis/findings/findings.hpp"
-#include "analysis/findings/findings_text.hpp"
-#include "analysis/index/index_tables.hpp"
-#include "analysis/launches/joined_tables.hpp"
+#include "analysis/advice/findings.hpp"
+#include "analysis/render/bench_tables.hpp"
+#include "analysis/render/catalog_tables.hpp"
 #include "analysis/render/cells.hpp"
-#include "analysis/render/markdown_cells.hpp"
-#include "analysis/render/node_cells.hpp"
+#include "analysis/render/curve_tables.hpp"
+#include "analysis/render/findings.hpp"
+#include "analysis/render/inference.hpp"
+#include "analysis/render/machine.hpp"
+#include "analysis/render/remarks.hpp"
 #include "analysis/render/summary.hpp"
-#include "analysis/render/text_escape.hpp"
-#include "analysis/rows/bench_tables.hpp"
-#include "analysis/rows/infer.hpp"
+#include "analysis/render/text.hpp"
+#include "analysis/render/text_table.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -10,10 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "analysis/render/bench_tables.hpp"
 #include "analysis/render/cells.hpp"
+#include "analysis/render/machine.hpp"
 #include "analysis/render/render.hpp"
-#include "analysis/render/text_escape.hpp"
-#include "analysis/rows/bench_tables.hpp"
+#include "analysis/render/text.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -8,22 +8,19 @@
 #include <array>
 #include <span>
 
-#include "analysis/causes/cause_tables.hpp"
-#include "analysis/devices/device_tables.hpp"
-#include "analysis/findings/findings.hpp"
-#include "analysis/findings/findings_text.hpp"
-#include "analysis/index/index_tables.hpp"
-#include "analysis/launches/joined_tables.hpp"
+#include "analysis/advice/findings.hpp"
+#include "analysis/render/bench_tables.hpp"
+#include "analysis/render/catalog_tables.hpp"
 #include "analysis/render/cells.hpp"
-#include "analysis/render/metrics.hpp"
-#include "analysis/render/node_cells.hpp"
+#include "analysis/render/curve_tables.hpp"
+#include "analysis/render/document.hpp"
+#include "analysis/render/findings.hpp"
+#include "analysis/render/inference.hpp"
+#include "analysis/render/machine.hpp"
+#include "analysis/render/remarks.hpp"
 #include "analysis/render/summary.hpp"
-#include "analysis/render/text_escape.hpp"
-#include "analysis/render/text_parts.hpp"
+#include "analysis/render/text.hpp"
 #include "analysis/render/text_table.hpp"
-#include "analysis/rows/bench_tables.hpp"
-#include "analysis/rows/infer.hpp"
-#include "analysis/rows/serve.hpp"
 
 namespace isoscale::analysis {
 namespace {
@@ -131,7 +128,7 @@ class Parts {
   void add(const std::string& part) {
     if (!part.empty()) text_ += (text_.empty() ? "" : "\n") + part;
   }
-  /// With a heading; "" without parts.
+  /// Gives them with a heading; "" without parts.
   [[nodiscard]] std::string under(const std::string& title) const {
     return text_.empty() ? "" : heading(title) + text_;
   }
@@ -257,7 +254,7 @@ std::string all_findings_text(const auto& report) {
   return findings_text(findings, findings.size(), left_out_of(report));
 }
 
-/// Of several launches: what each is, then the curves that they make together.
+/// Tells of several launches what each is, then the curves that they make together.
 std::string joined_text(const Report& report, const Sections& sections) {
   std::string text = index_text(report.index, Numbered::as_launches);
   if (sections.has(Section::warnings)) text += warnings_text(report);

@@ -9,11 +9,11 @@
 #include <ranges>
 #include <string_view>
 
-#include "analysis/findings/findings.hpp"
-#include "analysis/findings/findings_text.hpp"
-#include "analysis/index/index_tables.hpp"
+#include "analysis/advice/findings.hpp"
+#include "analysis/render/catalog_tables.hpp"
 #include "analysis/render/cells.hpp"
-#include "analysis/render/summary_parts.hpp"
+#include "analysis/render/findings.hpp"
+#include "analysis/render/machine.hpp"
 #include "base/plural.hpp"
 #include "system/preflight/check.hpp"
 

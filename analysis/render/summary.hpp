@@ -2,9 +2,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "analysis/launches/join.hpp"
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "analysis/merge/join.hpp"
 #include "analysis/render/document.hpp"
 
+/// The summary of a report, which fits on one screen, and its tables.
 namespace isoscale::analysis {
 
 /// The machine, how each curve scales and what it loses most, the most severe findings and the
@@ -15,5 +21,32 @@ namespace isoscale::analysis {
 
 /// The meaning of the columns of its tables; nothing where it has none.
 [[nodiscard]] Document summary_legend(const RunReport& run);
+
+inline constexpr std::size_t most_summary_rows = 16;
+
+struct CurvesSummary {
+  std::string sentence;                      ///< the answer in words; "" without any curve
+  std::string common;                        ///< what all curves share: "tiny, f32, strong scaling"
+  DocumentTable table;                       ///< a row for each curve, at most most_summary_rows
+  std::size_t left_out = 0;                  ///< curves without a row
+  std::map<std::string, std::string> names;  ///< of curves by title: "dp", "dp, bucket=1MiB"
+};
+/// Each curve at its largest rank count without a label; the baseline only where nothing else was
+/// measured.
+[[nodiscard]] CurvesSummary summarise_curves(const Report& report);
+
+struct BenchesSummary {
+  DocumentTable table;  ///< at most most_summary_rows
+  std::size_t left_out = 0;
+};
+/// The telling figures of each micro-benchmark, at its largest rank count without a label.
+[[nodiscard]] BenchesSummary summarise_benches(const Report& report);
+
+/// The meaning of the columns of either table.
+[[nodiscard]] std::vector<Note> curve_legend();
+[[nodiscard]] std::vector<Note> bench_legend();
+
+/// "2 ranks", "1 rank".
+[[nodiscard]] std::string ranks_of(int ranks);
 
 }  // namespace isoscale::analysis

@@ -13,10 +13,10 @@
 #include <utility>
 
 #include "analysis/curves.hpp"
-#include "analysis/labels.hpp"
+#include "analysis/point_facts.hpp"
 #include "analysis/render/cells.hpp"
-#include "analysis/render/metrics.hpp"
-#include "analysis/render/summary_parts.hpp"
+#include "analysis/render/document.hpp"
+#include "analysis/render/summary.hpp"
 #include "base/plural.hpp"
 
 namespace isoscale::analysis {

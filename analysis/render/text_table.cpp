@@ -2,18 +2,18 @@
 // SPDX-License-Identifier: MIT
 #include "analysis/render/text_table.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
 #include <string_view>
 
-#include "analysis/render/text_escape.hpp"
-
 namespace isoscale::analysis {
 namespace {
 
-constexpr std::string_view gutter = "  ";
+constexpr std::string_view column_gap = "  ";
 
 std::string padded(const std::string& text, std::size_t width, Align align) {
   const std::size_t used = display_width(text);
@@ -41,11 +41,11 @@ std::string table(const std::vector<Column>& columns, const std::vector<Row>& ro
   const auto line = [&](const std::vector<std::string>& cells, const std::string& tail) {
     std::string text;
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      text += gutter;
+      text += column_gap;
       text += padded(cells[i], widths[i], columns[i].align);
     }
     if (!tail.empty()) {
-      text += gutter;
+      text += column_gap;
       text += tail;
     }
     return without_trailing_blanks(text) + "\n";
@@ -75,6 +75,67 @@ std::string bar_to_mark(double length, int full, int beyond) {
   }
   if (beyond == 0) text += mark;
   if (length > most) text += ">";
+  return text;
+}
+
+std::string literal(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '<') {
+      result += "&lt;";
+    } else if (c == '&') {
+      result += "&amp;";
+    } else {
+      if (std::string_view{"\\`*_{}[]()#!|~>"}.find(c) != std::string_view::npos) result += '\\';
+      result += c;
+    }
+  }
+  return result;
+}
+
+std::string markdown_row(const MarkdownCells& cells) {
+  std::string text = "|";
+  for (const std::string& cell : cells) text += " " + literal(cell) + " |";
+  return text + "\n";
+}
+
+std::string markdown_heading(const MarkdownCells& names, const std::vector<std::size_t>& left) {
+  std::string rule = "|";
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    rule += std::ranges::find(left, i) == left.end() ? "---:|" : "---|";
+  }
+  return markdown_row(names) + rule + "\n";
+}
+
+std::string markdown_list(const Facts& facts) {
+  std::string text;
+  for (const auto& [key, value] : facts) text += fmt::format("- {}: {}\n", key, literal(value));
+  return text;
+}
+
+std::string markdown_tables(const std::vector<TitledTable>& tables) {
+  std::string text;
+  for (const TitledTable& part : tables) {
+    MarkdownCells names;
+    std::vector<std::size_t> left;
+    for (std::size_t i = 0; i < part.columns.size(); ++i) {
+      names.push_back(part.columns[i].heading);
+      if (part.columns[i].align == Align::left) left.push_back(i);
+    }
+    const bool remarked =
+        std::ranges::any_of(part.rows, [](const Row& at) { return !at.tail.empty(); });
+    if (remarked) {
+      left.push_back(names.size());
+      names.emplace_back("notes");
+    }
+    text += fmt::format("\n{}:\n\n", literal(part.title)) + markdown_heading(names, left);
+    for (const Row& at : part.rows) {
+      MarkdownCells cells = at.cells;
+      cells.resize(part.columns.size(), std::string{undefined});
+      if (remarked) cells.push_back(at.tail);
+      text += markdown_row(cells);
+    }
+  }
   return text;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/traces/trace_events.hpp"
+#include "analysis/traces/trace_export.hpp"
 
 #include <fmt/format.h>
 

@@ -5,19 +5,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <ostream>
 #include <set>
 #include <utility>
+#include <vector>
 
-#include "analysis/breakdown/matching.hpp"
-#include "analysis/breakdown/trace_check.hpp"
-#include "analysis/rank_facts.hpp"
-#include "analysis/traces/trace_events.hpp"
-#include "analysis/traces/trace_waits.hpp"
+#include "analysis/breakdown/traced_steps.hpp"
+#include "analysis/output_file.hpp"
+#include "analysis/point_facts.hpp"
 #include "base/plural.hpp"
+#include "program/label.hpp"
 #include "program/op.hpp"
+#include "results/run_data.hpp"
+#include "timeline/timeline.hpp"
+#include "units/quantity.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {
@@ -27,6 +32,59 @@ using program::OutlineOp;
 using results::PointData;
 using timeline::StepTrace;
 using units::Nanoseconds;
+
+/// How long the communication ops of a point's traces waited for the last of their partners.
+class TraceWaits {
+ public:
+  /// `point` has no outline_problem and outlives this object.
+  explicit TraceWaits(const results::PointData& point);
+
+  /// The wait of op `op` of a trace of the point, never longer than its span; 0 where it waited no
+  /// longer than the clocks of the ranks may be apart. Absent for all but communication, where a
+  /// partner was not traced or a clock is not aligned, and in steps that do not count
+  /// (step_counts).
+  [[nodiscard]] std::optional<units::Nanoseconds> of(const timeline::StepTrace& trace,
+                                                     std::uint32_t op) const;
+
+ private:
+  const results::PointData& point_;
+  TracedSteps steps_;
+  std::map<const timeline::StepTrace*, const TracedStep*> step_of_;
+};
+
+/// The ranks that an op waits for, and `rank` itself.
+std::vector<int> partners_of(const results::PointData& point, int rank,
+                             const program::OutlineOp& op) {
+  if (op.kind != program::OpKind::exchange) return mesh::group_members(point.mesh, rank, op.axes);
+  std::vector<int> partners{rank};
+  for (const auto& transfer : point.outline.of(rank).transfers_of(op)) {
+    partners.push_back(mesh::neighbour(point.mesh, rank, transfer.axis, transfer.offset));
+  }
+  return partners;
+}
+
+TraceWaits::TraceWaits(const results::PointData& point)
+    : point_(point), steps_(traced_steps(point)) {
+  for (const TracedStep& step : steps_.steps) {
+    for (const timeline::StepTrace* const trace : step.traces) {
+      if (trace != nullptr) step_of_[trace] = &step;
+    }
+  }
+}
+
+std::optional<units::Nanoseconds> TraceWaits::of(const timeline::StepTrace& trace,
+                                                 std::uint32_t op) const {
+  const program::OutlineOp& at = point_.outline.of(trace.rank).ops[op];
+  const auto found = step_of_.find(&trace);
+  if (!program::communicates(at.kind) || found == step_of_.end()) return std::nullopt;
+  if (steps_.unmatched.contains(trace.rank)) return std::nullopt;
+  const TracedStep& step = *found->second;
+  const std::vector<int> partners = partners_of(point_, trace.rank, at);
+  if (partners.size() < 2 || !all_known(step, partners)) return std::nullopt;
+  const timeline::Span& span = trace.spans[op];
+  return span.end - span.start -
+         transfer_time(span, step.waits[static_cast<std::size_t>(trace.rank)][op]);
+}
 
 constexpr std::int64_t step_thread = 0;  // streams follow
 
@@ -127,7 +185,7 @@ class PointExport {
     return first;
   }
 
-  /// Of each traced step what is sound, by rank, in order of time.
+  /// Gives what is sound of each traced step, by rank, in order of time.
   std::vector<TraceOfRank> usable_steps() {
     std::vector<TraceOfRank> steps;
     for (int rank = 0; rank < point_.ranks; ++rank) untraced_.insert(rank);
@@ -246,7 +304,7 @@ class PointExport {
   std::set<int> broken_, untraced_, unaligned_;
 };
 
-/// What of an exported point is missing.
+/// Notes what is missing of an exported point.
 void note(const PointExport& exported, const PointData& point, const std::string& name,
           std::vector<std::string>& notes) {
   const auto say = [&](const std::set<int>& ranks, const char* what) {
@@ -287,6 +345,14 @@ TraceExport export_traces(std::span<const results::RunData> runs, std::ostream& 
   }
   writer.finish();
   result.events = writer.events();
+  return result;
+}
+
+TraceExport write_trace_file(std::span<const results::RunData> runs,
+                             const std::filesystem::path& path, config::IfExists if_exists) {
+  TraceExport result;
+  write_output_file("--trace", path, if_exists,
+                    [&](std::ostream& out) { result = export_traces(runs, out); });
   return result;
 }
 

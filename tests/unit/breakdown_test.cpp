@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/breakdown/trace_check.hpp"
+#include "analysis/breakdown/traced_steps.hpp"
 #include "run_samples.hpp"
 
 namespace isoscale::analysis {

@@ -12,11 +12,8 @@
 #include <string>
 #include <vector>
 
-#include "analysis/calibration/curve.hpp"
-#include "analysis/calibration/gemm_rate.hpp"
-#include "analysis/calibration/growth.hpp"
+#include "analysis/render/bench_tables.hpp"
 #include "analysis/report.hpp"
-#include "analysis/rows/bench_tables.hpp"
 #include "bench_samples.hpp"
 #include "report_samples.hpp"
 

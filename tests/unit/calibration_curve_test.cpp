@@ -7,7 +7,9 @@
 #include <cmath>
 #include <random>
 
+#include "analysis/calibration/calibrate.hpp"
 #include "analysis/calibration/curve.hpp"
+#include "analysis/statistics/robust.hpp"
 #include "statistics/robust.hpp"
 
 namespace isoscale::analysis {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/render/checks.hpp"
+#include "analysis/render/machine.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

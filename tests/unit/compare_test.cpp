@@ -14,8 +14,10 @@
 #include "analysis/compare/compare_render.hpp"
 #include "analysis/compare/differences.hpp"
 #include "analysis/compare/sides.hpp"
+#include "analysis/compare/unlike_lines.hpp"
 #include "analysis/compare/unlike_settings.hpp"
 #include "analysis/labels.hpp"
+#include "analysis/point_facts.hpp"
 #include "base/error.hpp"
 #include "compare_samples.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/breakdown/condensed.hpp"
+#include "analysis/breakdown/replay.hpp"
 
 #include <gtest/gtest.h>
 

@@ -9,8 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/devices/device_tables.hpp"
-#include "analysis/devices/usable_series.hpp"
+#include "analysis/render/machine.hpp"
 #include "analysis/render/render.hpp"
 #include "tests/unit/report_samples.hpp"
 

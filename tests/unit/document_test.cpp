@@ -10,8 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/render/metrics.hpp"
-#include "analysis/render/text_escape.hpp"
+#include "analysis/render/text.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "analysis/curves.hpp"
-#include "analysis/render/node_cells.hpp"
+#include "analysis/render/cells.hpp"
 #include "analysis/render/render.hpp"
 #include "launch_samples.hpp"
 

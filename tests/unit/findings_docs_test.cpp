@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/findings/rule.hpp"
+#include "analysis/advice/rules.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "analysis/findings/communication_advice.hpp"
+#include "analysis/advice/rules.hpp"
 #include "findings_samples.hpp"
 
 namespace isoscale::analysis {

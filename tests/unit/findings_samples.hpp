@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/findings/findings.hpp"
+#include "analysis/advice/findings.hpp"
 #include "report_samples.hpp"
 
 /// Hand-made runs for the tests of findings.

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/findings/findings.hpp"
+#include "analysis/advice/findings.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "analysis/findings/findings_text.hpp"
-#include "analysis/findings/rule.hpp"
+#include "analysis/advice/rules.hpp"
+#include "analysis/render/findings.hpp"
 #include "analysis/render/render.hpp"
-#include "analysis/render/text_escape.hpp"
+#include "analysis/render/text.hpp"
 #include "bench_samples.hpp"
 #include "findings_samples.hpp"
 #include "launch_samples.hpp"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/index/index.hpp"
+#include "analysis/catalog/index.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,8 +12,7 @@
 #include <variant>
 #include <vector>
 
-#include "analysis/breakdown/like_ranks.hpp"
-#include "analysis/index/index_wire.hpp"
+#include "analysis/breakdown/replay.hpp"
 #include "analysis/render/render.hpp"
 #include "base/error.hpp"
 #include "launch_samples.hpp"

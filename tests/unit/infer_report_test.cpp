@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "analysis/render/inference.hpp"
 #include "analysis/render/render.hpp"
-#include "analysis/rows/infer.hpp"
 #include "bench_samples.hpp"
 #include "report_samples.hpp"
 

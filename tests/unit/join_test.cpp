@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/launches/join.hpp"
+#include "analysis/merge/join.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/launches/distinct.hpp"
+#include "analysis/merge/identity.hpp"
 #include "launch_samples.hpp"
 
 namespace isoscale::analysis {

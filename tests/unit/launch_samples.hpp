@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/index/index.hpp"
-#include "analysis/launches/join.hpp"
+#include "analysis/catalog/index.hpp"
+#include "analysis/merge/join.hpp"
 #include "analysis/report.hpp"
 #include "report_samples.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/launches/settings.hpp"
+#include "analysis/merge/identity.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/causes/laws.hpp"
+#include "analysis/efficiency/causes.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/model_flop.hpp"
+#include "analysis/report.hpp"
 
 #include <gtest/gtest.h>
 

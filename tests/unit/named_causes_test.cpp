@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/causes/named_causes.hpp"
+#include "analysis/efficiency/causes.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

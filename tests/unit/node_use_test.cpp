@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/node_use.hpp"
+#include "analysis/point_facts.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "analysis/render/node_cells.hpp"
+#include "analysis/render/cells.hpp"
 #include "launch_samples.hpp"
 
 namespace isoscale::analysis {

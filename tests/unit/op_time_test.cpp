@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/breakdown/op_time.hpp"
+#include "analysis/breakdown/op_times.hpp"
 
 #include <gmock/gmock.h>
 

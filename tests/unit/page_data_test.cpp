@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/page/page.hpp"
 #include "analysis/natural_order.hpp"
+#include "analysis/page/page.hpp"
+#include "analysis/page/page_data.hpp"
+#include "analysis/render/text.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/causes/pop.hpp"
+#include "analysis/efficiency/losses.hpp"
 
 #include <gtest/gtest.h>
 

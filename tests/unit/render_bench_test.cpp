@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "analysis/render/bench_tables.hpp"
 #include "analysis/render/render.hpp"
-#include "analysis/render/text_escape.hpp"
-#include "analysis/rows/bench_tables.hpp"
+#include "analysis/render/text.hpp"
 #include "bench_samples.hpp"
 #include "golden.hpp"
 #include "report_samples.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "analysis/render/render.hpp"
-#include "analysis/render/text_escape.hpp"
+#include "analysis/render/text.hpp"
 #include "golden.hpp"
 #include "launch_samples.hpp"
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "analysis/render/text_escape.hpp"
+#include "analysis/render/text.hpp"
 #include "golden.hpp"
 #include "report_samples.hpp"
 

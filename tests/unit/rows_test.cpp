@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "analysis/rows/bench.hpp"
-#include "analysis/rows/bench_tables.hpp"
+#include "analysis/microbench/bench.hpp"
+#include "analysis/render/bench_tables.hpp"
 #include "bench_samples.hpp"
 
 namespace isoscale::analysis {

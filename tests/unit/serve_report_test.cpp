@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "analysis/render/inference.hpp"
 #include "analysis/render/render.hpp"
-#include "analysis/rows/serve.hpp"
 #include "bench_samples.hpp"
 #include "report_samples.hpp"
 

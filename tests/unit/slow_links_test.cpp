@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/causes/slow_links.hpp"
+#include "analysis/efficiency/stragglers.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/causes/step_costs.hpp"
+#include "analysis/efficiency/losses.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,6 @@
 #include <utility>
 #include <vector>
 
-#include "analysis/causes/waterfall.hpp"
 #include "cause_samples.hpp"
 
 namespace isoscale::analysis {

@@ -9,8 +9,8 @@
 #include <stdexcept>
 
 #include "analysis/breakdown/breakdown.hpp"
-#include "analysis/breakdown/pipeline.hpp"
-#include "analysis/causes/step_costs.hpp"
+#include "analysis/breakdown/op_times.hpp"
+#include "analysis/efficiency/losses.hpp"
 #include "base/error.hpp"
 #include "predict_samples.hpp"
 #include "program/facts.hpp"

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/causes/strategy_tables.hpp"
+#include "analysis/render/curve_tables.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "analysis/render/render.hpp"
-#include "analysis/render/text_escape.hpp"
+#include "analysis/render/text.hpp"
 #include "base/error.hpp"
 #include "bench_samples.hpp"
 #include "golden.hpp"

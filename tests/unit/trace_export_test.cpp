@@ -15,8 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/breakdown/matching.hpp"
-#include "analysis/traces/trace_events.hpp"
+#include "analysis/breakdown/traced_steps.hpp"
 #include "run_samples.hpp"
 
 namespace isoscale::analysis {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 // Damaged series of devices, and that none of them reaches a report.
-#include "analysis/devices/usable_series.hpp"
+#include "analysis/devices/device_state.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,8 +10,6 @@
 #include <limits>
 #include <string>
 #include <vector>
-
-#include "analysis/devices/device_state.hpp"
 
 namespace isoscale::analysis {
 namespace {

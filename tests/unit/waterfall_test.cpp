@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "analysis/causes/waterfall.hpp"
+#include "analysis/efficiency/losses.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,261 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/advice/findings.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "analysis/advice/rules.hpp"
+#include "analysis/point_facts.hpp"
+#include "base/plural.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+/// The share of the traced steps beyond which no rule is asked.
+constexpr double most_unaccounted = 0.1;
+
+struct JudgedPoint {
+  int ranks = 0;
+  Judgement said;
+};
+
+bool speaks_of(Scope scope, const PointReport& point) {
+  if (point.data->status != results::PointStatus::ok || point.data->verified == false) return false;
+  if (scope == Scope::sound) return is_scaling_result(point.labels);
+  return scope == Scope::faults && !has_label(point.labels, "oversubscribed") &&
+         !has_label(point.labels, "shared-gpu");
+}
+
+std::optional<Judgement> judge(const Rule& rule, const PointSubject& subject) {
+  if (rule.judge_point == nullptr || !speaks_of(rule.scope, subject.point)) return std::nullopt;
+  // Spans that contradict each other say nothing of where time went.
+  if (subject.point.breakdown.unaccounted > most_unaccounted) return std::nullopt;
+  auto said = rule.judge_point(subject, rule);
+  if (said && said->severity) said->severity = std::clamp(*said->severity, 0.0, 1.0);
+  return said;
+}
+
+/// Names the faults that were put in on purpose, so that they are not taken for real ones.
+void add_injections(const PointReport& point, Judgement& said) {
+  if (!has_label(point.labels, "injected")) return;
+  said.evidence.push_back({.what = "injected",
+                           .unit = Unit::text,
+                           .text = fmt::format("{}", fmt::join(point.data->injections, ", "))});
+}
+
+bool is_replaced(const Rule& rule, const PointSubject& subject) {
+  return std::ranges::any_of(rules(), [&](const Rule& other) {
+    return other.instead_of == rule.name && judge(other, subject).has_value();
+  });
+}
+
+/// "2, 4, 8 ranks"; of many only the first.
+std::string ranks_text(const std::vector<int>& ranks) {
+  constexpr std::size_t most = 4;
+  const std::vector<int> shown{
+      ranks.begin(), ranks.begin() + static_cast<std::ptrdiff_t>(std::min(most, ranks.size()))};
+  const std::string more =
+      ranks.size() > most ? fmt::format(" and {} more", ranks.size() - most) : "";
+  return fmt::format("{}{} {}", fmt::join(shown, ", "), more,
+                     base::plural(ranks.size() == 1 ? ranks.front() : 2, "rank"));
+}
+
+bool is_larger(const std::optional<double>& a, const std::optional<double>& b) {
+  if (!a || !b) return a.has_value() && !b.has_value();
+  return *a > *b;
+}
+
+/// Orders findings or judgements of one rule: those of known severity first, then the larger ones.
+bool is_more_severe(const auto& a, const auto& b) {
+  return a.severity || b.severity ? is_larger(a.severity, b.severity) : is_larger(a.size, b.size);
+}
+
+/// One finding of all points that a rule spoke of: `judged` is not empty, ascending in ranks.
+Finding merged(const Rule& rule, const std::string& curve, std::vector<JudgedPoint> judged) {
+  Finding finding{
+      .rule = rule.name, .concern = rule.concern, .curve = curve, .source = rule.source};
+  for (const JudgedPoint& at : judged) finding.ranks.push_back(at.ranks);
+  // Among equal ones that of the most ranks stands for all.
+  std::ranges::reverse(judged);
+  std::ranges::stable_sort(judged, [](const JudgedPoint& a, const JudgedPoint& b) {
+    return is_more_severe(a.said, b.said);
+  });
+  const JudgedPoint& most_severe = judged.front();
+  finding.severity = most_severe.said.severity;
+  finding.size = most_severe.said.size;
+  finding.next_step = most_severe.said.next_step;
+  finding.sentence = fmt::format("{}: {}", ranks_text(finding.ranks), most_severe.said.sentence);
+  if (judged.size() > 1) finding.sentence += fmt::format(" (on {})", most_severe.ranks);
+  for (JudgedPoint& at : judged) {
+    for (Evidence& evidence : at.said.evidence) {
+      evidence.ranks = at.ranks;
+      finding.evidence.push_back(std::move(evidence));
+    }
+  }
+  return finding;
+}
+
+/// `launch`: from 1, of several; 0 = the only one.
+void add_run(const RunReport& run, std::size_t launch, std::vector<Finding>& findings) {
+  for (const Rule& rule : rules()) {
+    if (rule.judge_run == nullptr) continue;
+    auto said = rule.judge_run(run, rule);
+    if (!said) continue;
+    const bool known = std::ranges::any_of(findings, [&](const Finding& at) {
+      return at.rule == rule.name && at.sentence.ends_with(said->sentence);
+    });
+    if (known) continue;
+    std::string sentence =
+        launch == 0 ? said->sentence : fmt::format("launch {}: {}", launch, said->sentence);
+    findings.push_back({.rule = rule.name,
+                        .concern = rule.concern,
+                        .severity = said->severity,
+                        .size = said->size,
+                        .sentence = std::move(sentence),
+                        .evidence = std::move(said->evidence),
+                        .next_step = std::move(said->next_step),
+                        .source = rule.source});
+  }
+}
+
+/// `subjects`: the points of a curve, ascending in ranks.
+void add_curve(const std::string& title, const std::vector<PointSubject>& subjects,
+               std::vector<Finding>& findings) {
+  for (const Rule& rule : rules()) {
+    std::vector<JudgedPoint> judged;
+    for (const PointSubject& subject : subjects) {
+      auto said = judge(rule, subject);
+      if (!said || is_replaced(rule, subject)) continue;
+      add_injections(subject.point, *said);
+      judged.push_back({.ranks = subject.point.data->ranks, .said = std::move(*said)});
+    }
+    if (!judged.empty()) findings.push_back(merged(rule, title, std::move(judged)));
+  }
+}
+
+/// Why not all rules look at a point; "" where all do. Points without a result are told of
+/// elsewhere.
+std::string why_left_out(const PointReport& point) {
+  if (point.data->status != results::PointStatus::ok || point.data->verified == false) return "";
+  std::vector<std::string> why = unsound(point.labels);
+  if (point.breakdown.unaccounted > most_unaccounted) why.emplace_back("spans contradict");
+  return fmt::format("{}", fmt::join(why, ", "));
+}
+
+void add_left_out(const Curve& curve, std::vector<NotJudged>& left_out) {
+  const std::size_t before = left_out.size();
+  for (const PointReport& point : curve.points) {
+    const std::string why = why_left_out(point);
+    if (why.empty()) continue;
+    const auto first = left_out.begin() + static_cast<std::ptrdiff_t>(before);
+    auto known = std::find_if(first, left_out.end(), [&](const auto& at) { return at.why == why; });
+    if (known == left_out.end()) {
+      known = left_out.insert(known, {.curve = curve.title, .why = why});
+    }
+    known->ranks.push_back(point.data->ranks);
+  }
+}
+
+std::size_t place_in_table(const Finding& finding) {
+  const auto found = std::ranges::find(rules(), finding.rule, &Rule::name);
+  return static_cast<std::size_t>(found - rules().begin());
+}
+
+void rank(std::vector<Finding>& findings) {
+  std::ranges::stable_sort(findings, {}, place_in_table);
+  // The cost of a fault of hardware may be unknown, but it can be mended: before softer ones.
+  const auto is_soft = [](const Finding& at) { return at.concern != Concern::hardware; };
+  std::ranges::stable_sort(findings, [&](const Finding& a, const Finding& b) {
+    const bool unknown = !a.severity && !b.severity;
+    if (unknown && is_soft(a) != is_soft(b)) return is_soft(b);
+    return is_more_severe(a, b);
+  });
+}
+
+/// The run that a joined point is of: that of its typical launch. Not owned.
+const RunReport* run_of(const JoinedCurve& joined, std::size_t at) {
+  for (const LaunchPoint& launch : joined.launches[at]) {
+    if (launch.point->data == joined.curve.points[at].data) return launch.run;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::string_view name(Concern concern) {
+  switch (concern) {
+    case Concern::hardware:
+      return "hardware";
+    case Concern::measurement:
+      return "measurement";
+    case Concern::program:
+      break;
+  }
+  return "program";
+}
+
+std::string value_text(const Evidence& evidence) {
+  return evidence.unit == Unit::text ? evidence.text : value_text(evidence.value, evidence.unit);
+}
+
+std::string to_text(const Evidence& evidence) {
+  const std::string_view colon = evidence.unit == Unit::text ? ":" : "";
+  return fmt::format("{}{} {}", evidence.what, colon, value_text(evidence));
+}
+
+std::vector<Finding> findings_of(const RunReport& run) {
+  std::vector<Finding> findings;
+  for (const Curve& curve : run.curves) {
+    std::vector<PointSubject> subjects;
+    for (const PointReport& point : curve.points) {
+      subjects.push_back({.run = *run.data, .calibration = run.calibration, .point = point});
+    }
+    add_curve(curve.title, subjects, findings);
+  }
+  add_run(run, 0, findings);
+  rank(findings);
+  return findings;
+}
+
+std::vector<Finding> findings_of(const Report& report) {
+  if (report.runs.size() == 1) return findings_of(report.runs.front());
+  std::vector<Finding> findings;
+  for (const JoinedCurve& joined : report.joined.curves) {
+    std::vector<PointSubject> subjects;
+    for (std::size_t i = 0; i < joined.curve.points.size(); ++i) {
+      const RunReport* const run = run_of(joined, i);
+      if (run == nullptr) continue;
+      subjects.push_back({.run = *run->data,
+                          .calibration = run->calibration,
+                          .point = joined.curve.points[i],
+                          .launch_spread = spread_of(joined.curve.points[i])});
+    }
+    add_curve(joined.curve.title, subjects, findings);
+  }
+  for (std::size_t i = 0; i < report.runs.size(); ++i) add_run(report.runs[i], i + 1, findings);
+  rank(findings);
+  return findings;
+}
+
+std::vector<NotJudged> left_out_of(const RunReport& run) {
+  std::vector<NotJudged> left_out;
+  for (const Curve& curve : run.curves) add_left_out(curve, left_out);
+  return left_out;
+}
+
+std::vector<NotJudged> left_out_of(const Report& report) {
+  if (report.runs.size() == 1) return left_out_of(report.runs.front());
+  std::vector<NotJudged> left_out;
+  for (const JoinedCurve& joined : report.joined.curves) add_left_out(joined.curve, left_out);
+  return left_out;
+}
+
+}  // namespace isoscale::analysis

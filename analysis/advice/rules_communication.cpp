@@ -1,0 +1,383 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/advice/rules.hpp"
+#include "units/text.hpp"
+
+/// Rules about collectives and what hides them, and advice against transfers that nothing hides.
+namespace isoscale::analysis {
+namespace {
+
+using results::PointData;
+using Clauses = std::vector<std::string>;
+
+constexpr int most_clauses = 3;
+
+/// True if the groups of an axis leave their nodes, as far as it is known.
+bool leaves_nodes(const PointReport& point, mesh::Axis axis) {
+  if (!point.nodes) return false;
+  const auto at = point.nodes->axes.find(axis);
+  return at != point.nodes->axes.end() &&
+         (at->second == mesh::Reach::inter_node || at->second == mesh::Reach::mixed);
+}
+
+/// Advice for axes whose traffic is that of every layer: it belongs on the fastest links.
+std::string smaller_groups(const PointReport& point, mesh::Axis axis) {
+  const std::string_view name = mesh::name(axis);
+  return leaves_nodes(point, axis)
+             ? fmt::format("{} groups that stay inside a node: a smaller {}, --mesh", name, name)
+             : fmt::format("less {} and more dp: --mesh", name);
+}
+
+bool is_on(const PointData& point, const char* option) { return option_of(point, option) == "on"; }
+
+/// The axes of a grid of tiles carry halos, whose share falls with the tile.
+Clauses for_halos(const PointData& point) {
+  Clauses clauses;
+  if (option_of(point, "overlap") == "off") clauses.emplace_back("--set overlap=on");
+  clauses.emplace_back("larger tiles: --set image, or fewer tiles an image and more dp: --mesh");
+  return clauses;
+}
+
+/// Activations, in every layer.
+Clauses for_tp(const PointReport& report) {
+  const PointData& point = *report.data;
+  Clauses clauses;
+  const bool has_pairs = !option_of(point, "sequence_parallel").empty();
+  const bool splits = is_on(point, "ring") || count_option(point, "chunks").value_or(1) > 1;
+  // A cast to fp8 measures whole tensors, experts take them whole: parts are refused there.
+  const bool may_split = point.dtype != "fp8" && count_option(point, "experts").value_or(0) < 1;
+  if (option_of(point, "tp_output") == "gather") {
+    clauses.emplace_back("--set tp_output=reduce, which can travel in parts");
+  } else if (has_pairs && !splits && may_split) {
+    clauses.emplace_back(is_on(point, "sequence_parallel")
+                             ? "parts that hide under GEMMs: --set ring=on, or chunks=4"
+                             : "parts that hide under GEMMs: --set sequence_parallel=on and "
+                               "ring=on, or chunks=4");
+  }
+  clauses.push_back(smaller_groups(report, mesh::Axis::tp));
+  return clauses;
+}
+
+/// Keys and values, hidden under scores whose work grows with the square of a part's length.
+Clauses for_cp(const PointReport& report) {
+  return {smaller_groups(report, mesh::Axis::cp),
+          "longer parts of the sequence hide the ring: a model with a longer sequence"};
+}
+
+/// Tokens to their experts and back.
+Clauses for_ep(const PointReport& report) {
+  const PointData& point = *report.data;
+  Clauses clauses;
+  if (leaves_nodes(report, mesh::Axis::ep) && option_of(point, "expert_placement") == "spread") {
+    clauses.emplace_back("--set expert_placement=packed");
+  }
+  if (option_of(point, "capacity") == "none" && count_option(point, "skew")) {
+    clauses.emplace_back("uneven routing waits for the fullest expert: --set capacity=1.25");
+  }
+  clauses.push_back(smaller_groups(report, mesh::Axis::ep));
+  return clauses;
+}
+
+/// Gradients, once a step; with zero=2 once a microbatch, with zero=3 weights as well.
+Clauses for_dp(const PointReport& report) {
+  const PointData& point = *report.data;
+  Clauses clauses;
+  if (option_of(point, "strategy") == "funnel") clauses.emplace_back("--set strategy=ddp");
+  if (option_of(point, "overlap") == "off") clauses.emplace_back("--set overlap=on");
+  const std::string zero = option_of(point, "zero");
+  if (zero == "2" || zero == "3") {
+    clauses.push_back(fmt::format(
+        "zero={} communicates for every microbatch: fewer and larger ones, --set microbatch; or "
+        "zero=1 where memory allows it",
+        zero));
+  } else if (!option_of(point, "microbatch").empty()) {
+    clauses.emplace_back("more microbatches a step: --set microbatches (and batch)");
+  } else {
+    clauses.emplace_back("a larger batch: --set batch");
+  }
+  if (option_of(point, "grad_dtype") == "same" && point.dtype == "f32") {
+    clauses.emplace_back("half the bytes: --set grad_dtype=bf16");
+  }
+  return clauses;
+}
+
+/// Activations of microbatches, from stage to stage.
+Clauses for_pp(const PointReport& report) {
+  const PointData& point = *report.data;
+  Clauses clauses;
+  if (option_of(point, "handover") == "whole" && point.mesh.tp > 1) {
+    clauses.emplace_back("1/tp of the bytes: --set handover=scattered");
+  }
+  if (option_of(point, "schedule") == "interleaved") {
+    clauses.emplace_back(
+        "each virtual stage hands over once more: fewer, --set v, or schedule=1f1b");
+  }
+  clauses.emplace_back("fewer stages: --mesh; the timeline: report --trace FILE.json");
+  return clauses;
+}
+
+Clauses clauses_of(const PointReport& point, mesh::Axis axis) {
+  const bool is_grid = point.data->workload == "tiles";
+  switch (axis) {
+    case mesh::Axis::tp:
+      return is_grid ? for_halos(*point.data) : for_tp(point);
+    case mesh::Axis::cp:
+      return is_grid ? for_halos(*point.data) : for_cp(point);
+    case mesh::Axis::ep:
+      return for_ep(point);
+    case mesh::Axis::pp:
+      return for_pp(point);
+    case mesh::Axis::dp:
+      break;
+  }
+  return for_dp(point);
+}
+
+}  // namespace
+
+std::string advice_along(const PointReport& point, mesh::Axis axis) {
+  Clauses clauses = clauses_of(point, axis);
+  if (clauses.size() > most_clauses) clauses.resize(most_clauses);
+  return fmt::format("{}", fmt::join(clauses, "; "));
+}
+
+}  // namespace isoscale::analysis
+
+namespace isoscale::analysis::judges {
+namespace {
+
+using program::OpKind;
+using results::PointData;
+
+constexpr int parts_of_bucket = 4;  ///< that one bucket is to be cut into
+
+/// The axis along which most is transferred or waited for; absent where no time was.
+std::optional<mesh::Axis> busiest_axis(const BreakdownResult& breakdown) {
+  std::optional<mesh::Axis> busiest;
+  double most = 0;
+  for (const mesh::Axis axis : mesh::all_axes) {
+    const Breakdown parts = communication_along(breakdown, axis);
+    const double exposed = parts.transfer + parts.wait;
+    if (exposed <= most) continue;
+    most = exposed;
+    busiest = axis;
+  }
+  return busiest;
+}
+
+/// The gradient reductions of a rank.
+struct Buckets {
+  std::size_t count = 0;
+  double bytes = 0;    ///< of all
+  double largest = 0;  ///< bytes
+  OpKind op = OpKind::all_reduce;
+};
+
+/// Gives those of the rank that has most; the stages of a pipeline differ.
+Buckets buckets_of(const PointData& point) {
+  Buckets most;
+  for (const program::Outline& outline : point.outline.outlines) {
+    Buckets here;
+    for (const program::OutlineOp& op : outline.ops) {
+      const bool reduces = op.place.phase == program::Phase::gradient_reduction &&
+                           program::communicates(op.kind) && op.axes.contains(mesh::Axis::dp);
+      if (!reduces) continue;
+      ++here.count;
+      here.bytes += static_cast<double>(op.bytes);
+      here.largest = std::max(here.largest, static_cast<double>(op.bytes));
+      here.op = op.kind;
+    }
+    if (here.bytes > most.bytes) most = here;
+  }
+  return most;
+}
+
+/// The curve of the library for that op among so many members with a latency and a bandwidth, of
+/// the point's nodes where there is one; null without. Not owned.
+const results::CalibrationCurve* curve_for(const PointSubject& subject, OpKind op) {
+  const results::CalibrationCurve* best = nullptr;
+  for (const results::CalibrationCurve& at : subject.calibration.curves) {
+    const bool fits = at.op == program::name(op) && at.implementation == "library" &&
+                      at.members == subject.point.data->mesh.dp && at.latency && at.bandwidth &&
+                      at.latency->value > 0 && at.bandwidth->value > 0;
+    if (!fits) continue;
+    if (best == nullptr || at.nodes == subject.point.data->nodes) best = &at;
+  }
+  return best;
+}
+
+std::string bytes_text(double bytes) { return value_text({.unit = Unit::bytes, .value = bytes}); }
+
+/// "64MiB", as --set takes it: whole MiB or KiB, rounded up.
+std::string size_option(double bytes) {
+  constexpr double kib = 0x1p10, mib = 0x1p20;
+  if (bytes >= mib) return fmt::format("{:.0f}MiB", std::ceil(bytes / mib));
+  return fmt::format("{:.0f}KiB", std::max(1.0, std::ceil(bytes / kib)));
+}
+
+/// True if collectives have a stream on which nothing computes, along these axes of more than one.
+bool has_own_stream(const PointData& point, mesh::AxisSet axes) {
+  for (const program::Outline& outline : point.outline.outlines) {
+    std::set<program::StreamId> computing, reducing;
+    for (const program::OutlineOp& op : outline.ops) {
+      if (program::computes(op.kind)) computing.insert(op.stream);
+      const bool collective = program::communicates(op.kind) && op.kind != OpKind::exchange;
+      if (collective && mesh::varying(point.mesh, op.axes) == axes) reducing.insert(op.stream);
+    }
+    const bool own = std::ranges::any_of(
+        reducing, [&](program::StreamId stream) { return !computing.contains(stream); });
+    if (own && !computing.empty()) return true;
+  }
+  return false;
+}
+
+/// Reads what a run says of how it was played that can remove overlap.
+std::string connections_of(const results::RunData& run) {
+  for (const auto& [key, value] : run.environment) {
+    if (key == "CUDA_DEVICE_MAX_CONNECTIONS") return value;
+  }
+  return "";
+}
+
+}  // namespace
+
+Said communication_ratio(const PointSubject& subject, const Rule& rule) {
+  const PointReport& point = subject.point;
+  if (!point.breakdown.mean || !point.communication_ratio) return std::nullopt;
+  const Breakdown& mean = *point.breakdown.mean;
+  const double transfer = mean.transfer / mean.step, wait = mean.wait / mean.step;
+  const double exposed = transfer + wait;
+  if (!(*point.communication_ratio > threshold_of(rule, "communication")) ||
+      !(exposed > threshold_of(rule, "exposed"))) {
+    return std::nullopt;
+  }
+  const auto axis = busiest_axis(point.breakdown);
+  Judgement said{.severity = exposed};
+  const double hidden = mean.hidden_communication / mean.step;
+  const std::string how = hidden > threshold_of(rule, "exposed")
+                              ? units::format_percent(hidden) + " hidden behind computation"
+                              : "hardly any hidden";
+  said.sentence = fmt::format("communication takes {} of the step, {}",
+                              units::format_percent(*point.communication_ratio), how);
+  said.evidence = {{.what = "exposed transfer", .value = transfer},
+                   {.what = "waiting for late partners", .value = wait}};
+  if (axis) {
+    said.evidence.push_back(
+        {.what = "most along", .unit = Unit::text, .text = std::string{mesh::name(*axis)}});
+  }
+  const bool waits = point.breakdown.wait_known && wait > transfer;
+  said.next_step = waits  ? "most of it waits for late ranks: see causes below the curve first"
+                   : axis ? advice_along(point, *axis)
+                          : "see the timeline: isoscale report FILE.h5 --trace trace.json";
+  return said;
+}
+
+Said missing_overlap(const PointSubject& subject, const Rule& rule) {
+  const PointReport& point = subject.point;
+  if (!point.breakdown.mean) return std::nullopt;
+  double hidden = 0, transfer = 0;
+  for (const auto& [axes, parts] : point.breakdown.by_axes) {
+    if (!has_own_stream(*point.data, axes)) continue;
+    hidden += parts.hidden_communication;
+    transfer += parts.transfer;
+  }
+  const double step = point.breakdown.mean->step, share = transfer / step;
+  if (!(share > threshold_of(rule, "exposed")) ||
+      hidden > threshold_of(rule, "hidden") * (hidden + transfer)) {
+    return std::nullopt;
+  }
+  Judgement said{.severity = share};
+  said.evidence = {{.what = "hidden communication", .value = hidden / step},
+                   {.what = "exposed transfer", .value = share}};
+  if (point.data->folded) {
+    said.sentence = fmt::format("no overlap: streams were played as one, {} of the step is exposed",
+                                units::format_percent(share));
+    said.evidence.push_back(
+        {.what = "streams", .unit = Unit::text, .text = point.data->folded_reason});
+    said.next_step = "two cores or more a rank: mpirun --map-by slot:PE=2, srun --cpus-per-task=2";
+    return said;
+  }
+  said.sentence = fmt::format(
+      "overlap was asked for, yet {} of what could hide does, {} of the step is exposed",
+      units::format_percent(hidden / (hidden + transfer)), units::format_percent(share));
+  said.next_step = "see the streams: isoscale report FILE.h5 --trace trace.json";
+  if (const std::string given = connections_of(subject.run); !given.empty()) {
+    said.evidence.push_back(
+        {.what = "CUDA_DEVICE_MAX_CONNECTIONS", .unit = Unit::text, .text = given});
+    if (given == "1") said.next_step = "unset CUDA_DEVICE_MAX_CONNECTIONS=1 and measure again";
+  }
+  return said;
+}
+
+Said small_buckets(const PointSubject& subject, const Rule& rule) {
+  const PointReport& point = subject.point;
+  const Buckets buckets = buckets_of(*point.data);
+  if (!point.breakdown.mean || option_of(*point.data, "bucket").empty() ||
+      static_cast<double>(buckets.count) < threshold_of(rule, "buckets")) {
+    return std::nullopt;
+  }
+  const double exposed =
+      communication_along(point.breakdown, mesh::Axis::dp).transfer / point.breakdown.mean->step;
+  if (!(exposed > threshold_of(rule, "exposed"))) return std::nullopt;
+  const double bytes = buckets.bytes / static_cast<double>(buckets.count);
+  Judgement said;
+  said.evidence = {
+      {.what = "buckets", .unit = Unit::count, .value = static_cast<double>(buckets.count)},
+      {.what = "bytes of one", .unit = Unit::bytes, .value = bytes},
+      {.what = "exposed dp transfer", .value = exposed}};
+  const auto* const curve = curve_for(subject, buckets.op);
+  double enough = threshold_of(rule, "bucket");
+  if (curve != nullptr) {
+    const double transferred = bytes / curve->bandwidth->value;
+    const double latency = curve->latency->value / (curve->latency->value + transferred);
+    if (!(latency > threshold_of(rule, "latency of a call"))) return std::nullopt;
+    said.severity = exposed * latency;
+    said.evidence.push_back({.what = "latency of a call", .value = latency});
+    enough = curve->latency->value * curve->bandwidth->value;
+  } else if (subject.run.device != "cuda" || bytes >= enough) {
+    return std::nullopt;
+  }
+  said.sentence = fmt::format("{} gradient buckets of {} each {} bound by latency", buckets.count,
+                              bytes_text(bytes), curve != nullptr ? "are" : "may be");
+  said.next_step = fmt::format("larger buckets: --set bucket={} or more", size_option(4 * enough));
+  return said;
+}
+
+Said single_bucket(const PointSubject& subject, const Rule& rule) {
+  const PointReport& point = subject.point;
+  const Buckets buckets = buckets_of(*point.data);
+  if (!point.breakdown.mean || option_of(*point.data, "overlap") != "on" ||
+      option_of(*point.data, "bucket").empty() || buckets.count != 1 || point.data->folded) {
+    return std::nullopt;
+  }
+  const double exposed =
+      communication_along(point.breakdown, mesh::Axis::dp).transfer / point.breakdown.mean->step;
+  const auto* const curve = curve_for(subject, buckets.op);
+  // Each part is to be no more latency than transfer.
+  const double least = curve != nullptr
+                           ? parts_of_bucket * curve->latency->value * curve->bandwidth->value
+                           : threshold_of(rule, "bucket");
+  if (!(exposed > threshold_of(rule, "exposed")) || buckets.bytes < least) return std::nullopt;
+  Judgement said{.severity = exposed * (parts_of_bucket - 1) / parts_of_bucket};
+  said.sentence =
+      fmt::format("all gradients travel in one bucket of {}, which backward cannot hide",
+                  bytes_text(buckets.bytes));
+  said.evidence = {{.what = "bytes of the bucket", .unit = Unit::bytes, .value = buckets.bytes},
+                   {.what = "exposed dp transfer", .value = exposed}};
+  said.next_step =
+      fmt::format("smaller buckets: --set bucket={}", size_option(buckets.bytes / parts_of_bucket));
+  return said;
+}
+
+}  // namespace isoscale::analysis::judges

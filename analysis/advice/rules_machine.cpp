@@ -1,0 +1,350 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/advice/rules.hpp"
+#include "analysis/findings/judges.hpp"
+#include "analysis/findings/point_facts.hpp"
+#include "analysis/microbench/row.hpp"
+#include "analysis/point_facts.hpp"
+#include "analysis/rank_facts.hpp"
+#include "analysis/statistics/statistics.hpp"
+#include "base/plural.hpp"
+#include "statistics/estimate.hpp"
+#include "units/text.hpp"
+
+/// Rules about ranks, links and nodes, and about how far times vary.
+namespace isoscale::analysis::judges {
+namespace {
+
+using system::CheckResult;
+
+using Causes = std::vector<const NamedCause*>;
+
+Causes causes_of(const PointReport& point, std::string_view kind) {
+  Causes found;
+  for (const NamedCause& cause : point.causes.named) {
+    if (cause.kind == kind) found.push_back(&cause);
+  }
+  return found;
+}
+
+const NamedCause* largest(const Causes& causes) {
+  const auto found = std::ranges::max_element(causes, {}, &NamedCause::size);
+  return found == causes.end() ? nullptr : *found;
+}
+
+std::string and_more(std::size_t others, std::string_view noun) {
+  if (others == 0) return "";
+  return fmt::format(" ({} more {})", others, base::plural(others, noun));
+}
+
+/// "rank 3 (node1)", "ranks 0, 1, 2 and 5 more".
+std::string ranks_of(const PointSubject& subject, const std::vector<int>& ranks) {
+  constexpr std::size_t most = 3;
+  if (ranks.size() == 1) return short_place(subject.run, *subject.point.data, ranks.front());
+  std::vector<int> shown = world_ranks(*subject.point.data, ranks);
+  std::ranges::sort(shown);
+  std::string text = "ranks ";
+  for (std::size_t i = 0; i < std::min(most, shown.size()); ++i) {
+    text += fmt::format("{}{}", i == 0 ? "" : ", ", shown[i]);
+  }
+  return ranks.size() > most ? text + fmt::format(" and {} more", ranks.size() - most) : text;
+}
+
+Evidence in_full(const NamedCause& cause) {
+  return {.what = "cause", .unit = Unit::text, .text = cause.text};
+}
+
+/// The part of the step that what takes `factor` times as long could do without.
+std::optional<double> avoidable(std::optional<double> share, double factor) {
+  if (!share || !(factor > 1)) return std::nullopt;
+  return std::clamp(*share * (1 - 1 / factor), 0.0, 1.0);
+}
+
+/// Compute of that rank as a share of its step, of an average one where it was not traced.
+std::optional<double> compute_share(const BreakdownResult& breakdown, int rank) {
+  if (!breakdown.mean) return std::nullopt;
+  for (std::size_t i = 0; i < breakdown.ranks.size(); ++i) {
+    const Breakdown& own = breakdown.of_rank[i];
+    if (breakdown.ranks[i] == rank && own.step > 0) return own.compute / own.step;
+  }
+  return breakdown.mean->compute / breakdown.mean->step;
+}
+
+bool is_slow(const PointReport& point, int rank) {
+  return std::ranges::any_of(causes_of(point, "slow rank"),
+                             [&](const NamedCause* cause) { return cause->ranks.front() == rank; });
+}
+
+/// Warnings and allowed stops of these checks, in the order of the names.
+std::vector<const CheckResult*> warnings_of(const results::RunData& run,
+                                            std::span<const std::string_view> names) {
+  std::vector<const CheckResult*> found;
+  if (!run.preflight) return found;
+  for (const std::string_view check : names) {
+    for (const CheckResult& result : run.preflight->results) {
+      const bool bad =
+          result.verdict == system::Verdict::warning || result.verdict == system::Verdict::stop;
+      if (result.name == check && bad) found.push_back(&result);
+    }
+  }
+  return found;
+}
+
+std::string place_of(const CheckResult& result) {
+  if (result.host.empty() || result.device.empty()) return result.host + result.device;
+  return result.host + ", " + result.device;
+}
+
+Judgement from_checks(const std::vector<const CheckResult*>& found) {
+  const CheckResult& first = *found.front();
+  const std::string place = place_of(first);
+  Judgement said{.next_step = first.fix};
+  said.sentence = (place.empty() ? "" : place + ": ") + first.what;
+  if (found.size() > 1) said.sentence += fmt::format(" (and {} more)", found.size() - 1);
+  for (const CheckResult* const result : found) {
+    const std::string of = place_of(*result);
+    said.evidence.push_back({.what = "preflight " + result->name,
+                             .unit = Unit::text,
+                             .text = (of.empty() ? "" : of + ": ") + result->what});
+  }
+  if (!first.cost.empty()) {
+    said.evidence.push_back({.what = "costs", .unit = Unit::text, .text = first.cost});
+  }
+  return said;
+}
+
+bool has_no_link(const results::RankFacts& facts) {
+  const auto links = facts.number.find("gpu_nvlinks");
+  const Datasheet* const sheet = datasheet_of(facts);
+  return links != facts.number.end() && links->second == 0 && sheet != nullptr && sheet->link;
+}
+
+/// Nodes with several GPUs of a model that has NVLink, and none of its links active; one host each.
+std::vector<std::string> unlinked_hosts(const results::RunData& run) {
+  std::map<int, std::vector<const results::RankFacts*>> of_node;
+  for (const results::RankFacts& facts : run.rank_facts) of_node[facts.node].push_back(&facts);
+  std::vector<std::string> hosts;
+  for (const auto& [node, ranks] : of_node) {
+    const auto unlinked =
+        std::ranges::count_if(ranks, [](const auto* facts) { return has_no_link(*facts); });
+    if (unlinked >= 2) hosts.push_back(ranks.front()->host);
+  }
+  return hosts;
+}
+
+/// Pairs of the class, and the medians of it and of its NVLink like.
+struct Classes {
+  const ClassReport* pcie = nullptr;
+  const ClassReport* nvlink = nullptr;
+};
+
+Classes classes_of(const RunReport& run) {
+  Classes classes;
+  for (const PointReport& point : run.benches) {
+    if (!point.bench) continue;
+    for (const ClassReport& at : point.bench->classes) {
+      if (at.name == "same node, PCIe") classes.pcie = &at;
+      if (at.name == "same node, NVLink") classes.nvlink = &at;
+    }
+  }
+  return classes;
+}
+
+/// True if any GPU of the run has NVLinks, by count or by model.
+bool expects_nvlink(const results::RunData& run) {
+  return std::ranges::any_of(run.rank_facts, [](const results::RankFacts& facts) {
+    const auto links = facts.number.find("gpu_nvlinks");
+    const Datasheet* const sheet = datasheet_of(facts);
+    return (links != facts.number.end() && links->second > 0) || (sheet != nullptr && sheet->link);
+  });
+}
+
+void add_bandwidth(const char* what, const ClassReport& at, std::vector<Evidence>& evidence) {
+  if (!at.bandwidth) return;
+  evidence.push_back({.what = what, .unit = Unit::bandwidth, .value = *at.bandwidth});
+}
+
+}  // namespace
+
+Said slow_rank(const PointSubject& subject, const Rule& /*rule*/) {
+  const Causes slow = causes_of(subject.point, "slow rank");
+  const NamedCause* const worst = largest(slow);
+  if (worst == nullptr) return std::nullopt;
+  Judgement said{.severity = avoidable(compute_share(subject.point.breakdown, worst->ranks.front()),
+                                       worst->size),
+                 .size = avoidable(1, worst->size)};
+  said.sentence =
+      fmt::format("{} is slow: its GEMMs take {:.2f} times as long as those of others{}",
+                  ranks_of(subject, worst->ranks), worst->size, and_more(slow.size() - 1, "rank"));
+  said.evidence = {{.what = "GEMM time", .unit = Unit::factor, .value = worst->size}};
+  for (const NamedCause* const cause : slow) said.evidence.push_back(in_full(*cause));
+  said.next_step =
+      "check its clocks, temperature and other processes; isoscale check compares ranks";
+  return said;
+}
+
+Said slow_link(const PointSubject& subject, const Rule& /*rule*/) {
+  const Causes slow = causes_of(subject.point, "slow link");
+  const NamedCause* const worst = largest(slow);
+  if (worst == nullptr) return std::nullopt;
+  const auto& mean = subject.point.breakdown.mean;
+  const auto share = mean ? std::optional{mean->transfer / mean->step} : std::nullopt;
+  Judgement said{.severity = avoidable(share, worst->size), .size = avoidable(1, worst->size)};
+  // The cause that names what all slow links share, where there is one.
+  const NamedCause& shared = *slow.back();
+  const bool has_shared = shared.text.starts_with("slow links share");
+  said.sentence = fmt::format("the link among {} takes {:.2f} times as long a byte as others{}",
+                              ranks_of(subject, worst->ranks), worst->size,
+                              and_more(slow.size() - (has_shared ? 2 : 1), "link"));
+  said.evidence = {{.what = "time a byte", .unit = Unit::factor, .value = worst->size}};
+  for (const NamedCause* const cause : slow) said.evidence.push_back(in_full(*cause));
+  said.next_step = has_shared
+                       ? "check adapter, cable and port of " + ranks_of(subject, shared.ranks)
+                       : "measure the pairs: isoscale run --workload p2p; ports: isoscale check";
+  return said;
+}
+
+Said imbalance(const PointSubject& subject, const Rule& rule) {
+  const NamedCause* cause = largest(causes_of(subject.point, "imbalance"));
+  const bool divided = cause != nullptr;
+  if (!divided) cause = largest(causes_of(subject.point, "waiting"));
+  if (cause == nullptr || !(cause->size > threshold_of(rule, "waiting"))) return std::nullopt;
+  // That it is slow says why already.
+  if (!cause->ranks.empty() && is_slow(subject.point, cause->ranks.front())) return std::nullopt;
+  const std::string whom =
+      cause->ranks.empty() ? std::string{} : ", mostly for " + ranks_of(subject, cause->ranks);
+  Judgement said{.severity = cause->size};
+  said.sentence =
+      fmt::format("{} of the step is waiting for late ranks{}{}",
+                  units::format_percent(cause->size), whom, divided ? "" : "; it may be chance");
+  said.evidence = {{.what = "waiting", .value = cause->size}, in_full(*cause)};
+  said.next_step = divided ? "compare ranks: breakdown_of_rank in isoscale report --format json"
+                           : "trace more steps: --trace-steps 16";
+  return said;
+}
+
+Said noise(const PointSubject& subject, const Rule& rule) {
+  const NamedCause* const cause = largest(causes_of(subject.point, "noise"));
+  if (cause == nullptr || !(cause->size > threshold_of(rule, "waiting"))) return std::nullopt;
+  Judgement said{.severity = cause->size};
+  said.sentence = fmt::format("{} of the step is waiting for ranks that are occasionally late",
+                              units::format_percent(cause->size));
+  said.evidence = {{.what = "waiting", .value = cause->size}};
+  for (const std::string& sentence : subject.point.flags.sentences) {
+    said.evidence.push_back({.what = "steps", .unit = Unit::text, .text = sentence});
+  }
+  said.next_step = "other processes on these nodes? srun --exclusive; leave a core to the system";
+  return said;
+}
+
+Said wide_interval(const PointSubject& subject, const Rule& rule) {
+  const auto& time = subject.point.step_time;
+  const auto half = time ? relative_half_width(*time) : std::nullopt;
+  // That launches differ is another rule's.
+  if (!half || subject.launch_spread || !(*half > threshold_of(rule, "half width"))) {
+    return std::nullopt;
+  }
+  Judgement said{.size = *half};
+  said.sentence =
+      fmt::format("the step time is only known to ±{}: smaller differences mean nothing",
+                  units::format_percent(*half));
+  said.evidence = {
+      {.what = "half width of the 95% interval", .value = *half},
+      {.what = "median", .unit = Unit::seconds, .value = time->median},
+      {.what = "steps", .unit = Unit::count, .value = static_cast<double>(subject.point.steps)}};
+  for (const std::string& sentence : subject.point.flags.sentences) {
+    said.evidence.push_back({.what = "steps", .unit = Unit::text, .text = sentence});
+  }
+  said.next_step = "measure longer (--max-time 60s), on nodes of its own (srun --exclusive)";
+  return said;
+}
+
+Said launch_spread(const PointSubject& subject, const Rule& rule) {
+  const auto& spread = subject.launch_spread;
+  const auto& time = subject.point.step_time;
+  if (!spread || !time || !(*spread > threshold_of(rule, "spread"))) return std::nullopt;
+  Judgement said{.size = *spread};
+  said.sentence = fmt::format("launches differ by {} of the step: compare by several launches only",
+                              units::format_percent(*spread));
+  said.evidence = {
+      {.what = "spread", .value = *spread},
+      {.what = "fastest", .unit = Unit::seconds, .value = time->minimum},
+      {.what = "slowest", .unit = Unit::seconds, .value = time->maximum},
+      {.what = "launches", .unit = Unit::count, .value = static_cast<double>(time->samples)}};
+  said.next_step = "more launches; compare where each ran: isoscale report of one file at a time";
+  return said;
+}
+
+Said slow_pair(const RunReport& run, const Rule& /*rule*/) {
+  const SlowPair* worst = nullptr;
+  const results::PointData* of_worst = nullptr;
+  std::size_t count = 0;
+  for (const PointReport& point : run.benches) {
+    // Pairs that share cores are slow for that reason.
+    if (!point.bench || has_label(point.labels, "oversubscribed")) continue;
+    count += point.bench->slow.size();
+    for (const SlowPair& pair : point.bench->slow) {
+      if (worst != nullptr && pair.share() >= worst->share()) continue;
+      worst = &pair;
+      of_worst = point.data;
+    }
+  }
+  if (worst == nullptr) return std::nullopt;
+  Judgement said{.size = 1 - worst->share()};
+  said.sentence = fmt::format("ranks {} and {} reach {} of what others on their kind of link do{}",
+                              world_rank(*of_worst, worst->src), world_rank(*of_worst, worst->dst),
+                              units::format_percent(worst->share()),
+                              count > 1 ? fmt::format(" ({} more pairs)", count - 1) : "");
+  const Unit unit = worst->quantity == "latency" ? Unit::seconds : Unit::bandwidth;
+  said.evidence = {{.what = std::string{worst->quantity}, .unit = unit, .value = worst->value},
+                   {.what = "typical", .unit = unit, .value = worst->typical},
+                   {.what = "from", .unit = Unit::text, .text = worst->from},
+                   {.what = "to", .unit = Unit::text, .text = worst->to},
+                   {.what = "link", .unit = Unit::text, .text = worst->link_class}};
+  said.next_step = "isoscale check names ports, cables and links that are below their like";
+  return said;
+}
+
+Said pcie_for_nvlink(const RunReport& run, const Rule& /*rule*/) {
+  static constexpr std::array<std::string_view, 2> checks{"nvlink-pairs", "nvlinks"};
+  const std::string next = "nvidia-smi topo -m and nvlink -s; choose GPUs that NVLink joins";
+  Judgement said{.next_step = next};
+  const Classes classes = classes_of(run);
+  if (classes.pcie != nullptr && expects_nvlink(*run.data)) {
+    said.sentence = fmt::format("PCIe joins {} pairs of GPUs inside nodes though they have NVLink",
+                                classes.pcie->pairs);
+    add_bandwidth("over PCIe", *classes.pcie, said.evidence);
+    if (classes.nvlink != nullptr) add_bandwidth("over NVLink", *classes.nvlink, said.evidence);
+    return said;
+  }
+  if (const auto hosts = unlinked_hosts(*run.data); !hosts.empty()) {
+    said.sentence =
+        fmt::format("no NVLink is active on {}{}, though the GPUs have NVLink",
+                    hosts.front().empty() ? "a node" : hosts.front(),
+                    hosts.size() > 1 ? fmt::format(" and {} more", hosts.size() - 1) : "");
+    said.evidence = {{.what = "active NVLinks of a GPU", .unit = Unit::count, .value = 0}};
+    return said;
+  }
+  const auto found = warnings_of(*run.data, checks);
+  return found.empty() ? std::nullopt : std::optional{from_checks(found)};
+}
+
+Said far_numa(const RunReport& run, const Rule& /*rule*/) {
+  static constexpr std::array<std::string_view, 3> checks{"gpu-cores", "gpu-nic", "numa-mask"};
+  const auto found = warnings_of(*run.data, checks);
+  return found.empty() ? std::nullopt : std::optional{from_checks(found)};
+}
+
+}  // namespace isoscale::analysis::judges

@@ -1,0 +1,267 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/breakdown/op_times.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "analysis/breakdown/traced_steps.hpp"
+#include "analysis/calibration/calibrate.hpp"
+#include "program/op.hpp"
+#include "units/quantity.hpp"
+#include "workloads/stack/pipeline.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using program::OpKind;
+using results::CalibrationCurve;
+
+/// Calls visit(outline, trace) for each rank of each traced step that counts and is sound; gives
+/// how many these were.
+template <class Visit>
+std::size_t for_each_trace(const results::PointData& point, Visit&& visit) {
+  std::size_t traces = 0;
+  if (!outline_problem(point).empty()) return traces;
+  for (const timeline::Timeline& timeline : point.traces) {
+    if (!step_counts(point, timeline)) continue;
+    for (const timeline::StepTrace& trace : timeline.ranks) {
+      if (check_trace(point, trace) != TraceState::usable) continue;
+      visit(point.outline.of(trace.rank), trace);
+      ++traces;
+    }
+  }
+  return traces;
+}
+
+/// A kind of collective along some axes, as one rank's group sees it.
+struct Kind {
+  OpKind op = OpKind::all_reduce;
+  mesh::AxisSet axes;
+  auto operator<=>(const Kind&) const = default;
+};
+
+struct Sums {
+  double alone = 0, measured = 0;
+  bool known = true;
+  std::string link_class;
+};
+
+bool has_transfer(OpKind op) {
+  return program::communicates(op) && op != OpKind::exchange && op != OpKind::barrier;
+}
+
+/// Finds the curve that stands for a group, once for each.
+class Curves {
+ public:
+  Curves(const results::RunData& run, const results::PointData& point,
+         const results::CalibrationData& calibration)
+      : run_(run), point_(point), calibration_(calibration) {}
+
+  /// Null where none does, or several link classes do. Not owned.
+  const CalibrationCurve* find(OpKind op, mesh::AxisSet axes, int rank) {
+    const int colour = mesh::group_colour(point_.mesh, rank, axes);
+    const auto [place, added] = found_.try_emplace({op, axes, colour}, nullptr);
+    if (added) place->second = search(op, mesh::group_members(point_.mesh, rank, axes));
+    return place->second;
+  }
+
+ private:
+  const CalibrationCurve* search(OpKind op, const std::vector<int>& members) const {
+    const int nodes = nodes_of(run_, point_, members);
+    const CalibrationCurve* best = nullptr;
+    std::set<std::string> classes;
+    for (const CalibrationCurve& at : calibration_.curves) {
+      const bool fits = at.op == program::name(op) && at.implementation == "library" &&
+                        std::cmp_equal(at.members, members.size()) && at.nodes == nodes;
+      if (!fits) continue;
+      classes.insert(at.link_class);
+      if (best == nullptr || at.dtype == point_.dtype) best = &at;
+    }
+    return classes.size() == 1 ? best : nullptr;
+  }
+
+  const results::RunData& run_;
+  const results::PointData& point_;
+  const results::CalibrationData& calibration_;
+  std::map<std::tuple<OpKind, mesh::AxisSet, int>, const CalibrationCurve*> found_;
+};
+
+void add_rank(const results::PointData& point, const TracedStep& step, int rank, Curves& curves,
+              std::map<Kind, Sums>& sums) {
+  const program::Outline& outline = point.outline.of(rank);
+  const auto& spans = step.traces[static_cast<std::size_t>(rank)]->spans;
+  const auto& waits = step.waits[static_cast<std::size_t>(rank)];
+  std::map<mesh::AxisSet, bool> known;  // whether all members of the rank's group are
+  for (std::size_t at = 0; at < outline.ops.size(); ++at) {
+    const program::OutlineOp& op = outline.ops[at];
+    if (!has_transfer(op.kind) || mesh::group_size(point.mesh, op.axes) < 2) continue;
+    Sums& sum = sums[{.op = op.kind, .axes = op.axes}];
+    sum.measured += units::to_seconds(transfer_time(spans[at], waits[at])).value();
+    const CalibrationCurve* const curve = curves.find(op.kind, op.axes, rank);
+    const auto alone = curve == nullptr ? std::optional<TimePrediction>{}
+                                        : predict(*curve, static_cast<double>(op.bytes));
+    const auto [members, added] = known.try_emplace(op.axes);
+    if (added) members->second = all_known(step, mesh::group_members(point.mesh, rank, op.axes));
+    sum.known = sum.known && alone && members->second;
+    if (!alone) continue;
+    sum.alone += alone->time;
+    sum.link_class = curve->link_class;
+  }
+}
+
+/// A count of what is in a file: 0 where it is no number of at least 1.
+int count_of(const results::PointData& point, const std::string& key) {
+  const auto found = point.options.find(key);
+  if (found == point.options.end()) return 0;
+  int number = 0;
+  const std::string& text = found->second;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = error == std::errc{} && end == text.data() + text.size();
+  return whole && number >= 1 ? number : 0;
+}
+
+bool receives_from_a_stage(const program::Outline& outline, const program::OutlineOp& op) {
+  return program::between_stages(op) &&
+         std::ranges::any_of(outline.transfers_of(op),
+                             [](const program::OutlineTransfer& transfer) {
+                               return transfer.axis == mesh::Axis::pp &&
+                                      transfer.direction == program::Direction::receive;
+                             });
+}
+
+std::optional<HandOverTimes> hand_over_times(const results::PointData& point,
+                                             const TracedSteps& traced) {
+  std::vector<double> seconds;
+  for (const TracedStep& step : traced.steps) {
+    for (std::size_t rank = 0; rank < step.traces.size(); ++rank) {
+      if (step.traces[rank] == nullptr || step.waits[rank].empty()) continue;
+      const program::Outline& outline = point.outline.of(static_cast<int>(rank));
+      for (const timeline::Span& span : step.traces[rank]->spans) {
+        if (!receives_from_a_stage(outline, outline.ops[span.op])) continue;
+        const units::Nanoseconds busy = span.end - span.start - step.waits[rank][span.op];
+        seconds.push_back(static_cast<double>(busy.value()) * 1e-9);
+      }
+    }
+  }
+  if (seconds.empty()) return std::nullopt;
+  std::ranges::sort(seconds);
+  const std::size_t last = seconds.size() - 1;
+  return HandOverTimes{.median = (seconds[last / 2] + seconds[(last + 1) / 2]) / 2,
+                       .p90 = seconds[last * 9 / 10],
+                       .messages = seconds.size()};
+}
+
+}  // namespace
+
+std::map<std::string, double> op_times(const results::PointData& point) {
+  std::array<units::Nanoseconds, program::op_kind_count> total{};
+  std::array<bool, program::op_kind_count> seen{};
+  const std::size_t traces =
+      for_each_trace(point, [&](const program::Outline& outline, const timeline::StepTrace& trace) {
+        for (const timeline::Span& span : trace.spans) {
+          const auto kind = static_cast<std::size_t>(outline.ops.at(span.op).kind);
+          total.at(kind) += span.end - span.start;
+          seen[kind] = true;
+        }
+      });
+  std::map<std::string, double> means;
+  if (traces == 0) return means;
+  for (std::size_t kind = 0; kind < total.size(); ++kind) {
+    if (!seen[kind]) continue;
+    means[std::string{program::name(static_cast<program::OpKind>(kind))}] =
+        units::to_seconds(total[kind]).value() / static_cast<double>(traces);
+  }
+  return means;
+}
+
+std::vector<GemmTime> gemm_times(const results::PointData& point) {
+  std::map<program::GemmShape, GemmTime> of_shape;
+  const std::size_t traces =
+      for_each_trace(point, [&](const program::Outline& outline, const timeline::StepTrace& trace) {
+        for (const timeline::Span& span : trace.spans) {
+          const program::OutlineOp& op = outline.ops.at(span.op);
+          if (op.gemm == program::GemmShape{}) continue;
+          GemmTime& sum = of_shape[op.gemm];
+          sum.calls += 1;
+          sum.seconds += units::to_seconds(span.end - span.start).value();
+          sum.flop += op.flop;
+        }
+      });
+  std::vector<GemmTime> times;
+  for (auto& [shape, sum] : of_shape) {
+    const auto each = static_cast<double>(traces);
+    times.push_back({.shape = shape,
+                     .calls = sum.calls / each,
+                     .seconds = sum.seconds / each,
+                     .flop = sum.flop / each});
+  }
+  std::ranges::stable_sort(times, std::ranges::greater{}, &GemmTime::seconds);
+  return times;
+}
+
+std::vector<LinkShare> link_shares(const results::RunData& run, const results::PointData& point,
+                                   const TracedSteps& traced,
+                                   const results::CalibrationData& calibration) {
+  if (traced.steps.empty() || calibration.curves.empty()) return {};
+  Curves curves{run, point, calibration};
+  std::map<Kind, Sums> sums;
+  double steps = 0;  // of all ranks
+  for (const TracedStep& step : traced.steps) {
+    for (std::size_t rank = 0; rank < step.traces.size(); ++rank) {
+      // Without waits, when the last partner came is not known.
+      if (step.traces[rank] == nullptr || step.waits[rank].empty()) continue;
+      add_rank(point, step, static_cast<int>(rank), curves, sums);
+      ++steps;
+    }
+  }
+  std::vector<LinkShare> shares;
+  for (const auto& [kind, sum] : sums) {
+    if (!sum.known || !(sum.measured > 0)) continue;
+    shares.push_back({.op = std::string{program::name(kind.op)},
+                      .axes = mesh::to_string(kind.axes),
+                      .link_class = sum.link_class,
+                      .alone = sum.alone / steps,
+                      .measured = sum.measured / steps,
+                      .share = sum.alone / sum.measured});
+  }
+  return shares;
+}
+
+std::optional<double> formula_bubble(const results::PointData& point) {
+  const auto schedule = point.options.find("schedule");
+  const int microbatches = count_of(point, "microbatches");
+  if (schedule == point.options.end() || microbatches == 0 || point.mesh.pp < 2) {
+    return std::nullopt;
+  }
+  const auto table = workloads::stack::schedule_table();
+  const auto row = std::ranges::find(table, std::string_view{schedule->second},
+                                     &workloads::stack::ScheduleRow::name);
+  if (row == table.end()) return std::nullopt;
+  workloads::stack::Pipeline pipeline{
+      .schedule = row->schedule, .stages = point.mesh.pp, .microbatches = microbatches};
+  if (row->schedule == workloads::stack::Schedule::interleaved) {
+    pipeline.chunks = std::max(1, count_of(point, "v"));
+  }
+  const double idle = workloads::stack::ideal_bubble(pipeline);  // over the work
+  return idle / (1 + idle);
+}
+
+std::optional<PipelineReport> pipeline_report(const results::PointData& point,
+                                              const TracedSteps& traced) {
+  if (point.mesh.pp < 2) return std::nullopt;
+  return PipelineReport{.formula_bubble = formula_bubble(point),
+                        .hand_over = hand_over_times(point, traced)};
+}
+
+}  // namespace isoscale::analysis

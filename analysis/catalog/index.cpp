@@ -1,0 +1,370 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/catalog/index.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <ranges>
+#include <set>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "analysis/curves.hpp"
+#include "analysis/merge/identity.hpp"
+#include "analysis/point_facts.hpp"
+#include "analysis/statistics/statistics.hpp"
+#include "base/plural.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using results::PointStatus;
+
+/// The labels that are known without traces, so that an index says the same of a file however deep
+/// it was read.
+std::vector<std::string> labels_of(const PointReport& point) {
+  std::vector<std::string> labels = point.data->labels;
+  if (has_label(point.labels, few_steps)) labels.emplace_back(few_steps);
+  return labels;
+}
+
+void count(const results::PointData& point, IndexExperiment& into) {
+  into.ok += point.status == PointStatus::ok ? 1 : 0;
+  into.failed += point.status == PointStatus::failed ? 1 : 0;
+  into.skipped += point.status == PointStatus::skipped ? 1 : 0;
+}
+
+/// The verdict on points that were played; absent as well where there are none.
+class Verdict {
+ public:
+  void add(const results::PointData& point) {
+    if (point.status == PointStatus::skipped) return;
+    any_ = true;
+    wrong_ = wrong_ || point.verified == false;
+    unknown_ = unknown_ || !point.verified;
+  }
+  [[nodiscard]] std::optional<bool> value() const {
+    if (wrong_) return false;
+    return any_ && !unknown_ ? std::optional{true} : std::nullopt;
+  }
+
+ private:
+  bool any_ = false, wrong_ = false, unknown_ = false;
+};
+
+/// All that the points of an experiment have in common.
+IndexExperiment common(std::span<const PointReport* const> points) {
+  IndexExperiment result;
+  Verdict verdict;
+  std::set<std::string> labels;
+  for (const PointReport* const point : points) {
+    count(*point->data, result);
+    verdict.add(*point->data);
+    if (point->data->status == PointStatus::ok) {
+      for (std::string& label : labels_of(*point)) labels.insert(std::move(label));
+    }
+  }
+  result.verified = verdict.value();
+  result.labels.assign(labels.begin(), labels.end());
+  return result;
+}
+
+IndexExperiment of_curve(const Curve& curve, const std::string& device) {
+  std::vector<const PointReport*> points;
+  for (const PointReport& point : curve.points) points.push_back(&point);
+  IndexExperiment result = common(points);
+  result.experiment = experiment_of(curve);
+  result.fingerprint = fingerprint(result.experiment, device);
+  result.baseline = curve.baseline;
+  for (const PointReport& point : curve.points) {  // ascending in ranks
+    if (!point.throughput) continue;
+    result.ranks = point.data->ranks;
+    result.nodes = point.data->nodes;
+    result.throughput = point.throughput;
+    result.efficiency = point.efficiency;
+    result.unit = point.data->throughput_unit;
+    result.counts = is_scaling_result(point.data->labels);
+  }
+  return result;
+}
+
+/// Micro-benchmarks of one workload, model, dtype, scaling and placement.
+IndexExperiment of_benches(std::span<const PointReport* const> points, const std::string& device) {
+  IndexExperiment result = common(points);
+  result.is_bench = true;
+  result.experiment = experiment_of(*points.front()->data);
+  result.fingerprint = fingerprint(result.experiment, device);
+  for (const PointReport* const point : points) {
+    const results::PointData& data = *point->data;
+    if (data.status != PointStatus::ok || data.ranks < result.ranks.value_or(0)) continue;
+    result.ranks = data.ranks;
+    result.nodes = data.nodes;
+  }
+  return result;
+}
+
+auto family(const PointReport& point) {
+  const results::PointData& data = *point.data;
+  return std::tie(data.workload, data.model, data.dtype, data.scaling, data.placement);
+}
+
+std::string joined(const std::set<std::string>& kinds) {
+  return fmt::format("{}", fmt::join(kinds, " + "));
+}
+
+void add_machine(const results::RunData& run, IndexRun& into) {
+  std::set<std::string> hosts, cpus, gpus;
+  std::set<double> cores;
+  std::map<int, int> per_node;
+  for (const results::RankFacts& facts : run.rank_facts) {
+    hosts.insert(facts.host);
+    ++per_node[facts.node];
+    if (const auto cpu = facts.text.find("cpu_model"); cpu != facts.text.end()) {
+      cpus.insert(cpu->second);
+    }
+    if (const auto gpu = facts.text.find("gpu_name"); gpu != facts.text.end()) {
+      gpus.insert(gpu->second);
+    }
+    if (const auto number = facts.number.find("cores"); number != facts.number.end()) {
+      cores.insert(number->second);
+    }
+  }
+  into.hosts.assign(hosts.begin(), hosts.end());
+  into.cpu = joined(cpus);
+  into.gpu = joined(gpus);
+  constexpr double most_cores = 1e6;  // a file may say anything
+  if (cores.size() == 1 && *cores.begin() >= 1 && *cores.begin() <= most_cores) {
+    into.cores = static_cast<int>(*cores.begin());
+  }
+  if (per_node.empty()) return;
+  const auto [fewest, most] = std::ranges::minmax(per_node | std::views::values);
+  into.fewest_per_node = fewest;
+  into.most_per_node = most;
+}
+
+/// A host's name up to its numbers; the names that containers are given say nothing.
+std::string stem(const std::string& host) {
+  constexpr std::string_view hexadecimal = "0123456789abcdef";
+  constexpr std::size_t container_id = 12;
+  if (host.size() == container_id && host.find_first_not_of(hexadecimal) == host.npos) return "";
+  return host.substr(0, host.find_first_of("0123456789."));
+}
+
+auto machine_key(const IndexRun& run) {
+  std::set<std::string> stems;
+  for (const std::string& host : run.hosts) stems.insert(stem(host));
+  return std::tuple{run.device, run.gpu, run.cpu, run.cores.value_or(0), run.nodes, stems};
+}
+
+std::string machine_name(const IndexRun& run) {
+  std::vector<std::string> parts{run.device};
+  if (!run.gpu.empty()) parts.push_back(run.gpu);
+  if (!run.cpu.empty()) parts.push_back(run.cpu);
+  if (run.cores) parts.push_back(base::counted(*run.cores, "core"));
+  parts.push_back(base::counted(run.nodes, "node"));
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+/// The part of one run in a trend.
+struct TrendSample {
+  std::size_t run = 0;
+  const IndexExperiment* experiment = nullptr;
+};
+
+IndexTrend trend_of(const std::vector<TrendSample>& samples) {
+  const IndexExperiment& any = *samples.front().experiment;
+  IndexTrend trend{.experiment = any.experiment,
+                   .title = {},
+                   .fingerprint = any.fingerprint,
+                   .unit = any.unit,
+                   .ranks = *any.ranks};
+  std::vector<double> values;
+  for (const TrendSample& sample : samples) {
+    values.push_back(*sample.experiment->throughput);
+    trend.runs.push_back(sample.run);
+  }
+  trend.first = values.front();
+  trend.last = values.back();
+  trend.median = median(values).value_or(0);
+  const auto [minimum, maximum] = std::ranges::minmax(values);
+  trend.minimum = minimum;
+  trend.maximum = maximum;
+  if (values.size() > 1 && trend.median > 0) {
+    trend.spread = (trend.maximum - trend.minimum) / trend.median;
+  }
+  return trend;
+}
+
+/// Gives the trends of the runs of a machine, which are in order.
+std::vector<IndexTrend> trends_of(const std::vector<IndexRun>& runs,
+                                  const std::vector<std::size_t>& of_machine) {
+  std::map<std::tuple<std::string, int, std::string, int>, std::vector<TrendSample>> samples;
+  for (const std::size_t at : of_machine) {
+    for (const IndexExperiment& experiment : runs[at].experiments) {
+      if (!experiment.throughput || !experiment.ranks || !experiment.counts) continue;
+      auto& into = samples[{experiment.fingerprint, *experiment.ranks, experiment.unit,
+                            experiment.nodes.value_or(0)}];
+      // A run may have measured the same twice, as two curves; it counts once, with its last.
+      if (!into.empty() && into.back().run == at) into.pop_back();
+      into.push_back({.run = at, .experiment = &experiment});
+    }
+  }
+  std::vector<IndexTrend> trends;
+  std::vector<Experiment> experiments;
+  for (const auto& [key, all] : samples) {
+    trends.push_back(trend_of(all));
+    experiments.push_back(trends.back().experiment);
+  }
+  const std::vector<std::string> names = titles(experiments);
+  for (std::size_t i = 0; i < names.size(); ++i) trends[i].title = names[i];
+  std::ranges::stable_sort(
+      trends, {}, [](const IndexTrend& trend) { return std::tie(trend.title, trend.ranks); });
+  return trends;
+}
+
+/// Names that differ in the number at their end only, of as many digits.
+struct Family {
+  std::string prefix;
+  std::size_t digits = 0;  ///< 0 = a name without a number
+  auto operator<=>(const Family&) const = default;
+};
+
+std::pair<Family, std::uint64_t> split(const std::string& host) {
+  constexpr std::size_t most_digits = 9;
+  const std::string name = host.substr(0, host.find('.'));
+  const std::size_t last = name.find_last_not_of("0123456789");
+  const std::string number = name.substr(last == name.npos ? 0 : last + 1);
+  if (number.empty() || number.size() > most_digits) return {{.prefix = name}, 0};
+  return {{.prefix = name.substr(0, name.size() - number.size()), .digits = number.size()},
+          std::stoull(number)};
+}
+
+/// A name, or all numbers of a family, as far as there is room for ranges.
+std::string text_of(const Family& family, const std::set<std::uint64_t>& numbers) {
+  if (family.digits == 0) return family.prefix;
+  if (numbers.size() == 1) {
+    return fmt::format("{}{:0{}}", family.prefix, *numbers.begin(), family.digits);
+  }
+  constexpr std::size_t most_ranges = 4;
+  std::vector<std::string> ranges;
+  std::size_t left = numbers.size();
+  for (auto at = numbers.begin(); at != numbers.end() && ranges.size() < most_ranges;) {
+    const std::uint64_t begin = *at;
+    std::uint64_t end = begin;
+    for (; at != numbers.end() && *at <= end + 1; ++at) {
+      end = *at;
+      --left;
+    }
+    ranges.push_back(begin == end
+                         ? fmt::format("{:0{}}", begin, family.digits)
+                         : fmt::format("{:0{}}-{:0{}}", begin, family.digits, end, family.digits));
+  }
+  return fmt::format("{}[{}]{}", family.prefix, fmt::join(ranges, ","),
+                     left == 0 ? "" : fmt::format(" and {} more", left));
+}
+
+}  // namespace
+
+IndexRun index_run(const RunReport& report) {
+  const results::RunData& run = *report.data;
+  IndexRun result{.id = run.id,
+                  .file = report.file,
+                  .created = run.created,
+                  .ended = run.ended,
+                  .isoscale_version = run.isoscale_version,
+                  .git_hash = run.git_hash,
+                  .device = run.device,
+                  .complete = run.complete,
+                  .ranks = run.ranks,
+                  .nodes = run.nodes,
+                  .points = run.points.size()};
+  result.ok_points = static_cast<std::size_t>(
+      std::ranges::count(run.points, PointStatus::ok, &results::PointData::status));
+  add_machine(run, result);
+  for (const Curve& curve : report.curves) {
+    result.experiments.push_back(of_curve(curve, run.device));
+  }
+  // Points of one family need not follow each other.
+  std::vector<std::vector<const PointReport*>> families;
+  for (const PointReport& point : report.benches) {
+    const auto known = std::ranges::find_if(
+        families, [&](const auto& at) { return family(*at.front()) == family(point); });
+    if (known == families.end()) {
+      families.push_back({&point});
+    } else {
+      known->push_back(&point);
+    }
+  }
+  for (const auto& points : families) result.experiments.push_back(of_benches(points, run.device));
+  return result;
+}
+
+std::vector<IndexRun> without_copies(std::vector<IndexRun> runs,
+                                     std::vector<std::string>& warnings) {
+  std::vector<FileContent> contents;
+  for (const IndexRun& run : runs) {
+    contents.push_back({.id = run.id,
+                        .file = run.file,
+                        .ok_points = run.ok_points,
+                        .points = run.points,
+                        .complete = run.complete,
+                        .ended = run.ended});
+  }
+  Distinct which = distinct(contents);
+  std::vector<IndexRun> kept;
+  for (const std::size_t i : which.kept) kept.push_back(std::move(runs[i]));
+  std::ranges::move(which.warnings, std::back_inserter(warnings));
+  return kept;
+}
+
+Index make_index(std::vector<IndexRun> runs) {
+  Index index{.runs = std::move(runs)};
+  std::map<decltype(machine_key(index.runs.front())), IndexMachine> machines;
+  for (std::size_t i = 0; i < index.runs.size(); ++i) {
+    IndexMachine& machine = machines[machine_key(index.runs[i])];
+    machine.runs.push_back(i);
+  }
+  for (auto& [key, machine] : machines) {
+    std::ranges::stable_sort(machine.runs, {}, [&](std::size_t at) -> const std::string& {
+      return index.runs[at].created;
+    });
+    std::set<std::string> hosts;
+    for (const std::size_t at : machine.runs) {
+      hosts.insert(index.runs[at].hosts.begin(), index.runs[at].hosts.end());
+    }
+    machine.name = machine_name(index.runs[machine.runs.front()]);
+    machine.hosts.assign(hosts.begin(), hosts.end());
+    machine.trends = trends_of(index.runs, machine.runs);
+    index.machines.push_back(std::move(machine));
+  }
+  return index;
+}
+
+std::string shorten_hosts(const std::vector<std::string>& hosts) {
+  constexpr std::size_t most_families = 4;
+  std::map<Family, std::set<std::uint64_t>> families;
+  for (const std::string& host : hosts) {
+    const auto [family, number] = split(host);
+    families[family].insert(number);
+  }
+  std::vector<std::string> shown;
+  std::size_t left = 0;
+  for (const auto& [family, numbers] : families) {
+    if (shown.size() < most_families) {
+      shown.push_back(text_of(family, numbers));
+    } else {
+      left += numbers.size();
+    }
+  }
+  return fmt::format("{}{}", fmt::join(shown, ", "),
+                     left == 0 ? "" : fmt::format(" and {} more", left));
+}
+
+}  // namespace isoscale::analysis

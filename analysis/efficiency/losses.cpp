@@ -1,0 +1,335 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/efficiency/losses.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <numeric>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "analysis/breakdown/traced_steps.hpp"
+#include "analysis/statistics/statistics.hpp"
+#include "timeline/median.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using program::OpKind;
+
+double useful_time(const Breakdown& parts) { return parts.compute + parts.copies; }
+
+/// Useful seconds a step by rank of the point; empty where that of some rank is not known.
+std::vector<double> useful_times(const results::PointData& point,
+                                 const BreakdownResult& breakdown) {
+  std::vector<double> times;
+  if (std::cmp_equal(breakdown.ranks.size(), point.ranks)) {
+    for (const Breakdown& rank : breakdown.of_rank) times.push_back(useful_time(rank));
+    return times;
+  }
+  for (const results::OpSums& step : point.op_sums) {
+    const auto ranks = static_cast<std::size_t>(point.ranks);
+    if (step.gemm.size() != ranks || step.other_compute.size() != ranks ||
+        step.copies.size() != ranks) {
+      return {};
+    }
+    times.resize(ranks);
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      times[rank] += (step.gemm[rank] + step.other_compute[rank] + step.copies[rank]) /
+                     static_cast<double>(point.op_sums.size());
+    }
+  }
+  return times;
+}
+
+void add_scalability(const UsefulWork& mine, const UsefulWork& base, Pop& pop) {
+  if (!(mine.work > 0) || !(base.work > 0) || !(mine.useful > 0)) return;
+  pop.computation_scalability = (base.useful / base.work) / (mine.useful / mine.work);
+  pop.global = pop.parallel * *pop.computation_scalability;
+  if (!(mine.flop > 0) || !(base.flop > 0)) return;
+  pop.work_scalability = (base.flop / base.work) / (mine.flop / mine.work);
+  pop.speed_scalability = *pop.computation_scalability / *pop.work_scalability;
+}
+
+/// Op times of one rank added up over the ops of a step; seconds.
+struct ComputeSums {
+  double gemm = 0, other = 0;
+  [[nodiscard]] double all() const { return gemm + other; }
+};
+
+void add(const program::OutlineOp& op, units::Nanoseconds time, ComputeSums& sums) {
+  if (program::communicates(op.kind) || op.kind == OpKind::copy) return;
+  (op.kind == OpKind::gemm ? sums.gemm : sums.other) += units::to_seconds(time).value();
+}
+
+/// ComputeSums of one rank over its traced steps: of each op's median, and of its mean.
+struct TracedSums {
+  ComputeSums median, mean;
+};
+
+TracedSums sum_up(const program::Outline& outline,
+                  const std::vector<const timeline::StepTrace*>& steps) {
+  TracedSums sums;
+  std::vector<units::Nanoseconds> times(steps.size());
+  for (std::size_t op = 0; op < outline.ops.size(); ++op) {
+    units::Nanoseconds sum;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+      const timeline::Span& span = steps[i]->spans[op];
+      times[i] = std::max(units::Nanoseconds{0}, span.end - span.start);
+      sum += times[i];
+    }
+    add(outline.ops[op], timeline::median(times), sums.median);
+    add(outline.ops[op], sum / static_cast<std::int64_t>(steps.size()), sums.mean);
+  }
+  return sums;
+}
+
+std::map<int, TracedSums> traced_sums(const results::PointData& point) {
+  std::map<int, std::vector<const timeline::StepTrace*>> of_rank;
+  for (const timeline::Timeline& step : point.traces) {
+    if (!step_counts(point, step)) continue;
+    for (const timeline::StepTrace& trace : step.ranks) {
+      if (check_trace(point, trace) == TraceState::usable) of_rank[trace.rank].push_back(&trace);
+    }
+  }
+  std::map<int, TracedSums> sums;
+  for (const auto& [rank, steps] : of_rank) sums[rank] = sum_up(point.outline.of(rank), steps);
+  return sums;
+}
+
+std::map<int, ComputeSums> solo_sums(const results::PointData& point) {
+  std::map<int, ComputeSums> of_rank;
+  for (const results::SoloTimes& solo : point.solo_times) {
+    if (solo.rank < 0 || solo.rank >= point.ranks) continue;
+    const program::Outline& outline = point.outline.of(solo.rank);
+    if (solo.op.size() != outline.ops.size()) continue;
+    ComputeSums sums;
+    for (std::size_t op = 0; op < solo.op.size(); ++op) add(outline.ops[op], solo.op[op], sums);
+    if (sums.gemm > 0) of_rank[solo.rank] = sums;
+  }
+  return of_rank;
+}
+
+/// Each rank's value replaced by that of the typical rank with the same program; their mean.
+template <class Part, class Value>
+double typical(const results::PointData& point, const std::map<int, Part>& of_rank,
+               const Value& value) {
+  std::map<std::uint32_t, std::vector<double>> of_program;
+  for (const auto& [rank, part] : of_rank) {
+    of_program[point.outline.outline_of_rank[static_cast<std::size_t>(rank)]].push_back(
+        value(part));
+  }
+  double sum = 0;
+  for (const auto& [program, values] : of_program) {
+    // Half of a straggler's excess would pass for typical of two.
+    const double middle =
+        values.size() == 2 ? std::min(values[0], values[1]) : median(values).value_or(0);
+    sum += middle * static_cast<double>(values.size());
+  }
+  return sum / static_cast<double>(of_rank.size());
+}
+
+void divide_gemms(const results::PointData& point, const BreakdownResult& breakdown,
+                  const std::map<int, TracedSums>& traced, StepCosts& costs) {
+  if (breakdown.mean->hidden_communication == 0) {
+    costs.gemm_alone = costs.gemm;
+    costs.gemm_overlap = 0;
+    return;
+  }
+  const std::map<int, ComputeSums> solo = solo_sums(point);
+  const auto rank_of = [](const auto& at) { return at.first; };
+  if (!std::ranges::equal(traced, solo, {}, rank_of, rank_of)) return;
+  costs.gemm_alone = typical(point, solo, [](const ComputeSums& at) { return at.gemm; });
+  costs.gemm_overlap = costs.gemm - *costs.gemm_alone;
+}
+
+/// The causes explain the loss only if traced and untraced steps differ by at most this share of
+/// the measured step.
+constexpr double most_untraced = 0.1;
+
+double transfer_of(const StepCosts& costs, mesh::AxisSet axes) {
+  const auto found = costs.transfer.find(axes);
+  return found == costs.transfer.end() ? 0 : found->second;
+}
+
+/// Transfers, bubble and waiting in one.
+double together(const StepCosts& costs) {
+  if (costs.communication) return *costs.communication + costs.waiting;
+  double sum = costs.bubble + costs.waiting;
+  for (const auto& [axes, seconds] : costs.transfer) sum += seconds;
+  return sum;
+}
+
+/// Waiting that is neither known to be imbalance nor noise.
+double undivided(const StepCosts& costs) { return costs.waiting - costs.uneven - costs.hiccups; }
+
+/// Adds causes as differences from the scaled baseline.
+class Differences {
+ public:
+  Differences(const StepLoss& point, const StepLoss& baseline, double scale, Waterfall& into)
+      : point_(point), baseline_(baseline), scale_(scale), into_(into) {}
+
+  void add(std::string cause, double of_point, double of_baseline) {
+    into_.lost.push_back({.cause = std::move(cause), .seconds = of_point - scale_ * of_baseline});
+  }
+  void add(std::string cause, double StepCosts::*part) {
+    add(std::move(cause), point_.costs.*part, baseline_.costs.*part);
+  }
+  /// True if both have the part.
+  bool add(std::string cause, std::optional<double> StepCosts::*part) {
+    if (!(point_.costs.*part) || !(baseline_.costs.*part)) return false;
+    add(std::move(cause), *(point_.costs.*part), *(baseline_.costs.*part));
+    return true;
+  }
+  void say(const std::string& sentence) { into_.missing.push_back(sentence); }
+
+  void gemms() {
+    if (add("GEMMs", &StepCosts::gemm_alone)) {
+      add("GEMM overlap", &StepCosts::gemm_overlap);
+      return;
+    }
+    add("GEMMs", &StepCosts::gemm);
+    say("GEMMs by themselves and their overlap are not separated: that takes solo times at both "
+        "ends");
+  }
+  /// True if transfers and waiting are known apart at both ends.
+  bool communication() {
+    if (!point_.costs.communication && !baseline_.costs.communication) return true;
+    add("communication", together(point_.costs), together(baseline_.costs));
+    say("transfers and waiting are not separated: some partners were not traced, or their clocks"
+        " not aligned");
+    return false;
+  }
+  void transfers() {
+    std::set<mesh::AxisSet> axes;
+    for (const auto& [at, seconds] : point_.costs.transfer) axes.insert(at);
+    for (const auto& [at, seconds] : baseline_.costs.transfer) axes.insert(at);
+    for (const mesh::AxisSet at : axes) {
+      add(mesh::to_string(at) + " transfer", transfer_of(point_.costs, at),
+          transfer_of(baseline_.costs, at));
+    }
+  }
+  void waits() {
+    if (add("imbalance", &StepCosts::imbalance)) {
+      add("noise", &StepCosts::noise);
+      return;
+    }
+    add("imbalance", &StepCosts::uneven);
+    add("noise", &StepCosts::hiccups);
+    add("waiting", undivided(point_.costs), undivided(baseline_.costs));
+    say("waiting is not divided into imbalance and noise: that takes more traced steps at both "
+        "ends");
+  }
+
+ private:
+  const StepLoss& point_;
+  const StepLoss& baseline_;
+  double scale_;
+  Waterfall& into_;
+};
+
+}  // namespace
+
+std::optional<UsefulWork> useful_work(const results::PointData& point,
+                                      const BreakdownResult& breakdown) {
+  if (!breakdown.mean) return std::nullopt;
+  const std::vector<double> useful = useful_times(point, breakdown);
+  if (useful.empty()) return std::nullopt;
+  const double flop = std::reduce(point.flop_of_rank.begin(), point.flop_of_rank.end());
+  return UsefulWork{.useful = std::reduce(useful.begin(), useful.end()),
+                    .work = point.work_per_step,
+                    .flop = std::isfinite(flop) ? flop : 0};
+}
+
+std::optional<Pop> pop(const results::PointData& point, const BreakdownResult& breakdown,
+                       const std::optional<UsefulWork>& baseline) {
+  if (!breakdown.mean || !(breakdown.mean->step > 0)) return std::nullopt;
+  const std::vector<double> useful = useful_times(point, breakdown);
+  if (useful.empty()) return std::nullopt;
+  const double largest = std::ranges::max(useful);
+  if (!(largest > 0)) return std::nullopt;
+  Pop pop;
+  pop.load_balance =
+      std::reduce(useful.begin(), useful.end()) / static_cast<double>(useful.size()) / largest;
+  pop.communication = largest / breakdown.mean->step;
+  if (breakdown.free_network_step && *breakdown.free_network_step > 0) {
+    pop.serialisation = largest / *breakdown.free_network_step;
+    pop.transfer = *breakdown.free_network_step / breakdown.mean->step;
+  }
+  pop.parallel = pop.load_balance * pop.communication;
+  if (const auto mine = useful_work(point, breakdown); mine && baseline) {
+    add_scalability(*mine, *baseline, pop);
+  }
+  return pop;
+}
+
+std::optional<StepCosts> step_costs(const results::PointData& point,
+                                    const BreakdownResult& breakdown) {
+  if (!breakdown.mean) return std::nullopt;
+  const Breakdown& mean = *breakdown.mean;
+  const std::map<int, TracedSums> traced = traced_sums(point);
+  if (traced.empty()) return std::nullopt;
+  StepCosts costs{
+      .gemm = typical(point, traced, [](const TracedSums& at) { return at.median.gemm; }),
+      .copies = mean.copies,
+      .transfer = {},
+      .bubble = breakdown.schedule_bubble.value_or(mean.bubble),
+      .imbalance = std::nullopt,
+      .noise = std::nullopt,
+      .gap = mean.gap,
+      .other = mean.other};
+  divide_gemms(point, breakdown, traced, costs);
+
+  double medians = 0, means = 0;
+  for (const auto& [rank, sums] : traced) {
+    medians += sums.median.all() / static_cast<double>(traced.size());
+    means += sums.mean.all() / static_cast<double>(traced.size());
+  }
+  const double other = typical(point, traced, [](const TracedSums& at) { return at.median.other; });
+  costs.uneven = medians - costs.gemm - other;
+  costs.hiccups = means - medians;
+  // Less what ops on two streams take at once.
+  costs.other_compute = other + mean.compute - means;
+
+  for (const auto& [axes, parts] : breakdown.by_axes) costs.transfer[axes] = parts.transfer;
+  if (!breakdown.wait_known) {
+    costs.communication = mean.transfer + mean.wait + mean.bubble;
+    costs.bubble = 0;
+    costs.waiting = costs.uneven + costs.hiccups;
+    return costs;
+  }
+  costs.uneven += mean.bubble - costs.bubble;
+  costs.waiting = costs.uneven + costs.hiccups + mean.wait;
+  if (breakdown.waits) {
+    costs.imbalance = costs.uneven + breakdown.waits->imbalance;
+    costs.noise = costs.hiccups + breakdown.waits->noise;
+  }
+  return costs;
+}
+
+Waterfall waterfall(const StepLoss& point, const StepLoss& baseline) {
+  const double scale = point.work / baseline.work * baseline.ranks / point.ranks;
+  Waterfall result{
+      .ideal = baseline.step * scale, .measured = point.step, .lost = {}, .missing = {}};
+  Differences causes{point, baseline, scale, result};
+  causes.gemms();
+  causes.add("other compute", &StepCosts::other_compute);
+  causes.add("copies", &StepCosts::copies);
+  if (causes.communication()) {
+    causes.transfers();
+    causes.add("bubble", &StepCosts::bubble);
+    causes.waits();
+  }
+  causes.add("gap", &StepCosts::gap);
+  causes.add("other", &StepCosts::other);
+  causes.add("uneven steps", point.slowest - point.traced, baseline.slowest - baseline.traced);
+  causes.add("untraced", point.step - point.slowest, baseline.step - baseline.slowest);
+  result.explains = std::abs(result.lost.back().seconds) <= most_untraced * result.measured;
+  return result;
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,302 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/efficiency/stragglers.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "analysis/breakdown/trace_check.hpp"
+#include "analysis/breakdown/traced_steps.hpp"
+#include "analysis/statistics/change_point.hpp"
+#include "analysis/statistics/statistics.hpp"
+#include "statistics/estimate.hpp"
+#include "statistics/trend.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using program::OpKind;
+
+/// How much longer counts as slow.
+struct Limits {
+  double least, certain, without_interval;
+};
+constexpr Limits against_like{.least = 1.05, .certain = 1.03, .without_interval = 1.10};
+constexpr Limits against_all{.least = 1.15, .certain = 1.10, .without_interval = 1.25};
+constexpr double smallest_change = 0.03;  ///< relative: what a rank becomes slower by
+constexpr std::size_t fewest_judged = 6;
+constexpr std::size_t least_for_spread = 4;
+constexpr double deviations = 4;
+constexpr double normal_scale = 1.4826;  ///< median deviation to standard deviation
+
+/// Ranks that are compared with each other, and what each one's GEMM time is divided by first.
+struct Peers {
+  std::vector<int> ranks;
+  std::vector<double> unit;
+  Limits limits = against_like;
+  bool by_rate = false;
+};
+
+std::vector<Peers> peers_of(const results::PointData& point) {
+  std::map<std::uint32_t, std::vector<int>> of_program;
+  for (int rank = 0; rank < point.ranks; ++rank) {
+    of_program[point.outline.outline_of_rank[static_cast<std::size_t>(rank)]].push_back(rank);
+  }
+  std::vector<Peers> all;
+  bool any_alone = false;
+  for (const auto& [program, ranks] : of_program) {
+    any_alone = any_alone || ranks.size() == 1;
+    if (ranks.size() > 1) {
+      all.push_back({.ranks = ranks, .unit = std::vector<double>(ranks.size(), 1.0)});
+    }
+  }
+  const bool known = std::ranges::all_of(point.flop_of_rank, [](double flop) { return flop > 0; });
+  if (!any_alone || !known || std::cmp_not_equal(point.flop_of_rank.size(), point.ranks)) {
+    return all;
+  }
+  Peers mixed{.ranks = {}, .unit = point.flop_of_rank, .limits = against_all, .by_rate = true};
+  for (int rank = 0; rank < point.ranks; ++rank) mixed.ranks.push_back(rank);
+  if (mixed.ranks.size() > 1) all.push_back(std::move(mixed));
+  return all;
+}
+
+/// The time that a rank is compared with: the median of all, of two the other one.
+double reference(const std::vector<double>& times, std::size_t at) {
+  if (times.size() == 2) return times[1 - at];
+  return median(times).value_or(0);
+}
+
+/// GEMM times over the reference, in the steps in which all peers have one.
+struct Ratios {
+  std::vector<std::uint32_t> step;           ///< number among all steps of the point
+  std::vector<std::vector<double>> of_peer;  ///< [peer][step]
+};
+
+Ratios ratios_of(const results::PointData& point, const Peers& peers) {
+  Ratios ratios{.step = {}, .of_peer = std::vector<std::vector<double>>(peers.ranks.size())};
+  for (const results::OpSums& step : point.op_sums) {
+    if (!step_counts(point, step.step)) continue;
+    if (std::cmp_not_equal(step.gemm.size(), point.ranks)) continue;
+    std::vector<double> times;
+    for (std::size_t i = 0; i < peers.ranks.size(); ++i) {
+      times.push_back(step.gemm[static_cast<std::size_t>(peers.ranks[i])] / peers.unit[i]);
+    }
+    const bool measured =
+        std::ranges::all_of(times, [](double time) { return std::isfinite(time) && time > 0; });
+    if (!measured) continue;
+    ratios.step.push_back(step.step);
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      ratios.of_peer[i].push_back(times[i] / reference(times, i));
+    }
+  }
+  return ratios;
+}
+
+/// How much a peer takes longer, since it last became slower.
+struct Slowness {
+  std::size_t first = 0;  ///< of its ratios; 0 = all along
+  Estimate factor;
+};
+
+std::optional<Slowness> slowness(std::span<const double> ratios) {
+  const std::size_t change = last_change(ratios, smallest_change);
+  const bool slower = change > 0 && median(ratios.subspan(change)).value_or(0) >
+                                        median(ratios.first(change)).value_or(0);
+  const std::size_t first = slower ? change : 0;
+  const auto factor = estimate(ratios.subspan(first));
+  if (!factor) return std::nullopt;
+  return Slowness{.first = first, .factor = *factor};
+}
+
+/// The factor that a rank must exceed to stand out from the spread of its peers.
+double outside_of_spread(const std::vector<double>& factors) {
+  if (factors.size() < least_for_spread) return 1;
+  const double middle = median(factors).value_or(1);
+  std::vector<double> apart;
+  for (const double factor : factors) apart.push_back(std::abs(factor - middle));
+  return middle + deviations * normal_scale * median(apart).value_or(0);
+}
+
+bool is_slow(const Estimate& factor, const Limits& limits) {
+  if (factor.samples < fewest_judged) return false;
+  if (factor.lower) return factor.median > limits.least && *factor.lower > limits.certain;
+  // Ratios that depend on those before have no interval: then all of them must be certain.
+  return factor.median > limits.without_interval && factor.minimum > limits.certain;
+}
+
+void add_slow(const results::PointData& point, const Peers& peers, std::vector<SlowRank>& slow) {
+  const Ratios ratios = ratios_of(point, peers);
+  if (ratios.step.empty()) return;
+  std::vector<Slowness> all;
+  std::vector<double> factors;
+  for (const auto& of_peer : ratios.of_peer) {
+    const auto found = slowness(of_peer);
+    if (!found) return;
+    all.push_back(*found);
+    factors.push_back(found->factor.median);
+  }
+  const double beyond = outside_of_spread(factors);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto& [first, factor] = all[i];
+    const bool named = std::ranges::find(slow, peers.ranks[i], &SlowRank::rank) != slow.end();
+    if (named || factor.median <= beyond || !is_slow(factor, peers.limits)) continue;
+    slow.push_back({.rank = peers.ranks[i],
+                    .factor = factor.median,
+                    .lower = factor.lower,
+                    .upper = factor.upper,
+                    .since = first == 0 ? std::nullopt : std::optional{ratios.step[first]},
+                    .by_rate = peers.by_rate});
+  }
+}
+
+constexpr std::size_t fewest_traced = 3;  ///< traced; fewer may all have been disturbed
+
+struct TransferKind {
+  OpKind op = OpKind::all_reduce;
+  mesh::AxisSet axes;
+  auto operator<=>(const TransferKind&) const = default;
+};
+using Members = std::vector<int>;
+
+/// The time that the members of a group spent on its ops, added up over members and ops.
+struct Moved {
+  double least = 0;    ///< seconds; of each op in the traced step where it took least
+  double typical = 0;  ///< seconds; of each op, median over traced steps
+  double bytes = 0;
+};
+using Transfers = std::map<TransferKind, std::map<Members, Moved>>;
+
+/// The rank and the one that it exchanges with; empty where those are several, or itself.
+Members pair_of(const results::PointData& point, int rank, const program::OutlineOp& exchange) {
+  std::optional<int> partner;
+  for (const auto& transfer : point.outline.of(rank).transfers_of(exchange)) {
+    const int peer = mesh::neighbour(point.mesh, rank, transfer.axis, transfer.offset);
+    if (partner.value_or(peer) != peer) return {};
+    partner = peer;
+  }
+  if (partner.value_or(rank) == rank) return {};
+  return {std::min(rank, *partner), std::max(rank, *partner)};
+}
+
+/// Who takes part in the ops of one rank.
+class MembersOf {
+ public:
+  MembersOf(const results::PointData& point, int rank) : point_(point), rank_(rank) {}
+
+  Members of(const program::OutlineOp& op) {
+    if (op.kind == OpKind::exchange) return pair_of(point_, rank_, op);
+    const auto [group, added] = groups_.try_emplace(op.axes);
+    if (added) group->second = mesh::group_members(point_.mesh, rank_, op.axes);
+    return group->second;
+  }
+
+ private:
+  const results::PointData& point_;
+  int rank_;
+  std::map<mesh::AxisSet, Members> groups_;
+};
+
+/// Seconds by traced step that an op of a rank transferred; steps in which not all members are
+/// known are left out.
+std::vector<double> transfer_times(const TracedSteps& steps, const Members& members,
+                                   std::size_t rank, std::size_t op) {
+  std::vector<double> times;
+  for (const TracedStep& step : steps.steps) {
+    if (!all_known(step, members)) continue;
+    const units::Nanoseconds time =
+        transfer_time(step.traces[rank]->spans[op], step.waits[rank][op]);
+    times.push_back(units::to_seconds(time).value());
+  }
+  return times;
+}
+
+Transfers transfers_of(const results::PointData& point, const TracedSteps& steps) {
+  Transfers transfers;
+  for (int rank = 0; rank < point.ranks; ++rank) {
+    const bool is_known =
+        std::ranges::any_of(steps.steps, [&](const auto& step) { return all_known(step, {rank}); });
+    if (!is_known) continue;
+    const auto& ops = point.outline.of(rank).ops;
+    MembersOf members_of{point, rank};
+    for (std::size_t op = 0; op < ops.size(); ++op) {
+      if (!program::communicates(ops[op].kind) || ops[op].kind == OpKind::barrier) continue;
+      const Members members = members_of.of(ops[op]);
+      if (members.size() < 2) continue;
+      const auto times = transfer_times(steps, members, static_cast<std::size_t>(rank), op);
+      if (times.empty()) continue;
+      Moved& moved = transfers[{.op = ops[op].kind, .axes = ops[op].axes}][members];
+      moved.least += std::ranges::min(times);
+      moved.typical += median(times).value_or(0);
+      moved.bytes += static_cast<double>(ops[op].bytes);
+    }
+  }
+  return transfers;
+}
+
+/// How much longer each group takes a byte, by these seconds, than the median of all; of two, than
+/// the other.
+std::map<Members, double> factors_of(const std::map<Members, Moved>& groups,
+                                     double Moved::*seconds) {
+  std::map<Members, double> cost;
+  for (const auto& [members, moved] : groups) {
+    if (moved.bytes > 0 && moved.*seconds > 0) cost[members] = moved.*seconds / moved.bytes;
+  }
+  if (cost.size() < 2) return {};
+  std::vector<double> costs;
+  for (const auto& [members, value] : cost) costs.push_back(value);
+  const double middle = median(costs).value_or(0);
+  std::map<Members, double> factors;
+  for (const auto& [members, value] : cost) {
+    const double other = costs.size() == 2 ? costs[0] + costs[1] - value : middle;
+    factors[members] = value / other;
+  }
+  return factors;
+}
+
+}  // namespace
+
+std::vector<SlowRank> slow_ranks(const results::PointData& point) {
+  std::vector<SlowRank> slow;
+  if (point.op_sums.empty() || !outline_problem(point).empty()) return slow;
+  for (const Peers& peers : peers_of(point)) add_slow(point, peers, slow);
+  return slow;
+}
+
+std::vector<SlowLink> slow_links(const results::PointData& point, const TracedSteps& steps) {
+  std::vector<SlowLink> slow;
+  if (steps.steps.size() < fewest_traced) return slow;
+  for (const auto& [kind, groups] : transfers_of(point, steps)) {
+    const double least = groups.size() == 2 ? 1.5 : 1.25;
+    const double typical = groups.size() == 2 ? 1.25 : 1.15;
+    const auto typical_factors = factors_of(groups, &Moved::typical);
+    for (const auto& [members, factor] : factors_of(groups, &Moved::least)) {
+      const auto usual = typical_factors.find(members);
+      const bool is_usual = usual != typical_factors.end() && usual->second > typical;
+      if (factor < least || !is_usual) continue;
+      slow.push_back({.op = std::string{program::name(kind.op)},
+                      .axes = mesh::to_string(mesh::varying(point.mesh, kind.axes)),
+                      .members = members,
+                      .factor = factor});
+    }
+  }
+  return slow;
+}
+
+std::vector<int> shared_by(const std::vector<SlowLink>& links) {
+  if (links.size() < 2) return {};
+  std::vector<int> shared = links.front().members;
+  for (const SlowLink& link : links) {
+    std::vector<int> both;
+    std::ranges::set_intersection(shared, link.members, std::back_inserter(both));
+    shared = std::move(both);
+  }
+  return shared;
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,348 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/merge/identity.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <toml++/toml.h>
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+namespace isoscale::analysis {
+namespace {
+
+using results::PointData;
+
+using Texts = std::map<std::string, std::string>;
+
+/// Options that scaling itself changes. A point may be skipped before their values are known.
+constexpr std::array scaled_options =
+    std::to_array<std::string_view>({"batch", "microbatch", "microbatches", "experts"});
+
+bool is_scaled(const std::string& option) {
+  return std::ranges::find(scaled_options, option) != scaled_options.end();
+}
+
+/// `text` divided by `by`; unchanged where it is not an integer that `by` divides.
+std::string divided(const std::string& text, int by) {
+  std::int64_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [read, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc{} || read != end || number % by != 0) return text;
+  return std::to_string(number / by);
+}
+
+/// Strong scaling keeps the global batch and divides it into fewer or smaller microbatches. Weak
+/// scaling keeps these and the experts of one rank; batch and experts grow with dp and ep.
+Texts shared_options(const PointData& point) {
+  Texts options = point.options;
+  if (point.status == results::PointStatus::skipped) {
+    std::erase_if(options, [](const auto& option) { return is_scaled(option.first); });
+  } else if (point.scaling == "weak") {
+    options.erase("batch");
+    const auto experts = options.find("experts");
+    if (experts != options.end()) experts->second = divided(experts->second, point.mesh.ep);
+  } else {
+    options.erase("microbatch");
+    options.erase("microbatches");
+  }
+  return options;
+}
+
+/// True if every option in `a` is in `b` with the same value, or changes with scaling.
+bool agrees(const Texts& a, const Texts& b) {
+  return std::ranges::all_of(a, [&b](const auto& option) {
+    const auto found = b.find(option.first);
+    return found == b.end() ? is_scaled(option.first) : found->second == option.second;
+  });
+}
+
+/// Weak scaling grows heads and widths with tp, layers with pp, the sequence with cp.
+Texts numbers_on_one_rank(const PointData& point) {
+  if (point.status == results::PointStatus::skipped) return {};
+  Texts numbers = point.model_shape;
+  if (point.scaling != "weak") return numbers;
+  for (auto& [name, number] : numbers) {
+    if (name == "heads" || name == "kv_heads" || name == "ffn" || name == "vocabulary") {
+      number = divided(number, point.mesh.tp);
+    } else if (name == "layers") {
+      number = divided(number, point.mesh.pp);
+    } else if (name == "sequence") {
+      number = divided(number, point.mesh.cp);
+    }
+  }
+  return numbers;
+}
+
+auto family(const Experiment& of) {
+  return std::tie(of.workload, of.model, of.dtype, of.scaling, of.placement);
+}
+
+/// Names whose values differ between experiments of one family.
+std::set<std::string> telling(std::span<const Experiment* const> family, Texts Experiment::*texts) {
+  std::map<std::string_view, std::set<std::string_view>> values;
+  for (const Experiment* const of : family) {
+    for (const auto& [name, value] : of->*texts) values[name].insert(value);
+  }
+  std::set<std::string> names;
+  for (const auto& [name, seen] : values) {
+    if (seen.size() > 1) names.emplace(name);
+  }
+  return names;
+}
+
+constexpr std::array told_by{&Experiment::options, &Experiment::numbers, &Experiment::settings};
+
+class Hash {
+ public:
+  void add(std::string_view text) {
+    for (const char c : text) add_byte(static_cast<unsigned char>(c));
+    add_byte(0);  // so that "ab", "c" is not "a", "bc"
+  }
+  void add(const Texts& texts) {
+    add(std::to_string(texts.size()));
+    for (const auto& [name, value] : texts) {
+      add(name);
+      add(value);
+    }
+  }
+  [[nodiscard]] std::string text() const { return fmt::format("{:016x}", value_); }
+
+ private:
+  void add_byte(unsigned char byte) { value_ = (value_ ^ byte) * 0x100000001b3ULL; }
+  std::uint64_t value_ = 0xcbf29ce484222325ULL;
+};
+
+constexpr std::array communication_and_threads = std::to_array<std::string_view>(
+    {"NCCL_", "UCX_", "OMPI_MCA_", "I_MPI_", "MPICH_", "MV2_", "FI_", "CUDA_", "CUBLAS_",
+     "NVIDIA_TF32_", "OMP_", "OPENBLAS_", "GOTO_", "MKL_", "BLIS_", "GOMP_", "KMP_"});
+
+/// But for these, which say who ran where or what was logged. Whether ranks did share cores is a
+/// label of the point.
+constexpr std::array of_one_job = std::to_array<std::string_view>(
+    {"NCCL_DEBUG", "NCCL_HOSTID", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
+     "CUDA_MPS_PIPE_DIRECTORY", "OMPI_MCA_rmaps_base_oversubscribe"});
+
+std::optional<toml::table> parsed(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  try {
+    return toml::parse(text);
+  } catch (const toml::parse_error&) {
+    return std::nullopt;  // of a file that something else wrote: the rest of it is still of use
+  }
+}
+
+/// "ppr:4:node" maps as "ppr:8:node" does: how many ranks a node has is known of each point.
+std::string without_count(const std::string& mapping) {
+  constexpr std::string_view per_resource = "ppr:";
+  const std::size_t end = mapping.find(':', per_resource.size());
+  if (!mapping.starts_with(per_resource) || end == std::string::npos) return mapping;
+  return "ppr" + mapping.substr(end);
+}
+
+/// All values of a fact over the ranks of a launch, "A + B".
+std::string values_of(const results::RunData& run, const std::string& fact) {
+  std::set<std::string> values;
+  for (const results::RankFacts& facts : run.rank_facts) {
+    const auto found = facts.text.find(fact);
+    if (found != facts.text.end()) values.insert(found->second);
+  }
+  return fmt::format("{}", fmt::join(values, " + "));
+}
+
+/// By what was measured first: a copy from before a run was gone on with may call itself complete.
+bool holds_more(const FileContent& a, const FileContent& b) {
+  const auto content = [](const FileContent& of) {
+    return std::tie(of.ok_points, of.complete, of.points, of.ended);
+  };
+  return content(a) > content(b);
+}
+
+std::string said_of(const FileContent& left_out, const FileContent& kept) {
+  if (left_out.file == kept.file) {
+    return fmt::format("{} was given more than once; it counts once", kept.file);
+  }
+  return fmt::format("{} holds run {} as {} does; it counts once, as in the latter", left_out.file,
+                     kept.id, kept.file);
+}
+
+}  // namespace
+
+Experiment experiment_of(const PointData& point) {
+  return {.workload = point.workload,
+          .model = point.model,
+          .dtype = point.dtype,
+          .scaling = point.scaling,
+          .placement = point.placement,
+          .options = shared_options(point),
+          .numbers = numbers_on_one_rank(point)};
+}
+
+bool are_alike(const Experiment& a, const Experiment& b) {
+  const bool numbers_differ = !a.numbers.empty() && !b.numbers.empty() && a.numbers != b.numbers;
+  return family(a) == family(b) && agrees(a.options, b.options) && agrees(b.options, a.options) &&
+         !numbers_differ && a.settings == b.settings;
+}
+
+std::string fingerprint(const Experiment& experiment, std::string_view device) {
+  Hash hash;
+  for (const std::string_view text :
+       {device, std::string_view{experiment.workload}, std::string_view{experiment.model},
+        std::string_view{experiment.dtype}, std::string_view{experiment.scaling},
+        std::string_view{experiment.placement}}) {
+    hash.add(text);
+  }
+  hash.add(experiment.options);
+  hash.add(experiment.numbers);
+  hash.add(experiment.settings);
+  return hash.text();
+}
+
+std::vector<std::string> titles(const std::vector<Experiment>& experiments) {
+  std::map<decltype(family(experiments.front())), std::vector<const Experiment*>> families;
+  for (const Experiment& of : experiments) families[family(of)].push_back(&of);
+  std::vector<std::string> result(experiments.size());
+  for (const auto& [unused, members] : families) {
+    std::array<std::set<std::string>, told_by.size()> names;
+    for (std::size_t i = 0; i < names.size(); ++i) names[i] = telling(members, told_by[i]);
+    for (const Experiment* const of : members) {
+      std::string text = fmt::format("{}, {}, {}, {} scaling, {}", of->workload, of->model,
+                                     of->dtype, of->scaling, of->placement);
+      for (std::size_t i = 0; i < names.size(); ++i) {
+        for (const std::string& name : names[i]) {
+          const auto found = (of->*told_by[i]).find(name);
+          if (found != (of->*told_by[i]).end()) {
+            text += fmt::format(", {}={}", name, found->second);
+          }
+        }
+      }
+      result[static_cast<std::size_t>(of - experiments.data())] = std::move(text);
+    }
+  }
+  return result;
+}
+
+std::map<std::string, std::string> settings_of(const results::RunData& run) {
+  std::map<std::string, std::string> settings;
+  if (const std::optional<toml::table> config = parsed(run.config_toml)) {
+    const bool graph = (*config)["graph"].value_or(false);
+    settings = {
+        {"fill", (*config)["fill"].value_or(std::string{"idle"})},
+        {"graph", graph ? "on" : "off"},
+        {"gemm_algorithms", (*config)["gemm_algorithms"].value_or(std::string{"chosen"})},
+        {"blas_threads", std::to_string((*config)["blas_threads"].value_or(std::int64_t{1}))},
+        {"host_streams", (*config)["host_streams"].value_or(std::string{"auto"})}};
+  }
+  const bool played =
+      std::ranges::find(run.points, "on", &results::PointData::graph) != run.points.end();
+  if (played) settings["graph"] = "on";
+  return settings;
+}
+
+bool bears_on_times(std::string_view variable) {
+  return std::ranges::any_of(communication_and_threads,
+                             [&](std::string_view begin) { return variable.starts_with(begin); }) &&
+         std::ranges::find(of_one_job, variable) == of_one_job.end();
+}
+
+std::map<std::string, std::string> environment_of(const results::RunData& run) {
+  std::map<std::string, std::string> settings;
+  for (const auto& [name, value] : run.environment) {
+    if (!bears_on_times(name)) continue;
+    settings[name] = name == "OMPI_MCA_rmaps_base_mapping_policy" ? without_count(value) : value;
+  }
+  return settings;
+}
+
+Machine machine_of(const results::RunData& run) {
+  std::string device = run.device;
+  if (!run.device_detail.empty()) device += ", " + run.device_detail;
+  std::string program = run.isoscale_version;
+  for (const std::string& part : {run.git_hash, run.build_type}) {
+    if (!part.empty()) program += ", " + part;
+  }
+  Machine machine{{"CPU", values_of(run, "cpu_model")},
+                  {"GPU", values_of(run, "gpu_name")},
+                  {"GPU driver", values_of(run, "gpu_driver")},
+                  {"CUDA driver", values_of(run, "cuda_driver")},
+                  {"CUDA runtime", values_of(run, "cuda_runtime")},
+                  {"cuBLAS", values_of(run, "cublas")},
+                  {"NCCL", values_of(run, "nccl")},
+                  {"device", device},
+                  {"MPI", run.mpi_library.substr(0, run.mpi_library.find(','))},
+                  {"Isoscale", program}};
+  std::erase_if(machine, [](const auto& entry) { return entry.second.empty(); });
+  machine.merge(environment_of(run));
+  return machine;
+}
+
+std::string differences(const Machine& here, const Machine& there) {
+  const auto value = [](const Machine& machine, const std::string& name) {
+    const auto found = machine.find(name);
+    if (found != machine.end()) return found->second;
+    return std::string{bears_on_times(name) ? "unset" : "unknown"};
+  };
+  Machine all = here;
+  all.insert(there.begin(), there.end());
+  std::string text;
+  for (const auto& [name, unused] : all) {
+    if (value(here, name) == value(there, name)) continue;
+    text += fmt::format("{}{}: {} here, {} there", text.empty() ? "" : "; ", name,
+                        value(here, name), value(there, name));
+  }
+  return text;
+}
+
+Distinct distinct(const std::vector<FileContent>& files) {
+  Distinct result;
+  std::map<std::string_view, std::size_t> place;  // in `kept`, by run
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const auto known = files[i].id.empty() ? place.end() : place.find(files[i].id);
+    if (known == place.end()) {
+      if (!files[i].id.empty()) place[files[i].id] = result.kept.size();
+      result.kept.push_back(i);
+      continue;
+    }
+    std::size_t& kept = result.kept[known->second];
+    std::size_t other = i;
+    if (holds_more(files[i], files[kept])) std::swap(other, kept);
+    result.warnings.push_back(said_of(files[other], files[kept]));
+  }
+  return result;
+}
+
+RunFiles without_copies(RunFiles given) {
+  std::vector<FileContent> contents;
+  for (std::size_t i = 0; i < given.runs.size(); ++i) {
+    const results::RunData& run = given.runs[i];
+    const auto ok =
+        std::ranges::count(run.points, results::PointStatus::ok, &results::PointData::status);
+    contents.push_back({.id = run.id,
+                        .file = given.files[i],
+                        .ok_points = static_cast<std::size_t>(ok),
+                        .points = run.points.size(),
+                        .complete = run.complete,
+                        .ended = run.ended});
+  }
+  Distinct which = distinct(contents);
+  RunFiles kept{.runs = {}, .files = {}, .warnings = std::move(given.warnings)};
+  for (const std::size_t i : which.kept) {
+    kept.runs.push_back(std::move(given.runs[i]));
+    kept.files.push_back(std::move(given.files[i]));
+  }
+  std::ranges::move(which.warnings, std::back_inserter(kept.warnings));
+  return kept;
+}
+
+}  // namespace isoscale::analysis

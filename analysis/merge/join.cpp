@@ -1,0 +1,398 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/merge/join.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/curves.hpp"
+#include "analysis/labels.hpp"
+#include "analysis/launches/apart.hpp"
+#include "analysis/launches/settings.hpp"
+#include "analysis/merge/identity.hpp"
+#include "analysis/point_facts.hpp"
+#include "analysis/statistics/over_launches.hpp"
+#include "base/plural.hpp"
+#include "statistics/estimate.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using results::PointData;
+
+/// How many ranks a point has on its nodes, as far as that is known.
+bool lie_alike(const PointReport& a, const PointReport& b) {
+  if (!a.nodes || !b.nodes) return a.data->nodes == b.data->nodes;
+  return a.nodes->nodes == b.nodes->nodes && a.nodes->fewest == b.nodes->fewest &&
+         a.nodes->most == b.nodes->most && a.nodes->axes == b.nodes->axes;
+}
+
+/// True if what says that times are not the machine's is the same.
+bool is_labelled_alike(const PointReport& a, const PointReport& b) {
+  return unsound(a.data->labels) == unsound(b.data->labels) &&
+         a.data->injections == b.data->injections;
+}
+
+/// Says what keeps two curves on one machine apart, "" where nothing but their meshes.
+std::string why_unlike(const JoinedCurve& here, const JoinedCurve& there) {
+  for (const PointReport& a : here.curve.points) {
+    for (const PointReport& b : there.curve.points) {
+      if (a.data->ranks != b.data->ranks || a.data->mesh != b.data->mesh) continue;
+      if (a.data->options != b.data->options) {
+        return fmt::format("microbatches of {} ranks differ", a.data->ranks);
+      }
+      if (!is_labelled_alike(a, b)) {
+        return fmt::format("labels of {} ranks, or what was injected there, differ", a.data->ranks);
+      }
+      if (!lie_alike(a, b)) {
+        return fmt::format("{} ranks lie on {} here, on {} there, or in another way", a.data->ranks,
+                           base::counted(a.data->nodes, "node"), b.data->nodes);
+      }
+    }
+  }
+  return "";
+}
+
+bool are_alike_but_for_settings(const JoinedCurve& here, const JoinedCurve& there) {
+  Experiment as_there = here.experiment;
+  as_there.settings = there.experiment.settings;
+  return are_alike(as_there, there.experiment);
+}
+
+/// "CPU Intel Xeon 8480, MPI MPICH 4.1": of the first few entries in which machines of `curves`
+/// that have the same base name differ, those of `curves[at]`.
+std::string machine_text(const std::vector<JoinedCurve>& curves,
+                         const std::vector<std::string>& bases, std::size_t at) {
+  constexpr std::size_t most = 2;
+  std::map<std::string, std::set<std::string>> values;
+  const auto value_of = [](const JoinedCurve& curve, const std::string& name) {
+    const auto found = curve.machine.find(name);
+    return found == curve.machine.end() ? std::string{"unset"} : found->second;
+  };
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    if (bases[i] != bases[at]) continue;
+    for (const auto& [name, value] : curves[i].machine) values[name];
+  }
+  std::vector<std::string> differing;
+  for (auto& [name, seen] : values) {
+    for (std::size_t i = 0; i < curves.size(); ++i) {
+      if (bases[i] == bases[at]) seen.insert(value_of(curves[i], name));
+    }
+    if (seen.size() < 2 || differing.size() == most) continue;
+    std::string text = name + " " + value_of(curves[at], name);
+    // A title's parts have commas between them.
+    std::erase(text, ',');
+    differing.push_back(std::move(text));
+  }
+  return fmt::format("{}", fmt::join(differing, ", "));
+}
+
+/// "2 nodes".
+std::string node_count_text(const PointReport& point) {
+  return base::counted(point.data->nodes, "node");
+}
+
+/// "injected slow-rank=3:1.2".
+std::string unsound_text(const PointReport& point) {
+  std::string text = fmt::format("{}", fmt::join(unsound(point.data->labels), "+"));
+  if (!point.data->injections.empty()) {
+    text += fmt::format(" {}", fmt::join(point.data->injections, "+"));
+  }
+  return text.empty() ? "no label" : text;
+}
+
+/// In what two launches were told or ran on something else, "" where in nothing.
+std::string told_and_ran_on(const JoinedCurve& here, const JoinedCurve& there) {
+  const std::string told = differences(here.experiment.settings, there.experiment.settings);
+  const std::string machines = differences(here.machine, there.machine);
+  return told + (told.empty() || machines.empty() ? "" : "; ") + machines;
+}
+
+/// True if two points of as many ranks are launches of the same: mesh, options, nodes, and what
+/// says that their times are not the machine's (labels, and what was put in on purpose).
+bool is_same_point(const PointReport& a, const PointReport& b) {
+  return a.data->mesh == b.data->mesh && a.data->options == b.data->options && lie_alike(a, b) &&
+         is_labelled_alike(a, b);
+}
+
+/// "launch 2", "launches 1, 3": numbers, from 1, of those that a curve has points of.
+std::string launches_text(const JoinedCurve& curve, std::span<const RunReport> reports) {
+  std::set<std::size_t> numbers;
+  const auto add = [&](const LaunchPoint& at) {
+    numbers.insert(static_cast<std::size_t>(at.run - reports.data()) + 1);
+  };
+  for (const auto& launches : curve.launches) std::ranges::for_each(launches, add);
+  for (const LeftOut& at : curve.left_out) add(at.at);
+  return fmt::format("{} {}", base::plural(numbers.size(), "launch"), fmt::join(numbers, ", "));
+}
+
+/// Says of each curve why it was not joined with others of like experiments, and adds to titles
+/// that would else be the same what differs: mesh, machine, nodes, labels and launches.
+void tell_curves_apart(std::vector<JoinedCurve>& curves, std::span<const RunReport> reports) {
+  std::vector<std::string> bases, launches, machines;
+  std::vector<const Curve*> named;
+  for (const JoinedCurve& curve : curves) {
+    bases.push_back(curve.curve.title);
+    launches.push_back(launches_text(curve, reports));
+    named.push_back(&curve.curve);
+  }
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    machines.push_back(machine_text(curves, bases, i));
+    for (std::size_t j = 0; j < curves.size(); ++j) {
+      if (i == j || !are_alike_but_for_settings(curves[i], curves[j])) continue;
+      const std::string told = told_and_ran_on(curves[i], curves[j]);
+      const std::string why = told.empty() ? why_unlike(curves[i], curves[j]) : told;
+      if (why.empty()) continue;
+      curves[i].apart.push_back(launches[j] + ": " + why);
+    }
+  }
+  std::vector<std::string> names = bases;
+  tell_meshes_apart(names, named);
+  tell_apart(names, bases, machines);
+  tell_apart(names, bases, named, node_count_text);
+  tell_apart(names, bases, named, unsound_text);
+  tell_apart(names, bases, launches);
+  for (std::size_t i = 0; i < curves.size(); ++i) curves[i].curve.title = std::move(names[i]);
+}
+
+/// "" when it counts.
+std::string why_left_out(const PointReport& point, Counted counted) {
+  const PointData& data = *point.data;
+  // A point that does not verify has rates only where such points are to be shown.
+  const bool shown = counted == Counted::all && data.verified == false && point.throughput;
+  if (shown) return "";
+  if (data.status != results::PointStatus::ok) {
+    return fmt::format("{}: {}", results::name(data.status),
+                       data.reason.empty() ? "no reason was recorded" : data.reason);
+  }
+  if (data.verified == false) return "its results do not verify";
+  const std::vector<std::string> labels = unsound(data.labels);
+  if (counted == Counted::sound && !labels.empty())
+    return fmt::format("{}", fmt::join(labels, ", "));
+  return point.throughput && point.step_time->median > 0 ? "" : "it has no step times";
+}
+
+/// The launches that a joined curve is made of, before anything is computed from them.
+struct Gathered {
+  Experiment experiment;
+  Machine machine;
+  std::vector<std::vector<LaunchPoint>> points;  ///< one entry a rank count
+  std::vector<LeftOut> left_out;
+};
+
+std::vector<LaunchPoint>* find_ranks(Gathered& into, int ranks) {
+  const auto found = std::ranges::find_if(into.points, [ranks](const auto& launches) {
+    return launches.front().point->data->ranks == ranks;
+  });
+  return found == into.points.end() ? nullptr : &*found;
+}
+
+/// How well the points of a curve go with those gathered.
+struct Fit {
+  bool possible = true;
+  int same_points = 0;
+  int axes = std::numeric_limits<int>::max();  ///< that differ to the nearest point
+
+  [[nodiscard]] bool is_better_than(const Fit& other) const {
+    if (same_points != other.same_points) return same_points > other.same_points;
+    return axes < other.axes;
+  }
+};
+
+int axes_between(const mesh::Shape& a, const mesh::Shape& b) {
+  return static_cast<int>(std::ranges::count_if(
+      mesh::all_axes, [&](const mesh::Axis axis) { return a[axis] != b[axis]; }));
+}
+
+Fit fit_of(const Gathered& into, std::span<const LaunchPoint> points) {
+  Fit fit;
+  for (const LaunchPoint& point : points) {
+    for (const auto& launches : into.points) {
+      const LaunchPoint& known = launches.front();
+      fit.axes = std::min(fit.axes, axes_between(known.point->data->mesh, point.point->data->mesh));
+      if (known.point->data->ranks != point.point->data->ranks) continue;
+      // The same launch may have measured the same twice, in two experiments.
+      const bool again =
+          std::ranges::find(launches, point.run, &LaunchPoint::run) != launches.end();
+      if (again || !is_same_point(*known.point, *point.point)) fit.possible = false;
+      ++fit.same_points;
+    }
+  }
+  return fit;
+}
+
+Gathered& home_of(std::vector<Gathered>& all, const Gathered& curve,
+                  std::span<const LaunchPoint> points) {
+  Gathered* best = nullptr;
+  Fit best_fit;
+  for (Gathered& at : all) {
+    if (at.machine != curve.machine || !are_alike(at.experiment, curve.experiment)) continue;
+    const Fit fit = fit_of(at, points);
+    if (!fit.possible || (best != nullptr && !fit.is_better_than(best_fit))) continue;
+    best = &at;
+    best_fit = fit;
+  }
+  return best == nullptr ? all.emplace_back(curve) : *best;
+}
+
+void gather(const RunReport& run, const Curve& curve, Counted counting,
+            std::vector<Gathered>& all) {
+  std::vector<LaunchPoint> counted;
+  std::vector<LeftOut> left_out;
+  for (const PointReport& point : curve.points) {
+    const LaunchPoint at{.run = &run, .point = &point};
+    if (std::string reason = why_left_out(point, counting); !reason.empty()) {
+      left_out.push_back({.at = at, .reason = std::move(reason)});
+    } else {
+      counted.push_back(at);
+    }
+  }
+  Gathered empty{.experiment = experiment_of(curve),
+                 .machine = machine_of(*run.data),
+                 .points = {},
+                 .left_out = {}};
+  empty.experiment.settings = settings_of(*run.data);
+  Gathered& into = home_of(all, empty, counted);
+  // The first curve of an experiment may have been skipped, and not know the model's numbers.
+  if (into.experiment.numbers.empty()) into.experiment = empty.experiment;
+  for (const LaunchPoint& point : counted) {
+    if (auto* const launches = find_ranks(into, point.point->data->ranks); launches != nullptr) {
+      launches->push_back(point);
+    } else {
+      into.points.push_back({point});
+    }
+  }
+  for (LeftOut& point : left_out) into.left_out.push_back(std::move(point));
+}
+
+/// Launches of few steps do not count beside those of enough when a curve is shown.
+void leave_out_few_steps(Gathered& from) {
+  const auto is_few = [](const LaunchPoint& at) { return has_label(at.point->labels, few_steps); };
+  for (auto& launches : from.points) {
+    if (std::ranges::all_of(launches, is_few)) continue;
+    for (const LaunchPoint& at : launches) {
+      if (!is_few(at)) continue;
+      from.left_out.push_back({.at = at,
+                               .reason = fmt::format("few-steps: {} of the {} that it takes",
+                                                     at.point->steps, fewest_steps)});
+    }
+    std::erase_if(launches, is_few);
+  }
+}
+
+/// A point over its launches: all that can be is the typical launch's.
+PointReport join_point(std::span<const LaunchPoint> launches, int most_of_launch,
+                       std::span<const RunReport> reports) {
+  std::vector<double> medians;
+  for (const LaunchPoint& at : launches) medians.push_back(at.point->step_time->median);
+  const std::optional<Estimate> time = over_launches(medians);
+  const auto typical = std::ranges::min_element(
+      medians, {}, [&](double median) { return std::abs(median - time->median); });
+  const LaunchPoint& at_typical = launches[static_cast<std::size_t>(typical - medians.begin())];
+  PointReport joined = *at_typical.point;
+  joined.launch = static_cast<std::size_t>(at_typical.run - reports.data()) + 1;
+  joined.step_time = time;
+  joined.steps = 0;
+  for (const LaunchPoint& at : launches) {
+    joined.steps += at.point->steps;
+    const bool few = has_label(at.point->labels, few_steps);
+    if (few && !has_label(joined.labels, few_steps)) joined.labels.emplace_back(few_steps);
+  }
+  joined.throughput = joined.data->work_per_step / time->median;
+  if (joined.flop_per_step) {
+    joined.flops_per_rank = *joined.flop_per_step / joined.data->ranks / time->median;
+  }
+  // These its own launch's baseline told of it.
+  joined.speedup.reset();
+  joined.efficiency.reset();
+  joined.speedup_interval.reset();
+  joined.causes.pop = pop(*joined.data, joined.breakdown, std::nullopt);
+  joined.causes.waterfall.reset();
+  joined.causes.serial_fraction.reset();
+  // A launch of fewer ranks than others had on a node fills none.
+  if (joined.nodes) {
+    joined.nodes->fills_node = joined.nodes->fills_node && joined.nodes->most == most_of_launch;
+  }
+  return joined;
+}
+
+JoinedCurve join_curve(Gathered from, const ReportOptions& options,
+                       std::span<const RunReport> reports, Counted counted) {
+  if (counted == Counted::sound) leave_out_few_steps(from);
+  std::ranges::stable_sort(
+      from.points, {}, [](const auto& launches) { return launches.front().point->data->ranks; });
+  int most_of_launch = 0;
+  for (const auto& launches : from.points) {
+    for (const LaunchPoint& at : launches) {
+      if (at.point->nodes) {
+        most_of_launch = std::max(most_of_launch, at.point->nodes->most_of_launch);
+      }
+    }
+  }
+  JoinedCurve joined;
+  const auto device = from.points.empty() ? from.left_out.front().at : from.points.front().front();
+  joined.fingerprint = fingerprint(from.experiment, device.run->data->device);
+  for (const auto& launches : from.points) {
+    joined.curve.points.push_back(join_point(launches, most_of_launch, reports));
+  }
+  set_against_baseline(joined.curve, options);
+  joined.experiment = std::move(from.experiment);
+  joined.machine = std::move(from.machine);
+  joined.launches = std::move(from.points);
+  joined.left_out = std::move(from.left_out);
+  return joined;
+}
+
+}  // namespace
+
+std::optional<double> spread_of(const PointReport& joined) {
+  return joined.step_time ? launch_spread(*joined.step_time) : std::nullopt;
+}
+
+Joined join(std::span<const RunReport> reports, const ReportOptions& options, Counted counted) {
+  std::vector<Gathered> all;
+  for (const RunReport& report : reports) {
+    for (const Curve& curve : report.curves) gather(report, curve, counted, all);
+  }
+  std::vector<Experiment> experiments;
+  for (const Gathered& at : all) experiments.push_back(at.experiment);
+  Joined joined;
+  for (Gathered& at : all)
+    joined.curves.push_back(join_curve(std::move(at), options, reports, counted));
+  const std::vector<std::string> names = titles(experiments);
+  for (std::size_t i = 0; i < names.size(); ++i) joined.curves[i].curve.title = names[i];
+  tell_curves_apart(joined.curves, reports);
+  return joined;
+}
+
+std::optional<JoinedPlace> place_of(const Joined& joined, const PointReport& point) {
+  for (const JoinedCurve& curve : joined.curves) {
+    for (const LeftOut& at : curve.left_out) {
+      if (at.at.point == &point) return JoinedPlace{.curve = &curve, .left_out = at.reason};
+    }
+    for (std::size_t i = 0; i < curve.launches.size(); ++i) {
+      if (std::ranges::find(curve.launches[i], &point, &LaunchPoint::point) ==
+          curve.launches[i].end()) {
+        continue;
+      }
+      return JoinedPlace{.curve = &curve,
+                         .joined = &curve.curve.points[i],
+                         .launches = curve.launches[i].size(),
+                         .left_out = ""};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,386 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/microbench/bench.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "analysis/point_facts.hpp"
+#include "analysis/statistics/statistics.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using PairMap = std::map<std::pair<int, int>, PairReport>;
+
+PairReport& pair_at(PairMap& pairs, int src, int dst, const RowReport& row) {
+  PairReport& pair = pairs[{src, dst}];
+  pair.src = src;
+  pair.dst = dst;
+  if (pair.link_class.empty()) pair.link_class = text_of(*row.data, "class");
+  if (row.data->status != results::PointStatus::ok && pair.failure.empty()) {
+    pair.failure = fmt::format("{} {}: {}", text_of(*row.data, "kind"),
+                               results::name(row.data->status), row.data->reason);
+  }
+  return pair;
+}
+
+std::optional<double> latency_of(const RowReport& row) {
+  if (row.data->status != results::PointStatus::ok || !row.time) return std::nullopt;
+  return row.time->median;
+}
+
+/// The values that pairs have of one quantity.
+std::vector<double> values_of(std::span<const PairReport* const> pairs,
+                              std::optional<double> PairReport::*quantity) {
+  std::vector<double> values;
+  for (const PairReport* const pair : pairs) {
+    if (pair->*quantity) values.push_back(*(pair->*quantity));
+  }
+  return values;
+}
+
+std::map<std::string, std::vector<const PairReport*>> by_class(std::span<const PairReport> pairs) {
+  std::map<std::string, std::vector<const PairReport*>> classes;
+  for (const PairReport& pair : pairs) classes[pair.link_class].push_back(&pair);
+  return classes;
+}
+
+/// The speed that the pairs of a class are compared with, and the one below which they are slow.
+struct SpeedLimit {
+  double typical = 0, slow_below = 0;
+};
+
+/// The least that counts as slow, as a part of the typical speed.
+struct Margin {
+  double of_many = 0, of_few = 0;
+};
+constexpr Margin of_bandwidth{.of_many = 0.10, .of_few = 0.25};
+constexpr Margin of_latency{.of_many = 1.0 / 3, .of_few = 0.5};  // 1.5 and 2 times as long
+
+std::optional<SpeedLimit> speed_limit(const std::vector<double>& values, const Margin& margin) {
+  constexpr std::size_t fewest_for_spread = 4;
+  constexpr double deviations = 3.5, mad_of_normal = 1.4826;
+  constexpr double always_slow = 4;  ///< times below the typical speed
+  if (values.size() < 2) return std::nullopt;
+  if (values.size() < fewest_for_spread) {
+    const double best = std::ranges::max(values);
+    return SpeedLimit{.typical = best, .slow_below = best * (1 - margin.of_few)};
+  }
+  std::vector<double> logs(values.size());
+  std::ranges::transform(values, logs.begin(), [](double value) { return std::log(value); });
+  const double middle = *median(logs);
+  for (double& log : logs) log = std::abs(log - middle);
+  // However widely a class spreads: its slow pairs widen the spread that is to tell them.
+  const double spread = std::min(deviations * mad_of_normal * *median(logs), std::log(always_slow));
+  return SpeedLimit{
+      .typical = std::exp(middle),
+      .slow_below = std::exp(middle - std::max(spread, -std::log1p(-margin.of_many)))};
+}
+
+constexpr std::size_t fewest_plays = 6;  ///< fewer give no interval
+constexpr double widest_of_a_share = 1;  ///< an interval wider than 0 to 100% leaves nothing out
+
+/// The three parts that were timed without tracing.
+struct Alone {
+  std::optional<Estimate> gemm, communication, together;
+};
+
+/// A pair while its rows are read.
+struct GatheredOverlap {
+  OverlapReport report;
+  Alone times;
+  std::string few_plays;  ///< "together 3, gemm 5"
+};
+
+bool has_time(const RowReport& row) {
+  return row.data->status == results::PointStatus::ok && row.time &&
+         row.data->times.size() >= fewest_plays;
+}
+
+void add_part(GatheredOverlap& into, const RowReport& row) {
+  OverlapReport& report = into.report;
+  const results::RowData& data = *row.data;
+  fill_in(report.collective, text_of(data, "collective"));
+  fill_in(report.dtype, text_of(data, "dtype"));
+  fill_in(report.bytes, number_of(data, "bytes"));
+  fill_in(report.m, number_of(data, "m"));
+  fill_in(report.n, number_of(data, "n"));
+  fill_in(report.k, number_of(data, "k"));
+  const std::string part = text_of(data, "part");
+  if (data.status != results::PointStatus::ok) {
+    fill_in(report.failure,
+            fmt::format("{} {}: {}", part, results::name(data.status), data.reason));
+  } else if (data.times.size() < fewest_plays) {
+    into.few_plays +=
+        fmt::format("{}{} {}", into.few_plays.empty() ? "" : ", ", part, data.times.size());
+  }
+  if (!has_time(row)) return;
+  const double time = row.time->median;
+  if (part == "gemm") into.times.gemm = row.time;
+  if (part == "collective") into.times.communication = row.time;
+  if (part == "together") into.times.together = row.time;
+  // Held as times until both are known.
+  if (part == "gemm together") report.gemm_slowdown = time;
+  if (part == "collective together") report.communication_slowdown = time;
+  if (part == "gemm traced") report.gemm_traced = time;
+  if (part == "collective traced") report.communication_traced = time;
+}
+
+double hidden_share(double gemm, double communication, double together) {
+  return (gemm + communication - together) / std::min(gemm, communication);
+}
+
+/// The share at the three medians. Each side of its interval is how far the share moves when one of
+/// the times goes to an end of its own interval, in quadrature over the three.
+std::optional<Located> hidden_of(const Alone& times) {
+  if (!times.gemm || !times.communication || !times.together) return std::nullopt;
+  const std::array all{&*times.gemm, &*times.communication, &*times.together};
+  std::array<double, 3> medians{};
+  std::ranges::transform(all, medians.begin(), &Estimate::median);
+  if (!(std::min(medians[0], medians[1]) > 0)) return std::nullopt;
+  const auto share_at = [](const std::array<double, 3>& at) {
+    return hidden_share(at[0], at[1], at[2]);
+  };
+  Located share{.value = share_at(medians)};
+  double below = 0, above = 0;
+  for (std::size_t part = 0; part < all.size(); ++part) {
+    if (!all[part]->lower || !all[part]->upper || !(*all[part]->lower > 0)) return share;
+    double down = 0, up = 0;
+    for (const double end : {*all[part]->lower, *all[part]->upper}) {
+      auto moved = medians;
+      moved[part] = end;
+      down = std::max(down, share.value - share_at(moved));
+      up = std::max(up, share_at(moved) - share.value);
+    }
+    below = std::hypot(below, down);
+    above = std::hypot(above, up);
+  }
+  share.lower = share.value - below;
+  share.upper = share.value + above;
+  return share;
+}
+
+std::string why_unknown(const OverlapReport& report, const std::string& few_plays) {
+  if (!few_plays.empty()) {
+    return fmt::format("fewer than {} plays ({}): raise --max-time", fewest_plays, few_plays);
+  }
+  if (!report.hidden || report.hidden_known) return "";
+  if (!report.hidden->lower) {
+    return "hidden has no interval, as plays depend on those before them: raise --max-time";
+  }
+  return fmt::format("hidden is not known, its 95% interval is {} to {}: raise --max-time",
+                     units::format_percent(*report.hidden->lower),
+                     units::format_percent(*report.hidden->upper));
+}
+
+void conclude(GatheredOverlap& gathered) {
+  OverlapReport& report = gathered.report;
+  const auto median_of = [](const std::optional<Estimate>& time) {
+    return time ? std::optional{time->median} : std::nullopt;
+  };
+  report.gemm = median_of(gathered.times.gemm);
+  report.communication = median_of(gathered.times.communication);
+  report.together = median_of(gathered.times.together);
+  const auto against = [](std::optional<double> beside, std::optional<double> alone) {
+    return beside && alone && *alone > 0 ? std::optional{*beside / *alone} : std::nullopt;
+  };
+  // Like against like: what a stream does beside another is known from traced plays.
+  report.gemm_slowdown = against(report.gemm_slowdown, report.gemm_traced);
+  report.communication_slowdown =
+      against(report.communication_slowdown, report.communication_traced);
+  report.hidden = hidden_of(gathered.times);
+  report.hidden_known = report.hidden && report.hidden->lower &&
+                        *report.hidden->upper - *report.hidden->lower <= widest_of_a_share;
+  report.why_unknown = why_unknown(report, gathered.few_plays);
+}
+
+/// A row's datasheet is that of its ranks' GPUs, if these are all of one kind.
+class Datasheets {
+ public:
+  Datasheets(const results::RunData& run, const results::PointData& point) {
+    for (int rank = 0; rank < point.ranks; ++rank) {
+      const results::RankFacts* const facts = facts_of(run.rank_facts, point, rank);
+      of_rank_.push_back(facts == nullptr ? nullptr : datasheet_of(*facts));
+    }
+    for (const Datasheet* const at : of_rank_) {
+      if (at != of_rank_.front()) all_alike_ = false;
+    }
+  }
+  [[nodiscard]] const Datasheet* of(const results::RowData& row) const {
+    if (of_rank_.empty()) return nullptr;
+    if (row.ranks.empty()) return all_alike_ ? of_rank_.front() : nullptr;
+    const Datasheet* const first = at(row.ranks.front());
+    const bool alike = std::ranges::all_of(row.ranks, [&](int r) { return at(r) == first; });
+    return alike ? first : nullptr;
+  }
+
+ private:
+  [[nodiscard]] const Datasheet* at(int rank) const {
+    const auto index = static_cast<std::size_t>(rank);
+    return rank >= 0 && index < of_rank_.size() ? of_rank_[index] : nullptr;
+  }
+  std::vector<const Datasheet*> of_rank_;
+  bool all_alike_ = true;
+};
+
+}  // namespace
+
+std::vector<PairReport> merge_pairs(std::span<const RowReport> rows) {
+  PairMap pairs;
+  for (const RowReport& row : rows) {
+    const auto src = number_of(*row.data, "src"), dst = number_of(*row.data, "dst");
+    if (text_of(*row.data, "op") != "p2p" || !src || !dst) continue;
+    const auto from = static_cast<int>(*src), to = static_cast<int>(*dst);
+    const std::string kind = text_of(*row.data, "kind");
+    if (kind == "bandwidth") {
+      pair_at(pairs, from, to, row).bandwidth = row.bandwidth;
+    } else if (kind == "latency" || kind == "bidirectional") {
+      const bool latency = kind == "latency";
+      auto& here = pair_at(pairs, from, to, row);
+      (latency ? here.latency : here.bidirectional) = latency ? latency_of(row) : row.bandwidth;
+      auto& there = pair_at(pairs, to, from, row);
+      auto& mirrored = latency ? there.latency : there.bidirectional;
+      if (!mirrored) mirrored = latency ? here.latency : here.bidirectional;
+    }
+  }
+  std::vector<PairReport> result;
+  for (auto& [ends, pair] : pairs) result.push_back(std::move(pair));
+  return result;
+}
+
+std::vector<ClassReport> classes_of(std::span<const PairReport> pairs) {
+  std::vector<ClassReport> classes;
+  for (const auto& [name, members] : by_class(pairs)) {
+    const std::vector<double> bandwidths = values_of(members, &PairReport::bandwidth);
+    ClassReport report{.name = name,
+                       .pairs = static_cast<int>(members.size()),
+                       .latency = median(values_of(members, &PairReport::latency)),
+                       .bandwidth = median(bandwidths),
+                       .bidirectional = median(values_of(members, &PairReport::bidirectional)),
+                       .lowest = std::nullopt,
+                       .highest = std::nullopt};
+    if (!bandwidths.empty()) {
+      report.lowest = std::ranges::min(bandwidths);
+      report.highest = std::ranges::max(bandwidths);
+    }
+    classes.push_back(std::move(report));
+  }
+  std::ranges::stable_sort(classes, [](const ClassReport& a, const ClassReport& b) {
+    return a.bandwidth.value_or(0) > b.bandwidth.value_or(0);
+  });
+  return classes;
+}
+
+std::string rank_name(const results::PointData& point, int rank,
+                      std::span<const results::RankFacts> facts) {
+  std::string name = fmt::format("rank {}", world_rank(point, rank));
+  const results::RankFacts* const known = facts_of(facts, point, rank);
+  if (known == nullptr) return name;
+  if (!known->host.empty()) name += " on " + known->host;
+  const auto text = [&](const char* key) {
+    const auto found = known->text.find(key);
+    return found == known->text.end() ? std::string{} : found->second;
+  };
+  if (const std::string pci = text("gpu_pci"); !pci.empty()) {
+    name += ", GPU " + pci;
+  } else if (const std::string cpus = text("bound_cpus"); !cpus.empty()) {
+    name += ", CPUs " + cpus;
+  }
+  return name;
+}
+
+std::vector<SlowPair> slow_pairs(std::span<const PairReport> pairs, const results::PointData& point,
+                                 std::span<const results::RankFacts> facts) {
+  constexpr std::pair<std::string_view, std::optional<double> PairReport::*> quantities[] = {
+      {"bandwidth", &PairReport::bandwidth},
+      {"bidirectional", &PairReport::bidirectional},
+      {"latency", &PairReport::latency}};
+  std::vector<SlowPair> slow;
+  for (const auto& [name, members] : by_class(pairs)) {
+    for (const auto& [quantity, value] : quantities) {
+      std::vector<const PairReport*> counted = members;
+      if (quantity != "bandwidth") {  // both directions at once: a pair counts once
+        std::erase_if(counted, [](const PairReport* pair) { return pair->src > pair->dst; });
+      }
+      // Latencies count as messages a second: less is slow, as with bandwidth.
+      const bool inverts = quantity == "latency";
+      std::vector<double> speeds = values_of(counted, value);
+      if (inverts) std::ranges::transform(speeds, speeds.begin(), [](double t) { return 1 / t; });
+      const auto limit = speed_limit(speeds, inverts ? of_latency : of_bandwidth);
+      if (!limit) continue;
+      const double typical = inverts ? 1 / limit->typical : limit->typical;
+      for (const PairReport* const pair : counted) {
+        if (!(pair->*value)) continue;
+        const double speed = inverts ? 1 / *(pair->*value) : *(pair->*value);
+        if (speed >= limit->slow_below) continue;
+        slow.push_back({.src = pair->src,
+                        .dst = pair->dst,
+                        .link_class = name,
+                        .quantity = quantity,
+                        .value = *(pair->*value),
+                        .typical = typical,
+                        .from = rank_name(point, pair->src, facts),
+                        .to = rank_name(point, pair->dst, facts)});
+      }
+    }
+  }
+  std::ranges::stable_sort(
+      slow, [](const SlowPair& a, const SlowPair& b) { return a.share() < b.share(); });
+  return slow;
+}
+
+std::vector<OverlapReport> merge_overlaps(std::span<const RowReport> rows) {
+  std::vector<GatheredOverlap> pairs;
+  for (const RowReport& row : rows) {
+    if (text_of(*row.data, "op") != "overlap") continue;
+    const std::string pair = text_of(*row.data, "pair");
+    auto place = std::ranges::find_if(
+        pairs, [&pair](const GatheredOverlap& known) { return known.report.pair == pair; });
+    if (place == pairs.end()) {
+      place = pairs.insert(place, GatheredOverlap{});
+      place->report.pair = pair;
+    }
+    add_part(*place, row);
+  }
+  std::vector<OverlapReport> reports;
+  for (GatheredOverlap& pair : pairs) {
+    conclude(pair);
+    reports.push_back(std::move(pair.report));
+  }
+  return reports;
+}
+
+bool is_bench(const results::PointData& point) {
+  constexpr std::array<std::string_view, 9> names{"gemm",      "collectives", "p2p",
+                                                  "memory",    "overlap",     "algorithms",
+                                                  "calibrate", "infer",       "serve"};
+  return !point.rows.empty() ||
+         (point.step_times.empty() && std::ranges::find(names, point.workload) != names.end());
+}
+
+BenchReport report_bench(const results::RunData& run, const results::PointData& point,
+                         const results::CalibrationData& calibration) {
+  BenchReport report;
+  const Datasheets datasheets{run, point};
+  report.rows.reserve(point.rows.size());
+  for (const results::RowData& row : point.rows) {
+    report.rows.push_back(
+        report_row(row, {.calibration = &calibration, .datasheet = datasheets.of(row)}));
+  }
+  report.pairs = merge_pairs(report.rows);
+  report.classes = classes_of(report.pairs);
+  report.slow = slow_pairs(report.pairs, point, run.rank_facts);
+  report.overlaps = merge_overlaps(report.rows);
+  return report;
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,45 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/point_facts.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace isoscale::analysis {
+namespace {
+
+using RanksOfNode = std::map<int, int>;
+
+int most_ranks(const RanksOfNode& ranks) {
+  return std::ranges::max_element(ranks, {}, &RanksOfNode::value_type::second)->second;
+}
+
+}  // namespace
+
+std::optional<NodeUse> node_use(const results::RunData& run, const results::PointData& point) {
+  std::vector<int> node_of_rank;
+  RanksOfNode of_point, of_launch;
+  for (int rank = 0; rank < point.ranks; ++rank) {
+    const results::RankFacts* const facts = facts_of(run.rank_facts, point, rank);
+    if (facts == nullptr) return std::nullopt;
+    node_of_rank.push_back(facts->node);
+    ++of_point[facts->node];
+  }
+  if (of_point.empty()) return std::nullopt;
+  for (const results::RankFacts& facts : run.rank_facts) ++of_launch[facts.node];
+  NodeUse use{
+      .nodes = static_cast<int>(of_point.size()),
+      .fewest = std::ranges::min_element(of_point, {}, &RanksOfNode::value_type::second)->second,
+      .most = most_ranks(of_point),
+      .most_of_launch = most_ranks(of_launch)};
+  use.fills_node = use.nodes == 1 && use.most == of_launch.at(node_of_rank.front());
+  // A point that was skipped has no mesh.
+  if (point.mesh.size() != point.ranks) return use;
+  for (const mesh::Axis axis : mesh::all_axes) {
+    const mesh::Reach reach = mesh::reach(point.mesh, axis, node_of_rank);
+    if (reach != mesh::Reach::alone) use.axes.emplace(axis, reach);
+  }
+  return use;
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mesh/mesh.hpp"
+#include "mesh/reach.hpp"
+#include "results/run_data.hpp"
+
+/// Facts about a point that take no report: its labels, MPI's ranks, and the nodes that they lie
+/// on.
+namespace isoscale::analysis {
+
+/// Labels of points whose times are not those of the machine: ranks that share cores or a GPU, and
+/// faults that were put in on purpose.
+inline constexpr std::array<std::string_view, 3> unsound_labels{"oversubscribed", "shared-gpu",
+                                                                "injected"};
+
+/// True if ranks of the point shared cores or a GPU: its time says nothing about scaling.
+[[nodiscard]] inline bool shares_hardware(const std::vector<std::string>& labels) {
+  return std::ranges::any_of(labels, [](const std::string& label) {
+    return label == "oversubscribed" || label == "shared-gpu";
+  });
+}
+
+/// The label of points of which fewer steps count than an interval needs: their time is unreliable,
+/// and so is everything derived from it. The analysis sets it; it is not stored.
+inline constexpr std::string_view few_steps = "few-steps";
+inline constexpr std::size_t fewest_steps = 6;
+
+[[nodiscard]] inline bool has_label(const std::vector<std::string>& labels,
+                                    std::string_view label) {
+  return std::ranges::find(labels, label) != labels.end();
+}
+
+[[nodiscard]] inline bool is_scaling_result(const std::vector<std::string>& labels) {
+  return std::ranges::find_first_of(labels, unsound_labels) == labels.end();
+}
+
+/// Those of `labels` that are unsound, in the order of their list.
+[[nodiscard]] inline std::vector<std::string> unsound(const std::vector<std::string>& labels) {
+  std::vector<std::string> found;
+  for (const std::string_view label : unsound_labels) {
+    if (has_label(labels, label)) found.emplace_back(label);
+  }
+  return found;
+}
+
+/// The rank in the launch, MPI's, of a rank of the point: the one that people are shown. The same
+/// number where the file does not tell.
+inline int world_rank(const results::PointData& point, int rank) {
+  const auto at = static_cast<std::size_t>(rank);
+  return at < point.world_rank.size() ? point.world_rank[at] : rank;
+}
+
+/// The same for each of `ranks`, any container of them, in its order.
+template <class Ranks>
+std::vector<int> world_ranks(const results::PointData& point, const Ranks& ranks) {
+  std::vector<int> result;
+  for (const int rank : ranks) result.push_back(world_rank(point, rank));
+  return result;
+}
+
+/// Facts about a point's rank; null where there are none. Not owned.
+inline const results::RankFacts* facts_of(std::span<const results::RankFacts> facts,
+                                          const results::PointData& point, int rank) {
+  const int world = world_rank(point, rank);
+  // A run lists its ranks in order; a file may not.
+  const auto place = static_cast<std::size_t>(world);
+  if (place < facts.size() && facts[place].rank == world) return &facts[place];
+  const auto found = std::ranges::find(facts, world, &results::RankFacts::rank);
+  return found == facts.end() ? nullptr : &*found;
+}
+
+/// How the ranks of a point lie on nodes.
+struct NodeUse {
+  int nodes = 0;
+  int fewest = 0, most = 0;  ///< ranks of the point on one of its nodes
+  int most_of_launch = 0;    ///< ranks of the launch on one node, the fullest
+  bool fills_node = false;   ///< it is on one node, with all ranks that the launch has there
+  std::map<mesh::Axis, mesh::Reach> axes{};  ///< of more than one rank
+
+  bool operator==(const NodeUse&) const = default;
+};
+
+/// Absent where the node of some rank is not known.
+[[nodiscard]] std::optional<NodeUse> node_use(const results::RunData& run,
+                                              const results::PointData& point);
+
+}  // namespace isoscale::analysis

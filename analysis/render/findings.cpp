@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/render/findings.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "analysis/render/cells.hpp"
+#include "analysis/render/document.hpp"
+#include "analysis/render/text.hpp"
+#include "base/plural.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+constexpr std::size_t text_columns = 118, indent = 9;
+
+/// The evidence of the most severe point, which comes first.
+std::string evidence_text(const Finding& finding) {
+  std::vector<std::string> parts;
+  for (const Evidence& at : finding.evidence) {
+    if (at.ranks == finding.evidence.front().ranks) parts.push_back(escape(to_text(at)));
+  }
+  const std::string numbers = fmt::format("{}", fmt::join(parts, "; "));
+  if (finding.curve.empty()) return numbers;
+  return escape(finding.curve) + (numbers.empty() ? "" : ": " + numbers);
+}
+
+nlohmann::ordered_json evidence_json(const Evidence& evidence) {
+  nlohmann::ordered_json row{{"ranks", nullptr}, {"what", evidence.what}};
+  if (evidence.ranks > 0) row["ranks"] = evidence.ranks;
+  if (evidence.unit == Unit::text) {
+    row["value"] = evidence.text;
+  } else {
+    row["value"] = evidence.value;
+  }
+  row["unit"] = name(evidence.unit);
+  row["text"] = value_text(evidence);
+  return row;
+}
+
+}  // namespace
+
+std::string share_text(const Finding& finding) {
+  constexpr double visible = 0.01;
+  if (!finding.severity) return std::string{undefined};
+  return *finding.severity < visible ? "<1%" : "~" + units::format_percent(*finding.severity, 0);
+}
+
+std::vector<std::size_t> shown_findings(std::span<const Finding> findings, std::size_t most) {
+  std::vector<std::size_t> indices(findings.size());
+  std::iota(indices.begin(), indices.end(), 0);
+  std::set<std::string_view> seen;
+  std::ranges::stable_partition(indices, [&](std::size_t i) {
+    return findings[i].concern == Concern::hardware && seen.insert(findings[i].rule).second;
+  });
+  indices.resize(std::min(indices.size(), most));
+  std::ranges::sort(indices);
+  return indices;
+}
+
+std::vector<FindingCells> finding_cells(std::span<const Finding> findings, std::size_t most) {
+  std::vector<FindingCells> cells;
+  for (const std::size_t i : shown_findings(findings, most)) {
+    const Finding& at = findings[i];
+    cells.push_back({.share = share_text(at),
+                     .sentence = escape(at.sentence),
+                     .evidence = evidence_text(at),
+                     .next_step = escape(at.next_step),
+                     .rule = std::string{at.rule},
+                     .source = std::string{at.source}});
+  }
+  return cells;
+}
+
+std::string findings_footer(std::size_t count, std::size_t most) {
+  const std::string more =
+      count > most ? fmt::format("and {} more: --format json; ", count - most) : std::string{};
+  return more + "rules and sources: docs/findings.md";
+}
+
+std::string left_out_text(std::span<const NotJudged> left_out) {
+  constexpr std::size_t most_curves = 4;
+  // Curves whose points were left out alike stand together, by their workload.
+  std::map<std::pair<std::vector<int>, std::string>, std::vector<std::string>> alike;
+  for (const NotJudged& at : left_out) {
+    std::vector<std::string>& names = alike[{at.ranks, at.why}];
+    const std::string workload = at.curve.substr(0, at.curve.find(", "));
+    if (std::ranges::find(names, workload) == names.end()) names.push_back(workload);
+  }
+  std::vector<std::string> parts;
+  for (auto& [points, names] : alike) {
+    const auto& [ranks, why] = points;
+    const std::string more = names.size() > most_curves
+                                 ? fmt::format(" and {} more", names.size() - most_curves)
+                                 : std::string{};
+    names.resize(std::min(names.size(), most_curves));
+    parts.push_back(fmt::format("{} {} of {}{} ({})", fmt::join(ranks, ", "),
+                                base::plural(ranks.size() == 1 ? ranks.front() : 2, "rank"),
+                                fmt::join(names, ", "), more, why));
+  }
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+std::string findings_text(std::span<const Finding> findings, std::size_t most,
+                          std::span<const NotJudged> left_out) {
+  if (findings.empty() && left_out.empty()) return "";
+  std::string text =
+      findings.empty() ? "\nfindings: none\n" : fmt::format("\n{}\n", findings_heading);
+  for (const FindingCells& at : finding_cells(findings, most)) {
+    // The share stands in the indent of the first line.
+    std::string first = in_lines(at.sentence, indent, text_columns);
+    const std::size_t blanks = indent - 2 - std::min(indent - 2, display_width(at.share));
+    first.replace(0, indent, std::string(blanks, ' ') + at.share + "  ");
+    text += first + in_lines(at.evidence, indent, text_columns) +
+            in_lines("next: " + at.next_step, indent, text_columns);
+  }
+  if (!left_out.empty()) {
+    text += in_lines("not judged: " + escape(left_out_text(left_out)), indent, text_columns);
+  }
+  return text + in_lines(findings_footer(findings.size(), most), indent, text_columns);
+}
+
+nlohmann::ordered_json left_out_json(std::span<const NotJudged> left_out) {
+  auto rows = nlohmann::ordered_json::array();
+  for (const NotJudged& at : left_out) {
+    rows.push_back({{"curve", at.curve}, {"ranks", at.ranks}, {"why", at.why}});
+  }
+  return rows;
+}
+
+nlohmann::ordered_json findings_json(std::span<const Finding> findings) {
+  auto rows = nlohmann::ordered_json::array();
+  for (const Finding& at : findings) {
+    nlohmann::ordered_json row{{"rule", at.rule},
+                               {"concern", name(at.concern)},
+                               {"severity", nullptr},
+                               {"size", nullptr},
+                               {"curve", nullptr}};
+    if (at.severity) row["severity"] = *at.severity;
+    if (at.size) row["size"] = *at.size;
+    if (!at.curve.empty()) row["curve"] = at.curve;
+    row["ranks"] = at.ranks;
+    row["sentence"] = at.sentence;
+    row["evidence"] = nlohmann::ordered_json::array();
+    for (const Evidence& evidence : at.evidence) {
+      row["evidence"].push_back(evidence_json(evidence));
+    }
+    row["next_step"] = at.next_step;
+    row["source"] = at.source;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,301 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "analysis/curves.hpp"
+#include "analysis/render/cells.hpp"
+#include "analysis/render/curve_tables.hpp"
+#include "analysis/render/json_values.hpp"
+#include "analysis/render/remarks.hpp"
+#include "analysis/render/render_json.hpp"
+#include "analysis/render/text.hpp"
+#include "base/plural.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t most_columns = 6;  ///< launches beside each other
+
+using Numbers = std::set<std::size_t>;
+
+std::size_t number_of(const LaunchPoint& at, std::span<const RunReport> reports) {
+  return static_cast<std::size_t>(at.run - reports.data()) + 1;
+}
+
+std::string launches(const Numbers& numbers) {
+  return fmt::format("{} {}", base::plural(numbers.size(), "launch"), fmt::join(numbers, ", "));
+}
+
+/// Labels of any launch of the point.
+std::string notes_of(std::span<const LaunchPoint> points) {
+  std::set<std::string> all;
+  for (const LaunchPoint& at : points) all.insert(notes(*at.point));
+  all.erase("");
+  return fmt::format("{}", fmt::join(all, ", "));
+}
+
+TitledTable curve_table(const JoinedCurve& joined) {
+  const Curve& curve = joined.curve;
+  const bool with_nodes = spans_nodes(curve);
+  TitledTable table{.title = "over launches", .columns = {{"ranks"}}, .rows = {}};
+  if (with_nodes) table.columns.push_back({"nodes", Align::left});
+  const std::vector<Column> rest{{"mesh", Align::left},
+                                 {"launches"},
+                                 {"step time"},
+                                 {"spread"},
+                                 {"±95%"},
+                                 {throughput_unit(curve)},
+                                 {"speed-up"},
+                                 {"FLOP/s/rank"},
+                                 {efficiency_column(curve)},
+                                 {"", Align::left}};
+  table.columns.insert(table.columns.end(), rest.begin(), rest.end());
+  for (std::size_t i = 0; i < curve.points.size(); ++i) {
+    const PointReport& point = curve.points[i];
+    Row row{.cells = {std::to_string(point.data->ranks)}, .tail = ""};
+    if (with_nodes) row.cells.push_back(nodes_cell(point));
+    row.cells.insert(row.cells.end(),
+                     {mesh::to_string(point.data->mesh), std::to_string(joined.launches[i].size()),
+                      step_time(point), percent(spread_of(point)), interval(point),
+                      throughput(point), fixed(point.speedup), flops_per_rank(point),
+                      percent(point.efficiency), notes_of(joined.launches[i])});
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+Numbers numbers_of(const JoinedCurve& joined, std::span<const RunReport> reports) {
+  Numbers numbers;
+  for (const auto& points : joined.launches) {
+    for (const LaunchPoint& at : points) numbers.insert(number_of(at, reports));
+  }
+  return numbers;
+}
+
+TitledTable times_table(const JoinedCurve& joined, std::span<const RunReport> reports) {
+  const Numbers numbers = numbers_of(joined, reports);
+  TitledTable table{.title = "step time of each launch, and the ±95% interval inside it",
+                    .columns = {{"ranks"}},
+                    .rows = {}};
+  for (const std::size_t number : numbers) {
+    table.columns.push_back({fmt::format("launch {}", number)});
+  }
+  for (const auto& points : joined.launches) {
+    if (points.size() < 2) continue;
+    std::map<std::size_t, std::string> cells;
+    for (const LaunchPoint& at : points) {
+      cells[number_of(at, reports)] = step_time(*at.point) + " " + interval(*at.point);
+    }
+    Row row{.cells = {std::to_string(points.front().point->data->ranks)}, .tail = ""};
+    for (const std::size_t number : numbers) row.cells.push_back(cells[number]);
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+bool has_repeats(const JoinedCurve& joined) {
+  return std::ranges::any_of(joined.launches, [](const auto& at) { return at.size() > 1; });
+}
+
+void add_left_out(const JoinedCurve& joined, std::span<const RunReport> reports, Facts& facts) {
+  std::map<std::pair<int, std::string>, Numbers> all;
+  for (const LeftOut& at : joined.left_out) {
+    all[{at.at.point->data->ranks, at.reason}].insert(number_of(at.at, reports));
+  }
+  for (const auto& [what, numbers] : all) {
+    facts.emplace_back("left out", fmt::format("{}, {}: {}", ranks_text({what.first}),
+                                               launches(numbers), escape(what.second)));
+  }
+}
+
+/// Says what the numbers of launches mean, and what they do not.
+void add_launches(const JoinedCurve& joined, std::span<const RunReport> reports, Facts& facts) {
+  std::vector<int> once;
+  for (const auto& points : joined.launches) {
+    if (points.size() == 1) once.push_back(points.front().point->data->ranks);
+  }
+  if (!once.empty()) {
+    facts.emplace_back("launches", ranks_text(once) +
+                                       ": one launch: how far the next would be from it is not "
+                                       "known, and the interval inside it does not say");
+  }
+  if (has_repeats(joined) && numbers_of(joined, reports).size() > most_columns) {
+    facts.emplace_back("launches", "the step times of each are in --format csv and json");
+  }
+}
+
+/// The time of steps inside a launch, or of launches: `samples` is how many.
+Json time_json(const std::optional<Estimate>& time, const char* samples) {
+  const auto field = [&time](auto member) { return time ? Json(*time.*member) : Json{}; };
+  Json object{{"median", field(&Estimate::median)},
+              {"lower", time ? number_or_null(time->lower) : Json{}},
+              {"upper", time ? number_or_null(time->upper) : Json{}},
+              {"min", field(&Estimate::minimum)},
+              {"max", field(&Estimate::maximum)}};
+  object[samples] = time ? time->samples : 0;
+  return object;
+}
+
+Json launch_json(const LaunchPoint& at) {
+  return {{"run", at.run->data->id},
+          {"file", at.run->file},
+          {"index", at.point->data->index},
+          {"step_time", time_json(at.point->step_time, "steps")},
+          {"throughput", number_or_null(at.point->throughput)},
+          {"verified", number_or_null(at.point->data->verified)}};
+}
+
+Json mesh_json(const mesh::Shape& mesh) {
+  return {{"dp", mesh.dp}, {"tp", mesh.tp}, {"pp", mesh.pp}, {"cp", mesh.cp}, {"ep", mesh.ep}};
+}
+
+/// Where a step of the typical launch went, and what the point lost against the joined baseline:
+/// what the same launch lost against its own baseline is in its run.
+void add_typical(const PointReport& point, Json& object) {
+  object["launch"] = point.launch;
+  object["traced_step"] = number_or_null(point.traced_step);
+  object["breakdown"] = breakdown_json(point);
+  object["hidden_communication"] = hidden_communication_json(point);
+  object["breakdown_missing"] = point.breakdown.missing;
+  add_losses_json(point, object);
+}
+
+Json point_json(const PointReport& point, std::span<const LaunchPoint> launches) {
+  Json rows = Json::array();
+  for (const LaunchPoint& at : launches) {
+    rows.push_back(launch_json(at));
+    // It is the one whose causes stand for the point.
+    rows.back()["typical"] = at.point->data == point.data;
+  }
+  Json object{
+      {"ranks", point.data->ranks},
+      {"nodes", point.data->nodes},
+      {"ranks_per_node", ranks_per_node_json(point)},
+      {"mesh", mesh_json(point.data->mesh)},
+      {"axes", axes_json(point)},
+      {"labels", Json(point.labels)},
+      {"launches", rows},
+      {"step_time", time_json(point.step_time, "launches")},
+      {"spread", number_or_null(spread_of(point))},
+      {"throughput",
+       {{"value", number_or_null(point.throughput)}, {"unit", point.data->throughput_unit}}},
+      {"speedup", number_or_null(point.speedup)},
+      {"speedup_interval", interval_json(point.speedup_interval)},
+      {"efficiency", number_or_null(point.efficiency)}};
+  add_typical(point, object);
+  return object;
+}
+
+Json left_out_json(const LeftOut& left_out) {
+  Json row = launch_json(left_out.at);
+  row["ranks"] = left_out.at.point->data->ranks;
+  row["reason"] = left_out.reason;
+  return row;
+}
+
+Json curve_json(const JoinedCurve& joined) {
+  Json points = Json::array(), left_out = Json::array();
+  for (std::size_t i = 0; i < joined.launches.size(); ++i) {
+    points.push_back(point_json(joined.curve.points[i], joined.launches[i]));
+  }
+  for (const LeftOut& at : joined.left_out) left_out.push_back(left_out_json(at));
+  return {{"fingerprint", joined.fingerprint},
+          {"title", joined.curve.title},
+          {"workload", joined.experiment.workload},
+          {"model", joined.experiment.model},
+          {"dtype", joined.experiment.dtype},
+          {"scaling", joined.experiment.scaling},
+          {"placement", joined.experiment.placement},
+          {"options", Json(joined.experiment.options)},
+          {"model_numbers", Json(joined.experiment.numbers)},
+          {"settings", Json(joined.experiment.settings)},
+          {"machine", Json(joined.machine)},
+          {"apart", joined.apart},
+          {"baseline", number_or_null(joined.curve.baseline)},
+          {"baseline_unit", joined.curve.per_node ? "node" : "rank"},
+          {"baseline_name", text_or_null(baseline_name(joined.curve))},
+          {"baseline_unsure", has_unsure_baseline(joined.curve)},
+          {"points", points},
+          {"left_out", left_out},
+          {"laws", laws_json(joined.curve.laws)}};
+}
+
+}  // namespace
+
+std::vector<TitledTable> joined_tables(const JoinedCurve& joined,
+                                       std::span<const RunReport> reports) {
+  std::vector<TitledTable> tables;
+  if (!joined.curve.points.empty()) tables.push_back(curve_table(joined));
+  if (has_repeats(joined) && numbers_of(joined, reports).size() <= most_columns) {
+    tables.push_back(times_table(joined, reports));
+  }
+  return tables;
+}
+
+Facts joined_remarks(const JoinedCurve& joined, std::span<const RunReport> reports) {
+  Facts facts;
+  if (joined.curve.points.empty()) {
+    add_left_out(joined, reports, facts);
+    return facts;
+  }
+  for (const auto& [name, value] : joined.machine) facts.emplace_back(name, escape(value));
+  for (const std::string& why : joined.apart) {
+    facts.emplace_back("apart", "not joined with " + escape(why));
+  }
+  add_left_out(joined, reports, facts);
+  add_launches(joined, reports, facts);
+  for (Facts::value_type& fact : baseline_remark(joined.curve)) facts.push_back(std::move(fact));
+  Sentences few;
+  for (const PointReport& point : joined.curve.points) few.add(point, few_steps_text(point));
+  few.append_to(facts, "label");
+  Sentences axes;
+  for (const PointReport& point : joined.curve.points) axes.add(point, axes_text(point));
+  axes.append_to(facts, "axes");
+  for (Facts::value_type& fact : cause_remarks(joined.curve)) facts.push_back(std::move(fact));
+  return facts;
+}
+
+std::vector<std::string> joined_key() {
+  return {
+      "Over launches: step time is the median of the launches' medians; spread is (max - min) / "
+      "median over launches.",
+      "±95% of these: t-interval over launches, from 3 on. The interval inside one launch says "
+      "nothing about the next.",
+      "Where a step went, lost time and causes are those of each point's launch nearest to the "
+      "median."};
+}
+
+Json ranks_per_node_json(const PointReport& point) {
+  if (!point.nodes) return {};
+  return {{"fewest", point.nodes->fewest}, {"most", point.nodes->most}};
+}
+
+Json axes_json(const PointReport& point) {
+  Json axes = Json::object();
+  if (!point.nodes) return axes;
+  for (const auto& [axis, reach] : point.nodes->axes) {
+    axes[std::string{mesh::name(axis)}] = mesh::name(reach);
+  }
+  return axes;
+}
+
+Json joined_json(const Joined& joined) {
+  Json curves = Json::array();
+  for (const JoinedCurve& curve : joined.curves) curves.push_back(curve_json(curve));
+  return curves;
+}
+
+}  // namespace isoscale::analysis

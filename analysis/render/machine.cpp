@@ -1,0 +1,360 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/render/machine.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "analysis/point_facts.hpp"
+#include "analysis/render/cells.hpp"
+#include "analysis/render/json_values.hpp"
+#include "analysis/render/text.hpp"
+#include "base/plural.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using system::CheckResult;
+using system::Verdict;
+
+constexpr std::string_view checks_schema_version = "1.0";
+
+/// "c1, GPU 3: what", without what there is not.
+std::string subject(const CheckResult& result) {
+  std::vector<std::string> parts;
+  for (const std::string* const part : {&result.host, &result.device}) {
+    if (!part->empty()) parts.push_back(escape(*part));
+  }
+  const std::string where = fmt::format("{}", fmt::join(parts, ", "));
+  return where.empty() ? escape(result.what) : fmt::format("{}: {}", where, escape(result.what));
+}
+
+std::string lines_of(const CheckResult& result, std::size_t width) {
+  const std::string verdict =
+      std::string{system::name(result.verdict)} + (result.allowed ? " (allowed)" : "");
+  const std::size_t verdict_width = std::string_view{"stop (allowed)"}.size();
+  std::string text = fmt::format("  {:<{}}  {:<{}}  {}\n", verdict, verdict_width, result.name,
+                                 width, subject(result));
+  const auto more = [&](std::string_view key, const std::string& value) {
+    if (value.empty()) return;
+    text +=
+        fmt::format("  {:<{}}  {:<{}}  {}: {}\n", "", verdict_width, "", width, key, escape(value));
+  };
+  more("cost", result.cost);
+  more("fix", result.fix);
+  return text;
+}
+
+/// Words after `first`, on as many lines as they take, those below it indented to its end.
+std::string wrapped(const std::string& first, const std::vector<std::string>& words) {
+  constexpr std::size_t most_columns = 110;
+  std::string text, line = first;
+  const std::string indent(display_width(first), ' ');
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    const std::string word = words[i] + (i + 1 < words.size() ? "," : "");
+    if (line.size() > indent.size() && line.size() + 1 + word.size() > most_columns) {
+      text += line + "\n";
+      line = indent;
+    }
+    line += (line.size() > indent.size() ? " " : "") + word;
+  }
+  return text + line + "\n";
+}
+
+/// Lists what was not looked at, by why: on most machines that is much, and alike.
+std::string render_not_checked(std::span<const CheckResult> results) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups;
+  for (const CheckResult& result : results) {
+    if (result.verdict != Verdict::not_checked) continue;
+    const std::string why = subject(result);
+    auto group = std::ranges::find(groups, why, [](const auto& one) { return one.first; });
+    if (group == groups.end()) group = groups.insert(group, {why, {}});
+    group->second.push_back(escape(result.name));
+  }
+  std::string text;
+  for (const auto& [why, names] : groups) {
+    text += fmt::format("  not checked: {}\n", why) + wrapped("    ", names);
+  }
+  return text;
+}
+
+constexpr std::size_t most_warnings = 1000;  // that people read
+
+/// "a, b, c and 5 more"
+std::string listed(const std::set<std::string>& of) {
+  constexpr std::size_t most = 3;
+  std::vector<std::string> names{of.begin(), of.end()};
+  std::ranges::sort(names, before_naturally);
+  std::vector<std::string> shown;
+  for (const std::string& name : names) {
+    if (shown.size() < most) shown.push_back(escape(name));
+  }
+  std::string text = fmt::format("{}", fmt::join(shown, ", "));
+  if (names.size() > most) text += fmt::format(" and {} more", names.size() - most);
+  return text;
+}
+
+/// Describes a node, from the facts of one of its ranks.
+std::string node_text(const results::RankFacts& facts) {
+  std::vector<std::string> parts;
+  if (const auto model = facts.text.find("cpu_model"); model != facts.text.end()) {
+    parts.push_back(escape(model->second));
+  }
+  if (const auto cores = facts.number.find("cores"); cores != facts.number.end()) {
+    parts.push_back(base::counted(static_cast<int>(cores->second), "core"));
+  }
+  if (const auto memory = facts.number.find("memory_total"); memory != facts.number.end()) {
+    parts.push_back(units::format(units::Bytes{static_cast<std::uint64_t>(memory->second)}));
+  }
+  if (const auto quota = facts.text.find("cpu_quota"); quota != facts.text.end()) {
+    parts.push_back("limited to " + escape(quota->second));
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+void add(Facts& facts, const std::string& key, const std::vector<std::string>& values) {
+  std::vector<std::string> known;
+  for (const std::string& value : values) {
+    if (!value.empty()) known.push_back(escape(value));
+  }
+  if (!known.empty()) facts.emplace_back(key, fmt::format("{}", fmt::join(known, ", ")));
+}
+
+constexpr std::size_t most_device_warnings = 4;  // of a point; a run of many ranks has many devices
+
+std::string prefixed_cell(std::optional<double> value, std::string_view unit) {
+  return value ? units::format_prefixed(*value, unit) : std::string{undefined};
+}
+
+std::string celsius_cell(std::optional<double> kelvin) {
+  constexpr double freezing = 273.15;
+  return kelvin ? fmt::format("{:.0f} °C", *kelvin - freezing) : std::string{undefined};
+}
+
+/// True if a row would say anything.
+bool has_numbers(const DeviceState& state) {
+  return state.clock || state.temperature || state.utilisation || state.energy.power;
+}
+
+/// The title is that of the first point that was sampled: all points of a run compute on one kind
+/// of device.
+std::string title_of(const Curve& curve) {
+  for (const PointReport& point : curve.points) {
+    if (!point.devices.energy.of.empty()) return point.devices.energy.of + " beside the loop";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string count_checks(const results::PreflightData& preflight) {
+  std::vector<std::string> parts;
+  for (const Verdict verdict : system::all_verdicts) {
+    const auto count = std::ranges::count(preflight.results, verdict, &CheckResult::verdict);
+    const bool takes_s = count > 1 && verdict >= Verdict::warning;
+    if (count > 0) {
+      parts.push_back(fmt::format("{} {}{}", count, system::name(verdict), takes_s ? "s" : ""));
+    }
+  }
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string render_checks_text(const results::PreflightData& preflight) {
+  std::vector<CheckResult> results = preflight.results;
+  std::ranges::stable_sort(results, std::ranges::greater{}, &CheckResult::verdict);
+  std::size_t width = 0;
+  for (const CheckResult& result : results) {
+    if (result.verdict != Verdict::not_checked) width = std::max(width, result.name.size());
+  }
+  std::string text = fmt::format("Preflight: {}\n", count_checks(preflight));
+  for (const CheckResult& result : results) {
+    if (result.verdict != Verdict::not_checked) text += lines_of(result, width);
+  }
+  return text + render_not_checked(results);
+}
+
+Facts check_facts(const results::PreflightData& preflight) {
+  Facts facts{{"preflight", count_checks(preflight)}};
+  for (const CheckResult& result : preflight.results) {
+    if (result.verdict >= Verdict::warning) {
+      facts.emplace_back("PREFLIGHT", escape(system::to_sentence(result)));
+    }
+  }
+  return facts;
+}
+
+Json checks_json(const results::PreflightData& preflight) {
+  Json rows = Json::array();
+  for (const CheckResult& result : preflight.results) {
+    rows.push_back({{"name", result.name},
+                    {"verdict", system::name(result.verdict)},
+                    {"host", text_or_null(result.host)},
+                    {"device", text_or_null(result.device)},
+                    {"what", text_or_null(result.what)},
+                    {"cost", text_or_null(result.cost)},
+                    {"fix", text_or_null(result.fix)},
+                    {"allowed", result.allowed}});
+  }
+  // Facts of a job nest a few levels deep: what goes deeper is damage, and would exhaust the stack.
+  constexpr int deepest = 16;
+  bool is_too_deep = false;
+  const auto judge = [&](int depth, Json::parse_event_t, const Json&) {
+    is_too_deep = is_too_deep || depth > deepest;
+    return depth <= deepest;
+  };
+  Json facts = Json::parse(preflight.facts, judge, /*allow_exceptions=*/false);
+  const bool is_damaged = facts.is_discarded() || is_too_deep;
+  return {{"results", rows}, {"facts", is_damaged ? Json{} : std::move(facts)}};
+}
+
+std::string render_checks_json(const results::PreflightData& preflight) {
+  Json document{{"schema_version", checks_schema_version}};
+  document.update(checks_json(preflight));
+  // ASCII only, so that printing it on a terminal is safe; bytes that are not UTF-8 are replaced.
+  return document.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
+}
+
+std::string machine_text(const results::RunData& run) {
+  std::set<std::string> hosts;
+  std::set<std::string> kinds;
+  for (const results::RankFacts& facts : run.rank_facts) {
+    hosts.insert(facts.host);
+    kinds.insert(node_text(facts));
+  }
+  std::string text =
+      fmt::format("{} on {}", base::counted(run.ranks, "rank"), base::counted(run.nodes, "node"));
+  if (!hosts.empty()) text += fmt::format(" ({})", listed(hosts));
+  kinds.erase("");
+  if (kinds.size() == 1) text += ": " + *kinds.begin();
+  if (kinds.size() > 1) text += fmt::format(": {} kinds of node", kinds.size());
+  return text;
+}
+
+std::string headline(const RunReport& report) {
+  const results::RunData& run = *report.data;
+  return fmt::format("Isoscale {}, run {} of {}", escape(run.isoscale_version), escape(run.id),
+                     escape(run.created));
+}
+
+Facts header(const RunReport& report, const Sections& sections) {
+  const results::RunData& run = *report.data;
+  Facts facts;
+  if (!run.complete) {
+    facts.emplace_back("PARTIAL", "the run did not come to its end; what follows was finished");
+  }
+  facts.emplace_back("machine", machine_text(run));
+  add(facts, "device", {run.device, run.device_detail});
+  // The rest of what the library says of itself is for the file.
+  add(facts, "MPI", {run.mpi_library.substr(0, run.mpi_library.find(','))});
+  add(facts, "build",
+      {run.compiler, run.build_type, run.git_hash.empty() ? "" : "git " + run.git_hash});
+  add(facts, "command", {run.command_line});
+  add(facts, "file", {report.file});
+  if (sections.has(Section::warnings)) {
+    for (std::size_t i = 0; i < std::min(run.warnings.size(), most_warnings); ++i) {
+      add(facts, "WARNING", {run.warnings[i]});
+    }
+    if (run.warnings.size() > most_warnings) {
+      facts.emplace_back("WARNING", fmt::format("and {} more: --format json",
+                                                run.warnings.size() - most_warnings));
+    }
+  }
+  if (run.preflight && sections.has(Section::preflight)) {
+    for (auto& fact : check_facts(*run.preflight)) facts.push_back(std::move(fact));
+  }
+  return facts;
+}
+
+std::vector<TitledTable> device_tables(const Curve& curve) {
+  TitledTable devices{.title = title_of(curve),
+                      .columns = {{"ranks"},
+                                  {"clock"},
+                                  {"lowest"},
+                                  {"busy"},
+                                  {"hottest"},
+                                  {"power"},
+                                  {"energy/step"},
+                                  {"energy/token"}},
+                      .rows = {}};
+  for (const PointReport& point : curve.points) {
+    const DeviceState& state = point.devices;
+    if (!has_numbers(state)) continue;
+    devices.rows.push_back(
+        {.cells = {std::to_string(point.data->ranks), prefixed_cell(state.clock, "Hz"),
+                   prefixed_cell(state.clock_min, "Hz"), percent(state.utilisation),
+                   celsius_cell(state.temperature), prefixed_cell(state.energy.power, "W"),
+                   prefixed_cell(state.energy.joules_per_step, "J"),
+                   prefixed_cell(state.energy.joules_per_token, "J")},
+         .tail = ""});
+  }
+  if (devices.rows.empty()) return {};
+  return {std::move(devices)};
+}
+
+Facts device_remarks(const Curve& curve) {
+  Facts facts;
+  std::vector<std::string> missing;
+  for (const PointReport& point : curve.points) {
+    const std::vector<std::string>& warnings = point.devices.warnings;
+    const std::string ranks =
+        fmt::format("{} rank{}", point.data->ranks, point.data->ranks == 1 ? "" : "s");
+    for (std::size_t i = 0; i < std::min(warnings.size(), most_device_warnings); ++i) {
+      facts.emplace_back("WARNING", fmt::format("{}: {}", ranks, escape(warnings[i])));
+    }
+    if (warnings.size() > most_device_warnings) {
+      facts.emplace_back("WARNING", fmt::format("{}: {} more about devices", ranks,
+                                                warnings.size() - most_device_warnings));
+    }
+    const std::string& why = point.devices.energy.missing;
+    if (!why.empty() && std::ranges::find(missing, why) == missing.end()) missing.push_back(why);
+  }
+  for (const std::string& why : missing) facts.emplace_back("energy", "none: " + why);
+  return facts;
+}
+
+Json device_state_json(const PointReport& point) {
+  const DeviceState& state = point.devices;
+  if (state.series.empty() && state.warnings.empty()) return {};
+  Json series = Json::array();
+  for (const SeriesSummary& at : state.series) {
+    series.push_back({{"rank", at.rank},
+                      {"world_rank", world_rank(*point.data, at.rank)},
+                      {"device", at.device},
+                      {"quantity", at.quantity},
+                      {"unit", at.unit},
+                      {"min", number_or_null(at.minimum)},
+                      {"median", number_or_null(at.median)},
+                      {"max", number_or_null(at.maximum)},
+                      {"first", at.first},
+                      {"last", at.last},
+                      {"samples", at.samples}});
+  }
+  return {{"energy_of", state.energy.of},
+          {"power", number_or_null(state.energy.power)},
+          {"energy", number_or_null(state.energy.joules)},
+          {"energy_per_step", number_or_null(state.energy.joules_per_step)},
+          {"energy_per_token", number_or_null(state.energy.joules_per_token)},
+          {"energy_missing", state.energy.missing.empty() ? Json{} : Json(state.energy.missing)},
+          {"clock", number_or_null(state.clock)},
+          {"clock_min", number_or_null(state.clock_min)},
+          {"temperature_max", number_or_null(state.temperature)},
+          {"utilisation", number_or_null(state.utilisation)},
+          {"warnings", Json(state.warnings)},
+          {"series", series}};
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,400 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/render/remarks.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analysis/devices/device_state.hpp"
+#include "analysis/point_facts.hpp"
+#include "analysis/render/bench_tables.hpp"
+#include "analysis/render/cells.hpp"
+#include "analysis/render/curve_tables.hpp"
+#include "analysis/render/text.hpp"
+#include "analysis/statistics/looks.hpp"
+#include "analysis/statistics/overhead.hpp"
+#include "base/plural.hpp"
+#include "units/text.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+/// "5.0% (4.1%-5.9%)".
+std::string with_interval(const Located& at) {
+  std::string text = percent(at.value);
+  if (at.lower && at.upper)
+    text += fmt::format(" ({} to {})", percent(*at.lower), percent(*at.upper));
+  return text;
+}
+
+std::string number_with_interval(const Located& at) {
+  return fmt::format("{:.3g} ({:.3g} to {:.3g})", at.value, at.lower.value_or(at.value),
+                     at.upper.value_or(at.value));
+}
+
+std::string ranks_prefix(const PointReport& point) {
+  return base::counted(point.data->ranks, "rank") + ": ";
+}
+
+void add_laws(const Curve& curve, Facts& facts) {
+  std::string serial;
+  for (const PointReport& point : curve.points) {
+    if (!point.causes.serial_fraction) continue;
+    serial +=
+        (serial.empty() ? "" : ", ") +
+        fmt::format("{} on {}", with_interval(*point.causes.serial_fraction), point.data->ranks);
+  }
+  if (!serial.empty()) facts.emplace_back("serial", "Karp-Flatt serial fraction: " + serial);
+  if (curve.laws.amdahl) {
+    facts.emplace_back("Amdahl", "serial fraction " + with_interval(*curve.laws.amdahl));
+  }
+  if (curve.laws.gustafson) {
+    facts.emplace_back("Gustafson", "serial fraction " + with_interval(*curve.laws.gustafson));
+  }
+  if (curve.laws.usl) {
+    const Usl& usl = *curve.laws.usl;
+    std::string text =
+        fmt::format("contention {}, coherency {}", number_with_interval(usl.contention),
+                    number_with_interval(usl.coherency));
+    if (usl.peak) text += fmt::format(", most throughput on {:.0f} times the baseline", *usl.peak);
+    facts.emplace_back("USL", text);
+  }
+}
+
+std::string unexplained(const PointReport& point) {
+  const LargestUnexplained& at = *point.breakdown.largest;
+  return fmt::format(
+      "not closed: largest unexplained interval {} on rank {}, step {}, {} after it "
+      "began{}",
+      units::format(units::Seconds{at.length}), world_rank(*point.data, at.rank), at.step,
+      units::format(units::Seconds{at.begin}), at.after.empty() ? "" : ", after " + at.after);
+}
+
+/// Warns where the traced steps do not stand for the others; "" where they do.
+std::string unlike_text(const PointReport& point) {
+  constexpr double alike = 0.1;
+  if (!point.step_time || !point.breakdown.mean) return "";
+  const double traced = point.breakdown.slowest_step, step = point.step_time->median;
+  if (std::abs(traced / step - 1) <= alike) return "";
+  return fmt::format(
+      "traced steps took {}, the others {}: shares and causes are of the traced ones",
+      units::format(units::Seconds{traced}), units::format(units::Seconds{step}));
+}
+
+/// Why a step time has no interval; "" when it has one, or when there is no step time.
+std::string no_interval(const PointReport& point) {
+  if (!point.step_time || point.step_time->lower) return "";
+  if (point.step_time->samples < fewest_steps) return "no interval: fewer than 6 steps count";
+  if (point.step_time->block == 1) {
+    return "no interval: too few steps count for one that repeated looks leave true";
+  }
+  return "no interval: the times of successive steps depend on each other, and there are too few";
+}
+
+/// How the point did against what the run's own parts reach alone.
+void add_to_calibration(const PointReport& point, Sentences& mfu, Sentences& links) {
+  if (point.mfu) {
+    mfu.add(point, percent(point.mfu) + " of the best multiplication of this run");
+  }
+  std::string text;
+  for (const LinkShare& at : point.link_shares) {
+    text += fmt::format("{}{} on {} ran at {} of what the link gives alone",
+                        text.empty() ? "" : "; ", at.op, at.axes, percent(at.share));
+  }
+  links.add(point, text);
+}
+
+std::string memory_text(double bytes) {
+  return units::format(units::Bytes{static_cast<std::uint64_t>(bytes)});
+}
+
+/// Says what a soak found; "" where nothing was replayed.
+std::string soak_text(const results::Soak& soak) {
+  if (soak.replays == 0) return "";
+  const std::string found = soak.differing.empty()
+                                ? "all left the same bits"
+                                : fmt::format("{} differ, see WRONG", soak.differing.size());
+  return fmt::format("{} replays of one step in {}: {}", soak.replays,
+                     units::format(units::Seconds{soak.seconds}), found);
+}
+
+constexpr std::size_t most_of_kind = 20;  // lines of one kind
+
+/// Adds what happened before anything was timed: what it took to make communicators, and the first
+/// call of the first row that communicates, which makes connections.
+void add_setup(const PointReport& point, Facts& facts) {
+  const auto text = [](double seconds) { return units::format(units::Seconds{seconds}); };
+  if (point.data->communicator_creation > 0 && point.data->ranks > 1) {
+    facts.emplace_back("setup", "communicators made in " + text(point.data->communicator_creation));
+  }
+  for (const results::CommunicatorTime& made : point.data->communicators) {
+    facts.emplace_back(
+        "setup", fmt::format("{}: {} ranks, {}{}", escape(made.name), made.ranks,
+                             made.creation > 0 ? "made in " + text(made.creation)
+                                               : "kept from the session before",
+                             made.first_call ? ", first call " + text(*made.first_call) : ""));
+  }
+  const auto communicates = [](const RowReport& row) {
+    return row.data->text.contains("in_place") && row.data->number.contains("first_call") &&
+           row.time.has_value();
+  };
+  const auto first = std::ranges::find_if(point.bench->rows, communicates);
+  if (first == point.bench->rows.end()) return;
+  facts.emplace_back(
+      "setup", fmt::format("first calls of all: {} each, {} later on",
+                           text(first->data->number.at("first_call")), text(first->time->median)));
+}
+
+void add_pairs(const PointReport& point, Facts& facts) {
+  std::size_t said = 0;
+  for (const PairReport& pair : point.bench->pairs) {
+    if (pair.failure.empty() || ++said > most_of_kind) continue;
+    facts.emplace_back("failed",
+                       fmt::format("rank {} to rank {}: {}", world_rank(*point.data, pair.src),
+                                   world_rank(*point.data, pair.dst), escape(pair.failure)));
+  }
+  if (said > most_of_kind)
+    facts.emplace_back("failed", fmt::format("and {} more pairs", said - most_of_kind));
+  const auto& slow = point.bench->slow;
+  for (std::size_t i = 0; i < std::min(slow.size(), most_of_kind); ++i) {
+    const SlowPair& at = slow[i];
+    facts.emplace_back(
+        "SLOW", at.quantity == "latency"
+                    ? fmt::format("{} to {} ({}): latency {}, {:.3g} times its class's {}",
+                                  escape(at.from), escape(at.to), escape(at.link_class),
+                                  time_cell(at.value), at.value / at.typical, time_cell(at.typical))
+                    : fmt::format("{} to {} ({}): {} {}, {} of its class's {}", escape(at.from),
+                                  escape(at.to), escape(at.link_class), at.quantity,
+                                  bandwidth_cell(at.value), percent(at.share()),
+                                  bandwidth_cell(at.typical)));
+  }
+  if (slow.size() > most_of_kind) {
+    facts.emplace_back("SLOW", fmt::format("and {} more pairs", slow.size() - most_of_kind));
+  }
+}
+
+/// Clocks of GPUs over the rows, what held them down, and plays that were late.
+void add_gpus(const PointReport& point, Facts& facts) {
+  std::vector<double> clocks;
+  std::map<std::string_view, std::size_t> held;  // rows
+  double late = 0;
+  for (const RowReport& row : point.bench->rows) {
+    const auto clock = number_of(*row.data, "sm_clock");
+    if (clock) clocks.push_back(*clock);
+    const auto bits = sampled_bits(number_of(*row.data, "throttle_reasons").value_or(0));
+    for (const std::string_view reason : reason_names(bits.value_or(0))) ++held[reason];
+    late += number_of(*row.data, "late_plays").value_or(0);
+  }
+  if (!clocks.empty()) {
+    constexpr double mega = 1e6;
+    const auto [least, most_of_all] = std::ranges::minmax(clocks);
+    facts.emplace_back("clocks", least == most_of_all
+                                     ? fmt::format("GPUs at {:.0f} MHz in all rows", least / mega)
+                                     : fmt::format("GPUs at {:.0f} to {:.0f} MHz, by row",
+                                                   least / mega, most_of_all / mega));
+  }
+  for (const auto& [reason, rows] : held) {
+    facts.emplace_back("clocks",
+                       fmt::format("held down in {}: {}", base::counted(rows, "row"), reason));
+  }
+  if (late > 0) {
+    facts.emplace_back("LATE",
+                       fmt::format("the times of {:.0f} plays include launches by the host", late));
+  }
+}
+
+/// Counts rows of tf32 that the library multiplied without tf32, which it may.
+void add_arithmetic(const PointReport& point, Facts& facts) {
+  std::map<std::string, std::size_t> others;  // rows
+  for (const RowReport& row : point.bench->rows) {
+    const auto dtype = row.data->text.find("dtype");
+    const auto arithmetic = row.data->text.find("arithmetic");
+    if (dtype == row.data->text.end() || dtype->second != "tf32") continue;
+    if (arithmetic == row.data->text.end()) continue;
+    if (arithmetic->second.find("tf32 inputs") == std::string::npos) ++others[arithmetic->second];
+  }
+  for (const auto& [arithmetic, rows] : others) {
+    facts.emplace_back("NO TF32", fmt::format("{} multiplied with {}", base::counted(rows, "row"),
+                                              escape(arithmetic)));
+  }
+}
+
+}  // namespace
+
+Facts cause_remarks(const Curve& curve) {
+  Facts facts;
+  Sentences lost;
+  Sentences clocks;
+  Sentences traces;
+  for (const PointReport& point : curve.points) {
+    for (const NamedCause& cause : point.causes.named) {
+      facts.emplace_back("cause", ranks_prefix(point) + escape(cause.text));
+    }
+    const bool open = std::ranges::find(point.labels, "not-closed") != point.labels.end();
+    if (open && point.breakdown.largest) {
+      facts.emplace_back("other", ranks_prefix(point) + unexplained(point));
+    }
+    if (point.causes.waterfall) {
+      for (const std::string& sentence : point.causes.waterfall->missing) lost.add(point, sentence);
+      if (!point.causes.waterfall->explains) {
+        lost.add(point,
+                 "no shares of causes: few steps count, or traced steps differ by over 10% of "
+                 "the step");
+      }
+    }
+    if (point.breakdown.clock_error.value_or(0) > 0) {
+      clocks.add(point, fmt::format("aligned to {}; no wait below that is counted",
+                                    units::format(units::Seconds{*point.breakdown.clock_error})));
+    }
+    traces.add(point, unlike_text(point));
+  }
+  lost.append_to(facts, "lost");
+  clocks.append_to(facts, "clocks");
+  traces.append_to(facts, "traces");
+  add_laws(curve, facts);
+  return facts;
+}
+
+Facts all_skipped(const Curve& curve) {
+  Sentences reasons;
+  for (const PointReport& point : curve.points) {
+    if (point.data->status != results::PointStatus::skipped) return {};
+    const std::string reason = escape(point.data->reason);
+    reasons.add(point, reason.empty() ? "no reason was recorded" : reason);
+  }
+  Facts facts;
+  reasons.append_to(facts, "skipped");
+  return facts;
+}
+
+Facts remarks(const Curve& curve) {
+  Sentences verification;
+  Sentences intervals;
+  Sentences samples;
+  Sentences tracing;
+  Sentences labels;
+  Sentences breakdown;
+  Sentences folding;
+  Sentences graphs;
+  Sentences casts;
+  Sentences mfu;
+  Sentences links;
+  Sentences axes;
+  Sentences soaks;
+  Sentences growth;
+  Sentences memory;
+  std::vector<int> verified;
+  std::vector<std::string> rates;
+  for (const PointReport& point : curve.points) {
+    if (point.data->verified == true) verified.push_back(point.data->ranks);
+    if (point.data->verified == false) {
+      verification.add(point, "the results do not verify: " + escape(point.data->verification));
+    }
+    soaks.add(point, soak_text(point.data->soak));
+    if (has_label(point.labels, "shared-gpu")) {
+      labels.add(point, "shared-gpu: ranks share a GPU, so only correctness counts");
+    }
+    if (point.data->status != results::PointStatus::ok) continue;
+    axes.add(point, axes_text(point));
+    intervals.add(point, no_interval(point));
+    intervals.add(point, out_of_time(*point.data, point.step_time));
+    for (const std::string& sentence : point.flags.sentences) samples.add(point, sentence);
+    tracing.add(point, overhead_warning(point.instrumentation_overhead));
+    if (has_label(point.labels, "oversubscribed")) {
+      labels.add(point, "oversubscribed: ranks share cores, not a scaling result");
+    }
+    if (has_label(point.labels, "injected")) {
+      const std::string given = fmt::format("{}", fmt::join(point.data->injections, ", "));
+      labels.add(point, fmt::format("injected: {}", given.empty() ? "faults" : escape(given)));
+    }
+    labels.add(point, few_steps_text(point));
+    if (has_label(point.labels, "not-closed")) {
+      labels.add(point, fmt::format("not-closed: nothing explains {} of the traced time",
+                                    percent(point.breakdown.unaccounted)));
+    }
+    breakdown.add(point, escape(point.breakdown.missing));
+    if (point.data->folded) {
+      const std::string reason = escape(point.data->folded_reason);
+      folding.add(point, "all streams played as one" + (reason.empty() ? "" : ": " + reason));
+    }
+    if (point.data->graph == "on") graphs.add(point, "steps replayed as one captured graph");
+    if (const auto cast = point.op_time.find("cast"); cast != point.op_time.end()) {
+      casts.add(point, percent(cast->second / *point.traced_step) +
+                           " of the step goes into casts and transposes");
+    }
+    add_to_calibration(point, mfu, links);
+    if (point.samples_per_second) {
+      rates.push_back(fmt::format("{} on {}", count_text(*point.samples_per_second),
+                                  base::counted(point.data->ranks, "rank")));
+    }
+    if (std::abs(point.work_growth - 1) > 1e-9) {
+      growth.add(point, fmt::format("tokens count {} times: so much larger is the model than that "
+                                    "of one rank",
+                                    count_text(point.work_growth)));
+    }
+    if (point.host_memory_per_rank.value_or(0) > 0) {
+      memory.add(point, fmt::format("{} a rank in pinned and pageable buffers of the host, {} in "
+                                    "all others",
+                                    memory_text(*point.host_memory_per_rank),
+                                    memory_text(*point.device_memory_per_rank)));
+    }
+  }
+  Facts facts = baseline_remark(curve);
+  axes.append_to(facts, "axes");
+  if (!rates.empty()) facts.emplace_back("samples/s", fmt::format("{}", fmt::join(rates, ", ")));
+  growth.append_to(facts, "scaled");
+  memory.append_to(facts, "memory");
+  if (!verified.empty()) facts.emplace_back("verified", ranks_text(verified));
+  verification.append_to(facts, "WRONG");
+  soaks.append_to(facts, "soak");
+  intervals.append_to(facts, "±95%");
+  samples.append_to(facts, "steps");
+  tracing.append_to(facts, "tracing");
+  labels.append_to(facts, "label");
+  folding.append_to(facts, "streams");
+  graphs.append_to(facts, "graph");
+  casts.append_to(facts, "casts");
+  mfu.append_to(facts, "MFU");
+  links.append_to(facts, "links");
+  breakdown.append_to(facts, "traces");
+  const Facts causes = cause_remarks(curve);
+  facts.insert(facts.end(), causes.begin(), causes.end());
+  return facts;
+}
+
+Facts bench_remarks(const PointReport& point) {
+  Facts facts;
+  if (!point.bench) return facts;
+  for (const std::string& label : point.labels) facts.emplace_back("label", escape(label));
+  if (point.data->folded) {
+    const std::string reason = escape(point.data->folded_reason);
+    facts.emplace_back("streams",
+                       "all streams played as one" + (reason.empty() ? "" : ": " + reason));
+  }
+  add_setup(point, facts);
+  if (point.data->verified) {
+    const std::string found = escape(point.data->verification);
+    facts.emplace_back(*point.data->verified ? "verified" : "WRONG",
+                       found.empty() ? "all results are as expected" : found);
+  }
+  const auto wrong = std::ranges::count_if(
+      point.bench->rows, [](const RowReport& row) { return row.data->wrong.value_or(0) > 0; });
+  if (wrong > 0) {
+    facts.emplace_back("WRONG",
+                       fmt::format("{} came out with wrong elements", base::counted(wrong, "row")));
+  }
+  add_gpus(point, facts);
+  add_arithmetic(point, facts);
+  add_pairs(point, facts);
+  return facts;
+}
+
+}  // namespace isoscale::analysis

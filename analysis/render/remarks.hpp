@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "analysis/render/text.hpp"
+#include "analysis/report.hpp"
+#include "base/plural.hpp"
+
+/// Remarks are lines below the tables of a report, each a key and a sentence; all text is escaped.
+namespace isoscale::analysis {
+
+/// "2, 4, 8 ranks"
+inline std::string ranks_text(const std::vector<int>& ranks) {
+  return fmt::format("{} {}", fmt::join(ranks, ", "),
+                     base::plural(ranks.size() == 1 ? ranks.front() : 2, "rank"));
+}
+
+/// Sentences of points, those that say the same joined: "2, 4 ranks: ...".
+class Sentences {
+ public:
+  void add(const PointReport& point, const std::string& sentence) {
+    if (sentence.empty()) return;
+    const auto known =
+        std::ranges::find(said_, sentence, [](const auto& entry) { return entry.second; });
+    if (known == said_.end()) {
+      said_.push_back({{point.data->ranks}, sentence});
+    } else {
+      known->first.push_back(point.data->ranks);
+    }
+  }
+  void append_to(Facts& facts, const std::string& key) const {
+    for (const auto& [ranks, sentence] : said_) {
+      facts.emplace_back(key, fmt::format("{}: {}", ranks_text(ranks), sentence));
+    }
+  }
+
+ private:
+  std::vector<std::pair<std::vector<int>, std::string>> said_;
+};
+
+/// Lines below a curve: what stands behind its labels and gaps.
+[[nodiscard]] Facts remarks(const Curve& curve);
+/// All there is to say of a curve without any other point: why each was skipped. Else empty.
+[[nodiscard]] Facts all_skipped(const Curve& curve);
+/// Lines of it that are about causes: named causes of its points, laws, what could not be
+/// separated.
+[[nodiscard]] Facts cause_remarks(const Curve& curve);
+
+/// Lines below the tables of a micro-benchmark: labels, failures, slow pairs.
+[[nodiscard]] Facts bench_remarks(const PointReport& point);
+
+}  // namespace isoscale::analysis

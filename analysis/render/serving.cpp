@@ -1,0 +1,224 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "analysis/render/bench_tables.hpp"
+#include "analysis/render/cells.hpp"
+#include "analysis/render/inference.hpp"
+#include "analysis/render/json_values.hpp"
+#include "analysis/render/text.hpp"
+
+namespace isoscale::analysis {
+namespace {
+
+using results::RowData;
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::array<const char*, 4> times{"latency", "ttft", "tpot", "queueing"};
+constexpr std::array<const char*, 4> quantiles{"median", "p90", "p99", "max"};
+
+bool is_serve(const RowData& row) { return text_of(row, "op") == "serve"; }
+bool is_rate(const RowData& row) { return text_of(row, "part") == "rate"; }
+
+/// True if a number counts things: it is a whole one.
+bool is_count(std::string_view key) {
+  constexpr std::array<std::string_view, 13> counts{
+      "prompt", "output",  "max_batch", "burst",   "replicas", "requests", "backlog",
+      "tokens", "batches", "replica",   "request", "batch",    "filled"};
+  return std::ranges::find(counts, key) != counts.end();
+}
+
+/// Numbers of seconds are stored under names that say so.
+constexpr std::string_view seconds_suffix = "_seconds";
+
+std::optional<double> seconds_of(const RowData& row, const std::string& key) {
+  return number_of(row, key + std::string{seconds_suffix});
+}
+
+/// As reports have it: all times are in seconds there.
+std::string name_of(const std::string& key) {
+  return key.ends_with(seconds_suffix) ? key.substr(0, key.size() - seconds_suffix.size()) : key;
+}
+
+/// One of the four times' quantiles, by key.
+bool is_quantile(const std::string& key) {
+  return std::ranges::any_of(times, [&](std::string_view time) {
+    return key.starts_with(time) && key.size() > time.size() && key[time.size()] == '_';
+  });
+}
+
+std::string number_text(std::optional<double> value) {
+  return value && std::isfinite(*value) ? fmt::format("{:.4g}", *value) : std::string{undefined};
+}
+
+std::vector<const RowData*> rates_of(const PointReport& point) {
+  std::vector<const RowData*> rates;
+  if (!point.bench) return rates;
+  for (const RowReport& row : point.bench->rows) {
+    if (is_serve(*row.data) && is_rate(*row.data)) rates.push_back(row.data);
+  }
+  std::ranges::stable_sort(rates, {},
+                           [](const RowData* row) { return number_of(*row, "rate").value_or(0); });
+  return rates;
+}
+
+Row rate_row(const RowData& row) {
+  const auto of = [&](const char* key) { return number_of(row, key); };
+  const auto seconds_cell = [&](const char* key) { return time_cell(seconds_of(row, key)); };
+  const bool is_highest = text_of(row, "highest") == "yes";
+  return {
+      .cells = {number_text(of("rate")), number_text(of("offered")), number_text(of("achieved")),
+                count_cell(of("requests")), seconds_cell("latency_median"),
+                seconds_cell("latency_p90"), seconds_cell("latency_p99"),
+                seconds_cell("latency_max"), seconds_cell("ttft_median"), seconds_cell("ttft_p99"),
+                seconds_cell("tpot_median"), seconds_cell("queueing_median"),
+                seconds_cell("queueing_p99"), percent(of("utilisation")),
+                number_text(of("imbalance")), number_text(of("requests_per_batch")),
+                count_cell(of("backlog")), escape(text_of(row, "saturated")),
+                is_highest ? "*" : ""},
+      .tail = ""};
+}
+
+TitledTable rates_table(const std::vector<const RowData*>& rates) {
+  const RowData& first = *rates.front();
+  TitledTable table{
+      .title = escape(fmt::format("serving: {} arrivals, dispatched {}, at most {} at once",
+                                  text_of(first, "arrivals"), text_of(first, "dispatch"),
+                                  count_cell(number_of(first, "max_batch")))),
+      .columns = {{"asked/s"},
+                  {"arrived/s"},
+                  {"achieved/s"},
+                  {"requests"},
+                  {"latency"},
+                  {"p90"},
+                  {"p99"},
+                  {"max"},
+                  {"TTFT"},
+                  {"TTFT p99"},
+                  {"TPOT"},
+                  {"queueing"},
+                  {"queueing p99"},
+                  {"utilisation"},
+                  {"imbalance"},
+                  {"per batch"},
+                  {"backlog"},
+                  {"saturated", Align::left},
+                  {"highest", Align::left}},
+      .rows = {}};
+  for (const RowData* const row : rates) table.rows.push_back(rate_row(*row));
+  return table;
+}
+
+/// The rate of the requests that were kept; absent when there are none.
+std::optional<double> kept_rate(const PointReport& point) {
+  for (const RowReport& row : point.bench->rows) {
+    if (is_serve(*row.data) && text_of(*row.data, "part") == "request") {
+      return number_of(*row.data, "rate");
+    }
+  }
+  return std::nullopt;
+}
+
+/// The rate at which requests arrived where `rate` was asked for: of few arrivals it is another.
+std::optional<double> arrived_rate(const PointReport& point, std::optional<double> rate) {
+  for (const RowData* const row : rates_of(point)) {
+    if (number_of(*row, "rate") == rate) return number_of(*row, "offered");
+  }
+  return std::nullopt;
+}
+
+TitledTable replicas_table(const PointReport& point) {
+  const std::optional<double> rate = kept_rate(point);
+  TitledTable table{.title = fmt::format("replicas where {} requests/s arrived",
+                                         number_text(arrived_rate(point, rate))),
+                    .columns = {{"replica"}, {"requests"}, {"batches"}, {"busy"}, {"utilisation"}},
+                    .rows = {}};
+  for (const RowReport& report : point.bench->rows) {
+    const RowData& row = *report.data;
+    const bool is_asked = is_serve(row) && text_of(row, "part") == "replica" && rate &&
+                          number_of(row, "rate") == rate;
+    if (!is_asked) continue;
+    table.rows.push_back(
+        {.cells = {count_cell(number_of(row, "replica")), count_cell(number_of(row, "requests")),
+                   count_cell(number_of(row, "batches")), time_cell(number_of(row, "busy_seconds")),
+                   percent(number_of(row, "utilisation"))},
+         .tail = row_excuse(report)});
+  }
+  return table;
+}
+
+}  // namespace
+
+std::vector<TitledTable> serve_tables(const PointReport& point) {
+  const std::vector<const RowData*> rates = rates_of(point);
+  if (rates.empty()) return {};
+  std::vector<TitledTable> tables{rates_table(rates)};
+  TitledTable replicas = replicas_table(point);
+  if (!replicas.rows.empty()) tables.push_back(std::move(replicas));
+  return tables;
+}
+
+std::string serve_key(const RunReport& report) {
+  const bool any = std::ranges::any_of(
+      report.benches, [](const PointReport& point) { return !rates_of(point).empty(); });
+  if (!any) return "";
+  return "\nLatency: arrival to last token, the median; TTFT: arrival to first token; queueing: "
+         "arrival to the\nbeginning of the request's batch; TPOT: from token to token. A 99th "
+         "percentile takes 100 requests.\nUtilisation: share of the time with a batch, mean over "
+         "replicas; imbalance: the busiest over the mean.\nAsked: the mean rate of the arrival "
+         "process; "
+         "arrived: the rate of the arrivals that it gave.\nSaturated: requests pile up, or are "
+         "later than the slo; highest (*): of the rates tried, sustained.\n";
+}
+
+Json serve_json(const RowData& row) {
+  Json object = Json::object();
+  for (const auto& [key, value] : row.text) {
+    if (key != "saturated" && key != "highest") object[key] = value;
+  }
+  for (const auto& [key, value] : row.number) {
+    if (!is_quantile(key))
+      object[name_of(key)] = is_count(key) ? count_or_null(value) : number_or_null(value);
+  }
+  if (!is_rate(row)) return object;
+  for (const char* const time : times) {
+    Json of_time = Json::object();
+    for (const char* const quantile : quantiles) {
+      of_time[quantile] = number_or_null(seconds_of(row, fmt::format("{}_{}", time, quantile)));
+    }
+    object[time] = std::move(of_time);
+  }
+  object["rate_arrived"] = number_or_null(number_of(row, "offered"));
+  object["saturated"] = text_of(row, "saturated") == "yes";
+  object["highest"] = text_of(row, "highest") == "yes";
+  return object;
+}
+
+std::vector<CsvCell> serve_cells(const RowData* row) {
+  const bool is_ours = row != nullptr && is_serve(*row);
+  const auto text = [&](const char* key) { return is_ours ? text_cell(text_of(*row, key)) : ""; };
+  std::vector<CsvCell> cells;
+  for (const char* key : {"saturated", "highest"}) cells.emplace_back(key, text(key));
+  for (const char* key :
+       {"rate", "offered", "achieved", "requests", "utilisation", "imbalance", "requests_per_batch",
+        "backlog", "backlog_growth", "request", "replica"}) {
+    cells.emplace_back(key, number_cell(is_ours ? number_of(*row, key) : std::nullopt));
+  }
+  for (const char* key : {"arrival", "dispatched", "start", "first", "end", "latency_median",
+                          "latency_p90", "latency_p99", "latency_max", "ttft_median", "ttft_p99",
+                          "tpot_median", "queueing_median", "queueing_p99"}) {
+    cells.emplace_back(key, number_cell(is_ours ? seconds_of(*row, key) : std::nullopt));
+  }
+  return cells;
+}
+
+}  // namespace isoscale::analysis

@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include "analysis/render/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <numeric>
+#include <optional>
+#include <string_view>
+
+namespace isoscale::analysis {
+namespace {
+
+constexpr bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U; }
+
+struct CodePoint {
+  std::uint32_t value = 0;
+  std::size_t length = 1;  ///< bytes
+};
+
+/// The code point at the start of `text`; nullopt when the bytes are not UTF-8.
+std::optional<CodePoint> decode(std::string_view text) {
+  const auto lead = static_cast<unsigned char>(text.front());
+  if (lead < 0x80U) return CodePoint{.value = lead, .length = 1};
+  const std::size_t length = lead >= 0xf0U ? 4 : lead >= 0xe0U ? 3 : 2;
+  if (lead < 0xc2U || lead > 0xf4U || text.size() < length) return std::nullopt;
+  std::uint32_t value = lead & (0xffU >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) {
+    if (!is_continuation(text[i])) return std::nullopt;
+    value = value << 6U | (static_cast<unsigned char>(text[i]) & 0x3fU);
+  }
+  const bool overlong = (length == 3 && value < 0x800U) || (length == 4 && value < 0x10000U);
+  const bool surrogate = value >= 0xd800U && value <= 0xdfffU;
+  if (overlong || surrogate || value > 0x10ffffU) return std::nullopt;
+  return CodePoint{.value = value, .length = length};
+}
+
+/// Control characters, line and paragraph separators, the marks that reorder or hide text, and what
+/// is no character.
+constexpr bool is_unsafe(std::uint32_t c) {
+  return c < 0x20U || (c >= 0x7fU && c <= 0x9fU) || c == 0xadU || c == 0x61cU ||
+         (c >= 0x200bU && c <= 0x200fU) || (c >= 0x2028U && c <= 0x202eU) ||
+         (c >= 0x2060U && c <= 0x206fU) || c == 0xfeffU || (c & 0xfffeU) == 0xfffeU ||
+         c >= 0xe0000U;
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+/// RFC 4180: quoted when it must be, quotes doubled.
+std::string in_quotes(const std::string& cell) {
+  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
+  std::string result = "\"";
+  for (const char c : cell) result += c == '"' ? std::string{"\"\""} : std::string{c};
+  return result + "\"";
+}
+
+template <class Projection>
+std::string line(const std::vector<CsvCell>& cells, Projection projection) {
+  std::string text;
+  for (const CsvCell& cell : cells) {
+    if (&cell != &cells.front()) text += ',';
+    text += projection(cell);
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string escape_up_to(std::string_view text, std::size_t most) {
+  const std::size_t bytes = text.size();
+  std::string result;
+  result.reserve(std::min(bytes, most));
+  for (std::size_t shown = 0; !text.empty(); ++shown) {
+    if (shown == most) return result + fmt::format("… (of {} bytes)", bytes);
+    const auto point = decode(text);
+    const std::size_t length = point ? point->length : 1;
+    if (!point) {
+      result += fmt::format("\\x{:02x}", static_cast<unsigned char>(text.front()));
+    } else if (point->value == '\n') {
+      result += "\\n";
+    } else if (point->value == '\t') {
+      result += "\\t";
+    } else if (!is_unsafe(point->value)) {
+      result += text.substr(0, length);
+    } else if (point->value < 0x100U) {
+      result += fmt::format("\\x{:02x}", point->value);
+    } else {
+      result += fmt::format("\\u{:04x}", point->value);
+    }
+    text.remove_prefix(length);
+  }
+  return result;
+}
+
+std::string escape(std::string_view text) { return escape_up_to(text, most_shown); }
+
+std::size_t display_width(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return !is_continuation(c); }));
+}
+
+bool before_naturally(std::string_view a, std::string_view b) {
+  std::size_t i = 0, j = 0;
+  while (i < a.size() && j < b.size()) {
+    if (is_digit(a[i]) && is_digit(b[j])) {
+      const auto number = [](std::string_view text, std::size_t& at) {
+        while (at < text.size() && text[at] == '0') ++at;
+        const std::size_t begin = at;
+        while (at < text.size() && is_digit(text[at])) ++at;
+        return text.substr(begin, at - begin);
+      };
+      const std::string_view one = number(a, i), other = number(b, j);
+      if (one.size() != other.size()) return one.size() < other.size();
+      if (one != other) return one < other;
+    } else {
+      if (a[i] != b[j]) return a[i] < b[j];
+      ++i;
+      ++j;
+    }
+  }
+  if (a.size() - i != b.size() - j) return a.size() - i < b.size() - j;
+  return a < b;  // "node02" and "node2"
+}
+
+std::string text_cell(std::string_view text) {
+  std::string cell = escape_up_to(text, whole_text);
+  if (!cell.empty() && std::string_view{"=+-@"}.find(cell.front()) != std::string_view::npos) {
+    cell.insert(cell.begin(), '\'');
+  }
+  return in_quotes(cell);
+}
+
+std::string number_cell(std::optional<double> number) {
+  return number && std::isfinite(*number) ? fmt::format("{}", *number) : "";
+}
+
+std::string csv_heading(const std::vector<CsvCell>& cells) {
+  return line(cells, [](const CsvCell& cell) { return cell.first; });
+}
+
+std::string csv_values(const std::vector<CsvCell>& cells) {
+  return line(cells, [](const CsvCell& cell) { return cell.second; });
+}
+
+}  // namespace isoscale::analysis
