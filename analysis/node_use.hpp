@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "mesh/mesh.hpp"
-#include "mesh/reach.hpp"
 #include "results/run_data.hpp"
 
 namespace isoscale::analysis {

@@ -11,7 +11,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
-#include "base/limited.hpp"
+#include "base/child_process.hpp"
 #include "base/text.hpp"
 #include "results/digest.hpp"
 #include "results/files.hpp"

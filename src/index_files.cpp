@@ -11,7 +11,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "base/workers.hpp"
+#include "base/child_process.hpp"
 #include "results/reader.hpp"
 
 namespace isoscale {

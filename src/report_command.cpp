@@ -26,7 +26,7 @@
 #include "analysis/report.hpp"
 #include "analysis/traces/trace_export.hpp"
 #include "base/log.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "index_files.hpp"
 #include "print.hpp"
 #include "results/output.hpp"

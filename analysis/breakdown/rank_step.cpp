@@ -8,7 +8,7 @@
 #include <limits>
 #include <utility>
 
-#include "timeline/intervals.hpp"
+#include "timeline/timeline.hpp"
 
 namespace isoscale::analysis {
 namespace {

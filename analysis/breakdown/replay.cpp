@@ -16,7 +16,7 @@
 #include "base/error.hpp"
 #include "program/match.hpp"
 #include "simulate/simulate.hpp"
-#include "timeline/intervals.hpp"
+#include "timeline/timeline.hpp"
 
 namespace isoscale::analysis {
 namespace {

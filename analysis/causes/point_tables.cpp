@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 #include "analysis/causes/point_tables.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 
 #include <fmt/format.h>
 

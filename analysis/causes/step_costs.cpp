@@ -10,7 +10,7 @@
 
 #include "analysis/breakdown/trace_check.hpp"
 #include "analysis/statistics/statistics.hpp"
-#include "timeline/median.hpp"
+#include "timeline/timeline.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -14,7 +14,7 @@
 #include "analysis/compare/normalised.hpp"
 #include "analysis/compare/overall.hpp"
 #include "analysis/compare/sides.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -15,7 +15,7 @@
 #include "analysis/devices/device_state.hpp"
 #include "analysis/devices/usable_series.hpp"
 #include "analysis/rank_facts.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "analysis/findings/rule.hpp"
 #include "analysis/labels.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -14,7 +14,7 @@
 #include "analysis/render/cells.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "analysis/render/text_parts.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

@@ -13,7 +13,7 @@
 #include "analysis/findings/point_facts.hpp"
 #include "analysis/rank_facts.hpp"
 #include "analysis/statistics/statistics.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "units/text.hpp"
 
 /// Rules about ranks, links, and how far times vary.

@@ -15,7 +15,7 @@
 
 #include "analysis/launches/distinct.hpp"
 #include "analysis/statistics/statistics.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "analysis/curves.hpp"
 #include "analysis/labels.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "program/outline.hpp"
-#include "timeline/intervals.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "analysis/natural_order.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 
 namespace isoscale::analysis {
 namespace {

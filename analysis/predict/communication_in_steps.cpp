@@ -12,7 +12,7 @@
 #include "analysis/predict/run_machine.hpp"
 #include "analysis/transfer_time.hpp"
 #include "simulate/measured_time.hpp"
-#include "timeline/intervals.hpp"
+#include "timeline/timeline.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -15,7 +15,7 @@
 #include "analysis/predict/next_measurement.hpp"
 #include "analysis/predict/search.hpp"
 #include "base/error.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -6,7 +6,7 @@
 #include <cstddef>
 
 #include "analysis/predict/forecast.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

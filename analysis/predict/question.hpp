@@ -13,7 +13,7 @@
 #include "analysis/predict/step_estimate.hpp"
 #include "analysis/predict/what_if.hpp"
 #include "config/command_line.hpp"
-#include "mesh/resolve.hpp"
+#include "mesh/request.hpp"
 #include "results/run_data.hpp"
 #include "simulate/machine.hpp"
 #include "workloads/workload.hpp"

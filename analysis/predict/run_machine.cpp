@@ -18,7 +18,7 @@
 #include "analysis/rows/overlap.hpp"
 #include "analysis/statistics/statistics.hpp"
 #include "base/error.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 
 namespace isoscale::analysis {
 namespace {

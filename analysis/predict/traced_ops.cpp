@@ -18,7 +18,7 @@
 #include "analysis/statistics/statistics.hpp"
 #include "analysis/statistics/step_blocks.hpp"
 #include "base/error.hpp"
-#include "timeline/intervals.hpp"
+#include "timeline/timeline.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -16,7 +16,7 @@
 #include "analysis/render/text_escape.hpp"
 #include "analysis/statistics/looks.hpp"
 #include "analysis/statistics/overhead.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

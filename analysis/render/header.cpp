@@ -15,7 +15,7 @@
 #include "analysis/natural_order.hpp"
 #include "analysis/render/checks.hpp"
 #include "analysis/render/text_escape.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

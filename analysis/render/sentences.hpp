@@ -12,7 +12,7 @@
 
 #include "analysis/render/cells.hpp"
 #include "analysis/report.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 
 namespace isoscale::analysis {
 

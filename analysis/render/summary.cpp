@@ -14,7 +14,7 @@
 #include "analysis/index/index_tables.hpp"
 #include "analysis/render/cells.hpp"
 #include "analysis/render/summary_parts.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "system/preflight/check.hpp"
 
 namespace isoscale::analysis {

@@ -17,7 +17,7 @@
 #include "analysis/rows/bench_tables.hpp"
 #include "analysis/rows/infer.hpp"
 #include "analysis/statistics/statistics.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -17,7 +17,7 @@
 #include "analysis/render/cells.hpp"
 #include "analysis/render/metrics.hpp"
 #include "analysis/render/summary_parts.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -11,7 +11,7 @@
 #include "analysis/rank_facts.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "analysis/rows/bench_tables.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

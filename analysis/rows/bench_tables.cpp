@@ -16,7 +16,7 @@
 #include "analysis/render/text_escape.hpp"
 #include "analysis/rows/infer.hpp"
 #include "analysis/rows/serve.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

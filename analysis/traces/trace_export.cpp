@@ -16,7 +16,7 @@
 #include "analysis/rank_facts.hpp"
 #include "analysis/traces/trace_events.hpp"
 #include "analysis/traces/trace_waits.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "program/label.hpp"
 #include "units/text.hpp"
 

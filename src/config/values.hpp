@@ -14,7 +14,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "mesh/resolve.hpp"
+#include "mesh/request.hpp"
 #include "units/quantity.hpp"
 
 /// The values of options from text. All throw base::UsageError or std::invalid_argument with a

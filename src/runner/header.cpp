@@ -10,7 +10,7 @@
 #include <set>
 
 #include "base/build_info.hpp"
-#include "base/utc.hpp"
+#include "base/text.hpp"
 #include "system/facts.hpp"
 
 namespace isoscale::runner {

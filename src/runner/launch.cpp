@@ -11,8 +11,7 @@
 #include <utility>
 
 #include "base/log.hpp"
-#include "base/plural.hpp"
-#include "base/utc.hpp"
+#include "base/text.hpp"
 #include "config/arguments.hpp"
 #include "results/output.hpp"
 #include "runner/describe_point.hpp"

@@ -11,9 +11,9 @@
 #include <span>
 
 #include "base/error.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "executor/transports.hpp"
-#include "mesh/reach.hpp"
+#include "mesh/mesh.hpp"
 #include "runner/faults.hpp"
 #include "runner/needs.hpp"
 #include "runner/players.hpp"

@@ -9,7 +9,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/utc.hpp"
+#include "base/text.hpp"
 #include "program/check.hpp"
 #include "program/solo.hpp"
 #include "runner/bench_point.hpp"

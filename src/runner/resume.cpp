@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "runner/budget.hpp"
 #include "system/facts.hpp"
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "config/resumption.hpp"
 #include "results/reader.hpp"
 #include "runner/device.hpp"

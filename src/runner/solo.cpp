@@ -10,7 +10,7 @@
 #include <stdexcept>
 
 #include "program/solo.hpp"
-#include "timeline/median.hpp"
+#include "timeline/timeline.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "simulate/classes.hpp"
 #include "simulate/coarse_play.hpp"
-#include "timeline/intervals.hpp"
+#include "timeline/timeline.hpp"
 
 namespace isoscale::simulate {
 namespace {

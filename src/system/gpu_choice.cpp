@@ -13,7 +13,6 @@
 #include <string_view>
 
 #include "base/error.hpp"
-#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "config/gpu_bind.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "mesh/resolve.hpp"
+#include "mesh/request.hpp"
 #include "workloads/workload.hpp"
 
 /// How a training request follows the mesh: batch, model, limits, twin.

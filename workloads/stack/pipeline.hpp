@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "mesh/resolve.hpp"
+#include "mesh/request.hpp"
 #include "workloads/stack/schedule.hpp"
 #include "workloads/workload.hpp"
 

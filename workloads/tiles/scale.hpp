@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "mesh/resolve.hpp"
+#include "mesh/request.hpp"
 #include "workloads/workload.hpp"
 
 /// How a request for tiles follows the mesh: image, batch, limits, twin.

@@ -13,7 +13,6 @@
 
 #if defined(__CUDACC__)  // of kernels: the compiler of these does not take what the host includes
 
-#include <cstddef>
 
 namespace isoscale::executor::cuda {
 
@@ -35,7 +34,6 @@ __device__ inline void* peer_address([[maybe_unused]] void* window,
 #include <fmt/format.h>
 
 #include <array>
-#include <cstddef>
 #include <string>
 #include <utility>
 

@@ -9,7 +9,7 @@
 #include <span>
 
 #include "base/error.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "executor/host/blas.hpp"
 #include "executor/host/cores.hpp"
 #include "executor/host/host.hpp"

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
-#include "base/utc.hpp"
+#include "base/text.hpp"
 #include "results/files.hpp"
 #include "results/output.hpp"
 

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "base/plural.hpp"
+#include "base/text.hpp"
 
 namespace isoscale::system {
 

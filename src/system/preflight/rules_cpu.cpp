@@ -7,7 +7,7 @@
 #include <cmath>
 #include <set>
 
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "system/preflight/job_view.hpp"
 #include "system/preflight/rules.hpp"
 

@@ -6,7 +6,6 @@
 #include <array>
 #include <set>
 
-#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "system/preflight/rules.hpp"
 #include "system/preflight/settings.hpp"

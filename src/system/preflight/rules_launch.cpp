@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 
-#include "base/plural.hpp"
 #include "base/text.hpp"
 #include "system/preflight/rules.hpp"
 #include "system/preflight/settings.hpp"

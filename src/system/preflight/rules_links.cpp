@@ -6,7 +6,7 @@
 #include <array>
 #include <set>
 
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "system/preflight/job_view.hpp"
 #include "system/preflight/rules.hpp"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "system/preflight/job_view.hpp"
 #include "system/preflight/rules.hpp"
 #include "units/text.hpp"

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "system/preflight/job_view.hpp"
 #include "system/preflight/rules.hpp"
 #include "units/text.hpp"

@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "timeline/intervals.hpp"
+
+#include "timeline/timeline.hpp"
 
 #include <algorithm>
 
@@ -74,6 +75,13 @@ IntervalSet subtract(const IntervalSet& a, const IntervalSet& b) {
     if (rest.begin < rest.end) set.push_back(rest);
   }
   return set;
+}
+
+units::Nanoseconds median(std::vector<units::Nanoseconds>& durations) {
+  const auto half = durations.begin() + static_cast<std::ptrdiff_t>(durations.size() / 2);
+  std::nth_element(durations.begin(), half, durations.end());
+  if (durations.size() % 2 == 1) return *half;
+  return (*std::max_element(durations.begin(), half) + *half) / 2;
 }
 
 units::Nanoseconds total(const IntervalSet& set) {

@@ -14,7 +14,6 @@
 
 /// From what a user asked for to a mesh that fits both the ranks and the model, or a refusal.
 namespace isoscale::mesh {
-
 /// The axes a user named, "dp=2,tp=2"; an axis that is not named is absent.
 using Request = std::map<Axis, int>;
 

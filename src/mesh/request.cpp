@@ -1,6 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "mesh/resolve.hpp"
+
+#include "mesh/request.hpp"
 
 #include <fmt/format.h>
 
@@ -12,7 +13,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 
 namespace isoscale::mesh {
 namespace {
