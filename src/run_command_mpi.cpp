@@ -20,7 +20,7 @@
 #include "analysis/statistics/looks.hpp"
 #include "analysis/statistics/statistics.hpp"
 #include "base/log.hpp"
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "config/arguments.hpp"
 #include "print.hpp"
 #include "results/reader.hpp"

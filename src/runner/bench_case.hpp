@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "executor/executor.hpp"
 #include "runner/measure.hpp"
 #include "system/device_sampler.hpp"

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "program/faults.hpp"
 #include "results/run_data.hpp"
 #include "runner/measure.hpp"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "results/run_data.hpp"
 #include "runner/measure.hpp"
 #include "system/device_sampler.hpp"

@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "config/run_config.hpp"
 #include "executor/executor.hpp"
 #include "results/run_data.hpp"

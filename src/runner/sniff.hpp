@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "executor/executor.hpp"
 #include "system/preflight/job_facts.hpp"
 

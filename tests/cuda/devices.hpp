@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "executor/cuda/cuda.hpp"
 #include "tests/cuda/standin.hpp"
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "executor/cuda/gemm_plan.hpp"
 #include "executor/executor.hpp"
 

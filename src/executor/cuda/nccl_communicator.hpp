@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/handle.hpp"
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "units/quantity.hpp"
 
 namespace isoscale::executor::cuda {

@@ -12,7 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "executor/cuda/check.hpp"
 #include "units/text.hpp"
 

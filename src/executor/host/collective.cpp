@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "executor/host/calls.hpp"
 
 namespace isoscale::executor::host {

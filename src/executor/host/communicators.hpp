@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "executor/communication_needs.hpp"
 
 namespace isoscale::executor::host {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "program/narrow.hpp"
 
 namespace isoscale::executor::host {

@@ -9,7 +9,7 @@
 #include <cmath>
 #include <thread>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "program/fill.hpp"
 
 namespace isoscale::executor::host {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <variant>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "program/access.hpp"
 
 namespace isoscale::executor::host {

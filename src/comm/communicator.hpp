@@ -4,56 +4,24 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "base/error.hpp"
 #include "base/handle.hpp"
+#include "comm/environment.hpp"
 #include "mesh/mesh.hpp"
 #include "units/quantity.hpp"
 
-/// MPI, wrapped once: environment, communicators, agreement among ranks, gathering, clocks.
+/// Communicators wrap those of MPI; ranks gather and agree over them.
 namespace isoscale::comm {
-
-class MpiError : public base::Error {
- public:
-  using Error::Error;
-};
-
-/// Throws MpiError with MPI's own text when `code` is not MPI_SUCCESS. Every MPI call goes through
-/// it.
-void check(int code, std::source_location where = std::source_location::current());
-
-/// MPI_Init_thread (MPI_THREAD_MULTIPLE) to MPI_Finalize; made once, in main, and first destroyed
-/// last. When destroyed by an exception in flight it does not finalize: peers may be in a
-/// collective.
-class Environment {
- public:
-  Environment(int* argc, char*** argv);
-  ~Environment();
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-
-  /// Highest thread level the library gave; below MULTIPLE only single-stream play is possible.
-  [[nodiscard]] int thread_level() const { return thread_level_; }
-  /// Ends every process of the job: for a rank that has failed while its peers wait for it.
-  [[noreturn]] static void abort_job(int exit_code) noexcept;
-  /// Ends this process alone, at once and without MPI's end: where threads are stuck in MPI. All
-  /// ranks must do so.
-  [[noreturn]] static void leave(int exit_code) noexcept;
-  [[nodiscard]] static std::string library_version();  ///< first line, "Open MPI v4.1.4, ..."
-
- private:
-  int thread_level_ = 0;
-};
 
 struct CommunicatorTraits {
   using type = MPI_Comm;
@@ -61,11 +29,26 @@ struct CommunicatorTraits {
   static void free(type communicator) noexcept;
 };
 
-/// What another thread may know of the collective calls that communicators make.
+/// Another thread may read these counts of the collective calls that communicators make.
 struct CallCount {
   std::atomic<std::uint64_t> begun{0}, ended{0};
   std::atomic<std::uint64_t> others{0};  ///< of other libraries among the same ranks, that ended
 };
+
+/// No single message of ours is larger, whatever is sent: MPI counts are int, and a receiver that
+/// is behind must not have to hold more.
+inline constexpr std::size_t block_bytes = std::size_t{64} << 20;
+
+/// `data` cut into consecutive blocks of at most block_bytes; none when it is empty.
+template <class T>
+[[nodiscard]] std::vector<std::span<T>> blocks(std::span<T> data) {
+  constexpr std::size_t most = block_bytes / sizeof(T);
+  std::vector<std::span<T>> parts;
+  for (std::size_t first = 0; first < data.size(); first += most) {
+    parts.push_back(data.subspan(first, std::min(most, data.size() - first)));
+  }
+  return parts;
+}
 
 /// A communicator of ours, MPI_ERRORS_RETURN set; move-only. Collective calls must be made by all
 /// of its ranks in the same order.
@@ -139,8 +122,5 @@ struct Vote {
 
 /// Index of each rank's node, 0-based, in order of first appearance; collective, same on all ranks.
 [[nodiscard]] std::vector<int> node_of_rank(const Communicator& communicator);
-
-/// Now, on the steady clock that all our times are taken on.
-[[nodiscard]] units::Nanoseconds now();
 
 }  // namespace isoscale::comm
