@@ -17,7 +17,7 @@
 #include "print.hpp"
 #include "report_command.hpp"
 #include "run_command.hpp"
-#include "system/facts.hpp"
+#include "machine/job_environment.hpp"
 
 namespace isoscale {
 namespace {
@@ -69,7 +69,7 @@ int run(int argc, char** argv) {
     // speaks.
     const std::string_view name = argc > 1 ? argv[1] : "";
     const bool many = name == "run" || name == "check";
-    if (!many || system::speaks_for_launch(system::process_environment())) {
+    if (!many || machine::speaks_for_launch(machine::process_environment())) {
       base::warn(fmt::format("isoscale: {}", error.what()));
     }
     return static_cast<int>(error.exit_code());

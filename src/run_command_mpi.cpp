@@ -30,7 +30,7 @@
 #include "runner/run.hpp"
 #include "runner/watch/mpi_limit.hpp"
 #include "runner/watch/supervisor.hpp"
-#include "system/facts.hpp"
+#include "machine/job_environment.hpp"
 
 namespace isoscale {
 namespace {
@@ -108,8 +108,8 @@ base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Wo
   const std::string arguments =
       config::shell_quoted(std::vector<std::string>(argv + 1, argv + argc));
   // Looked at before MPI starts: an MPI that finds itself alone sets a launcher's variables itself.
-  const bool speaks = system::speaks_for_launch(system::process_environment());
-  const auto alone = system::singleton_problem(1, system::process_environment());
+  const bool speaks = machine::speaks_for_launch(machine::process_environment());
+  const auto alone = machine::singleton_problem(1, machine::process_environment());
   runner::HeldSignals signals;  // before MPI starts threads
   runner::MpiLimit limit{timeout, speaks};
   limit.starts();
@@ -176,7 +176,7 @@ base::ExitCode check_command(const config::CheckCommand& command, int argc, char
                                       ? analysis::render_checks_json(found)
                                       : analysis::render_checks_text(found));
         }
-        const base::ExitCode code = system::stops(found.results) ? base::ExitCode::usage
+        const base::ExitCode code = preflight::stops(found.results) ? base::ExitCode::usage
                                     : is_told                    ? base::ExitCode::done
                                                                  : base::ExitCode::failed;
         return static_cast<base::ExitCode>(world.broadcast(static_cast<std::int64_t>(code)));

@@ -22,7 +22,7 @@
 namespace isoscale::analysis::judges {
 namespace {
 
-using system::CheckResult;
+using preflight::CheckResult;
 
 /// Warnings and allowed stops of these checks, in the order of the names.
 std::vector<const CheckResult*> warnings_of(const results::RunData& run,
@@ -32,7 +32,7 @@ std::vector<const CheckResult*> warnings_of(const results::RunData& run,
   for (const std::string_view check : names) {
     for (const CheckResult& result : run.preflight->results) {
       const bool bad =
-          result.verdict == system::Verdict::warning || result.verdict == system::Verdict::stop;
+          result.verdict == preflight::Verdict::warning || result.verdict == preflight::Verdict::stop;
       if (result.name == check && bad) found.push_back(&result);
     }
   }

@@ -11,7 +11,7 @@
 #include "runner/measure.hpp"
 #include "runner/plan.hpp"
 #include "runner/progress.hpp"
-#include "system/facts.hpp"
+#include "machine/facts.hpp"
 
 namespace isoscale::runner {
 
@@ -19,7 +19,7 @@ namespace isoscale::runner {
 struct PointContext {
   const config::RunConfig& config;
   const Site& site;
-  std::span<const system::MachineFacts> facts;
+  std::span<const machine::MachineFacts> facts;
   const comm::Communicator& world;
   executor::Executor& executor;
   Effort effort;

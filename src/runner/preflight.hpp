@@ -10,7 +10,7 @@
 #include "config/run_config.hpp"
 #include "executor/executor.hpp"
 #include "results/run_data.hpp"
-#include "system/facts.hpp"
+#include "machine/facts.hpp"
 
 /// Looking at the ranks and machines of a launch before anything is measured.
 namespace isoscale::runner {
@@ -22,7 +22,7 @@ struct PreflightWish {
   executor::Executor* executor = nullptr;  ///< not owned
   std::optional<std::string> device_problem{};
   std::optional<std::string> device_reason{};   ///< of --device auto: why it is this one
-  std::span<const system::MachineFacts> facts;  ///< by world rank
+  std::span<const machine::MachineFacts> facts;  ///< by world rank
 };
 
 /// Collective over `world`: what was found and what is to be said of it, on rank 0; empty

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "config/arguments.hpp"
-#include "system/gpu_choice.hpp"
+#include "machine/gpu_choice.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -26,7 +26,7 @@ config::RunConfig asked(std::vector<std::string> options = {}) {
 Site gpus(int ranks, std::uint64_t mebibytes, int capability) {
   Site site{.ranks = ranks,
             .node_of_rank = std::vector<int>(static_cast<std::size_t>(ranks), 0),
-            .precisions = system::precisions_of(capability / 10, capability % 10),
+            .precisions = machine::precisions_of(capability / 10, capability % 10),
             .device = "cuda",
             .memory_free = {},
             .memory_pool = executor::MemoryPool::rank,

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "preflight_samples.hpp"
-#include "system/preflight/adapters.hpp"
+#include "preflight/job_view.hpp"
 
-namespace isoscale::system {
+namespace isoscale::preflight {
 namespace {
 
 using ::testing::ElementsAre;
@@ -200,4 +200,4 @@ TEST(Naming, ReadsListsAsNcclDoes) {
 }
 
 }  // namespace
-}  // namespace isoscale::system
+}  // namespace isoscale::preflight

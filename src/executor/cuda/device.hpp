@@ -8,7 +8,7 @@
 
 #include "comm/communicator.hpp"
 #include "config/run_config.hpp"
-#include "system/gpu_choice.hpp"
+#include "machine/gpu_choice.hpp"
 
 namespace isoscale::executor::cuda {
 
@@ -23,11 +23,11 @@ struct Versions {
 [[nodiscard]] std::string device_problem();
 
 /// The GPUs that the CUDA runtime shows to this process.
-[[nodiscard]] std::vector<system::VisibleGpu> visible_gpus();
+[[nodiscard]] std::vector<machine::VisibleGpu> visible_gpus();
 
 /// The GPU of this rank, made current for the calling thread.
 struct ChosenGpu {
-  system::VisibleGpu gpu;
+  machine::VisibleGpu gpu;
   /// Ranks of the node that are on one GPU with another (which only --share-gpu allows).
   bool is_shared = false;
 };

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "system/cgroup.hpp"
+#include "machine/kernel_files.hpp"
 
 namespace isoscale::executor::host {
 
@@ -26,7 +26,7 @@ int cores_of_this_rank(int ranks_on_node) {
   cpu_set_t mask;
   // Fails on machines with more CPUs than the mask holds; those are not short of cores.
   const int allowed = sched_getaffinity(0, sizeof mask, &mask) == 0 ? CPU_COUNT(&mask) : on_node;
-  return cores_of_rank(allowed, on_node, ranks_on_node, system::cpu_limit(system::read_file));
+  return cores_of_rank(allowed, on_node, ranks_on_node, machine::cpu_limit(machine::read_file));
 }
 
 }  // namespace isoscale::executor::host

@@ -17,7 +17,7 @@
 #include "executor/host/session.hpp"
 #include "executor/host/staging.hpp"
 #include "executor/transports.hpp"
-#include "system/cgroup.hpp"
+#include "machine/kernel_files.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::executor {
@@ -46,7 +46,7 @@ units::Bytes storage_need(const program::RankProgram& program,
 /// Collective: all ranks of a node refuse together, before any of them has touched its memory.
 void require_memory(units::Bytes need, const comm::Communicator& point) {
   const comm::Communicator node = point.split_node();
-  const auto available = system::memory_available(system::read_file);
+  const auto available = machine::memory_available(machine::read_file);
   constexpr double unknown = -1;
   const double free = node.all_min(available ? static_cast<double>(available->value()) : unknown);
   const double total = node.all_sum(static_cast<double>(need.value()));
@@ -81,7 +81,7 @@ class HostExecutor final : public Executor {
       description_.precisions = {Precision::f64, Precision::f32,  Precision::tf32,
                                  Precision::f16, Precision::bf16, Precision::fp8};
     }
-    description_.memory_free = system::memory_available(system::read_file);
+    description_.memory_free = machine::memory_available(machine::read_file);
     description_.memory_pool = MemoryPool::node;
     description_.cores = host::cores_of_this_rank(options.ranks_on_node);
     description_.symmetric_problem =

@@ -10,14 +10,14 @@
 #include <system_error>
 
 #include "base/error.hpp"
-#include "system/cgroup.hpp"
+#include "machine/kernel_files.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::executor::host {
 namespace {
 
 [[noreturn]] void refuse(units::Bytes bytes, int code) {
-  const auto left = system::memory_available(system::read_file);
+  const auto left = machine::memory_available(machine::read_file);
   throw base::Error(
       fmt::format("cannot allocate {} of memory for this rank ({}); {} free on its node: use a "
                   "smaller model or "
