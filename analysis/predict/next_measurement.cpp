@@ -16,7 +16,6 @@
 
 #include "analysis/statistics/student_distribution.hpp"
 #include "config/arguments.hpp"
-#include "simulate/measured_growth.hpp"
 #include "simulate/measured_time.hpp"
 #include "workloads/model_toml.hpp"
 

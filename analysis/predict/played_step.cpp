@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "simulate/fold.hpp"
+#include "simulate/simulate.hpp"
 #include "units/quantity.hpp"
 
 namespace isoscale::analysis {

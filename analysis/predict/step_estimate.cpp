@@ -15,7 +15,7 @@
 
 #include "base/error.hpp"
 #include "simulate/classes.hpp"
-#include "simulate/each_rank.hpp"
+#include "simulate/noise_delay.hpp"
 #include "units/quantity.hpp"
 
 namespace isoscale::analysis {

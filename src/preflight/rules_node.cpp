@@ -206,7 +206,7 @@ Results judge_quota(const JobFacts& job) {
 
 constexpr double mebibyte = 1024.0 * 1024;
 
-std::string bytes(double value) {
+std::string size_text(double value) {
   return units::format(units::Bytes{static_cast<std::uint64_t>(value)});
 }
 
@@ -221,7 +221,7 @@ Results judge_locked_memory(const JobFacts& job) {
     }
     findings.know();
     if (rank.locked_memory_unlimited) return {};
-    return fmt::format("locked memory is limited to {}", bytes(*rank.locked_memory_limit));
+    return fmt::format("locked memory is limited to {}", size_text(*rank.locked_memory_limit));
   };
   for_ranks(job, judge, [&](Place place, const std::string& text) {
     findings.warn(std::move(place),
@@ -252,8 +252,8 @@ Results judge_shared_memory(const JobFacts& job) {
     if (*node.facts->shm_free >= need) continue;
     findings.warn(
         {.host = node.host()},
-        {.what = fmt::format("/dev/shm has {} free, {} want {}", bytes(*node.facts->shm_free),
-                             base::counted(node.ranks.size(), "rank"), bytes(need)),
+        {.what = fmt::format("/dev/shm has {} free, {} want {}", size_text(*node.facts->shm_free),
+                             base::counted(node.ranks.size(), "rank"), size_text(need)),
          .cost = "NCCL and MPI fail, or talk inside the node by slower means",
          .fix = "docker --shm-size=1g or --ipc=host; remove files left behind in "
                 "/dev/shm"});

@@ -1,23 +1,143 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <set>
 #include <utility>
 #include <vector>
 
-#include "simulate/at.hpp"
+#include "simulate/classes.hpp"
 #include "simulate/coarse_play.hpp"
-#include "simulate/delay_kinds.hpp"
-#include "simulate/deviations.hpp"
-#include "simulate/each_rank.hpp"
-#include "simulate/normal.hpp"
-#include "simulate/op_delay.hpp"
-#include "simulate/synchrony.hpp"
+#include "simulate/layout.hpp"
+#include "simulate/noise.hpp"
+#include "simulate/noise_delay.hpp"
 
 namespace isoscale::simulate {
 namespace {
+
+using Table = std::vector<units::Nanoseconds>;
+
+/// The stream that computes most.
+program::StreamId main_stream(const program::Outline& outline, const Table& table) {
+  std::array<std::int64_t, program::max_streams> compute{};
+  for (std::size_t i = 0; i < outline.ops.size(); ++i) {
+    if (program::computes(outline.ops[i].kind)) {
+      compute[outline.ops[i].stream] += table[i].value();
+    }
+  }
+  return static_cast<program::StreamId>(std::max_element(compute.begin(), compute.end()) -
+                                        compute.begin());
+}
+
+/// Along each axis, the longest stretch of computation on the main stream without a meeting, as a
+/// share of all; the end of a step and the beginning of the next are one stretch.
+class Stretches {
+ public:
+  Stretches(const program::Outline& outline, const Table& table)
+      : outline_(outline), main_(main_stream(outline, table)), meetings_(outline.streams.size()) {
+    for (std::size_t i = 0; i < outline.ops.size(); ++i) {
+      const program::OutlineOp& op = outline.ops[i];
+      // What an op of the main stream waits for is before it in the program.
+      auto& here = meetings_[op.stream];
+      here.push_back(here.empty() ? std::array<std::uint32_t, mesh::axis_count>{} : here.back());
+      for (const mesh::Axis axis : mesh::all_axes) {
+        if (program::communicates(op.kind) && op.axes.contains(axis)) ++here.back()[index(axis)];
+      }
+      if (op.stream != main_) continue;
+      meet(here.back(), op.stream);
+      for (const program::Wait& wait : outline.waits_of(op)) {
+        meet(meetings_[wait.stream][wait.count - 1], wait.stream);
+      }
+      if (program::computes(op.kind)) time_ += static_cast<double>(table[i].value());
+    }
+  }
+
+  [[nodiscard]] bool is_tight(mesh::Axis axis) const {
+    const std::size_t a = index(axis);
+    if (!met_[a] || time_ == 0) return false;
+    return std::max(longest_[a], first_[a] + time_ - last_[a]) <= time_ / 2;
+  }
+
+ private:
+  using Counts = std::array<std::uint32_t, mesh::axis_count>;
+  static std::size_t index(mesh::Axis axis) { return static_cast<std::size_t>(axis); }
+
+  /// The main stream now knows of that many meetings along each axis on `stream`.
+  void meet(const Counts& counts, program::StreamId stream) {
+    for (std::size_t a = 0; a < counts.size(); ++a) {
+      if (counts[a] <= seen_[stream][a]) continue;
+      seen_[stream][a] = counts[a];
+      if (met_[a]) {
+        longest_[a] = std::max(longest_[a], time_ - last_[a]);
+      } else {
+        first_[a] = time_;
+      }
+      met_[a] = true;
+      last_[a] = time_;
+    }
+  }
+
+  const program::Outline& outline_;
+  program::StreamId main_;
+  std::vector<std::vector<Counts>> meetings_;  ///< by stream and op: so far, this one included
+  std::array<Counts, program::max_streams> seen_{};
+  double time_ = 0;  ///< computed so far
+  std::array<bool, mesh::axis_count> met_{};
+  std::array<double, mesh::axis_count> first_{}, last_{}, longest_{};
+};
+
+/// Classes whose ranks play one program at one cost count as one here.
+struct Kind {
+  std::vector<std::size_t> classes;
+  double ranks = 0;  ///< of the whole mesh
+  /// A step of which one rank of the kind deviates by d, and the others by `typical`, takes `at`
+  /// + slope * (d - from) nanoseconds, when it is that rank that the others wait for.
+  double from = 0, at = 0, slope = 0;
+};
+
+/// Nodes with as many ranks of each kind.
+struct LikeNodes {
+  std::vector<double> ranks;  ///< by kind
+  double nodes = 0;
+};
+
+struct Kinds {
+  std::vector<Kind> all;
+  std::vector<LikeNodes> nodes;
+};
+
+Kinds kinds_of(const Classes& classes, const Costs& costs, const Layout& layout) {
+  Kinds kinds;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::size_t> known;
+  std::vector<std::size_t> kind_of_class;
+  for (std::size_t c = 0; c < classes.rank.size(); ++c) {
+    const auto [entry, is_new] =
+        known.try_emplace({classes.program[c], costs.table_of_rank[c]}, kinds.all.size());
+    if (is_new) kinds.all.emplace_back();
+    kinds.all[entry->second].classes.push_back(c);
+    kind_of_class.push_back(entry->second);
+  }
+  std::map<int, std::map<std::size_t, double>> ranks_on_node;
+  for (std::size_t rank = 0; rank < classes.class_of_rank.size(); ++rank) {
+    const std::size_t kind = kind_of_class[classes.class_of_rank[rank]];
+    ++kinds.all[kind].ranks;
+    ++ranks_on_node[layout.node_of_rank[rank]][kind];
+  }
+  std::map<std::map<std::size_t, double>, double> alike;
+  for (const auto& [node, ranks] : ranks_on_node) ++alike[ranks];
+  for (const auto& [ranks, nodes] : alike) {
+    LikeNodes& like = kinds.nodes.emplace_back();
+    like.ranks.resize(kinds.all.size());
+    like.nodes = nodes;
+    for (const auto& [kind, count] : ranks) like.ranks[kind] = count;
+  }
+  return kinds;
+}
 
 mesh::AxisSet without(mesh::AxisSet axes, mesh::AxisSet other) {
   return mesh::AxisSet::from_bits(static_cast<std::uint8_t>(axes.bits() & ~other.bits()));
@@ -142,7 +262,8 @@ class Delay {
     return static_cast<double>(pairs.size()) / static_cast<double>(nodes.size());
   }
 
-  /// Of the replicas' steps, in nanoseconds. `spread` is a further standard deviation of each.
+  /// The mean of the longest of the replicas' steps, in nanoseconds. `spread` is a further standard
+  /// deviation of each.
   double mean_of_largest(const Kinds& kinds, const OwnDeviation& own, double spread) const {
     const double replicas = mesh::group_size(set_.mesh, loose_);
     const double together = replicas_on_node(), blocks = replicas / together;
@@ -235,6 +356,23 @@ class Delay {
 };
 
 }  // namespace
+
+mesh::AxisSet tight_axes(const mesh::Shape& mesh, const std::vector<program::Outline>& outlines,
+                         const std::vector<Table>& tables,
+                         const std::vector<std::uint32_t>& outline_of_class,
+                         const std::vector<std::uint32_t>& table_of_class) {
+  std::uint8_t bits = mesh::varying(mesh, mesh::every_axis).bits();
+  std::set<std::pair<std::uint32_t, std::uint32_t>> known;
+  for (std::size_t c = 0; c < outline_of_class.size(); ++c) {
+    if (!known.insert({outline_of_class[c], table_of_class[c]}).second) continue;
+    const Stretches stretches{outlines[outline_of_class[c]], tables[table_of_class[c]]};
+    for (const mesh::Axis axis : mesh::all_axes) {
+      if (stretches.is_tight(axis)) continue;
+      bits = static_cast<std::uint8_t>(bits & ~mesh::AxisSet{axis}.bits());
+    }
+  }
+  return mesh::AxisSet::from_bits(bits);
+}
 
 double expected_delay(const program::ProgramSet& set, const Classes& classes,
                       const Costs& class_costs, const ClassStep& step, const Noise& noise,

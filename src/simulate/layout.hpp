@@ -2,12 +2,15 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "mesh/mesh.hpp"
 
 namespace isoscale::simulate {
 
+/// The index of a rank in a vector by rank.
+inline std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
 /// On which node each rank of a mesh is; nodes count from 0.
 struct Layout {
   std::vector<int> node_of_rank;

@@ -2,23 +2,38 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "program/op.hpp"
 
-/// What a machine can do, as numbers: from a data sheet, or from what a run measured of one. Cost
-/// models read it. SI units: seconds, bytes, bytes/s, FLOP/s.
+/// A machine's abilities, as numbers: from a data sheet, or from what a run measured of one. Cost
+/// models read them. SI units: seconds, bytes, bytes/s, FLOP/s.
 namespace isoscale::simulate {
 
-/// What share of a peak work of some size reaches. A list of them is ascending in size; between
+/// The share of a peak that work of some size reaches. A list of them is ascending in size; between
 /// entries the share is straight over the logarithm of size, beyond them it is that of the last.
 struct ReachedShare {
   double size = 0, share = 0;
   bool operator==(const ReachedShare&) const = default;
 };
+
+/// The share that work of `size` reaches; 1 without a list.
+[[nodiscard]] inline double reached_share(std::span<const ReachedShare> list, double size) {
+  if (list.empty()) return 1;
+  const auto above =
+      std::ranges::lower_bound(list, size, {}, [](const ReachedShare& at) { return at.size; });
+  if (above == list.begin()) return list.front().share;
+  if (above == list.end()) return list.back().share;
+  const ReachedShare& below = *std::prev(above);
+  const double way = std::log(size / below.size) / std::log(above->size / below.size);
+  return below.share + way * (above->share - below.share);
+}
 
 /// Dense matrix multiplication in one element type.
 struct MatrixRate {

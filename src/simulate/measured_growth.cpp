@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "simulate/measured_growth.hpp"
+#include "simulate/measured_time.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,8 +11,6 @@
 #include <map>
 #include <span>
 #include <utility>
-
-#include "simulate/measured_time.hpp"
 
 namespace isoscale::simulate {
 namespace {

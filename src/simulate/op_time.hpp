@@ -24,7 +24,8 @@ namespace isoscale::simulate {
 /// Seconds of one message.
 [[nodiscard]] double message_seconds(const Machine& machine, double bytes, const GroupPlace& place);
 
-/// Of each op of a program's section, as `rank` plays it. Of communication: from the last arrival.
+/// Times of each op of a program's section, as `rank` plays it; of communication from the last
+/// arrival.
 [[nodiscard]] std::vector<units::Nanoseconds> op_times(const Machine& machine,
                                                        const program::RankProgram& program,
                                                        program::Section section,

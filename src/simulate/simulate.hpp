@@ -40,4 +40,9 @@ struct Options {
 [[nodiscard]] std::vector<timeline::Timeline> simulate(const program::OutlineSet& set,
                                                        const Costs& costs, Options options = {});
 
+/// The same programs with every op on stream 0, in program order, as an executor plays them that
+/// has one thread for all streams: nothing runs beside anything, and there is nothing to wait for
+/// but the op before. Numbers of ops stay.
+[[nodiscard]] program::OutlineSet folded(program::OutlineSet set);
+
 }  // namespace isoscale::simulate

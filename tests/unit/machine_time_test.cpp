@@ -6,9 +6,9 @@
 
 #include "analysis/predict/system_file.hpp"
 #include "base/error.hpp"
-#include "simulate/gemm_time.hpp"
+#include "simulate/sheet_time.hpp"
 #include "simulate/op_time.hpp"
-#include "simulate/reached.hpp"
+#include "simulate/machine.hpp"
 
 namespace isoscale::simulate {
 namespace {

@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "simulate/coarse.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <stdexcept>
 #include <utility>
+
+#include "simulate/coarse_play.hpp"
 
 namespace isoscale::simulate {
 namespace {
