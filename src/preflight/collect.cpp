@@ -14,8 +14,6 @@
 #include <vector>
 
 #include "machine/kernel_files.hpp"
-#include "preflight/gpus.hpp"
-#include "preflight/node_files.hpp"
 #include "preflight/pci.hpp"
 
 namespace isoscale::preflight {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "preflight/gpus.hpp"
+#include "preflight/collect.hpp"
 
 #include <fmt/format.h>
 
@@ -233,14 +233,6 @@ CheckedGpu ask_gpu(const Functions& nvml, Device device) {
   gpu.pcie_width = ask_int(nvml.pcie_width, device);
   gpu.pcie_width_max = ask_int(nvml.pcie_width_max, device);
   return gpu;
-}
-
-bool joined_by_nvlinks(const CheckedGpu& a, const CheckedGpu& b) {
-  if (!a.nvlink_peers || !b.nvlink_peers) return false;
-  return std::ranges::any_of(*a.nvlink_peers, [&](const std::string& peer) {
-    return peer == b.pci_bus_id ||
-           std::ranges::find(*b.nvlink_peers, peer) != b.nvlink_peers->end();
-  });
 }
 
 FoundGpus find_gpus(const Functions* nvml, const fs::path& root) {

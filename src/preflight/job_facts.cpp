@@ -17,7 +17,6 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "preflight/gpus.hpp"
 
 namespace isoscale::preflight {
 namespace {
@@ -336,6 +335,14 @@ std::vector<CheckedNode> merge_nodes(std::vector<CheckedNode> told) {
 }
 
 }  // namespace
+
+bool joined_by_nvlinks(const CheckedGpu& a, const CheckedGpu& b) {
+  if (!a.nvlink_peers || !b.nvlink_peers) return false;
+  return std::ranges::any_of(*a.nvlink_peers, [&](const std::string& peer) {
+    return peer == b.pci_bus_id ||
+           std::ranges::find(*b.nvlink_peers, peer) != b.nvlink_peers->end();
+  });
+}
 
 std::string to_json(const JobFacts& facts) {
   return json_of(facts).dump(-1, ' ', false, json::error_handler_t::replace);

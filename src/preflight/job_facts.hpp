@@ -44,6 +44,9 @@ struct CheckedGpu {
   std::optional<std::string> pci_path;  ///< "pci0000:15/0000:15:01.0/0000:16:00.0/0000:1b:00.0"
 };
 
+/// True if one has a link to the other, or both to one switch.
+[[nodiscard]] bool joined_by_nvlinks(const CheckedGpu& a, const CheckedGpu& b);
+
 /// The link between two GPUs of a node, i < j by their places in CheckedNode::gpus.
 struct CheckedPeers {
   int i = 0, j = 0;

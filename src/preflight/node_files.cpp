@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "preflight/node_files.hpp"
+#include "preflight/collect.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -20,7 +20,6 @@
 #include "program/op_bytes.hpp"
 #include "simulate/machine.hpp"
 #include "simulate/measured_time.hpp"
-#include "simulate/sheet_time.hpp"
 
 namespace isoscale::simulate {
 namespace {

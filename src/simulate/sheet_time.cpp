@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
 
-#include "simulate/sheet_time.hpp"
+#include "simulate/op_time.hpp"
 
 #include <algorithm>
 #include <array>

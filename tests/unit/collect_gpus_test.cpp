@@ -8,7 +8,6 @@
 #include <string>
 
 #include "preflight/collect.hpp"
-#include "preflight/gpus.hpp"
 #include "tests/unit/nvml_node_standin.hpp"
 #include "tests/unit/scratch_tree.hpp"
 

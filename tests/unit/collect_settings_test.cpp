@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-#include "preflight/node_files.hpp"
+#include "preflight/collect.hpp"
 #include "tests/unit/scratch_tree.hpp"
 
 namespace isoscale::preflight {

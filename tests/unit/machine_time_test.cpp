@@ -6,7 +6,6 @@
 
 #include "analysis/predict/system_file.hpp"
 #include "base/error.hpp"
-#include "simulate/sheet_time.hpp"
 #include "simulate/op_time.hpp"
 #include "simulate/machine.hpp"
 
