@@ -19,7 +19,9 @@ struct Table {
 
 std::vector<std::string> verdict_names() {
   std::vector<std::string> names;
-  for (const Verdict verdict : preflight::all_verdicts) names.emplace_back(preflight::name(verdict));
+  for (const Verdict verdict : preflight::all_verdicts) {
+    names.emplace_back(preflight::name(verdict));
+  }
   return names;
 }
 

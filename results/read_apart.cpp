@@ -10,8 +10,8 @@
 #include <functional>
 #include <system_error>
 
-#include "base/error.hpp"
 #include "base/child_process.hpp"
+#include "base/error.hpp"
 #include "base/text.hpp"
 #include "results/digest.hpp"
 #include "results/files.hpp"

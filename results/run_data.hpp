@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "mesh/mesh.hpp"
+#include "preflight/check.hpp"
 #include "program/outline.hpp"
 #include "results/calibration_data.hpp"
-#include "preflight/check.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 

@@ -13,11 +13,11 @@
 #include "compare_command.hpp"
 #include "config/command_line.hpp"
 #include "config/listing.hpp"
+#include "machine/job_environment.hpp"
 #include "predict_command.hpp"
 #include "print.hpp"
 #include "report_command.hpp"
 #include "run_command.hpp"
-#include "machine/job_environment.hpp"
 
 namespace isoscale {
 namespace {

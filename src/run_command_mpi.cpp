@@ -22,6 +22,7 @@
 #include "base/log.hpp"
 #include "comm/communicator.hpp"
 #include "config/arguments.hpp"
+#include "machine/job_environment.hpp"
 #include "print.hpp"
 #include "results/reader.hpp"
 #include "run_command.hpp"
@@ -30,7 +31,6 @@
 #include "runner/run.hpp"
 #include "runner/watch/mpi_limit.hpp"
 #include "runner/watch/supervisor.hpp"
-#include "machine/job_environment.hpp"
 
 namespace isoscale {
 namespace {
@@ -177,8 +177,8 @@ base::ExitCode check_command(const config::CheckCommand& command, int argc, char
                                       : analysis::render_checks_text(found));
         }
         const base::ExitCode code = preflight::stops(found.results) ? base::ExitCode::usage
-                                    : is_told                    ? base::ExitCode::done
-                                                                 : base::ExitCode::failed;
+                                    : is_told                       ? base::ExitCode::done
+                                                                    : base::ExitCode::failed;
         return static_cast<base::ExitCode>(world.broadcast(static_cast<std::int64_t>(code)));
       });
 }

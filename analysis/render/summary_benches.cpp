@@ -31,7 +31,6 @@ struct BenchRow {
   std::string where{};  ///< "m=n=k=1024"; not escaped
 };
 
-
 constexpr std::array<Metric<BenchRow>, 5> bench_metrics{{
     {"workload", "workload", Unit::text, "the micro-benchmark and its element type",
      [](const BenchRow& row) {

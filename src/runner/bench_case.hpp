@@ -8,8 +8,8 @@
 
 #include "comm/communicator.hpp"
 #include "executor/executor.hpp"
-#include "runner/measure.hpp"
 #include "machine/device_sampler.hpp"
+#include "runner/measure.hpp"
 #include "workloads/bench/bench.hpp"
 
 /// Playing one case of a micro-benchmark until enough is known.
@@ -41,8 +41,8 @@ struct CaseRecord {
   std::vector<double> call_times{};  ///< of single calls in traced passes, seconds, slowest rank
   /// [stream][traced pass]: from the stream's first start to its last end, this rank's seconds.
   std::vector<std::vector<double>> stream_times{};
-  std::optional<units::Seconds> estimate{};  ///< of one pass, by the executor's library
-  std::string arithmetic{};                  ///< how that library multiplies
+  std::optional<units::Seconds> estimate{};   ///< of one pass, by the executor's library
+  std::string arithmetic{};                   ///< how that library multiplies
   std::vector<machine::SampledSeries> gpu{};  ///< of this rank's GPU, during the plays
 };
 

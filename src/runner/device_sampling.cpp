@@ -16,7 +16,8 @@ namespace {
 
 using nlohmann::json;
 
-std::vector<machine::Source> sources_of(const SamplingDuty& duty, const machine::NvmlLibrary& nvml) {
+std::vector<machine::Source> sources_of(const SamplingDuty& duty,
+                                        const machine::NvmlLibrary& nvml) {
   std::vector<machine::Source> sources;
   const auto add = [&sources](std::vector<machine::Source> more) {
     std::ranges::move(more, std::back_inserter(sources));
@@ -55,7 +56,8 @@ json to_json(const std::vector<machine::SampledSeries>& all) {
 
 SamplingDuty sampling_duty(int rank, std::span<const int> world_ranks,
                            std::span<const int> node_of_rank,
-                           std::span<const machine::MachineFacts> facts, std::string_view gpu_uuid) {
+                           std::span<const machine::MachineFacts> facts,
+                           std::string_view gpu_uuid) {
   constexpr std::size_t most = 600, fewest = 60, of_all_ranks = 76'800;
   const auto node_of = [&](std::size_t position) {
     return node_of_rank[static_cast<std::size_t>(world_ranks[position])];

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
-#include "results/run_data.hpp"
-#include "runner/measure.hpp"
 #include "machine/device_sampler.hpp"
 #include "machine/facts.hpp"
 #include "machine/nvml.hpp"
+#include "results/run_data.hpp"
+#include "runner/measure.hpp"
 
 /// Devices looked at beside a point: who samples what, and how it comes together.
 namespace isoscale::runner {

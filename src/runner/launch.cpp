@@ -13,6 +13,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "config/arguments.hpp"
+#include "machine/job_environment.hpp"
 #include "results/output.hpp"
 #include "runner/describe_point.hpp"
 #include "runner/estimate.hpp"
@@ -22,7 +23,6 @@
 #include "runner/preflight.hpp"
 #include "runner/problem.hpp"
 #include "runner/resume.hpp"
-#include "machine/job_environment.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {
@@ -345,8 +345,8 @@ void Launch::warn_of_time_limit() const {
   }
   if (setting_.config.budget) expected = std::min(expected, *setting_.config.budget);
   const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  const auto warning =
-      machine::time_limit_warning(machine::time_limit(machine::process_environment(), now), expected);
+  const auto warning = machine::time_limit_warning(
+      machine::time_limit(machine::process_environment(), now), expected);
   if (warning) base::warn(*warning);
 }
 

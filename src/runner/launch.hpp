@@ -15,6 +15,7 @@
 #include "comm/communicator.hpp"
 #include "config/run_config.hpp"
 #include "executor/executor.hpp"
+#include "machine/facts.hpp"
 #include "runner/budget.hpp"
 #include "runner/plan.hpp"
 #include "runner/point.hpp"
@@ -23,7 +24,6 @@
 #include "runner/run_file.hpp"
 #include "runner/site.hpp"
 #include "runner/watch/supervisor.hpp"
-#include "machine/facts.hpp"
 
 namespace isoscale::runner {
 

@@ -7,11 +7,11 @@
 #include "comm/communicator.hpp"
 #include "config/run_config.hpp"
 #include "executor/executor.hpp"
+#include "machine/facts.hpp"
 #include "results/run_data.hpp"
 #include "runner/measure.hpp"
 #include "runner/plan.hpp"
 #include "runner/progress.hpp"
-#include "machine/facts.hpp"
 
 namespace isoscale::runner {
 

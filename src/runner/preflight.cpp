@@ -10,13 +10,13 @@
 
 #include "base/build_info.hpp"
 #include "base/log.hpp"
+#include "preflight/check.hpp"
+#include "preflight/collect.hpp"
+#include "preflight/job_facts.hpp"
 #include "runner/device.hpp"
 #include "runner/on_root.hpp"
 #include "runner/site.hpp"
 #include "runner/sniff.hpp"
-#include "preflight/check.hpp"
-#include "preflight/collect.hpp"
-#include "preflight/job_facts.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -9,8 +9,8 @@
 #include "comm/communicator.hpp"
 #include "config/run_config.hpp"
 #include "executor/executor.hpp"
-#include "results/run_data.hpp"
 #include "machine/facts.hpp"
+#include "results/run_data.hpp"
 
 /// Looking at the ranks and machines of a launch before anything is measured.
 namespace isoscale::runner {
@@ -21,7 +21,7 @@ struct PreflightWish {
   const config::RunConfig& config;
   executor::Executor* executor = nullptr;  ///< not owned
   std::optional<std::string> device_problem{};
-  std::optional<std::string> device_reason{};   ///< of --device auto: why it is this one
+  std::optional<std::string> device_reason{};    ///< of --device auto: why it is this one
   std::span<const machine::MachineFacts> facts;  ///< by world rank
 };
 

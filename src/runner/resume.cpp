@@ -14,8 +14,8 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "runner/budget.hpp"
 #include "machine/job_environment.hpp"
+#include "runner/budget.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -13,6 +13,8 @@
 
 #include "base/text.hpp"
 #include "config/resumption.hpp"
+#include "machine/facts.hpp"
+#include "machine/job_environment.hpp"
 #include "results/reader.hpp"
 #include "runner/device.hpp"
 #include "runner/gpu_work.hpp"
@@ -22,8 +24,6 @@
 #include "runner/resume.hpp"
 #include "runner/site.hpp"
 #include "runner/watch/watched_executor.hpp"
-#include "machine/facts.hpp"
-#include "machine/job_environment.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {
@@ -148,7 +148,8 @@ std::string opening_lines(const executor::Description& device, const std::string
 Outcome run(const config::RunConfig& asked, const comm::Environment& environment,
             const comm::Communicator& world, const Services& services) {
   const units::Nanoseconds begin = comm::now();
-  if (const auto problem = machine::singleton_problem(world.size(), machine::process_environment())) {
+  if (const auto problem =
+          machine::singleton_problem(world.size(), machine::process_environment())) {
     throw base::UsageError(*problem);
   }
   if (asked.mode == config::Mode::dry_run) return dry_run(asked, environment, world, services);

@@ -10,9 +10,9 @@
 #include "comm/communicator.hpp"
 #include "config/run_config.hpp"
 #include "executor/executor.hpp"
+#include "machine/facts.hpp"
 #include "results/run_data.hpp"
 #include "runner/plan.hpp"
-#include "machine/facts.hpp"
 
 /// What the ranks of a launch know of their machines, brought together.
 namespace isoscale::runner {

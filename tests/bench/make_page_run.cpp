@@ -80,7 +80,8 @@ results::RunData header(int ranks, std::uint64_t seed) {
 results::PreflightData preflight() {
   results::PreflightData made;
   for (const preflight::Check& check : preflight::all_checks()) {
-    preflight::CheckResult result{.name = std::string{check.name}, .what = std::string{check.about}};
+    preflight::CheckResult result{.name = std::string{check.name},
+                                  .what = std::string{check.about}};
     if (check.name == "port-rate") {
       result.verdict = preflight::Verdict::warning;
       result.host = fmt::format("{}{}", host_prefix, first_host + 1);

@@ -11,9 +11,9 @@
 #include <map>
 #include <string>
 
+#include "machine/device_sampler.hpp"
 #include "runner/point.hpp"
 #include "runner/site.hpp"
-#include "machine/device_sampler.hpp"
 #include "tests/mpi/observed.hpp"
 #include "tests/mpi/small_points.hpp"
 

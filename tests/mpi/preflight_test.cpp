@@ -12,9 +12,9 @@
 
 #include "base/error.hpp"
 #include "executor/host/host.hpp"
+#include "preflight/job_facts.hpp"
 #include "runner/site.hpp"
 #include "runner/sniff.hpp"
-#include "preflight/job_facts.hpp"
 
 namespace isoscale::runner {
 namespace {

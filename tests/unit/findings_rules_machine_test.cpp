@@ -94,8 +94,9 @@ TEST(PcieForNvlink, IsFoundByPreflight) {
   const auto all = findings_of(with_check("nvlink-pairs", preflight::Verdict::warning));
   ASSERT_NE(find(all, "pcie-for-nvlink"), nullptr);
   EXPECT_EQ(find(all, "pcie-for-nvlink")->sentence, "node17, GPU 3: what was found");
-  EXPECT_EQ(find(findings_of(with_check("nvlink-pairs", preflight::Verdict::ok)), "pcie-for-nvlink"),
-            nullptr);
+  EXPECT_EQ(
+      find(findings_of(with_check("nvlink-pairs", preflight::Verdict::ok)), "pcie-for-nvlink"),
+      nullptr);
 }
 
 TEST(FarNuma, IsFoundByPreflight) {

@@ -12,9 +12,9 @@
 #include <set>
 #include <string>
 
-#include "machine/kernel_files.hpp"
 #include "machine/facts.hpp"
 #include "machine/job_environment.hpp"
+#include "machine/kernel_files.hpp"
 
 namespace isoscale::machine {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "analysis/predict/system_file.hpp"
 #include "base/error.hpp"
-#include "simulate/op_time.hpp"
 #include "simulate/machine.hpp"
+#include "simulate/op_time.hpp"
 
 namespace isoscale::simulate {
 namespace {

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "preflight_samples.hpp"
 #include "preflight/job_view.hpp"
+#include "preflight_samples.hpp"
 
 namespace isoscale::preflight {
 namespace {

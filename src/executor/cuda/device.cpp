@@ -129,10 +129,10 @@ ChosenGpu take_gpu(const comm::Communicator& world, const std::string& bind,
                    config::ShareGpu share) {
   const comm::Communicator node = world.split_node();
   machine::GpuView view{.visible = {},
-                       .local_rank = node.rank(),
-                       .seen_by = {},
-                       .host = host_name(),
-                       .visible_devices = std::nullopt};
+                        .local_rank = node.rank(),
+                        .seen_by = {},
+                        .host = host_name(),
+                        .visible_devices = std::nullopt};
   if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible != nullptr) {
     view.visible_devices = visible;
   }

@@ -14,9 +14,9 @@
 #include "executor/cuda/session.hpp"
 #include "executor/cuda/symmetric.hpp"
 #include "executor/transports.hpp"
-#include "program/outline.hpp"
 #include "machine/facts.hpp"
 #include "machine/gpu_facts.hpp"
+#include "program/outline.hpp"
 
 namespace isoscale::executor {
 namespace {

@@ -13,7 +13,6 @@
 
 #if defined(__CUDACC__)  // of kernels: the compiler of these does not take what the host includes
 
-
 namespace isoscale::executor::cuda {
 
 /// Where a window of rank `peer` of its communicator lies for this GPU, `offset` bytes into it.
