@@ -51,7 +51,7 @@ Character next_character(std::string_view text) {
   return {.bytes = lead->bytes, .code = code};
 }
 
-/// Whether a terminal or an editor would do something else with it than draw it in its place.
+/// True if a terminal or an editor would do something else with it than draw it in its place.
 bool is_unsafe(std::uint32_t code) {
   const bool control = code < 0x20 || (code >= 0x7F && code <= 0x9F);
   const bool separator = code == 0x2028 || code == 0x2029;

@@ -30,7 +30,7 @@ Nanoseconds middle(const RoundTrip& trip) { return trip.sent + delay(trip) / 2; 
 Nanoseconds rounded(double nanoseconds) { return Nanoseconds{std::llround(nanoseconds)}; }
 double number(Nanoseconds time) { return static_cast<double>(time.value()); }
 
-/// Where the offset lies when the own clock shows `at`: nanoseconds, less a base.
+/// The offset lies between these when the own clock shows `at`: nanoseconds, less a base.
 struct Bounds {
   Nanoseconds at;
   double low = 0, high = 0;

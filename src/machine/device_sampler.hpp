@@ -38,12 +38,12 @@ struct Source {
   std::function<void(std::span<double> values)> read;
 };
 
-/// Where a system's files are found; tests have a tree of their own.
+/// The roots of a system's files; tests have a tree of their own.
 struct FileTree {
   std::filesystem::path sys = "/sys", proc = "/proc";
 };
 
-// What the kernel gives. Where it gives nothing there is no source: a container may see no sysfs,
+// The kernel gives these. Where it gives nothing there is no source: a container may see no sysfs,
 // a virtual machine has no energy counters, and those of real ones are root's on many systems.
 
 /// "clock" and "clock_min" in Hz: mean and least over `cpus`, of scaling_cur_freq, or of "cpu MHz"

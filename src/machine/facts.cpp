@@ -63,7 +63,8 @@ std::optional<std::string> cpu_model_of(const Topology& topology) {
   return std::nullopt;
 }
 
-/// Where the process may run: its binding within what it is allowed. Null when not known.
+/// The CPUs that the process may run on: its binding within what it is allowed. Null when not
+/// known.
 Bitmap binding_of(const Topology& topology) {
   Bitmap set{hwloc_bitmap_alloc()};
   if (!set || hwloc_get_cpubind(topology.get(), set.get(), HWLOC_CPUBIND_PROCESS) != 0) return {};

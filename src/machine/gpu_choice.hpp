@@ -11,8 +11,8 @@
 #include "units/quantity.hpp"
 #include "workloads/workload.hpp"
 
-/// Which GPU a rank takes, and what stands against using it: pure functions over what CUDA and MPI
-/// say. Every refusal is one sentence with the fix.
+/// A rank takes a GPU, unless something stands against using it: pure functions over what CUDA and
+/// MPI say. Every refusal is one sentence with the fix.
 namespace isoscale::machine {
 
 /// A GPU as this rank's CUDA runtime numbers it, after CUDA_VISIBLE_DEVICES.
@@ -23,7 +23,7 @@ struct VisibleGpu {
   units::Bytes memory;
 };
 
-/// What the choice depends on; the ranks of a node by their rank in the shared-memory split.
+/// The choice depends on these facts; the ranks of a node by their rank in the shared-memory split.
 struct GpuView {
   std::vector<VisibleGpu> visible;  ///< to this rank, by index
   int local_rank = 0;
@@ -42,22 +42,23 @@ struct GpuUse {
   int rank = 0;
   std::string uuid;
 };
-/// Whether two of these ranks are on one GPU.
+/// True if two of these ranks are on one GPU.
 [[nodiscard]] bool share_a_gpu(std::span<const GpuUse> uses);
 /// Over all ranks of a node. Throws base::UsageError when two are on one GPU and `share` is no.
 void refuse_shared_gpus(std::span<const GpuUse> uses, const std::string& host,
                         config::ShareGpu share);
 
-/// What cuBLASLt multiplies in on a GPU of this compute capability: f16 from 5.3, bf16 and tf32
-/// from 8.0, fp8 from 8.9 (CUDA C++ Programming Guide, arithmetic by compute capability; cuBLAS
-/// documentation of cublasLtMatmul).
+/// The precisions that cuBLASLt multiplies in on a GPU of this compute capability: f16 from 5.3,
+/// bf16 and tf32 from 8.0, fp8 from 8.9 (CUDA C++ Programming Guide, arithmetic by compute
+/// capability; cuBLAS documentation of cublasLtMatmul).
 [[nodiscard]] std::vector<workloads::Precision> precisions_of(int major, int minor);
 
-/// Why the driver cannot serve the runtime, both as CUDA encodes versions (13000 = 13.0; driver 0 =
-/// none); nullopt when it can. A driver of the same major version is new enough (CUDA's minor
-/// version compatibility).
+/// The reason that the driver cannot serve the runtime, both as CUDA encodes versions (13000
+/// = 13.0; driver 0 = none); nullopt when it can. A driver of the same major version is new enough
+/// (CUDA's minor version compatibility).
 [[nodiscard]] std::optional<std::string> driver_problem(int driver_version, int runtime_version);
-/// Why this NCCL (22707 = 2.27.7) is too old; nullopt when it is not. ncclCommSplit came with 2.18.
+/// The reason that this NCCL (22707 = 2.27.7) is too old; nullopt when it is not. ncclCommSplit
+/// came with 2.18.
 [[nodiscard]] std::optional<std::string> nccl_problem(int version);
 
 }  // namespace isoscale::machine

@@ -13,7 +13,7 @@
 
 namespace isoscale::machine {
 
-/// What is known of one GPU. What could not be found out is absent.
+/// The facts of one GPU; those that could not be found out are absent.
 struct GpuFacts {
   std::optional<std::string> name, uuid, pci_bus_id, driver_version;
   std::optional<units::Bytes> memory_total, memory_used;  ///< used by all processes
@@ -31,8 +31,8 @@ struct GpuFacts {
   std::optional<std::string> fabric;
 };
 
-/// Of the GPU (or the MIG instance) with this UUID, "GPU-..." as CUDA and nvidia-smi show it.
-/// nullopt where NVML cannot be asked or does not know it.
+/// The facts of the GPU (or the MIG instance) with this UUID, "GPU-..." as CUDA and nvidia-smi show
+/// it. nullopt where NVML cannot be asked or does not know it.
 [[nodiscard]] std::optional<GpuFacts> gpu_facts(const NvmlLibrary& library, std::string_view uuid);
 [[nodiscard]] GpuFacts gpu_facts(const nvml::Functions& nvml, nvml::Device device);
 

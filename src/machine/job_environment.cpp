@@ -72,7 +72,7 @@ constexpr std::array job_names = std::to_array<std::string_view>({
     "PMI_RANK",
     "MPI_LOCALNRANKS",
 });
-/// How libraries and devices work.
+/// These set how libraries and devices work.
 constexpr std::array library_names = std::to_array<std::string_view>({
     // MPI: Open MPI, MPICH and what derives from it
     "OMPI_MCA_pml",
@@ -213,7 +213,7 @@ std::optional<long> number_of(const Lookup& environment, std::string_view name) 
   return parsed.ec == std::errc{} && parsed.ptr == end ? std::optional{value} : std::nullopt;
 }
 
-/// Those of the names that are set, with their values.
+/// Adds those of the names that are set, with their values.
 void add_set(std::vector<std::pair<std::string, std::string>>& recorded,
              std::span<const std::string_view> names, const Lookup& environment) {
   for (const std::string_view name : names) {

@@ -17,7 +17,7 @@ void find_into(Function*& function, const FindSymbol& find, const char* name) {
   function = reinterpret_cast<Function*>(find(name));  // NOLINT: dlsym gives functions as void*
 }
 
-/// What tells a GPU's identity and settings.
+/// Finds what tells a GPU's identity and settings.
 void find_settings(nvml::Functions& found, const FindSymbol& find) {
   find_into(found.init, find, "nvmlInit_v2");
   find_into(found.shutdown, find, "nvmlShutdown");
@@ -45,7 +45,7 @@ void find_settings(nvml::Functions& found, const FindSymbol& find) {
   find_into(found.power_limit_default, find, "nvmlDeviceGetPowerManagementDefaultLimit");
 }
 
-/// What tells its state and how it does.
+/// Finds what tells its state and how it does.
 void find_state(nvml::Functions& found, const FindSymbol& find) {
   find_into(found.power_usage, find, "nvmlDeviceGetPowerUsage");
   find_into(found.total_energy, find, "nvmlDeviceGetTotalEnergyConsumption");

@@ -89,7 +89,7 @@ constexpr unsigned nvlink_sent = 138, nvlink_received = 139;  ///< data in KiB, 
 constexpr unsigned all_links = ~0U;                           ///< as a scope: their sum
 constexpr int unsigned_long_long = 3;                         ///< nvmlValueType_t
 
-/// Those that the library has; the others are null.
+/// The functions that the library has; the others are null.
 struct Functions {
   int (*init)() = nullptr;
   int (*shutdown)() = nullptr;

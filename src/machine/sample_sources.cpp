@@ -131,7 +131,7 @@ class WrappingCounter {
  public:
   WrappingCounter(fs::path file, double range) : file_(std::move(file)), range_(range) {}
 
-  /// What was counted since the first reading; NaN when the file cannot be read now.
+  /// Returns what was counted since the first reading; NaN when the file cannot be read now.
   [[nodiscard]] double read() {
     const std::optional<double> now = number_in(file_);
     if (!now) return unknown;
@@ -223,7 +223,7 @@ constexpr Counter ethernet_counters[]{{"tx_bytes", "sent_bytes", "B", 1},
                                       {"tx_errors", "send_errors", "1", 1},
                                       {"rx_errors", "receive_errors", "1", 1}};
 
-/// Those counters in a folder that can be read; nothing where none can.
+/// Adds those counters in a folder that can be read; nothing where none can.
 void add_counters(std::vector<Source>& sources, const std::string& device, const fs::path& folder,
                   std::span<const Counter> counters) {
   Source source;

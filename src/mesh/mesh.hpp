@@ -69,14 +69,14 @@ struct Coordinates {
 [[nodiscard]] std::string to_string(
     const Shape& shape);  ///< "dp=2,tp=2"; axes of 1 left out; "1" if all are
 
-/// How far apart in rank neighbours along `axis` are.
+/// The distance in rank of neighbours along `axis`.
 [[nodiscard]] int stride(const Shape& shape, Axis axis);
 [[nodiscard]] Coordinates coordinates(const Shape& shape, int rank);
 [[nodiscard]] int rank_at(const Shape& shape, const Coordinates& at);
 /// The rank `offset` steps along `axis` from `rank`, wrapping around.
 [[nodiscard]] int neighbour(const Shape& shape, int rank, Axis axis, int offset);
 
-/// Those of `axes` that tell ranks apart: whose extent is more than 1.
+/// The ones of `axes` that tell ranks apart: whose extent is more than 1.
 [[nodiscard]] AxisSet varying(const Shape& shape, AxisSet axes);
 
 [[nodiscard]] int group_size(const Shape& shape, AxisSet axes);
@@ -100,14 +100,14 @@ enum class Placement : std::uint8_t { packed, spread };
 [[nodiscard]] std::vector<int> place(Placement placement, const std::vector<int>& node_of_rank,
                                      int count);
 
-/// How the groups along an axis lie on nodes: alone = the axis has one rank, so nothing
+/// The groups along an axis lie on nodes so: alone = the axis has one rank, so nothing
 /// goes along it; intra_node = every group is on one node; inter_node = no group is; mixed = some
 /// are and some are not.
 enum class Reach : std::uint8_t { alone, intra_node, inter_node, mixed };
 /// "alone", "intra-node", "inter-node", "mixed"
 [[nodiscard]] std::string_view name(Reach reach);
 
-/// How far `axis` reaches when rank r of the mesh is on node `node_of_rank[r]`. Throws
+/// The reach of `axis` when rank r of the mesh is on node `node_of_rank[r]`. Throws
 /// std::invalid_argument unless there is a node for every rank.
 [[nodiscard]] Reach reach(const Shape& shape, Axis axis, std::span<const int> node_of_rank);
 

@@ -53,8 +53,8 @@ std::pair<Axis, int> parse_item(std::string_view item, std::string_view text) {
   return {*axis, value};
 }
 
-/// How far a mesh is from what was asked for: axes changed, then change in log2 of the extents.
-/// A dp that was not named is free to absorb.
+/// The distance of a mesh from what was asked for: axes changed, then change in log2 of the
+/// extents. A dp that was not named is free to absorb.
 std::pair<int, double> distance(const Shape& shape, const Request& request) {
   int changed = 0;
   double change = 0;

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-/// What preflight looks at before a job measures: facts of its nodes and ranks as found, judged by
+/// Preflight looks at these before a job measures: facts of its nodes and ranks as found, judged by
 /// nobody yet. A source that is absent leaves its field absent. Bytes, hertz, watts and bits per
 /// second are plain numbers here: the facts travel and are recorded as JSON, where a field has the
 /// name that it has here.
@@ -111,14 +111,14 @@ struct CheckedRank {
   std::optional<double> locked_memory_limit;  ///< B; infinity is stored as absent with
                                               ///< locked_memory_unlimited
   bool locked_memory_unlimited = false;
-  /// Of what the job is made of: "isoscale", "git", "build_type", "mpi", "cuda_driver",
-  /// "cuda_runtime", "cublas", "nccl", "device".
+  /// The versions of what the job is made of: "isoscale", "git", "build_type", "mpi",
+  /// "cuda_driver", "cuda_runtime", "cublas", "nccl", "device".
   std::map<std::string, std::string> versions;
   /// Variables out of the recorded list that bear on communication and threads: NCCL_*, UCX_*,
   /// OMP_*, CUDA_*; those of rank 0, and of another rank where they differ from it.
   std::map<std::string, std::string> environment;
   std::vector<std::string> missing_files;  ///< variables whose file is not there: "NCCL_TOPO_FILE"
-  /// What the launcher says of itself: "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS",
+  /// The launcher's own numbers: "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS",
   /// "SLURM_STEP_NUM_TASKS", "SLURM_JOB_NUM_NODES", ... as numbers.
   std::map<std::string, std::int64_t> launcher;
   // The sniff test; absent and empty: not made.

@@ -30,7 +30,7 @@ struct JobGpu {
 };
 /// None where the job runs on the host.
 [[nodiscard]] std::vector<JobGpu> job_gpus(const JobFacts& job);
-/// Why job_gpus has nothing to judge.
+/// The reason that job_gpus has nothing to judge.
 [[nodiscard]] std::string no_gpus(const JobFacts& job, std::string_view source);
 
 /// "GPU 3 (0000:5d:00.0)"

@@ -88,7 +88,7 @@ std::uint32_t number_at(std::string_view configuration, std::size_t offset, std:
 
 constexpr std::size_t conventional_size = 256, configuration_size = 4096;
 
-/// Whether the port stands below a switch: device/port type 6 of the PCI Express capability.
+/// True if the port stands below a switch: device/port type 6 of the PCI Express capability.
 bool is_downstream_port(std::string_view configuration) {
   constexpr std::size_t first = 0x34, capabilities = 48;
   constexpr std::uint32_t express = 0x10, downstream_port = 6;

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
-/// What the kernel knows of PCI functions, and what lies between two of them.
+/// The kernel knows PCI functions, and what lies between two of them.
 namespace isoscale::preflight {
 
-/// Of one PCI function; what its files do not tell is absent.
+/// Facts of one PCI function; what its files do not tell is absent.
 struct PciFacts {
   std::optional<int> generation, generation_max, width, width_max;  ///< of its link; width in lanes
   std::optional<int> numa_node;
@@ -40,7 +40,7 @@ struct PciFacts {
 [[nodiscard]] std::optional<std::vector<std::filesystem::path>> nvidia_functions(
     const std::filesystem::path& root);
 
-/// Whether a function's configuration space (all 4096 bytes) belongs to a switch's downstream port
+/// Tells if a function's configuration space (all 4096 bytes) belongs to a switch's downstream port
 /// that sends peer traffic up to the root complex: P2P Request or Completion Redirect of its Access
 /// Control Services (PCI Express Base Specification, 7.7.11). nullopt when shorter, which is what
 /// the kernel gives without privileges.

@@ -98,7 +98,7 @@ Results judge_rail_map(const JobFacts& job) {
       {.fine = fine, .unknown = no_distance(job), .how = "mount /sys"});
 }
 
-/// Whether one of the CPUs is in the list.
+/// True if one of the CPUs is in the list.
 bool share_any(const std::vector<int>& cpus, const std::vector<int>& others) {
   return std::ranges::any_of(
       cpus, [&](int cpu) { return std::ranges::find(others, cpu) != others.end(); });
@@ -141,7 +141,7 @@ struct JobPort {
   [[nodiscard]] Place place() const { return {.host = node->host, .device = port_text(*port)}; }
 };
 
-/// What the ranks of a node were told to use, of which one is enough.
+/// The ranks of a node were told to use the port; one of them is enough.
 Naming naming_on(const JobFacts& job, const NodeRanks& node, const CheckedPort& port) {
   Naming naming = Naming::left_out;
   for (const CheckedRank* rank : node.ranks) {
@@ -151,7 +151,7 @@ Naming naming_on(const JobFacts& job, const NodeRanks& node, const CheckedPort& 
   return naming;
 }
 
-/// Those that the job may use.
+/// The ports that the job may use.
 std::vector<JobPort> job_ports(const JobFacts& job) {
   std::vector<JobPort> ports;
   for (const NodeRanks& node : nodes_of_ranks(job)) {
@@ -173,7 +173,7 @@ GpusByNode gpus_by_node(const JobFacts& job) {
   return gpus;
 }
 
-/// Whether a port that is up is among the nearest of a GPU, or one that is down would be nearer
+/// True if a port that is up is among the nearest of a GPU, or one that is down would be nearer
 /// than all that are up.
 bool is_rail(const JobPort& one, const GpusByNode& gpus) {
   const auto on_node = gpus.find(one.node);
@@ -218,7 +218,7 @@ PortsByName ports_by_name(std::span<const JobPort> ports) {
   return by_name;
 }
 
-/// Whether a port that does not work is missed: NCCL was told to use it, most other nodes have it,
+/// True if a port that does not work is missed: NCCL was told to use it, most other nodes have it,
 /// or, without others, it is a GPU's.
 bool is_missed(const JobPort& one, const PortsByName& by_name, const GpusByNode& gpus) {
   if (one.naming == Naming::named) return true;
@@ -259,7 +259,7 @@ Results judge_state(const JobFacts& job) {
   return of_ports(job, std::move(findings), fine_state(ports, resting));
 }
 
-/// What a port's rate is compared with: the same port of other nodes; without others, ports beside
+/// A port's rate is compared with these: the same port of other nodes; without others, ports beside
 /// GPUs with each other. "" = nothing, adapters of one node may be for different uses.
 std::string like_of(const JobPort& one, const PortsByName& by_name, const GpusByNode& gpus) {
   const auto same = by_name.find(port_text(*one.port));

@@ -33,7 +33,7 @@ std::optional<std::string> lower_setting(const CheckedRank& rank, const std::str
   return value;
 }
 
-/// Whether a path level (NCCL_P2P_LEVEL, NCCL_NET_GDR_LEVEL) says never: LOC, or 0 as of old.
+/// True if a path level (NCCL_P2P_LEVEL, NCCL_NET_GDR_LEVEL) says never: LOC, or 0 as of old.
 bool says_never(const CheckedRank& rank, const std::string& name) {
   const std::optional<std::string> level = lower_setting(rank, name);
   return level == "loc" || level == "0";
@@ -172,7 +172,7 @@ Results judge_interfaces(const JobFacts& job) {
   return of_nccl(job, std::move(findings), "adapters and devices that are named exist");
 }
 
-/// Whether a library found is the plugin that NCCL_NET_PLUGIN names: NAME itself, or
+/// True if a library found is the plugin that NCCL_NET_PLUGIN names: NAME itself, or
 /// libnccl-net-NAME.so. Whether a path is there is nccl-files' subject.
 bool is_plugin(std::string_view wanted, std::string_view library) {
   return library.starts_with(wanted) ||
@@ -251,7 +251,7 @@ Results judge_cuda_settings(const JobFacts& job) {
        .unknown = "no rank is known"});
 }
 
-/// Whether UCX is left a transport of InfiniBand: "all", "ib", or one that begins with rc, ud or dc
+/// True if UCX is left a transport of InfiniBand: "all", "ib", or one that begins with rc, ud or dc
 /// ("rc_x", "dc_mlx5"); "^" leaves the named ones out. UCX documentation, UCX_TLS.
 bool leaves_infiniband(std::string_view list) {
   const bool is_exclusion = list.starts_with('^');
@@ -304,7 +304,7 @@ Results judge_threads(const JobFacts& job) {
                                       .unknown = "no rank is known"});
 }
 
-/// Those that launchers and scripts set for each rank by itself.
+/// True for variables that launchers and scripts set for each rank by itself.
 bool is_of_one_rank(const std::string& variable) {
   constexpr std::array<std::string_view, 6> names{
       "CUDA_VISIBLE_DEVICES", "UCX_NET_DEVICES",         "OMP_PLACES",
@@ -312,8 +312,8 @@ bool is_of_one_rank(const std::string& variable) {
   return std::ranges::find(names, variable) != names.end();
 }
 
-/// What of a value is to be alike: of a list of adapters the number, since each rank may be given
-/// those beside its GPU.
+/// The part of a value that is to be alike: of a list of adapters the number, since each rank may
+/// be given those beside its GPU.
 std::string alike_part(const CheckedRank& rank, const std::string& variable) {
   const std::optional<std::string> value = setting(rank, variable);
   if (!value) return fmt::format("{} is not set", variable);

@@ -107,7 +107,7 @@ Results judge_uncorrected(const JobFacts& job) {
                                       .how = std::string{on_cuda}});
 }
 
-/// What the GPU says of its row remapping, or of retired pages; "" when all is well.
+/// The GPU's own report of its row remapping, or of retired pages; "" when all is well.
 std::string memory_trouble(const CheckedGpu& gpu) {
   // NVIDIA's documentation of dynamic page retirement: 60 pages and more are a reason to return it.
   constexpr std::int64_t most_pages = 60;
@@ -154,7 +154,7 @@ Finding finding_of(int code) {
           .fix = std::string{xid->action}};
 }
 
-/// Those that a program's own mistake leaves behind say nothing of the GPU.
+/// Errors that a program's own mistake leaves behind say nothing of the GPU.
 Results judge_xid(const JobFacts& job) {
   Findings findings;
   for (const JobGpu& one : job_gpus(job)) {
@@ -206,7 +206,8 @@ Results judge_compute_mode(const JobFacts& job) {
   return of_gpus(job, std::move(findings), "lets every rank compute");
 }
 
-/// What limits clocks before there is any load. That they are set is application-clock's subject.
+/// Something limits clocks before there is any load. That they are set is application-clock's
+/// subject.
 Results judge_throttle(const JobFacts& job) {
   constexpr std::array<std::string_view, 3> settings{"application clock settings",
                                                      "display clock settings", "sync boost"};

@@ -16,7 +16,8 @@
 namespace isoscale::preflight {
 namespace {
 
-/// Why a job that the program put on the host may have been meant for GPUs; "" = it was not.
+/// The reason that a job that the program put on the host may have been meant for GPUs; "" = it was
+/// not.
 std::string sign_of_gpus(const JobFacts& job) {
   if (job.device != "host" || !job.device_reason) return {};
   for (const CheckedNode& node : job.nodes) {
@@ -65,7 +66,7 @@ Results judge_device(const JobFacts& job) {
                                       .how = "name one with --device"});
 }
 
-/// Where a launcher says how many processes it started. A Slurm step says it of itself; the
+/// A launcher may say how many processes it started. A Slurm step says it of itself; the
 /// allocation's SLURM_NTASKS stands in where no launcher of MPI has another figure.
 Results judge_world_size(const JobFacts& job) {
   constexpr std::array<const char*, 4> steps{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE",
@@ -193,8 +194,8 @@ Results judge_duplicate_gpu(const JobFacts& job) {
        .how = "run with --device cuda"});
 }
 
-/// Of GPUs that ranks of the node took, how many this rank may use; nullopt where that is not told:
-/// an instance of a partitioned GPU is not even listed for the rank that took it.
+/// The number of GPUs that this rank may use among those that ranks of the node took; nullopt where
+/// that is not told: an instance of a partitioned GPU is not even listed for the rank that took it.
 std::optional<std::size_t> reachable(const CheckedRank& rank, const std::set<std::string>& taken) {
   if (!rank.gpu || !rank.visible_gpus) return std::nullopt;
   const std::set<std::string> visible{rank.visible_gpus->begin(), rank.visible_gpus->end()};

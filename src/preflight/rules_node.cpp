@@ -23,7 +23,7 @@ class Seats {
  public:
   explicit Seats(std::vector<const CheckedRank*> ranks) : ranks_(std::move(ranks)) {}
 
-  /// How many ranks can have a core of their own at once.
+  /// The number of ranks that can have a core of their own at once.
   [[nodiscard]] std::size_t count() {
     std::size_t seated = 0;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
@@ -112,7 +112,7 @@ Results judge_single_core(const JobFacts& job) {
                                       .how = "mount /sys"});
 }
 
-/// How many of the node's NUMA nodes these CPUs are on; nullopt where that is not known.
+/// The number of the node's NUMA nodes that these CPUs are on; nullopt where that is not known.
 std::optional<std::size_t> numa_nodes_of(const CheckedRank& rank, const CheckedNode* node) {
   if (node == nullptr || node->numa_cpus.empty() || rank.cpus.empty()) return std::nullopt;
   const std::set<int> own{rank.cpus.begin(), rank.cpus.end()};

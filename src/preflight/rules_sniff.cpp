@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t fewest_alike = 4;  ///< fewer have no majority to differ from
 
-/// What counts as slow: below the median of its kind by three standard deviations, as the median
+/// A value counts as slow below the median of its kind by three standard deviations, as the median
 /// absolute deviation tells them (1.4826 of it on normal noise), and by no less than a share, since
 /// a very even kind has a deviation of nearly nothing. GPUs of one model vary by 8% on average
 /// (Sinha et al., "Not All GPUs Are Created Equal", SC 2022), which is 4% to either side; CPUs
@@ -112,7 +112,7 @@ class Ranks {
     const std::string text = fmt::format("rank {}", rank.rank);
     return gpu == nullptr ? text : fmt::format("{}, GPU {} ({})", text, gpu->index, gpu->bus_id);
   }
-  /// What computes for it: "ranks on NVIDIA H100", "ranks on Xeon with 1 BLAS thread".
+  /// Names what computes for it: "ranks on NVIDIA H100", "ranks on Xeon with 1 BLAS thread".
   [[nodiscard]] std::string kind(const CheckedRank& rank) const {
     if (job_.device == "cuda") {
       const Gpu* const gpu = gpu_of(rank);
@@ -124,7 +124,7 @@ class Ranks {
     return fmt::format("ranks on {}, {}", is_known ? *node->second->cpu_model : "unknown CPUs",
                        base::counted(rank.blas_threads, "BLAS thread"));
   }
-  /// What joins two ranks: "pairs inside nodes over NVLink", "pairs across nodes".
+  /// Names what joins two ranks: "pairs inside nodes over NVLink", "pairs across nodes".
   [[nodiscard]] std::string kind(const CheckedRank& a, const CheckedRank& b) const {
     if (a.node != b.node) return "pairs across nodes";
     const Gpu* const gpu_a = gpu_of(a);
@@ -185,7 +185,7 @@ Results judge_bandwidth(const JobFacts& job) {
       const auto [place, is_new] =
           pairs.try_emplace(std::minmax(rank.rank, other.rank), other.bandwidth);
       if (is_new) continue;
-      // What either of them did not get, the pair did not.
+      // The pair did not get what either of them did not get.
       if (!other.bandwidth || !place->second) {
         place->second.reset();
       } else {

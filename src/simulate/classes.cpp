@@ -67,7 +67,7 @@ std::vector<int> kept_numbers(const std::vector<int>& first) {
   return number;
 }
 
-/// How one rank communicates: the distinct groups and messages of its program.
+/// One rank communicates so: the distinct groups and messages of its program.
 struct Ways {
   std::set<mesh::AxisSet> groups;
   std::set<std::pair<mesh::Axis, int>> messages;  ///< sent, by offset
@@ -160,8 +160,8 @@ timeline::Timeline step_of(const program::OutlineSet& set, const Costs& costs, c
   return timeline;
 }
 
-/// What a rank did of one kind. Of communication only the time after the last arrival: who waits
-/// moves nothing.
+/// The times at which a rank did ops of one kind; of communication only the time after the last
+/// arrival: who waits moves nothing.
 IntervalSet busy(const program::Outline& outline, const timeline::StepTrace& trace,
                  const std::vector<Nanoseconds>& costs, bool (*is_kind)(program::OpKind),
                  bool from_arrival) {

@@ -122,7 +122,7 @@ class Play {
     }
   }
 
-  /// How long a rank takes for a piece of work, in this play.
+  /// The time that a rank takes for a piece of work, in this play.
   double time_of(RankState& rank, const Work& work, bool is_main) {
     double extra = work.compute * (rank.factor - 1);
     if (options_.op_noise > 0 && work.spread > 0) {
@@ -193,7 +193,7 @@ class Play {
     return !lane(who).posted;
   }
 
-  /// As many links as every member has left.
+  /// Plays as many links as every member has left.
   void play_links(const std::vector<Arrival>& group) {
     std::uint32_t count = ~0U;
     bool alike = true;

@@ -98,7 +98,7 @@ struct CoarseSet {
 struct CoarseOptions {
   int plays = 1;
   std::vector<double> begin{};  ///< of each rank's first play, nanoseconds; empty = all 0
-  /// By what a rank's compute in one play is multiplied; empty = 1.
+  /// A rank's compute in one play is multiplied by this; empty = 1.
   std::function<double(int rank, int play)> factor{};
   double op_noise = 0;     ///< standard deviation of each compute op's time, relative
   std::uint64_t seed = 1;  ///< of the ops' draws

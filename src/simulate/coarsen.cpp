@@ -47,7 +47,8 @@ class Coarsener {
   }
 
  private:
-  /// Where a lane's ops go: work collects until a meeting, a chain until another kind of meeting.
+  /// The place that a lane's ops go to: work collects until a meeting, a chain until another kind
+  /// of meeting.
   struct Open {
     Work work{};
     double squares = 0;
@@ -85,7 +86,7 @@ class Coarsener {
     return compute;
   }
 
-  /// Whether it meets no other rank: all its axes have one coordinate here. Messages to oneself
+  /// True if it meets no other rank: all its axes have one coordinate here. Messages to oneself
   /// must then find each other in the same op.
   [[nodiscard]] bool is_alone(const program::OutlineOp& op) const {
     if (op.kind != program::OpKind::exchange) return mesh::group_size(set_.mesh, op.axes) == 1;

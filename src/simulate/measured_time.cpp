@@ -25,7 +25,7 @@ double law_of(GrowthLaw law, double size) {
 
 /// Wires' times that a collective takes for each of its bytes, but for a constant: in a tree the
 /// levels; where all are handed their message at once, at each level as many as there are below.
-/// What is scattered at last is deals of a whole message.
+/// At last, parts of a whole message are scattered.
 double moved_factor(Moved moved, OpKind kind, double size, double members) {
   const double levels = std::log2(size), at_once = levels * (levels + 1) / 2;
   if (moved == Moved::parts) return wire_factor(kind, members);
@@ -81,7 +81,7 @@ double wire_bandwidth(const GroupFamily& family, Moved moved) {
   return factor * best;
 }
 
-/// What a group takes over the wire's time.
+/// The time that a group takes over the wire's time.
 struct Excess {
   double law = 0, seconds = 0, weight = 0;
 };
@@ -96,7 +96,7 @@ struct Excesses {
   }
 };
 
-/// What groups of one take on top: nothing alone; across nodes, what their members on one node do
+/// Groups of one take this on top: nothing alone; across nodes, what their members on one node do
 /// for the smallest message.
 double excess_of_one(const GroupFamily& family, double first) {
   if (family.on_one_node == nullptr || family.on_one_node->samples.empty()) return 0;
@@ -199,7 +199,7 @@ bool is_shape(const TimedGemm& at, const program::Gemm& gemm) {
   return at.m == gemm.m && at.n == gemm.n && at.k == gemm.k && at.batch == gemm.batch;
 }
 
-/// Where op bytes fall among measured sizes of a kind, ascending.
+/// The measured sizes of a kind, ascending.
 std::vector<SizeSeconds> sizes_of(const Measured& measured, OpKind kind) {
   std::vector<SizeSeconds> sizes;
   for (const TimedLocal& at : measured.locals) {

@@ -14,7 +14,7 @@
 /// measurements say nothing of the kind: another element type, a link that no measured group had.
 namespace isoscale::simulate {
 
-/// How far from a measurement a time is.
+/// The distance of a time from a measurement.
 enum class Basis : std::uint8_t {
   measured,      ///< this very op
   interpolated,  ///< between or beside ops of its kind

@@ -37,7 +37,7 @@ struct Largest {
   key = (key ^ (key >> 27U)) * 0x94d049bb133111ebULL;
   return key ^ (key >> 31U);
 }
-/// In (0, 1).
+/// A number in (0, 1).
 [[nodiscard]] constexpr double uniform(std::uint64_t key) {
   return (static_cast<double>(mixed(key) >> 11U) + 0.5) * 0x1p-53;
 }

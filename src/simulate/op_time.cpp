@@ -178,7 +178,7 @@ class ProgramTimes {
     });
   }
 
-  /// Whether one kernel does it together with other ops of attention: products for each head, of
+  /// True if one kernel does it together with other ops of attention: products for each head, of
   /// which one extent is that of a head, and the softmax between them.
   [[nodiscard]] bool fuses(const program::Gemm& gemm) const {
     constexpr std::uint32_t largest_head = 256;

@@ -23,7 +23,7 @@ struct Costs {
 /// schedule's idle time is exact.
 [[nodiscard]] Costs unit_costs(const program::OutlineSet& set);
 
-/// How ops are put on streams: as the program says, or all in program order on one.
+/// Ops are put on streams as the program says, or all in program order on one.
 enum class Streams : std::uint8_t { as_written, folded };
 enum class Record : std::uint8_t { steps, spans };  ///< step ends only, or every span too
 

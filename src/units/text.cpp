@@ -91,7 +91,7 @@ std::string quoted(std::string_view text) {
   throw std::invalid_argument(fmt::format("{} {}", quoted(text), why));
 }
 
-/// Why `unit` names no number of bytes.
+/// The reason that `unit` names no number of bytes.
 std::string explain_unit(std::string_view unit) {
   const std::string small = lowered(unit);
   constexpr std::string_view prefixes = "kmgt";
