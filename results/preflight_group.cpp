@@ -8,8 +8,8 @@ namespace isoscale::results {
 
 namespace {
 
-using system::CheckResult;
-using system::Verdict;
+using preflight::CheckResult;
+using preflight::Verdict;
 
 struct Table {
   std::vector<std::string> name, host, device, what, cost, fix;
@@ -18,7 +18,9 @@ struct Table {
 
 std::vector<std::string> verdict_names() {
   std::vector<std::string> names;
-  for (const Verdict verdict : system::all_verdicts) names.emplace_back(system::name(verdict));
+  for (const Verdict verdict : preflight::all_verdicts) {
+    names.emplace_back(preflight::name(verdict));
+  }
   return names;
 }
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "mesh/mesh.hpp"
+#include "preflight/check.hpp"
 #include "program/outline.hpp"
 #include "results/calibration_data.hpp"
-#include "system/preflight/check.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 
@@ -194,8 +194,8 @@ struct RankFacts {
 
 /// The facts that were judged before anything was measured, and the verdicts.
 struct PreflightData {
-  std::vector<system::CheckResult> results{};
-  std::string facts{};  ///< JSON of system::JobFacts
+  std::vector<preflight::CheckResult> results{};
+  std::string facts{};  ///< JSON of preflight::JobFacts
 
   bool operator==(const PreflightData&) const = default;
 };

@@ -9,9 +9,9 @@
 #include <exception>
 #include <string>
 
+#include "base/child_process.hpp"
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "base/workers.hpp"
 #include "results/reader.hpp"
 
 namespace isoscale {

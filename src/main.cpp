@@ -12,11 +12,12 @@
 #include "base/log.hpp"
 #include "compare_command.hpp"
 #include "config/command_line.hpp"
+#include "config/listing.hpp"
+#include "machine/job_environment.hpp"
 #include "predict_command.hpp"
 #include "print.hpp"
 #include "report_command.hpp"
 #include "run_command.hpp"
-#include "system/facts.hpp"
 
 namespace isoscale {
 namespace {
@@ -68,7 +69,7 @@ int run(int argc, char** argv) {
     // speaks.
     const std::string_view name = argc > 1 ? argv[1] : "";
     const bool many = name == "run" || name == "check";
-    if (!many || system::speaks_for_launch(system::process_environment())) {
+    if (!many || machine::speaks_for_launch(machine::process_environment())) {
       base::warn(fmt::format("isoscale: {}", error.what()));
     }
     return static_cast<int>(error.exit_code());

@@ -29,7 +29,7 @@
 #include "analysis/report.hpp"
 #include "analysis/traces/trace_export.hpp"
 #include "base/log.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "index_files.hpp"
 #include "print.hpp"
 #include "results/reader.hpp"

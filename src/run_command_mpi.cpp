@@ -17,8 +17,11 @@
 #include "analysis/render/render.hpp"
 #include "analysis/report.hpp"
 #include "base/log.hpp"
+#include "comm/communicator.hpp"
 #include "comm/world.hpp"
+#include "config/arguments.hpp"
 #include "config/command_line.hpp"
+#include "machine/job_environment.hpp"
 #include "print.hpp"
 #include "results/reader.hpp"
 #include "run_command.hpp"
@@ -107,8 +110,8 @@ base::ExitCode under_mpi(int argc, char** argv, units::Seconds timeout, const Wo
   const std::string arguments =
       config::shell_quoted(std::vector<std::string>(argv + 1, argv + argc));
   // Looked at before MPI starts: an MPI that finds itself alone sets a launcher's variables itself.
-  const bool speaks = system::speaks_for_launch(system::process_environment());
-  const auto alone = system::singleton_problem(1, system::process_environment());
+  const bool speaks = machine::speaks_for_launch(machine::process_environment());
+  const auto alone = machine::singleton_problem(1, machine::process_environment());
   runner::HeldSignals signals;  // before MPI starts threads
   runner::MpiLimit limit{timeout, speaks};
   limit.starts();
@@ -175,9 +178,9 @@ base::ExitCode check_command(const config::CheckCommand& command, int argc, char
                                       ? analysis::render_checks_json(found)
                                       : analysis::render_checks_text(found));
         }
-        const base::ExitCode code = system::stops(found.results) ? base::ExitCode::usage
-                                    : is_told                    ? base::ExitCode::done
-                                                                 : base::ExitCode::failed;
+        const base::ExitCode code = preflight::stops(found.results) ? base::ExitCode::usage
+                                    : is_told                       ? base::ExitCode::done
+                                                                    : base::ExitCode::failed;
         return static_cast<base::ExitCode>(world.broadcast(static_cast<std::int64_t>(code)));
       });
 }

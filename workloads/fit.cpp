@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/plural.hpp"
+#include "base/text.hpp"
 
 namespace isoscale::workloads {
 namespace {

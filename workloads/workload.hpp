@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "mesh/mesh.hpp"
-#include "mesh/resolve.hpp"
+#include "mesh/request.hpp"
 #include "program/program.hpp"
 #include "workloads/bench/bench.hpp"
 #include "workloads/model.hpp"

@@ -20,6 +20,7 @@
 #include "analysis/rank_facts.hpp"
 #include "analysis/statistics/statistics.hpp"
 #include "base/plural.hpp"
+#include "base/text.hpp"
 #include "statistics/estimate.hpp"
 #include "units/text.hpp"
 

@@ -10,6 +10,7 @@
 
 #include "analysis/breakdown/breakdown.hpp"
 #include "timeline/intervals.hpp"
+#include "timeline/timeline.hpp"
 
 namespace isoscale::analysis {
 namespace {

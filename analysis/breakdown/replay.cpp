@@ -21,6 +21,7 @@
 #include "simulate/simulate.hpp"
 #include "statistics/estimate.hpp"
 #include "timeline/intervals.hpp"
+#include "timeline/timeline.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -27,6 +27,7 @@
 #include "analysis/rows/datasheets.hpp"
 #include "analysis/rows/row.hpp"
 #include "base/plural.hpp"
+#include "base/text.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

@@ -10,7 +10,6 @@
 #include "analysis/page/point_details.hpp"
 #include "analysis/report.hpp"
 #include "program/outline.hpp"
-#include "timeline/intervals.hpp"
 #include "timeline/timeline.hpp"
 #include "units/quantity.hpp"
 

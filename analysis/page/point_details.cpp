@@ -17,7 +17,7 @@
 #include "analysis/page/lanes.hpp"
 #include "analysis/page/rank_map.hpp"
 #include "analysis/page/step_series.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -10,7 +10,7 @@
 #include "analysis/breakdown/traced_steps.hpp"
 #include "analysis/predict/run_machine.hpp"
 #include "simulate/measured_time.hpp"
-#include "timeline/intervals.hpp"
+#include "timeline/timeline.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -14,6 +14,7 @@
 #include "analysis/predict/search.hpp"
 #include "base/error.hpp"
 #include "base/plural.hpp"
+#include "base/text.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/workers.hpp"
+#include "base/child_process.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -20,6 +20,7 @@
 #include "simulate/classes.hpp"
 #include "simulate/each_rank.hpp"
 #include "simulate/fold.hpp"
+#include "simulate/noise_delay.hpp"
 #include "units/quantity.hpp"
 #include "units/text.hpp"
 #include "workloads/stack/stage.hpp"

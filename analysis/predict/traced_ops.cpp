@@ -19,6 +19,7 @@
 #include "base/error.hpp"
 #include "statistics/estimate.hpp"
 #include "timeline/intervals.hpp"
+#include "timeline/timeline.hpp"
 
 namespace isoscale::analysis {
 namespace {

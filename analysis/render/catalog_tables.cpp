@@ -12,7 +12,10 @@
 #include <utility>
 
 #include "analysis/render/text.hpp"
+#include "analysis/render/text_escape.hpp"
 #include "base/plural.hpp"
+#include "base/text.hpp"
+#include "units/text.hpp"
 
 namespace isoscale::analysis {
 namespace {

@@ -19,8 +19,11 @@
 #include "analysis/render/text.hpp"
 #include "analysis/render/text_escape.hpp"
 #include "analysis/render/text_table.hpp"
+#include "analysis/statistics/looks.hpp"
+#include "analysis/statistics/overhead.hpp"
 #include "analysis/step_samples.hpp"
 #include "base/plural.hpp"
+#include "base/text.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::analysis {

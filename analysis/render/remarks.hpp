@@ -12,7 +12,7 @@
 
 #include "analysis/render/text.hpp"
 #include "analysis/report.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 
 /// Remarks are lines below the tables of a report, each a key and a sentence; all text is escaped.
 namespace isoscale::analysis {

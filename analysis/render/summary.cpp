@@ -14,7 +14,10 @@
 #include "analysis/render/cells.hpp"
 #include "analysis/render/findings.hpp"
 #include "analysis/render/machine.hpp"
+#include "analysis/render/summary_parts.hpp"
 #include "base/plural.hpp"
+#include "base/text.hpp"
+#include "preflight/check.hpp"
 #include "system/preflight/check.hpp"
 
 namespace isoscale::analysis {
@@ -192,9 +195,9 @@ std::vector<std::string> warnings_of(const Report& report) {
         report.runs.size() == 1 ? "" : fmt::format("launch {}: ", &run - report.runs.data() + 1);
     for (const std::string& warning : run.data->warnings) all.push_back(launch + warning);
     if (run.data->preflight) {
-      for (const system::CheckResult& result : run.data->preflight->results) {
-        if (result.verdict >= system::Verdict::warning) {
-          all.push_back(launch + system::to_sentence(result));
+      for (const preflight::CheckResult& result : run.data->preflight->results) {
+        if (result.verdict >= preflight::Verdict::warning) {
+          all.push_back(launch + preflight::to_sentence(result));
         }
       }
     }

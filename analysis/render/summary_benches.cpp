@@ -22,6 +22,7 @@
 #include "analysis/rows/infer.hpp"
 #include "analysis/statistics/statistics.hpp"
 #include "base/plural.hpp"
+#include "base/text.hpp"
 #include "statistics/estimate.hpp"
 
 namespace isoscale::analysis {

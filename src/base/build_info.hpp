@@ -6,7 +6,7 @@
 
 namespace isoscale::base {
 
-/// What this program was built from and with; generated once, at build time.
+/// This program was built from these and with these; generated once, at build time.
 struct BuildInfo {
   std::string_view version;   ///< semantic, "0.1.0"
   std::string_view git_hash;  ///< "unknown" outside a checkout; ends in "-dirty" with local changes

@@ -28,7 +28,8 @@ std::string shown(std::string_view line) {
   return text;
 }
 
-/// How much of the text was written; 0 where standard error is closed: nobody is left to tell.
+/// Writes a part of the text and returns its length; 0 where standard error is closed: nobody is
+/// left to tell.
 std::size_t write_some(std::string_view text) {
   while (true) {
     const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());

@@ -1,10 +1,13 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
 #include "base/text.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <vector>
 
@@ -48,7 +51,7 @@ Character next_character(std::string_view text) {
   return {.bytes = lead->bytes, .code = code};
 }
 
-/// Whether a terminal or an editor would do something else with it than draw it in its place.
+/// True if a terminal or an editor would do something else with it than draw it in its place.
 bool is_unsafe(std::uint32_t code) {
   const bool control = code < 0x20 || (code >= 0x7F && code <= 0x9F);
   const bool separator = code == 0x2028 || code == 0x2029;
@@ -135,6 +138,11 @@ std::optional<std::string_view> nearest_name(std::string_view wanted,
 std::string did_you_mean(std::string_view wanted, std::span<const std::string_view> candidates) {
   const auto nearest = nearest_name(wanted, candidates);
   return nearest ? fmt::format("; did you mean '{}'?", *nearest) : "";
+}
+
+std::string utc_now() {
+  const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(now));
 }
 
 }  // namespace isoscale::base

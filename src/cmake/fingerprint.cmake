@@ -9,7 +9,7 @@
 
 file(GLOB headers RELATIVE ${SOURCE_DIR}
   ${SOURCE_DIR}/src/units/*.hpp ${SOURCE_DIR}/src/base/*.hpp ${SOURCE_DIR}/src/mesh/*.hpp
-  ${SOURCE_DIR}/src/program/*.hpp ${SOURCE_DIR}/src/timeline/*.hpp ${SOURCE_DIR}/src/system/*.hpp
+  ${SOURCE_DIR}/src/program/*.hpp ${SOURCE_DIR}/src/timeline/*.hpp ${SOURCE_DIR}/src/machine/*.hpp
   ${SOURCE_DIR}/src/comm/*.hpp ${SOURCE_DIR}/src/executor/*.hpp ${SOURCE_DIR}/src/config/*.hpp
   ${SOURCE_DIR}/workloads/*.hpp ${SOURCE_DIR}/workloads/bench/*.hpp)
 set(all "")

@@ -1,18 +1,40 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include <algorithm>
-#include <chrono>
-#include <exception>
-#include <numeric>
-#include <thread>
 
-#include "comm/blocks.hpp"
-#include "comm/calling.hpp"
-#include "comm/check.hpp"
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <exception>
+#include <map>
+#include <numeric>
+#include <string>
+#include <string_view>
+#include <thread>
 
 namespace isoscale::comm {
 namespace {
+
+/// Counts a collective call while it lasts.
+class Calling {
+ public:
+  explicit Calling(CallCount* calls) : calls_(calls) {
+    if (calls_ != nullptr) calls_->begun.fetch_add(1, std::memory_order_relaxed);
+  }
+  ~Calling() {
+    if (calls_ != nullptr) calls_->ended.fetch_add(1, std::memory_order_relaxed);
+  }
+  Calling(const Calling&) = delete;
+  Calling& operator=(const Calling&) = delete;
+
+ private:
+  CallCount* calls_;
+};
 
 double all_reduce(MPI_Comm communicator, double value, MPI_Op operation) {
   check(MPI_Allreduce(MPI_IN_PLACE, &value, 1, MPI_DOUBLE, operation, communicator));
@@ -29,6 +51,75 @@ std::vector<int> translated(MPI_Comm from, const std::vector<int>& ranks, MPI_Co
   check(MPI_Group_free(&own));
   check(MPI_Group_free(&theirs));
   return result;
+}
+
+constexpr int gather_tag = 1;
+
+void send(MPI_Comm communicator, std::span<const std::byte> part, int root) {
+  for (const auto block : blocks(part)) {
+    // Synchronous: at most one block per rank is under way, so the root's memory stays bounded.
+    check(MPI_Ssend(block.data(), static_cast<int>(block.size()), MPI_BYTE, root, gather_tag,
+                    communicator));
+  }
+}
+
+void receive(MPI_Comm communicator, std::span<std::byte> part, int source) {
+  for (const auto block : blocks(part)) {
+    check(MPI_Recv(block.data(), static_cast<int>(block.size()), MPI_BYTE, source, gather_tag,
+                   communicator, MPI_STATUS_IGNORE));
+  }
+}
+
+/// Stands before a text among others: whose it is, and how long.
+struct RecordHead {
+  std::int64_t rank = 0;
+  std::uint64_t bytes = 0;
+};
+
+std::vector<std::byte> record_of(int rank, std::string_view text) {
+  const RecordHead head{.rank = rank, .bytes = text.size()};
+  std::vector<std::byte> record(sizeof head + text.size());
+  std::memcpy(record.data(), &head, sizeof head);
+  if (!text.empty()) std::memcpy(record.data() + sizeof head, text.data(), text.size());
+  return record;
+}
+
+/// The texts of all ranks, by rank.
+std::vector<std::string> texts_of(std::span<const std::byte> records, int ranks) {
+  std::vector<std::string> texts(static_cast<std::size_t>(ranks));
+  while (!records.empty()) {
+    RecordHead head;
+    std::memcpy(&head, records.data(), sizeof head);
+    std::string& text = texts.at(static_cast<std::size_t>(head.rank));
+    text.resize(head.bytes);
+    std::ranges::copy(records.subspan(sizeof head, head.bytes),
+                      std::as_writable_bytes(std::span{text}).begin());
+    records = records.subspan(sizeof head + head.bytes);
+  }
+  return texts;
+}
+
+void send_all(MPI_Comm communicator, std::span<const std::byte> data, int to) {
+  const std::uint64_t size = data.size();
+  check(MPI_Send(&size, 1, MPI_UINT64_T, to, gather_tag, communicator));
+  send(communicator, data, to);
+}
+
+std::vector<std::byte> receive_all(MPI_Comm communicator, int from) {
+  std::uint64_t size = 0;
+  check(MPI_Recv(&size, 1, MPI_UINT64_T, from, gather_tag, communicator, MPI_STATUS_IGNORE));
+  std::vector<std::byte> data(size);
+  receive(communicator, data, from);
+  return data;
+}
+
+/// True if the reason begins as what a vote has found does.
+bool names_rank(std::string_view reason) {
+  constexpr std::string_view before{"rank "}, digits{"0123456789"};
+  if (!reason.starts_with(before)) return false;
+  reason.remove_prefix(before.size());
+  const std::size_t end = reason.find_first_not_of(digits);
+  return end != 0 && end != reason.npos && reason.substr(end).starts_with(": ");
 }
 
 }  // namespace
@@ -150,6 +241,70 @@ std::vector<std::int64_t> Communicator::all_gather(std::int64_t value) const {
   std::vector<std::int64_t> values(static_cast<std::size_t>(size_));
   check(MPI_Allgather(&value, 1, MPI_INT64_T, values.data(), 1, MPI_INT64_T, get()));
   return values;
+}
+
+std::vector<std::vector<std::byte>> Communicator::gather(std::span<const std::byte> part,
+                                                         int root) const {
+  const Calling calling{calls_.get()};
+  const auto mine = static_cast<std::uint64_t>(part.size());
+  std::vector<std::uint64_t> sizes(rank_ == root ? static_cast<std::size_t>(size_) : 0);
+  check(MPI_Gather(&mine, 1, MPI_UINT64_T, sizes.data(), 1, MPI_UINT64_T, root, get()));
+  if (rank_ != root) {
+    send(get(), part, root);
+    return {};
+  }
+  std::vector<std::vector<std::byte>> parts;
+  parts.reserve(sizes.size());
+  for (int source = 0; source < size_; ++source) {
+    if (source == root) {
+      parts.emplace_back(part.begin(), part.end());
+      continue;
+    }
+    parts.emplace_back(sizes[static_cast<std::size_t>(source)]);
+    receive(get(), parts.back(), source);
+  }
+  return parts;
+}
+
+std::vector<std::string> Communicator::gather(std::string_view text, int root) const {
+  const Calling calling{calls_.get()};
+  // A binomial tree: in round k, what is at a distance of 2^k from the root, counted in ranks,
+  // hands on all that it holds.
+  const int place = (rank_ - root + size_) % size_;
+  std::vector<std::byte> held = record_of(rank_, text);
+  for (int distance = 1; distance < size_; distance *= 2) {
+    if (place % (2 * distance) != 0) {
+      send_all(get(), held, (rank_ - distance + size_) % size_);
+      return {};
+    }
+    if (place + distance >= size_) continue;
+    const std::vector<std::byte> more = receive_all(get(), (rank_ + distance) % size_);
+    held.insert(held.end(), more.begin(), more.end());
+  }
+  return texts_of(held, size_);
+}
+
+Vote all_ok(const Communicator& communicator, std::string_view problem) {
+  // The lowest rank with a problem speaks; `size` stands for none.
+  const int own = problem.empty() ? communicator.size() : communicator.rank();
+  const int speaker = static_cast<int>(communicator.all_min(own));
+  if (speaker == communicator.size()) return {};
+  const std::string reason = communicator.broadcast(std::string{problem}, speaker);
+  // What was voted on before, by fewer ranks or the same, says whose it is.
+  if (names_rank(reason)) return {.ok = false, .why = reason};
+  return {.ok = false, .why = fmt::format("rank {}: {}", communicator.world_rank(speaker), reason)};
+}
+
+std::vector<int> node_of_rank(const Communicator& communicator) {
+  // Ranks of a node keep their order, so its first rank stands for it.
+  const std::int64_t leader =
+      communicator.split_node().broadcast(std::int64_t{communicator.rank()});
+  std::map<std::int64_t, int> number;
+  std::vector<int> nodes;
+  for (const std::int64_t first : communicator.all_gather(leader)) {
+    nodes.push_back(number.try_emplace(first, static_cast<int>(number.size())).first->second);
+  }
+  return nodes;
 }
 
 }  // namespace isoscale::comm

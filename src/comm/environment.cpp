@@ -1,5 +1,11 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
+#include "comm/environment.hpp"
+
+#include <fmt/format.h>
+#include <mpi.h>
+
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -9,18 +15,29 @@
 #include <string>
 #include <string_view>
 
-#include "comm/check.hpp"
-#include "comm/world.hpp"
+#include "base/log.hpp"
 
 namespace isoscale::comm {
 namespace {
 
-/// With one space for each white space: MPICH has tabs between columns.
+/// Puts one space for each white space: MPICH has tabs between columns.
 std::string first_line(std::string_view text) {
   std::istringstream words{std::string{text.substr(0, text.find('\n'))}};
   std::string line;
   for (std::string word; words >> word;) line += (line.empty() ? "" : " ") + word;
   return line;
+}
+
+std::string sentence(int code, const std::source_location& where) {
+  std::array<char, MPI_MAX_ERROR_STRING> text{};
+  int length = 0, initialized = 0, finalized = 0;
+  // Open MPI ends a process that asks before MPI has started or after it has ended.
+  const bool may_ask = MPI_Initialized(&initialized) == MPI_SUCCESS && initialized != 0 &&
+                       MPI_Finalized(&finalized) == MPI_SUCCESS && finalized == 0;
+  if (!may_ask || MPI_Error_string(code, text.data(), &length) != MPI_SUCCESS) length = 0;
+  const std::string_view reason{text.data(), static_cast<std::size_t>(length)};
+  return fmt::format("MPI call failed in {}: {} (code {})", where.function_name(),
+                     reason.empty() ? "no reason given" : reason, code);
 }
 
 }  // namespace
@@ -55,6 +72,19 @@ std::string Environment::library_version() {
 units::Nanoseconds now() {
   const auto since = std::chrono::steady_clock::now().time_since_epoch();
   return units::Nanoseconds{std::chrono::nanoseconds{since}.count()};
+}
+
+void check(int code, std::source_location where) {
+  if (code != MPI_SUCCESS) throw MpiError(sentence(code, where), where);
+}
+
+void warn_unless_ok(int code, std::source_location where) noexcept {
+  if (code == MPI_SUCCESS) return;
+  try {
+    base::warn("isoscale: warning: " + sentence(code, where));
+  } catch (...) {
+    // Nothing is left to report it with.
+  }
 }
 
 }  // namespace isoscale::comm

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "config/app.hpp"
 #include "config/values.hpp"
 

@@ -16,7 +16,6 @@
 #include "base/error.hpp"
 #include "base/text.hpp"
 #include "config/values.hpp"
-#include "units/rate_text.hpp"
 #include "units/text.hpp"
 #include "workloads/toml_files.hpp"
 

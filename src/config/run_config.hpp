@@ -12,7 +12,7 @@
 
 #include "config/injection.hpp"
 #include "mesh/mesh.hpp"
-#include "mesh/resolve.hpp"
+#include "mesh/request.hpp"
 #include "units/quantity.hpp"
 #include "workloads/workload.hpp"
 

@@ -15,7 +15,7 @@
 
 #include "base/error.hpp"
 #include "base/text.hpp"
-#include "mesh/resolve.hpp"
+#include "mesh/request.hpp"
 #include "units/quantity.hpp"
 #include "workloads/workload.hpp"
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/error.hpp"
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "program/program.hpp"
 #include "program/session_options.hpp"
 #include "timeline/timeline.hpp"

@@ -1,10 +1,16 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
 #include "mesh/mesh.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
 #include <stdexcept>
+#include <unordered_map>
 
 namespace isoscale::mesh {
 namespace {
@@ -37,6 +43,40 @@ int number_along(const Shape& shape, const Coordinates& at, AxisSet axes) {
 
 AxisSet complement(AxisSet axes) {
   return AxisSet::from_bits(static_cast<std::uint8_t>(every_axis.bits() & ~axes.bits()));
+}
+
+/// The world ranks of each node, nodes in order of first appearance.
+std::vector<std::vector<int>> ranks_by_node(const std::vector<int>& node_of_rank) {
+  std::vector<std::vector<int>> nodes;
+  std::unordered_map<int, std::size_t> position;
+  for (std::size_t rank = 0; rank < node_of_rank.size(); ++rank) {
+    const auto [entry, is_new] = position.try_emplace(node_of_rank[rank], nodes.size());
+    if (is_new) nodes.emplace_back();
+    nodes[entry->second].push_back(static_cast<int>(rank));
+  }
+  return nodes;
+}
+
+std::vector<std::size_t> fill_in_order(const std::vector<std::vector<int>>& nodes,
+                                       std::size_t count) {
+  std::vector<std::size_t> taken;
+  for (const auto& ranks : nodes) {
+    taken.push_back(std::min(ranks.size(), count));
+    count -= taken.back();
+  }
+  return taken;
+}
+
+std::vector<std::size_t> deal_out(const std::vector<std::vector<int>>& nodes, std::size_t count) {
+  std::vector<std::size_t> taken(nodes.size(), 0);
+  while (count > 0) {
+    for (std::size_t node = 0; node < nodes.size() && count > 0; ++node) {
+      if (taken[node] == nodes[node].size()) continue;
+      ++taken[node];
+      --count;
+    }
+  }
+  return taken;
 }
 
 }  // namespace
@@ -150,6 +190,58 @@ int group_index(const Shape& shape, int rank, AxisSet axes) {
 
 int group_colour(const Shape& shape, int rank, AxisSet axes) {
   return number_along(shape, coordinates(shape, rank), complement(axes));
+}
+
+std::vector<int> place(Placement placement, const std::vector<int>& node_of_rank, int count) {
+  if (count < 1 || static_cast<std::size_t>(count) > node_of_rank.size()) {
+    throw std::invalid_argument(
+        fmt::format("cannot place {} ranks in a world of {}", count, node_of_rank.size()));
+  }
+  const auto nodes = ranks_by_node(node_of_rank);
+  const auto wanted = static_cast<std::size_t>(count);
+  const auto taken =
+      placement == Placement::packed ? fill_in_order(nodes, wanted) : deal_out(nodes, wanted);
+  std::vector<int> chosen;
+  chosen.reserve(wanted);
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    const auto first = nodes[node].begin();
+    chosen.insert(chosen.end(), first, first + static_cast<std::ptrdiff_t>(taken[node]));
+  }
+  return chosen;
+}
+
+std::string_view name(Reach reach) {
+  constexpr std::array<std::string_view, 4> names{"alone", "intra-node", "inter-node", "mixed"};
+  return names[static_cast<std::size_t>(reach)];
+}
+
+Reach reach(const Shape& shape, Axis axis, std::span<const int> node_of_rank) {
+  if (node_of_rank.size() != static_cast<std::size_t>(shape.size())) {
+    throw std::invalid_argument(fmt::format("{} nodes are named for the {} ranks of a mesh",
+                                            node_of_rank.size(), shape.size()));
+  }
+  if (shape[axis] == 1) return Reach::alone;
+  std::map<int, std::set<int>> nodes_of_group;
+  for (int rank = 0; rank < shape.size(); ++rank) {
+    nodes_of_group[group_colour(shape, rank, axis)].insert(
+        node_of_rank[static_cast<std::size_t>(rank)]);
+  }
+  bool any_inside = false, any_across = false;
+  for (const auto& [group, nodes] : nodes_of_group) {
+    (nodes.size() == 1 ? any_inside : any_across) = true;
+  }
+  if (any_inside && any_across) return Reach::mixed;
+  return any_inside ? Reach::intra_node : Reach::inter_node;
+}
+
+std::string reach_text(const Shape& shape, std::span<const int> node_of_rank) {
+  std::string text;
+  for (const Axis axis : all_axes) {
+    const Reach found = reach(shape, axis, node_of_rank);
+    if (found == Reach::alone) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name(axis), name(found));
+  }
+  return text;
 }
 
 }  // namespace isoscale::mesh

@@ -5,13 +5,13 @@
 #include <array>
 #include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 /// Rank <-> coordinates on the mesh of parallel axes; pure arithmetic.
 namespace isoscale::mesh {
-
 /// The axes of parallelism; tp varies fastest over ranks, pp slowest.
 enum class Axis : std::uint8_t { tp, cp, ep, dp, pp };
 inline constexpr std::array all_axes{Axis::tp, Axis::cp, Axis::ep, Axis::dp, Axis::pp};
@@ -69,14 +69,14 @@ struct Coordinates {
 [[nodiscard]] std::string to_string(
     const Shape& shape);  ///< "dp=2,tp=2"; axes of 1 left out; "1" if all are
 
-/// How far apart in rank neighbours along `axis` are.
+/// The distance in rank of neighbours along `axis`.
 [[nodiscard]] int stride(const Shape& shape, Axis axis);
 [[nodiscard]] Coordinates coordinates(const Shape& shape, int rank);
 [[nodiscard]] int rank_at(const Shape& shape, const Coordinates& at);
 /// The rank `offset` steps along `axis` from `rank`, wrapping around.
 [[nodiscard]] int neighbour(const Shape& shape, int rank, Axis axis, int offset);
 
-/// Those of `axes` that tell ranks apart: whose extent is more than 1.
+/// The ones of `axes` that tell ranks apart: whose extent is more than 1.
 [[nodiscard]] AxisSet varying(const Shape& shape, AxisSet axes);
 
 [[nodiscard]] int group_size(const Shape& shape, AxisSet axes);
@@ -87,8 +87,8 @@ struct Coordinates {
 /// Number of the group of `rank` among all groups along `axes`: 0 ... size/group_size - 1.
 [[nodiscard]] int group_colour(const Shape& shape, int rank, AxisSet axes);
 
-/// Which ranks of the world make up a point of fewer ranks: packed fills node after node, spread
-/// deals them out over the nodes.
+/// The choice of the ranks of the world that make up a point of fewer ranks: packed fills node
+/// after node, spread deals them out over the nodes.
 enum class Placement : std::uint8_t { packed, spread };
 [[nodiscard]] std::string_view name(Placement placement);
 
@@ -99,5 +99,20 @@ enum class Placement : std::uint8_t { packed, spread };
 /// std::invalid_argument when count is not in 1 ... world size.
 [[nodiscard]] std::vector<int> place(Placement placement, const std::vector<int>& node_of_rank,
                                      int count);
+
+/// The groups along an axis lie on nodes so: alone = the axis has one rank, so nothing
+/// goes along it; intra_node = every group is on one node; inter_node = no group is; mixed = some
+/// are and some are not.
+enum class Reach : std::uint8_t { alone, intra_node, inter_node, mixed };
+/// "alone", "intra-node", "inter-node", "mixed"
+[[nodiscard]] std::string_view name(Reach reach);
+
+/// The reach of `axis` when rank r of the mesh is on node `node_of_rank[r]`. Throws
+/// std::invalid_argument unless there is a node for every rank.
+[[nodiscard]] Reach reach(const Shape& shape, Axis axis, std::span<const int> node_of_rank);
+
+/// Names the reach of all axes that have more than one rank: "tp intra-node, dp inter-node"; ""
+/// when there is none.
+[[nodiscard]] std::string reach_text(const Shape& shape, std::span<const int> node_of_rank);
 
 }  // namespace isoscale::mesh

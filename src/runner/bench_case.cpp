@@ -53,7 +53,7 @@ class Loop {
   void measure() {
     if (case_.when != workloads::Restore::never) restore();
     warm_up();
-    system::DeviceSampler sampler{gpu_, {}};
+    machine::DeviceSampler sampler{gpu_, {}};
     begin_ = comm::now();  // what is not timed takes none of the budget
     do {
       play();
@@ -209,7 +209,7 @@ class Loop {
   const workloads::Case& case_;
   const program::Program& section_;
   Streams streams_;
-  std::vector<system::Source> gpu_;
+  std::vector<machine::Source> gpu_;
   const comm::Communicator& active_;
   Share share_;
   const Effort& effort_;

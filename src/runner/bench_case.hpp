@@ -6,10 +6,10 @@
 #include <optional>
 #include <vector>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "executor/executor.hpp"
+#include "machine/device_sampler.hpp"
 #include "runner/measure.hpp"
-#include "system/device_sampler.hpp"
 #include "workloads/bench/bench.hpp"
 
 /// Playing one case of a micro-benchmark until enough is known.
@@ -41,9 +41,9 @@ struct CaseRecord {
   std::vector<double> call_times{};  ///< of single calls in traced passes, seconds, slowest rank
   /// [stream][traced pass]: from the stream's first start to its last end, this rank's seconds.
   std::vector<std::vector<double>> stream_times{};
-  std::optional<units::Seconds> estimate{};  ///< of one pass, by the executor's library
-  std::string arithmetic{};                  ///< how that library multiplies
-  std::vector<system::SampledSeries> gpu{};  ///< of this rank's GPU, during the plays
+  std::optional<units::Seconds> estimate{};   ///< of one pass, by the executor's library
+  std::string arithmetic{};                   ///< how that library multiplies
+  std::vector<machine::SampledSeries> gpu{};  ///< of this rank's GPU, during the plays
 };
 
 /// Passes in one play of a case, of which one takes `pass` on the slowest rank; at least 1.
@@ -59,7 +59,7 @@ struct CasePlay {
   const workloads::Case& one;
   const program::Program& section;  ///< that is timed
   Streams streams = Streams::joined;
-  std::vector<system::Source> gpu{};  ///< what is sampled beside the timed plays
+  std::vector<machine::Source> gpu{};  ///< what is sampled beside the timed plays
 };
 
 /// Collective over `active`. Each play starts from a barrier, after which ranks run free, and all

@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "comm/communicator.hpp"
 #include "comm/world.hpp"
+#include "program/faults.hpp"
 #include "program/session_options.hpp"
 #include "results/run_data.hpp"
 #include "runner/measure.hpp"

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "system/nvml.hpp"
+#include "machine/nvml.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {
@@ -61,14 +61,14 @@ void note_gpus(std::span<const std::size_t> ranks, std::span<const RankReport> r
 
 }  // namespace
 
-GpuState gpu_state_of(std::span<const system::SampledSeries> sampled) {
+GpuState gpu_state_of(std::span<const machine::SampledSeries> sampled) {
   GpuState state;
-  for (const system::SampledSeries& series : sampled) {
+  for (const machine::SampledSeries& series : sampled) {
     if (series.channel.quantity == "sm_clock") state.sm_clock = median_of(series.value);
     if (series.channel.quantity != "throttle_reasons") continue;
     for (const double bits : series.value) {
       state.throttle_reasons = state.throttle_reasons.value_or(0) |
-                               (static_cast<std::uint64_t>(bits) & ~system::nvml::idle_reason);
+                               (static_cast<std::uint64_t>(bits) & ~machine::nvml::idle_reason);
     }
   }
   return state;

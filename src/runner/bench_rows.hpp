@@ -22,7 +22,7 @@ struct GpuState {
 
   bool operator==(const GpuState&) const = default;
 };
-[[nodiscard]] GpuState gpu_state_of(std::span<const system::SampledSeries> sampled);
+[[nodiscard]] GpuState gpu_state_of(std::span<const machine::SampledSeries> sampled);
 
 /// What one rank says of a case.
 struct RankReport {

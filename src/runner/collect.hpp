@@ -4,7 +4,7 @@
 
 #include <span>
 
-#include "comm/clock.hpp"
+#include "comm/clock_offset.hpp"
 #include "results/run_data.hpp"
 #include "runner/measure.hpp"
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "config/run_config.hpp"
 #include "executor/executor.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/clock.hpp"
+#include "comm/clock_offset.hpp"
 #include "config/injection.hpp"
 #include "program/session_options.hpp"
 #include "runner/measure.hpp"

@@ -10,8 +10,9 @@
 #include <set>
 
 #include "base/build_info.hpp"
-#include "base/utc.hpp"
-#include "system/facts.hpp"
+#include "base/text.hpp"
+#include "machine/facts.hpp"
+#include "machine/job_environment.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -42,7 +43,7 @@ std::filesystem::path output_path(const config::RunConfig& config, const std::st
 
 results::RunData make_header(const config::RunConfig& config, const Site& site,
                              const executor::Description& device,
-                             std::span<const system::MachineFacts> facts,
+                             std::span<const machine::MachineFacts> facts,
                              std::span<const RankSoftware> software) {
   const base::BuildInfo& build = base::build_info();
   results::RunData data;
@@ -59,7 +60,7 @@ results::RunData make_header(const config::RunConfig& config, const Site& site,
   data.config_toml = config::to_toml(config);
   data.ranks = site.ranks;
   data.nodes = 1 + *std::max_element(site.node_of_rank.begin(), site.node_of_rank.end());
-  data.environment = system::recorded_environment(system::process_environment());
+  data.environment = machine::recorded_environment(machine::process_environment());
   data.rank_facts = rank_facts(facts, software, site.node_of_rank);
   if (site.oversubscribed) {
     data.warnings.emplace_back(

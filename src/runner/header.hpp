@@ -22,7 +22,7 @@ namespace isoscale::runner {
 /// rank.
 [[nodiscard]] results::RunData make_header(const config::RunConfig& config, const Site& site,
                                            const executor::Description& device,
-                                           std::span<const system::MachineFacts> facts,
+                                           std::span<const machine::MachineFacts> facts,
                                            std::span<const RankSoftware> software);
 
 }  // namespace isoscale::runner

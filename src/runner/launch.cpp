@@ -12,8 +12,12 @@
 
 #include "base/log.hpp"
 #include "base/plural.hpp"
+#include "base/text.hpp"
 #include "base/utc.hpp"
+#include "config/arguments.hpp"
 #include "config/command_line.hpp"
+#include "machine/job_environment.hpp"
+#include "results/output.hpp"
 #include "results/run_files.hpp"
 #include "runner/describe_point.hpp"
 #include "runner/estimate.hpp"
@@ -23,7 +27,6 @@
 #include "runner/preflight.hpp"
 #include "runner/problem.hpp"
 #include "runner/resume.hpp"
-#include "system/time_limit.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {
@@ -217,7 +220,7 @@ bool Launch::reopen() {
   }
   if (!wanted_.empty()) {
     earlier_->warnings.push_back(resumption_warning(*earlier_, header_, wanted_));
-    for (const system::CheckResult& result : header_.preflight->results) {
+    for (const preflight::CheckResult& result : header_.preflight->results) {
       // The file's own preflight is that of its first launch.
       if (result.allowed) earlier_->warnings.push_back("resumed with " + to_sentence(result));
     }
@@ -346,8 +349,8 @@ void Launch::warn_of_time_limit() const {
   }
   if (setting_.config.budget) expected = std::min(expected, *setting_.config.budget);
   const auto now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  const auto warning =
-      system::time_limit_warning(system::time_limit(system::process_environment(), now), expected);
+  const auto warning = machine::time_limit_warning(
+      machine::time_limit(machine::process_environment(), now), expected);
   if (warning) base::warn(*warning);
 }
 

@@ -12,9 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "config/run_config.hpp"
 #include "executor/executor.hpp"
+#include "machine/facts.hpp"
 #include "runner/budget.hpp"
 #include "runner/plan.hpp"
 #include "runner/point.hpp"
@@ -23,7 +24,6 @@
 #include "runner/run_file.hpp"
 #include "runner/site.hpp"
 #include "runner/watch/supervisor.hpp"
-#include "system/facts.hpp"
 
 namespace isoscale::runner {
 
@@ -36,7 +36,7 @@ class Launch : public std::enable_shared_from_this<Launch> {
     const Services& services;
     const comm::Communicator* world;
     executor::Executor& executor;
-    std::span<const system::MachineFacts> facts;  ///< by rank
+    std::span<const machine::MachineFacts> facts;  ///< by rank
     Site site;
     units::Nanoseconds begin;                    ///< of the run, as --budget counts
     std::optional<std::string> device_reason{};  ///< of --device auto: why it is this one

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "base/utc.hpp"
+#include "base/text.hpp"
 #include "runner/describe_point.hpp"
 #include "runner/launch.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "runner/problem.hpp"
 
 namespace isoscale::runner {

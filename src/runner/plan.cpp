@@ -12,7 +12,10 @@
 
 #include "base/error.hpp"
 #include "base/plural.hpp"
+#include "base/text.hpp"
 #include "executor/point_requirements.hpp"
+#include "executor/transports.hpp"
+#include "mesh/mesh.hpp"
 #include "mesh/reach.hpp"
 #include "runner/faults.hpp"
 #include "runner/needs.hpp"

@@ -7,7 +7,7 @@
 #include <map>
 #include <vector>
 
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "runner/budget.hpp"
 #include "runner/estimate.hpp"
 #include "runner/plan.hpp"

@@ -9,7 +9,7 @@
 #include <memory>
 #include <optional>
 
-#include "base/utc.hpp"
+#include "base/text.hpp"
 #include "program/check.hpp"
 #include "program/added_sections.hpp"
 #include "runner/bench_point.hpp"
@@ -86,7 +86,7 @@ class PointRun {
     Record record = measure(*session_, set_.of(sub_world_.rank()).step(), active_,
                             in_point() ? Share::in_point : Share::replica, context_.effort,
                             [this](const Standing& at) { look_at(at); });
-    const std::vector<system::SampledSeries> sampled = sampler.stop();
+    const std::vector<machine::SampledSeries> sampled = sampler.stop();
     const comm::ClockFit clock = clocks.fit();
     misread(clocks, record);
     check_->step(*session_, sub_world_);

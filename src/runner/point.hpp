@@ -4,14 +4,14 @@
 
 #include <span>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "config/run_config.hpp"
 #include "executor/executor.hpp"
+#include "machine/facts.hpp"
 #include "results/run_data.hpp"
 #include "runner/measure.hpp"
 #include "runner/plan.hpp"
 #include "runner/progress.hpp"
-#include "system/facts.hpp"
 
 namespace isoscale::runner {
 
@@ -19,7 +19,7 @@ namespace isoscale::runner {
 struct PointContext {
   const config::RunConfig& config;
   const Site& site;
-  std::span<const system::MachineFacts> facts;
+  std::span<const machine::MachineFacts> facts;
   const comm::Communicator& world;
   executor::Executor& executor;
   Effort effort;

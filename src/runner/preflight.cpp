@@ -10,21 +10,20 @@
 
 #include "base/build_info.hpp"
 #include "base/log.hpp"
+#include "preflight/check.hpp"
+#include "preflight/collect.hpp"
+#include "preflight/job_facts.hpp"
 #include "runner/device.hpp"
 #include "runner/on_root.hpp"
 #include "runner/site.hpp"
 #include "runner/sniff.hpp"
-#include "system/preflight/check.hpp"
-#include "system/preflight/collect.hpp"
-#include "system/preflight/job_facts_json.hpp"
-#include "system/preflight/merge_facts.hpp"
 
 namespace isoscale::runner {
 namespace {
 
-using system::CheckedRank;
-using system::CheckResult;
-using system::JobFacts;
+using preflight::CheckedRank;
+using preflight::CheckResult;
+using preflight::JobFacts;
 
 /// What the rank is made of.
 std::map<std::string, std::string> versions_of(const executor::Executor* executor) {
@@ -49,11 +48,11 @@ JobFacts own_facts(const PreflightWish& wish, const comm::Communicator& world,
   const auto me = static_cast<std::size_t>(world.rank());
   const int node = node_of_rank[me];
   const auto before = std::span{node_of_rank}.first(me);
-  const system::MachineFacts& machine = wish.facts[me];
-  const system::NvmlLibrary nvml = system::NvmlLibrary::open();
-  const system::FactSources sources{.nvml = &nvml};
+  const machine::MachineFacts& machine = wish.facts[me];
+  const machine::NvmlLibrary nvml = machine::NvmlLibrary::open();
+  const preflight::FactSources sources{.nvml = &nvml};
 
-  CheckedRank rank = system::collect_rank(sources, machine);
+  CheckedRank rank = preflight::collect_rank(sources, machine);
   rank.rank = world.rank();
   rank.node = node;
   rank.local_rank = static_cast<int>(std::ranges::count(before, node));
@@ -63,14 +62,14 @@ JobFacts own_facts(const PreflightWish& wish, const comm::Communicator& world,
     const auto& text = wish.executor->describe().facts_text;
     if (const auto gpu = text.find("gpu_uuid"); gpu != text.end()) rank.gpu = gpu->second;
   }
-  if (rank.gpu) rank.visible_gpus = system::collect_visible_gpus(sources);
+  if (rank.gpu) rank.visible_gpus = preflight::collect_visible_gpus(sources);
   JobFacts facts;
   if (rank.local_rank == 0) {
-    facts.nodes.push_back(system::collect_node(sources, machine));
+    facts.nodes.push_back(preflight::collect_node(sources, machine));
     facts.nodes.back().node = node;
   } else if (rank.gpu) {
     // Control groups may hide it from the node's first rank.
-    if (auto gpu = system::collect_gpu(sources, *rank.gpu)) {
+    if (auto gpu = preflight::collect_gpu(sources, *rank.gpu)) {
       facts.nodes.emplace_back().node = node;
       facts.nodes.back().gpus = {*std::move(gpu)};
     }
@@ -99,8 +98,8 @@ std::string reason_not_to_sniff(const PreflightWish& wish, const std::vector<int
 /// All parts together; on rank 0.
 JobFacts join(const std::vector<std::string>& texts) {
   std::vector<JobFacts> parts;
-  for (const std::string& text : texts) parts.push_back(system::job_facts_from_json(text));
-  return system::merge(std::move(parts));
+  for (const std::string& text : texts) parts.push_back(preflight::job_facts_from_json(text));
+  return preflight::merge(std::move(parts));
 }
 
 /// For the file: settings that are those of rank 0 are said once.
@@ -110,7 +109,7 @@ std::string recorded(JobFacts job) {
       job.ranks[rank].environment.clear();
     }
   }
-  return system::to_json(job);
+  return preflight::to_json(job);
 }
 
 }  // namespace
@@ -125,7 +124,7 @@ results::PreflightData preflight(const PreflightWish& wish, const comm::Communic
     mine.ranks.front().neighbours = std::move(sniffed.neighbours);
     no_sniff = sniffed.problem.value_or("");
   }
-  const std::vector<std::string> parts = world.gather(system::to_json(mine));
+  const std::vector<std::string> parts = world.gather(preflight::to_json(mine));
   results::PreflightData data;
   on_root(world, [&] {
     JobFacts job = join(parts);
@@ -136,7 +135,7 @@ results::PreflightData preflight(const PreflightWish& wish, const comm::Communic
     job.device_problem = wish.device_problem;
     job.device_reason = wish.device_reason;
     if (!no_sniff.empty()) job.sniff_skipped = no_sniff;
-    data.results = system::check_job(job, wish.config.allowed);
+    data.results = preflight::check_job(job, wish.config.allowed);
     data.facts = recorded(std::move(job));
   });
   return data;
@@ -146,11 +145,11 @@ void require_no_stop(const results::PreflightData& preflight, const comm::Commun
   on_root(world, [&] {
     std::string stops;
     for (const CheckResult& result : preflight.results) {
-      const bool is_stop = result.verdict == system::Verdict::stop && !result.allowed;
+      const bool is_stop = result.verdict == preflight::Verdict::stop && !result.allowed;
       if (is_stop) {
-        stops += fmt::format("\n  {}", system::to_sentence(result));
-      } else if (result.verdict >= system::Verdict::warning) {
-        base::warn(fmt::format("preflight: {}", system::to_sentence(result)));
+        stops += fmt::format("\n  {}", preflight::to_sentence(result));
+      } else if (result.verdict >= preflight::Verdict::warning) {
+        base::warn(fmt::format("preflight: {}", preflight::to_sentence(result)));
       }
     }
     if (stops.empty()) return;
@@ -163,7 +162,7 @@ void require_no_stop(const results::PreflightData& preflight, const comm::Commun
 
 results::PreflightData check(const config::RunConfig& config, const comm::Environment& environment,
                              const comm::Communicator& world) {
-  const std::vector<system::MachineFacts> facts = gather_facts(world);
+  const std::vector<machine::MachineFacts> facts = gather_facts(world);
   ChosenExecutor chosen;
   std::optional<std::string> problem;
   try {

@@ -6,11 +6,11 @@
 #include <span>
 #include <string>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "config/run_config.hpp"
 #include "executor/executor.hpp"
+#include "machine/facts.hpp"
 #include "results/run_data.hpp"
-#include "system/facts.hpp"
 
 /// Looking at the ranks and machines of a launch before anything is measured.
 namespace isoscale::runner {
@@ -21,8 +21,8 @@ struct PreflightWish {
   const config::RunConfig& config;
   executor::Executor* executor = nullptr;  ///< not owned
   std::optional<std::string> device_problem{};
-  std::optional<std::string> device_reason{};   ///< of --device auto: why it is this one
-  std::span<const system::MachineFacts> facts;  ///< by world rank
+  std::optional<std::string> device_reason{};    ///< of --device auto: why it is this one
+  std::span<const machine::MachineFacts> facts;  ///< by world rank
 };
 
 /// Collective over `world`: what was found and what is to be said of it, on rank 0; empty

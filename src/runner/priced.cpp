@@ -9,7 +9,7 @@
 #include <map>
 
 #include "base/error.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "runner/device.hpp"
 #include "units/text.hpp"
 

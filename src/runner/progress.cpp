@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/log.hpp"
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 
 namespace isoscale::runner {
 namespace {

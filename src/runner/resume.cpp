@@ -13,9 +13,9 @@
 #include <utility>
 
 #include "base/error.hpp"
-#include "base/plural.hpp"
+#include "base/text.hpp"
+#include "machine/job_environment.hpp"
 #include "runner/budget.hpp"
-#include "system/facts.hpp"
 
 namespace isoscale::runner {
 namespace {
@@ -70,7 +70,7 @@ std::map<std::string, std::string> settings_of(const RunData& run) {
     return at == variables.end() ? std::nullopt : std::optional{at->second};
   };
   std::map<std::string, std::string> settings;
-  for (auto& [name, value] : system::recorded_settings(lookup)) {
+  for (auto& [name, value] : machine::recorded_settings(lookup)) {
     if (std::ranges::find(settings_of_the_place, name) != settings_of_the_place.end()) continue;
     settings.emplace(std::move(name), std::move(value));
   }

@@ -12,7 +12,11 @@
 #include <vector>
 
 #include "base/plural.hpp"
+#include "base/text.hpp"
+#include "config/resumption.hpp"
 #include "config/run_config.hpp"
+#include "machine/facts.hpp"
+#include "machine/job_environment.hpp"
 #include "results/reader.hpp"
 #include "runner/device.hpp"
 #include "runner/gpu_work.hpp"
@@ -22,7 +26,6 @@
 #include "runner/resume.hpp"
 #include "runner/site.hpp"
 #include "runner/watch/watched_executor.hpp"
-#include "system/facts.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {
@@ -110,7 +113,7 @@ struct Going {
   Services services;
   std::unique_ptr<executor::Executor> executor;
   std::optional<WatchedExecutor> watched;
-  std::vector<system::MachineFacts> facts;
+  std::vector<machine::MachineFacts> facts;
 };
 
 /// The run that --resume goes on with, on rank 0; its settings as the file keeps them, everywhere.
@@ -147,7 +150,8 @@ std::string opening_lines(const executor::Description& device, const std::string
 Outcome run(const config::RunConfig& asked, const comm::Environment& environment,
             const comm::Communicator& world, const Services& services) {
   const units::Nanoseconds begin = comm::now();
-  if (const auto problem = system::singleton_problem(world.size(), system::process_environment())) {
+  if (const auto problem =
+          machine::singleton_problem(world.size(), machine::process_environment())) {
     throw base::UsageError(*problem);
   }
   if (asked.mode == config::Mode::dry_run) return dry_run(asked, environment, world, services);

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "config/run_config.hpp"
 #include "results/run_data.hpp"
 #include "runner/priced.hpp"

@@ -39,7 +39,7 @@ std::optional<units::Bytes> get_bytes(const json& object, const char* key) {
   return value ? std::optional{units::Bytes{*value}} : std::nullopt;
 }
 
-std::string to_text(const system::MachineFacts& facts) {
+std::string to_text(const machine::MachineFacts& facts) {
   json object{{"host", facts.host},
               {"bound_cpus", facts.bound_cpus},
               {"bound_core_ids", facts.bound_core_ids}};
@@ -54,7 +54,7 @@ std::string to_text(const system::MachineFacts& facts) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-system::MachineFacts from_text(const std::string& text) {
+machine::MachineFacts from_text(const std::string& text) {
   const json object = json::parse(text);
   return {.host = object.at("host").get<std::string>(),
           .cpu_model = get<std::string>(object, "cpu_model"),
@@ -71,7 +71,7 @@ system::MachineFacts from_text(const std::string& text) {
 
 /// Whether each rank of one node can have a physical core of its own (augmenting paths). A rank
 /// whose binding is unknown is in nobody's way.
-bool can_spread(const std::vector<const system::MachineFacts*>& ranks) {
+bool can_spread(const std::vector<const machine::MachineFacts*>& ranks) {
   std::map<int, std::size_t> owner;  // of a core
   std::set<int> visited;
   const std::function<bool(std::size_t)> find_core = [&](std::size_t rank) {
@@ -115,19 +115,19 @@ std::vector<std::optional<units::Bytes>> least_of_node(const comm::Communicator&
 
 }  // namespace
 
-std::vector<system::MachineFacts> gather_facts(const comm::Communicator& world) {
-  const std::vector<std::string> texts = world.gather(to_text(system::machine_facts()));
+std::vector<machine::MachineFacts> gather_facts(const comm::Communicator& world) {
+  const std::vector<std::string> texts = world.gather(to_text(machine::machine_facts()));
   json all = json::array();
   for (const std::string& text : texts) all.push_back(text);
   const json everywhere = json::parse(world.broadcast(all.dump()));
-  std::vector<system::MachineFacts> facts;
+  std::vector<machine::MachineFacts> facts;
   for (const json& text : everywhere) facts.push_back(from_text(text.get<std::string>()));
   return facts;
 }
 
-bool share_cores(std::span<const int> ranks, std::span<const system::MachineFacts> facts,
+bool share_cores(std::span<const int> ranks, std::span<const machine::MachineFacts> facts,
                  std::span<const int> node_of_rank) {
-  std::map<int, std::vector<const system::MachineFacts*>> of_node;
+  std::map<int, std::vector<const machine::MachineFacts*>> of_node;
   for (const int rank : ranks) {
     const auto r = static_cast<std::size_t>(rank);
     of_node[node_of_rank[r]].push_back(&facts[r]);
@@ -144,7 +144,7 @@ bool share_cores(std::span<const int> ranks, std::span<const system::MachineFact
 }
 
 Site make_site(const comm::Communicator& world, const executor::Description& device,
-               std::span<const system::MachineFacts> facts) {
+               std::span<const machine::MachineFacts> facts) {
   Site site{.ranks = world.size(),
             .node_of_rank = comm::node_of_rank(world),
             .precisions = device.precisions,
@@ -163,7 +163,7 @@ Site make_site(const comm::Communicator& world, const executor::Description& dev
       world.all_max(cache == device.facts_number.end() ? 0 : cache->second))};
   site.oversubscribed = share_cores(everyone, facts, site.node_of_rank);
   if (!facts.empty()) site.numa_nodes = facts.front().numa_nodes.value_or(1);
-  for (const system::MachineFacts& of_rank : facts) {
+  for (const machine::MachineFacts& of_rank : facts) {
     site.numa_nodes = std::min(site.numa_nodes, of_rank.numa_nodes.value_or(1));
   }
   return site;
@@ -221,12 +221,12 @@ std::vector<RankSoftware> gather_software(const comm::Communicator& world,
   return software;
 }
 
-std::vector<results::RankFacts> rank_facts(std::span<const system::MachineFacts> facts,
+std::vector<results::RankFacts> rank_facts(std::span<const machine::MachineFacts> facts,
                                            std::span<const RankSoftware> software,
                                            std::span<const int> node_of_rank) {
   std::vector<results::RankFacts> result;
   for (std::size_t r = 0; r < facts.size(); ++r) {
-    const system::MachineFacts& machine = facts[r];
+    const machine::MachineFacts& machine = facts[r];
     results::RankFacts& entry = result.emplace_back(results::RankFacts{.rank = static_cast<int>(r),
                                                                        .host = machine.host,
                                                                        .node = node_of_rank[r],

@@ -7,29 +7,29 @@
 #include <string>
 #include <vector>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "config/run_config.hpp"
 #include "executor/executor.hpp"
+#include "machine/facts.hpp"
 #include "results/run_data.hpp"
 #include "runner/plan.hpp"
-#include "system/facts.hpp"
 
 /// What the ranks of a launch know of their machines, brought together.
 namespace isoscale::runner {
 
 /// Collective: every rank's facts, on all ranks, by rank.
-[[nodiscard]] std::vector<system::MachineFacts> gather_facts(const comm::Communicator& world);
+[[nodiscard]] std::vector<machine::MachineFacts> gather_facts(const comm::Communicator& world);
 
 /// Whether some ranks must share a core: no assignment gives each of them a physical core of those
 /// it is bound to, or a node has more of them than physical cores, or than CPUs that a control
 /// group leaves them. What is unknown says nothing. `ranks` index `facts` and `node_of_rank`.
 [[nodiscard]] bool share_cores(std::span<const int> ranks,
-                               std::span<const system::MachineFacts> facts,
+                               std::span<const machine::MachineFacts> facts,
                                std::span<const int> node_of_rank);
 
 /// Collective; the same on all ranks.
 [[nodiscard]] Site make_site(const comm::Communicator& world, const executor::Description& device,
-                             std::span<const system::MachineFacts> facts);
+                             std::span<const machine::MachineFacts> facts);
 
 /// Where a plan for `config` is for, on `site` and beyond. --ranks-per-node says which ranks share
 /// a node; without it nobody knows for more ranks than there are. Nodes that are
@@ -55,7 +55,7 @@ struct RankSoftware {
 /// All three by rank. What the machine says of itself goes before what a device says under the same
 /// key.
 [[nodiscard]] std::vector<results::RankFacts> rank_facts(
-    std::span<const system::MachineFacts> facts, std::span<const RankSoftware> software,
+    std::span<const machine::MachineFacts> facts, std::span<const RankSoftware> software,
     std::span<const int> node_of_rank);
 
 }  // namespace isoscale::runner

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "executor/executor.hpp"
-#include "system/preflight/job_facts.hpp"
+#include "preflight/job_facts.hpp"
 
 /// A short look at what every rank computes and exchanges: a node can be slow though all its facts
 /// are right.
@@ -26,7 +26,7 @@ using Partners = std::vector<int>;
 
 struct Sniffed {
   std::optional<double> gemm_rate;  ///< FLOP/s of this rank while all multiply
-  std::vector<system::CheckedNeighbour> neighbours;
+  std::vector<preflight::CheckedNeighbour> neighbours;
   std::optional<std::string> problem;  ///< why nothing came of it; alike on all ranks
 };
 

@@ -10,7 +10,9 @@
 #include <stdexcept>
 
 #include "program/added_sections.hpp"
+#include "program/solo.hpp"
 #include "timeline/median.hpp"
+#include "timeline/timeline.hpp"
 
 namespace isoscale::runner {
 namespace {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "executor/executor.hpp"
 #include "program/program.hpp"
 #include "results/run_data.hpp"

@@ -13,7 +13,7 @@
 
 #include "base/error.hpp"
 #include "program/builder.hpp"
-#include "timeline/median.hpp"
+#include "timeline/timeline.hpp"
 
 namespace isoscale::runner {
 namespace {

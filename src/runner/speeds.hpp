@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "executor/executor.hpp"
 #include "program/session_options.hpp"
 #include "workloads/workload.hpp"

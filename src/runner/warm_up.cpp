@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "units/text.hpp"
 
 namespace isoscale::runner {

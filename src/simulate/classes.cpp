@@ -1,13 +1,22 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
 #include "simulate/classes.hpp"
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <set>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
-#include "simulate/at.hpp"
+#include "simulate/coarse_play.hpp"
+#include "simulate/layout.hpp"
+#include "simulate/op_time.hpp"
+#include "timeline/timeline.hpp"
 
 namespace isoscale::simulate {
 namespace {
@@ -58,6 +67,166 @@ std::vector<int> kept_numbers(const std::vector<int>& first) {
   return number;
 }
 
+/// One rank communicates so: the distinct groups and messages of its program.
+struct Ways {
+  std::set<mesh::AxisSet> groups;
+  std::set<std::pair<mesh::Axis, int>> messages;  ///< sent, by offset
+};
+
+Ways ways_of(const program::OutlineSet& set) {
+  Ways ways;
+  for (const program::Outline& outline : set.outlines) {
+    for (const program::OutlineOp& op : outline.ops) {
+      if (program::communicates(op.kind) && op.kind != program::OpKind::exchange) {
+        ways.groups.insert(op.axes);
+      }
+    }
+    for (const program::OutlineTransfer& transfer : outline.transfers) {
+      ways.messages.insert({transfer.axis, transfer.offset});
+      ways.messages.insert({transfer.axis, -transfer.offset});
+    }
+  }
+  return ways;
+}
+
+/// Gives equal places equal numbers, and joins them to the numbers that ranks have so far.
+class PlaceNumbers {
+ public:
+  explicit PlaceNumbers(std::size_t ranks) : number_(ranks) {}
+
+  void join(const std::vector<GroupPlace>& places) {
+    std::vector<GroupPlace> distinct;
+    std::map<std::pair<std::uint32_t, std::size_t>, std::uint32_t> joined;
+    for (std::size_t rank = 0; rank < number_.size(); ++rank) {
+      std::size_t place = 0;
+      while (place < distinct.size() && !(distinct[place] == places[rank])) ++place;
+      if (place == distinct.size()) distinct.push_back(places[rank]);
+      const auto next = static_cast<std::uint32_t>(joined.size());
+      number_[rank] = joined.try_emplace({number_[rank], place}, next).first->second;
+    }
+  }
+  [[nodiscard]] const std::vector<std::uint32_t>& numbers() const { return number_; }
+
+ private:
+  std::vector<std::uint32_t> number_;
+};
+
+/// Per rank of the mesh a number; ranks with the same one see the network alike.
+std::vector<std::uint32_t> place_numbers(const program::OutlineSet& set, const mesh::Shape& shape,
+                                         const Layout& layout) {
+  PlaceNumbers numbers{at(shape.size())};
+  const Ways ways = ways_of(set);
+  for (const mesh::AxisSet axes : ways.groups) numbers.join(places_of(shape, layout, axes));
+  for (const auto& [axis, offset] : ways.messages) {
+    numbers.join(places_of_messages(shape, layout, axis, offset));
+  }
+  return numbers.numbers();
+}
+
+using timeline::Interval;
+using timeline::IntervalSet;
+using units::Nanoseconds;
+
+constexpr int most_rounds = 12;
+/// Rounds of the stretch by overlap end when a step changes by less than this share.
+constexpr double small_change = 1e-4;
+
+using Steady = CoarseSteady;
+
+Steady settled(const program::OutlineSet& set, const Costs& costs) {
+  return settle(
+      coarsen(set.mesh, set.outlines, set.outline_of_rank, costs.tables, costs.table_of_rank));
+}
+
+Nanoseconds whole(double nanoseconds) {
+  return Nanoseconds{static_cast<std::int64_t>(std::llround(nanoseconds))};
+}
+
+timeline::Timeline step_of(const program::OutlineSet& set, const Costs& costs, const Steady& steady,
+                           Record record) {
+  if (record == Record::spans) {
+    std::vector<Nanoseconds> begin;
+    for (const CoarseStep& rank : steady.step) begin.push_back(whole(rank.begin));
+    return std::move(simulate(set, costs, {.begin = std::move(begin)}).front());
+  }
+  timeline::Timeline timeline;
+  for (std::size_t rank = 0; rank < steady.step.size(); ++rank) {
+    timeline.ranks.push_back({.rank = static_cast<int>(rank),
+                              .step = 0,
+                              .begin = whole(steady.step[rank].begin),
+                              .end = whole(steady.step[rank].end),
+                              .spans = {}});
+  }
+  return timeline;
+}
+
+/// The times at which a rank did ops of one kind; of communication only the time after the last
+/// arrival: who waits moves nothing.
+IntervalSet busy(const program::Outline& outline, const timeline::StepTrace& trace,
+                 const std::vector<Nanoseconds>& costs, bool (*is_kind)(program::OpKind),
+                 bool from_arrival) {
+  std::vector<Interval> intervals;
+  for (const timeline::Span& span : trace.spans) {
+    if (!is_kind(outline.ops[span.op].kind)) continue;
+    const Nanoseconds begin = from_arrival ? span.end - costs[span.op] : span.start;
+    intervals.push_back({.begin = begin, .end = span.end});
+  }
+  return timeline::normalise(std::move(intervals));
+}
+
+Nanoseconds time_beside(const IntervalSet& others, Interval mine) {
+  auto at = std::lower_bound(others.begin(), others.end(), mine.begin,
+                             [](const Interval& a, Nanoseconds time) { return a.end <= time; });
+  Nanoseconds beside{};
+  for (; at != others.end() && at->begin < mine.end; ++at) {
+    beside += std::min(at->end, mine.end) - std::max(at->begin, mine.begin);
+  }
+  return beside;
+}
+
+/// A table per class: `costs`, stretched by what ran beside each op in `timeline`, which was played
+/// with `played`. An op that takes f times as long beside the other kind does 1/f of its work in a
+/// second of it: of b seconds of work, a share s of its time beside, it takes b / (1 - s (1 -
+/// 1/f)).
+Costs stretched(const program::OutlineSet& set, const Costs& costs, const Costs& played,
+                const timeline::Timeline& timeline, const Overlap& overlap) {
+  Costs result;
+  for (std::size_t rank = 0; rank < timeline.ranks.size(); ++rank) {
+    const program::Outline& outline = set.of(static_cast<int>(rank));
+    const timeline::StepTrace& trace = timeline.ranks[rank];
+    const std::vector<Nanoseconds>& took = played.tables[played.table_of_rank[rank]];
+    const IntervalSet computing = busy(outline, trace, took, program::computes, false);
+    const IntervalSet moving = busy(outline, trace, took, program::communicates, true);
+    std::vector<Nanoseconds> table = costs.tables[costs.table_of_rank[rank]];
+    for (const timeline::Span& span : trace.spans) {
+      const program::OpKind kind = outline.ops[span.op].kind;
+      const bool communicates = program::communicates(kind);
+      if (!communicates && !program::computes(kind)) continue;
+      const Interval mine{.begin = communicates ? span.end - took[span.op] : span.start,
+                          .end = span.end};
+      const double factor = communicates ? overlap.communication : overlap.compute;
+      const Nanoseconds beside = time_beside(communicates ? computing : moving, mine);
+      if (mine.end <= mine.begin) continue;
+      const double share = beside / (mine.end - mine.begin);
+      table[span.op] =
+          whole(static_cast<double>(table[span.op].value()) / (1 - share * (1 - 1 / factor)));
+    }
+    result.table_of_rank.push_back(static_cast<std::uint32_t>(result.tables.size()));
+    result.tables.push_back(std::move(table));
+  }
+  return result;
+}
+
+/// Halfway: rounds that jump to and fro between two solutions come to rest.
+void move_halfway(Costs& costs, const Costs& before) {
+  for (std::size_t rank = 0; rank < costs.tables.size(); ++rank) {
+    const std::vector<Nanoseconds>& old = before.tables[before.table_of_rank[rank]];
+    for (std::size_t op = 0; op < old.size(); ++op) {
+      costs.tables[rank][op] = (costs.tables[rank][op] + old[op]) / 2;
+    }
+  }
+}
+
 }  // namespace
 
 Classes classes_of(const program::ProgramSet& set, program::Section section) {
@@ -105,6 +274,69 @@ Classes classes_of(const program::ProgramSet& set, program::Section section) {
   classes.outline.mesh = shape;
   classes.outline.outline_of_rank = classes.program;
   return classes;
+}
+
+Costs class_costs(const Classes& classes, const program::ProgramSet& set, program::Section section,
+                  const Machine& machine, const Layout& layout) {
+  const std::vector<std::uint32_t> places = place_numbers(classes.outline, set.mesh, layout);
+  // Of each class, a rank for each of the ways that its ranks lie on the nodes.
+  std::vector<std::map<std::uint32_t, int>> standing_for(classes.rank.size());
+  for (int rank = 0; rank < set.mesh.size(); ++rank) {
+    standing_for[classes.class_of_rank[at(rank)]].try_emplace(places[at(rank)], rank);
+  }
+  Costs costs;
+  std::map<std::pair<std::uint32_t, std::vector<std::uint32_t>>, std::uint32_t> table_of;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<units::Nanoseconds>> times;
+  for (std::size_t c = 0; c < classes.rank.size(); ++c) {
+    const std::uint32_t program = classes.program[c];
+    std::pair<std::uint32_t, std::vector<std::uint32_t>> key{program, {}};
+    for (const auto& [place, rank] : standing_for[c]) key.second.push_back(place);
+    const auto next = static_cast<std::uint32_t>(costs.tables.size());
+    const auto [entry, is_new] = table_of.try_emplace(std::move(key), next);
+    costs.table_of_rank.push_back(entry->second);
+    if (!is_new) continue;
+    std::vector<units::Nanoseconds>& table = costs.tables.emplace_back();
+    for (const auto& [place, rank] : standing_for[c]) {
+      auto [found, unknown] = times.try_emplace({program, place});
+      if (unknown) {
+        found->second = op_times(machine, set.programs[program], section, set.mesh, layout, rank);
+      }
+      table.resize(found->second.size());
+      for (std::size_t op = 0; op < table.size(); ++op) {
+        table[op] = std::max(table[op], found->second[op]);
+      }
+    }
+  }
+  return costs;
+}
+
+ClassStep play_classes(const Classes& classes, const Costs& costs, const Overlap& overlap,
+                       Record record) {
+  const program::OutlineSet& set = classes.outline;
+  ClassStep step{.costs = costs};
+  Steady steady = settled(set, costs);
+  if (overlap.compute != 1 || overlap.communication != 1) {
+    for (int round = 0; round < most_rounds; ++round) {
+      const timeline::Timeline timeline = step_of(set, step.costs, steady, Record::spans);
+      Costs next = stretched(set, costs, step.costs, timeline, overlap);
+      if (round > 1) move_halfway(next, step.costs);
+      step.costs = std::move(next);
+      const double before = steady.period;
+      steady = settled(set, step.costs);
+      step.error = before > 0 ? std::abs(steady.period - before) / before : 0;
+      if (step.error < small_change) break;
+    }
+  }
+  step.seconds = steady.period * 1e-9;
+  step.timeline = step_of(set, step.costs, steady, record);
+  return step;
+}
+
+void record_spans(const Classes& classes, ClassStep& step) {
+  std::vector<Nanoseconds> begin;
+  for (const timeline::StepTrace& rank : step.timeline.ranks) begin.push_back(rank.begin);
+  step.timeline =
+      std::move(simulate(classes.outline, step.costs, {.begin = std::move(begin)}).front());
 }
 
 }  // namespace isoscale::simulate

@@ -27,9 +27,9 @@ struct Classes {
 };
 [[nodiscard]] Classes classes_of(const program::ProgramSet& set, program::Section section);
 
-/// What each class's ops take on a machine. Where the groups of a class's ranks lie differently on
-/// the nodes, the slowest of them counts, op by op. Classes of one program whose ranks lie alike
-/// share a table.
+/// The times that each class's ops take on a machine. Where the groups of a class's ranks lie
+/// differently on the nodes, the slowest of them counts, op by op. Classes of one program whose
+/// ranks lie alike share a table.
 [[nodiscard]] Costs class_costs(const Classes& classes, const program::ProgramSet& set,
                                 program::Section section, const Machine& machine,
                                 const Layout& layout);
@@ -39,7 +39,8 @@ struct Classes {
 struct ClassStep {
   double seconds = 0;             ///< from one step to the next
   timeline::Timeline timeline{};  ///< of that step; spans only when recorded
-  /// What the ops took, stretched by overlap: of the costs given, one table for each class then.
+  /// The times that the ops took, stretched by overlap: of the costs given, one table for each
+  /// class then.
   Costs costs{};
   /// By how much `seconds` still changed, relatively, when the stretch by overlap was last worked
   /// out.

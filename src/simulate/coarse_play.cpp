@@ -1,15 +1,17 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
 #include "simulate/coarse_play.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include "base/error.hpp"
-#include "simulate/at.hpp"
-#include "simulate/normal.hpp"
+#include "simulate/layout.hpp"
+#include "simulate/noise.hpp"
 
 namespace isoscale::simulate {
 namespace {
@@ -120,7 +122,7 @@ class Play {
     }
   }
 
-  /// How long a rank takes for a piece of work, in this play.
+  /// The time that a rank takes for a piece of work, in this play.
   double time_of(RankState& rank, const Work& work, bool is_main) {
     double extra = work.compute * (rank.factor - 1);
     if (options_.op_noise > 0 && work.spread > 0) {
@@ -191,7 +193,7 @@ class Play {
     return !lane(who).posted;
   }
 
-  /// As many links as every member has left.
+  /// Plays as many links as every member has left.
   void play_links(const std::vector<Arrival>& group) {
     std::uint32_t count = ~0U;
     bool alike = true;
@@ -328,11 +330,49 @@ class Play {
   std::vector<std::vector<CoarseStep>> steps_;
 };
 
+constexpr int most_plays = 16;
+
+/// The state between plays is when each rank has drained. Costs are whole nanoseconds; what differs
+/// by less was rounded.
+bool moves_all_alike(const std::vector<CoarseStep>& step) {
+  constexpr double rounding = 1e-3;
+  const double first = step.front().end - step.front().begin;
+  return std::all_of(step.begin(), step.end(), [&](const CoarseStep& rank) {
+    return std::abs(rank.end - rank.begin - first) < rounding;
+  });
+}
+
 }  // namespace
 
 std::vector<std::vector<CoarseStep>> play_coarse(const CoarseSet& set,
                                                  const CoarseOptions& options) {
   return Play{set, options}.run();
+}
+
+CoarseSteady settle(const CoarseSet& set, const std::vector<double>& factor) {
+  CoarseOptions options{.begin = std::vector<double>(static_cast<std::size_t>(set.mesh.size()))};
+  if (!factor.empty()) {
+    options.factor = [&](int rank, int) { return factor[static_cast<std::size_t>(rank)]; };
+  }
+  std::vector<double>& begin = options.begin;
+  CoarseSteady steady;
+  double later_half = 0;
+  for (int i = 0; i < most_plays; ++i) {
+    const double first = *std::min_element(begin.begin(), begin.end());
+    for (double& time : begin) time -= first;
+    steady.step = play_coarse(set, options).front();
+    if (moves_all_alike(steady.step)) {
+      steady.period = steady.step.front().end - steady.step.front().begin;
+      return steady;
+    }
+    const double before = *std::max_element(begin.begin(), begin.end());
+    for (std::size_t rank = 0; rank < begin.size(); ++rank) begin[rank] = steady.step[rank].end;
+    if (i >= most_plays / 2) later_half += *std::max_element(begin.begin(), begin.end()) - before;
+  }
+  // Ranks that never meet drift apart, and some programs come back to a state after several plays:
+  // the pace of the last rank over many plays.
+  steady.period = later_half / (most_plays - most_plays / 2);
+  return steady;
 }
 
 }  // namespace isoscale::simulate

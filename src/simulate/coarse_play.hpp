@@ -4,16 +4,101 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
-#include "simulate/coarse.hpp"
+#include "program/outline.hpp"
+#include "simulate/simulate.hpp"
 
+/// A coarse program is what other ranks and other streams see of one: what lies between two
+/// meetings is one piece of work. Thousands of ranks can be played so.
 namespace isoscale::simulate {
+
+/// Consecutive ops of one lane that nobody else sees, in nanoseconds.
+struct Work {
+  double compute = 0;  ///< grows with the rank's factor
+  double fixed = 0;    ///< copies, and communication with oneself
+  double spread = 0;   ///< root of the sum of squares of the compute ops' times
+};
+
+/// Work, then a collective.
+struct ChainLink {
+  Work before{};
+  double collective = 0;  ///< after the last arrival
+};
+
+enum class CoarseKind : std::uint8_t { work, chain, exchange };
+
+/// A piece of work, an exchange, or a chain: links whose collectives are of one group.
+struct CoarseOp {
+  CoarseKind kind = CoarseKind::work;
+  Work work{};
+  double cost = 0;                     ///< of an exchange, after the last arrival
+  std::uint32_t channel = 0;           ///< of a chain
+  std::uint32_t first = 0, count = 0;  ///< its links, or an exchange's messages
+  std::uint32_t wait_first = 0, wait_count = 0;
+  std::int32_t slot = -1;  ///< where its end is noted, if another lane waits for it
+};
+
+struct CoarseWait {
+  std::uint32_t lane = 0, count = 0;  ///< the first `count` coarse ops of `lane` are done
+  std::int32_t slot = 0;              ///< of the last of them
+};
+
+struct CoarseMessage {
+  bool sends = false;
+  std::uint32_t box = 0;                   ///< number of its kind, as the receiver sees it
+  int stride = 1, extent = 1, offset = 0;  ///< of the partner
+
+  /// The rank at the offset, wrapping around.
+  [[nodiscard]] int partner_of(int rank) const {
+    const int coordinate = rank / stride % extent;
+    const int other = ((coordinate + offset % extent) % extent + extent) % extent;
+    return rank + (other - coordinate) * stride;
+  }
+};
+
+struct CoarseProgram {
+  std::vector<std::vector<CoarseOp>> lanes;
+  std::vector<ChainLink> links;
+  std::vector<CoarseWait> waits;
+  std::vector<CoarseMessage> messages;
+  std::uint32_t slots = 0;
+  std::uint32_t main_lane = 0;  ///< the one that computes most
+};
+
+/// One communicator's kind: groups along `axes` on one stream.
+struct CoarseChannel {
+  mesh::AxisSet axes{};
+  program::StreamId stream = 0;
+  int members = 1;
+  bool operator==(const CoarseChannel&) const = default;
+};
+
+struct CoarseSet {
+  mesh::Shape mesh;
+  std::vector<CoarseProgram> programs;
+  std::vector<std::uint32_t> program_of_rank;
+  std::vector<CoarseChannel> channels;
+  std::uint32_t boxes = 0;  ///< kinds of messages
+  std::uint32_t lanes = 1;
+
+  [[nodiscard]] const CoarseProgram& of(int rank) const {
+    return programs[program_of_rank[static_cast<std::size_t>(rank)]];
+  }
+};
+
+/// Rank r of `mesh` plays outlines[outline_of_rank[r]], whose ops take tables[table_of_rank[r]].
+[[nodiscard]] CoarseSet coarsen(const mesh::Shape& mesh,
+                                const std::vector<program::Outline>& outlines,
+                                const std::vector<std::uint32_t>& outline_of_rank,
+                                const std::vector<std::vector<units::Nanoseconds>>& tables,
+                                const std::vector<std::uint32_t>& table_of_rank);
 
 struct CoarseOptions {
   int plays = 1;
   std::vector<double> begin{};  ///< of each rank's first play, nanoseconds; empty = all 0
-  /// By what a rank's compute in one play is multiplied; empty = 1.
+  /// A rank's compute in one play is multiplied by this; empty = 1.
   std::function<double(int rank, int play)> factor{};
   double op_noise = 0;     ///< standard deviation of each compute op's time, relative
   std::uint64_t seed = 1;  ///< of the ops' draws

@@ -9,8 +9,6 @@
 #include <optional>
 #include <stdexcept>
 
-#include "simulate/at.hpp"
-
 namespace isoscale::simulate {
 namespace {
 

@@ -2,16 +2,19 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <vector>
 
 #include "mesh/mesh.hpp"
 
 namespace isoscale::simulate {
 
+/// The index of a rank in a vector by rank.
+inline std::size_t at(int rank) { return static_cast<std::size_t>(rank); }
 /// On which node each rank of a mesh is; nodes count from 0.
 struct Layout {
   std::vector<int> node_of_rank;
-  /// How many ranks fill each node where they are packed (what packed() sets): places are
+  /// The number of ranks that fill each node where they are packed (what packed() sets): places are
   /// arithmetic then. 0 = ranks lie as node_of_rank says, in any way.
   int node_ranks = 0;
 };
@@ -30,17 +33,17 @@ struct GroupPlace {
   bool operator==(const GroupPlace&) const = default;
 };
 
-/// Of the group of `rank` along `axes`. Throws std::invalid_argument when the layout has not a node
-/// for every rank.
+/// The place of the group of `rank` along `axes`. Throws std::invalid_argument when the layout has
+/// not a node for every rank.
 [[nodiscard]] GroupPlace place_of(const mesh::Shape& shape, const Layout& layout, int rank,
                                   mesh::AxisSet axes);
 /// place_of every rank of the mesh, in about the time of one.
 [[nodiscard]] std::vector<GroupPlace> places_of(const mesh::Shape& shape, const Layout& layout,
                                                 mesh::AxisSet axes);
 
-/// Of a message from `rank` to the rank `offset` along `axis`: 2 members (1 where that is the rank
-/// itself). Sharing counts the messages between nodes that leave the sender's node, or reach the
-/// receiver's, when every rank sends one like it; inside a node, those that stay there.
+/// The place of a message from `rank` to the rank `offset` along `axis`: 2 members (1 where that is
+/// the rank itself). Sharing counts the messages between nodes that leave the sender's node, or
+/// reach the receiver's, when every rank sends one like it; inside a node, those that stay there.
 [[nodiscard]] GroupPlace place_of_message(const mesh::Shape& shape, const Layout& layout, int rank,
                                           mesh::Axis axis, int offset);
 /// place_of_message of every rank of the mesh, in about the time of one.

@@ -2,23 +2,38 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "program/op.hpp"
 
-/// What a machine can do, as numbers: from a data sheet, or from what a run measured of one. Cost
-/// models read it. SI units: seconds, bytes, bytes/s, FLOP/s.
+/// A machine's abilities, as numbers: from a data sheet, or from what a run measured of one. Cost
+/// models read them. SI units: seconds, bytes, bytes/s, FLOP/s.
 namespace isoscale::simulate {
 
-/// What share of a peak work of some size reaches. A list of them is ascending in size; between
+/// The share of a peak that work of some size reaches. A list of them is ascending in size; between
 /// entries the share is straight over the logarithm of size, beyond them it is that of the last.
 struct ReachedShare {
   double size = 0, share = 0;
   bool operator==(const ReachedShare&) const = default;
 };
+
+/// The share that work of `size` reaches; 1 without a list.
+[[nodiscard]] inline double reached_share(std::span<const ReachedShare> list, double size) {
+  if (list.empty()) return 1;
+  const auto above =
+      std::ranges::lower_bound(list, size, {}, [](const ReachedShare& at) { return at.size; });
+  if (above == list.begin()) return list.front().share;
+  if (above == list.end()) return list.back().share;
+  const ReachedShare& below = *std::prev(above);
+  const double way = std::log(size / below.size) / std::log(above->size / below.size);
+  return below.share + way * (above->share - below.share);
+}
 
 /// Dense matrix multiplication in one element type.
 struct MatrixRate {
@@ -35,9 +50,9 @@ struct Processor {
   int units = 0;                        ///< multiprocessors that tiles are dealt to; 0 = not known
   int tile_rows = 0, tile_columns = 0;  ///< of a GEMM's output; 0 = not known
   double tile_depth = 0;                ///< of k, that beginning and ending a tile costs
-  /// Of the peak, that one kernel for all of attention reaches (FlashAttention), by the FLOP of the
-  /// whole products: a causal mask leaves half of them out. Scores never are in memory. 0 = each
-  /// product and the softmax by itself.
+  /// The share of the peak that one kernel for all of attention reaches (FlashAttention), by the
+  /// FLOP of the whole products: a causal mask leaves half of them out. Scores never are in memory.
+  /// 0 = each product and the softmax by itself.
   double fused_attention = 0;
   double launch = 0;  ///< seconds from the end of an op to the start of the next
   bool operator==(const Processor&) const = default;
@@ -56,8 +71,8 @@ struct DeviceMemory {
   double bandwidth = 0;                 ///< bytes/s, read + written
   std::vector<ReachedShare> reached{};  ///< by bytes of one op
   std::vector<Traffic> traffic{};       ///< kinds that are not named move their operands
-  /// Of the bytes that a GEMM reads and writes of a sum it adds to in place, what the software
-  /// moves after it in an op of its own; 0 = the GEMM does all.
+  /// The share of the bytes that a GEMM reads and writes of a sum it adds to in place, that the
+  /// software moves after it in an op of its own; 0 = the GEMM does all.
   double accumulate = 0;
   bool operator==(const DeviceMemory&) const = default;
 };
@@ -70,8 +85,8 @@ struct Link {
   bool operator==(const Link&) const = default;
 };
 
-/// How a library carries the bytes of a collective: flags beside data are soon there and cost
-/// bandwidth.
+/// The way that a library carries the bytes of a collective: flags beside data are soon there and
+/// cost bandwidth.
 struct Protocol {
   std::string name;
   double hop_inside = 1, hop_across = 1;  ///< times the latency of a link
@@ -84,8 +99,8 @@ struct Protocol {
 /// hierarchical: reduce-scatter inside, trees of parts across, all-gather inside.
 enum class Algorithm : std::uint8_t { ring, tree, multicast, hierarchical };
 
-/// What share of the bandwidth of large messages a collective gets, by the bytes of one member's
-/// part (the whole over the members): a pipeline of chunks takes time to fill.
+/// The share of the bandwidth of large messages that a collective gets, by the bytes of one
+/// member's part (the whole over the members): a pipeline of chunks takes time to fill.
 struct PartShare {
   program::OpKind kind = program::OpKind::all_reduce;
   Algorithm algorithm = Algorithm::ring;
@@ -133,17 +148,17 @@ struct SizeSeconds {
   double bytes = 0, seconds = 0;
 };
 
-/// How communication slows with the size of its group where no group of that size was measured:
+/// Communication slows so with the size of its group where no group of that size was measured:
 /// with the logarithm of the size (trees), in proportion (rings), or as the measured groups tell.
 enum class GrowthLaw : std::uint8_t { fitted, logarithmic, proportional };
 
-/// What goes over a wire as a group grows: parts of a message, as in rings and halvings; whole
+/// These go over a wire as a group grows: parts of a message, as in rings and halvings; whole
 /// messages from level to level of a tree (Thakur, Rabenseifner and Gropp, IJHPCA 19 (2005) 49); or
 /// the same, and whoever hands a message down does so to all below at once: their shares of its
 /// wire are the smaller the more there are.
 enum class Moved : std::uint8_t { parts, whole, whole_at_once };
 
-/// What is straight between the sizes of a curve: log time over log size, or time over size.
+/// This is straight between the sizes of a curve: log time over log size, or time over size.
 enum class Straight : std::uint8_t { in_logs, in_bytes };
 
 /// Time against size of one kind of communication in groups of one shape.
@@ -156,30 +171,31 @@ struct TimedCommunication {
       bandwidth{};   ///< seconds, bytes/s of algbw towards infinite size
   double error = 0;  ///< relative, of a time between its sizes
   Straight between = Straight::in_logs;
-  /// Of all groups of its kind and link, where they tell it by themselves; else fitted.
+  /// The law of all groups of its kind and link, where they tell it by themselves; else fitted.
   GrowthLaw law = GrowthLaw::fitted;
 };
 
-/// What was measured of a machine: it goes before what its sheet says.
+/// The measurements of a machine go before what its sheet says.
 struct Measured {
   std::vector<TimedGemm> gemms{};
   std::vector<TimedLocal> locals{};
   std::vector<TimedCommunication> communication{};
   GrowthLaw growth = GrowthLaw::fitted;  ///< of all kinds, when not fitted
-  /// Of families whose groups do not show it; other than parts where the library may do either.
+  /// This holds for families whose groups do not show it; other than parts where the library may do
+  /// either.
   Moved untold = Moved::parts;
   [[nodiscard]] bool empty() const {
     return gemms.empty() && locals.empty() && communication.empty();
   }
 };
 
-/// How much longer ops take while the other kind runs beside them; 1 = as long.
+/// The factor by which ops take longer while the other kind runs beside them; 1 = as long.
 struct Overlap {
   double compute = 1, communication = 1;
   bool operator==(const Overlap&) const = default;
 };
 
-/// How times differ from play to play and from rank to rank, relative to their mean.
+/// Times differ so from play to play and from rank to rank, relative to their mean.
 struct Noise {
   double op = 0;    ///< standard deviation, each compute op by itself
   double rank = 0;  ///< of a rank's compute in one step, over that of its node
@@ -196,7 +212,7 @@ struct Noise {
 
 struct Machine {
   std::string name, source;  ///< "H100 SXM, NDR"; where its numbers are from
-  /// Whether ranks play all streams as one, in program order: nothing overlaps.
+  /// True if ranks play all streams as one, in program order: nothing overlaps.
   bool folded = false;
   std::optional<Processor> processor{};
   std::optional<DeviceMemory> memory{};

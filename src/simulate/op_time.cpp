@@ -1,17 +1,25 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
 #include "simulate/op_time.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <utility>
+#include <variant>
 
 #include "base/error.hpp"
-#include "simulate/collective_time.hpp"
-#include "simulate/gemm_time.hpp"
+#include "program/op.hpp"
+#include "program/op_bytes.hpp"
+#include "simulate/machine.hpp"
 #include "simulate/measured_time.hpp"
-#include "simulate/part_time.hpp"
-#include "simulate/reached.hpp"
 
 namespace isoscale::simulate {
 namespace {
@@ -25,7 +33,7 @@ using program::OpKind;
                   machine.name.empty() ? "the machine" : machine.name, what));
 }
 
-/// Of communication that neither a sheet nor a measurement tells the time of.
+/// Refuses communication that neither a sheet nor a measurement tells the time of.
 [[noreturn]] void refuse_communication(const Machine& machine, std::string_view what,
                                        const GroupPlace& place) {
   if (place.nodes <= 1 || machine.measured.communication.empty()) {
@@ -53,8 +61,7 @@ double operand_bytes(const program::Gemm& gemm, DType type) {
   return elements * batch * static_cast<double>(program::element_size(type));
 }
 
-}  // namespace
-
+/// Throws base::UsageError when the machine says nothing of that type.
 const MatrixRate& rate_of(const Machine& machine, program::ComputeMode mode, DType type) {
   if (machine.processor) {
     for (const MatrixRate& rate : machine.processor->matrix) {
@@ -66,17 +73,22 @@ const MatrixRate& rate_of(const Machine& machine, program::ComputeMode mode, DTy
                      mode == program::ComputeMode::tf32 ? "tf32" : program::name(rate_type(type))));
 }
 
+/// Seconds from the end of an op to the start of the next.
 double launch_of(const Machine& machine) {
   return machine.processor ? machine.processor->launch : 0;
 }
 
+/// Seconds before communication: a sheet's latencies have the launch in them, measured times do
+/// not.
 double gap_of(const Machine& machine) { return machine.measured.empty() ? 0 : launch_of(machine); }
 
+/// Seconds for `bytes` read and written in device memory; the machine says how fast.
 double memory_seconds(const Machine& machine, double bytes) {
   const DeviceMemory& memory = *machine.memory;
   return bytes / (memory.bandwidth * reached_share(memory.reached, bytes));
 }
 
+/// Seconds of a GEMM that moves `bytes` of memory: both at once, whichever takes longer.
 double gemm_time(const Machine& machine, const program::Gemm& gemm, DType type, double bytes) {
   if (const auto known = measured_gemm_seconds(machine.measured, gemm, type)) {
     return launch_of(machine) + *known;
@@ -91,6 +103,7 @@ double gemm_time(const Machine& machine, const program::Gemm& gemm, DType type, 
   return launch_of(machine) + std::max(multiplies, moves);
 }
 
+/// Seconds of an op that names `bytes`, of which a sheet says how fast those that it moves go.
 double local_time(const Machine& machine, OpKind kind, double bytes, double moved) {
   if (const auto known = measured_local_seconds(machine.measured, kind, bytes)) {
     return launch_of(machine) + *known;
@@ -98,6 +111,190 @@ double local_time(const Machine& machine, OpKind kind, double bytes, double move
   if (!machine.memory) refuse(machine, "the bandwidth of device memory");
   return launch_of(machine) + memory_seconds(machine, moved * times_of(*machine.memory, kind));
 }
+
+/// An update reads and writes its states; what it names as one slice goes over the bus twice.
+std::uint64_t moved_by(const program::RankProgram& program, const program::Update& op) {
+  const auto bytes = [&](const program::Slice& slice) {
+    return program::slice_bytes(program, slice);
+  };
+  const std::uint64_t states = bytes(op.master) + bytes(op.moment1) + bytes(op.moment2);
+  const bool has_master = op.master.buffer != program::no_buffer;
+  return bytes(op.gradient) + 2 * states + (has_master ? 1U : 2U) * bytes(op.weight);
+}
+
+bool on_host(const program::RankProgram& program, const program::Slice& slice) {
+  const program::Space space = program.buffers[slice.buffer].space;
+  return space == program::Space::pinned || space == program::Space::pageable ||
+         space == program::Space::managed;
+}
+
+/// Two ops that share these take the same time.
+struct Likeness {
+  OpKind kind = OpKind::gemm;
+  std::uint64_t bytes = 0, moved = 0;
+  std::array<std::uint32_t, 4> extents{};
+  std::uint32_t type = 0, mode = 0;
+  bool operator==(const Likeness&) const = default;
+};
+
+struct LikenessHash {
+  [[nodiscard]] std::size_t operator()(const Likeness& of) const {
+    std::uint64_t hash = static_cast<std::uint64_t>(of.kind) + 64 * of.type + 1024 * of.mode;
+    for (const std::uint64_t part :
+         {of.bytes, of.moved, std::uint64_t{of.extents[0]}, std::uint64_t{of.extents[1]},
+          std::uint64_t{of.extents[2]}, std::uint64_t{of.extents[3]}}) {
+      hash = (hash ^ part) * 0x9e3779b97f4a7c15U;
+      hash ^= hash >> 29U;
+    }
+    return hash;
+  }
+};
+
+/// Times of one program's ops on one rank. Layers and microbatches repeat each other: what ops are
+/// alike in is asked for once.
+class ProgramTimes {
+ public:
+  ProgramTimes(const Machine& machine, const program::RankProgram& program,
+               const mesh::Shape& shape, const Layout& layout, int rank)
+      : machine_(machine), program_(program), shape_(shape), layout_(layout), rank_(rank) {}
+
+  [[nodiscard]] double of(const program::Op& op) {
+    return std::visit([&](const auto& payload) { return time(op, payload); }, op.payload);
+  }
+
+ private:
+  [[nodiscard]] std::uint64_t bytes_of(const program::Slice& slice) const {
+    return program::slice_bytes(program_, slice);
+  }
+  template <class Find>
+  [[nodiscard]] double once(const Likeness& likeness, const Find& find) {
+    const auto [entry, is_new] = known_.try_emplace(likeness, 0.0);
+    if (is_new) entry->second = find();
+    return entry->second;
+  }
+  [[nodiscard]] double local(OpKind kind, std::uint64_t bytes, std::uint64_t moved) {
+    return once({.kind = kind, .bytes = bytes, .moved = moved}, [&] {
+      return local_time(machine_, kind, static_cast<double>(bytes), static_cast<double>(moved));
+    });
+  }
+
+  /// True if one kernel does it together with other ops of attention: products for each head, of
+  /// which one extent is that of a head, and the softmax between them.
+  [[nodiscard]] bool fuses(const program::Gemm& gemm) const {
+    constexpr std::uint32_t largest_head = 256;
+    return fuses_attention() && gemm.batch > 1 &&
+           std::min({gemm.m, gemm.n, gemm.k}) <= largest_head;
+  }
+  [[nodiscard]] bool fuses_attention() const {
+    return machine_.processor && machine_.processor->fused_attention > 0;
+  }
+  [[nodiscard]] double fused_seconds(const program::Gemm& gemm, DType type) const {
+    const double flop = 2.0 * gemm.m * gemm.n * gemm.k * gemm.batch;
+    return flop / (rate_of(machine_, gemm.mode, type).peak * machine_.processor->fused_attention);
+  }
+  [[nodiscard]] double time(const program::Op& op, const program::Softmax& softmax) {
+    return fuses_attention() ? 0 : time<program::Softmax>(op, softmax);
+  }
+  [[nodiscard]] double time(const program::Op& op, const program::SoftmaxGradient& softmax) {
+    return fuses_attention() ? 0 : time<program::SoftmaxGradient>(op, softmax);
+  }
+  template <class Local>
+  [[nodiscard]] double time(const program::Op& op, const Local& /*payload*/) {
+    const std::uint64_t bytes = program::local_bytes(program_, op.payload);
+    return local(program::kind_of(op.payload), bytes, bytes);
+  }
+  [[nodiscard]] double time(const program::Op& op, const program::Gemm& gemm) {
+    const DType type = program_.buffers[gemm.a.slice.buffer].dtype;
+    if (fuses(gemm)) return fused_seconds(gemm, type);
+    const std::uint64_t bytes = program::local_bytes(program_, op.payload);
+    const bool adds = gemm.beta != 0 && gemm.c.slice.buffer == gemm.d.slice.buffer &&
+                      gemm.c.slice.offset == gemm.d.slice.offset;
+    const std::uint64_t sum = adds ? 2 * bytes_of(gemm.d.slice) : 0;
+    return once({.kind = OpKind::gemm,
+                 .bytes = bytes,
+                 .moved = sum,
+                 .extents = {gemm.m, gemm.n, gemm.k, gemm.batch},
+                 .type = static_cast<std::uint32_t>(type),
+                 .mode = static_cast<std::uint32_t>(gemm.mode)},
+                [&] {
+                  return gemm_time(machine_, gemm, type, static_cast<double>(bytes)) +
+                         sum_seconds(static_cast<double>(sum));
+                });
+  }
+  [[nodiscard]] double time(const program::Op& op, const program::Update& update) {
+    return local(OpKind::update, program::local_bytes(program_, op.payload),
+                 moved_by(program_, update));
+  }
+  [[nodiscard]] double time(const program::Op& op, const program::Copy& copy) {
+    const std::uint64_t bytes = program::local_bytes(program_, op.payload);
+    const bool leaves = on_host(program_, copy.src.slice) || on_host(program_, copy.dst.slice);
+    if (!leaves || !machine_.host) return local(OpKind::copy, bytes, bytes);
+    return host_seconds(static_cast<double>(bytes) / 2);  // read on one side, written on the other
+  }
+  [[nodiscard]] double time(const program::Op& op, const program::Advise& /*advise*/) {
+    const std::uint64_t bytes = program::local_bytes(program_, op.payload);
+    if (bytes == 0) return launch_of(machine_);
+    return machine_.host ? host_seconds(static_cast<double>(bytes))
+                         : local(OpKind::copy, bytes, bytes);
+  }
+  [[nodiscard]] double time(const program::Op& op, const program::Collective& collective) {
+    const GroupPlace& place = group(collective.axes);
+    const std::uint64_t send = bytes_of(collective.send), receive = bytes_of(collective.receive);
+    const auto members = static_cast<std::uint64_t>(place.members);
+    std::uint64_t bytes = std::max(send, receive);
+    const OpKind kind = program::kind_of(op.payload);
+    if (kind == OpKind::all_gather || kind == OpKind::gather) bytes = send * members;
+    if (kind == OpKind::scatter) bytes = receive * members;
+    if (kind == OpKind::barrier) bytes = 0;
+    return once({.kind = kind, .bytes = bytes, .type = collective.axes.bits()}, [&] {
+      return gap_of(machine_) +
+             collective_seconds(machine_, kind, static_cast<double>(bytes), place);
+    });
+  }
+  [[nodiscard]] double time(const program::Op& /*op*/, const program::Exchange& exchange) {
+    // What goes one way goes over one link, one message after the other; both ways go at once.
+    std::array<double, 2> ways{};
+    for (const program::Transfer& transfer : exchange.transfers) {
+      const auto bytes = static_cast<double>(bytes_of(transfer.slice));
+      ways[static_cast<std::size_t>(transfer.direction)] +=
+          message_seconds(machine_, bytes, partner(transfer));
+    }
+    return gap_of(machine_) + std::ranges::max(ways);
+  }
+
+  /// Seconds of an addition beside the GEMM, where the sheet's software has one.
+  [[nodiscard]] double sum_seconds(double bytes) const {
+    if (bytes == 0 || !machine_.memory || machine_.memory->accumulate == 0) return 0;
+    return launch_of(machine_) + memory_seconds(machine_, machine_.memory->accumulate * bytes);
+  }
+  [[nodiscard]] double host_seconds(double bytes) const {
+    const Link& link = *machine_.host;
+    return launch_of(machine_) + link.latency + bytes / (link.bandwidth * link.reached);
+  }
+  [[nodiscard]] const GroupPlace& group(mesh::AxisSet axes) {
+    const auto [entry, is_new] = groups_.try_emplace(axes.bits());
+    if (is_new) entry->second = place_of(shape_, layout_, rank_, axes);
+    return entry->second;
+  }
+  [[nodiscard]] const GroupPlace& partner(const program::Transfer& transfer) {
+    const auto [entry, is_new] = partners_.try_emplace(std::pair{transfer.axis, transfer.offset});
+    if (is_new) {
+      entry->second = place_of_message(shape_, layout_, rank_, transfer.axis, transfer.offset);
+    }
+    return entry->second;
+  }
+
+  const Machine& machine_;
+  const program::RankProgram& program_;
+  const mesh::Shape& shape_;
+  const Layout& layout_;
+  int rank_;
+  std::unordered_map<Likeness, double, LikenessHash> known_;
+  std::map<std::uint8_t, GroupPlace> groups_;
+  std::map<std::pair<mesh::Axis, std::int32_t>, GroupPlace> partners_;
+};
+
+}  // namespace
 
 double gemm_seconds(const Machine& machine, const program::Gemm& gemm, DType type) {
   return gemm_time(machine, gemm, type, operand_bytes(gemm, type));
@@ -121,6 +318,20 @@ double message_seconds(const Machine& machine, double bytes, const GroupPlace& p
   if (const auto known = measured_message_seconds(machine.measured, bytes, place)) return *known;
   if (!machine.network) refuse_communication(machine, "messages", place);
   return network_message(*machine.network, bytes, place);
+}
+
+std::vector<units::Nanoseconds> op_times(const Machine& machine,
+                                         const program::RankProgram& program,
+                                         program::Section section, const mesh::Shape& shape,
+                                         const Layout& layout, int rank) {
+  ProgramTimes times{machine, program, shape, layout, rank};
+  std::vector<units::Nanoseconds> result;
+  const program::Program& source = program.section(section);
+  result.reserve(source.ops.size());
+  for (const program::Op& op : source.ops) {
+    result.emplace_back(std::llround(times.of(op) * 1e9));
+  }
+  return result;
 }
 
 }  // namespace isoscale::simulate

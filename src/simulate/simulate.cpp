@@ -1,5 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
+
 #include "simulate/simulate.hpp"
 
 #include <stdexcept>
@@ -70,6 +71,30 @@ std::vector<timeline::Timeline> simulate(const program::OutlineSet& set, const C
       options.streams == Streams::folded ? program::Folding::folded : program::Folding::as_streamed;
   program::Matcher<Recorder>{set, folding, options.plays, recorder}.run(options.begin);
   return recorder.take();
+}
+
+Costs unit_costs(const program::OutlineSet& set) {
+  Costs costs{.tables = {}, .table_of_rank = set.outline_of_rank};
+  costs.tables.reserve(set.outlines.size());
+  for (const program::Outline& outline : set.outlines) {
+    auto& table = costs.tables.emplace_back();
+    table.reserve(outline.ops.size());
+    for (const program::OutlineOp& op : outline.ops) {
+      table.emplace_back(static_cast<std::int64_t>(op.flop));
+    }
+  }
+  return costs;
+}
+
+program::OutlineSet folded(program::OutlineSet set) {
+  for (program::Outline& outline : set.outlines) {
+    for (program::OutlineOp& op : outline.ops) {
+      op.stream = 0;
+      op.wait_begin = op.wait_count = 0;
+    }
+    outline.waits.clear();
+  }
+  return set;
 }
 
 }  // namespace isoscale::simulate

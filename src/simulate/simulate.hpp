@@ -23,7 +23,7 @@ struct Costs {
 /// schedule's idle time is exact.
 [[nodiscard]] Costs unit_costs(const program::OutlineSet& set);
 
-/// How ops are put on streams: as the program says, or all in program order on one.
+/// Ops are put on streams as the program says, or all in program order on one.
 enum class Streams : std::uint8_t { as_written, folded };
 enum class Record : std::uint8_t { steps, spans };  ///< step ends only, or every span too
 
@@ -39,5 +39,10 @@ struct Options {
 /// naming the ranks and ops.
 [[nodiscard]] std::vector<timeline::Timeline> simulate(const program::OutlineSet& set,
                                                        const Costs& costs, Options options = {});
+
+/// The same programs with every op on stream 0, in program order, as an executor plays them that
+/// has one thread for all streams: nothing runs beside anything, and there is nothing to wait for
+/// but the op before. Numbers of ops stay.
+[[nodiscard]] program::OutlineSet folded(program::OutlineSet set);
 
 }  // namespace isoscale::simulate

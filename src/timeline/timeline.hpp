@@ -7,10 +7,10 @@
 
 #include "units/quantity.hpp"
 
-/// The only thing that measurement hands on.
+/// A timeline is the only thing that measurement hands on; the arithmetic on its times is here too.
 namespace isoscale::timeline {
 
-/// When op number `op` of a program ran on one rank.
+/// Op number `op` of a program ran at this time on one rank.
 struct Span {
   std::uint32_t op = 0;
   units::Nanoseconds start, end;
@@ -29,5 +29,26 @@ struct StepTrace {
 struct Timeline {
   std::vector<StepTrace> ranks;
 };
+
+/// A half-open interval of time.
+struct Interval {
+  units::Nanoseconds begin, end;
+  bool operator==(const Interval&) const = default;
+};
+
+/// Sorted, disjoint, none empty.
+using IntervalSet = std::vector<Interval>;
+
+/// Sorts, merges what overlaps or touches, drops what is empty.
+[[nodiscard]] IntervalSet normalise(std::vector<Interval> intervals);
+[[nodiscard]] IntervalSet unite(const IntervalSet& a, const IntervalSet& b);
+[[nodiscard]] IntervalSet intersect(const IntervalSet& a, const IntervalSet& b);
+[[nodiscard]] IntervalSet subtract(const IntervalSet& a, const IntervalSet& b);
+[[nodiscard]] units::Nanoseconds total(const IntervalSet& set);
+
+/// Returns the median of at least one duration, and changes their order. It is the mean of the two
+/// in the middle where their number is even: the larger one would make sums of medians exceed sums
+/// of means.
+[[nodiscard]] units::Nanoseconds median(std::vector<units::Nanoseconds>& durations);
 
 }  // namespace isoscale::timeline

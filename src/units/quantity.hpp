@@ -57,7 +57,8 @@ using FlopsPerSecond = Quantity<struct FlopsPerSecondTag, double>;
 [[nodiscard]] constexpr Seconds to_seconds(Nanoseconds time) {
   return Seconds{static_cast<double>(time.value()) * 1e-9};
 }
-/// To the nearest; beyond 2^63 ns, some 292 years, the largest there is of that sign. NaN gives 0.
+/// Rounds to the nearest; beyond 2^63 ns, some 292 years, the largest there is of that sign. NaN
+/// gives 0.
 [[nodiscard]] constexpr Nanoseconds to_nanoseconds(Seconds time) {
   using Limits = std::numeric_limits<std::int64_t>;
   const double rounded = time.value() * 1e9 + (time.value() < 0 ? -0.5 : 0.5);

@@ -7,7 +7,8 @@
 
 #include "units/quantity.hpp"
 
-/// Quantities to and from text for people. Prefixes of 10^3 and 2^10 exist nowhere else.
+/// Quantities are read from text and written for people. Prefixes of 10^3 and 2^10 exist nowhere
+/// else.
 namespace isoscale::units {
 
 /// "64MiB", "25 MB", "4096" (bytes). Accepts kB MB GB TB (10^3) and KiB MiB GiB TiB (2^10), B and
@@ -19,6 +20,10 @@ namespace isoscale::units {
 /// "1%", "0.01": a ratio, 1.0 = 100 %; a bare number over 1 could mean either and is refused.
 /// Throws std::invalid_argument.
 [[nodiscard]] double parse_ratio(std::string_view text);
+
+/// "20GFLOP/s", "1.5 TFLOP/s": k, M, G, T, P or no prefix (10^3). Throws std::invalid_argument with
+/// a sentence for a person.
+[[nodiscard]] FlopsPerSecond parse_flops_per_second(std::string_view text);
 
 [[nodiscard]] std::string format(Bytes bytes);   ///< "1.50 MiB"
 [[nodiscard]] std::string format(Seconds time);  ///< "12.3 ms", four significant digits at most

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "bench.hpp"
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "executor/host/host.hpp"
 #include "executor/host/resources.hpp"
 #include "workloads/collectives/collectives.hpp"

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "executor/plugin.hpp"
 #include "program/builder.hpp"
 

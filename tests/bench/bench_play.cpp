@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "bench.hpp"
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "executor/host/host.hpp"
 #include "program/builder.hpp"
 #include "workloads/workload.hpp"

@@ -12,7 +12,7 @@
 #include "analysis/predict/system_file.hpp"
 #include "bench.hpp"
 #include "simulate/classes.hpp"
-#include "simulate/each_rank.hpp"
+#include "simulate/noise_delay.hpp"
 #include "workloads/workload.hpp"
 
 namespace isoscale {

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "bench.hpp"
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "executor/host/host.hpp"
 #include "runner/watch/board.hpp"
 #include "runner/watch/roll_call.hpp"

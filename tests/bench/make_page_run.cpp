@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "bench.hpp"
-#include "mesh/resolve.hpp"
+#include "mesh/request.hpp"
 #include "page_run_steps.hpp"
 #include "results/writer.hpp"
 #include "tests/unit/bench_samples.hpp"
@@ -79,10 +79,11 @@ results::RunData header(int ranks, std::uint64_t seed) {
 
 results::PreflightData preflight() {
   results::PreflightData made;
-  for (const system::Check& check : system::all_checks()) {
-    system::CheckResult result{.name = std::string{check.name}, .what = std::string{check.about}};
+  for (const preflight::Check& check : preflight::all_checks()) {
+    preflight::CheckResult result{.name = std::string{check.name},
+                                  .what = std::string{check.about}};
     if (check.name == "port-rate") {
-      result.verdict = system::Verdict::warning;
+      result.verdict = preflight::Verdict::warning;
       result.host = fmt::format("{}{}", host_prefix, first_host + 1);
       result.device = "mlx5_3 port 1";
       result.what = "runs at 200 Gbit/s, all others at 400";

@@ -4,7 +4,9 @@
 
 #include <memory>
 
+#include "comm/communicator.hpp"
 #include "comm/world.hpp"
+#include "executor/cuda/cuda.hpp"
 #include "executor/cuda/device.hpp"
 #include "tests/cuda/standin.hpp"
 

@@ -173,7 +173,7 @@ class FakeSession final : public executor::Session {
 };
 
 runner::CaseRecord record_of(FakeSession& session, workloads::LaunchCost cost,
-                             std::vector<system::Source> gpu = {}) {
+                             std::vector<machine::Source> gpu = {}) {
   const comm::Communicator world = comm::Communicator::world();
   const workloads::Case one{.calls_are_spans = workloads::CallsAreSpans::no, .launch_cost = cost};
   runner::Effort effort;
@@ -204,7 +204,7 @@ TEST(LatePlays, AreCountedWhereAllAreLate) {
 TEST(Cases, AreSampledWhileTheyAreTimed) {
   FakeSession session{{1'000'000}};
   int reads = 0;
-  const system::Source clock{
+  const machine::Source clock{
       .channels = {{.device = "gpu 0", .quantity = "sm_clock", .unit = "Hz"}},
       .read = [&](std::span<double> values) { values.front() = 1e9 + 1e6 * ++reads; }};
   const auto record = record_of(session, workloads::LaunchCost::excluded, {clock});

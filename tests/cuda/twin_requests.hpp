@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "mesh/resolve.hpp"
+#include "mesh/request.hpp"
 #include "runner/verify.hpp"
 #include "workloads/workload.hpp"
 

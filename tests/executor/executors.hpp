@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "executor/executor.hpp"
 #include "tests/executor/sketch.hpp"
 

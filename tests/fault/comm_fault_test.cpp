@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "comm/mail.hpp"
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
+#include "comm/message_queue.hpp"
 #include "tests/fault/failing_calls.hpp"
 
 /// Every MPI call of comm fails in turn, on all ranks at once. (What becomes of a job in which one
@@ -44,7 +44,7 @@ void use_communicators(const Communicator& world) {
 void use_mail(const Communicator& world) {
   static_cast<void>(threads_may_talk());
   static_cast<void>(Environment::library_version());
-  Mail mail{world};
+  MessageQueue mail{world};
   const std::array letter{std::byte{3}};
   mail.post(world.rank(), 1, letter);
   while (!mail.take(1)) {
@@ -104,7 +104,7 @@ TEST(CommFaults, Mail) { fail_each(use_mail); }
 TEST(CommFaults, ALetterThatIsNotSent) {
   const Communicator world = Communicator::world();
   fault::fail({.call = "MPI_Isend"});
-  const Mail mail{world};
+  const MessageQueue mail{world};
   const std::array letter{std::byte{3}};
   EXPECT_THROW(mail.send(world.rank(), 0, letter, Seconds{1}), MpiError);
   fault::stop();

@@ -11,7 +11,7 @@
 #include <cstring>
 #include <exception>
 
-#include "base/limited.hpp"
+#include "base/child_process.hpp"
 
 namespace isoscale::fault {
 namespace {

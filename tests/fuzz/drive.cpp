@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "base/workers.hpp"
+#include "base/child_process.hpp"
 #include "tests/fuzz/mutation.hpp"
 #include "tests/fuzz/target.hpp"
 

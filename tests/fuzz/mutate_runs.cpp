@@ -24,7 +24,7 @@
 #include <string>
 #include <vector>
 
-#include "base/workers.hpp"
+#include "base/child_process.hpp"
 #include "tests/fuzz/run_mutants.hpp"
 #include "tests/unit/results_samples.hpp"
 

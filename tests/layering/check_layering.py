@@ -15,7 +15,7 @@ from pathlib import Path
 
 # From left to right: a folder may include what stands left of it and itself.
 COMMON = ["units", "base", "statistics", "mesh", "program", "timeline", "simulate", "workloads",
-          "config", "system"]
+          "config", "machine", "preflight"]
 MEASURING = ["comm", "executor"]  # needs MPI
 READING = ["results", "analysis"]  # must build without MPI
 
@@ -31,13 +31,13 @@ ALLOWED["main"] = {*COMMON, *MEASURING, *READING, "runner", "main"}
 EXTERNAL = [
     (r"mpi\.h|mpi-ext\.h", ["src/comm", "src/executor/host"]),
     (r"hdf5(_hl)?\.h|H5.*\.h", ["results"]),
-    (r"hwloc(/.*)?\.h|nvml\.h", ["src/system"]),
+    (r"hwloc(/.*)?\.h|nvml\.h", ["src/machine"]),
     (r"cblas\.h|openblas_config\.h", ["src/executor/host"]),
     (r"cuda.*|cublas.*|nccl.*|cooperative_groups.*|nvtx3/.*", ["src/executor/cuda"]),
     (r"CLI/.*", ["src/config"]),
     (r"toml\+\+/.*", ["workloads", "src/config", "analysis"]),
-    (r"nlohmann/.*", ["src/config", "src/system", "src/runner", "src/main.cpp", "results",
-                       "analysis"]),
+    (r"nlohmann/.*", ["src/config", "src/preflight", "src/runner", "src/main.cpp",
+                       "results", "analysis"]),
     (r"fmt/.*", None),
     (r"dirent\.h", ["src/base"]),  # others read folders by base::entries_of
     # POSIX and the C library of Linux.

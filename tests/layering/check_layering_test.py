@@ -70,7 +70,7 @@ class LayeringTest(unittest.TestCase):
         for header, folder in (("mpi.h", "src/executor"), ("mpi.h", "src/base"),
                                ("hdf5.h", "analysis"), ("hwloc.h", "src/comm"),
                                ("cublasLt.h", "src/executor/host"), ("nccl.h", "src/comm"),
-                               ("cuda_runtime.h", "src/system"), ("CLI/CLI.hpp", "src/runner"),
+                               ("cuda_runtime.h", "src/machine"), ("CLI/CLI.hpp", "src/runner"),
                                ("cblas.h", "src/program"), ("nlohmann/json.hpp", "src/program")):
             self.source(f"{folder}/bad.cpp", f"<{header}>")
             self.assert_one_breach(f"{folder}/bad.cpp:3:", f"<{header}> belongs only in")

@@ -14,9 +14,8 @@
 #include <thread>
 
 #include "base/text.hpp"
-#include "comm/blocks.hpp"
-#include "comm/clock.hpp"
-#include "comm/world.hpp"
+#include "comm/clock_offset.hpp"
+#include "comm/communicator.hpp"
 
 namespace {
 int receives = 0;  ///< messages that this rank has taken, see MPI_Recv below

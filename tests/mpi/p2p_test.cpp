@@ -92,7 +92,7 @@ class P2p : public testing::Test {
 
   comm::Communicator world_ = comm::Communicator::world();
   Forgetful executor_;
-  std::vector<system::MachineFacts> facts_ = gather_facts(world_);
+  std::vector<machine::MachineFacts> facts_ = gather_facts(world_);
   Site site_ = make_site(world_, executor_.describe(), facts_);
   Progress progress_{Progress::Style::silent, 1};
 };

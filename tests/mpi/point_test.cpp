@@ -11,9 +11,9 @@
 #include <map>
 #include <string>
 
+#include "machine/device_sampler.hpp"
 #include "runner/point.hpp"
 #include "runner/site.hpp"
-#include "system/sample_source.hpp"
 #include "tests/mpi/observed.hpp"
 #include "tests/mpi/small_points.hpp"
 
@@ -77,7 +77,7 @@ class Point : public testing::Test {
 
   comm::Communicator world_ = comm::Communicator::world();
   ObservedExecutor executor_;
-  std::vector<system::MachineFacts> facts_ = gather_facts(world_);
+  std::vector<machine::MachineFacts> facts_ = gather_facts(world_);
   Site site_ = make_site(world_, executor_.describe(), facts_);
   Progress progress_{Progress::Style::silent, 1};
 };
@@ -156,7 +156,7 @@ TEST_F(Point, IsSampledBesideItsLoop) {
   ASSERT_TRUE(data.measured_seconds.has_value());
   EXPECT_GT(*data.measured_seconds, 0);
   // Where the kernel tells clocks, as it does here, so does the point; elsewhere there are none.
-  const bool told = !system::cpu_clock_sources({}, facts_[0].bound_cpus).empty();
+  const bool told = !machine::cpu_clock_sources({}, facts_[0].bound_cpus).empty();
   bool clocks = false;
   for (const results::DeviceSeries& series : data.device_series) {
     clocks = clocks || (series.device == "cpu" && series.quantity == "clock");

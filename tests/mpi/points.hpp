@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "executor/host/host.hpp"
 #include "mesh/mesh.hpp"
 #include "tests/executor/sketch.hpp"

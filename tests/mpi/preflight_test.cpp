@@ -12,15 +12,15 @@
 
 #include "base/error.hpp"
 #include "executor/host/host.hpp"
+#include "preflight/job_facts.hpp"
 #include "runner/site.hpp"
 #include "runner/sniff.hpp"
-#include "system/preflight/job_facts_json.hpp"
 
 namespace isoscale::runner {
 namespace {
 
-using system::CheckResult;
-using system::JobFacts;
+using preflight::CheckResult;
+using preflight::JobFacts;
 using testing::HasSubstr;
 
 class Preflight : public testing::Test {
@@ -36,7 +36,7 @@ class Preflight : public testing::Test {
   }
 
   comm::Communicator world_ = comm::Communicator::world();
-  std::vector<system::MachineFacts> facts_ = gather_facts(world_);
+  std::vector<machine::MachineFacts> facts_ = gather_facts(world_);
   std::unique_ptr<executor::Executor> executor_ = executor::make_host_executor({});
   config::RunConfig config_;
 };
@@ -48,14 +48,14 @@ TEST_F(Preflight, BringsTheFactsOfAllRanksToTheFirst) {
     return;
   }
   EXPECT_FALSE(found.results.empty());
-  const JobFacts job = system::job_facts_from_json(found.facts);
+  const JobFacts job = preflight::job_facts_from_json(found.facts);
   EXPECT_EQ(job.world, world_.size());
   EXPECT_EQ(job.device, "host");
   ASSERT_EQ(job.ranks.size(), static_cast<std::size_t>(world_.size()));
   ASSERT_EQ(job.nodes.size(), 1U);  // as far as tests go
   EXPECT_EQ(job.nodes.front().host, facts_.front().host);
   for (int rank = 0; rank < world_.size(); ++rank) {
-    const system::CheckedRank& one = job.ranks[static_cast<std::size_t>(rank)];
+    const preflight::CheckedRank& one = job.ranks[static_cast<std::size_t>(rank)];
     EXPECT_EQ(one.rank, rank);
     EXPECT_EQ(one.local_rank, rank);
     EXPECT_GT(one.pid, 0);
@@ -102,7 +102,7 @@ TEST_F(Preflight, SniffsWhatEachRankComputesAndExchanges) {
     const int partner = partners[static_cast<std::size_t>(world_.rank())];
     if (partner >= 0) expected.push_back(partner);
   }
-  for (const system::CheckedNeighbour& neighbour : found.neighbours) {
+  for (const preflight::CheckedNeighbour& neighbour : found.neighbours) {
     measured.push_back(neighbour.rank);
     EXPECT_GT(neighbour.bandwidth.value_or(0), 1e4);
   }

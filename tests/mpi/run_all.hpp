@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "base/log.hpp"
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 
 namespace isoscale {
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "executor/host/host.hpp"
-#include "mesh/resolve.hpp"
+#include "mesh/request.hpp"
 #include "runner/verify.hpp"
 #include "workloads/workload.hpp"
 

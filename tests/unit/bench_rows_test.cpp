@@ -66,9 +66,9 @@ TEST(Rows, OfAStreamHaveItsTimesFromTracedPasses) {
 
 TEST(Rows, HaveTheClocksOfTheirGpus) {
   const auto channel = [](const char* quantity) {
-    return system::Channel{.device = "gpu 0", .quantity = quantity, .unit = "1"};
+    return machine::Channel{.device = "gpu 0", .quantity = quantity, .unit = "1"};
   };
-  const std::vector<system::SampledSeries> sampled{
+  const std::vector<machine::SampledSeries> sampled{
       {.channel = channel("sm_clock"), .time = {}, .value = {345e6, 1980e6, 1970e6}},
       {.channel = channel("throttle_reasons"), .time = {}, .value = {0x1, 0x4, 0x40}}};
   const GpuState state = gpu_state_of(sampled);

@@ -11,7 +11,7 @@
 namespace isoscale::analysis {
 namespace {
 
-using system::Verdict;
+using preflight::Verdict;
 using testing::HasSubstr;
 using testing::Not;
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 // Clocks of known offset and drift, seen through messages that take any time.
-#include "comm/clock_fit.hpp"
+#include "comm/clock_offset.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "simulate/coarse.hpp"
+#include "simulate/coarse_play.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,7 @@
 
 #include "base/error.hpp"
 #include "made_outlines.hpp"
-#include "simulate/coarse_play.hpp"
-#include "simulate/synchrony.hpp"
+#include "simulate/noise_delay.hpp"
 
 namespace isoscale::simulate {
 namespace {

@@ -7,14 +7,19 @@
 #include <numeric>
 #include <string>
 
-#include "system/preflight/collect.hpp"
-#include "system/preflight/gpus.hpp"
+#include "preflight/collect.hpp"
 #include "tests/unit/nvml_node_standin.hpp"
 #include "tests/unit/scratch_tree.hpp"
 
-namespace isoscale::system {
+namespace isoscale::preflight {
 namespace {
 
+using machine::Fake;
+using machine::fake;
+using machine::fake_node;
+using machine::FakeNode;
+using machine::find_in_node;
+using machine::NvmlLibrary;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Optional;
@@ -335,4 +340,4 @@ TEST_F(Gpus, AreJoinedByNvlinkDirectlyOrThroughASwitch) {
 }
 
 }  // namespace
-}  // namespace isoscale::system
+}  // namespace isoscale::preflight

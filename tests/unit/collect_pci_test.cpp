@@ -5,10 +5,10 @@
 
 #include <string>
 
-#include "system/preflight/pci.hpp"
+#include "preflight/pci.hpp"
 #include "tests/unit/scratch_tree.hpp"
 
-namespace isoscale::system {
+namespace isoscale::preflight {
 namespace {
 
 using testing::ElementsAre;
@@ -203,4 +203,4 @@ TEST_F(Pci, KnowsNoAccessControlWhereNoBridgeIsToBeSeen) {
 }
 
 }  // namespace
-}  // namespace isoscale::system
+}  // namespace isoscale::preflight

@@ -8,13 +8,13 @@
 #include <map>
 #include <string>
 
-#include "system/preflight/kernel_log.hpp"
-#include "system/preflight/node_settings.hpp"
+#include "preflight/collect.hpp"
 #include "tests/unit/scratch_tree.hpp"
 
-namespace isoscale::system {
+namespace isoscale::preflight {
 namespace {
 
+using machine::Lookup;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Optional;
@@ -250,4 +250,4 @@ TEST_F(Settings, TakeOfTheSystemsLogWhatIsOfThisBoot) {
 }
 
 }  // namespace
-}  // namespace isoscale::system
+}  // namespace isoscale::preflight

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "system/preflight/collect.hpp"
+#include "preflight/collect.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,9 +13,10 @@
 
 #include "tests/unit/scratch_tree.hpp"
 
-namespace isoscale::system {
+namespace isoscale::preflight {
 namespace {
 
+using machine::MachineFacts;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Optional;
@@ -114,7 +115,7 @@ TEST_F(Collect, OfANodePutsItsPartsTogether) {
 }
 
 TEST_F(Collect, OfThisMachinePlacesEachCpuOnOneNumaNode) {
-  const MachineFacts machine = machine_facts();
+  const MachineFacts machine = machine::machine_facts();
   const CheckedNode node = collect_node({}, machine);
   EXPECT_EQ(node.host, machine.host);
   for (const int cpu : machine.bound_cpus) {
@@ -207,4 +208,4 @@ TEST_F(Collect, OfARankTellsAPluginsPathFromItsName) {
 }
 
 }  // namespace
-}  // namespace isoscale::system
+}  // namespace isoscale::preflight

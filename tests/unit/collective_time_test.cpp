@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 // The collective model against curves that were published, and against hand-made laws.
-#include "simulate/collective_time.hpp"
+#include "simulate/op_time.hpp"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

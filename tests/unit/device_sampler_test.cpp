@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "system/device_sampler.hpp"
+#include "machine/device_sampler.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 #include <new>
 #include <utility>
 
-namespace isoscale::system {
+namespace isoscale::machine {
 namespace {
 
 using testing::ElementsAre;
@@ -141,4 +141,4 @@ TEST(DeviceSampler, EndsItsThreadWhenItIsDropped) {
 }
 
 }  // namespace
-}  // namespace isoscale::system
+}  // namespace isoscale::machine

@@ -16,8 +16,8 @@ using testing::IsEmpty;
 /// Two nodes of two ranks each, two CPUs a rank.
 const std::vector<int> node_of_rank{0, 0, 1, 1};
 
-std::vector<system::MachineFacts> facts() {
-  std::vector<system::MachineFacts> all(4);
+std::vector<machine::MachineFacts> facts() {
+  std::vector<machine::MachineFacts> all(4);
   all[0].bound_cpus = {0, 1};
   all[1].bound_cpus = {2, 3};
   all[2].bound_cpus = {0, 1};
@@ -48,7 +48,7 @@ TEST(SamplingDuty, CoversTheCpusOfAllRanksOfThePointOnTheNode) {
 }
 
 TEST(SamplingDuty, KnowsNoCpusWhereABindingIsUnknown) {
-  std::vector<system::MachineFacts> some = facts();
+  std::vector<machine::MachineFacts> some = facts();
   some[1].bound_cpus.clear();
   const std::vector<int> all{0, 1, 2, 3};
   EXPECT_THAT(sampling_duty(0, all, node_of_rank, some, "").cpus, IsEmpty());

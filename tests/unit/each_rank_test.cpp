@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "simulate/each_rank.hpp"
+#include "simulate/noise_delay.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 #include <string>
 
 #include "made_outlines.hpp"
-#include "simulate/deviations.hpp"
+#include "simulate/noise.hpp"
 #include "workloads/workload.hpp"
 
 namespace isoscale::simulate {

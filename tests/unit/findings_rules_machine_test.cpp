@@ -27,7 +27,7 @@ results::RunData gpus(const char* model, double links) {
   return run;
 }
 
-results::RunData with_check(const char* name, system::Verdict verdict) {
+results::RunData with_check(const char* name, preflight::Verdict verdict) {
   results::RunData run = samples::run();
   run.preflight.emplace();
   run.preflight->results = {{.name = name,
@@ -37,7 +37,7 @@ results::RunData with_check(const char* name, system::Verdict verdict) {
                              .what = "what was found",
                              .cost = "what it costs",
                              .fix = "what to do"},
-                            {.name = "persistence", .verdict = system::Verdict::warning}};
+                            {.name = "persistence", .verdict = preflight::Verdict::warning}};
   return run;
 }
 
@@ -91,32 +91,33 @@ TEST(PcieForNvlink, IsFoundOfPairsOverPcieWhereThereAreNvlinks) {
 }
 
 TEST(PcieForNvlink, IsFoundByPreflight) {
-  const auto all = findings_of(with_check("nvlink-pairs", system::Verdict::warning));
+  const auto all = findings_of(with_check("nvlink-pairs", preflight::Verdict::warning));
   ASSERT_NE(find(all, "pcie-for-nvlink"), nullptr);
   EXPECT_EQ(find(all, "pcie-for-nvlink")->sentence, "node17, GPU 3: what was found");
-  EXPECT_EQ(find(findings_of(with_check("nvlink-pairs", system::Verdict::ok)), "pcie-for-nvlink"),
-            nullptr);
+  EXPECT_EQ(
+      find(findings_of(with_check("nvlink-pairs", preflight::Verdict::ok)), "pcie-for-nvlink"),
+      nullptr);
 }
 
 TEST(FarNuma, IsFoundByPreflight) {
   for (const char* const name : {"gpu-cores", "gpu-nic", "numa-mask"}) {
-    const auto all = findings_of(with_check(name, system::Verdict::warning));
+    const auto all = findings_of(with_check(name, preflight::Verdict::warning));
     const Finding* const found = find(all, "far-numa");
     ASSERT_NE(found, nullptr) << name;
     EXPECT_EQ(found->sentence, "node17, GPU 3: what was found");
     EXPECT_EQ(found->next_step, "what to do");
   }
-  EXPECT_TRUE(findings_of(with_check("gpu-cores", system::Verdict::ok)).empty());
-  EXPECT_TRUE(findings_of(with_check("gpu-cores", system::Verdict::not_checked)).empty());
-  EXPECT_TRUE(findings_of(with_check("ecc", system::Verdict::warning)).empty());
+  EXPECT_TRUE(findings_of(with_check("gpu-cores", preflight::Verdict::ok)).empty());
+  EXPECT_TRUE(findings_of(with_check("gpu-cores", preflight::Verdict::not_checked)).empty());
+  EXPECT_TRUE(findings_of(with_check("ecc", preflight::Verdict::warning)).empty());
 }
 
 /// Every name of a check that a rule asks for is one that preflight has.
 TEST(FarNuma, AsksForChecksThatThereAre) {
   for (const std::string_view name :
        {"gpu-cores", "gpu-nic", "numa-mask", "nvlink-pairs", "nvlinks"}) {
-    EXPECT_NE(std::ranges::find(system::all_checks(), name, &system::Check::name),
-              system::all_checks().end())
+    EXPECT_NE(std::ranges::find(preflight::all_checks(), name, &preflight::Check::name),
+              preflight::all_checks().end())
         << name;
   }
 }

@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "system/gpu_choice.hpp"
+#include "machine/gpu_choice.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "config_support.hpp"
 
-namespace isoscale::system {
+namespace isoscale::machine {
 namespace {
 
 using config::ShareGpu;
@@ -183,4 +183,4 @@ TEST(NcclProblem, IsALibraryWithoutSplit) {
 }
 
 }  // namespace
-}  // namespace isoscale::system
+}  // namespace isoscale::machine

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "system/gpu_samples.hpp"
+#include "machine/device_sampler.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 #include "tests/unit/nvml_standin.hpp"
 
-namespace isoscale::system {
+namespace isoscale::machine {
 namespace {
 
 using testing::DoubleEq;
@@ -116,4 +116,4 @@ TEST_F(GpuSamples, UseFunctionsUnderTheirOlderNames) {
 }
 
 }  // namespace
-}  // namespace isoscale::system
+}  // namespace isoscale::machine

@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "config/arguments.hpp"
 #include "config/command_line.hpp"
+#include "machine/gpu_choice.hpp"
 #include "system/gpu_choice.hpp"
 
 namespace isoscale::runner {
@@ -26,7 +28,7 @@ config::RunConfig asked(std::vector<std::string> options = {}) {
 Site gpus(int ranks, std::uint64_t mebibytes, int capability) {
   Site site{.ranks = ranks,
             .node_of_rank = std::vector<int>(static_cast<std::size_t>(ranks), 0),
-            .precisions = system::precisions_of(capability / 10, capability % 10),
+            .precisions = machine::precisions_of(capability / 10, capability % 10),
             .device = "cuda",
             .memory_free = {},
             .memory_pool = executor::MemoryPool::rank,

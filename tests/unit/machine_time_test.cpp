@@ -6,9 +6,8 @@
 
 #include "analysis/predict/system_file.hpp"
 #include "base/error.hpp"
-#include "simulate/gemm_time.hpp"
+#include "simulate/machine.hpp"
 #include "simulate/op_time.hpp"
-#include "simulate/reached.hpp"
 
 namespace isoscale::simulate {
 namespace {

@@ -8,8 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "simulate/measured_growth.hpp"
-
 namespace isoscale::simulate {
 namespace {
 

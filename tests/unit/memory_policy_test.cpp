@@ -7,9 +7,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "system/memory_policy.hpp"
+#include "machine/memory_policy.hpp"
 
-namespace isoscale::system {
+namespace isoscale::machine {
 namespace {
 
 /// The policy of the calling thread as linux/mempolicy.h has it; -1 = not told.
@@ -47,4 +47,4 @@ TEST(MemoryPolicy, RefusesANodeThatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace isoscale::system
+}  // namespace isoscale::machine

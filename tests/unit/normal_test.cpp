@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "simulate/normal.hpp"
+#include "simulate/noise.hpp"
 
 #include <gtest/gtest.h>
 

@@ -7,9 +7,9 @@
 
 #include <cstddef>
 
-#include "system/nvml.hpp"
+#include "machine/nvml.hpp"
 
-namespace isoscale::system {
+namespace isoscale::machine {
 namespace {
 
 template <class Ours, class Theirs>
@@ -103,4 +103,4 @@ TEST(NvmlHeader, HasTheQuestionsThatAreDeclared) {
 }
 
 }  // namespace
-}  // namespace isoscale::system
+}  // namespace isoscale::machine

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "system/nvml.hpp"
+#include "machine/nvml.hpp"
 #include "tests/unit/nvml_standin.hpp"
 
-namespace isoscale::system {
+namespace isoscale::machine {
 
 /// A GPU of a made-up node; a handle is its address.
 struct FakeGpu {
@@ -158,4 +158,4 @@ inline void* find_in_node(const char* name) {
   return found == table.end() ? find_fake(name) : found->second;
 }
 
-}  // namespace isoscale::system
+}  // namespace isoscale::machine

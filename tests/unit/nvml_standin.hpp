@@ -9,9 +9,9 @@
 #include <set>
 #include <string>
 
-#include "system/nvml.hpp"
+#include "machine/nvml.hpp"
 
-namespace isoscale::system {
+namespace isoscale::machine {
 
 /// A stand-in for the library: a GPU of made-up properties behind C functions.
 struct Fake {
@@ -184,4 +184,4 @@ inline void* find_fake(const char* name) {
   return found == table.end() || fake->missing.contains(name) ? nullptr : found->second;
 }
 
-}  // namespace isoscale::system
+}  // namespace isoscale::machine

@@ -1,16 +1,16 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "system/nvml.hpp"
+#include "machine/nvml.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
-#include "system/gpu_facts.hpp"
+#include "machine/gpu_facts.hpp"
 #include "tests/unit/nvml_standin.hpp"
 
-namespace isoscale::system {
+namespace isoscale::machine {
 namespace {
 
 using testing::ElementsAre;
@@ -160,4 +160,4 @@ TEST(GpuLibraries, AreWrittenAsPeopleWriteVersions) {
 }
 
 }  // namespace
-}  // namespace isoscale::system
+}  // namespace isoscale::machine

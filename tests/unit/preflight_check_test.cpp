@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "preflight_samples.hpp"
 
-namespace isoscale::system {
+namespace isoscale::preflight {
 namespace {
 
 using ::testing::Contains;
@@ -158,4 +158,4 @@ TEST(CheckJob, SaysLittleOfManyRanks) {
 }
 
 }  // namespace
-}  // namespace isoscale::system
+}  // namespace isoscale::preflight

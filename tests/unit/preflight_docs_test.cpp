@@ -7,7 +7,7 @@
 
 #include "preflight_samples.hpp"
 
-namespace isoscale::system {
+namespace isoscale::preflight {
 namespace {
 
 /// The lines of tables in docs/preflight.md, by the name that they begin with: "| `ecc` | ...".
@@ -46,4 +46,4 @@ TEST(PreflightDocs, SayWhichChecksStop) {
 }
 
 }  // namespace
-}  // namespace isoscale::system
+}  // namespace isoscale::preflight

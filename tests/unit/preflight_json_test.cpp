@@ -8,7 +8,7 @@
 #include "base/error.hpp"
 #include "preflight_samples.hpp"
 
-namespace isoscale::system {
+namespace isoscale::preflight {
 namespace {
 
 using nlohmann::json;
@@ -87,4 +87,4 @@ TEST(JobFactsJson, RefusesWhatItDoesNotKnow) {
 }
 
 }  // namespace
-}  // namespace isoscale::system
+}  // namespace isoscale::preflight

@@ -5,7 +5,7 @@
 
 #include "preflight_samples.hpp"
 
-namespace isoscale::system {
+namespace isoscale::preflight {
 namespace {
 
 using ::testing::ElementsAre;
@@ -201,4 +201,4 @@ TEST(CpuModelCheck, WarnsOfUnlikeNodes) {
 }
 
 }  // namespace
-}  // namespace isoscale::system
+}  // namespace isoscale::preflight

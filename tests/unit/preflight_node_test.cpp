@@ -5,7 +5,7 @@
 
 #include "preflight_samples.hpp"
 
-namespace isoscale::system {
+namespace isoscale::preflight {
 namespace {
 
 using ::testing::ElementsAre;
@@ -152,4 +152,4 @@ TEST(CpuGovernorCheck, AsksActiveDriversForTheirPreference) {
 }
 
 }  // namespace
-}  // namespace isoscale::system
+}  // namespace isoscale::preflight

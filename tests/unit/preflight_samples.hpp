@@ -12,11 +12,11 @@
 #include <string_view>
 #include <vector>
 
-#include "system/preflight/check.hpp"
-#include "system/preflight/job_facts_json.hpp"
+#include "preflight/check.hpp"
+#include "preflight/job_facts.hpp"
 
 /// Job facts to judge, and what a check says of them.
-namespace isoscale::system {
+namespace isoscale::preflight {
 
 /// The content of a recorded set.
 inline std::string recorded_text(const std::string& set) {
@@ -104,4 +104,4 @@ inline void add_ports(JobFacts& job) {
   for (CheckedNode& node : job.nodes) node.ports = {port_up("mlx5_0")};
 }
 
-}  // namespace isoscale::system
+}  // namespace isoscale::preflight

@@ -6,7 +6,7 @@
 #include "preflight_samples.hpp"
 
 /// What is said of recorded jobs, all of it that is not "ok" or "not checked".
-namespace isoscale::system {
+namespace isoscale::preflight {
 namespace {
 
 using ::testing::ElementsAre;
@@ -163,4 +163,4 @@ TEST(RecordedJob, ThatIsBrokenHasEveryFault) {
 }
 
 }  // namespace
-}  // namespace isoscale::system
+}  // namespace isoscale::preflight

@@ -5,7 +5,7 @@
 
 #include "preflight_samples.hpp"
 
-namespace isoscale::system {
+namespace isoscale::preflight {
 namespace {
 
 using ::testing::ElementsAre;
@@ -168,4 +168,4 @@ TEST(EqualSettingsCheck, WarnsOfRanksThatDiffer) {
 }
 
 }  // namespace
-}  // namespace isoscale::system
+}  // namespace isoscale::preflight

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "mesh/reach.hpp"
+#include "mesh/mesh.hpp"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: MIT
 
 // What a tree of files like the kernel's gives.
-#include "system/sample_source.hpp"
+#include "machine/device_sampler.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include <limits>
 #include <string>
 
-namespace isoscale::system {
+namespace isoscale::machine {
 namespace {
 
 namespace fs = std::filesystem;
@@ -215,4 +215,4 @@ TEST_F(Files, GiveCountersOfRealEthernetThatIsUp) {
 }
 
 }  // namespace
-}  // namespace isoscale::system
+}  // namespace isoscale::machine

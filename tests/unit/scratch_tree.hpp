@@ -9,7 +9,7 @@
 #include <fstream>
 #include <string>
 
-namespace isoscale::system {
+namespace isoscale::preflight {
 
 /// Files like the kernel's, in a folder of one test that is removed after it.
 class ScratchTree {
@@ -50,4 +50,4 @@ class ScratchTree {
   std::filesystem::path root_;
 };
 
-}  // namespace isoscale::system
+}  // namespace isoscale::preflight

@@ -11,7 +11,7 @@
 namespace isoscale::runner {
 namespace {
 
-using system::MachineFacts;
+using machine::MachineFacts;
 using testing::Contains;
 using testing::Key;
 using testing::Not;

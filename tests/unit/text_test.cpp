@@ -11,8 +11,6 @@
 #include <string>
 #include <string_view>
 
-#include "base/plural.hpp"
-
 namespace isoscale::base {
 namespace {
 

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "system/time_limit.hpp"
+#include "machine/job_environment.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-namespace isoscale::system {
+namespace isoscale::machine {
 namespace {
 
 using testing::AllOf;
@@ -68,4 +68,4 @@ TEST(TimeLimitWarning, ClaimsNoMoreThanTheWholeOfAJob) {
 }
 
 }  // namespace
-}  // namespace isoscale::system
+}  // namespace isoscale::machine

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "timeline/intervals.hpp"
+#include "timeline/timeline.hpp"
 
 namespace isoscale::timeline {
 namespace {

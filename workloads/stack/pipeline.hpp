@@ -10,7 +10,9 @@
 #include <variant>
 #include <vector>
 
+#include "mesh/request.hpp"
 #include "mesh/resolve.hpp"
+#include "workloads/stack/schedule.hpp"
 #include "workloads/workload.hpp"
 
 namespace isoscale::workloads::stack {

@@ -111,8 +111,8 @@ Versions versions() {
 
 std::string device_problem() {
   const Versions found = versions();
-  if (const auto problem = system::driver_problem(found.driver, found.runtime)) return *problem;
-  if (const auto problem = system::nccl_problem(found.nccl)) return *problem;
+  if (const auto problem = machine::driver_problem(found.driver, found.runtime)) return *problem;
+  if (const auto problem = machine::nccl_problem(found.nccl)) return *problem;
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess) {
@@ -131,10 +131,10 @@ std::string device_problem() {
       visible == nullptr ? std::string{} : fmt::format(" (CUDA_VISIBLE_DEVICES is '{}')", visible));
 }
 
-std::vector<system::VisibleGpu> visible_gpus() {
+std::vector<machine::VisibleGpu> visible_gpus() {
   int count = 0;
   check(cudaGetDeviceCount(&count));
-  std::vector<system::VisibleGpu> gpus;
+  std::vector<machine::VisibleGpu> gpus;
   for (int index = 0; index < count; ++index) {
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, index));
@@ -154,11 +154,11 @@ std::vector<system::VisibleGpu> visible_gpus() {
 ChosenGpu take_gpu(const comm::Communicator& world, const std::string& bind,
                    config::ShareGpu share) {
   const comm::Communicator node = world.split_node();
-  system::GpuView view{.visible = {},
-                       .local_rank = node.rank(),
-                       .seen_by = {},
-                       .host = host_name(),
-                       .visible_devices = std::nullopt};
+  machine::GpuView view{.visible = {},
+                        .local_rank = node.rank(),
+                        .seen_by = {},
+                        .host = host_name(),
+                        .visible_devices = std::nullopt};
   if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES"); visible != nullptr) {
     view.visible_devices = visible;
   }
@@ -172,28 +172,28 @@ ChosenGpu take_gpu(const comm::Communicator& world, const std::string& bind,
     view.visible = visible_gpus();
   });
   std::vector<std::string> uuids;
-  for (const system::VisibleGpu& gpu : view.visible) uuids.push_back(gpu.uuid);
+  for (const machine::VisibleGpu& gpu : view.visible) uuids.push_back(gpu.uuid);
   for (const std::string& line : all_gather(node, fmt::format("{}", fmt::join(uuids, " ")))) {
     view.seen_by.push_back(words_of(line));
   }
 
   ChosenGpu chosen;
   together(world, [&] {
-    const int index = system::choose_gpu(view, bind, share);
+    const int index = machine::choose_gpu(view, bind, share);
     chosen.gpu = view.visible.at(static_cast<std::size_t>(index));
   });
-  std::vector<system::GpuUse> uses;
+  std::vector<machine::GpuUse> uses;
   const std::string mine = fmt::format("{} {}", world.rank(), chosen.gpu.uuid);
   for (const std::string& line : all_gather(node, mine)) {
     const std::vector<std::string> words = words_of(line);
     uses.push_back({.rank = std::stoi(words.at(0)), .uuid = words.at(1)});
   }
   together(world, [&] {
-    system::refuse_shared_gpus(uses, view.host, share);
+    machine::refuse_shared_gpus(uses, view.host, share);
     check(cudaSetDevice(chosen.gpu.index));
     check(cudaFree(nullptr));  // makes the context, and finds out whether the GPU may be used
   });
-  chosen.is_shared = world.all_max(system::share_a_gpu(uses) ? 1.0 : 0.0) > 0;
+  chosen.is_shared = world.all_max(machine::share_a_gpu(uses) ? 1.0 : 0.0) > 0;
   set_environment(chosen, fmt::format("{}-{}", view.host, world.rank()));
   return chosen;
 }

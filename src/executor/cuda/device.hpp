@@ -7,10 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "config/run_config.hpp"
 #include "executor/executor.hpp"
 #include "executor/plugin.hpp"
+#include "machine/gpu_choice.hpp"
 #include "system/gpu_choice.hpp"
 
 /// The GPU of a rank, and the executor that plays on it.
@@ -27,11 +28,11 @@ struct Versions {
 [[nodiscard]] std::string device_problem();
 
 /// The GPUs that the CUDA runtime shows to this process.
-[[nodiscard]] std::vector<system::VisibleGpu> visible_gpus();
+[[nodiscard]] std::vector<machine::VisibleGpu> visible_gpus();
 
 /// The GPU of this rank, made current for the calling thread.
 struct ChosenGpu {
-  system::VisibleGpu gpu;
+  machine::VisibleGpu gpu;
   /// Ranks of the node that are on one GPU with another (which only --share-gpu allows).
   bool is_shared = false;
 };

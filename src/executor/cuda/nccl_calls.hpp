@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/handle.hpp"
+#include "comm/communicator.hpp"
 #include "comm/world.hpp"
 #include "executor/resolver.hpp"
 #include "program/op.hpp"

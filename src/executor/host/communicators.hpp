@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "base/handle.hpp"
+#include "comm/communicator.hpp"
 #include "comm/world.hpp"
+#include "executor/communication_needs.hpp"
 #include "executor/point_requirements.hpp"
 #include "program/op.hpp"
 

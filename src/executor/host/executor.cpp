@@ -17,13 +17,21 @@
 
 #include "base/error.hpp"
 #include "base/plural.hpp"
+#include "base/text.hpp"
 #include "executor/executor.hpp"
+#include "executor/host/blas.hpp"
 #include "executor/host/communicators.hpp"
+#include "executor/host/cores.hpp"
 #include "executor/host/host.hpp"
+#include "executor/host/memory.hpp"
 #include "executor/host/player.hpp"
 #include "executor/host/prepare.hpp"
 #include "executor/host/resources.hpp"
+#include "executor/host/session.hpp"
+#include "executor/host/staging.hpp"
 #include "executor/point_requirements.hpp"
+#include "executor/transports.hpp"
+#include "machine/kernel_files.hpp"
 #include "system/cgroup.hpp"
 #include "units/text.hpp"
 
@@ -204,7 +212,7 @@ units::Bytes storage_need(const program::RankProgram& program,
 /// Collective: all ranks of a node refuse together, before any of them has touched its memory.
 void require_memory(units::Bytes need, const comm::Communicator& point) {
   const comm::Communicator node = point.split_node();
-  const auto available = system::memory_available(system::read_file);
+  const auto available = machine::memory_available(machine::read_file);
   constexpr double unknown = -1;
   const double free = node.all_min(available ? static_cast<double>(available->value()) : unknown);
   const double total = node.all_sum(static_cast<double>(need.value()));
@@ -239,7 +247,7 @@ class HostExecutor final : public Executor {
       description_.precisions = {Precision::f64, Precision::f32,  Precision::tf32,
                                  Precision::f16, Precision::bf16, Precision::fp8};
     }
-    description_.memory_free = system::memory_available(system::read_file);
+    description_.memory_free = machine::memory_available(machine::read_file);
     description_.memory_pool = MemoryPool::node;
     description_.cores = cores_of_this_rank(options.ranks_on_node);
     description_.symmetric_problem =

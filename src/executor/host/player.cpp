@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/error.hpp"
+#include "comm/communicator.hpp"
 #include "comm/world.hpp"
 #include "executor/host/fault_injection.hpp"
 #include "executor/host/prepare.hpp"

@@ -21,7 +21,8 @@ constexpr units::Seconds first_nap{50e-6}, head_start{1e-3};
 
 class Dispatcher {
  public:
-  Dispatcher(const comm::Mail& mail, const Trial& trial, const std::stop_token& stop, Board* board)
+  Dispatcher(const comm::MessageQueue& mail, const Trial& trial, const std::stop_token& stop,
+             Board* board)
       : mail_(mail),
         trial_(trial),
         stop_(stop),
@@ -102,7 +103,7 @@ class Dispatcher {
     return any;
   }
 
-  void note(const comm::Envelope& envelope) {
+  void note(const comm::Message& envelope) {
     const Letter letter = read(envelope);
     if (letter.kind == Kind::failed) {
       throw base::Error(fmt::format("rank {} could not continue", mail_.world_rank(envelope.from)));
@@ -137,7 +138,7 @@ class Dispatcher {
     std::this_thread::sleep_for(std::chrono::duration<double>{seconds});
   }
 
-  const comm::Mail& mail_;
+  const comm::MessageQueue& mail_;
   const Trial& trial_;
   const std::stop_token& stop_;
   Board* board_;
@@ -151,7 +152,7 @@ class Dispatcher {
 
 }  // namespace
 
-Served dispatch(const comm::Mail& mail, const Trial& trial, const std::stop_token& stop,
+Served dispatch(const comm::MessageQueue& mail, const Trial& trial, const std::stop_token& stop,
                 Board* board) {
   return Dispatcher{mail, trial, stop, board}.run();
 }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/mail.hpp"
+#include "comm/message_queue.hpp"
 #include "runner/watch/board.hpp"
 #include "workloads/serve/requests.hpp"
 #include "workloads/serve/trials.hpp"
@@ -41,7 +41,7 @@ struct Served {
 /// end, whatever happened. Between looks it sleeps: the thread that calls it takes next to nothing
 /// from a replica on the same core. Does not throw. `stop` ends it early. While no request is due,
 /// this rank rests on `board`, if there is one.
-[[nodiscard]] Served dispatch(const comm::Mail& mail, const Trial& trial,
+[[nodiscard]] Served dispatch(const comm::MessageQueue& mail, const Trial& trial,
                               const std::stop_token& stop, Board* board);
 
 }  // namespace isoscale::runner::serve

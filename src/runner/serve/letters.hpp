@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "base/error.hpp"
-#include "comm/mail.hpp"
+#include "comm/message_queue.hpp"
 #include "units/quantity.hpp"
 
 /// What dispatcher, leaders of replicas and their followers write to each other.
@@ -37,16 +37,16 @@ struct Letter {
 };
 static_assert(std::is_trivially_copyable_v<Letter>);
 
-inline void send(const comm::Mail& mail, int to, int box, const Letter& letter,
+inline void send(const comm::MessageQueue& mail, int to, int box, const Letter& letter,
                  units::Seconds patience) {
   mail.send(to, box, std::as_bytes(std::span{&letter, 1}), patience);
 }
 
 /// Throws base::Error for what is no letter.
-[[nodiscard]] inline Letter read(const comm::Envelope& envelope) {
+[[nodiscard]] inline Letter read(const comm::Message& envelope) {
   Letter letter;
-  if (envelope.letter.size() != sizeof letter) throw base::Error("a letter of the wrong length");
-  std::memcpy(&letter, envelope.letter.data(), sizeof letter);
+  if (envelope.bytes.size() != sizeof letter) throw base::Error("a letter of the wrong length");
+  std::memcpy(&letter, envelope.bytes.data(), sizeof letter);
   return letter;
 }
 

@@ -13,8 +13,8 @@
 #include <optional>
 #include <thread>
 
-#include "comm/clock.hpp"
-#include "comm/mail.hpp"
+#include "comm/clock_offset.hpp"
+#include "comm/message_queue.hpp"
 #include "program/check.hpp"
 #include "runner/collect.hpp"
 #include "runner/problem.hpp"
@@ -296,7 +296,7 @@ class ServeRun {
   Setting setting_;
   mesh::Coordinates at_;
   comm::Communicator replica_;  ///< the ranks of this one's replica, the leader first
-  comm::Mail point_mail_, replica_mail_;
+  comm::MessageQueue point_mail_, replica_mail_;
   units::Nanoseconds begin_;
   std::unique_ptr<executor::Session> session_;
   Paces pace_;

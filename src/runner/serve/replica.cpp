@@ -28,7 +28,7 @@ units::Seconds play(const ReplicaPart& part, std::size_t size, std::uint64_t tok
 }
 
 /// The next letter; throws base::Error when none comes for `patience`.
-Letter wait_for(const comm::Mail& mail, int box, units::Seconds patience, Board* board) {
+Letter wait_for(const comm::MessageQueue& mail, int box, units::Seconds patience, Board* board) {
   if (const auto envelope = mail.take(box)) return read(*envelope);
   const Board::Rest rest{board};
   const units::Nanoseconds end = comm::now() + units::to_nanoseconds(patience);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/mail.hpp"
+#include "comm/message_queue.hpp"
 #include "executor/executor.hpp"
 #include "runner/watch/board.hpp"
 
@@ -17,12 +17,12 @@ namespace isoscale::runner::serve {
 /// What this rank plays in its replica.
 struct ReplicaPart {
   executor::Session& session;
-  const comm::Mail& point;           ///< among all ranks of the point
-  const comm::Mail& replica;         ///< among those of the replica; the leader is rank 0
-  int ranks = 1;                     ///< of the replica
-  std::vector<std::uint64_t> sizes;  ///< batch sizes, ascending; see workloads::serve::sizes_of
-  std::uint64_t output = 1;          ///< tokens of an answer, at most
-  Board* board = nullptr;            ///< where it rests while nobody asks; null: nowhere
+  const comm::MessageQueue& point;    ///< among all ranks of the point
+  const comm::MessageQueue& replica;  ///< among those of the replica; the leader is rank 0
+  int ranks = 1;                      ///< of the replica
+  std::vector<std::uint64_t> sizes;   ///< batch sizes, ascending; see workloads::serve::sizes_of
+  std::uint64_t output = 1;           ///< tokens of an answer, at most
+  Board* board = nullptr;             ///< where it rests while nobody asks; null: nowhere
 };
 
 /// On the leader, until the dispatcher (rank 0 of the point) says that all is answered. Requests

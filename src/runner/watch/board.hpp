@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "executor/executor.hpp"
 #include "runner/watch/state.hpp"
 

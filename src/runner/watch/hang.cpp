@@ -11,7 +11,7 @@
 #include <set>
 #include <utility>
 
-#include "base/plural.hpp"
+#include "base/text.hpp"
 #include "runner/watch/rank_runs.hpp"
 
 namespace isoscale::runner {

@@ -8,7 +8,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.hpp"
+#include "base/text.hpp"
 #include "base/utc.hpp"
+#include "results/files.hpp"
+#include "results/output.hpp"
 #include "results/run_files.hpp"
 
 namespace isoscale::runner {

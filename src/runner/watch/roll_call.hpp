@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/mail.hpp"
+#include "comm/message_queue.hpp"
 #include "runner/watch/hang.hpp"
 #include "runner/watch/state.hpp"
 
@@ -60,7 +60,7 @@ class RollCall {
   [[nodiscard]] std::optional<std::string> take(int box, int* from = nullptr);
   [[nodiscard]] std::optional<Result> told();
 
-  comm::Mail mail_;
+  comm::MessageQueue mail_;
   int rank_, size_;
   bool asked_ = false;
   int number_ = 0;  ///< of this roll call: letters of earlier ones may still arrive

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/log.hpp"
-#include "comm/mail.hpp"
+#include "comm/message_queue.hpp"
 #include "runner/problem.hpp"
 #include "runner/watch/hang_file.hpp"
 #include "units/text.hpp"

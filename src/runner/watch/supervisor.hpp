@@ -15,7 +15,7 @@
 #include <string>
 
 #include "base/error.hpp"
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "runner/watch/board.hpp"
 #include "runner/watch/roll_call.hpp"
 #include "units/quantity.hpp"

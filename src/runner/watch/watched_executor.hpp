@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "comm/world.hpp"
+#include "comm/communicator.hpp"
 #include "executor/executor.hpp"
 #include "runner/watch/board.hpp"
 

@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+#include "machine/facts.hpp"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/error.hpp"
+#include "machine/hwloc_handles.hpp"
+#include "machine/kernel_files.hpp"
+
+namespace isoscale::machine {
+namespace {
+
+/// Packages, cores, NUMA nodes and logical CPUs of the whole node, also what a scheduler withholds
+/// from this process. Null when hwloc cannot tell. Every rank of a node loads one, so it leaves out
+/// caches and devices, and `without` = a component of hwloc that is not asked.
+Topology load_topology(const char* without) {
+  hwloc_topology_t raw = nullptr;
+  if (hwloc_topology_init(&raw) != 0) return {};
+  Topology topology{raw};
+  hwloc_topology_set_all_types_filter(raw, HWLOC_TYPE_FILTER_KEEP_NONE);
+  hwloc_topology_set_type_filter(raw, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL);
+  hwloc_topology_set_type_filter(raw, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
+  if (without != nullptr) {
+    hwloc_topology_set_components(raw, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, without);
+  }
+  if (hwloc_topology_set_flags(raw, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 ||
+      hwloc_topology_load(raw) != 0) {
+    return {};
+  }
+  return topology;
+}
+
+/// As Linux tells it. hwloc's component "x86" moves this process to each CPU in turn, to ask that
+/// one: 64 ranks that share a node wait for each other's turns. So it is asked only where Linux
+/// does not know the cores.
+Topology load_topology() {
+  Topology topology = load_topology("x86");
+  const bool known = topology && hwloc_get_nbobjs_by_type(topology.get(), HWLOC_OBJ_CORE) > 0;
+  return known ? std::move(topology) : load_topology(nullptr);
+}
+
+std::optional<int> count_of(const Topology& topology, hwloc_obj_type_t type) {
+  const int count = hwloc_get_nbobjs_by_type(topology.get(), type);
+  return count > 0 ? std::optional{count} : std::nullopt;
+}
+
+/// The processor's name as hwloc read it: on its packages, or on the machine.
+std::optional<std::string> cpu_model_of(const Topology& topology) {
+  for (const hwloc_obj_type_t type : {HWLOC_OBJ_PACKAGE, HWLOC_OBJ_MACHINE}) {
+    const hwloc_obj_t object = hwloc_get_obj_by_type(topology.get(), type, 0);
+    const char* const model =
+        object == nullptr ? nullptr : hwloc_obj_get_info_by_name(object, "CPUModel");
+    if (model != nullptr && *model != '\0') return model;
+  }
+  return std::nullopt;
+}
+
+/// The CPUs that the process may run on: its binding within what it is allowed. Null when not
+/// known.
+Bitmap binding_of(const Topology& topology) {
+  Bitmap set{hwloc_bitmap_alloc()};
+  if (!set || hwloc_get_cpubind(topology.get(), set.get(), HWLOC_CPUBIND_PROCESS) != 0) return {};
+  hwloc_bitmap_and(set.get(), set.get(), hwloc_topology_get_allowed_cpuset(topology.get()));
+  return set;
+}
+
+void add_binding(MachineFacts& facts, const Topology& topology) {
+  const Bitmap set = binding_of(topology);
+  if (!set) return;
+  for (int cpu = hwloc_bitmap_first(set.get()); cpu != -1;
+       cpu = hwloc_bitmap_next(set.get(), cpu)) {
+    facts.bound_cpus.push_back(cpu);
+  }
+  hwloc_obj_t core = nullptr;
+  while ((core = hwloc_get_next_obj_by_type(topology.get(), HWLOC_OBJ_CORE, core)) != nullptr) {
+    if (hwloc_bitmap_intersects(core->cpuset, set.get()) != 0) {
+      // Not os_index: that one starts anew on every socket.
+      facts.bound_core_ids.push_back(static_cast<int>(core->logical_index));
+    }
+  }
+  // Some virtual machines do not tell cores from logical CPUs.
+  if (facts.bound_core_ids.empty()) facts.bound_core_ids = facts.bound_cpus;
+}
+
+void add_topology(MachineFacts& facts) {
+  const Topology topology = load_topology();
+  if (!topology) return;
+  facts.cpu_model = cpu_model_of(topology);
+  facts.sockets = count_of(topology, HWLOC_OBJ_PACKAGE);
+  facts.cores = count_of(topology, HWLOC_OBJ_CORE);
+  facts.numa_nodes = count_of(topology, HWLOC_OBJ_NUMANODE);
+  add_binding(facts, topology);
+}
+
+std::optional<std::string> cpu_model_from(std::string_view cpuinfo) {
+  // x86, POWER, and some ARM kernels; others do not tell.
+  for (const std::string_view key : {"model name", "cpu", "Processor"}) {
+    if (auto model = field_of(cpuinfo, key)) return model;
+  }
+  return std::nullopt;
+}
+
+void add_memory(MachineFacts& facts) {
+  if (const auto meminfo = read_file("/proc/meminfo")) {
+    facts.memory_total = meminfo_field(*meminfo, "MemTotal");
+  }
+  facts.memory_available = memory_available(read_file);
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0) return "unknown";
+  return name.data();
+}
+
+}  // namespace
+
+MachineFacts machine_facts() {
+  MachineFacts facts;
+  facts.host = host_name();
+  add_topology(facts);
+  if (!facts.cpu_model) {
+    if (const auto cpuinfo = read_file("/proc/cpuinfo")) facts.cpu_model = cpu_model_from(*cpuinfo);
+  }
+  add_memory(facts);
+  utsname system{};
+  if (uname(&system) == 0) facts.os = fmt::format("{} {}", system.sysname, system.release);
+  facts.cpu_quota = cpu_limit(read_file);
+  return facts;
+}
+
+}  // namespace isoscale::machine

@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "units/quantity.hpp"
+
+namespace isoscale::machine {
+
+/// Facts of one rank's machine and of its place on it. What could not be found out is absent.
+struct MachineFacts {
+  std::string host;
+  std::optional<std::string> cpu_model;
+  std::optional<int> sockets, cores, numa_nodes;  ///< of the node; cores are physical
+  std::optional<units::Bytes> memory_total, memory_available;
+  std::vector<int> bound_cpus;      ///< logical CPUs this process may run on; empty = unknown
+  std::vector<int> bound_core_ids;  ///< their physical cores, numbered within the node
+  std::optional<std::string> os;    ///< "Linux 6.1.0"
+  std::optional<double> cpu_quota;  ///< cgroup limit in CPUs; absent = none found
+};
+[[nodiscard]] MachineFacts machine_facts();
+
+}  // namespace isoscale::machine

@@ -1,0 +1,204 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+#include "machine/gpu_choice.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+#include <set>
+#include <string_view>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+#include "config/values.hpp"
+
+namespace isoscale::machine {
+namespace {
+
+using config::ShareGpu;
+
+std::string upper(std::string_view text) {
+  std::string result{text};
+  for (char& c : result) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  }
+  return result;
+}
+
+/// PCI ids come with domains of 4 digits, of 8, and without one: "0000:1B:00.0", "1b:00.0".
+std::string canonical_pci(std::string_view id) {
+  std::string text = upper(id);
+  if (std::ranges::count(text, ':') == 1) text.insert(0, "0:");
+  text.erase(0, std::min(text.find_first_not_of('0'), text.find(':')));
+  return text;
+}
+
+std::size_t rank_count(const GpuView& view) { return view.seen_by.size(); }
+
+[[noreturn]] void refuse_none(const GpuView& view) {
+  constexpr std::string_view host_fix = "or run with --device host";
+  if (view.visible_devices) {
+    throw base::UsageError(
+        fmt::format("no GPU is visible to local rank {} on {}, where CUDA_VISIBLE_DEVICES is {}: "
+                    "unset it, or name GPUs in it that nvidia-smi -L lists, {}",
+                    view.local_rank, view.host, base::quoted(*view.visible_devices), host_fix));
+  }
+  throw base::UsageError(
+      fmt::format("no GPU is visible to local rank {} on {}: see whether nvidia-smi -L lists one "
+                  "there, ask the "
+                  "scheduler for one per rank, {}",
+                  view.local_rank, view.host, host_fix));
+}
+
+bool names(const config::GpuName& wanted, const VisibleGpu& gpu) {
+  switch (wanted.kind) {
+    case config::GpuName::Kind::index:
+      return wanted.text == std::to_string(gpu.index);
+    case config::GpuName::Kind::uuid:
+      return upper(wanted.text) == upper(gpu.uuid);
+    case config::GpuName::Kind::pci_bus_id:
+      return canonical_pci(wanted.text) == canonical_pci(gpu.pci_bus_id);
+  }
+  return false;
+}
+
+std::string list_of(const std::vector<VisibleGpu>& visible) {
+  std::vector<std::string> texts;
+  for (const VisibleGpu& gpu : visible) {
+    texts.push_back(fmt::format("{} ({}, {})", gpu.index, gpu.uuid, gpu.pci_bus_id));
+  }
+  return fmt::format("{}", fmt::join(texts, "; "));
+}
+
+int bound_gpu(const GpuView& view, const std::string& bind) {
+  const std::vector<config::GpuName> entries = config::parse_gpu_bind(bind);
+  if (entries.size() != rank_count(view)) {
+    throw base::UsageError(fmt::format(
+        "--gpu-bind {} names {}, but {} on {}: name one for each rank of a node, in their order",
+        base::quoted(bind), base::counted(entries.size(), "GPU"),
+        rank_count(view) == 1 ? "there is 1 rank"
+                              : fmt::format("there are {} ranks", rank_count(view)),
+        view.host));
+  }
+  const config::GpuName& mine = entries[static_cast<std::size_t>(view.local_rank)];
+  for (const VisibleGpu& gpu : view.visible) {
+    if (names(mine, gpu)) return gpu.index;
+  }
+  throw base::UsageError(
+      fmt::format("--gpu-bind: GPU {} is not visible to local rank {} on {}: it sees {}",
+                  base::quoted(mine.text), view.local_rank, view.host, list_of(view.visible)));
+}
+
+/// A rank that sees other GPUs than this one does; nullopt when all see the same.
+std::optional<std::size_t> unlike_neighbour(const GpuView& view) {
+  const auto& mine = view.seen_by[static_cast<std::size_t>(view.local_rank)];
+  for (std::size_t rank = 0; rank < view.seen_by.size(); ++rank) {
+    if (view.seen_by[rank] != mine) return rank;
+  }
+  return std::nullopt;
+}
+
+bool each_sees_one(const GpuView& view) {
+  return std::ranges::all_of(view.seen_by, [](const auto& seen) { return seen.size() == 1; });
+}
+
+}  // namespace
+
+int choose_gpu(const GpuView& view, const std::string& bind, ShareGpu share) {
+  if (view.visible.empty()) refuse_none(view);
+  if (bind != config::automatic_gpu_bind) return bound_gpu(view, bind);
+  const std::size_t gpus = view.visible.size();
+  const std::size_t ranks = rank_count(view);
+  const auto local_rank = static_cast<std::size_t>(view.local_rank);
+  const std::optional<std::size_t> unlike = unlike_neighbour(view);
+  if (unlike && each_sees_one(view)) return view.visible.front().index;
+  if (share == ShareGpu::yes) return view.visible[local_rank % gpus].index;
+  if (unlike) {
+    throw base::UsageError(fmt::format(
+        "the ranks on {0} see different GPUs: local rank {1} sees {2}, local rank {3} sees {4}: "
+        "let the scheduler show each rank one GPU or all of the node, or name one per rank with "
+        "--gpu-bind",
+        view.host, view.local_rank, gpus, *unlike, view.seen_by[*unlike].size()));
+  }
+  if (gpus < ranks) {
+    throw base::UsageError(fmt::format(
+        "{} has {}, which see only {}: start fewer ranks per node, make more GPUs visible, or let "
+        "ranks share with --share-gpu (for correctness, not for speed)",
+        view.host, base::counted(ranks, "rank"), base::counted(gpus, "GPU")));
+  }
+  return view.visible[local_rank].index;
+}
+
+bool share_a_gpu(std::span<const GpuUse> uses) {
+  std::set<std::string_view> taken;
+  return std::ranges::any_of(uses,
+                             [&](const GpuUse& use) { return !taken.insert(use.uuid).second; });
+}
+
+void refuse_shared_gpus(std::span<const GpuUse> uses, const std::string& host, ShareGpu share) {
+  if (share == ShareGpu::yes) return;
+  std::map<std::string_view, int> owner;
+  for (const GpuUse& use : uses) {
+    const auto [first, is_new] = owner.try_emplace(use.uuid, use.rank);
+    if (is_new) continue;
+    throw base::UsageError(fmt::format(
+        "ranks {} and {} on {} are on one GPU, {}: start one rank per GPU, name others with "
+        "--gpu-bind, or let them share with --share-gpu (for correctness, not for speed)",
+        first->second, use.rank, host, use.uuid));
+  }
+}
+
+std::vector<workloads::Precision> precisions_of(int major, int minor) {
+  using workloads::Precision;
+  constexpr int ten = 10;
+  const int capability = major * ten + minor;
+  struct Need {
+    Precision precision;
+    int capability;
+  };
+  constexpr std::array needs{Need{Precision::f64, 0},   Need{Precision::f32, 0},
+                             Need{Precision::tf32, 80}, Need{Precision::f16, 53},
+                             Need{Precision::bf16, 80}, Need{Precision::fp8, 89}};
+  std::vector<Precision> precisions;
+  for (const Need& need : needs) {
+    if (capability >= need.capability) precisions.push_back(need.precision);
+  }
+  return precisions;
+}
+
+std::optional<std::string> driver_problem(int driver_version, int runtime_version) {
+  constexpr int thousand = 1000, ten = 10;
+  if (driver_version == 0) {
+    return "no NVIDIA driver was found: install one, start the container with its GPUs (docker "
+           "--gpus all, apptainer --nv), or run with --device host";
+  }
+  const int driver_major = driver_version / thousand, runtime_major = runtime_version / thousand;
+  if (driver_major >= runtime_major) return std::nullopt;
+  // The oldest driver branch of each major version (NVIDIA, CUDA Compatibility).
+  const std::string_view branch = runtime_major == 13   ? " (branch 580 or newer)"
+                                  : runtime_major == 12 ? " (branch 525 or newer)"
+                                                        : "";
+  return fmt::format(
+      "the NVIDIA driver serves CUDA up to {}.{}, and this program was built with CUDA {}.{}: "
+      "install a driver for CUDA {}{}, or build with a toolkit of CUDA {}",
+      driver_major, driver_version % thousand / ten, runtime_major,
+      runtime_version % thousand / ten, runtime_major, branch, driver_major);
+}
+
+std::optional<std::string> nccl_problem(int version) {
+  // Before 2.9 the major version counted thousands: 2708 = 2.7.8.
+  constexpr int oldest = 21'800, first_of_wide = 10'000, hundred = 100;
+  if (version >= oldest) return std::nullopt;
+  const int major_unit = version < first_of_wide ? 1000 : first_of_wide;
+  return fmt::format(
+      "NCCL {}.{}.{} is too old: 2.18 or newer is needed (for ncclCommSplit); load or install one, "
+      "and see with ldd libisoscale_cuda.so which libnccl.so.2 is found",
+      version / major_unit, version % major_unit / hundred, version % hundred);
+}
+
+}  // namespace isoscale::machine

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "config/run_config.hpp"
+#include "units/quantity.hpp"
+#include "workloads/workload.hpp"
+
+/// A rank takes a GPU, unless something stands against using it: pure functions over what CUDA and
+/// MPI say. Every refusal is one sentence with the fix.
+namespace isoscale::machine {
+
+/// A GPU as this rank's CUDA runtime numbers it, after CUDA_VISIBLE_DEVICES.
+struct VisibleGpu {
+  int index = 0;
+  std::string uuid, pci_bus_id, name;
+  int major = 0, minor = 0;  ///< compute capability
+  units::Bytes memory;
+};
+
+/// The choice depends on these facts; the ranks of a node by their rank in the shared-memory split.
+struct GpuView {
+  std::vector<VisibleGpu> visible;  ///< to this rank, by index
+  int local_rank = 0;
+  std::vector<std::vector<std::string>> seen_by;  ///< UUIDs that each rank of the node sees
+  std::string host;
+  std::optional<std::string> visible_devices;  ///< CUDA_VISIBLE_DEVICES of this rank
+};
+
+/// The index of the GPU that the rank takes. `bind` is the value of --gpu-bind. Where every rank
+/// sees the same GPUs, the local rank counts them; where each sees one, it takes that. Throws
+/// base::UsageError.
+[[nodiscard]] int choose_gpu(const GpuView& view, const std::string& bind, config::ShareGpu share);
+
+/// A rank of the launch and the GPU that it took.
+struct GpuUse {
+  int rank = 0;
+  std::string uuid;
+};
+/// True if two of these ranks are on one GPU.
+[[nodiscard]] bool share_a_gpu(std::span<const GpuUse> uses);
+/// Over all ranks of a node. Throws base::UsageError when two are on one GPU and `share` is no.
+void refuse_shared_gpus(std::span<const GpuUse> uses, const std::string& host,
+                        config::ShareGpu share);
+
+/// The precisions that cuBLASLt multiplies in on a GPU of this compute capability: f16 from 5.3,
+/// bf16 and tf32 from 8.0, fp8 from 8.9 (CUDA C++ Programming Guide, arithmetic by compute
+/// capability; cuBLAS documentation of cublasLtMatmul).
+[[nodiscard]] std::vector<workloads::Precision> precisions_of(int major, int minor);
+
+/// The reason that the driver cannot serve the runtime, both as CUDA encodes versions (13000
+/// = 13.0; driver 0 = none); nullopt when it can. A driver of the same major version is new enough
+/// (CUDA's minor version compatibility).
+[[nodiscard]] std::optional<std::string> driver_problem(int driver_version, int runtime_version);
+/// The reason that this NCCL (22707 = 2.27.7) is too old; nullopt when it is not. ncclCommSplit
+/// came with 2.18.
+[[nodiscard]] std::optional<std::string> nccl_problem(int version);
+
+}  // namespace isoscale::machine

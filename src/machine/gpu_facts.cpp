@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+#include "machine/gpu_facts.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "machine/nvml.hpp"
+
+namespace isoscale::machine {
+namespace {
+
+using nvml::ask;
+using nvml::ask_clock;
+using nvml::ask_text;
+using nvml::Device;
+using nvml::Functions;
+
+/// A setting that NVML gives together with what it will be after the next reset.
+template <class Mode>
+std::optional<bool> ask_mode(int (*function)(Device, Mode*, Mode*), Device device) {
+  Mode current{}, pending{};
+  if (function == nullptr || function(device, &current, &pending) != nvml::success) {
+    return std::nullopt;
+  }
+  return current != 0;
+}
+
+std::string bus_id_of(nvml::PciInfo pci) {
+  pci.bus_id.back() = '\0';
+  return pci.bus_id.data();
+}
+
+std::optional<std::string> compute_mode_of(const Functions& nvml, Device device) {
+  constexpr std::array<const char*, 4> names{"default", "exclusive thread", "prohibited",
+                                             "exclusive process"};
+  const std::optional<int> mode = ask<int>(nvml.compute_mode, device);
+  if (!mode || *mode < 0 || static_cast<std::size_t>(*mode) >= names.size()) return std::nullopt;
+  return names[static_cast<std::size_t>(*mode)];
+}
+
+void add_links(GpuFacts& facts, const Functions& nvml, Device device) {
+  if (nvml.nvlink_state == nullptr) return;
+  int active = 0, inactive = 0;
+  bool known = false, peers_known = true;
+  std::set<std::string> peers;
+  for (unsigned link = 0; link < nvml::most_links; ++link) {
+    int state = 0;
+    const int answer = nvml.nvlink_state(device, link, &state);
+    known = known || answer == nvml::success || answer == nvml::not_supported;
+    if (answer != nvml::success) continue;
+    ++(state == 0 ? inactive : active);
+    if (state == 0) continue;
+    const auto peer = ask<nvml::PciInfo>(nvml.nvlink_remote_pci, device, link);
+    peers_known = peers_known && peer.has_value();
+    if (peer) peers.insert(bus_id_of(*peer));
+  }
+  if (!known) return;
+  facts.nvlinks_active = active;
+  facts.nvlinks_inactive = inactive;
+  if (peers_known) facts.nvlink_peers.emplace(peers.begin(), peers.end());
+}
+
+std::optional<std::string> fabric_of(const Functions& nvml, Device device) {
+  const auto info = ask<nvml::FabricInfo>(nvml.fabric_info, device);
+  if (!info || info->state != nvml::fabric_completed || info->status != nvml::success) {
+    return std::nullopt;
+  }
+  if (std::ranges::all_of(info->cluster, [](unsigned char part) { return part == 0; })) {
+    return std::nullopt;
+  }
+  return fmt::format("{:02x}.{}", fmt::join(info->cluster, ""), info->clique);
+}
+
+std::string on_or_off(bool value) { return value ? "on" : "off"; }  // NOLINT: the value itself
+
+/// 13010 = "13.1"
+std::string cuda_version_text(int version) {
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+}  // namespace
+
+std::optional<GpuFacts> gpu_facts(const NvmlLibrary& library, std::string_view uuid) {
+  if (library.functions() == nullptr) return std::nullopt;
+  const Functions& nvml = *library.functions();
+  const std::optional<Device> device = find_device(nvml, uuid);
+  return device ? std::optional{gpu_facts(nvml, *device)} : std::nullopt;
+}
+
+GpuFacts gpu_facts(const Functions& nvml, Device device) {
+  GpuFacts facts;
+  facts.name = ask_text(nvml.name, device);
+  facts.uuid = ask_text(nvml.uuid, device);
+  facts.driver_version = ask_text(nvml.driver_version);
+  if (const auto pci = ask<nvml::PciInfo>(nvml.pci_info, device)) {
+    facts.pci_bus_id = bus_id_of(*pci);
+  }
+  if (const auto memory = ask<nvml::Memory>(nvml.memory_info, device)) {
+    facts.memory_total = units::Bytes{memory->total};
+    facts.memory_used = units::Bytes{memory->used};
+  }
+  facts.sm_clock = ask_clock(nvml.clock_info, device, nvml::sm_clock);
+  facts.sm_clock_max = ask_clock(nvml.max_clock_info, device, nvml::sm_clock);
+  facts.memory_clock = ask_clock(nvml.clock_info, device, nvml::memory_clock);
+  facts.memory_clock_max = ask_clock(nvml.max_clock_info, device, nvml::memory_clock);
+  if (const auto milliwatts = ask<unsigned>(nvml.power_limit, device)) {
+    facts.power_limit = *milliwatts * 1e-3;
+  }
+  facts.ecc = ask_mode(nvml.ecc_mode, device);
+  facts.mig = ask_mode(nvml.mig_mode, device);
+  if (const auto mode = ask<int>(nvml.persistence_mode, device)) facts.persistence = *mode != 0;
+  facts.compute_mode = compute_mode_of(nvml, device);
+  add_links(facts, nvml, device);
+  facts.fabric = fabric_of(nvml, device);
+  return facts;
+}
+
+std::map<std::string, std::string> gpu_facts_text(const GpuFacts& facts) {
+  std::map<std::string, std::string> text;
+  const auto put = [&](const char* key, const std::optional<std::string>& value) {
+    if (value) text[key] = *value;
+  };
+  const auto put_mode = [&](const char* key, const std::optional<bool>& value) {
+    if (value) text[key] = on_or_off(*value);
+  };
+  put("gpu_name", facts.name);
+  put("gpu_uuid", facts.uuid);
+  put("gpu_pci", facts.pci_bus_id);
+  put("gpu_driver", facts.driver_version);
+  put("gpu_compute_mode", facts.compute_mode);
+  put("gpu_fabric", facts.fabric);
+  put_mode("gpu_ecc", facts.ecc);
+  put_mode("gpu_mig", facts.mig);
+  put_mode("gpu_persistence", facts.persistence);
+  if (facts.nvlink_peers && !facts.nvlink_peers->empty()) {
+    text["gpu_nvlink_peers"] = fmt::format("{}", fmt::join(*facts.nvlink_peers, ","));
+  }
+  return text;
+}
+
+std::map<std::string, double> gpu_facts_number(const GpuFacts& facts) {
+  std::map<std::string, double> number;
+  const auto put = [&](const char* key, const std::optional<double>& value) {
+    if (value) number[key] = *value;
+  };
+  const auto put_bytes = [&](const char* key, const std::optional<units::Bytes>& value) {
+    if (value) number[key] = static_cast<double>(value->value());
+  };
+  put_bytes("gpu_memory_total", facts.memory_total);
+  put_bytes("gpu_memory_used", facts.memory_used);
+  put("gpu_sm_clock", facts.sm_clock);
+  put("gpu_sm_clock_max", facts.sm_clock_max);
+  put("gpu_memory_clock", facts.memory_clock);
+  put("gpu_memory_clock_max", facts.memory_clock_max);
+  put("gpu_power_limit", facts.power_limit);
+  if (facts.nvlinks_active) number["gpu_nvlinks"] = *facts.nvlinks_active;
+  return number;
+}
+
+std::map<std::string, std::string> gpu_libraries_text(const GpuLibraries& libraries) {
+  constexpr int hundred = 100, ten_thousand = 10'000;  // as cuBLAS 12 and NCCL 2.9 count
+  const auto three_parts = [](int version) {
+    return fmt::format("{}.{}.{}", version / ten_thousand, version % ten_thousand / hundred,
+                       version % hundred);
+  };
+  std::map<std::string, std::string> text;
+  if (libraries.cuda_driver != 0) text["cuda_driver"] = cuda_version_text(libraries.cuda_driver);
+  if (libraries.cuda_runtime != 0) text["cuda_runtime"] = cuda_version_text(libraries.cuda_runtime);
+  if (libraries.cublas != 0) text["cublas"] = three_parts(libraries.cublas);
+  if (libraries.nccl != 0) text["nccl"] = three_parts(libraries.nccl);
+  return text;
+}
+
+}  // namespace isoscale::machine

@@ -1,0 +1,233 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+#include "machine/kernel_files.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+#include <vector>
+
+namespace isoscale::machine {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+}
+
+/// A whole number at the beginning of the text, which may go on after a blank.
+std::optional<std::int64_t> number(std::string_view text) {
+  text = trimmed(text);
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{}) return std::nullopt;
+  if (end != text.data() + text.size() && *end != ' ' && *end != '\n') return std::nullopt;
+  return value;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t at = text.find(separator);
+    parts.push_back(text.substr(0, at));
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+/// The folders of the process's group and of all groups above it, as far as they are mounted. In a
+/// container the named folder may not be visible; then the mount itself is the group.
+std::vector<std::string> ancestry(const std::string& mount, std::string_view group) {
+  std::vector<std::string> folders;
+  std::string path{group};
+  while (path.size() > 1) {
+    folders.push_back(mount + path);
+    path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
+  }
+  folders.push_back(mount);
+  return folders;
+}
+
+/// Folders of a controller, "" for version 2, innermost first.
+std::vector<std::string> group_folders(const ReadFile& read, std::string_view controller) {
+  const std::optional<std::string> groups = read("/proc/self/cgroup");
+  std::vector<std::string> folders;
+  if (!groups) return folders;
+  for (const std::string_view line : split(*groups, '\n')) {
+    const std::vector<std::string_view> parts = split(line, ':');
+    if (parts.size() < 3) continue;
+    const std::string_view path = line.substr(parts[0].size() + parts[1].size() + 2);
+    const std::vector<std::string_view> controllers = split(parts[1], ',');
+    if (std::find(controllers.begin(), controllers.end(), controller) == controllers.end()) {
+      continue;
+    }
+    std::vector<std::string> mounts;
+    if (controller.empty()) {
+      mounts = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
+    } else {
+      mounts = {"/sys/fs/cgroup/" + std::string{parts[1]},
+                "/sys/fs/cgroup/" + std::string{controller}};
+    }
+    for (const std::string& mount : mounts) {
+      for (std::string& folder : ancestry(mount, path)) folders.push_back(std::move(folder));
+    }
+  }
+  return folders;
+}
+
+std::optional<std::int64_t> read_number(const ReadFile& read, const std::string& path) {
+  const std::optional<std::string> text = read(path);
+  return text ? number(*text) : std::nullopt;
+}
+
+template <class T>
+void lower(std::optional<T>& least, std::optional<T> value) {
+  if (value && (!least || *value < *least)) least = value;
+}
+
+std::optional<double> ratio(std::optional<std::int64_t> quota, std::optional<std::int64_t> period) {
+  if (!quota || !period || *quota <= 0 || *period <= 0) return std::nullopt;
+  return static_cast<double>(*quota) / static_cast<double>(*period);
+}
+
+/// Memory of one group: its limit, and the part of it that is not in use.
+struct GroupMemory {
+  units::Bytes limit, left;
+};
+
+GroupMemory group_memory(std::int64_t limit, std::int64_t used, std::int64_t droppable) {
+  const std::int64_t held = std::max<std::int64_t>(used - droppable, 0);
+  return {
+      .limit = units::Bytes{static_cast<std::uint64_t>(limit)},
+      .left = units::Bytes{static_cast<std::uint64_t>(std::max<std::int64_t>(limit - held, 0))}};
+}
+
+/// A line "name value" of memory.stat.
+std::int64_t statistic(const std::optional<std::string>& text, std::string_view name) {
+  if (!text) return 0;
+  for (const std::string_view line : split(*text, '\n')) {
+    if (line.starts_with(name) && line.size() > name.size() && line[name.size()] == ' ') {
+      return number(line.substr(name.size())).value_or(0);
+    }
+  }
+  return 0;
+}
+
+std::vector<GroupMemory> group_memories(const ReadFile& read) {
+  // Version 1 says "no limit" as a number near 2^63.
+  constexpr std::int64_t unlimited = std::int64_t{1} << 60;
+  std::vector<GroupMemory> groups;
+  for (const std::string& folder : group_folders(read, "")) {
+    if (const auto limit = read_number(read, folder + "/memory.max")) {
+      groups.push_back(group_memory(*limit,
+                                    read_number(read, folder + "/memory.current").value_or(0),
+                                    statistic(read(folder + "/memory.stat"), "inactive_file")));
+    }
+  }
+  for (const std::string& folder : group_folders(read, "memory")) {
+    const auto limit = read_number(read, folder + "/memory.limit_in_bytes");
+    if (limit && *limit < unlimited) {
+      groups.push_back(
+          group_memory(*limit, read_number(read, folder + "/memory.usage_in_bytes").value_or(0),
+                       statistic(read(folder + "/memory.stat"), "total_inactive_file")));
+    }
+  }
+  return groups;
+}
+
+}  // namespace
+
+std::optional<std::string> read_file(const std::string& path) {
+  std::ifstream file{path, std::ios::binary};
+  if (!file) return std::nullopt;
+  std::ostringstream text;
+  text << file.rdbuf();
+  return file.bad() ? std::nullopt : std::optional{text.str()};
+}
+
+std::optional<double> leading_number(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\n");
+  if (first == std::string_view::npos) return std::nullopt;
+  text.remove_prefix(first);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} ? std::optional{value} : std::nullopt;
+}
+
+std::optional<double> number_in(const fs::path& file) {
+  const std::optional<std::string> text = read_file(file.string());
+  return text ? leading_number(*text) : std::nullopt;
+}
+
+std::optional<std::string> line_in(const fs::path& file) {
+  std::optional<std::string> text = read_file(file.string());
+  if (!text) return std::nullopt;
+  text->resize(std::min(text->find('\n'), text->size()));
+  const std::size_t last = text->find_last_not_of(" \t\r");
+  text->resize(last == std::string::npos ? 0 : last + 1);
+  return text;
+}
+
+std::optional<std::string> field_of(std::string_view text, std::string_view key) {
+  for (const std::string_view line : split(text, '\n')) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos || trimmed(line.substr(0, colon)) != key) continue;
+    const std::string_view value = trimmed(line.substr(colon + 1));
+    if (!value.empty()) return std::string{value};
+  }
+  return std::nullopt;
+}
+
+std::optional<units::Bytes> meminfo_field(std::string_view text, std::string_view key) {
+  const std::optional<std::string> value = field_of(text, key);
+  if (!value || !value->ends_with(" kB")) return std::nullopt;
+  const std::optional<std::int64_t> count = number(*value);
+  if (!count || *count < 0) return std::nullopt;
+  return units::Bytes{static_cast<std::uint64_t>(*count) * 1024};  // the kernel's kB are KiB
+}
+
+std::optional<double> cpu_limit(const ReadFile& read) {
+  std::optional<double> least;
+  for (const std::string& folder : group_folders(read, "")) {
+    // "max 100000" or "200000 100000": quota and period in microseconds.
+    const std::optional<std::string> text = read(folder + "/cpu.max");
+    if (!text) continue;
+    const std::vector<std::string_view> fields = split(trimmed(*text), ' ');
+    if (fields.size() == 2) lower(least, ratio(number(fields[0]), number(fields[1])));
+  }
+  for (const std::string& folder : group_folders(read, "cpu")) {
+    lower(least, ratio(read_number(read, folder + "/cpu.cfs_quota_us"),
+                       read_number(read, folder + "/cpu.cfs_period_us")));
+  }
+  return least;
+}
+
+std::optional<units::Bytes> memory_left(const ReadFile& read) {
+  std::optional<units::Bytes> least;
+  for (const GroupMemory& group : group_memories(read)) lower(least, std::optional{group.left});
+  return least;
+}
+
+std::optional<units::Bytes> memory_available(const ReadFile& read) {
+  // A scheduler's or container's limit stops the process before the machine's memory is full.
+  std::optional<units::Bytes> least = memory_left(read);
+  if (const auto meminfo = read("/proc/meminfo")) {
+    lower(least, meminfo_field(*meminfo, "MemAvailable"));
+  }
+  return least;
+}
+
+std::optional<units::Bytes> memory_limit(const ReadFile& read) {
+  std::optional<units::Bytes> least;
+  for (const GroupMemory& group : group_memories(read)) lower(least, std::optional{group.limit});
+  return least;
+}
+
+}  // namespace isoscale::machine

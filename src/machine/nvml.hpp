@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/handle.hpp"
+
+/// The NVIDIA Management Library, opened at run time: it comes with the driver, and machines that
+/// have none are no error.
+namespace isoscale::machine {
+
+/// The address of a library's function by its name; nullptr when it has none.
+using FindSymbol = std::function<void*(const char* name)>;
+
+/// The part of NVML's C interface that is used, declared as its reference manual does. Enumerations
+/// are int there; every function returns 0 for success.
+namespace nvml {
+
+using Device = void*;
+constexpr int success = 0;
+constexpr int not_supported = 3;
+constexpr int no_permission = 4, operating_system = 17;  ///< withheld by a control group
+constexpr int insufficient_size = 7;
+constexpr int graphics_clock = 0, sm_clock = 1, memory_clock = 2;
+constexpr unsigned most_links = 18;
+
+/// nvmlMemory_t
+struct Memory {
+  unsigned long long total, free, used;
+};
+
+/// nvmlPciInfo_t since version 3 of nvmlDeviceGetPciInfo
+struct PciInfo {
+  std::array<char, 16> short_bus_id;
+  unsigned domain, bus, device, device_id, subsystem_id;
+  std::array<char, 32> bus_id;
+};
+
+/// nvmlGpuFabricInfo_t: the NVLink domain that a GPU belongs to.
+struct FabricInfo {
+  std::array<unsigned char, 16> cluster;  ///< all 0 = no domain beyond the node
+  int status;
+  unsigned clique;
+  unsigned char state;
+};
+constexpr unsigned char fabric_not_supported = 0, fabric_not_started = 1, fabric_in_progress = 2,
+                        fabric_completed = 3;
+
+/// nvmlProcessInfo_t since version 2 of nvmlDeviceGetComputeRunningProcesses
+struct ProcessInfo {
+  unsigned pid;
+  unsigned long long used_memory;
+  unsigned gpu_instance, compute_instance;
+};
+
+/// nvmlUtilization_t: percent of the last sample period in which a kernel ran, memory was accessed.
+struct Utilisation {
+  unsigned gpu, memory;
+};
+constexpr int gpu_temperature = 0;                ///< nvmlTemperatureSensors_t
+constexpr int corrected = 0, uncorrected = 1;     ///< nvmlMemoryErrorType_t
+constexpr int volatile_count = 0;                 ///< nvmlEccCounterType_t: since the driver's load
+constexpr int aggregate_count = 1;                ///< nvmlEccCounterType_t: over the GPU's life
+constexpr unsigned long long idle_reason = 0x01;  ///< nvmlClocksEventReasonGpuIdle
+/// nvmlPageRetirementCause_t
+constexpr int several_single_bit_errors = 0, double_bit_error = 1;
+/// nvmlGpuP2PCapsIndex_t and nvmlGpuP2PStatus_t
+constexpr int p2p_read = 0, p2p_write = 1, p2p_nvlink = 2;
+constexpr int p2p_ok = 0, p2p_unknown = 6;
+/// nvmlGpuTopologyLevel_t
+constexpr int one_board = 0, one_switch = 10, several_switches = 20, host_bridge = 30,
+              numa_node = 40, whole_system = 50;
+
+/// nvmlFieldValue_t. What is asked for here has the type unsigned long long.
+struct FieldValue {
+  unsigned field, scope;
+  long long timestamp, latency;
+  int type, answer;
+  unsigned long long value;
+};
+constexpr unsigned nvlink_sent = 138, nvlink_received = 139;  ///< data in KiB, since the driver's
+                                                              ///< start
+constexpr unsigned all_links = ~0U;                           ///< as a scope: their sum
+constexpr int unsigned_long_long = 3;                         ///< nvmlValueType_t
+
+/// The functions that the library has; the others are null.
+struct Functions {
+  int (*init)() = nullptr;
+  int (*shutdown)() = nullptr;
+  int (*driver_version)(char* text, unsigned length) = nullptr;
+  int (*handle_by_uuid)(const char* uuid, Device* device) = nullptr;
+  int (*name)(Device, char* text, unsigned length) = nullptr;
+  int (*uuid)(Device, char* text, unsigned length) = nullptr;
+  int (*pci_info)(Device, PciInfo*) = nullptr;
+  int (*memory_info)(Device, Memory*) = nullptr;
+  int (*clock_info)(Device, int clock, unsigned* megahertz) = nullptr;
+  int (*max_clock_info)(Device, int clock, unsigned* megahertz) = nullptr;
+  int (*power_limit)(Device, unsigned* milliwatts) = nullptr;
+  int (*ecc_mode)(Device, int* current, int* pending) = nullptr;
+  int (*mig_mode)(Device, unsigned* current, unsigned* pending) = nullptr;
+  int (*persistence_mode)(Device, int* mode) = nullptr;
+  int (*compute_mode)(Device, int* mode) = nullptr;
+  int (*nvlink_state)(Device, unsigned link, int* active) = nullptr;
+  int (*nvlink_remote_pci)(Device, unsigned link, PciInfo*) = nullptr;
+  int (*fabric_info)(Device, FabricInfo*) = nullptr;
+  int (*index)(Device, unsigned* index) = nullptr;
+  int (*power_usage)(Device, unsigned* milliwatts) = nullptr;
+  int (*total_energy)(Device, unsigned long long* millijoules) = nullptr;  ///< since driver load
+  int (*temperature)(Device, int sensor, unsigned* celsius) = nullptr;
+  int (*utilisation)(Device, Utilisation*) = nullptr;
+  int (*clock_reasons)(Device, unsigned long long* bits) = nullptr;
+  int (*ecc_errors)(Device, int error, int counter, unsigned long long* count) = nullptr;
+  int (*field_values)(Device, int count, FieldValue*) = nullptr;
+  int (*count)(unsigned* devices) = nullptr;
+  int (*handle_by_index)(unsigned index, Device* device) = nullptr;
+  int (*vbios)(Device, char* text, unsigned length) = nullptr;
+  int (*application_clock)(Device, int clock, unsigned* megahertz) = nullptr;
+  int (*power_limit_default)(Device, unsigned* milliwatts) = nullptr;
+  int (*remapped_rows)(Device, unsigned* correctable, unsigned* uncorrectable, unsigned* pending,
+                       unsigned* failed) = nullptr;
+  int (*retired_pages)(Device, int cause, unsigned* count, unsigned long long* addresses) = nullptr;
+  int (*compute_processes)(Device, unsigned* count, ProcessInfo*) = nullptr;
+  int (*pcie_generation)(Device, unsigned* generation) = nullptr;
+  int (*pcie_generation_max)(Device, unsigned* generation) = nullptr;  ///< of GPU and slot
+  int (*pcie_width)(Device, unsigned* lanes) = nullptr;
+  int (*pcie_width_max)(Device, unsigned* lanes) = nullptr;
+  int (*common_ancestor)(Device, Device, int* level) = nullptr;
+  int (*p2p_status)(Device, Device, int capability, int* status) = nullptr;
+};
+
+/// Calls a function of the library that fills `result`; nullopt when it is missing or fails.
+template <class Result, class Function, class... Arguments>
+[[nodiscard]] std::optional<Result> ask(Function* function, Arguments... arguments) {
+  Result result{};
+  if (function == nullptr || function(arguments..., &result) != nvml::success) return std::nullopt;
+  return result;
+}
+
+/// Calls a function of the library that fills a text; nullopt when it is missing or fails.
+template <class Function, class... Arguments>
+[[nodiscard]] std::optional<std::string> ask_text(Function* function, Arguments... arguments) {
+  constexpr std::size_t longest = 96;  // of all texts that NVML gives
+  std::array<char, longest> text{};
+  if (function == nullptr ||
+      function(arguments..., text.data(), static_cast<unsigned>(text.size())) != nvml::success) {
+    return std::nullopt;
+  }
+  text.back() = '\0';
+  return std::string{text.data()};
+}
+
+/// Hz
+[[nodiscard]] inline std::optional<double> ask_clock(int (*function)(Device, int, unsigned*),
+                                                     Device device, int clock) {
+  constexpr double megahertz = 1e6;
+  const std::optional<unsigned> value = ask<unsigned>(function, device, clock);
+  return value ? std::optional{*value * megahertz} : std::nullopt;
+}
+
+/// The GPU or MIG instance with this UUID; nullopt where NVML does not know it.
+[[nodiscard]] std::optional<Device> find_device(const Functions& nvml, std::string_view uuid);
+
+}  // namespace nvml
+
+/// NVML, initialised as long as this lives; or nothing, where there is no library or no driver.
+class NvmlLibrary {
+ public:
+  /// The machine's own.
+  [[nodiscard]] static NvmlLibrary open();
+  /// For tests: any set of functions.
+  explicit NvmlLibrary(const FindSymbol& find);
+  ~NvmlLibrary();
+  NvmlLibrary(const NvmlLibrary&) = delete;
+  NvmlLibrary& operator=(const NvmlLibrary&) = delete;
+
+  /// nullptr where nothing can be asked.
+  [[nodiscard]] const nvml::Functions* functions() const {
+    return initialised_ ? &functions_ : nullptr;
+  }
+
+ private:
+  struct SharedObjectTraits {
+    using type = void*;
+    static constexpr type null() { return nullptr; }
+    static void free(type object) noexcept;
+  };
+  using SharedObject = base::Handle<SharedObjectTraits>;
+  explicit NvmlLibrary(SharedObject object);
+  void initialise(const FindSymbol& find);
+
+  SharedObject object_;  ///< holds the functions' code; none in tests
+  nvml::Functions functions_;
+  bool initialised_ = false;
+};
+
+}  // namespace isoscale::machine

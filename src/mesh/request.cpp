@@ -1,0 +1,212 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+#include "mesh/request.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/text.hpp"
+
+namespace isoscale::mesh {
+namespace {
+
+std::string_view trimmed(std::string_view text) {
+  const auto first = text.find_first_not_of(' ');
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+int& extent(Shape& shape, Axis axis) {
+  const std::array extents{&shape.tp, &shape.cp, &shape.ep, &shape.dp, &shape.pp};
+  return *extents[static_cast<std::size_t>(axis)];
+}
+
+std::pair<Axis, int> parse_item(std::string_view item, std::string_view text) {
+  const auto equals = item.find('=');
+  if (equals == std::string_view::npos) {
+    throw base::UsageError(
+        fmt::format("mesh '{}': '{}' is not AXIS=NUMBER; write for example dp=2,tp=2", text, item));
+  }
+  const std::string_view key = trimmed(item.substr(0, equals));
+  const std::string_view number = trimmed(item.substr(equals + 1));
+  const auto* const axis =
+      std::ranges::find_if(all_axes, [&](Axis candidate) { return name(candidate) == key; });
+  if (axis == all_axes.end()) {
+    throw base::UsageError(
+        fmt::format("mesh '{}': unknown axis '{}'; the axes are tp, cp, ep, dp, pp", text, key));
+  }
+  int value = 0;
+  const char* const end = number.data() + number.size();
+  const auto [stop, error] = std::from_chars(number.data(), end, value);
+  if (error != std::errc{} || stop != end || value < 1) {
+    throw base::UsageError(
+        fmt::format("mesh '{}': {} is '{}'; give a whole number of at least 1", text, key, number));
+  }
+  return {*axis, value};
+}
+
+/// The distance of a mesh from what was asked for: axes changed, then change in log2 of the
+/// extents. A dp that was not named is free to absorb.
+std::pair<int, double> distance(const Shape& shape, const Request& request) {
+  int changed = 0;
+  double change = 0;
+  for (const Axis axis : all_axes) {
+    const auto named = request.find(axis);
+    if (named == request.end() && axis == Axis::dp) continue;
+    const int wished = named == request.end() ? 1 : named->second;
+    if (shape[axis] == wished) continue;
+    ++changed;
+    change += std::abs(std::log2(static_cast<double>(shape[axis]) / wished));
+  }
+  return {changed, change};
+}
+
+/// Looks for the mesh of `ranks` ranks nearest to a request, within the limits.
+class NearestMesh {
+ public:
+  NearestMesh(const Request& request, int ranks, std::span<const Constraint> limits,
+              const Allowed& allowed)
+      : request_(request), limits_(limits), allowed_(allowed) {
+    for (int divisor = 1; divisor <= ranks / divisor; ++divisor) {
+      if (ranks % divisor != 0) continue;
+      divisors_.push_back(divisor);
+      if (divisor != ranks / divisor) divisors_.push_back(ranks / divisor);
+    }
+    std::ranges::sort(divisors_);
+    // dp last: it takes what the others leave. cp and ep only where they were asked for.
+    for (const Axis axis : {Axis::tp, Axis::pp, Axis::cp, Axis::ep}) {
+      const bool optional = axis == Axis::cp || axis == Axis::ep;
+      if (!allowed.axes.contains(axis)) continue;
+      if (!optional || request.contains(axis)) axes_.push_back(axis);
+    }
+    try_axes(Shape{}, 0, ranks);
+  }
+
+  [[nodiscard]] const std::optional<Shape>& best() const { return best_; }
+
+ private:
+  void try_axes(Shape shape, std::size_t depth, int left) {
+    if (depth == axes_.size()) {
+      shape.dp = left;
+      consider(shape);
+      return;
+    }
+    for (const int divisor : divisors_) {
+      if (divisor > left) break;
+      if (left % divisor != 0) continue;
+      extent(shape, axes_[depth]) = divisor;
+      try_axes(shape, depth + 1, left / divisor);
+    }
+  }
+
+  void consider(const Shape& shape) {
+    if (shape.dp > 1 && !allowed_.axes.contains(Axis::dp)) return;
+    if (violation(shape, limits_)) return;
+    const auto [changed, change] = distance(shape, request_);
+    constexpr double tie = 1e-9;  // two sums of the same logarithms may differ in the last bit
+    const bool better =
+        !best_ || changed < changed_ || (changed == changed_ && change < change_ - tie);
+    if (!better || (allowed_.accepts && !allowed_.accepts(shape))) return;
+    best_ = shape;
+    changed_ = changed;
+    change_ = change;
+  }
+
+  const Request& request_;
+  std::span<const Constraint> limits_;
+  const Allowed& allowed_;
+  std::vector<int> divisors_;
+  std::vector<Axis> axes_;
+  std::optional<Shape> best_;
+  int changed_ = 0;
+  double change_ = 0;
+};
+
+[[noreturn]] void refuse(const std::string& why, const Request& request, int ranks,
+                         std::span<const Constraint> limits, const Allowed& allowed) {
+  const NearestMesh search{request, ranks, limits, allowed};
+  const std::string advice =
+      search.best() ? fmt::format("the nearest mesh that works on {} is {}",
+                                  base::counted(ranks, "rank"), to_text(*search.best()))
+                    : fmt::format("no mesh of {} works here: use another number of ranks",
+                                  base::counted(ranks, "rank"));
+  throw MeshError(why, advice, search.best());
+}
+
+}  // namespace
+
+Request parse_request(std::string_view text) {
+  Request request;
+  std::string_view rest = text;
+  while (true) {
+    const auto comma = rest.find(',');
+    const auto [axis, value] = parse_item(trimmed(rest.substr(0, comma)), text);
+    if (!request.emplace(axis, value).second) {
+      throw base::UsageError(
+          fmt::format("mesh '{}': {} is given twice; give each axis once", text, name(axis)));
+    }
+    if (comma == std::string_view::npos) return request;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+std::string to_text(const Request& request) {
+  std::string text;
+  for (const auto& [axis, value] : request) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : ",", name(axis), value);
+  }
+  return text;
+}
+
+std::string to_text(const Shape& shape) { return shape.size() == 1 ? "dp=1" : to_string(shape); }
+
+Shape resolve(const Request& request, int ranks, std::span<const Constraint> limits,
+              const Allowed& allowed) {
+  if (ranks < 1) {
+    throw base::UsageError(fmt::format("a mesh of {} ranks: give at least 1 rank", ranks));
+  }
+  // A double: exact where the product could equal an int, and it cannot overflow.
+  double named = 1;
+  for (const auto& [axis, value] : request) named *= value;
+  const bool dp_is_free = !request.contains(Axis::dp);
+  if (dp_is_free ? std::fmod(ranks, named) != 0 : named != ranks) {
+    const std::string why =
+        dp_is_free ? fmt::format("mesh {}: {} cannot be divided by {:.0f}", to_text(request),
+                                 base::counted(ranks, "rank"), named)
+                   : fmt::format("mesh {}: the axes multiply to {:.0f}, but the launch has {}",
+                                 to_text(request), named, base::counted(ranks, "rank"));
+    refuse(why, request, ranks, limits, allowed);
+  }
+  Shape shape;
+  for (const auto& [axis, value] : request) extent(shape, axis) = value;
+  if (dp_is_free) shape.dp = ranks / static_cast<int>(named);
+  for (const Axis axis : all_axes) {
+    if (shape[axis] == 1 || allowed.axes.contains(axis)) continue;
+    refuse(fmt::format("mesh {}: there is no axis {} here to put {} on", to_string(shape),
+                       name(axis), base::counted(ranks, "rank")),
+           request, ranks, limits, allowed);
+  }
+  if (const auto broken = violation(shape, limits)) {
+    refuse(fmt::format("mesh {}: {}", to_string(shape), *broken), request, ranks, limits, allowed);
+  }
+  return shape;
+}
+
+std::optional<std::string> violation(const Shape& shape, std::span<const Constraint> limits) {
+  for (const Constraint& limit : limits) {
+    if (limit.number % shape[limit.axis] == 0) continue;
+    return fmt::format("{}={} does not divide {} = {}", name(limit.axis), shape[limit.axis],
+                       limit.what, limit.number);
+  }
+  return std::nullopt;
+}
+
+}  // namespace isoscale::mesh

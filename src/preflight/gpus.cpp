@@ -1,0 +1,302 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+#include "preflight/collect.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "machine/gpu_facts.hpp"
+#include "preflight/pci.hpp"
+
+namespace isoscale::preflight {
+namespace {
+
+namespace fs = std::filesystem;
+using nvml::ask;
+using nvml::ask_clock;
+using nvml::ask_text;
+using nvml::Device;
+using nvml::Functions;
+
+std::optional<double> bytes(const std::optional<units::Bytes>& value) {
+  return value ? std::optional{static_cast<double>(value->value())} : std::nullopt;
+}
+
+std::optional<double> ask_power(int (*function)(Device, unsigned*), Device device) {
+  const std::optional<unsigned> milliwatts = ask<unsigned>(function, device);
+  return milliwatts ? std::optional{*milliwatts * 1e-3} : std::nullopt;
+}
+
+std::optional<int> ask_int(int (*function)(Device, unsigned*), Device device) {
+  const std::optional<unsigned> value = ask<unsigned>(function, device);
+  return value ? std::optional{static_cast<int>(*value)} : std::nullopt;
+}
+
+/// Copies what the library tells in the same words as a rank of the job has its GPU's.
+void add_known(CheckedGpu& gpu, const machine::GpuFacts& facts) {
+  gpu.uuid = facts.uuid.value_or("");
+  if (facts.pci_bus_id) gpu.pci_bus_id = sysfs_bus_id(*facts.pci_bus_id);
+  gpu.name = facts.name;
+  gpu.driver = facts.driver_version;
+  gpu.compute_mode = facts.compute_mode;
+  gpu.memory = bytes(facts.memory_total);
+  gpu.memory_used = bytes(facts.memory_used);
+  gpu.sm_clock = facts.sm_clock;
+  gpu.sm_clock_max = facts.sm_clock_max;
+  gpu.memory_clock_max = facts.memory_clock_max;
+  gpu.power_limit = facts.power_limit;
+  gpu.ecc = facts.ecc;
+  gpu.mig = facts.mig;
+  gpu.persistence = facts.persistence;
+  gpu.nvlinks_active = facts.nvlinks_active;
+  gpu.nvlinks_inactive = facts.nvlinks_inactive;
+  gpu.fabric = facts.fabric;
+  if (!facts.nvlink_peers) return;
+  gpu.nvlink_peers.emplace();
+  for (const std::string& peer : *facts.nvlink_peers) {
+    gpu.nvlink_peers->push_back(sysfs_bus_id(peer));
+  }
+}
+
+/// Pages taken out of use for one cause; older GPUs have them instead of remapped rows.
+std::optional<std::int64_t> retired_pages(const Functions& nvml, Device device, int cause) {
+  std::array<unsigned long long, 64> addresses{};  // as many as a GPU can retire
+  auto count = static_cast<unsigned>(addresses.size());
+  if (nvml.retired_pages == nullptr) return std::nullopt;
+  const int answer = nvml.retired_pages(device, cause, &count, addresses.data());
+  if (answer != nvml::success && answer != nvml::insufficient_size) return std::nullopt;
+  return count;
+}
+
+void add_health(CheckedGpu& gpu, const Functions& nvml, Device device) {
+  if (const auto errors = ask<unsigned long long>(nvml.ecc_errors, device, nvml::uncorrected,
+                                                  nvml::volatile_count)) {
+    gpu.ecc_uncorrected = static_cast<std::int64_t>(*errors);
+  }
+  unsigned correctable = 0, uncorrectable = 0, pending = 0, failed = 0;
+  if (nvml.remapped_rows != nullptr && nvml.remapped_rows(device, &correctable, &uncorrectable,
+                                                          &pending, &failed) == nvml::success) {
+    gpu.remapped_rows = uncorrectable;
+    gpu.remap_pending = pending != 0;
+    gpu.remap_failed = failed != 0;
+  }
+  const auto single = retired_pages(nvml, device, nvml::several_single_bit_errors);
+  const auto twice = retired_pages(nvml, device, nvml::double_bit_error);
+  if (single && twice) gpu.retired_pages = *single + *twice;
+  if (const auto reasons = ask<unsigned long long>(nvml.clock_reasons, device)) {
+    gpu.throttle_reasons = names_of_throttle_reasons(*reasons);
+  }
+}
+
+std::optional<std::vector<std::int64_t>> processes_on(const Functions& nvml, Device device) {
+  constexpr unsigned at_first = 64, at_most = 1U << 16U;
+  if (nvml.compute_processes == nullptr) return std::nullopt;
+  std::vector<nvml::ProcessInfo> found(at_first);
+  auto count = static_cast<unsigned>(found.size());
+  int answer = nvml.compute_processes(device, &count, found.data());
+  if (answer == nvml::insufficient_size && count <= at_most) {
+    found.resize(count + at_first);  // others may start meanwhile
+    count = static_cast<unsigned>(found.size());
+    answer = nvml.compute_processes(device, &count, found.data());
+  }
+  if (answer != nvml::success || count > found.size()) return std::nullopt;
+  std::vector<std::int64_t> pids;
+  for (unsigned i = 0; i < count; ++i) pids.push_back(found[i].pid);
+  return pids;
+}
+
+std::optional<std::string> fabric_state_of(const Functions& nvml, Device device) {
+  const auto info = ask<nvml::FabricInfo>(nvml.fabric_info, device);
+  if (!info) return std::nullopt;
+  switch (info->state) {
+    case nvml::fabric_not_supported:
+      return "not supported";
+    case nvml::fabric_not_started:
+      return "not started";
+    case nvml::fabric_in_progress:
+      return "in progress";
+    case nvml::fabric_completed:
+      return info->status == nvml::success ? "completed" : fmt::format("failed: {}", info->status);
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Asks the library about all GPUs, where there is one.
+void ask_all(FoundGpus& found, const Functions& nvml) {
+  const std::optional<unsigned> count = ask<unsigned>(nvml.count);
+  if (!count || nvml.handle_by_index == nullptr) return;
+  found.gpus.emplace();
+  found.lost = 0;
+  for (unsigned index = 0; index < *count; ++index) {
+    Device device = nullptr;
+    const int answer = nvml.handle_by_index(index, &device);
+    // A GPU that control groups keep from this process is no loss.
+    const bool withheld = answer == nvml::no_permission || answer == nvml::operating_system;
+    if (answer != nvml::success && !withheld) ++*found.lost;
+    if (answer != nvml::success) continue;
+    found.gpus->push_back(ask_gpu(nvml, device));
+    found.handles.push_back(device);
+  }
+}
+
+void take_if_absent(std::optional<int>& value, const std::optional<int>& other) {
+  if (!value) value = other;
+}
+
+void add_pci(CheckedGpu& gpu, const PciFacts& facts) {
+  take_if_absent(gpu.pcie_generation, facts.generation);
+  take_if_absent(gpu.pcie_generation_max, facts.generation_max);
+  take_if_absent(gpu.pcie_width, facts.width);
+  take_if_absent(gpu.pcie_width_max, facts.width_max);
+  gpu.numa_node = facts.numa_node;
+  gpu.pci_path = facts.path;
+}
+
+std::optional<std::string> ancestor_name(int level) {
+  switch (level) {
+    case nvml::one_board:
+      return "one board";
+    case nvml::one_switch:
+      return "one switch";
+    case nvml::several_switches:
+      return "several switches";
+    case nvml::host_bridge:
+      return "host bridge";
+    case nvml::numa_node:
+      return "NUMA node";
+    case nvml::whole_system:
+      return "system";
+    default:
+      return std::nullopt;
+  }
+}
+
+/// Tells if one has a capability towards the other; nullopt where the library does not tell.
+std::optional<bool> can(const Functions& nvml, Device a, Device b, int capability) {
+  const std::optional<int> status = ask<int>(nvml.p2p_status, a, b, capability);
+  if (!status || *status == nvml::p2p_unknown) return std::nullopt;
+  return *status == nvml::p2p_ok;
+}
+
+void ask_peers(CheckedPeers& peers, const Functions& nvml, Device a, Device b) {
+  const std::optional<bool> reads = can(nvml, a, b, nvml::p2p_read);
+  const std::optional<bool> writes = can(nvml, a, b, nvml::p2p_write);
+  if (reads && writes) peers.peer_access = *reads && *writes;
+  if (can(nvml, a, b, nvml::p2p_nvlink) == true) {
+    peers.link = "NVLink";
+  } else if (const auto level = ask<int>(nvml.common_ancestor, a, b)) {
+    peers.link = ancestor_name(*level);
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> names_of_throttle_reasons(unsigned long long bits) {
+  struct Reason {
+    unsigned long long bit;
+    const char* name;
+  };
+  constexpr std::array<Reason, 8> reasons{{{0x02, "application clock settings"},
+                                           {0x04, "software power cap"},
+                                           {0x08, "hardware slowdown"},
+                                           {0x10, "sync boost"},
+                                           {0x20, "software thermal slowdown"},
+                                           {0x40, "hardware thermal slowdown"},
+                                           {0x80, "hardware power brake"},
+                                           {0x100, "display clock settings"}}};
+  std::vector<std::string> names;
+  for (const Reason& reason : reasons) {
+    if ((bits & reason.bit) != 0) names.emplace_back(reason.name);
+  }
+  return names;
+}
+
+CheckedGpu ask_gpu(const Functions& nvml, Device device) {
+  CheckedGpu gpu;
+  add_known(gpu, machine::gpu_facts(nvml, device));
+  gpu.vbios = ask_text(nvml.vbios, device);
+  // SMs follow the graphics clock; that is the one that can be set.
+  gpu.sm_clock_application = ask_clock(nvml.application_clock, device, nvml::graphics_clock);
+  gpu.power_limit_default = ask_power(nvml.power_limit_default, device);
+  add_health(gpu, nvml, device);
+  gpu.processes = processes_on(nvml, device);
+  gpu.fabric_state = fabric_state_of(nvml, device);
+  gpu.pcie_generation = ask_int(nvml.pcie_generation, device);
+  gpu.pcie_generation_max = ask_int(nvml.pcie_generation_max, device);
+  gpu.pcie_width = ask_int(nvml.pcie_width, device);
+  gpu.pcie_width_max = ask_int(nvml.pcie_width_max, device);
+  return gpu;
+}
+
+FoundGpus find_gpus(const Functions* nvml, const fs::path& root) {
+  FoundGpus found;
+  if (nvml != nullptr) ask_all(found, *nvml);
+  const std::optional<std::vector<fs::path>> functions = nvidia_functions(root);
+  if (!functions) return found;
+  if (!found.gpus) found.gpus.emplace();
+  for (const fs::path& function : *functions) {
+    const std::string bus_id = function.filename().string();
+    auto gpu = std::ranges::find(*found.gpus, bus_id, &CheckedGpu::pci_bus_id);
+    if (gpu == found.gpus->end()) {
+      gpu = found.gpus->emplace(found.gpus->end());
+      gpu->pci_bus_id = bus_id;
+    }
+    add_pci(*gpu, pci_facts(function));
+  }
+  return found;
+}
+
+std::optional<CheckedGpu> find_gpu(const Functions& nvml, std::string_view uuid,
+                                   const fs::path& root) {
+  const std::string text{uuid};
+  const auto device = ask<Device>(nvml.handle_by_uuid, text.c_str());
+  if (!device) return std::nullopt;
+  CheckedGpu gpu = ask_gpu(nvml, *device);
+  if (!gpu.pci_bus_id.empty()) {
+    add_pci(gpu, pci_facts(root / "sys/bus/pci/devices" / gpu.pci_bus_id));
+  }
+  return gpu;
+}
+
+std::optional<std::vector<std::string>> visible_gpus(const Functions& nvml) {
+  const std::optional<unsigned> count = ask<unsigned>(nvml.count);
+  if (!count || nvml.handle_by_index == nullptr) return std::nullopt;
+  std::vector<std::string> uuids;
+  for (unsigned index = 0; index < *count; ++index) {
+    const auto device = ask<Device>(nvml.handle_by_index, index);
+    if (!device) continue;
+    if (auto uuid = ask_text(nvml.uuid, *device)) uuids.push_back(*std::move(uuid));
+  }
+  return uuids;
+}
+
+std::vector<CheckedPeers> find_peers(const Functions* nvml, const FoundGpus& found) {
+  std::vector<CheckedPeers> all;
+  if (!found.gpus) return all;
+  for (std::size_t j = 0; j < found.gpus->size(); ++j) {
+    for (std::size_t i = 0; i < j; ++i) {
+      const CheckedGpu &a = (*found.gpus)[i], &b = (*found.gpus)[j];
+      CheckedPeers peers;
+      peers.i = static_cast<int>(i);
+      peers.j = static_cast<int>(j);
+      if (nvml != nullptr && j < found.handles.size()) {
+        ask_peers(peers, *nvml, found.handles[i], found.handles[j]);
+      }
+      if (joined_by_nvlinks(a, b)) peers.link = "NVLink";
+      if (!peers.link) {
+        peers.link = closest_on_paths(a.pci_path, a.numa_node, b.pci_path, b.numa_node);
+      }
+      all.push_back(std::move(peers));
+    }
+  }
+  return all;
+}
+
+}  // namespace isoscale::preflight

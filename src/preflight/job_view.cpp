@@ -1,0 +1,274 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+#include "preflight/job_view.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+#include "base/text.hpp"
+#include "preflight/pci.hpp"
+
+namespace isoscale::preflight {
+namespace {
+
+/// Ranks by the GPU that they took.
+using Takers = std::unordered_map<std::string, std::vector<const CheckedRank*>>;
+
+/// Adds those that were taken and that nobody could look at, so that rules find all unknown of
+/// them. Where GPUs are partitioned ranks take instances, which are not listed.
+void add_unseen(std::vector<JobGpu>& gpus, const JobFacts& job, const Takers& takers) {
+  static const CheckedGpu unseen;
+  std::map<int, const CheckedNode*> nodes;
+  for (const CheckedNode& node : job.nodes) nodes[node.node] = &node;
+  std::unordered_map<std::string, bool> seen;
+  for (const JobGpu& one : gpus) seen[one.gpu->uuid] = true;
+  for (const CheckedRank& rank : job.ranks) {
+    const auto node = nodes.find(rank.node);
+    if (!rank.gpu || node == nodes.end() || !seen.emplace(*rank.gpu, true).second) continue;
+    const bool has_mig = node->second->gpus &&
+                         std::ranges::any_of(*node->second->gpus,
+                                             [](const CheckedGpu& gpu) { return gpu.mig == true; });
+    if (has_mig) continue;
+    gpus.push_back({.node = node->second,
+                    .gpu = &unseen,
+                    .index = static_cast<int>(node->second->gpus ? node->second->gpus->size() : 0),
+                    .ranks = takers.at(*rank.gpu)});
+  }
+}
+
+constexpr std::array<std::string_view, 5> distances{"one switch", "several switches", "host bridge",
+                                                    "NUMA node", "system"};
+
+struct AdapterList {
+  bool excludes = false, is_whole = false;
+  std::vector<std::string> parts;
+};
+AdapterList parse(std::string_view list) {
+  AdapterList parsed;
+  parsed.excludes = list.starts_with('^');
+  if (parsed.excludes) list.remove_prefix(1);
+  parsed.is_whole = list.starts_with('=');
+  if (parsed.is_whole) list.remove_prefix(1);
+  parsed.parts = parts_of_list(list);
+  return parsed;
+}
+
+bool fits(std::string_view part, const AdapterList& list, const CheckedPort& port) {
+  const std::size_t colon = part.find(':');
+  const std::string_view device = part.substr(0, colon);
+  if (colon != std::string_view::npos && part.substr(colon + 1) != fmt::format("{}", port.port)) {
+    return false;
+  }
+  return list.is_whole ? port.device == device : port.device.starts_with(device);
+}
+
+/// Further ports of an adapter that is named without a port may rest.
+bool names_in_full(std::string_view part, const CheckedPort& port) {
+  const std::size_t colon = part.find(':');
+  if (part.substr(0, colon) != port.device) return false;
+  return colon == std::string_view::npos ? port.port == 1
+                                         : part.substr(colon + 1) == fmt::format("{}", port.port);
+}
+
+}  // namespace
+
+Place JobGpu::place() const { return {.host = node->host, .device = gpu_text(index, *gpu)}; }
+
+std::string NodeRanks::host() const {
+  return facts != nullptr ? facts->host : fmt::format("node {}", node);
+}
+
+std::vector<JobGpu> job_gpus(const JobFacts& job) {
+  std::vector<JobGpu> gpus;
+  if (job.device != "cuda") return gpus;
+  Takers ranks;
+  for (const CheckedRank& rank : job.ranks) {
+    if (rank.gpu) ranks[*rank.gpu].push_back(&rank);
+  }
+  for (const CheckedNode& node : job.nodes) {
+    if (!node.gpus) continue;
+    const auto begin = gpus.size();
+    int index = 0;
+    bool any_taken = false;
+    for (const CheckedGpu& gpu : *node.gpus) {
+      JobGpu& one =
+          gpus.emplace_back(JobGpu{.node = &node, .gpu = &gpu, .index = index++, .ranks = {}});
+      if (const auto found = ranks.find(gpu.uuid); found != ranks.end()) one.ranks = found->second;
+      any_taken = any_taken || !one.ranks.empty();
+    }
+    // Others may belong to others; one without a UUID is not told of by NVML.
+    const auto is_foreign = [&](const JobGpu& one) {
+      return any_taken ? one.ranks.empty() : one.gpu->uuid.empty();
+    };
+    gpus.erase(
+        std::remove_if(gpus.begin() + static_cast<std::ptrdiff_t>(begin), gpus.end(), is_foreign),
+        gpus.end());
+  }
+  add_unseen(gpus, job, ranks);
+  std::ranges::stable_sort(gpus, {}, [](const JobGpu& one) { return one.node->node; });
+  return gpus;
+}
+
+std::string no_gpus(const JobFacts& job, std::string_view source) {
+  if (job.device == "host") return "the job runs on the host";
+  return fmt::format("{} gives no information on it", source);
+}
+
+std::string gpu_text(int index, const CheckedGpu& gpu) {
+  return fmt::format("GPU {} ({})", index, gpu.pci_bus_id);
+}
+
+bool is_joined_by_c2c(const CheckedGpu& gpu) {
+  return gpu.name && (gpu.name->find("GH200") != std::string::npos ||
+                      gpu.name->find("GB200") != std::string::npos ||
+                      gpu.name->find("GB300") != std::string::npos);
+}
+
+std::string port_text(const CheckedPort& port) {
+  return fmt::format("{} port {}", port.device, port.port);
+}
+
+bool is_up(const CheckedPort& port) { return port.state == "ACTIVE"; }
+
+bool has_up_port(const CheckedNode& node) {
+  return node.ports && std::ranges::any_of(*node.ports, is_up);
+}
+
+std::vector<NodeRanks> nodes_of_ranks(const JobFacts& job) {
+  std::map<int, NodeRanks> nodes;
+  for (const CheckedRank& rank : job.ranks) {
+    NodeRanks& node = nodes[rank.node];
+    node.node = rank.node;
+    node.ranks.push_back(&rank);
+  }
+  for (const CheckedNode& node : job.nodes) {
+    if (const auto found = nodes.find(node.node); found != nodes.end()) found->second.facts = &node;
+  }
+  std::vector<NodeRanks> in_order;
+  for (auto& [index, node] : nodes) in_order.push_back(std::move(node));
+  return in_order;
+}
+
+void for_ranks(const JobFacts& job, const JudgeRank& judge,
+               const std::function<void(Place, const std::string& text)>& found) {
+  for (const NodeRanks& node : nodes_of_ranks(job)) {
+    std::map<std::string, std::vector<std::string>> ranks;
+    for (const CheckedRank* rank : node.ranks) {
+      const std::string text = judge(*rank, node.facts);
+      if (!text.empty()) ranks[text].push_back(fmt::format("{}", rank->rank));
+    }
+    for (const auto& [text, numbers] : ranks) {
+      std::string who = fmt::format("{} {}", base::plural(numbers.size(), "rank"), listed(numbers));
+      // Alike on all nodes, so that many nodes are one result.
+      if (numbers.size() == node.ranks.size()) who = "every rank";
+      found({.host = node.host(), .device = std::move(who)}, text);
+    }
+  }
+}
+
+std::optional<std::string> setting(const CheckedRank& rank, const std::string& name) {
+  const auto found = rank.environment.find(name);
+  return found == rank.environment.end() ? std::nullopt : std::optional{found->second};
+}
+
+bool is_switched_on(const CheckedRank& rank, const std::string& name) {
+  const std::optional<std::string> value = setting(rank, name);
+  if (!value || value->empty()) return false;
+  return std::ranges::all_of(*value, [](char c) { return c >= '0' && c <= '9'; }) &&
+         value->find_first_not_of('0') != std::string::npos;
+}
+
+std::vector<std::string> parts_of_list(std::string_view list) {
+  std::vector<std::string> parts;
+  while (!list.empty()) {
+    const std::size_t end = std::min(list.find(','), list.size());
+    std::string_view part = list.substr(0, end);
+    while (part.starts_with(' ')) part.remove_prefix(1);
+    while (part.ends_with(' ')) part.remove_suffix(1);
+    if (!part.empty()) parts.emplace_back(part);
+    list.remove_prefix(std::min(end + 1, list.size()));
+  }
+  return parts;
+}
+
+bool has_several_nodes(const JobFacts& job) {
+  return std::ranges::any_of(
+      job.ranks, [&](const CheckedRank& rank) { return rank.node != job.ranks.front().node; });
+}
+
+void find_bad_settings(Findings& findings, const JobFacts& job,
+                       const std::vector<BadSetting>& settings) {
+  if (!job.ranks.empty()) findings.know();
+  for (const BadSetting& bad : settings) {
+    const auto judge = [&](const CheckedRank& rank, const CheckedNode* node) -> std::string {
+      const std::optional<std::string> value = setting(rank, bad.variable);
+      if (!value || !bad.hurts(rank, node)) return {};
+      return fmt::format("{}={}", bad.variable, base::printable(*value));
+    };
+    for_ranks(job, judge, [&](Place place, const std::string& text) {
+      findings.warn(std::move(place), {.what = text, .cost = bad.cost, .fix = bad.fix});
+    });
+  }
+}
+
+std::string settings_of_first(const JobFacts& job, const std::vector<std::string>& variables) {
+  std::string text;
+  if (job.ranks.empty()) return text;
+  for (const std::string& variable : variables) {
+    const std::optional<std::string> value = setting(job.ranks.front(), variable);
+    if (!value) continue;
+    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", variable, base::printable(*value));
+  }
+  return text;
+}
+
+Naming naming_of(std::string_view list, const CheckedPort& port) {
+  const AdapterList parsed = parse(list);
+  const bool is_listed = std::ranges::any_of(
+      parsed.parts, [&](const std::string& part) { return fits(part, parsed, port); });
+  if (parsed.parts.empty()) return Naming::usable;
+  if (parsed.excludes) return is_listed ? Naming::left_out : Naming::usable;
+  if (!is_listed) return Naming::left_out;
+  const bool is_named = std::ranges::any_of(
+      parsed.parts, [&](const std::string& part) { return names_in_full(part, port); });
+  return is_named ? Naming::named : Naming::usable;
+}
+
+std::vector<std::string> unknown_adapters(std::string_view list, const CheckedNode& node) {
+  AdapterList parsed = parse(list);
+  if (parsed.excludes || !node.ports) return {};
+  std::vector<std::string> unknown;
+  for (const std::string& part : parsed.parts) {
+    const bool is_there = std::ranges::any_of(
+        *node.ports, [&](const CheckedPort& port) { return fits(part, parsed, port); });
+    if (!is_there) unknown.push_back(part);
+  }
+  return unknown;
+}
+
+std::optional<std::size_t> distance_between(const CheckedGpu& gpu, const CheckedPort& port) {
+  const auto closest = closest_on_paths(gpu.pci_path, gpu.numa_node, port.pci_path, port.numa_node);
+  if (!closest) return std::nullopt;
+  return static_cast<std::size_t>(std::ranges::find(distances, *closest) - distances.begin());
+}
+
+std::string_view distance_name(std::size_t distance) { return distances.at(distance); }
+
+std::optional<Nearest> nearest_ports(const CheckedGpu& gpu, const CheckedNode& node) {
+  if (!node.ports) return std::nullopt;
+  std::optional<Nearest> nearest;
+  for (const CheckedPort& port : *node.ports) {
+    if (!is_up(port)) continue;
+    const std::optional<std::size_t> distance = distance_between(gpu, port);
+    if (!distance || (nearest && *distance > nearest->distance)) continue;
+    if (!nearest || *distance < nearest->distance) nearest = Nearest{*distance, {}};
+    nearest->ports.push_back(&port);
+  }
+  return nearest;
+}
+
+}  // namespace isoscale::preflight

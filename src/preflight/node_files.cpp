@@ -1,0 +1,374 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+#include "preflight/collect.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstdint>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "base/folder.hpp"
+#include "base/handle.hpp"
+#include "machine/kernel_files.hpp"
+#include "preflight/pci.hpp"
+
+namespace isoscale::preflight {
+namespace {
+
+namespace fs = std::filesystem;
+using machine::leading_number;
+using machine::line_in;
+using machine::number_in;
+using machine::read_file;
+
+/// A whole number that the text begins with, taken off it.
+std::optional<int> take_number(std::string_view& text) {
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || value < 0) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return value;
+}
+
+/// The number at the end of "node12", "cpu3"; nullopt for other names.
+std::optional<int> number_after(std::string_view prefix, const fs::path& folder) {
+  const std::string name = folder.filename().string();
+  std::string_view rest = std::string_view{name}.substr(std::min(prefix.size(), name.size()));
+  const std::optional<int> number = take_number(rest);
+  return rest.empty() ? number : std::nullopt;
+}
+
+/// CPUs by what a file of theirs says.
+std::optional<std::map<std::string, int>> cpus_by(const fs::path& root, const char* file) {
+  std::map<std::string, int> cpus;
+  for (const fs::path& cpu : base::entries_of(root / "sys/devices/system/cpu", "cpu")) {
+    if (!number_after("cpu", cpu)) continue;
+    if (const auto value = line_in(cpu / file)) ++cpus[*value];
+  }
+  return cpus.empty() ? std::nullopt : std::optional{std::move(cpus)};
+}
+
+bool is_folder(const fs::path& path) {
+  std::error_code failure;
+  return fs::is_directory(path, failure);
+}
+
+/// Kinds of the IOMMU groups.
+std::vector<std::string> group_types(const fs::path& root, const std::vector<fs::path>& functions) {
+  std::vector<std::string> types;
+  for (const fs::path& function : functions) {
+    if (auto type = iommu_group_type(function)) types.push_back(*std::move(type));
+  }
+  if (!types.empty()) return types;
+  for (const fs::path& group : base::entries_of(root / "sys/kernel/iommu_groups")) {
+    if (auto type = line_in(group / "type")) types.push_back(*std::move(type));
+  }
+  return types;
+}
+
+/// True if the kernel was told to leave addresses as they are.
+bool passthrough_asked(const fs::path& root) {
+  const std::string line = fmt::format(" {} ", line_in(root / "proc/cmdline").value_or(""));
+  return line.find(" iommu=pt ") != std::string::npos ||
+         line.find(" iommu.passthrough=1 ") != std::string::npos;
+}
+
+constexpr std::string_view adapters_folder = "sys/class/infiniband";
+
+/// "ACTIVE" of "4: ACTIVE".
+std::optional<std::string> state_in(const fs::path& file) {
+  std::optional<std::string> line = line_in(file);
+  if (!line) return std::nullopt;
+  const std::size_t colon = line->find(": ");
+  if (colon != std::string::npos) line->erase(0, colon + 2);
+  return line;
+}
+
+/// 400e9 of "400 Gb/sec (4X NDR)".
+std::optional<double> rate_in(const fs::path& file) {
+  constexpr double giga = 1e9;
+  const std::optional<std::string> line = line_in(file);
+  if (!line || line->find(" Gb/sec") == std::string::npos) return std::nullopt;
+  const std::optional<double> rate = leading_number(*line);
+  return rate ? std::optional{*rate * giga} : std::nullopt;
+}
+
+std::optional<std::int64_t> count_in(const fs::path& file) {
+  const std::optional<double> count = number_in(file);
+  return count ? std::optional{static_cast<std::int64_t>(*count)} : std::nullopt;
+}
+
+CheckedPort read_port(std::string device, const fs::path& folder, const PciFacts& pci) {
+  CheckedPort port;
+  port.device = std::move(device);
+  port.link_layer = line_in(folder / "link_layer");
+  port.state = state_in(folder / "state");
+  port.physical_state = state_in(folder / "phys_state");
+  port.rate = rate_in(folder / "rate");
+  port.link_downed = count_in(folder / "counters/link_downed");
+  port.symbol_errors = count_in(folder / "counters/symbol_error");
+  port.pcie_generation = pci.generation;
+  port.pcie_generation_max = pci.generation_max;
+  port.pcie_width = pci.width;
+  port.pcie_width_max = pci.width_max;
+  port.numa_node = pci.numa_node;
+  port.pci_path = pci.path;
+  return port;
+}
+
+bool is_plugin(std::string_view name) {
+  constexpr std::array<std::string_view, 5> prefixes{"libnccl-net", "libnccl-tuner",
+                                                     "libnccl-profiler", "libnccl-env", "libsharp"};
+  return name.find(".so") != std::string_view::npos &&
+         std::ranges::any_of(prefixes,
+                             [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+/// Calls `use` with each part of a text between separators.
+template <class Use>
+void each_part(std::string_view text, char separator, const Use& use) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    use(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+constexpr std::size_t most_bytes = std::size_t{16} << 20U;
+constexpr int most_reads = 1 << 16;
+
+struct DescriptorTraits {
+  using type = int;
+  static constexpr type null() { return -1; }
+  static void free(type descriptor) noexcept { close(descriptor); }
+};
+using Descriptor = base::Handle<DescriptorTraits>;
+
+Descriptor open_to_read(const fs::path& file) {
+  return Descriptor{open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)};
+}
+
+/// Reads what is there now; of the kernel's own device each read gives one message.
+std::string read_now(const Descriptor& file) {
+  std::array<char, 8192> message{};  // the kernel's longest
+  std::string text;
+  for (int i = 0; i < most_reads && text.size() < most_bytes; ++i) {
+    const ssize_t got = read(file.get(), message.data(), message.size());
+    if (got > 0) text.append(message.data(), static_cast<std::size_t>(got));
+    const bool overwritten = got < 0 && (errno == EPIPE || errno == EINTR);  // the next is there
+    if (got <= 0 && !overwritten) break;
+  }
+  return text;
+}
+
+/// Seconds since 1970 at which the kernel started: "btime 1763754000" of proc/stat.
+std::optional<double> boot_time(const fs::path& root) {
+  constexpr std::string_view key = "\nbtime ";
+  const std::optional<std::string> stat = read_file((root / "proc/stat").string());
+  const std::size_t at = stat ? stat->find(key) : std::string::npos;
+  if (at == std::string::npos) return std::nullopt;
+  return leading_number(std::string_view{*stat}.substr(at + key.size()));
+}
+
+/// The log's end, from the last start of the kernel on. A log that was last written before that
+/// start holds nothing of this boot.
+std::optional<std::string> log_of_this_boot(const fs::path& root) {
+  constexpr std::string_view first_message = "Linux version ";
+  const Descriptor file = open_to_read(root / "var/log/kern.log");
+  const std::optional<double> booted = boot_time(root);
+  struct stat about {};
+  if (!file || !booted || fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode) ||
+      static_cast<double>(about.st_mtim.tv_sec) < *booted) {
+    return std::nullopt;
+  }
+  if (about.st_size > static_cast<off_t>(most_bytes)) {
+    lseek(file.get(), -static_cast<off_t>(most_bytes), SEEK_END);
+  }
+  std::string text = read_now(file);
+  const std::size_t start = text.rfind(first_message);
+  if (start != std::string::npos) text.erase(0, start);
+  return text.empty() ? std::nullopt : std::optional{std::move(text)};
+}
+
+/// "PCI:0000:1b:00" or, of old drivers, "0000:1b:00".
+std::string bus_id_in(std::string_view place) {
+  constexpr std::string_view bus = "PCI:";
+  if (place.starts_with(bus)) place.remove_prefix(bus.size());
+  const bool whole = place.find('.') != std::string_view::npos;
+  return sysfs_bus_id(whole ? std::string{place} : fmt::format("{}.0", place));
+}
+
+}  // namespace
+
+std::optional<std::vector<int>> cpu_list(std::string_view text) {
+  constexpr int most = 1 << 16;
+  std::vector<int> cpus;
+  while (!text.empty()) {
+    const std::optional<int> first = take_number(text);
+    std::optional<int> last = first;
+    if (text.starts_with('-')) {
+      text.remove_prefix(1);
+      last = take_number(text);
+    }
+    if (!first || !last || *last < *first || *last >= most) return std::nullopt;
+    for (int cpu = *first; cpu <= *last; ++cpu) cpus.push_back(cpu);
+    if (text.empty()) break;
+    if (!text.starts_with(',')) return std::nullopt;
+    text.remove_prefix(1);
+  }
+  return cpus;
+}
+
+std::map<std::string, std::vector<int>> numa_cpus(const fs::path& root) {
+  std::map<std::string, std::vector<int>> by_node;
+  for (const fs::path& folder : base::entries_of(root / "sys/devices/system/node", "node")) {
+    const std::optional<int> node = number_after("node", folder);
+    const std::optional<std::string> line = line_in(folder / "cpulist");
+    if (!node || !line) continue;
+    if (auto cpus = cpu_list(*line)) by_node[std::to_string(*node)] = *std::move(cpus);
+  }
+  return by_node;
+}
+
+std::optional<std::map<std::string, int>> governors(const fs::path& root) {
+  return cpus_by(root, "cpufreq/scaling_governor");
+}
+
+std::optional<std::string> frequency_driver(const fs::path& root) {
+  const auto drivers = cpus_by(root, "cpufreq/scaling_driver");
+  return drivers ? std::optional{drivers->begin()->first} : std::nullopt;
+}
+
+std::optional<std::map<std::string, int>> energy_preferences(const fs::path& root) {
+  return cpus_by(root, "cpufreq/energy_performance_preference");
+}
+
+std::optional<bool> iommu_translates(const fs::path& root, const std::vector<fs::path>& functions) {
+  const std::vector<std::string> types = group_types(root, functions);
+  if (!types.empty()) {
+    return std::ranges::any_of(types,
+                               [](const std::string& type) { return type.starts_with("DMA"); });
+  }
+  // Kernels before 5.11 do not tell the kind of a group.
+  const fs::path units = root / "sys/class/iommu";
+  const bool none = is_folder(units) && base::entries_of(units).empty();
+  return none || passthrough_asked(root) ? std::optional{false} : std::nullopt;
+}
+
+std::optional<bool> has_module(const fs::path& root,
+                               std::initializer_list<std::string_view> names) {
+  const fs::path modules = root / "sys/module";
+  if (!is_folder(modules)) return std::nullopt;
+  return std::ranges::any_of(names,
+                             [&](std::string_view name) { return is_folder(modules / name); });
+}
+
+std::optional<bool> has_dmabuf(const fs::path& root) {
+  constexpr std::pair first_kernel{5, 12};
+  const std::optional<std::string> driver = line_in(root / "proc/driver/nvidia/version");
+  const std::optional<std::string> release = line_in(root / "proc/sys/kernel/osrelease");
+  if (!driver || !release) return std::nullopt;
+  std::string_view rest = *release;
+  const std::optional<int> major = take_number(rest);
+  if (!major || !rest.starts_with('.')) return std::nullopt;
+  rest.remove_prefix(1);
+  const std::optional<int> minor = take_number(rest);
+  if (!minor) return std::nullopt;
+  return std::pair{*major, *minor} >= first_kernel &&
+         driver->find("Open Kernel Module") != std::string::npos;
+}
+
+fs::path below(const fs::path& root, const fs::path& file) {
+  return file.is_absolute() ? root / file.relative_path() : file;
+}
+
+std::optional<std::vector<CheckedPort>> find_ports(const fs::path& root) {
+  std::error_code failure;
+  // A kernel without the subsystem has no such folder in a class folder that it does have.
+  if (!fs::is_directory(root / "sys/class", failure)) return std::nullopt;
+  std::vector<CheckedPort> ports;
+  for (const fs::path& adapter : base::entries_of(root / adapters_folder)) {
+    const PciFacts pci = pci_facts(adapter / "device");
+    for (const fs::path& folder : base::entries_of(adapter / "ports")) {
+      const std::string number = folder.filename().string();
+      CheckedPort port = read_port(adapter.filename().string(), folder, pci);
+      const auto parsed =
+          std::from_chars(number.data(), number.data() + number.size(), port.port).ec;
+      if (parsed == std::errc{}) ports.push_back(std::move(port));
+    }
+  }
+  std::ranges::stable_sort(ports, [](const CheckedPort& a, const CheckedPort& b) {
+    return std::pair{a.device, a.port} < std::pair{b.device, b.port};
+  });
+  return ports;
+}
+
+std::vector<fs::path> adapter_functions(const fs::path& root) {
+  std::vector<fs::path> functions;
+  for (const fs::path& adapter : base::entries_of(root / adapters_folder)) {
+    functions.push_back(adapter / "device");
+  }
+  return functions;
+}
+
+std::optional<std::vector<std::string>> nccl_plugins(const fs::path& root,
+                                                     const machine::Lookup& environment) {
+  std::set<std::string> names;
+  bool looked = false;
+  each_part(environment("LD_LIBRARY_PATH").value_or(""), ':', [&](std::string_view folder) {
+    std::error_code failure;
+    if (folder.empty() || !fs::is_directory(below(root, folder), failure)) return;
+    looked = true;
+    for (const fs::path& file : base::entries_of(below(root, folder), "lib")) {
+      if (is_plugin(file.filename().string())) names.insert(file.filename().string());
+    }
+  });
+  // Its strings, each ended by a zero, are names and paths of libraries (ldconfig(8)).
+  if (const auto cache = read_file((root / "etc/ld.so.cache").string())) {
+    looked = true;
+    each_part(*cache, '\0', [&](std::string_view text) {
+      const std::size_t slash = text.rfind('/');
+      if (slash == std::string_view::npos) return;
+      if (is_plugin(text.substr(slash + 1))) names.emplace(text.substr(slash + 1));
+    });
+  }
+  if (!looked) return std::nullopt;
+  return std::vector<std::string>(names.begin(), names.end());
+}
+
+std::optional<std::string> kernel_log(const fs::path& root) {
+  if (const Descriptor messages = open_to_read(root / "dev/kmsg")) {
+    std::string text = read_now(messages);
+    if (!text.empty()) return text;
+  }
+  return log_of_this_boot(root);
+}
+
+std::map<std::string, std::vector<int>> xids_in(std::string_view log) {
+  constexpr std::string_view report = "NVRM: Xid (", end_of_place = "): ";
+  std::map<std::string, std::vector<int>> xids;
+  for (std::size_t at = log.find(report); at != std::string_view::npos; at = log.find(report)) {
+    log.remove_prefix(at + report.size());
+    const std::string_view line = log.substr(0, log.find('\n'));
+    const std::size_t place = line.find(end_of_place);
+    if (place == std::string_view::npos) continue;
+    const std::string_view rest = line.substr(place + end_of_place.size());
+    int code = 0;
+    if (std::from_chars(rest.data(), rest.data() + rest.size(), code).ec != std::errc{}) continue;
+    std::vector<int>& codes = xids[bus_id_in(line.substr(0, place))];
+    if (std::ranges::find(codes, code) == codes.end()) codes.push_back(code);
+  }
+  return xids;
+}
+
+}  // namespace isoscale::preflight

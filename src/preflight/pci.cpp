@@ -1,0 +1,217 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+#include "preflight/pci.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cstdint>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "base/folder.hpp"
+#include "machine/kernel_files.hpp"
+
+namespace isoscale::preflight {
+namespace {
+
+namespace fs = std::filesystem;
+using machine::leading_number;
+using machine::line_in;
+using machine::number_in;
+using machine::read_file;
+
+/// Lanes of a link; the kernel says 0 or 255 where it does not know.
+std::optional<int> lanes_in(const fs::path& file) {
+  constexpr int unknown = 255;
+  const std::optional<double> lanes = number_in(file);
+  if (!lanes || *lanes < 1 || *lanes >= unknown) return std::nullopt;
+  return static_cast<int>(*lanes);
+}
+
+std::optional<int> generation_in(const fs::path& file) {
+  const std::optional<std::string> speed = line_in(file);
+  return speed ? pcie_generation(*speed) : std::nullopt;
+}
+
+/// The folder itself, links followed.
+std::optional<fs::path> real_folder(const fs::path& function) {
+  std::error_code failure;
+  fs::path folder = fs::canonical(function, failure);
+  return failure ? std::nullopt : std::optional{std::move(folder)};
+}
+
+std::optional<std::string> path_of(const fs::path& function) {
+  constexpr std::string_view devices = "/devices/", bus = "pci";
+  const std::optional<fs::path> folder = real_folder(function);
+  if (!folder) return std::nullopt;
+  const std::string text = folder->string();
+  const std::size_t begin = text.rfind(devices);
+  if (begin == std::string::npos) return std::nullopt;
+  // On Arm a host bridge may stand below a platform device.
+  std::size_t at = begin + devices.size();
+  while (text.compare(at, bus.size(), bus) != 0) {
+    at = text.find('/', at);
+    if (at == std::string::npos) return std::nullopt;
+    ++at;
+  }
+  return text.substr(at);
+}
+
+std::vector<std::string_view> parts_of(std::string_view path) {
+  std::vector<std::string_view> parts;
+  while (!path.empty()) {
+    const std::size_t end = std::min(path.find('/'), path.size());
+    parts.push_back(path.substr(0, end));
+    path.remove_prefix(std::min(end + 1, path.size()));
+  }
+  return parts;
+}
+
+/// "0000:16:00.0"
+bool is_bus_id(std::string_view name) {
+  return name.find(':') != std::string_view::npos && name.find('.') != std::string_view::npos;
+}
+
+/// The little-endian number of `bytes` bytes at `offset`.
+std::uint32_t number_at(std::string_view configuration, std::size_t offset, std::size_t bytes) {
+  constexpr unsigned bits = 8;
+  std::uint32_t value = 0;
+  for (std::size_t i = 0; i < bytes; ++i) {
+    value |= static_cast<std::uint32_t>(static_cast<unsigned char>(configuration[offset + i]))
+             << (bits * i);
+  }
+  return value;
+}
+
+constexpr std::size_t conventional_size = 256, configuration_size = 4096;
+
+/// True if the port stands below a switch: device/port type 6 of the PCI Express capability.
+bool is_downstream_port(std::string_view configuration) {
+  constexpr std::size_t first = 0x34, capabilities = 48;
+  constexpr std::uint32_t express = 0x10, downstream_port = 6;
+  std::size_t at = number_at(configuration, first, 1) & 0xFCU;
+  for (std::size_t i = 0; i < capabilities && at != 0 && at + 4 <= conventional_size; ++i) {
+    if (number_at(configuration, at, 1) == express) {
+      return ((number_at(configuration, at + 2, 2) >> 4U) & 0xFU) == downstream_port;
+    }
+    at = number_at(configuration, at + 1, 1) & 0xFCU;
+  }
+  return false;
+}
+
+/// The control register of Access Control Services; 0 without them.
+std::uint32_t access_control(std::string_view configuration) {
+  constexpr std::uint32_t services = 0x0D, none = 0xFFFF;
+  constexpr std::size_t capabilities = 480, control = 6, header = 4;
+  std::size_t at = conventional_size;
+  for (std::size_t i = 0; i < capabilities; ++i) {
+    if (at < conventional_size || at + control + 2 > configuration_size) return 0;
+    const std::uint32_t id = number_at(configuration, at, 2);
+    if (id == services) return number_at(configuration, at + control, 2);
+    if (id == 0 || id == none) return 0;
+    at = (number_at(configuration, at, header) >> 20U) & 0xFFCU;
+  }
+  return 0;
+}
+
+}  // namespace
+
+PciFacts pci_facts(const fs::path& function) {
+  PciFacts facts;
+  facts.generation = generation_in(function / "current_link_speed");
+  facts.generation_max = generation_in(function / "max_link_speed");
+  facts.width = lanes_in(function / "current_link_width");
+  facts.width_max = lanes_in(function / "max_link_width");
+  const std::optional<double> node = number_in(function / "numa_node");
+  if (node && *node >= 0) facts.numa_node = static_cast<int>(*node);  // -1: not told
+  facts.path = path_of(function);
+  return facts;
+}
+
+std::string sysfs_bus_id(std::string_view bus_id) {
+  constexpr std::size_t domain_digits = 4;
+  while (bus_id.find(':') != std::string_view::npos && bus_id.find(':') > domain_digits &&
+         bus_id.front() == '0') {
+    bus_id.remove_prefix(1);
+  }
+  std::string lower{bus_id};
+  std::ranges::transform(lower, lower.begin(), [](unsigned char c) { return std::tolower(c); });
+  return lower;
+}
+
+std::optional<int> pcie_generation(std::string_view speed) {
+  constexpr std::array<double, 6> speeds{2.5, 5, 8, 16, 32, 64};  // GT/s
+  const std::optional<double> value = leading_number(speed);
+  const auto* const found = value ? std::ranges::find(speeds, *value) : speeds.end();
+  if (found == speeds.end()) return std::nullopt;
+  return static_cast<int>(found - speeds.begin()) + 1;
+}
+
+std::optional<std::string> closest_on_paths(const std::optional<std::string>& path_a,
+                                            std::optional<int> numa_a,
+                                            const std::optional<std::string>& path_b,
+                                            std::optional<int> numa_b) {
+  if (!path_a || !path_b) return std::nullopt;
+  const std::vector<std::string_view> a = parts_of(*path_a), b = parts_of(*path_b);
+  const auto [end_a, end_b] = std::ranges::mismatch(a, b);
+  const auto shared = end_a - a.begin();
+  if (shared == 0) {
+    if (!numa_a || !numa_b) return std::nullopt;
+    return *numa_a == *numa_b ? "NUMA node" : "system";
+  }
+  if (shared == 1) return "host bridge";
+  // Below the bridge that they share, each has a downstream port of that switch and itself.
+  const auto below = std::max(a.end() - end_a, b.end() - end_b);
+  return below <= 2 ? "one switch" : "several switches";
+}
+
+std::optional<std::vector<fs::path>> nvidia_functions(const fs::path& root) {
+  const fs::path bus = root / "sys/bus/pci/devices";
+  std::error_code failure;
+  if (!fs::is_directory(bus, failure)) return std::nullopt;
+  std::vector<fs::path> functions;
+  for (fs::path& function : base::entries_of(bus)) {
+    if (line_in(function / "vendor") != "0x10de") continue;
+    const std::string kind = line_in(function / "class").value_or("");
+    if (kind.starts_with("0x0300") || kind.starts_with("0x0302")) {
+      functions.push_back(std::move(function));
+    }
+  }
+  return functions;
+}
+
+std::optional<bool> redirects_peers(std::string_view configuration) {
+  constexpr std::uint32_t request_redirect = 1U << 2U, completion_redirect = 1U << 3U;
+  if (configuration.size() < configuration_size) return std::nullopt;
+  return is_downstream_port(configuration) &&
+         (access_control(configuration) & (request_redirect | completion_redirect)) != 0;
+}
+
+std::optional<bool> bridges_redirect_peers(std::span<const fs::path> functions) {
+  std::set<fs::path> bridges;
+  for (const fs::path& function : functions) {
+    const std::optional<fs::path> folder = real_folder(function);
+    if (!folder) continue;
+    for (fs::path at = folder->parent_path(); is_bus_id(at.filename().string());
+         at = at.parent_path()) {
+      bridges.insert(at);
+    }
+  }
+  bool all_known = !bridges.empty();
+  for (const fs::path& bridge : bridges) {
+    const std::optional<std::string> configuration = read_file((bridge / "config").string());
+    const auto redirects = configuration ? redirects_peers(*configuration) : std::nullopt;
+    if (redirects == true) return true;
+    all_known = all_known && redirects.has_value();
+  }
+  return all_known ? std::optional{false} : std::nullopt;
+}
+
+std::optional<std::string> iommu_group_type(const fs::path& function) {
+  return line_in(function / "iommu_group/type");
+}
+
+}  // namespace isoscale::preflight

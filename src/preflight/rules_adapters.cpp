@@ -1,0 +1,388 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "preflight/job_view.hpp"
+#include "preflight/rules.hpp"
+#include "units/text.hpp"
+
+/// These rules look at InfiniBand and RoCE adapters: how far GPUs are from those, and from the
+/// cores, that serve them, and the state of their ports.
+namespace isoscale::preflight {
+namespace {
+
+std::string no_distance(const JobFacts& job) {
+  const bool any_port = std::ranges::any_of(job.nodes, has_up_port);
+  if (job_gpus(job).empty()) return no_gpus(job, "NVML");
+  return any_port ? "the PCI paths of GPUs or adapters are not known"
+                  : "no InfiniBand or RoCE port is known to be up";
+}
+
+/// NCCL's default for GPUDirect RDMA is a path of PCIe switches alone (PXB).
+bool is_behind_switches(std::size_t distance) {
+  return distance_name(distance) == "one switch" || distance_name(distance) == "several switches";
+}
+
+/// Nodes of one GPU joined to its CPU by NVLink-C2C, and of one NUMA node, have no farther side.
+Results judge_gpu_nic(const JobFacts& job) {
+  Findings findings;
+  std::string fine = "every GPU has an adapter on its own NUMA node";
+  for (const JobGpu& one : job_gpus(job)) {
+    if (!one.node->ports) continue;
+    const auto nearest = nearest_ports(*one.gpu, *one.node);
+    if (!findings.knows(nearest)) continue;
+    if (!is_behind_switches(nearest->distance) && !is_joined_by_c2c(*one.gpu)) {
+      fine =
+          "every GPU has an adapter on its own NUMA node, some not behind PCIe switches alone: "
+          "there NCCL uses GPUDirect RDMA only where NCCL_NET_GDR_LEVEL allows it (PHB), or on Arm";
+    }
+    if (distance_name(nearest->distance) != "system") continue;
+    findings.warn(one.place(),
+                  {.what = fmt::format("its nearest adapter, {}, is on another NUMA node",
+                                       nearest->ports.front()->device),
+                   .cost = "what it sends to other nodes crosses the links between NUMA nodes, and "
+                           "NCCL uses GPUDirect RDMA over that distance only where "
+                           "NCCL_NET_GDR_LEVEL allows it (SYS)",
+                   .fix = "use the GPUs beside the adapter, or move the adapter; see nvidia-smi "
+                          "topo -m"});
+  }
+  return std::move(findings).results(
+      {.fine = std::move(fine), .unknown = no_distance(job), .how = "mount /sys"});
+}
+
+/// "GPU0-mlx5_0 GPU1-mlx5_1": the first of the nearest adapters that fewer GPUs before it use.
+std::optional<std::string> rail_map(std::span<const JobGpu> gpus) {
+  std::map<std::string, int> users;
+  std::vector<std::string> rails;
+  for (const JobGpu& one : gpus) {
+    const auto nearest = nearest_ports(*one.gpu, *one.node);
+    if (!nearest) return std::nullopt;
+    const auto chosen = std::ranges::min_element(
+        nearest->ports, {}, [&](const CheckedPort* port) { return users[port->device]; });
+    ++users[(*chosen)->device];
+    rails.push_back(fmt::format("GPU{}-{}", one.index, (*chosen)->device));
+  }
+  return fmt::format("{}", fmt::join(rails, " "));
+}
+
+Results judge_rail_map(const JobFacts& job) {
+  Findings findings;
+  std::vector<Observed> observed;
+  const std::vector<JobGpu> gpus = job_gpus(job);
+  for (auto begin = gpus.begin(); begin != gpus.end();) {
+    const auto end =
+        std::find_if(begin, gpus.end(), [&](const JobGpu& one) { return one.node != begin->node; });
+    observed.push_back({.place = {.host = begin->node->host}, .value = rail_map({begin, end})});
+    begin = end;
+  }
+  find_differences(findings, observed,
+                   {.quantity = "nearest adapters",
+                    .cost = "traffic that should stay on one rail crosses to another one through "
+                            "the spine, or shares a port",
+                    .fix = "compare slots and device names of the nodes: ibdev2netdev, nvidia-smi "
+                           "topo -m"});
+  std::string fine;
+  for (const Observed& one : observed) {
+    if (!one.value || !fine.empty()) continue;
+    fine = fmt::format(
+        "{} on {}", *one.value,
+        observed.size() == 1 ? "the node" : fmt::format("all {} nodes", observed.size()));
+  }
+  return std::move(findings).results(
+      {.fine = fine, .unknown = no_distance(job), .how = "mount /sys"});
+}
+
+/// True if one of the CPUs is in the list.
+bool share_any(const std::vector<int>& cpus, const std::vector<int>& others) {
+  return std::ranges::any_of(
+      cpus, [&](int cpu) { return std::ranges::find(others, cpu) != others.end(); });
+}
+
+Results judge_gpu_cores(const JobFacts& job) {
+  Findings findings;
+  for (const JobGpu& one : job_gpus(job)) {
+    const auto& cpus_of = one.node->numa_cpus;
+    for (const CheckedRank* rank : one.ranks) {
+      const auto near =
+          one.gpu->numa_node ? cpus_of.find(fmt::format("{}", *one.gpu->numa_node)) : cpus_of.end();
+      if (near == cpus_of.end() || near->second.empty() || rank->cpus.empty()) {
+        findings.miss();
+        continue;
+      }
+      findings.know();
+      if (share_any(rank->cpus, near->second)) continue;
+      findings.warn(
+          one.place(),
+          {.what =
+               fmt::format("none of its rank's CPUs is on its NUMA node, {}", *one.gpu->numa_node),
+           .cost = "launches, copies and proxy threads cross the links between NUMA nodes",
+           .fix = "bind ranks beside their GPUs: launch/bind.sh, with srun "
+                  "--gpu-bind=none; nvidia-smi topo -m shows the places"});
+    }
+  }
+  return std::move(findings).results(
+      {.fine = "every rank has CPUs on the NUMA node of its GPU",
+       .unknown = job_gpus(job).empty() ? no_gpus(job, "NVML")
+                                        : "the NUMA nodes of GPUs or ranks are not known",
+       .how = "mount /sys"});
+}
+
+struct JobPort {
+  const CheckedNode* node = nullptr;
+  const CheckedPort* port = nullptr;
+  Naming naming = Naming::usable;
+
+  [[nodiscard]] Place place() const { return {.host = node->host, .device = port_text(*port)}; }
+};
+
+/// The ranks of a node were told to use the port; one of them is enough.
+Naming naming_on(const JobFacts& job, const NodeRanks& node, const CheckedPort& port) {
+  Naming naming = Naming::left_out;
+  for (const CheckedRank* rank : node.ranks) {
+    const auto list = job.device == "cuda" ? setting(*rank, "NCCL_IB_HCA") : std::nullopt;
+    naming = std::max(naming, list ? naming_of(*list, port) : Naming::usable);
+  }
+  return naming;
+}
+
+/// The ports that the job may use.
+std::vector<JobPort> job_ports(const JobFacts& job) {
+  std::vector<JobPort> ports;
+  for (const NodeRanks& node : nodes_of_ranks(job)) {
+    if (node.facts == nullptr || !node.facts->ports) continue;
+    for (const CheckedPort& port : *node.facts->ports) {
+      const Naming naming = naming_on(job, node, port);
+      if (naming == Naming::left_out) continue;
+      ports.push_back({.node = node.facts, .port = &port, .naming = naming});
+    }
+  }
+  return ports;
+}
+
+/// GPUs of the job by node, to which a port may be the nearest.
+using GpusByNode = std::map<const CheckedNode*, std::vector<const CheckedGpu*>>;
+GpusByNode gpus_by_node(const JobFacts& job) {
+  GpusByNode gpus;
+  for (const JobGpu& one : job_gpus(job)) gpus[one.node].push_back(one.gpu);
+  return gpus;
+}
+
+/// True if a port that is up is among the nearest of a GPU, or one that is down would be nearer
+/// than all that are up.
+bool is_rail(const JobPort& one, const GpusByNode& gpus) {
+  const auto on_node = gpus.find(one.node);
+  if (on_node == gpus.end()) return false;
+  return std::ranges::any_of(on_node->second, [&](const CheckedGpu* gpu) {
+    const std::optional<std::size_t> distance = distance_between(*gpu, *one.port);
+    const std::optional<Nearest> nearest = nearest_ports(*gpu, *one.node);
+    if (!distance) return false;
+    if (is_up(*one.port)) return nearest && *distance == nearest->distance;
+    return !nearest || *distance < nearest->distance;
+  });
+}
+
+Results of_ports(const JobFacts& job, Findings findings, std::string fine) {
+  const bool any_known = std::ranges::any_of(
+      job.nodes, [](const CheckedNode& node) { return node.ports.has_value(); });
+  return std::move(findings).results(
+      {.fine = std::move(fine),
+       .unknown = any_known ? "the nodes have no InfiniBand or RoCE port that reports it"
+                            : "the nodes' adapters are not known",
+       .how = any_known ? "" : "mount /sys"});
+}
+
+bool works(const CheckedPort& port) {
+  return is_up(port) && (!port.physical_state || *port.physical_state == "LinkUp");
+}
+
+/// Ports of the same name on all nodes: adapters of storage, and second ports, often rest on all.
+struct SamePorts {
+  std::size_t known = 0, working = 0;
+};
+using PortsByName = std::map<std::string, SamePorts>;
+
+PortsByName ports_by_name(std::span<const JobPort> ports) {
+  PortsByName by_name;
+  for (const JobPort& one : ports) {
+    if (!one.port->state) continue;
+    SamePorts& same = by_name[port_text(*one.port)];
+    ++same.known;
+    if (works(*one.port)) ++same.working;
+  }
+  return by_name;
+}
+
+/// True if a port that does not work is missed: NCCL was told to use it, most other nodes have it,
+/// or, without others, it is a GPU's.
+bool is_missed(const JobPort& one, const PortsByName& by_name, const GpusByNode& gpus) {
+  if (one.naming == Naming::named) return true;
+  const SamePorts& same = by_name.at(port_text(*one.port));
+  const std::size_t others = same.known - 1;
+  return others == 0 ? is_rail(one, gpus) : 2 * same.working > others;
+}
+
+std::string fine_state(std::span<const JobPort> ports, const std::set<std::string>& resting) {
+  if (resting.empty()) return "all ports are ACTIVE and LinkUp";
+  const bool any = std::ranges::any_of(ports, [](const JobPort& one) { return works(*one.port); });
+  const std::vector<std::string> names{resting.begin(), resting.end()};
+  return fmt::format("{}; down alike on all nodes, or nearest to no GPU of the job: {}",
+                     any ? "ports that the job needs are ACTIVE and LinkUp" : "no port is up",
+                     listed(names));
+}
+
+Results judge_state(const JobFacts& job) {
+  Findings findings;
+  const std::vector<JobPort> ports = job_ports(job);
+  const PortsByName by_name = ports_by_name(ports);
+  const GpusByNode gpus = gpus_by_node(job);
+  std::set<std::string> resting;
+  for (const JobPort& one : ports) {
+    const CheckedPort& port = *one.port;
+    if (!findings.knows(port.state) || works(port)) continue;
+    if (!is_missed(one, by_name, gpus)) {
+      resting.insert(port_text(port));
+      continue;
+    }
+    findings.warn(one.place(),
+                  {.what = fmt::format("state {}, physical state {}", *port.state,
+                                       port.physical_state.value_or("not known")),
+                   .cost = "nothing is sent over it: GPUs beside it go through another one",
+                   .fix = "check cable, switch port and subnet manager; a port that is not meant "
+                          "for the job may be left out of NCCL_IB_HCA and UCX_NET_DEVICES"});
+  }
+  return of_ports(job, std::move(findings), fine_state(ports, resting));
+}
+
+/// A port's rate is compared with these: the same port of other nodes; without others, ports beside
+/// GPUs with each other. "" = nothing, adapters of one node may be for different uses.
+std::string like_of(const JobPort& one, const PortsByName& by_name, const GpusByNode& gpus) {
+  const auto same = by_name.find(port_text(*one.port));
+  if (same != by_name.end() && same->second.known > 1) return same->first;
+  return is_rail(one, gpus) ? fmt::format("ports of {}", one.node->host) : "";
+}
+
+/// The most common rate of each kind; of equally common ones the highest.
+std::map<std::string, double> usual_rates(
+    const std::map<std::string, std::map<double, std::size_t>>& rates) {
+  std::map<std::string, double> usual;
+  for (const auto& [kind, counts] : rates) {
+    std::size_t most = 0;
+    for (const auto& [rate, count] : counts) {
+      if (count < most) continue;
+      most = count;
+      usual[kind] = rate;
+    }
+  }
+  return usual;
+}
+
+Results judge_rate(const JobFacts& job) {
+  Findings findings;
+  const std::vector<JobPort> ports = job_ports(job);
+  const PortsByName by_name = ports_by_name(ports);
+  const GpusByNode gpus = gpus_by_node(job);
+  std::map<std::string, std::map<double, std::size_t>> rates;
+  std::set<double> all;
+  for (const JobPort& one : ports) {
+    if (!is_up(*one.port) || !findings.knows(one.port->rate)) continue;
+    ++rates[like_of(one, by_name, gpus)][*one.port->rate];
+    all.insert(*one.port->rate);
+  }
+  const std::map<std::string, double> usual = usual_rates(rates);
+  for (const JobPort& one : ports) {
+    if (!is_up(*one.port) || !one.port->rate) continue;
+    const std::string like = like_of(one, by_name, gpus);
+    if (like.empty() || *one.port->rate >= usual.at(like)) continue;
+    findings.warn(one.place(),
+                  {.what = fmt::format("runs at {}, most of its like at {}",
+                                       units::format_prefixed(*one.port->rate, "bit/s"),
+                                       units::format_prefixed(usual.at(like), "bit/s")),
+                   .cost = "collectives over several nodes go at the pace of the slowest port",
+                   .fix = "check its cable and switch port: lanes or speed were lost (ibstat, "
+                          "mlxlink)"});
+  }
+  std::vector<std::string> found;
+  for (const double rate : all) found.push_back(units::format_prefixed(rate, "bit/s"));
+  return of_ports(job, std::move(findings),
+                  fmt::format("{}; no port is slower than its like", listed(found)));
+}
+
+using Counter = std::optional<std::int64_t> CheckedPort::*;
+
+/// A few errors come from maintenance and from links that train: more than ten, and than four times
+/// the median of the job's ports, come from a cable, a transceiver or a port.
+void judge_counter(Findings& findings, const JobFacts& job, Counter counter,
+                   std::string_view what) {
+  constexpr double fewest = 10, times_median = 4;
+  std::vector<double> counts;
+  for (const JobPort& one : job_ports(job)) {
+    const std::optional<std::int64_t>& count = one.port->*counter;
+    if (findings.knows(count)) counts.push_back(static_cast<double>(*count));
+  }
+  if (counts.empty()) return;
+  const double limit = std::max(fewest, times_median * median(counts));
+  for (const JobPort& one : job_ports(job)) {
+    const std::optional<std::int64_t>& count = one.port->*counter;
+    if (!count || static_cast<double>(*count) <= limit) continue;
+    findings.warn(one.place(),
+                  {.what = fmt::format("{} {} since its counters were reset", *count, what),
+                   .cost = "packets are sent again, or the link goes away for seconds",
+                   .fix = "clean or replace cable and transceiver; perfquery shows the counters"});
+  }
+}
+
+Results judge_errors(const JobFacts& job) {
+  Findings findings;
+  judge_counter(findings, job, &CheckedPort::link_downed, "losses of the link");
+  judge_counter(findings, job, &CheckedPort::symbol_errors, "symbol errors");
+  return of_ports(job, std::move(findings), "few losses of links and symbol errors");
+}
+
+/// nvidia_peermem, or dma-buf of kernel and driver: NCCL uses either one.
+Results judge_gpudirect(const JobFacts& job) {
+  Findings findings;
+  for (const CheckedNode& node : job.nodes) {
+    if (job.device != "cuda" || !has_up_port(node)) continue;
+    const bool can = node.nvidia_peermem == true || node.dmabuf == true;
+    const bool cannot = node.nvidia_peermem == false && node.dmabuf == false;
+    if (!can && !cannot) {
+      findings.miss();
+      continue;
+    }
+    findings.know();
+    if (can) continue;
+    findings.warn({.host = node.host},
+                  {.what = "neither nvidia_peermem nor dma-buf is there",
+                   .cost = "adapters cannot read GPU memory: what goes to other nodes passes host "
+                           "memory",
+                   .fix = "modprobe nvidia_peermem, or the open kernel modules of the driver on a "
+                          "kernel from 5.12 on"});
+  }
+  return std::move(findings).results(
+      {.fine = "nvidia_peermem or dma-buf is there on nodes with adapters",
+       .unknown = job.device == "cuda" ? "no node with a port that is up reports its modules"
+                                       : "the job runs on the host",
+       .how = ""});
+}
+
+constexpr std::array adapter_table{
+    Check{"gpu-nic", "whether the nearest adapter of a GPU is on its NUMA node", judge_gpu_nic},
+    Check{"rail-map", "which adapter is nearest to which GPU, alike on all nodes", judge_rail_map},
+    Check{"gpu-cores", "whether ranks run on the NUMA node of their GPU", judge_gpu_cores},
+    Check{"port-state", "whether InfiniBand and RoCE ports that the job needs are up", judge_state},
+    Check{"port-rate", "rates of ports against the same ports of other nodes", judge_rate},
+    Check{"port-errors", "losses of the link and symbol errors of ports", judge_errors},
+    Check{"gpudirect-rdma", "whether adapters can read GPU memory", judge_gpudirect},
+};
+
+}  // namespace
+
+std::span<const Check> adapter_checks() { return adapter_table; }
+
+}  // namespace isoscale::preflight

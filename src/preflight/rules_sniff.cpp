@@ -1,0 +1,229 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <tuple>
+#include <unordered_map>
+
+#include "base/text.hpp"
+#include "preflight/job_view.hpp"
+#include "preflight/rules.hpp"
+#include "units/text.hpp"
+
+/// These rules judge the sniff test: they compare what each rank does alone and with a neighbour
+/// with others of its kind.
+namespace isoscale::preflight {
+namespace {
+
+constexpr std::size_t fewest_alike = 4;  ///< fewer have no majority to differ from
+
+/// A value counts as slow below the median of its kind by three standard deviations, as the median
+/// absolute deviation tells them (1.4826 of it on normal noise), and by no less than a share, since
+/// a very even kind has a deviation of nearly nothing. GPUs of one model vary by 8% on average
+/// (Sinha et al., "Not All GPUs Are Created Equal", SC 2022), which is 4% to either side; CPUs
+/// share caches, memory and power with others, and links share switches.
+struct Threshold {
+  double median = 0, limit = 0;
+};
+constexpr double least_gpu_gemm = 0.05, least_cpu_gemm = 0.10, least_bandwidth = 0.10;
+
+Threshold threshold_of(const std::vector<double>& values, double least) {
+  constexpr double deviations = 3, normal = 1.4826;
+  const double middle = median(values);
+  std::vector<double> apart;
+  for (const double value : values) apart.push_back(std::abs(value - middle));
+  const double margin = std::max(least * middle, deviations * normal * median(apart));
+  return {.median = middle, .limit = middle - margin};
+}
+
+/// One figure of a rank or a pair.
+struct Sniffed {
+  Place place;
+  std::string kind;
+  double value = 0;
+};
+
+/// Warns of those that are slow among at least four of their kind.
+void find_slow(Findings& findings, const std::vector<Sniffed>& all, double least,
+               std::string_view unit, const std::string& cost, const std::string& fix) {
+  std::map<std::string, std::vector<double>> values;
+  for (const Sniffed& one : all) values[one.kind].push_back(one.value);
+  std::map<std::string, Threshold> thresholds;
+  for (const auto& [kind, of_kind] : values) {
+    if (of_kind.size() >= fewest_alike) thresholds[kind] = threshold_of(of_kind, least);
+  }
+  for (const Sniffed& one : all) {
+    const auto found = thresholds.find(one.kind);
+    if (found == thresholds.end()) {
+      findings.miss();
+      continue;
+    }
+    findings.know();
+    const Threshold& threshold = found->second;
+    if (one.value >= threshold.limit) continue;
+    findings.warn(
+        one.place,
+        {.what = fmt::format(
+             "{}, {} below the median {} of {} {}", units::format_prefixed(one.value, unit),
+             units::format_percent(1 - one.value / threshold.median),
+             units::format_prefixed(threshold.median, unit), values[one.kind].size(), one.kind),
+         .cost = cost,
+         .fix = fix});
+  }
+}
+
+std::string why_not(const JobFacts& job) {
+  return job.sniff_skipped.value_or(
+      fmt::format("fewer than {} of a kind were measured", fewest_alike));
+}
+
+/// Ranks' nodes and GPUs by number.
+class Ranks {
+ public:
+  explicit Ranks(const JobFacts& job) : job_(job) {
+    for (const CheckedNode& node : job.nodes) {
+      nodes_[node.node] = &node;
+      int index = 0;
+      for (const CheckedGpu& gpu : node.gpus.value_or(std::vector<CheckedGpu>{})) {
+        gpus_[gpu.uuid] = {index++, gpu.name, gpu.pci_bus_id};
+      }
+      for (const CheckedPeers& peers : node.peers) {
+        if (peers.link) links_[{node.node, peers.i, peers.j}] = *peers.link;
+      }
+    }
+    for (const CheckedRank& rank : job.ranks) ranks_[rank.rank] = &rank;
+  }
+
+  [[nodiscard]] const CheckedRank* find(int rank) const {
+    const auto found = ranks_.find(rank);
+    return found == ranks_.end() ? nullptr : found->second;
+  }
+  [[nodiscard]] std::string host(const CheckedRank& rank) const {
+    const auto found = nodes_.find(rank.node);
+    return found == nodes_.end() ? fmt::format("node {}", rank.node) : found->second->host;
+  }
+  /// "rank 12", "rank 12, GPU 4 (0000:9d:00.0)"
+  [[nodiscard]] std::string device(const CheckedRank& rank) const {
+    const Gpu* const gpu = gpu_of(rank);
+    const std::string text = fmt::format("rank {}", rank.rank);
+    return gpu == nullptr ? text : fmt::format("{}, GPU {} ({})", text, gpu->index, gpu->bus_id);
+  }
+  /// Names what computes for it: "ranks on NVIDIA H100", "ranks on Xeon with 1 BLAS thread".
+  [[nodiscard]] std::string kind(const CheckedRank& rank) const {
+    if (job_.device == "cuda") {
+      const Gpu* const gpu = gpu_of(rank);
+      return fmt::format("ranks on {}",
+                         gpu != nullptr && gpu->name ? *gpu->name : "GPUs of unknown model");
+    }
+    const auto node = nodes_.find(rank.node);
+    const bool is_known = node != nodes_.end() && node->second->cpu_model;
+    return fmt::format("ranks on {}, {}", is_known ? *node->second->cpu_model : "unknown CPUs",
+                       base::counted(rank.blas_threads, "BLAS thread"));
+  }
+  /// Names what joins two ranks: "pairs inside nodes over NVLink", "pairs across nodes".
+  [[nodiscard]] std::string kind(const CheckedRank& a, const CheckedRank& b) const {
+    if (a.node != b.node) return "pairs across nodes";
+    const Gpu* const gpu_a = gpu_of(a);
+    const Gpu* const gpu_b = gpu_of(b);
+    if (gpu_a == nullptr || gpu_b == nullptr) return "pairs inside nodes";
+    const auto [i, j] = std::minmax(gpu_a->index, gpu_b->index);
+    const auto link = links_.find({a.node, i, j});
+    if (link == links_.end()) return "pairs inside nodes";
+    return fmt::format("pairs inside nodes over {}",
+                       link->second == "NVLink" ? "NVLink" : "PCIe (" + link->second + ")");
+  }
+
+ private:
+  struct Gpu {
+    int index = 0;
+    std::optional<std::string> name;
+    std::string bus_id;
+  };
+  [[nodiscard]] const Gpu* gpu_of(const CheckedRank& rank) const {
+    const auto found = gpus_.find(rank.gpu.value_or(""));
+    return !rank.gpu || found == gpus_.end() ? nullptr : &found->second;
+  }
+
+  const JobFacts& job_;
+  std::unordered_map<int, const CheckedNode*> nodes_;
+  std::unordered_map<int, const CheckedRank*> ranks_;
+  std::unordered_map<std::string, Gpu> gpus_;
+  std::map<std::tuple<int, int, int>, std::string> links_;
+};
+
+Results judge_gemm(const JobFacts& job) {
+  Findings findings;
+  const Ranks ranks{job};
+  std::vector<Sniffed> all;
+  for (const CheckedRank& rank : job.ranks) {
+    if (!rank.gemm_rate) {
+      findings.miss();
+      continue;
+    }
+    all.push_back({.place = {.host = ranks.host(rank), .device = ranks.device(rank)},
+                   .kind = ranks.kind(rank),
+                   .value = *rank.gemm_rate});
+  }
+  find_slow(findings, all, job.device == "cuda" ? least_gpu_gemm : least_cpu_gemm, "FLOP/s",
+            "every step that all ranks share waits for it",
+            "check its clocks, power, temperature and other processes; leave it out if it stays "
+            "so");
+  return std::move(findings).results(
+      {.fine = "every rank's GEMM is as fast as its like's", .unknown = why_not(job)});
+}
+
+Results judge_bandwidth(const JobFacts& job) {
+  Findings findings;
+  const Ranks ranks{job};
+  std::map<std::pair<int, int>, std::optional<double>> pairs;
+  for (const CheckedRank& rank : job.ranks) {
+    for (const CheckedNeighbour& other : rank.neighbours) {
+      const auto [place, is_new] =
+          pairs.try_emplace(std::minmax(rank.rank, other.rank), other.bandwidth);
+      if (is_new) continue;
+      // The pair did not get what either of them did not get.
+      if (!other.bandwidth || !place->second) {
+        place->second.reset();
+      } else {
+        place->second = std::min(*place->second, *other.bandwidth);
+      }
+    }
+  }
+  std::vector<Sniffed> all;
+  for (const auto& [pair, bandwidth] : pairs) {
+    const CheckedRank* const a = ranks.find(pair.first);
+    const CheckedRank* const b = ranks.find(pair.second);
+    if (a == nullptr || b == nullptr) continue;
+    const Place place{.host = a->node == b->node
+                                  ? ranks.host(*a)
+                                  : fmt::format("{} and {}", ranks.host(*a), ranks.host(*b)),
+                      .device = fmt::format("{} and {}", ranks.device(*a), ranks.device(*b))};
+    if (bandwidth) {
+      all.push_back({.place = place, .kind = ranks.kind(*a, *b), .value = *bandwidth});
+      continue;
+    }
+    findings.stop(place, {.what = "they do not answer each other",
+                          .cost = "a run would hang at the first message between them",
+                          .fix = "check the ports and links between them, and at NCCL_DEBUG=INFO"});
+  }
+  find_slow(findings, all, least_bandwidth, "B/s", "collectives over this pair go at its pace",
+            "check the links between them: ports, cables, NVLinks, PCIe");
+  return std::move(findings).results(
+      {.fine = "every pair of neighbours is as fast as its like", .unknown = why_not(job)});
+}
+
+constexpr std::array sniff_table{
+    Check{"gemm-rate", "each rank's GEMM rate against that of its like", judge_gemm},
+    Check{"neighbour-bandwidth", "bandwidth of pairs of ranks against that of their like",
+          judge_bandwidth},
+};
+
+}  // namespace
+
+std::span<const Check> sniff_checks() { return sniff_table; }
+
+}  // namespace isoscale::preflight

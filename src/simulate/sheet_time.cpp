@@ -1,0 +1,266 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+#include "simulate/op_time.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <span>
+
+#include "simulate/machine.hpp"
+
+namespace isoscale::simulate {
+namespace {
+
+using program::OpKind;
+
+struct Tile {
+  double rows = 0, columns = 0;
+  /// Multiplications for each element that is loaded, of the tile's k-th part.
+  [[nodiscard]] double intensity() const { return rows * columns / (rows + columns); }
+};
+
+/// A small tile loads more for each product: loads that take this share of the time of one with
+/// unit intensity run beside the products, but not for nothing.
+constexpr double load_cost = 20;
+
+/// The rate of a tile against that of the largest.
+double tile_rate(const Tile& tile, const Tile& largest) {
+  return (1 + load_cost / largest.intensity()) / (1 + load_cost / tile.intensity());
+}
+
+/// Waves of tiles (NVIDIA, "Matrix Multiplication Background", section 3.2 and 3.3), of each of
+/// which the units take the time of a tile.
+double tiled_seconds(const Processor& processor, const GemmShape& shape, const Tile& tile,
+                     double splits, double flops) {
+  const double tiles =
+      std::ceil(shape.m / tile.rows) * std::ceil(shape.n / tile.columns) * shape.batch * splits;
+  const double waves = std::ceil(tiles / processor.units);
+  const double depth = std::ceil(shape.k / splits) + processor.tile_depth;
+  return waves * 2 * tile.rows * tile.columns * depth * processor.units / flops;
+}
+
+/// NCCL's tuning model: trees between nodes reach this share of what a ring does.
+constexpr double tree_share = 0.92;
+/// Messages of an all-to-all are posted one after another.
+constexpr double post_seconds = 0.5e-6;
+
+double hops_of(double count) { return std::ceil(std::log2(std::max(1.0, count))); }
+
+/// One collective on a network, as its laws see it.
+class Estimator {
+ public:
+  Estimator(const Network& network, OpKind kind, double bytes, const GroupPlace& place)
+      : network_(network),
+        kind_(kind),
+        bytes_(bytes),
+        place_(place),
+        members_(place.members),
+        nodes_(place.nodes) {}
+
+  /// Nothing where the algorithm does not do this.
+  [[nodiscard]] std::optional<double> seconds(Algorithm algorithm, const Protocol& protocol) const {
+    switch (algorithm) {
+      case Algorithm::ring:
+        return ring(protocol);
+      case Algorithm::tree:
+        return tree(protocol);
+      case Algorithm::multicast:
+        return multicast();
+      case Algorithm::hierarchical:
+        return hierarchical(protocol);
+    }
+    return std::nullopt;
+  }
+
+  /// Every rank sends each other one its part; NCCL and MPI post all messages at once.
+  [[nodiscard]] double all_to_all() const {
+    const double here = place_.node_members;
+    const double inside = bytes_ * (here - 1) / members_ / inside_bandwidth();
+    const double across =
+        nodes_ > 1 ? bytes_ * (members_ - here) / members_ * here / node_bandwidth() : 0;
+    const double hop = nodes_ > 1 ? network_.across.latency : network_.inside.latency;
+    return network_.start + hop + (members_ - 1) * post_seconds + std::max(inside, across);
+  }
+
+  /// All parts go through the root's link.
+  [[nodiscard]] double to_root() const {
+    const double part = bytes_ * (members_ - 1) / members_;
+    const double bandwidth =
+        nodes_ > 1 ? std::min(inside_bandwidth(), node_bandwidth()) : inside_bandwidth();
+    const double hop = nodes_ > 1 ? network_.across.latency : network_.inside.latency;
+    return network_.start + hop + (members_ - 1) * post_seconds + part / bandwidth;
+  }
+
+ private:
+  [[nodiscard]] double inside_bandwidth() const {
+    return network_.inside.bandwidth * network_.inside.reached;
+  }
+  /// The share that a group gets of a node's ports: its members' own, or its share of those that
+  /// its kind crowds.
+  [[nodiscard]] double node_bandwidth() const {
+    const double ports = std::max(1.0, network_.ports_per_rank * network_.node_ranks);
+    const double own = std::max(1.0, network_.ports_per_rank * place_.node_members);
+    return std::min(own, ports / place_.sharing) * network_.across.bandwidth *
+           network_.across.reached;
+  }
+  [[nodiscard]] double part_share(Algorithm algorithm) const {
+    for (const PartShare& part : network_.parts) {
+      if (part.kind == kind_ && part.algorithm == algorithm) {
+        // The switch has whole nodes' parts; a ring passes on what a member has.
+        const double parts = algorithm == Algorithm::multicast ? place_.node_members : members_;
+        return reached_share(part.reached, bytes_ / parts);
+      }
+    }
+    return 1;
+  }
+  /// The bandwidth of a chain through all members, by one protocol.
+  [[nodiscard]] double chain_bandwidth(Algorithm algorithm, const Protocol& protocol) const {
+    double bandwidth = inside_bandwidth();
+    if (nodes_ > 1) bandwidth = std::min(bandwidth, node_bandwidth());
+    bandwidth *= protocol.share;
+    if (protocol.most > 0) bandwidth = std::min(bandwidth, protocol.most);
+    // A protocol with flags has no pipeline of large chunks to fill.
+    return protocol.share < 1 ? bandwidth : bandwidth * part_share(algorithm);
+  }
+  [[nodiscard]] double inside_hop(const Protocol& protocol) const {
+    return network_.inside.latency * protocol.hop_inside;
+  }
+  [[nodiscard]] double across_hop(const Protocol& protocol) const {
+    return network_.across.latency * protocol.hop_across;
+  }
+
+  /// Steps of a ring and what passes each link, in parts of one member.
+  [[nodiscard]] double ring(const Protocol& protocol) const {
+    const double rounds = kind_ == OpKind::all_reduce || kind_ == OpKind::barrier ? 2 : 1;
+    const bool from_root = kind_ == OpKind::broadcast || kind_ == OpKind::reduce;
+    const double steps = rounds * (members_ - 1);
+    const double across = nodes_ > 1 ? rounds * (nodes_ - 1) : 0;
+    const double passes = from_root ? 1 : steps / members_;
+    return network_.start + (steps - across) * inside_hop(protocol) +
+           across * across_hop(protocol) +
+           passes * bytes_ / chain_bandwidth(Algorithm::ring, protocol);
+  }
+
+  /// Two trees, each with half the bytes, up and down (Sanders, Speck & Träff, 2009), over chains
+  /// inside the nodes.
+  [[nodiscard]] std::optional<double> tree(const Protocol& protocol) const {
+    const bool both_ways = kind_ == OpKind::all_reduce || kind_ == OpKind::barrier;
+    if (!both_ways && kind_ != OpKind::broadcast && kind_ != OpKind::reduce) return std::nullopt;
+    const double ways = both_ways ? 2 : 1;
+    const double hops =
+        (place_.node_members - 1) * inside_hop(protocol) + hops_of(nodes_) * across_hop(protocol);
+    const double latency = ways * hops;
+    const double wire = ways * bytes_ / (tree_share * chain_bandwidth(Algorithm::tree, protocol));
+    // In chunks of the best size: the larger they are the longer the tree takes to fill, the
+    // smaller the more of them have a latency.
+    return network_.start + latency + wire + 2 * std::sqrt(latency * wire);
+  }
+
+  /// Per rank and direction S (1 + 1/n) bytes inside; trees of the switches across (NVLS tree),
+  /// where the nodes' ports carry what a ring's would. No gain for fewer than 4 ranks, and none
+  /// where a node has one member only.
+  [[nodiscard]] std::optional<double> multicast() const {
+    if (kind_ != OpKind::all_reduce || place_.node_members < 4) return std::nullopt;
+    const Multicast& rate = network_.multicast_rate;
+    const double share = part_share(Algorithm::multicast);
+    const double here = place_.node_members;
+    const double inside =
+        bytes_ * (1 + 1 / here) / (network_.inside.bandwidth * rate.reached * share);
+    if (nodes_ == 1) return rate.latency + inside;
+    const double across =
+        2 * (members_ - 1) / members_ * bytes_ / std::min(inside_bandwidth(), node_bandwidth());
+    return rate.latency + 2 * hops_of(nodes_) * rate.across_latency + std::max(inside, across);
+  }
+
+  /// Reduce-scatter inside, an all-reduce of each part across, all-gather inside.
+  [[nodiscard]] std::optional<double> hierarchical(const Protocol& protocol) const {
+    if (kind_ != OpKind::all_reduce || nodes_ == 1 || place_.node_members == 1) return std::nullopt;
+    const double here = place_.node_members;
+    const double inside = 2 * (here - 1) * inside_hop(protocol) +
+                          2 * (here - 1) / here * bytes_ / (inside_bandwidth() * protocol.share);
+    const double across = 2 * hops_of(nodes_) * across_hop(protocol) +
+                          2 * (nodes_ - 1) / nodes_ * bytes_ / (node_bandwidth() * protocol.share);
+    return network_.start + inside + across;
+  }
+
+  const Network& network_;
+  OpKind kind_;
+  double bytes_;
+  const GroupPlace& place_;
+  double members_, nodes_;
+};
+
+}  // namespace
+
+double multiply_seconds(const Processor& processor, const MatrixRate& rate,
+                        const GemmShape& shape) {
+  const double flops = rate.peak * reached_share(rate.reached, shape.flop());
+  if (processor.units == 0 || processor.tile_rows == 0 || processor.tile_columns == 0) {
+    return shape.flop() / flops;
+  }
+  const auto rows = static_cast<double>(processor.tile_rows);
+  const auto columns = static_cast<double>(processor.tile_columns);
+  const double side = std::min(rows, columns);
+  const Tile largest{rows, columns};
+  const std::array tiles{largest,
+                         Tile{columns, rows},
+                         Tile{side, side},
+                         Tile{side, side / 2},
+                         Tile{side / 2, side},
+                         Tile{side / 2, side / 2}};
+  double least = std::numeric_limits<double>::infinity();
+  for (const Tile& tile : tiles) {
+    // A split of k adds up parts that were written apart: worth it where there are few tiles.
+    for (double splits = 1; splits <= 16 && shape.k / splits >= 512; splits *= 2) {
+      least = std::min(
+          least, tiled_seconds(processor, shape, tile, splits, flops * tile_rate(tile, largest)));
+    }
+    least =
+        std::min(least, tiled_seconds(processor, shape, tile, 1, flops * tile_rate(tile, largest)));
+  }
+  return least;
+}
+
+CollectiveEstimate network_collective(const Network& network, OpKind kind, double bytes,
+                                      const GroupPlace& place) {
+  if (place.members <= 1) return {};
+  const Estimator estimator{network, kind, bytes, place};
+  if (kind == OpKind::all_to_all) return {.seconds = estimator.all_to_all()};
+  if (kind == OpKind::gather || kind == OpKind::scatter) return {.seconds = estimator.to_root()};
+  const Protocol plain{};
+  const std::span<const Protocol> protocols =
+      network.protocols.empty() ? std::span{&plain, 1} : std::span{network.protocols};
+  CollectiveEstimate best{.seconds = std::numeric_limits<double>::infinity()};
+  for (const Algorithm algorithm : network.algorithms) {
+    if (algorithm == Algorithm::multicast && !network.multicast) continue;
+    for (const Protocol& protocol : protocols) {
+      const auto seconds = estimator.seconds(algorithm, protocol);
+      if (!seconds || *seconds >= best.seconds) continue;
+      best = {.seconds = *seconds,
+              .algorithm = algorithm,
+              .protocol = network.protocols.empty() ? nullptr : &protocol};
+    }
+  }
+  return best;
+}
+
+double network_message(const Network& network, double bytes, const GroupPlace& place) {
+  const Protocol plain{};
+  const Protocol& protocol = network.protocols.empty() ? plain : network.protocols.back();
+  if (place.nodes == 1) {
+    const double reached =
+        network.message_reached > 0 ? network.message_reached : network.inside.reached;
+    return network.start + network.inside.latency * protocol.hop_inside +
+           bytes / (network.inside.bandwidth * reached);
+  }
+  const double ports = std::max(1.0, network.ports_per_rank * network.node_ranks);
+  const double mine = std::min(std::max(1.0, network.ports_per_rank), ports / place.sharing);
+  return network.start + network.across.latency * protocol.hop_across +
+         bytes / (mine * network.across.bandwidth * network.across.reached);
+}
+
+}  // namespace isoscale::simulate

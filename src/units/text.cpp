@@ -1,0 +1,344 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+
+#include "units/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+namespace isoscale::units {
+namespace {
+
+struct ByteUnit {
+  std::string_view name;
+  std::uint64_t bytes;
+};
+constexpr std::array byte_units{
+    ByteUnit{"", 1},
+    ByteUnit{"B", 1},
+    ByteUnit{"kB", 1'000},
+    ByteUnit{"MB", 1'000'000},
+    ByteUnit{"GB", 1'000'000'000},
+    ByteUnit{"TB", 1'000'000'000'000},
+    ByteUnit{"KiB", std::uint64_t{1} << 10U},
+    ByteUnit{"MiB", std::uint64_t{1} << 20U},
+    ByteUnit{"GiB", std::uint64_t{1} << 30U},
+    ByteUnit{"TiB", std::uint64_t{1} << 40U},
+};
+using Wide = unsigned __int128;
+constexpr std::uint64_t most_bytes = std::numeric_limits<std::int64_t>::max();
+
+struct TimeUnit {
+  std::string_view name;
+  double seconds;
+};
+constexpr std::array time_units{
+    TimeUnit{"", 1.0},    TimeUnit{"s", 1.0},        TimeUnit{"ms", 1e-3},
+    TimeUnit{"us", 1e-6}, TimeUnit{"\u00b5s", 1e-6}, TimeUnit{"ns", 1e-9},
+    TimeUnit{"m", 60.0},  TimeUnit{"min", 60.0},     TimeUnit{"h", 3600.0},
+};
+
+struct FlopUnit {
+  std::string_view name;
+  double flops;
+};
+constexpr std::array flop_units{
+    FlopUnit{"FLOP/s", 1.0},  FlopUnit{"kFLOP/s", 1e3},  FlopUnit{"MFLOP/s", 1e6},
+    FlopUnit{"GFLOP/s", 1e9}, FlopUnit{"TFLOP/s", 1e12}, FlopUnit{"PFLOP/s", 1e15},
+};
+
+constexpr bool is_digit(char c) { return c >= '0' && c <= '9'; }
+constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+std::string lowered(std::string_view text) {
+  std::string result{text};
+  std::ranges::transform(result, result.begin(), lower);
+  return result;
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view blanks = " \t";
+  const auto first = text.find_first_not_of(blanks);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(blanks) - first + 1);
+}
+
+/// `text` in quotes, fit for a terminal: control characters escaped, over-long input cut.
+std::string quoted(std::string_view text) {
+  constexpr std::size_t longest = 40;
+  std::string result = "'";
+  for (const char c : text.substr(0, longest)) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      result += fmt::format("\\x{:02x}", byte);
+    } else {
+      result += c;
+    }
+  }
+  if (text.size() > longest) result += "...";
+  return result + "'";
+}
+
+[[noreturn]] void refuse(std::string_view text, std::string_view why) {
+  throw std::invalid_argument(fmt::format("{} {}", quoted(text), why));
+}
+
+/// The reason that `unit` names no number of bytes.
+std::string explain_unit(std::string_view unit) {
+  const std::string small = lowered(unit);
+  constexpr std::string_view prefixes = "kmgt";
+  const auto prefix = small.empty() ? std::string_view::npos : prefixes.find(small.front());
+  const bool abbreviated = small.size() == 1 || small == "kb";
+  if (prefix != std::string_view::npos && abbreviated) {
+    constexpr std::array<std::string_view, 4> decimal{"kB", "MB", "GB", "TB"};
+    constexpr std::array<std::string_view, 4> binary{"KiB", "MiB", "GiB", "TiB"};
+    return fmt::format("is ambiguous: write {} (10^{}) or {} (2^{})", decimal[prefix],
+                       3 * (prefix + 1), binary[prefix], 10 * (prefix + 1));
+  }
+  for (const ByteUnit& known : byte_units) {
+    if (!small.empty() && small == lowered(known.name)) {
+      return fmt::format("has a unit that is not exact: write {}", known.name);
+    }
+  }
+  return fmt::format("has the unknown unit {}: use B, kB, MB, GB, TB, KiB, MiB, GiB or TiB",
+                     quoted(unit));
+}
+
+/// A decimal number without sign, split so that no digit is lost to rounding.
+struct Decimal {
+  std::uint64_t whole = 0;
+  std::uint64_t fraction = 0;     ///< in units of 1 / denominator
+  std::uint64_t denominator = 1;  ///< a power of ten
+  std::string_view rest;          ///< what follows the number
+};
+
+std::optional<std::uint64_t> to_integer(std::string_view digits) {
+  std::uint64_t value = 0;
+  if (digits.empty()) return value;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc{}) return std::nullopt;
+  return value;
+}
+
+Decimal parse_decimal(std::string_view text) {
+  const std::string_view body = trimmed(text);
+  if (body.empty()) refuse(text, "is empty: give a number and a unit, such as 64MiB");
+  if (body.front() == '-') refuse(text, "is negative: sizes start at 0");
+  const auto not_digit = [](std::string_view from) {
+    return static_cast<std::size_t>(std::ranges::find_if_not(from, is_digit) - from.begin());
+  };
+  const std::size_t whole_end = not_digit(body);
+  const std::string_view whole = body.substr(0, whole_end);
+  std::string_view rest = body.substr(whole_end);
+  std::string_view fraction;
+  if (!rest.empty() && rest.front() == '.') {
+    rest.remove_prefix(1);
+    fraction = rest.substr(0, not_digit(rest));
+    rest.remove_prefix(fraction.size());
+    if (fraction.empty()) refuse(text, "ends its number in a point: write digits behind it");
+  }
+  if (whole.empty()) refuse(text, "does not start with a number: write a size such as 64MiB");
+  constexpr std::size_t most_digits = 18;  // 10^18 fits 64 bits; and no unit divides further
+  // 5e8: the point moves to the right, over digits that are there and zeros behind them.
+  std::string moved;
+  if (!rest.empty() && lower(rest.front()) == 'e') {
+    const std::string_view digits = rest.substr(1, not_digit(rest.substr(1)));
+    if (!digits.empty()) {
+      const auto exponent = to_integer(digits);
+      if (!exponent || *exponent > most_digits) {
+        refuse(text, "is too large: sizes end below 2^63 bytes");
+      }
+      const auto places = static_cast<std::size_t>(*exponent);
+      moved = fmt::format("{}{:0<{}}", whole, fraction.substr(0, places), places);
+      fraction.remove_prefix(std::min(places, fraction.size()));
+      rest.remove_prefix(1 + digits.size());
+    }
+  }
+  while (!fraction.empty() && fraction.back() == '0') fraction.remove_suffix(1);
+
+  Decimal result{.rest = trimmed(rest)};
+  const auto whole_value = to_integer(moved.empty() ? whole : std::string_view{moved});
+  if (!whole_value) refuse(text, "is too large: sizes end below 2^63 bytes");
+  if (fraction.size() > most_digits) refuse(text, "is not a whole number of bytes");
+  result.whole = *whole_value;
+  result.fraction = to_integer(fraction).value_or(0);
+  for (std::size_t i = 0; i < fraction.size(); ++i) result.denominator *= 10;
+  return result;
+}
+
+/// A number without sign at the start of `text`, and what follows it.
+std::pair<double, std::string_view> parse_number(std::string_view text, std::string_view example) {
+  const std::string_view body = trimmed(text);
+  if (body.empty()) refuse(text, fmt::format("is empty: write for example {}", example));
+  if (body.front() == '-') refuse(text, fmt::format("is negative: write for example {}", example));
+  double value = 0;
+  const char* const end = body.data() + body.size();
+  const auto [stop, error] = std::from_chars(body.data(), end, value);
+  if (error == std::errc::result_out_of_range) refuse(text, "is out of range");
+  // from_chars also reads "inf" and "nan", which are no amounts.
+  if (error != std::errc{} || !(is_digit(body.front()) || body.front() == '.')) {
+    refuse(text, fmt::format("does not start with a number: write for example {}", example));
+  }
+  return {value, trimmed({stop, static_cast<std::size_t>(end - stop)})};
+}
+
+int decimals_for(double value, int digits) {
+  if (value == 0 || !std::isfinite(value)) return 0;
+  const int exponent = static_cast<int>(std::floor(std::log10(std::abs(value))));
+  return std::clamp(digits - 1 - exponent, 0, 12);
+}
+
+double rounded(double value, int digits) {
+  const double scale = std::pow(10.0, decimals_for(value, digits));
+  return std::round(value * scale) / scale;
+}
+
+/// `value` with `digits` significant digits, never in exponent form, zeros at the end kept.
+std::string fixed(double value, int digits) {
+  return fmt::format("{:.{}f}", value, decimals_for(rounded(value, digits), digits));
+}
+
+std::string without_zeros(std::string text) {
+  if (text.find('.') == std::string::npos) return text;
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
+constexpr std::array<std::string_view, 7> decimal_prefixes{"", "k", "M", "G", "T", "P", "E"};
+
+struct Scaled {
+  std::string number;
+  std::string_view prefix;
+};
+
+/// `value` with three significant digits and a prefix of 10^3.
+Scaled scale_by_1000(double value) {
+  if (!std::isfinite(value)) return {.number = fmt::format("{}", value), .prefix = ""};
+  std::size_t prefix = 0;
+  while (prefix + 1 < decimal_prefixes.size() && std::abs(rounded(value, 3)) >= 1000) {
+    value /= 1000;
+    ++prefix;
+  }
+  return {.number = without_zeros(fixed(value, 3)), .prefix = decimal_prefixes[prefix]};
+}
+
+std::string with_prefixed_unit(double value, std::string_view unit) {
+  const Scaled scaled = scale_by_1000(value);
+  return fmt::format("{} {}{}", scaled.number, scaled.prefix, unit);
+}
+
+}  // namespace
+
+Bytes parse_bytes(std::string_view text) {
+  const Decimal number = parse_decimal(text);
+  const auto* const unit = std::ranges::find(byte_units, number.rest, &ByteUnit::name);
+  if (unit == byte_units.end()) refuse(text, explain_unit(number.rest));
+
+  // Below 10^18 times 2^40: exact in 128 bits.
+  const Wide scaled = Wide{number.fraction} * unit->bytes;
+  if (scaled % number.denominator != 0) refuse(text, "is not a whole number of bytes");
+  const auto part = static_cast<std::uint64_t>(scaled / number.denominator);
+  if (number.whole > (most_bytes - part) / unit->bytes) {
+    refuse(text, "is too large: sizes end below 2^63 bytes");
+  }
+  return Bytes{number.whole * unit->bytes + part};
+}
+
+Seconds parse_seconds(std::string_view text) {
+  const auto [value, rest] = parse_number(text, "30s, 250ms, 25m or 2h");
+  const auto* const unit = std::ranges::find(time_units, rest, &TimeUnit::name);
+  if (unit == time_units.end()) {
+    refuse(text, fmt::format("has the unknown unit {}: use ns, us, ms, s, m or h", quoted(rest)));
+  }
+  const double seconds = value * unit->seconds;
+  if (!std::isfinite(seconds)) refuse(text, "is out of range");
+  return Seconds{seconds};
+}
+
+double parse_ratio(std::string_view text) {
+  const auto [value, rest] = parse_number(text, "1% or 0.01");
+  if (rest == "%") return value / 100;
+  if (!rest.empty()) {
+    refuse(text, fmt::format("has the unknown unit {}: use % or nothing", quoted(rest)));
+  }
+  if (value > 1) {
+    refuse(text, fmt::format("is ambiguous: write {}% or {}", value, value / 100));
+  }
+  return value;
+}
+
+FlopsPerSecond parse_flops_per_second(std::string_view text) {
+  const auto [value, rest] = parse_number(text, "20GFLOP/s or 1.5 TFLOP/s");
+  const auto* const unit = std::ranges::find(flop_units, rest, &FlopUnit::name);
+  if (unit == flop_units.end()) {
+    refuse(text, fmt::format("has the unknown unit {}: use MFLOP/s, GFLOP/s, TFLOP/s or PFLOP/s",
+                             quoted(rest)));
+  }
+  return FlopsPerSecond{value * unit->flops};
+}
+
+std::string format(Bytes bytes) {
+  constexpr std::array<std::string_view, 7> names{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  if (bytes.value() < 1024) return fmt::format("{} B", bytes.value());
+  auto value = static_cast<double>(bytes.value());
+  std::size_t unit = 0;
+  while (unit + 1 < names.size() && rounded(value, 3) >= 1024) {
+    value /= 1024;
+    ++unit;
+  }
+  return fmt::format("{} {}", fixed(value, 3), names[unit]);
+}
+
+std::string format(Seconds time) {
+  constexpr int digits = 4;
+  const double seconds = time.value();
+  if (!std::isfinite(seconds)) return fmt::format("{} s", seconds);
+  // Each unit is left when its rounded number reaches the limit; below 1 ns nothing is smaller.
+  struct Step {
+    double seconds;
+    double limit;
+    std::string_view name;
+  };
+  constexpr std::array steps{Step{1e-9, 1000, "ns"}, Step{1e-6, 1000, "us"}, Step{1e-3, 1000, "ms"},
+                             Step{1.0, 120, "s"}, Step{60.0, 120, "min"}};
+  if (seconds == 0) return "0 s";
+  for (const Step& step : steps) {
+    const double value = seconds / step.seconds;
+    if (std::abs(rounded(value, digits)) < step.limit) {
+      return fmt::format("{} {}", without_zeros(fixed(value, digits)), step.name);
+    }
+  }
+  return fmt::format("{} h", without_zeros(fixed(seconds / 3600, digits)));
+}
+
+std::string format(Flops work) { return with_prefixed_unit(work.value(), "FLOP"); }
+std::string format(BytesPerSecond speed) { return with_prefixed_unit(speed.value(), "B/s"); }
+std::string format(FlopsPerSecond speed) { return with_prefixed_unit(speed.value(), "FLOP/s"); }
+
+std::string format_count(double value, std::string_view unit) {
+  const Scaled scaled = scale_by_1000(value);
+  if (scaled.prefix.empty()) return fmt::format("{} {}", scaled.number, unit);
+  return fmt::format("{} {} {}", scaled.number, scaled.prefix, unit);
+}
+
+std::string format_prefixed(double value, std::string_view unit) {
+  return with_prefixed_unit(value, unit);
+}
+
+std::string format_percent(double ratio, int decimals) {
+  const std::string text = fmt::format("{:.{}f}", ratio * 100, decimals);
+  // A small negative number rounds to "-0.0", which says a sign that is not there.
+  const bool zero = text.find_first_of("123456789in") == std::string::npos;
+  return (zero && text.front() == '-' ? text.substr(1) : text) + "%";
+}
+
+}  // namespace isoscale::units

@@ -1,0 +1,273 @@
+// SPDX-FileCopyrightText: The Isoscale authors
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <string>
+
+#include "machine/facts.hpp"
+#include "machine/job_environment.hpp"
+#include "machine/kernel_files.hpp"
+
+namespace isoscale::machine {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Optional;
+using testing::Pair;
+using units::Bytes;
+
+using Texts = std::map<std::string, std::string, std::less<>>;
+
+Lookup variables(Texts texts) {
+  return [texts = std::move(texts)](std::string_view name) -> std::optional<std::string> {
+    const auto found = texts.find(name);
+    return found == texts.end() ? std::nullopt : std::optional{found->second};
+  };
+}
+
+ReadFile files(Texts texts) {
+  return [texts = std::move(texts)](const std::string& path) -> std::optional<std::string> {
+    const auto found = texts.find(path);
+    return found == texts.end() ? std::nullopt : std::optional{found->second};
+  };
+}
+
+TEST(CpuLimit, IsTheTightestOfAllGroupsAbove) {
+  EXPECT_THAT(cpu_limit(files({{"/proc/self/cgroup", "0::/slurm/job_7/step_0\n"},
+                               {"/sys/fs/cgroup/slurm/job_7/step_0/cpu.max", "max 100000\n"},
+                               {"/sys/fs/cgroup/slurm/job_7/cpu.max", "250000 100000\n"},
+                               {"/sys/fs/cgroup/slurm/cpu.max", "6400000 100000\n"}})),
+              Optional(2.5));
+}
+
+TEST(CpuLimit, ComesFromTheMountWhereTheGroupIsNotVisible) {
+  EXPECT_THAT(cpu_limit(files({{"/proc/self/cgroup", "0::/docker/0123\n"},
+                               {"/sys/fs/cgroup/cpu.max", "50000 100000\n"}})),
+              Optional(0.5));
+}
+
+TEST(CpuLimit, KnowsVersionOneAndItsPairedControllers) {
+  EXPECT_THAT(cpu_limit(files({{"/proc/self/cgroup", "4:memory:/a\n3:cpu,cpuacct:/a/b\n0::/\n"},
+                               {"/sys/fs/cgroup/cpu,cpuacct/a/b/cpu.cfs_quota_us", "-1\n"},
+                               {"/sys/fs/cgroup/cpu,cpuacct/a/b/cpu.cfs_period_us", "100000\n"},
+                               {"/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us", "400000\n"},
+                               {"/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_period_us", "100000\n"}})),
+              Optional(4.0));
+}
+
+TEST(CpuLimit, IsAbsentWithoutOneOrWhenItMakesNoSense) {
+  EXPECT_EQ(cpu_limit(files({})), std::nullopt);
+  EXPECT_EQ(cpu_limit(files({{"/proc/self/cgroup", "0::/\n"}})), std::nullopt);
+  for (const char* text : {"max 100000\n", "", "100000\n", "-1 100000\n", "100000 0\n", "1 2 3\n",
+                           "99999999999999999999 100000\n", "lots 100000\n"}) {
+    EXPECT_EQ(cpu_limit(files({{"/proc/self/cgroup", "0::/\n"}, {"/sys/fs/cgroup/cpu.max", text}})),
+              std::nullopt)
+        << text;
+  }
+  EXPECT_EQ(cpu_limit(files({{"/proc/self/cgroup", "nonsense\n\n::\n"}})), std::nullopt);
+}
+
+TEST(MemoryLeft, CountsDroppablePageCacheAsFree) {
+  EXPECT_THAT(memory_left(files({{"/proc/self/cgroup", "0::/job\n"},
+                                 {"/sys/fs/cgroup/job/memory.max", "1000\n"},
+                                 {"/sys/fs/cgroup/job/memory.current", "700\n"},
+                                 {"/sys/fs/cgroup/job/memory.stat", "anon 1\ninactive_file 300\n"},
+                                 {"/sys/fs/cgroup/memory.max", "max\n"}})),
+              Optional(Bytes{600}));
+}
+
+TEST(MemoryLeft, KnowsVersionOneAndItsNumberForNoLimit) {
+  const Texts limited{{"/proc/self/cgroup", "4:memory:/job\n"},
+                      {"/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "1000\n"},
+                      {"/sys/fs/cgroup/memory/job/memory.usage_in_bytes", "1200\n"},
+                      {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"}};
+  EXPECT_THAT(memory_left(files(limited)), Optional(Bytes{0}));
+  EXPECT_THAT(memory_limit(files(limited)), Optional(Bytes{1000}));
+  EXPECT_EQ(memory_left(
+                files({{"/proc/self/cgroup", "4:memory:/\n"},
+                       {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"}})),
+            std::nullopt);
+}
+
+TEST(MemoryAvailable, IsTheLeastOfTheMachineAndItsGroups) {
+  const Texts machine{
+      {"/proc/meminfo", "MemTotal:  1000 kB\nMemFree: 10 kB\nMemAvailable: 300 kB\n"}};
+  EXPECT_THAT(memory_available(files(machine)), Optional(Bytes{307'200}));
+  Texts limited = machine;
+  limited["/proc/self/cgroup"] = "0::/job/task\n";
+  limited["/sys/fs/cgroup/job/task/memory.max"] = "max\n";
+  limited["/sys/fs/cgroup/job/task/memory.current"] = "5000\n";
+  limited["/sys/fs/cgroup/job/memory.max"] = "100000\n";
+  limited["/sys/fs/cgroup/job/memory.current"] = "60000\n";
+  limited["/sys/fs/cgroup/job/memory.stat"] = "anon 1\ninactive_file 20000\nactive_file 3\n";
+  EXPECT_THAT(memory_available(files(limited)), Optional(Bytes{60'000}));
+  limited["/sys/fs/cgroup/job/memory.max"] = "900000000\n";
+  EXPECT_THAT(memory_available(files(limited)), Optional(Bytes{307'200}));
+  limited.erase("/proc/meminfo");
+  EXPECT_THAT(memory_available(files(limited)), Optional(Bytes{899'960'000}));
+  EXPECT_EQ(memory_available(files({})), std::nullopt);
+}
+
+TEST(Fields, AreReadFromTheKernelsTables) {
+  const std::string cpuinfo = "processor\t: 0\nmodel name\t: AMD EPYC: 7763 \nflags\t: a b\n";
+  EXPECT_THAT(field_of(cpuinfo, "model name"), Optional(std::string{"AMD EPYC: 7763"}));
+  EXPECT_EQ(field_of(cpuinfo, "model"), std::nullopt);
+  EXPECT_EQ(field_of("model name :\n", "model name"), std::nullopt);
+  const std::string meminfo = "MemTotal:       16384256 kB\nMemFree: 1 kB\nMemAvailable: 8 kB\n";
+  EXPECT_THAT(meminfo_field(meminfo, "MemTotal"), Optional(Bytes{16777478144}));
+  EXPECT_THAT(meminfo_field(meminfo, "MemAvailable"), Optional(Bytes{8192}));
+  EXPECT_EQ(meminfo_field(meminfo, "HugePages_Total"), std::nullopt);
+  EXPECT_EQ(meminfo_field("MemTotal: lots kB\n", "MemTotal"), std::nullopt);
+}
+
+TEST(MachineFacts, AgreeWithTheKernel) {
+  const MachineFacts facts = machine_facts();
+  std::array<char, 256> host{};
+  ASSERT_EQ(gethostname(host.data(), host.size()), 0);
+  EXPECT_EQ(facts.host, host.data());
+
+  cpu_set_t mask;
+  ASSERT_EQ(sched_getaffinity(0, sizeof mask, &mask), 0);
+  std::vector<int> allowed;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &mask)) allowed.push_back(cpu);
+  }
+  EXPECT_EQ(facts.bound_cpus, allowed);
+  EXPECT_GE(facts.bound_core_ids.size(), 1U);
+  EXPECT_LE(facts.bound_core_ids.size(), allowed.size());
+  const std::set<int> different(facts.bound_core_ids.begin(), facts.bound_core_ids.end());
+  EXPECT_EQ(different.size(), facts.bound_core_ids.size());
+  if (facts.cores) {
+    EXPECT_GE(*facts.cores, static_cast<int>(different.size()));
+  }
+  ASSERT_TRUE(facts.memory_total.has_value());
+  EXPECT_GT(*facts.memory_total, Bytes{1U << 20U});
+  EXPECT_LE(facts.memory_available.value_or(Bytes{0}), *facts.memory_total);
+  EXPECT_THAT(facts.os, Optional(testing::StartsWith("Linux ")));
+}
+
+TEST(MachineFacts, FollowTheBinding) {
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  int first = 0;
+  while (!CPU_ISSET(first, &before)) ++first;
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(first, &one);
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+  const MachineFacts facts = machine_facts();
+  ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+  EXPECT_THAT(facts.bound_cpus, ElementsAre(first));
+  EXPECT_EQ(facts.bound_core_ids.size(), 1U);
+}
+
+TEST(RecordedEnvironment, KeepsListedNamesInListOrderAndNothingElse) {
+  const auto recorded = recorded_environment(variables({{"UCX_TLS", "rc,sm"},
+                                                        {"OMP_NUM_THREADS", "4"},
+                                                        {"SLURM_JWT", "secret"},
+                                                        {"SLURM_JOB_ID", "17"},
+                                                        {"NCCL_SECRET", "x"},
+                                                        {"AWS_SECRET_ACCESS_KEY", "x"},
+                                                        {"NCCL_ALGO", ""}}));
+  EXPECT_THAT(recorded, ElementsAre(Pair("OMP_NUM_THREADS", "4"), Pair("SLURM_JOB_ID", "17"),
+                                    Pair("UCX_TLS", "rc,sm"), Pair("NCCL_ALGO", "")));
+}
+
+TEST(RecordedEnvironment, HasWhatDecidesHowGpusAreUsed) {
+  for (const char* const name : {"NCCL_ALGO",
+                                 "NCCL_PROTO",
+                                 "NCCL_IB_HCA",
+                                 "NCCL_SOCKET_IFNAME",
+                                 "NCCL_P2P_DISABLE",
+                                 "NCCL_P2P_LEVEL",
+                                 "NCCL_P2P_NET_CHUNKSIZE",
+                                 "NCCL_NVLS_ENABLE",
+                                 "NCCL_NET_GDR_LEVEL",
+                                 "NCCL_CROSS_NIC",
+                                 "NCCL_MIN_NCHANNELS",
+                                 "NCCL_MAX_NCHANNELS",
+                                 "NCCL_BUFFSIZE",
+                                 "NCCL_IB_GID_INDEX",
+                                 "NCCL_TOPO_FILE",
+                                 "NCCL_HOSTID",
+                                 "NCCL_CUMEM_ENABLE",
+                                 "CUDA_VISIBLE_DEVICES",
+                                 "CUDA_DEVICE_ORDER",
+                                 "CUDA_DEVICE_MAX_CONNECTIONS",
+                                 "CUDA_MPS_PIPE_DIRECTORY",
+                                 "CUBLAS_WORKSPACE_CONFIG",
+                                 "NVIDIA_TF32_OVERRIDE",
+                                 "UCX_NET_DEVICES",
+                                 "SLURM_GPUS_PER_TASK",
+                                 "SLURM_GPU_BIND",
+                                 "SLURM_STEP_GPUS"}) {
+    EXPECT_THAT(recorded_environment(variables({{name, "x"}})), ElementsAre(Pair(name, "x")));
+  }
+}
+
+TEST(RecordedEnvironment, NeverAsksForASecret) {
+  std::vector<std::string> asked;
+  const auto all = recorded_environment([&](std::string_view name) {
+    asked.emplace_back(name);
+    return std::optional<std::string>{"set"};
+  });
+  EXPECT_EQ(all.size(), asked.size());
+  for (const std::string& name : asked) {
+    for (const char* word : {"JWT", "TOKEN", "SECRET", "PASS", "KEY", "CRED", "COOKIE"}) {
+      EXPECT_THAT(name, testing::Not(HasSubstr(word)));
+    }
+    EXPECT_EQ(std::count(asked.begin(), asked.end(), name), 1) << name;
+  }
+}
+
+TEST(ProcessEnvironment, TellsUnsetFromEmpty) {
+  ASSERT_EQ(setenv("ISOSCALE_TEST_EMPTY", "", 1), 0);
+  const Lookup environment = process_environment();
+  EXPECT_THAT(environment("ISOSCALE_TEST_EMPTY"), Optional(std::string{}));
+  unsetenv("ISOSCALE_TEST_EMPTY");
+  EXPECT_EQ(environment("ISOSCALE_TEST_EMPTY"), std::nullopt);
+}
+
+TEST(Singleton, IsFoundUnderEveryLauncher) {
+  EXPECT_THAT(singleton_problem(1, variables({{"OMPI_COMM_WORLD_SIZE", "4"}})),
+              Optional(testing::AllOf(HasSubstr("OMPI_COMM_WORLD_SIZE says that there are 4"),
+                                      HasSubstr("mpirun"))));
+  EXPECT_THAT(singleton_problem(1, variables({{"PMI_SIZE", "2"}, {"SLURM_PROCID", "0"}})),
+              Optional(HasSubstr("PMI_SIZE says that there are 2")));
+  EXPECT_THAT(singleton_problem(1, variables({{"OMPI_COMM_WORLD_SIZE", "1"}, {"PMI_SIZE", "2"}})),
+              Optional(HasSubstr("PMI_SIZE")));
+  EXPECT_THAT(singleton_problem(1, variables({{"SLURM_STEP_NUM_TASKS", "8"}})),
+              Optional(testing::AllOf(HasSubstr("SLURM_STEP_NUM_TASKS says that there are 8"),
+                                      HasSubstr("srun --mpi=pmix"))));
+  EXPECT_THAT(
+      singleton_problem(1, variables({{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "3"}})),
+      Optional(HasSubstr("SLURM_PROCID says that it is number 3")));
+}
+
+TEST(Singleton, IsNotConcludedOtherwise) {
+  EXPECT_EQ(singleton_problem(1, variables({})), std::nullopt);
+  EXPECT_EQ(singleton_problem(2, variables({{"OMPI_COMM_WORLD_SIZE", "4"}})), std::nullopt);
+  EXPECT_EQ(singleton_problem(4, variables({{"SLURM_STEP_NUM_TASKS", "8"}})), std::nullopt);
+  // One process by mpirun inside a bigger Slurm step.
+  EXPECT_EQ(singleton_problem(
+                1, variables({{"OMPI_COMM_WORLD_SIZE", "1"}, {"SLURM_STEP_NUM_TASKS", "8"}})),
+            std::nullopt);
+  EXPECT_EQ(singleton_problem(1, variables({{"PMI_SIZE", "1"}, {"SLURM_PROCID", "3"}})),
+            std::nullopt);
+  // A batch script, which is process 0 of one.
+  EXPECT_EQ(singleton_problem(1, variables({{"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}})),
+            std::nullopt);
+  EXPECT_EQ(singleton_problem(1, variables({{"SLURM_STEP_NUM_TASKS", "many"}})), std::nullopt);
+}
+
+}  // namespace
+}  // namespace isoscale::machine
