@@ -10,13 +10,9 @@
 #include "analysis/predict/system_file.hpp"
 #include "base/error.hpp"
 #include "base/log.hpp"
-#include "compare_command.hpp"
+#include "commands.hpp"
 #include "config/command_line.hpp"
 #include "config/listing.hpp"
-#include "predict_command.hpp"
-#include "print.hpp"
-#include "report_command.hpp"
-#include "run_command.hpp"
 #include "system/facts.hpp"
 
 namespace isoscale {

@@ -14,8 +14,27 @@
 #include <string_view>
 
 #include "base/error.hpp"
+#include "config/command_line.hpp"
+#include "config/run_config.hpp"
 
+/// The subcommands, and how they write to standard output.
 namespace isoscale {
+
+/// `isoscale run`. Throws base::Error. A build without MPI has another definition of this and of
+/// check_command(), which only refuses.
+[[nodiscard]] base::ExitCode run_command(const config::RunConfig& config, int argc, char** argv);
+/// `isoscale check`. Throws base::Error.
+[[nodiscard]] base::ExitCode check_command(const config::CheckCommand& command, int argc,
+                                           char** argv);
+
+/// `isoscale report`: reads run files, each launch once, and prints what they say.
+[[nodiscard]] base::ExitCode report_command(const config::ReportCommand& command);
+
+/// `isoscale compare`: the sides' curves, what they differ by and why, and the gate's verdict.
+[[nodiscard]] base::ExitCode compare_command(const config::CompareCommand& command);
+
+/// `isoscale predict`: the curve at rank counts that nobody measured, from a run or a data sheet.
+[[nodiscard]] base::ExitCode predict_command(const config::PredictCommand& command);
 
 /// Writes a text to standard output, whole. Throws base::Error when it cannot be written.
 inline base::ExitCode print(const std::string& text) {

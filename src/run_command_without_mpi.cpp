@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "run_command.hpp"
-
 #include <fmt/format.h>
 
 #include <string_view>
 
-namespace isoscale {
+#include "commands.hpp"
 
+namespace isoscale {
 namespace {
 
 [[noreturn]] void refuse(std::string_view command) {
