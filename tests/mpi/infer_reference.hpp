@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "program/fill.hpp"
-#include "runner/verify.hpp"
+#include "runner/measure/twin_check.hpp"
 #include "workloads/stack/parameters.hpp"
 
 /// Inference as plain loops over samples, tokens, heads and columns, in f64, from the data that

@@ -11,8 +11,8 @@
 #include <map>
 #include <string>
 
-#include "runner/point.hpp"
-#include "runner/site.hpp"
+#include "runner/measure/measure_point.hpp"
+#include "runner/plan/site.hpp"
 #include "system/sample_source.hpp"
 #include "tests/mpi/observed.hpp"
 #include "tests/mpi/small_points.hpp"

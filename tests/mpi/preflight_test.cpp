@@ -12,8 +12,8 @@
 
 #include "base/error.hpp"
 #include "executor/host/host.hpp"
-#include "runner/site.hpp"
-#include "runner/sniff.hpp"
+#include "runner/microbench/rank_speeds.hpp"
+#include "runner/plan/site.hpp"
 #include "system/preflight/job_facts_json.hpp"
 
 namespace isoscale::runner {

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: The Isoscale authors
 // SPDX-License-Identifier: MIT
-#include "runner/estimate.hpp"
+#include "runner/plan/schedule.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include "analysis/statistics/change_point.hpp"
 #include "analysis/statistics/looks.hpp"
 #include "analysis/statistics/statistics.hpp"
-#include "runner/step_loop.hpp"
+#include "runner/measure/step_loop.hpp"
 #include "series.hpp"
 
 namespace isoscale::runner {

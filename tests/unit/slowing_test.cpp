@@ -14,7 +14,7 @@
 
 #include "base/error.hpp"
 #include "executor/host/op_slower.hpp"
-#include "runner/faults.hpp"
+#include "runner/plan/injections.hpp"
 
 namespace isoscale {
 namespace {

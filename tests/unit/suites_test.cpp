@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "config/arguments.hpp"
-#include "runner/plan.hpp"
+#include "runner/plan/plan.hpp"
 
 namespace isoscale::runner {
 namespace {
