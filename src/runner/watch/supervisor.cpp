@@ -23,10 +23,10 @@
 namespace isoscale::runner {
 namespace {
 
+using base::ExitCode;
+
 constexpr units::Seconds for_launcher{2};  // to end the other processes when one has ended
 constexpr timespec between_looks{.tv_sec = 0, .tv_nsec = 10'000'000};
-
-using base::ExitCode;
 
 constexpr timespec signal_pause{.tv_sec = 0, .tv_nsec = Supervisor::look_pause.value()};
 constexpr timespec signal_glance{.tv_sec = 0, .tv_nsec = 0};
